@@ -9,10 +9,7 @@ import { spawnLeashed } from '../leashed.ts';
 import { nowhere, outcomeOf } from './drover.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/**
- * What tells where the tools are, and nothing of any server; nor of a bundle, so that a worker that makes its own is
- * seen to work.
- */
+/** Variables that locate the tools, but no server, and no bundle either, so that a worker must build its own. */
 const tools = Object.fromEntries(
   Object.entries(process.env).filter(([name]) =>
     /^(DROVER_(?!STATE|CLUSTER|WORKFLOW_BUNDLE)|XDG_CACHE_HOME|HOME|GO)/.test(name),
@@ -32,7 +29,7 @@ function demo(...args: string[]): { child: ChildProcess; state: string } {
   return { child, state };
 }
 
-/** The stack's processes that are left. */
+/** Returns the names of the stack's processes that still run. */
 const left = (state: string): string[] =>
   (readStackRecord(join(state, 'stack.json'))?.processes ?? [])
     .filter(({ pid }) => startedAt(pid) !== undefined)

@@ -13,7 +13,7 @@ export interface Outcome {
   stderr: string;
 }
 
-/** A user's environment without any server in it: no kubeconfig, no stack. */
+/** A user's environment without any server: no kubeconfig, no stack. */
 export const nowhere: NodeJS.ProcessEnv = {
   PATH: process.env['PATH'],
   HOME: '/nonexistent',
@@ -21,11 +21,11 @@ export const nowhere: NodeJS.ProcessEnv = {
   DROVER_STATE: '/dev/null/state',
 };
 
-/** The command as a user starts it. */
+/** Starts the command as a user does. */
 export const start = (args: string[], env: NodeJS.ProcessEnv = nowhere): ChildProcess =>
   spawn(process.execPath, [BIN, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
 
-/** Its outcome, once it has ended by itself or by somebody else. */
+/** Resolves with the outcome of the process when it has ended, by itself or by a signal. */
 export async function outcomeOf(child: ChildProcess): Promise<Outcome> {
   const [stdout, stderr, [code, signal]] = await Promise.all([
     text(child.stdout!),
@@ -41,7 +41,7 @@ export function drover(args: string[], env: NodeJS.ProcessEnv = nowhere, input =
   return outcomeOf(child);
 }
 
-/** Process ids of what a process has started. */
+/** Returns the ids of a process's children. */
 export function childrenOf(pid: number): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
   return text === '' ? [] : text.split(' ').map(Number);

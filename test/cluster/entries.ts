@@ -1,4 +1,4 @@
-/** Every field of a value and of all that is in it, however deep that is. */
+/** Yields every field of a value and of everything nested in it, at any depth. */
 export function* entriesIn(value: unknown): Generator<[name: string, value: unknown]> {
   const open = [value];
   while (open.length > 0) {

@@ -3,13 +3,13 @@ import { join, resolve } from 'node:path';
 
 const PROJECT = resolve(import.meta.dirname, '../..');
 const OWN_SERVERS = 'it starts servers of its own, on every machine the same';
-/** They make what KubeVirt makes, and write what it writes, between two calls of one activity. */
+/** These tests create what KubeVirt would create, and write what it would write, between two calls of one activity. */
 const BY_HAND = {
   folder: 'test/activities/',
   reason: "it plays KubeVirt's part by hand, and KubeVirt would write in between",
 };
 
-/** Files that would run on a given cluster, and why they do not. */
+/** Files that could run on a given cluster, and why they don't. */
 const SKIPPED: Record<string, string> = {
   'test/cluster/run.int.test.ts': 'it tests this lane',
   'test/deploy/cluster.int.test.ts': "it applies deploy/ as a whole, with drover's own namespace",
@@ -26,7 +26,8 @@ export interface Files {
 }
 
 /**
- * Every integration test, by whether it runs on a given cluster: those do that leave the choice of servers to `aFleet`.
+ * Returns all integration tests, split by whether they run on a given cluster: those that leave the choice of servers
+ * to `aFleet` do.
  */
 export function integrationTests(project = PROJECT): Files {
   const files: Files = { run: [], skipped: [] };

@@ -6,8 +6,8 @@ import { asksFor, beyond } from './given/knobs.ts';
 import { lackOf } from './given/needs.ts';
 
 /**
- * Why a test may not write this in a cluster that is somebody's; undefined if it may. `own` are the namespaces that it
- * made.
+ * Returns why a test may not write this in someone else's cluster; undefined if it may. `own` are the namespaces that
+ * the test created.
  */
 export function objection(
   given: GivenCluster,
@@ -19,7 +19,7 @@ export function objection(
   const isOwn =
     resource === Namespaces ? own.has(name) : resource.namespaced && namespace !== undefined && own.has(namespace);
   if (!isOwn) return `it changes the cluster itself: ${resource.kind} ${name}`;
-  // A guest that is there can be made unready; one that starts is ready for a moment, which drover may see.
+  // An existing VMI can be made unready, but a starting VMI is ready for a moment, which drover may see.
   if (resource !== VirtualMachineInstances && asksFor(body, 'never-ready'))
     return 'its guests are never ready, not even for a moment';
   if (given.lacks.includes('DataVolumes') && hasDisks(body)) return lackOf('DataVolumes');
@@ -31,7 +31,7 @@ const hasDisks = (value: unknown): boolean =>
     ([name, inner]) => name === 'dataVolumeTemplates' && Array.isArray(inner) && inner.length > 0,
   );
 
-/** The same of a call that is no object's: `restart` and the like, of a VM or its instance. */
+/** The same for subresource calls: `restart` and the like, of a VM or its VMI. */
 export function actionObjection(given: GivenCluster, own: ReadonlySet<string>, path: string): string | undefined {
   const [, namespace, resource, action] = /\/namespaces\/([^/]+)\/([^/]+)\/[^/]+\/([^/?]+)/.exec(path) ?? [];
   if (namespace === undefined || !own.has(namespace)) return `it changes the cluster itself: ${path}`;

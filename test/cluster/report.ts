@@ -1,7 +1,9 @@
 import type { Files } from './files.ts';
 import type { Skip } from './given/skip.ts';
 
-/** What was not proved, and why: tests by reason, then files; only tests where the files were chosen by hand. */
+/**
+ * Lists what was not proved: skipped tests by reason, then files left out; only tests if the files were chosen by hand.
+ */
 export function report(files: Files, skips: readonly Skip[], chosen: boolean): string {
   const lines: string[] = [];
   for (const [reason, tests] of Object.entries(Object.groupBy(skips, (skipped) => skipped.reason))) {

@@ -11,7 +11,7 @@ const fleet = aFleet({ workers: 0 });
 const PROJECT = resolve(import.meta.dirname, '../..');
 const labelSelector = 'drover.dev/test-run';
 
-/** `npm run test:cluster` on this file's servers, as if they were a user's. */
+/** Runs `npm run test:cluster` on this file's servers, as if they were a user's. */
 function lane(...args: string[]) {
   const program = join(PROJECT, 'test/cluster/run.ts');
   const child = spawn(process.execPath, [program, '--kubeconfig', fleet().stack.kubeconfig, ...args], {

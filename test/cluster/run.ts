@@ -18,7 +18,7 @@ import { createWorkerAccount } from './given/worker-rights.ts';
 import { report } from './report.ts';
 
 /**
- * `npm run test:cluster -- --kubeconfig FILE`: every integration test that needs nothing of the simulator, on a cluster
+ * `npm run test:cluster -- --kubeconfig FILE`: runs every integration test that doesn't need the simulator on a cluster
  * with KubeVirt.
  */
 
@@ -88,7 +88,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** In a process group of their own, so that Ctrl-C ends them and leaves this process to clean up. */
+/** Runs in a process group of its own, so that Ctrl-C ends the tests and leaves this process to clean up. */
 async function runTests(given: GivenCluster): Promise<number> {
   const names = values.testNamePattern === undefined ? [] : ['-t', values.testNamePattern];
   const args = ['run', '--reporter=verbose', '--config', 'test/cluster/vitest.config.ts', ...names, ...positionals];

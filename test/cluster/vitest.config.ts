@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config';
 import { integrationTests } from './files.ts';
 
 /**
- * Integration tests on a given cluster, one file after the other: each has a worker, and two at once would both tend
- * the same pools.
+ * Integration tests on a given cluster, one file at a time: each has a worker, and two workers would both manage the
+ * same pools.
  */
 export default defineConfig({
   test: {

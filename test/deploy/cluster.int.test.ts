@@ -33,8 +33,7 @@ const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
 const Pods: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true };
 
-// Without the simulator, and so without a garbage collector, drover itself must let go of the VMs of a pool that leaves
-// them.
+// Without the simulator there is no garbage collector: drover itself must release the VMs that leave a pool.
 const fleet = aFleet({ simulator: false, workers: 0 });
 
 beforeAll(() => createServiceAccounts(fleet().kube));
@@ -131,8 +130,8 @@ describe('`drover setup` with the rights of its service account', () => {
 });
 
 /**
- * Whether a user with this one of Kubernetes' own roles may do this to pools, by the API server's word. The roles that
- * it takes in are bound one by one: the stack has no controller that adds them up.
+ * Reports whether the API server lets a user with this default Kubernetes role do this to pools. Binds the aggregated
+ * roles one by one, as the stack has no controller that aggregates them.
  */
 async function may(role: 'view' | 'edit' | 'admin', verb: string, subresource = ''): Promise<boolean> {
   const roles = (await fleet().kube.list(ClusterRoles)).items;
@@ -141,8 +140,7 @@ async function may(role: 'view' | 'edit' | 'admin', verb: string, subresource = 
     name,
   ];
   const user = `${role}-${Math.random().toString(36).slice(2)}`;
-  // The API server learns of the bindings a moment after they are made, one after the other; the last is the one that
-  // is probed.
+  // The API server picks the bindings up a moment later, in order; the last one is probed.
   for (const name of [...takenIn(role).filter((one) => one !== 'drover-view'), 'drover-view']) {
     const subjects = [{ kind: 'User', name: user, apiGroup: 'rbac.authorization.k8s.io' }];
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name };

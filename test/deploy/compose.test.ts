@@ -12,7 +12,7 @@ import { imageEnvironment, lastOf } from './dockerfile.ts';
 const run = promisify(execFile);
 const textOf = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-// The schema calls its draft by an address that ajv does not know it by; it is draft 7, which is ajv's own.
+// ajv doesn't know the schema's URL of its draft; it is draft 7, ajv's default.
 const { $schema: _, ...schema } = composeSchema;
 const isCompose = new Ajv({ strict: false, validateFormats: false, allErrors: true }).compile(schema);
 const problemsOf = (file: object): string[] =>

@@ -30,11 +30,11 @@ const VARIABLE = /\$(?:(\$)|\{(\w+):-([^}]*)\})/g;
 
 export const composeText = (file: string): string => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
 
-/** Compose hands every variable on as text, also one that YAML reads as a number. */
+/** Compose passes every variable as text, even if YAML reads it as a number. */
 const asText = (key: unknown, value: unknown): unknown =>
   typeof value === 'number' && String(key).startsWith('DROVER_') ? String(value) : value;
 
-/** The file as Compose reads it: variables filled in from `env` or with their defaults, `$$` made `$`. */
+/** Reads the file as Compose does: variables filled in from `env` or with their defaults, `$$` turned into `$`. */
 export function readCompose(file: string, env: Record<string, string> = {}): Compose {
   const filled = composeText(file).replaceAll(
     VARIABLE,

@@ -32,13 +32,13 @@ export function readStages(): Stage[] {
   return stages;
 }
 
-/** The last instruction of this name in the image that is built. */
+/** Returns the arguments of the last instruction of this name in the final stage. */
 export const lastOf = (name: string): string =>
   readStages()
     .at(-1)!
     .instructions.findLast((one) => one.name === name)!.rest;
 
-/** The variables that the image sets. */
+/** Returns the variables that the image sets. */
 export const imageEnvironment = (): Record<string, string> =>
   Object.fromEntries(
     lastOf('ENV')
@@ -47,7 +47,8 @@ export const imageEnvironment = (): Record<string, string> =>
   );
 
 /**
- * Whether .dockerignore lets a file of the project into the build; as Docker reads it, the last rule that fits decides.
+ * Returns a predicate: whether .dockerignore lets a file of the project into the build. As in Docker, the last matching
+ * rule decides.
  */
 export function dockerIgnore(): (path: string) => boolean {
   const text = readFileSync(new URL('.dockerignore', project), 'utf8');

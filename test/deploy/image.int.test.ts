@@ -18,10 +18,10 @@ const { services } = readCompose('docker-compose.yml') as {
   services: Record<'temporal' | 'temporal-namespace' | 'setup' | 'worker', ComposeService>;
 };
 
-// An image holds Linux programs, whatever machine it is built on.
+// An image holds Linux programs, whatever machine builds it.
 describe.runIf(process.platform === 'linux')('the image', () => {
   let image: Image;
-  // npm may have to fetch all that the lock file names.
+  // npm may have to fetch everything in the lock file.
   beforeAll(() => {
     image = new Image();
   }, 300_000);

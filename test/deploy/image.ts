@@ -9,8 +9,8 @@ import { dockerIgnore, imageEnvironment, lastOf, readStages, type Stage } from '
 const project = resolve(import.meta.dirname, '../..');
 
 /**
- * What `docker build` would make of the Dockerfile, below a folder instead of in an image: the same files by the same
- * COPY and RUN lines, with the Node of these tests for the base image's.
+ * Builds what `docker build` would from the Dockerfile, in a folder instead of an image: the same files by the same
+ * COPY and RUN lines, with these tests' Node in place of the base image's.
  */
 export class Image {
   readonly root: string;
@@ -35,14 +35,14 @@ export class Image {
     }
   }
 
-  /** A path of the image, on this machine. */
+  /** Returns where a path of the image is on this machine. */
   path(path: string): string {
     return join(this.root, path);
   }
 
   /**
-   * Runs the entrypoint with `args`, or with the image's own, as the image's user, who can write nowhere, and with no
-   * variables but the image's and these.
+   * Runs the entrypoint with `args`, or with the image's own, as the image's user, who can't write anywhere, and with
+   * only the image's variables and these.
    */
   start(args: string[] = JSON.parse(lastOf('CMD')) as string[], env: Record<string, string> = {}): ChildProcess {
     return this.exec([...(JSON.parse(lastOf('ENTRYPOINT')) as string[]), ...args], env);
@@ -57,7 +57,7 @@ export class Image {
       cwd: this.path(lastOf('WORKDIR')),
       env: { ...Object.fromEntries(Object.entries(ofImage).map(([name, value]) => [name, here(value)])), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // Only root may become another.
+      // Only root may switch to another user.
       ...(process.getuid?.() === 0 ? { uid: uid!, gid: gid! } : {}),
     });
   }
@@ -67,7 +67,7 @@ export class Image {
   }
 }
 
-/** Resolves with all that it wrote, once it has ended. */
+/** Resolves with the process's exit code and all its output when it has ended. */
 export async function ended(child: ChildProcess): Promise<{ code: number | null; output: string }> {
   let output = '';
   for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (data: Buffer) => (output += data.toString()));
@@ -101,7 +101,7 @@ function copy(words: string[], folder: string, stages: Map<string, string>): voi
   }
 }
 
-/** What of the project goes to the builder: of a clone's files, those that .dockerignore lets through. */
+/** Returns the files that are sent to the builder: those of a clone that .dockerignore lets through. */
 function sentFiles(source: string): string[] {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '--', source], {
     cwd: project,
@@ -114,7 +114,7 @@ function sentFiles(source: string): string[] {
 }
 
 function runLine(line: string, cwd: string): void {
-  // What a RUN line may do in an image, it may not do to this machine.
+  // A RUN line must not do to this machine what it may do in an image.
   if (/(^|[\s"'=])\//.test(line)) throw new Error(`RUN ${line}: names a path outside of its folder`);
   const { PATH, ...env } = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_|VITEST)/.test(name)),

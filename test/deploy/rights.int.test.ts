@@ -16,7 +16,7 @@ beforeAll(() => createServiceAccounts(fleet().kube));
 
 type Template = PoolSpec['template'];
 
-/** The template with something else in its VMIs' spec or metadata. */
+/** Returns the template with another VMI spec, metadata or run strategy. */
 function withVmi(
   template: Template,
   { cores, label, runStrategy }: { cores?: number; label?: string; runStrategy?: string },
@@ -28,7 +28,7 @@ function withVmi(
   return { spec: { ...spec, ...(runStrategy === undefined ? {} : { runStrategy }) } };
 }
 
-/** Resolves once all guests of the pool run this template. */
+/** Resolves when all VMIs of the pool run this template. */
 const runs = (namespace: string, pool: string, template: Template): Promise<void> =>
   until(async () => {
     const { spec, status } = (await fleet().pool(namespace, pool))!;
@@ -90,7 +90,7 @@ test('a worker does all of its work with the rights of its service account, and 
   await fleet().patchPool(namespace, 'hand', { template: largerByHand });
   await runs(namespace, 'hand', largerByHand);
 
-  // A VM that never starts, and is replaced once: whether its disk is older than it is asked of the claim.
+  // A VM that never starts and is replaced once: drover reads the claim to see whether the disk is older than the VM.
   await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
     metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.01' } },
   });
@@ -112,10 +112,10 @@ test('a worker does all of its work with the rights of its service account, and 
   });
 
   const role = readManifests('rbac/worker.yaml').find(({ kind }) => kind === 'ClusterRole')!;
-  // No call takes the one on finalizers; OpenShift's admission asks for it when a VM is created.
+  // No call needs the one on finalizers; OpenShift's admission requires it when a VM is created.
   const granted = rightsOf(role).filter((right) => right !== 'update virtualmachinepools.drover.dev/finalizers');
   expect([...used].filter((right) => !granted.includes(right))).toEqual([]);
-  // Disks that grow, are kept and are let go: fleet/rollout-live and fleet/deletion show these acts.
+  // Expanding, keeping and releasing disks is covered by rollout/rollout-live and pool/deletion in test/integration.
   const ofDisks = /^(?:(?:patch|delete) persistentvolumeclaims|\w+ datavolumes\.cdi\.kubevirt\.io)$/;
   expect(granted.filter((right) => !ofDisks.test(right) && !used.has(right))).toEqual([]);
 });

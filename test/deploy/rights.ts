@@ -16,7 +16,7 @@ export const readManifests = (file: string): KubeObject[] =>
 
 export const rulesOf = (role: KubeObject): Rule[] => role['rules'] as Rule[];
 
-/** All that a role allows, each as `verb resource.group` or `verb resource.group/subresource`. */
+/** Returns all that a role allows, each as `verb resource.group` or `verb resource.group/subresource`. */
 export const rightsOf = (role: KubeObject): string[] =>
   rulesOf(role)
     .flatMap(({ apiGroups, resources, verbs }) =>
@@ -30,7 +30,7 @@ const PATH =
   /^\/(?:api|apis\/([^/]+))\/[^/]+(?:\/namespaces\/[^/]+)?\/([^/?]+)(?:\/([^/?]+))?(?:\/([^/?]+))?(?:\?(.*))?$/;
 const WRITES: Record<string, string> = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
 
-/** The right that a call to the API server takes, in the words of `rightsOf`. */
+/** Returns the right that a call to the API server needs, in the format of `rightsOf`. */
 export function rightFor(method: string, url: string): string {
   const [, group = '', resource = '', name, subresource, query = ''] = PATH.exec(url) ?? [];
   if (resource === '') return `${method} ${url}`;

@@ -26,7 +26,7 @@ const KINDS: Record<string, Resource> = {
   ClusterRoleBinding: ClusterRoleBindings,
 };
 
-/** Makes drover's service accounts in the cluster, with their rights, as the manifests have them. */
+/** Creates drover's service accounts in the cluster, with their roles, from the manifests. */
 export async function createServiceAccounts(kube: KubeClient): Promise<void> {
   for (const object of ['namespace.yaml', 'rbac/worker.yaml', 'rbac/setup.yaml', 'rbac/users.yaml'].flatMap(
     readManifests,
@@ -44,7 +44,7 @@ export async function tokenOf({ kube }: TestFleet, account: string): Promise<str
   return status.token;
 }
 
-/** A kubeconfig of the stack's cluster for one of drover's service accounts. */
+/** Writes a kubeconfig of the stack's cluster for one of drover's service accounts, and returns its path. */
 export async function kubeconfigOf(fleet: TestFleet, account: string): Promise<string> {
   const cluster = loadKubeConfig({ kubeconfig: fleet.stack.kubeconfig }).getCurrentCluster()!;
   const config = new KubeConfig();

@@ -11,7 +11,7 @@ import { readStackRecord } from '../../dev/stack-file.ts';
 import { ConfigMaps, configMap, kubeOf, living, servers, stateFolder } from './stacks.ts';
 
 const BIN = join(import.meta.dirname, '../../clients/bin.js');
-/** A supervisor that died can't end its processes; the leash gives them two seconds. */
+/** A dead supervisor can't end its processes; the leash gives them two seconds. */
 const LEASH_ENDS_WITHIN = { timeout: 20_000 };
 
 const spawnDrover = (args: string[]): ChildProcess =>
@@ -27,7 +27,7 @@ async function drover(...args: string[]): Promise<{ code: number | null; stdout:
   return { code, stdout, stderr };
 }
 
-/** A state folder whose stack, should a test fail in the middle, is stopped. */
+/** Returns a state folder whose stack is stopped if the test fails. */
 function ownState(): string {
   const state = stateFolder();
   onTestFinished(async () => void (await drover('dev', 'stop', '--state', state)));
@@ -37,7 +37,7 @@ function ownState(): string {
 const pidsIn = (state: string): number[] =>
   (readStackRecord(join(state, 'stack.json'))?.processes ?? []).map(({ pid }) => pid);
 
-/** `drover dev` in the foreground, once it has said that it is ready. */
+/** Runs `drover dev` in the foreground; resolves when it reports that it is ready. */
 async function foreground(
   ...args: string[]
 ): Promise<{ child: ChildProcess; stdout: Promise<string>; stderr: () => string }> {
@@ -240,7 +240,7 @@ test.each([['dev'], ['dev', 'stop'], ['dev', 'status']])('%s %s --help has examp
   expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('\nExamples:\n') });
 });
 
-/** Direct children that live, as the kernel lists them. */
+/** Returns the living direct children, as the kernel lists them. */
 function childrenOf(pid: number): number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
   return children === '' ? [] : living(children.split(' ').map(Number));

@@ -19,7 +19,7 @@ async function temporalOf({ temporalAddress }: Stack): Promise<Client> {
   return new Client({ connection });
 }
 
-/** Inodes of the sockets on which a process listens, with the address of each as the kernel writes it. */
+/** Returns the sockets on which a process listens: the inode, and the address as the kernel writes it. */
 function listeners(pid: number): string[] {
   const own = new Set(
     readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
@@ -276,8 +276,8 @@ test('preparation runs when the servers are ready, with the environment that cli
 });
 
 /**
- * Temporal's first start notes its flags, awaits `goOn`, and fails as if a port were taken; the next ones are
- * Temporal's own.
+ * Replaces Temporal with a wrapper whose first start records its flags, waits for `goOn`, and fails as if a port were
+ * taken; later starts run Temporal itself.
  */
 async function temporalWhosePortIsTaken(state: string): Promise<{ flags: string; goOn: string }> {
   const { temporal } = await resolveTools({ cache: defaultCache(), onProgress: () => {} });

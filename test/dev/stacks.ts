@@ -18,14 +18,14 @@ export const ConfigMaps: Resource = {
 };
 export const configMap = (name: string) => ({ metadata: { name, namespace: 'default' }, data: { here: 'yes' } });
 
-/** A folder that goes with the test. */
+/** Creates a folder that is removed after the test. */
 export function stateFolder(): string {
   const state = mkdtempSync(join(tmpdir(), 'drover-stack-'));
   onTestFinished(() => rmSync(state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }));
   return state;
 }
 
-/** The servers alone, unless `options` say otherwise; they end with the test. */
+/** Starts only the servers, unless `options` say otherwise; they end with the test. */
 export async function servers(options: Partial<StackOptions> = {}): Promise<Stack> {
   const stack = await startStack({
     state: options.state ?? stateFolder(),

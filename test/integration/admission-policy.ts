@@ -10,14 +10,16 @@ const bindings = { ...group, plural: 'validatingadmissionpolicybindings', kind: 
 interface Denial {
   namespace: string;
   operation: 'CREATE' | 'DELETE';
-  /** In CEL: true where the API server has nothing against it. */
+  /** In CEL: true if the request is allowed. */
   expression: string;
   message: string;
-  /** A call that is denied, as a dry run: policies take a moment to be in force. */
+  /** A dry run that is to be denied: policies take a moment to come into force. */
   tried: () => Promise<unknown>;
 }
 
-/** Denies what is to be done to VMs of a namespace, as a cluster's owner does; resolves once the API server does so. */
+/**
+ * Denies an operation on the VMs of a namespace, as a cluster's owner would; resolves when the API server enforces it.
+ */
 export async function deny(kube: KubeClient, denial: Denial): Promise<void> {
   const { namespace, operation, expression, message, tried } = denial;
   const vms = { apiGroups: ['kubevirt.io'], apiVersions: ['*'], resources: ['virtualmachines'] };

@@ -9,8 +9,8 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { onTestFinished } from 'vitest';
 
 /**
- * What becomes of a call: it passes, is answered without having reached the server, is done and never answered, or
- * hangs.
+ * What happens to a call: it passes, is carried out but never answered, never reaches the server, hangs, or is answered
+ * with a status without reaching the server.
  */
 export type Fate =
   | 'pass'
@@ -19,12 +19,12 @@ export type Fate =
   | 'hang'
   | { status: number; retryAfter?: number; message?: string };
 
-/** An API server that misbehaves: a kubeconfig for it, in front of the real one. */
+/** Starts a misbehaving proxy in front of the API server, and returns a kubeconfig for the proxy. */
 export async function chaosProxy(
   kubeconfig: string,
   fate: (method: string, path: string) => Fate | Promise<Fate>,
   options: {
-    /** So much later than the server tells it, watches hear of a change; in milliseconds. */ watchLag?: number;
+    /** How much later watches hear of a change, in milliseconds. */ watchLag?: number;
   } = {},
 ): Promise<{ kubeconfig: string; calls: string[]; cut: () => void }> {
   const real = new KubeConfig();
@@ -53,7 +53,7 @@ export async function chaosProxy(
         return;
       }
       response.writeHead(answer.statusCode!, answer.headers);
-      // A watch has begun before it tells anything.
+      // A watch must be seen to begin before its first event.
       response.flushHeaders();
       if (watchLag > 0 && path?.includes('watch=true')) {
         answer.on('data', (chunk: Buffer) => setTimeout(() => response.write(chunk), watchLag));

@@ -21,19 +21,19 @@ import { givenCluster } from '../cluster/given/given.ts';
 import { isSkip } from '../cluster/given/skip.ts';
 import { spawnLeashed } from '../leashed.ts';
 
-/** KubeVirt's own CRDs, where the machine has them beside the project; the stack's own elsewhere. */
+/** KubeVirt's own CRDs, if the machine has them beside the project; otherwise the stack uses its own. */
 const KUBEVIRT_CRDS =
   process.env['DROVER_TEST_KUBEVIRT_CRDS'] ?? resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
 
 export interface TestWorker {
   readonly pid: number;
-  /** Ends it as a crash would. */
+  /** Kills the worker, as a crash would. */
   kill(): Promise<void>;
-  /** Asks it to end, as Kubernetes does, and resolves with its exit code. */
+  /** Asks the worker to end, as Kubernetes does, and resolves with its exit code. */
   stop(): Promise<number | null>;
 }
 
-/** A stack of one test file, with everything that its tests do to a fleet. */
+/** The stack of one test file, with everything that its tests do to a fleet. */
 export class TestFleet {
   readonly stack: Stack;
   readonly kube: KubeClient;
@@ -49,7 +49,7 @@ export class TestFleet {
         : new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { fieldManager: 'test' });
   }
 
-  /** Path of a kubeconfig with the rights of a worker: on a stack of the test's own, every right. */
+  /** Path of a kubeconfig with a worker's rights; on a stack of the test's own, with every right. */
   get workerKubeconfig(): string {
     return this.#workerEnv['KUBECONFIG']!;
   }
@@ -58,7 +58,7 @@ export class TestFleet {
     return { ...this.stack.env, ...(this.stack instanceof GivenStack ? this.stack.workerEnv : {}) };
   }
 
-  /** A worker of its own process; resolves once it takes work. */
+  /** Starts a worker in a process of its own; resolves when it takes work. */
   async startWorker(env: Record<string, string> = {}): Promise<TestWorker> {
     const child = spawnLeashed(process.execPath, ['workers/main.ts'], {
       cwd: resolve(import.meta.dirname, '../..'),
@@ -66,7 +66,7 @@ export class TestFleet {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#workers.add(child);
-    // Not `exit`: its last lines may come after that.
+    // Not `exit`: the last lines of output may come after that.
     const exited = once(child, 'close').then(([code]) => {
       this.#workers.delete(child);
       return code as number | null;
@@ -98,7 +98,7 @@ export class TestFleet {
     await this.kube.close();
   }
 
-  /** A namespace of its own for one test. */
+  /** Creates a namespace for one test. */
   async namespace(): Promise<string> {
     const name = `test-${Math.random().toString(36).slice(2, 10)}`;
     await this.kube.create(Namespaces, { metadata: { name } });
@@ -114,7 +114,7 @@ export class TestFleet {
     return ignoreNotFound(this.kube.get<PoolObject>(VirtualMachinePools, { namespace, name }));
   }
 
-  /** What its status says under this type; undefined where it says nothing. */
+  /** Returns the pool's condition of this type; undefined if there is none. */
   async condition(namespace: string, name: string, type: string): Promise<Condition | undefined> {
     return (await this.pool(namespace, name))?.status?.conditions?.find((condition) => condition.type === type);
   }
@@ -127,7 +127,7 @@ export class TestFleet {
     return (await this.kube.list(VirtualMachines, { namespace })).items;
   }
 
-  /** Names of the VMs that the pool owns, by number. */
+  /** Returns the names of the VMs that the pool controls, in the order of their numbers. */
   async vmNames(namespace: string, pool: string): Promise<string[]> {
     const names = (await this.vms(namespace))
       .filter((vm) => controllerOf(vm)?.name === pool)
@@ -135,7 +135,7 @@ export class TestFleet {
     return names.sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
   }
 
-  /** Resolves once the pool has exactly these VMs, and says so in its status. */
+  /** Resolves when the pool has exactly these VMs and its status counts them. */
   async settled(namespace: string, pool: string, names: string[]): Promise<void> {
     await until(async () => {
       expect(await this.vmNames(namespace, pool)).toEqual(names);
@@ -147,7 +147,7 @@ export class TestFleet {
 
 export type PoolObject = KubeObject & Pick<VirtualMachinePool, 'spec' | 'status'>;
 
-/** VMs that nobody starts: what is tested is their making, not their boot. */
+/** A template of stopped VMs, for tests of creation rather than boot. */
 export const haltedTemplate: PoolSpec['template'] = {
   spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } },
 };
@@ -164,12 +164,12 @@ export const runningTemplate: PoolSpec['template'] = {
 export const namesUpTo = (pool: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${pool}-${index + 1}`);
 
-/** KubeVirt on a cluster that is given may be slower than the simulator. */
+/** KubeVirt on a given cluster may be slower than the simulator. */
 const PATIENCE_MS = givenCluster() === undefined ? 120_000 : 240_000;
 
 /**
- * Awaits that the assertions hold: for as long as a busy machine needs, on which Temporal may have to wait for a worker
- * that is gone several times over; and not until what is lost is looked for again, every five minutes.
+ * Waits until the assertions hold. The default timeout, in milliseconds, lets Temporal time out several dead workers on
+ * a busy machine, but is shorter than the five-minute resync, which would hide a lost change.
  */
 export async function until(assertions: () => Promise<void>, timeout = PATIENCE_MS): Promise<void> {
   let skipped: unknown;
@@ -188,10 +188,7 @@ interface FleetOptions {
   ephemeral?: boolean;
 }
 
-/**
- * The one place that chooses what tests run on: a stack of the file's own with the simulator, or the cluster that was
- * given.
- */
+/** The one place that chooses what tests run on: a stack of the file's own with the simulator, or the given cluster. */
 function startServers({ simulator = true, ephemeral = true }: FleetOptions): Promise<Stack> {
   const given = givenCluster();
   if (given !== undefined) return GivenStack.start(given);
@@ -200,7 +197,7 @@ function startServers({ simulator = true, ephemeral = true }: FleetOptions): Pro
   return startStack({ state, ephemeral, simulator, worker: false, restarts: false, ...crds });
 }
 
-/** The stack of this test file: started before its tests, with as many workers as asked for, and gone after them. */
+/** The stack of this test file: started before its tests, with as many workers as asked for, and ended after them. */
 export function aFleet(options: FleetOptions = {}): () => TestFleet {
   let fleet: TestFleet | undefined;
   beforeAll(async () => {

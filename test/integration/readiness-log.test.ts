@@ -44,7 +44,7 @@ function logOf(changes: Change[], from = 0): ReadinessLog {
   return log;
 }
 
-/** One restart of `a`, as KubeVirt tells it, from version 10 on; the VM's own readiness lags behind its guest's. */
+/** One restart of `a`, as KubeVirt reports it, from version 10 on; the VM's own readiness lags behind its VMI's. */
 const restart = [
   ofVm(1, 'a', vm()),
   ofGuest(2, 'a', guest('g1')),

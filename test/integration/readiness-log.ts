@@ -3,49 +3,49 @@ import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION, REVISIO
 import type { Stored } from '../../api/objects.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
 
-/** What the bookkeeping reads of a VM. */
+/** The facts of a VM that the log uses. */
 export interface VmFacts {
   uid: string;
   strategy: string;
   /** KubeVirt's `status.ready`. */
   ready: boolean;
-  /** It was asked to start, stop or restart, and KubeVirt has not done so yet. */
+  /** A start, stop or restart was requested, and KubeVirt has not carried it out yet. */
   asked: boolean;
   deleting: boolean;
   revision: string | null;
   machine: MachineFacts;
 }
 
-/** What a machine type transition changes of a VM. */
+/** The parts of a VM that a machine type transition changes. */
 export interface MachineFacts {
   type: string | null;
-  /** Id of the transition that it is marked for. */
+  /** Id of the transition that has marked the VM for a restart. */
   mark: string | null;
-  /** The annotation as it stands. */
+  /** The raw value of the annotation. */
   record: string | null;
 }
 
-/** What the bookkeeping reads of a VMI. */
+/** The facts of a VMI that the log uses. */
 export interface VmiFacts {
   uid: string;
-  /** Its Ready condition is True, and it is not going. */
+  /** Its Ready condition is True, and it is not terminating. */
   ready: boolean;
   deleting: boolean;
   final: boolean;
   revision: string | null;
 }
 
-/** One object as it was from a resource version on; null where it was gone. */
+/** The state of one object from a resource version on; null facts if it was deleted. */
 export type Change = {
   name: string;
   version: bigint;
-  /** When the watcher was told: milliseconds since the epoch. */ at: number;
+  /** When the watcher received the change, in milliseconds since the epoch. */ at: number;
 } & ({ kind: 'vm'; facts: VmFacts | null } | { kind: 'vmi'; facts: VmiFacts | null });
 
-/** A VMI that a VM had. */
+/** A VMI that a VM has or had. */
 export interface Guest {
   uid: string;
-  /** The revision that it was started with, and the one that it carried last: a live update changes it. */
+  /** The revisions that the VMI was started with and carried last: a live update changes the latter. */
   startedWith: string | null;
   revision: string | null;
   at: number;
@@ -64,12 +64,12 @@ export interface Entry {
   what: string;
 }
 
-/** A VM that was ready, and is to stay, and whose guest was sent away: by drover, or by people. */
+/** The termination of a ready VM's VMI, by drover or by people, while the VM itself stays. */
 export interface Departure {
   name: string;
-  /** The revision of the guest that went. */
+  /** The revision of the terminating VMI. */
   revision: string | null;
-  /** VMs that were down then, with this one, and since when: milliseconds since the epoch. */
+  /** The VMs that were down then, this one included, and since when, in milliseconds since the epoch. */
   down: { name: string; since: number }[];
   version: bigint;
   at: number;
@@ -81,9 +81,9 @@ interface State {
 }
 
 /**
- * What watches told of the VMs of a namespace and of their VMIs, put in order by resource version: all kinds share
- * etcd's one revision, so the order of two changes is known however the two streams delivered them. Answers go through
- * the whole record each time they are asked for, so that what arrives late still finds its place.
+ * What watches reported about the VMs of a namespace and their VMIs, ordered by resource version: all kinds share
+ * etcd's revision counter, so the order of two changes is known no matter how the two streams delivered them. Each
+ * query replays the whole record, so that late changes still take their place.
  */
 export class ReadinessLog {
   readonly #changes: Change[] = [];
@@ -91,7 +91,7 @@ export class ReadinessLog {
   #inOrder = true;
   #from = 0n;
 
-  /** A change that was told already counts once. */
+  /** Ignores a change that is already recorded. */
   add(change: Change): void {
     const key = `${change.kind} ${change.name}`;
     const newest = this.#newest.get(key);
@@ -101,17 +101,17 @@ export class ReadinessLog {
     this.#changes.push(change);
   }
 
-  /** The newest version that was told of the object; undefined where nothing was. */
+  /** Returns the newest version reported for the object; undefined if there is none. */
   newestOf(kind: Change['kind'], name: string): bigint | undefined {
     return this.#newest.get(`${kind} ${name}`);
   }
 
-  /** What was before this version is known, and no longer counted. */
+  /** Excludes changes up to this version from the counts; they only define the initial state. */
   beginAt(version: bigint): void {
     this.#from = version;
   }
 
-  /** Names of the VMs that are there. */
+  /** Returns the names of the existing VMs. */
   names(): string[] {
     let last: string[] = [];
     this.#replay((_change, { vms }) => (last = [...vms.keys()]));
@@ -119,8 +119,8 @@ export class ReadinessLog {
   }
 
   /**
-   * The instant, from the beginning of the recording on, at which the most VMs that were meant to run were not ready;
-   * with `replicas`, VMs that were missing to so many count too. Ready is a VM of which both it and its VMI say so.
+   * Returns the first instant since the recording began at which the most VMs that were meant to run were not ready.
+   * With `replicas`, VMs missing from that number count too. A VM is ready when both the VM and its VMI say so.
    */
   peak({ replicas = 0 }: { replicas?: number } = {}): Peak {
     let peak: Peak = { unavailable: 0, names: [], version: this.#from, at: 0 };
@@ -129,7 +129,7 @@ export class ReadinessLog {
       if (isDown(vms.get(name), vmis.get(name))) down.add(name);
       else down.delete(name);
       const unavailable = down.size + Math.max(replicas - vms.size, 0);
-      // Until the recording begins, only how it stood last.
+      // Before the recording begins, only the last state matters.
       if (version <= this.#from || unavailable > peak.unavailable)
         peak = { unavailable, names: [...down].sort(), version, at };
     });
@@ -141,8 +141,8 @@ export class ReadinessLog {
   }
 
   /**
-   * Each time since the recording began that a guest of a ready VM was sent away; not with its VM, as when a pool gets
-   * smaller.
+   * Returns each termination of a ready VM's VMI since the recording began. Leaves out VMIs deleted with their VM, as
+   * when a pool is scaled in.
    */
   departures(): Departure[] {
     const departures: Departure[] = [];
@@ -163,7 +163,7 @@ export class ReadinessLog {
     return departures;
   }
 
-  /** How long VMs were down since the recording began, all taken together, by the watcher's clock; in milliseconds. */
+  /** Returns the total downtime of all VMs since the recording began, by the watcher's clock, in milliseconds. */
   downtime(): number {
     const since = new Map<string, number>();
     let sum = 0;
@@ -178,18 +178,18 @@ export class ReadinessLog {
     return sum;
   }
 
-  /** Every VMI that the VM has had, the oldest first. */
+  /** Returns every VMI that the VM has had, oldest first. */
   guestsOf(vm: string): Guest[] {
     return this.#guests(vm, 0n);
   }
 
-  /** The VMIs that the VM got since the recording began: one for each restart. */
+  /** Returns the VMIs that the VM got since the recording began: one for each restart. */
   restartsOf(vm: string): Guest[] {
     return this.#guests(vm, this.#from);
   }
 
   /**
-   * Of each VM: how its machine type and what tells of it stood when the recording began, and each other state since.
+   * Returns, for each VM, its machine type, mark and record when the recording began, and each different state since.
    */
   machines(): Map<string, MachineFacts[]> {
     const machines = new Map<string, MachineFacts[]>();
@@ -202,7 +202,7 @@ export class ReadinessLog {
     return machines;
   }
 
-  /** What became of the VM, in order. */
+  /** Returns the VM's history, oldest first. */
   history(vm: string): Entry[] {
     const entries: Entry[] = [];
     let vmBefore: VmFacts | undefined;
@@ -232,7 +232,7 @@ export class ReadinessLog {
       .map(({ version: _version, ...guest }) => guest);
   }
 
-  /** `state` is that after the change. */
+  /** Passes `visit` the state after each change. */
   #replay(visit: (change: Change, state: State) => void): void {
     if (!this.#inOrder) this.#changes.sort((one, other) => (one.version < other.version ? -1 : 1));
     this.#inOrder = true;
@@ -253,7 +253,7 @@ function put<T>(map: Map<string, T>, name: string, facts: T | null): void {
   else map.set(name, facts);
 }
 
-/** Whether the VM's owner wants a guest to run now. */
+/** Reports whether the VM's owner wants a VMI to run now. */
 export function isMeantToRun(vm: VmFacts, guest: VmiFacts | undefined): boolean {
   if (vm.deleting) return false;
   switch (vm.strategy) {

@@ -64,7 +64,7 @@ test('goes on when its API server was killed, and notes what it may have missed'
   await watch.caughtUp();
   expect(watch.log.restartsOf('three')).toHaveLength(1);
   expect(watch.log.mostUnavailable()).toBe(1);
-  // A watch that had seen all that was written until then goes on without one.
+  // A restart leaves no gap only if the watch had seen every change before it.
   expect(watch.gaps).not.toEqual([]);
   await fleet().kube.delete(VirtualMachines, { namespace, name: 'two' });
   await until(async () => expect(watch.log.names()).toEqual(['one', 'three']));

@@ -6,7 +6,7 @@ import { KubeError } from '../../kubernetes/errors.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
 import { ReadinessLog, vmFacts, vmiFacts, type Change } from './readiness-log.ts';
 
-/** A stretch of the record in which changes may have been missed: the API server no longer had them. */
+/** A range of versions in which changes may have been missed, because the API server no longer had them. */
 export interface Gap {
   kind: Change['kind'];
   from: bigint;
@@ -18,16 +18,15 @@ const WATCH_SECONDS = 60;
 const SETTLE_MS = 60_000;
 
 /**
- * An eye on the VMs of a namespace and on their VMIs that shares nothing with drover but the client: it keeps every
- * change that the API server told, from the list that it begins with until it is stopped. A watch that ends goes on
- * from the last version seen, so that nothing is missed; where the server no longer has that version, as after its own
- * restart, it lists anew and notes the gap, in which only what came and went again is lost. VMs and VMIs come in two
- * streams whose order is no order of events: the log puts them together by their resource versions, which both kinds
- * take from etcd's one revision.
+ * Records the VMs and VMIs of a namespace, sharing nothing with drover but the client: every change that the API server
+ * reports, from the initial list until `stop`. A watch that ends resumes at the last version seen, so that nothing is
+ * missed. If the server no longer has that version, as after its own restart, the watch lists again and notes a gap,
+ * which hides only what was both created and deleted within it. VMs and VMIs arrive in two streams that are not ordered
+ * with each other; the log merges them by resource version, which both kinds take from etcd's revision counter.
  */
 export class ReadinessWatch {
   readonly log = new ReadinessLog();
-  /** A test that counts must find this empty. */
+  /** Must be empty in tests that count. */
   readonly gaps: Gap[] = [];
   readonly #kube: KubeClient;
   readonly #namespace: string;
@@ -40,7 +39,7 @@ export class ReadinessWatch {
     this.#namespace = namespace;
   }
 
-  /** Resolves once the first lists are in. */
+  /** Resolves when both initial lists are recorded. */
   static async start(kube: KubeClient, namespace: string): Promise<ReadinessWatch> {
     const watch = new ReadinessWatch(kube, namespace);
     for (const stream of streams) {
@@ -50,12 +49,15 @@ export class ReadinessWatch {
     return watch;
   }
 
-  /** From now on counts: `mostUnavailable` and `restartsOf` leave out what was before. */
+  /** Starts counting: `mostUnavailable` and `restartsOf` leave out what happened before. */
   async startRecording(): Promise<void> {
     this.log.beginAt(await this.caughtUp());
   }
 
-  /** Resolves, with the version that the lists had, once the log holds all that the API server has now. */
+  /**
+   * Resolves when the log holds all that the API server has now, with the version of the lists. Throws after
+   * `SETTLE_MS`.
+   */
   async caughtUp(): Promise<bigint> {
     const deadline = Date.now() + SETTLE_MS;
     let highest = 0n;
@@ -88,7 +90,7 @@ export class ReadinessWatch {
     await Promise.all(this.#following);
   }
 
-  /** Puts all there is into the log, and takes out what is no more; the version from which a watch may go on. */
+  /** Logs all existing objects, and the absence of deleted ones. Returns the version at which a watch may resume. */
   async #list(stream: Stream): Promise<bigint> {
     const { metadata, items } = await this.#kube.list(stream.resource, {
       namespace: this.#namespace,

@@ -1,11 +1,11 @@
-/** A seed that is printed, so that what it brought to light can be had again: from `DROVER_TEST_SEED`, or a new one. */
+/** Returns a seed from `DROVER_TEST_SEED`, or a new one, and prints it so that a failure can be reproduced. */
 export function seedOf(): number {
   const seed = Number(process.env['DROVER_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   console.log(`DROVER_TEST_SEED=${seed}`);
   return seed;
 }
 
-/** The same numbers in [0, 1) for the same seed. */
+/** Returns a generator of numbers in [0, 1), the same ones for the same seed. */
 export function seeded(seed: number): () => number {
   let state = seed;
   return () => {

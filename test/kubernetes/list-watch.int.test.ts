@@ -101,7 +101,7 @@ test('a version that the server has forgotten: it lists anew, and sees what went
 
 test('what a watch never told is found by the next list, and counted', async () => {
   const namespace = await fleet().namespace();
-  // Every watch hangs without a word.
+  // Every watch hangs silently.
   const { watch, names, missed } = await follow(
     namespace,
     (_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'),

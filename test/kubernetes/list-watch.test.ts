@@ -11,7 +11,7 @@ import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts
 type Options = Pick<ListWatchOptions<KubeObject, string>, 'onChange'>;
 
 /**
- * A list-watch on a server that answers every list with `list`, and ends every watch right after what `onWatch`
+ * Starts a list-watch on a server that answers every list with `list`, and ends every watch right after what `onWatch`
  * returns.
  */
 async function onServer(
@@ -53,7 +53,7 @@ test('a server that ends every watch as soon as it begins is asked ever more sel
     () => void watches.push(Date.now()),
   );
   await vi.waitFor(() => expect(watches.length).toBeGreaterThanOrEqual(4), { timeout: 10_000 });
-  // 250 ms, 500 ms and 1 s, each a quarter more or less.
+  // Back-offs of 250 ms, 500 ms and 1 s, each with 25 % jitter.
   expect(watches[3]! - watches[0]!).toBeGreaterThan(1_200);
 });
 
@@ -93,7 +93,7 @@ test('a list is taken in page by page: none waits, with all that it holds, for t
   await listWatch.ready();
   expect(sizes).toEqual([1, 2]);
   expect(listWatch.size).toBe(3);
-  // What changed while the other pages were read, the watch is still to tell.
+  // The version of the first page: the watch still has to report what changed while the other pages were read.
   expect(listWatch.version).toBe(9n);
 });
 

@@ -27,7 +27,7 @@ export interface Wanted {
   guest?: Record<string, unknown>;
 }
 
-/** A stack of one test file with the simulator in it, and what a user of KubeVirt would do there. */
+/** The stack of one test file, with the simulator, and what a user of KubeVirt would do there. */
 export class SimulatedCluster {
   readonly stack: Stack;
   readonly kube: KubeClient;
@@ -52,7 +52,7 @@ export class SimulatedCluster {
     rmSync(this.#state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }
 
-  /** Creates a VM that always runs, boots and stops at once, unless `wanted` says otherwise. */
+  /** Creates a VM that always runs, and boots and stops at once, unless `wanted` says otherwise. */
   createMachine(name: string, { spec, metadata, annotations, guest }: Wanted = {}): Promise<Stored<VirtualMachine>> {
     const domain = { devices: {}, cpu: { sockets: 1 }, memory: { guest: '2Gi' } };
     const template = {
@@ -74,7 +74,7 @@ export class SimulatedCluster {
   claim = (name: string): Promise<Stored<Claim>> =>
     this.kube.get<Claim>(PersistentVolumeClaims, { namespace: 'default', name });
 
-  /** Resolves with the VM once it shows the status. */
+  /** Resolves with the VM when it shows the status. */
   shows(name: string, printableStatus: string): Promise<Stored<VirtualMachine>> {
     return eventually(async () => {
       const machine = await this.machine(name);
@@ -85,7 +85,7 @@ export class SimulatedCluster {
     });
   }
 
-  /** A running VM and its VMI. */
+  /** Creates a VM, and resolves with it and its VMI when it runs. */
   async running(
     name: string,
     wanted: Wanted = {},
@@ -116,7 +116,7 @@ export class SimulatedCluster {
     propagationPolicy: 'Background' | 'Foreground' | 'Orphan' = 'Background',
   ): Promise<Stored> => this.kube.delete(resource, { namespace: 'default', name }, { propagationPolicy });
 
-  /** Resolves once the object is no more. */
+  /** Resolves when the object no longer exists. */
   gone(resource: Resource, name: string): Promise<void> {
     return eventually(async () => {
       try {
@@ -128,7 +128,7 @@ export class SimulatedCluster {
     });
   }
 
-  /** Calls a subresource as virtctl does; `ok`, or the code and message of the refusal. */
+  /** Calls a subresource as virtctl does; returns `ok`, or the code and message of the refusal. */
   async call(path: string, body: object = {}): Promise<string> {
     try {
       await this.kube.request({

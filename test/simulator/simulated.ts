@@ -56,7 +56,7 @@ export const instance = (
   status: { ...(phase === undefined ? {} : { phase }), ...status },
 });
 
-/** What a VMI is moved in. */
+/** Returns the surroundings of a VMI. */
 export const around = (some: Partial<Surroundings> = {}): Surroundings => ({
   now: NOW,
   since: NOW,

@@ -62,7 +62,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       await cluster.running('leaves', { annotations: { 'sim.drover.dev/stop-time': '3s' } });
       await cluster.delete(VirtualMachines, 'leaves');
       await cluster.shows('leaves', 'Terminating');
-      // As in KubeVirt, what is said of the VM follows its VMI.
+      // As in KubeVirt, the VM's status follows its VMI.
       await eventually(async () => expect((await cluster.machine('leaves')).status?.ready).toBeUndefined());
       expect((await cluster.instance('leaves')).metadata.deletionTimestamp).toBeDefined();
       await cluster.gone(VirtualMachines, 'leaves');
@@ -212,7 +212,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       const select = (name: string) => cluster.changeGuest(name, { nodeSelector: { 'kubernetes.io/os': 'linux' } });
       await cluster.running('probe');
       await cluster.configure({ spec: { configuration: { vmRolloutStrategy: 'Stage' } } });
-      // What changes before the simulator has seen the strategy is still made live: that is the probe's part.
+      // The simulator still applies changes live until it has observed the strategy; the probe waits for that.
       await select('probe');
       await eventually(async () => expect(await required('probe')).toMatchObject({ message: NOT_LIVE }));
       await select('runs');
@@ -233,7 +233,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       await eventually(async () =>
         expect(conditionOf(await cluster.instance('lost'), 'Ready')?.reason).toBe('PodTerminating'),
       );
-      // Told before that, as Kubernetes does.
+      // Reported earlier, as Kubernetes does.
       expect((await cluster.kube.get(Nodes, { name }))['status']).toMatchObject({
         conditions: [expect.objectContaining({ type: 'Ready', status: 'Unknown' })],
       });

@@ -56,7 +56,7 @@ test('storage alone fills disks, lets claims go, brings the kinds that KubeVirt 
   await kube.create<DataVolume>(DataVolumes, { metadata: disk, spec });
   await eventually(async () => expect((await kube.get<DataVolume>(DataVolumes, disk)).status?.phase).toBe('Succeeded'));
   expect((await kube.get<Claim>(PersistentVolumeClaims, disk)).status?.phase).toBe('Bound');
-  // Who collects garbage is another: Kubernetes' own controller.
+  // Garbage collection is left to Kubernetes' own controller.
   await kube.delete(DataVolumes, disk);
   await eventually(async () => expect(await ignoreNotFound(kube.get(DataVolumes, disk))).toBeUndefined());
   await kube.delete(PersistentVolumeClaims, disk);

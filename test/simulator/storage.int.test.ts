@@ -171,14 +171,14 @@ test('what a dead owner leaves goes, and what has a living one stays', async () 
   await cluster.running('of-living', ownedBy(living, 'VirtualMachineInstanceReplicaSet'));
   await cluster.delete(ReplicaSets, 'dying');
   await cluster.gone(VirtualMachines, 'of-dying');
-  // Of a living owner's name, but with the UID of one that is no more.
+  // Has the name of a living owner, but the UID of a deleted one.
   const impostor = { ...living, metadata: { ...living.metadata, uid: dying.metadata.uid } };
   await cluster.createMachine('of-none', {
     ...ownedBy(impostor, 'VirtualMachineInstanceReplicaSet'),
     spec: { runStrategy: 'Halted' },
   });
   await cluster.gone(VirtualMachines, 'of-none');
-  // Of a kind that the collector does not look after.
+  // A kind that the collector ignores.
   const service = await cluster.kube.get(Services, { namespace: 'default', name: 'kubernetes' });
   await cluster.createMachine('of-service', { ...ownedBy(service, 'Service', 'v1'), spec: { runStrategy: 'Halted' } });
   await cluster.shows('of-service', 'Stopped');

@@ -67,7 +67,7 @@ test('the examples are right, and need no conversion', async () => {
   expect(manifests.flatMap(({ notes }) => notes)).toEqual([]);
 });
 
-/** A pool whose words stand on lines of their own, in either form. */
+/** A pool manifest with one field per line, in either API's form. */
 const written = ({ apiVersion = 'drover.dev/v1alpha1', template = 'template', more = '' } = {}): string => `# a remark
 apiVersion: ${apiVersion}
 kind: VirtualMachinePool

@@ -250,7 +250,7 @@ describe('a failure has exit code 1 and one sentence', () => {
 });
 
 describe('an older Node', () => {
-  /** Makes this Node say that it is 20: what is started from there says what it is. */
+  /** A module that makes Node report version 20; the Node that bin.js starts reports its true version. */
   const old =
     'data:text/javascript,' +
     encodeURIComponent(
@@ -271,7 +271,7 @@ describe('an older Node', () => {
   test('passes a signal on, and ends as the other one does', async () => {
     const child = runOld(BIN, ['apply', '-f', '-']);
     const outcome = outcomeOf(child);
-    // It waits for its standard input: there is time to find the Node that it has started.
+    // It waits for its standard input, which leaves time to find the Node that it started.
     await expect.poll(() => childrenOf(child.pid!), { timeout: 20_000 }).not.toHaveLength(0);
     child.kill('SIGTERM');
     expect(await outcome).toMatchObject({ code: null, signal: 'SIGTERM' });

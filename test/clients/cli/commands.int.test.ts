@@ -17,7 +17,7 @@ const fleet = aFleet();
 
 const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env });
 const drover = (...args: string[]): Promise<Outcome> => run(args, env());
-/** A command that must work; what it printed, by lines. */
+/** Runs a command that must succeed, and returns the lines that it printed. */
 async function lines(...args: string[]): Promise<string[]> {
   const outcome = await drover(...args);
   expect(outcome).toMatchObject({ code: 0 });
@@ -134,7 +134,7 @@ describe('apply', () => {
     const namespace = await fleet().namespace();
     const by = (name: string, text: string, ...flags: string[]): Promise<Outcome> =>
       run(['apply', '-n', namespace, '-f', '-', ...flags], { ...env(), DROVER_ASKED_BY: name }, text);
-    /** Who asked for the template that the pool has. */
+    /** Returns who asked for the pool's current template. */
     const askedBy = async (): Promise<string | undefined> => {
       const { metadata, spec } = (await fleet().pool(namespace, 'web'))!;
       return askerOf(metadata.annotations?.[ASKED_BY_ANNOTATION], revisionOf(spec.template));
@@ -159,8 +159,7 @@ describe('apply', () => {
     expect(await by('ben', other)).toMatchObject({ stdout: `${WEB} configured\n`, stderr: '' });
     expect(await askedBy()).toBe('ben');
 
-    // By other means somebody else has become the last one who asked, and now nobody has to take over their field by
-    // force.
+    // Another client has stamped someone else: a later apply takes the field over without a conflict.
     const annotations = { [ASKED_BY_ANNOTATION]: askedByStamp('cleo', revisionOf(runningTemplate)) };
     await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
     expect(await by('dan', other)).toMatchObject({ stdout: `${WEB} unchanged\n` });
@@ -191,7 +190,7 @@ describe('apply', () => {
   });
 });
 
-/** Objects that `-o json --watch` prints one after the other. */
+/** Splits the objects that `-o json --watch` prints one after another. */
 const objectsOf = (text: string): PoolObject[] => text.split(/^(?=\{)/m).map((one) => JSON.parse(one) as PoolObject);
 
 describe('get', () => {
@@ -264,7 +263,7 @@ describe('get', () => {
     await until(async () => expect(shown).not.toBe(''));
     await fleet().patchPool(namespace, 'web', { replicas: 3 });
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
-    // The watch may begin only now: nobody sees what has gone by before.
+    // The watch may begin only now, and shows no earlier changes.
     await until(async () => expect(objectsOf(shown).at(-1)!.status?.replicas).toBe(3));
     await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
     await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
@@ -321,7 +320,7 @@ describe('a description', () => {
     await until(async () => expect((await fleet().pool(namespace, 'web'))!.status!.readyReplicas).toBe(2));
     await until(async () => expect((await fleet().kube.list(Events, { namespace })).items).not.toEqual([]));
     let stdout = '';
-    // What the pool has come to by then may still be written down.
+    // The pool's last status may still be on its way.
     await until(async () => {
       const described = await drover('describe', 'pool', 'web', '-n', namespace);
       expect(described.code).toBe(0);
@@ -337,7 +336,7 @@ describe('a description', () => {
       `${fleet().stack.temporalUi}/namespaces/default/workflows/pool%2Fdefault%2F${namespace}%2Fweb`,
     );
     expect(stdout).toMatch(/^ {2}Normal +SuccessfulCreate +\d+s +Created web-1/m);
-    // kubectl sorts Events by their last timestamp, and tells their age by it.
+    // kubectl sorts Events by their last timestamp, and computes their age from it.
     const { items } = await fleet().kube.list<KubeObject & { deprecatedLastTimestamp?: string | null }>(Events, {
       namespace,
     });
@@ -486,10 +485,10 @@ describe('the embedded stack', () => {
   });
 });
 
-/** A user's environment in which only the stack's folder is told. */
+/** A user's environment that names only the stack's folder. */
 const own = (): NodeJS.ProcessEnv => ({ ...nowhere, DROVER_STATE: fleet().stack.state });
 
-/** The stack's kubeconfig with another namespace in its context. */
+/** Writes a copy of the stack's kubeconfig with another namespace in its context. */
 function inNamespace(namespace: string): string {
   const file = join(fleet().stack.state, `kubeconfig-${namespace}`);
   writeFileSync(
@@ -561,7 +560,7 @@ describe('disks', () => {
     ]);
     expect(await lines('disks', 'prune', '--orphaned', ...in_)).toEqual(['persistentvolumeclaim/data-4 deleted']);
     await until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ keptDisks: 2 }));
-    // Of the one whose VM is there the worker has taken the mark: it is no kept disk, whatever becomes of the VM.
+    // The worker has removed the mark from the disk whose VM exists: it is no longer a kept disk.
     await until(async () =>
       expect(
         keptDiskOf((await fleet().kube.get(PersistentVolumeClaims, { namespace, name: 'data-1' })).metadata),

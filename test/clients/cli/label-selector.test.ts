@@ -47,7 +47,7 @@ const values = fc.array(value, { minLength: 1, maxLength: 3 });
 
 type Label = string | undefined;
 
-/** A requirement as kubectl writes it, and what it asks of a label's value. */
+/** A requirement in kubectl's syntax, and the predicate that it stands for. */
 const requirement: fc.Arbitrary<{ text: string; key: string; holds: (label: Label) => boolean }> = fc.oneof(
   fc.record({ key, value, sign: fc.constantFrom('=', '==', ' = ') }).map(({ key, value, sign }) => {
     return { text: `${key}${sign}${value}`, key, holds: (label: Label) => label === value };

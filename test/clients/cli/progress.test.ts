@@ -6,7 +6,7 @@ import { poolWith } from '../rollout/pools.ts';
 const notFound: Progress = { known: false, why: 'no workflow has taken it up yet', hasNoWorkflow: true };
 const untouched = () => ({ ...poolWith({}), status: undefined }) as unknown as ReturnType<typeof poolWith>;
 
-/** Temporal answers that no such workflow runs. */
+/** A session whose Temporal answers that no such workflow runs. */
 const withoutWorkflow = {
   cluster: 'default',
   temporal: () => Promise.reject(Object.assign(new Error('not found'), { name: 'WorkflowNotFoundError' })),

@@ -121,7 +121,7 @@ test('what holds for a VM is said in words', () => {
   expect(cycleInWords(view, 'web-3', now)).toBe('no cycle of it is under way');
 });
 
-/** As drover tells of so many VMs that wait, each with these words of KubeVirt's. */
+/** The view of a pool in which `count` sick VMs wait, each with these words of KubeVirt's. */
 const viewWith = (count: number, words: string) => {
   const sick = Array.from(
     { length: count },
@@ -153,7 +153,7 @@ describe('of a VM that no cycle is under way of', () => {
   });
 });
 
-/** `answers`: whether a worker leads its workflow on. */
+/** A session whose workflow answers queries only if `answers`, as with a running worker. */
 function sessionWhere(answers: boolean): { session: Session; calls: string[] } {
   const calls: string[] = [];
   const handle = {

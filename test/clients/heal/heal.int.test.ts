@@ -16,7 +16,7 @@ withFastStarts(fleet);
 
 const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_ASKED_BY: 'ada@desk' });
 
-/** A pool whose VMs are healed after a delay that no test waits for. */
+/** Creates a pool with a back-off so long that no test waits for it. */
 async function aPool(spec: Partial<PoolSpec> = {}): Promise<string> {
   const namespace = await fleet().namespace();
   const autohealing = {
@@ -37,16 +37,16 @@ const healIn =
 const viewIn = async (namespace: string): Promise<HealView> =>
   JSON.parse((await healIn(namespace)('status', 'pool', 'web', '-o', 'json')).stdout) as HealView;
 
-/** Makes every start of one VM fail, as long as that VM is there. */
+/** Makes every start of this VM fail; a replacement is not affected. */
 async function makeFail(namespace: string, name: string): Promise<void> {
   const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
   await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', { spec: { template: { metadata } } });
   await endGuest(namespace, name);
 }
 
-/** The next guest is of the spec that the VM has now. */
+/** Deletes the VM's VMI; the next one uses the VM's current spec. */
 async function endGuest(namespace: string, name: string): Promise<void> {
-  // KubeVirt may start it as it was until it has taken notice.
+  // KubeVirt may start the old spec until it has observed the new one.
   await until(async () => {
     const { metadata, status } = await fleet().kube.get<VirtualMachine & KubeObject>(VirtualMachines, {
       namespace,
@@ -57,7 +57,7 @@ async function endGuest(namespace: string, name: string): Promise<void> {
   await ignoreNotFound(fleet().kube.delete(VirtualMachineInstances, { namespace, name }));
 }
 
-/** Resolves once the replacement of the VM, which fails, waits for its delay. */
+/** Breaks the VM; resolves when its replacement waits for its back-off. */
 async function breakUntilWaiting(namespace: string, name: string): Promise<void> {
   await makeFail(namespace, name);
   await until(async () =>
@@ -102,7 +102,7 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
     stderr: matching(/^error: the healing of pool web is already paused, by ada@desk \d+s ago: lunch\n$/),
   });
 
-  // In spite of the pause: a person has asked.
+  // Works in spite of the pause, since a person has asked.
   expect(await heal('now', 'pool', 'web', 'web-2', '--reason', 'fixed')).toMatchObject({
     code: 0,
     stderr: '',
@@ -121,7 +121,7 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   });
 
   await breakUntilWaiting(namespace, 'web-3');
-  // One that has no cycle stops nothing of the other.
+  // A VM without a cycle doesn't affect the other one.
   expect(await heal('skip', 'pool', 'web', 'web-3', 'web-1', '--reason', 'why not')).toMatchObject({
     code: 1,
     stdout: matching(
@@ -133,7 +133,7 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
 
   const history = async (): Promise<Action[]> =>
     JSON.parse((await run(['history', 'pool', 'web', '-n', namespace, '-o', 'json'], env())).stdout) as Action[];
-  // Temporal's lists come a moment after what they list.
+  // Temporal's lists lag a little.
   await until(async () => {
     const told = (await history())
       .filter(({ action }) => action.startsWith('heal'))
@@ -191,7 +191,7 @@ test('a VM that was given up is healed again when a person asks', async () => {
   });
   const heal = healIn(namespace);
   await breakUntilWaiting(namespace, 'web-2');
-  // The VM that is made anew is no better.
+  // The replacement fails as well.
   const startsFail = structuredClone(runningTemplate);
   const { metadata } = startsFail.spec.template as { metadata: { annotations: Record<string, string> } };
   metadata.annotations['sim.drover.dev/fail-starts'] = 'always';

@@ -38,12 +38,12 @@ export const condition = (type: string, status: Condition['status'], reason: str
 export interface Said {
   healing?: Partial<HealingStatus> | undefined;
   conditions?: Condition[];
-  /** `autohealing: undefined` turns it off. */
+  /** `autohealing: undefined` turns healing off. */
   spec?: { [K in keyof PoolSpec]?: PoolSpec[K] | undefined };
   generation?: number;
 }
 
-/** A pool with autohealing, as its status tells it. */
+/** Returns a pool with autohealing and this status. */
 export function healingPool({ healing, conditions = [], spec = {}, generation = 2 }: Said = {}): Stored<Pool> {
   const whole = { replicas: 10, template: { spec: { template: { spec: {} } } }, autohealing: {}, ...spec } as PoolSpec;
   return {

@@ -14,7 +14,7 @@ import { aTransition } from '../../decisions/machine-types/scenes.ts';
 const FOLDER = join(import.meta.dirname, '../../replay/histories');
 const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json.gz'));
 
-/** The kept histories of workflows that really ran. */
+/** Reads the kept histories of workflows that really ran. */
 const kept = (start: string): History[] =>
   files
     .filter((file) => file.startsWith(start))
@@ -24,7 +24,7 @@ const payloads = (...values: unknown[]) => ({
   payloads: values.map((value) => defaultPayloadConverter.toPayload(value)),
 });
 
-/** What they tell. */
+/** Returns the actions in the kept histories. */
 const told = (start: string): Action[] => kept(start).flatMap((history) => actionsOf('w', history));
 
 const anAction = (more: Partial<Action>): Action => ({

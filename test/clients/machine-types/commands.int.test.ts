@@ -22,12 +22,12 @@ beforeAll(async () => {
 const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_ASKED_BY: 'ada@desk' });
 const drover = (...words: string[]): Promise<Outcome> => run(words, env());
 const machineTypes = (...words: string[]): Promise<Outcome> => drover('machine-types', ...words);
-/** Of the VMs of one namespace that have an old type. */
+/** Updates the VMs of one namespace that have an old type. */
 const update = ({ namespace }: Machines, ...words: string[]): Promise<Outcome> =>
   machineTypes('update', '--which-matches-glob', OLD_GLOB, '-n', namespace, ...words);
 
 const WHOLE_ID = /machine-types\/default\/[0-9a-f]{8}/;
-/** The whole id that an answer has in it, of a transition that the test leaves behind ended. */
+/** Returns the whole id of the transition in the output, and terminates that transition after the test. */
 function idIn({ stdout }: { stdout: string }): string {
   const [id] = WHOLE_ID.exec(stdout)!;
   const { workflow } = fleet().temporal.client;
@@ -86,7 +86,7 @@ describe('a whole update', () => {
     const [input] = valuesOf(events![0]!.workflowExecutionStartedEventAttributes!.input) as [
       MachineTypeTransitionInput,
     ];
-    // The worker need not read again what the command has.
+    // The worker need not read again what the command has read.
     expect(input.seen).toEqual({ vms: matching(/^\d+$/), vmis: matching(/^\d+$/) });
     const after = await machines.guests();
     expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['db-1', 'db-2']);
@@ -258,7 +258,7 @@ describe('VMs of two namespaces, some with a label', () => {
     Promise.all(NAMES.map((name) => machines.type(name)));
   const marksIn = (machines: Machines): Promise<(string | undefined)[]> =>
     Promise.all(NAMES.map((name) => machines.mark(name)));
-  /** Unlike that of any other test, for it chooses in all namespaces. */
+  /** Different from the labels of all other tests, as this test selects in all namespaces. */
   const labels = { tier: 'web-in-two-namespaces' };
   const selector = `tier=${labels.tier}`;
   const glob = ['--which-matches-glob', OLD_GLOB];
@@ -367,7 +367,7 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
       why: 'rolled by pool web',
     })),
   );
-  // Temporal's lists come a moment after what they list.
+  // Temporal's lists lag a little.
   await until(async () => {
     const told = JSON.parse((await drover('history', 'pool', 'web', '-n', namespace, '-o', 'json')).stdout) as Action[];
     expect(told).toContainEqual(
@@ -381,7 +381,7 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
         workflow: id,
       }),
     );
-    // The rollout that comes of it says who has asked for it, too.
+    // The resulting rollout names the person who asked, too.
     const rolled = told.filter(({ action, vms }) => action === 'restart' && vms.length > 0);
     expect(new Set(rolled.map(({ askedBy }) => askedBy))).toEqual(new Set(['ada@desk']));
   });
@@ -442,7 +442,7 @@ describe('one that goes on', () => {
       stdout: `${id} begun: 2 VMs, *rhel8.* to the default, guests restarted by their owners\n`,
     });
     await until(async () => expect((await statusOf(id)).phase).toBe('Waiting'));
-    // The id need not be given where one runs.
+    // The id may be left out if exactly one transition runs.
     await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Waiting' }));
     expect(await machineTypes('pause', '--reason', 'lunch')).toMatchObject({
       code: 0,
@@ -628,10 +628,7 @@ test('what is tried in vain is told, until it can be done', async () => {
   expect((await machineTypes('status', id)).stdout).not.toContain('tried again');
 });
 
-/**
- * Nothing can be done to VMs in the namespace, for a webhook does not answer, until the function that is returned is
- * called.
- */
+/** Blocks updates of VMs in the namespace with a webhook that doesn't answer; the returned function unblocks them. */
 async function deafen(namespace: string): Promise<() => Promise<void>> {
   const { kube } = fleet();
   const webhooks = {
@@ -653,7 +650,7 @@ async function deafen(namespace: string): Promise<() => Promise<void>> {
   const metadata = { name: `${namespace}.test` };
   await kube.create(webhooks, { metadata, webhooks: [webhook] });
   const [vm] = (await kube.list(VirtualMachines, { namespace })).items;
-  // It takes a moment until the API server goes by it.
+  // The API server needs a moment to pick the webhook up.
   await until(() =>
     expect(
       kube.patch(VirtualMachines, vm!.metadata, 'merge', { metadata: { labels: {} } }, { dryRun: true }),
@@ -682,7 +679,7 @@ test('an update whose workflow Temporal has forgotten is reported by what the VM
   });
 });
 
-// The last test: nobody does anything afterwards.
+// The last test: it kills the worker.
 test('one that is over is told of without a worker', async () => {
   needs('machine types on nodes');
   const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });

@@ -9,7 +9,7 @@ import type { TransitionPlanned } from '../../../clients/machine-types/plan.ts';
 import { drover, nowhere } from '../drover.ts';
 
 const VMS = 6_000;
-/** Of an object, mostly in what nobody looks at; all of them do not fit into HEAP_MIB. */
+/** Size of an object, mostly in fields that are not read; all objects together don't fit into HEAP_MIB. */
 const BYTES = 8_000;
 const HEAP_MIB = 64;
 const OLD = 'pc-q35-rhel8.6.0';
@@ -49,7 +49,7 @@ const guest = (index: number): object => ({
 });
 const MADE: Record<string, (index: number) => object> = { virtualmachines: vm, virtualmachineinstances: guest };
 
-/** An API server of which nothing is there but what a plan reads; it notes what it was asked for. */
+/** An API server with only what a plan reads; records the requests. */
 function answer(asked: string[], { method, url = '' }: IncomingMessage, response: ServerResponse): void {
   const { pathname, searchParams } = new URL(url, 'http://localhost');
   asked.push(`${method} ${url}`);

@@ -8,10 +8,10 @@ import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { Machines, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
 import { drover as run, nowhere, type Outcome } from '../drover.ts';
 
-// Whatever is only read needs no worker.
+// Reading needs no worker.
 const fleet = aFleet({ workers: 0 });
 
-/** Only the API server: Temporal is not there. */
+/** Only the API server: no Temporal is there. */
 const env = (): NodeJS.ProcessEnv => ({
   ...nowhere,
   KUBECONFIG: fleet().stack.kubeconfig,
@@ -28,7 +28,7 @@ async function planned(machines: Machines, ...words: string[]): Promise<Transiti
 const needsOf = ({ items }: TransitionPlanned): string[] => items.map(({ name, need }) => `${name}: ${need}`);
 const matching = (pattern: RegExp): string => expect.stringMatching(pattern) as string;
 
-/** All that may change in a namespace when something is written there. */
+/** Returns everything that a write in the namespace would change. */
 async function versionsIn(namespace: string): Promise<string[]> {
   const [vms, vmis] = await Promise.all(
     [VirtualMachines, VirtualMachineInstances].map((resource) => fleet().kube.list(resource, { namespace })),

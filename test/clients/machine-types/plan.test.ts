@@ -28,7 +28,7 @@ function planned(items: PlannedItem[], fields: Partial<TransitionPlanned> = {}):
   for (const { need } of vms) counts[need] = (counts[need] ?? 0) + 1;
   return { items, results: [], vms: vms.length, counts, maxRestarts: 1, refusals: [], unknown: [], ...fields };
 }
-/** Without the widths of its columns. */
+/** Returns the rows without column padding. */
 const rowsOf = (lines: string[]): string[] => lines.map((line) => line.replaceAll(/ {3,}/g, ' | '));
 
 test('a plan has a line for each VM, and says what it is in all', () => {
@@ -142,7 +142,7 @@ test('types have a line for each namespace, and say whether nodes have them, or 
     'shop | q35 | 1 | 0 | 2 | <none> | alias',
     'shop | pc-q35-rhel9.2.0 | 1 | 0 | <unknown> | <none> | <unknown>',
   ]);
-  // Nobody knows whether that is an old one.
+  // Unknown whether that is an old type.
   expect(wide.at(-1)).toBe('2 VMs, 0 guests');
   expect(typesLines([type('q35', { isAlias: true })], { wide: false }).at(-1)).toBe(
     '1 VM, 0 guests; none of an older type than nodes have',
@@ -175,7 +175,7 @@ describe('what is asked of the API server', () => {
     },
     spec: { template: { spec: { domain: { machine: { type } } } } },
   });
-  /** An API server that answers a dry run so, and knows the VM with this type. */
+  /** A client whose dry run gives `answer`, and whose VM has this type; with an empty type there is no VM. */
   const answering = (answer: string | Error, type = 'pc-q35-rhel8.2.0'): KubeClient =>
     ({
       patch: () => (typeof answer === 'string' ? Promise.resolve(stored(answer)) : Promise.reject(answer)),

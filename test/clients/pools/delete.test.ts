@@ -14,7 +14,7 @@ const get = (_resource: unknown, asked: ObjectKey): Promise<unknown> => {
   return Promise.resolve({ metadata: { ...asked, uid: `uid of ${pathOf(asked)}` } });
 };
 
-/** A server that has all pools but `nope`, lets nobody delete `held`, and notes what it is asked to delete. */
+/** A server that has all pools but `nope`, forbids the deletion of `held`, and records what it deletes. */
 function server(): { kube: KubeClient; deleted: string[] } {
   const deleted: string[] = [];
   const del = (_resource: unknown, asked: ObjectKey): Promise<void> => {

@@ -4,7 +4,7 @@ import type { Pool } from '../../../clients/pools/objects.ts';
 import type { Revision } from '../../../clients/rollout/revisions/revisions.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 
-/** A template that differs from others by its number of cores. */
+/** Returns a template that differs from others by its number of cores. */
 export const templateOf = (cores: number, more: object = {}): VmTemplate => ({
   spec: { runStrategy: 'Always', template: { spec: { domain: { cpu: { cores }, devices: {} } } }, ...more },
 });
@@ -30,7 +30,7 @@ export interface Said {
   generation?: number;
 }
 
-/** A pool on its way from one core to two, as its status tells it. */
+/** Returns a pool that is rolling out from one core to two, with this status. */
 export function poolWith({
   spec,
   rollout,
@@ -71,7 +71,7 @@ export function poolWith({
   };
 }
 
-/** Steps that wait for a person. */
+/** Returns rollout steps that wait for approval. */
 export const byApproval = (...to: IntOrPercent[]): NonNullable<PoolSpec['rollout']> => ({
   // oxlint-disable-next-line unicorn/no-thenable
   steps: to.map((to) => ({ to, then: { approval: {} } })),

@@ -15,7 +15,7 @@ const fleet = aFleet();
 const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_ASKED_BY: 'ada@desk' });
 const WEB = 'virtualmachinepool.drover.dev/web';
 
-/** `drover rollout …` in one namespace. */
+/** Runs `drover rollout …` in one namespace. */
 const rolloutIn =
   (namespace: string) =>
   (command: string, ...flags: string[]): Promise<Outcome> =>
@@ -32,7 +32,7 @@ const templateWith = (cores: number, annotations: Record<string, string> = {}): 
   return template;
 };
 
-/** A pool whose VMs all run the template, in a namespace of its own. */
+/** Creates a pool in a namespace of its own; resolves when all its VMs run the template. */
 async function aPool(spec: Partial<PoolSpec> = {}): Promise<string> {
   const namespace = await fleet().namespace();
   const template = templateWith(1);
@@ -51,7 +51,7 @@ async function aPool(spec: Partial<PoolSpec> = {}): Promise<string> {
 const template = async (namespace: string): Promise<PoolSpec['template']> =>
   (await fleet().pool(namespace, 'web'))!.spec.template;
 
-/** `drover apply` by somebody else. */
+/** Runs `drover apply` as another user. */
 const apply = (namespace: string, spec: Partial<PoolSpec>, ...flags: string[]): Promise<Outcome> => {
   const manifest = {
     apiVersion: 'drover.dev/v1alpha1',
@@ -107,7 +107,7 @@ describe('status', () => {
       /^ {2}web-\d failed \d+s ago$/m,
     );
 
-    // And back, in all the time that it needs: the last revision that all VMs had.
+    // And back, with time enough, to the last revision that all VMs had.
     await fleet().patchPool(namespace, 'web', { rollout: { progressDeadlineSeconds: 60 } });
     expect(await rolloutIn(namespace)('undo')).toMatchObject({
       code: 0,
@@ -286,7 +286,7 @@ describe('revisions', () => {
     expect(await template(namespace)).toEqual(templateWith(1));
     await fleet().patchPool(namespace, 'web', { paused: false });
     await rolloutIn(namespace)('status', '--watch');
-    // Found again, it is the newest.
+    // The reused template counts as the newest revision.
     expect((await rolloutIn(namespace)('history')).stdout).toMatch(
       /^3 .* current +ada@desk +undo to revision 1 \(\w+\)$/m,
     );
@@ -321,7 +321,7 @@ describe('restart', () => {
 
 test('an undo heals a pool that is broken altogether, whatever its budget', async () => {
   const namespace = await aPool({ maxUnavailable: 1 });
-  // Annotations alone restart nobody, and so reach all guests at once.
+  // Changed annotations need no restart, and so reach all VMIs at once.
   await fleet().patchPool(namespace, 'web', { template: templateWith(1, { 'sim.drover.dev/never-ready': 'true' }) });
   await until(async () =>
     expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 3, readyReplicas: 0 }),
@@ -378,7 +378,7 @@ test('the history tells what drover has done, from what to what, who asked and h
     end: 'Failed',
   };
   let actions: Action[] = [];
-  // Temporal's lists come a moment after what they list.
+  // Temporal's lists lag a little.
   await until(async () => {
     actions = JSON.parse((await history('-o', 'json')).stdout) as Action[];
     expect(actions).toMatchObject([

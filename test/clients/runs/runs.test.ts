@@ -8,7 +8,7 @@ import type { Session } from '../../../clients/session/session.ts';
 
 vi.mock('../../../clients/session/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
 
-/** A run, as Temporal lists it, and what it says when it is asked for itself. */
+/** A run as Temporal lists it; `now` is the status that describe returns. */
 interface Run {
   workflowId: string;
   status: string;
@@ -25,8 +25,8 @@ const run = (id: string, fields: Partial<Run> = {}): Run => ({
 });
 
 /**
- * Of the cluster `default`, where Temporal lists these runs; `counts` are its answers to how many there are, one after
- * the other.
+ * Returns a session of the cluster `default`, in which Temporal lists these runs; `counts` are its successive answers
+ * to count queries.
  */
 function sessionOf(runs: Run[], counts: number[] = []): Session {
   const list = async function* ({ query }: { query: string }): AsyncGenerator {
@@ -94,7 +94,7 @@ test('an id is whole, or its last part, and of no other kind and no other cluste
     ['', 'which machine type transition? "" is no id'],
     ['watch/default', 'watch/default is no machine type transition'],
     ['machine-types/default/', 'machine-types/default/ is no machine type transition'],
-    // The last part of it would be that of another.
+    // Its last part would be the id of another transition.
     ['machine-types/default/a/1f0c92ab', 'machine-types/default/a/1f0c92ab is no machine type transition'],
     [
       'machine-types/other/1f0c92ab',

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Session } from '../../../clients/session/session.ts';
 import { remarkOnCluster } from '../../../clients/session/unknown-cluster.ts';
 
-/** What is said of a cluster, where Temporal has the watches of these. */
+/** Returns the remark on a cluster if Temporal has the watches of these clusters. */
 async function remarkOn(cluster: string, watched: string[]): Promise<string> {
   const describeOf = (id: string): unknown => {
     if (!watched.includes(id.replace('watch/', '')))

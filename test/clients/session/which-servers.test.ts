@@ -44,7 +44,7 @@ function writeKubeconfig(file: string, name: string, server: string): void {
   writeFileSync(file, JSON.stringify(config));
 }
 
-/** Files of a stack that is led by this very process. */
+/** Writes the files of a stack whose supervisor is this process. */
 function aStack(phase: Phase = 'ready'): void {
   const { kubeconfig, stack, lock } = filesOf(state);
   writeKubeconfig(kubeconfig, 'stack', STACKS);

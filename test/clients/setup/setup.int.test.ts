@@ -13,7 +13,7 @@ import { loadKubeConfig } from '../../../kubernetes/config.ts';
 import { spawnLeashed } from '../../leashed.ts';
 import { BIN, drover as run, nowhere, type Outcome } from '../drover.ts';
 
-/** Servers that drover was never set up on. The tests follow each other. */
+/** Servers without a setup of drover. The tests build on each other. */
 let stack: Stack;
 let kube: KubeClient;
 
@@ -110,7 +110,7 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
   expect(await crds()).toEqual(['virtualmachinepools.drover.dev']);
   const { client, connection } = await connectTemporal({ address: stack.temporalAddress, configured: false });
   onTestFinished(() => connection.close());
-  // Visibility follows a moment behind; the search attribute is on the workflow, or it would not be found.
+  // Visibility lags a little. The query can find the workflow only by its search attribute.
   await expect
     .poll(() => client.workflow.count("DroverCluster = 'default' AND WorkflowType = 'watch'"), { timeout: 30_000 })
     .toMatchObject({ count: 1 });
@@ -140,7 +140,7 @@ test.each([
   expect(await ended).toEqual([code, null]);
 });
 
-/** A kubeconfig of somebody with no permission at all. */
+/** Writes a kubeconfig of a service account without any permission. */
 async function ofServiceAccount(name: string): Promise<string> {
   const path = '/api/v1/namespaces/default/serviceaccounts';
   await kube.request({ method: 'POST', path, body: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } } });

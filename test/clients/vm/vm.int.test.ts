@@ -12,7 +12,7 @@ const fleet = aFleet();
 const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_ASKED_BY: 'ada@desk' });
 const vm = (...words: string[]): Promise<Outcome> => run(['vm', ...words], env());
 
-/** VMs that nobody owns, in a namespace of their own; resolves once they are ready. */
+/** Creates VMs without an owner in a namespace of their own; resolves when they are ready. */
 async function someVms(names: string[], annotations: Record<string, string> = {}): Promise<string> {
   const namespace = await fleet().namespace();
   const metadata = {
@@ -32,7 +32,7 @@ async function someVms(names: string[], annotations: Record<string, string> = {}
   return namespace;
 }
 
-/** Gives a VM a spec that its guest can't take while it runs. */
+/** Changes a VM's spec so that it needs a restart. */
 async function change(namespace: string, name: string): Promise<void> {
   await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', {
     spec: { template: { spec: { hostname: 'other' } } },
@@ -162,7 +162,7 @@ describe('named VMs', () => {
 });
 
 test('a restart goes on when nobody follows it, and is listed, looked at, paused, resumed and aborted', async () => {
-  // Enough of them that some are left when the last command comes, however slow the machine is.
+  // Enough VMs that some are left when the last command comes, however slow the machine is.
   const names = Array.from({ length: 30 }, (_, index) => `vm-${index + 1}`);
   const namespace = await someVms(names, { 'sim.drover.dev/boot-time': '3s' });
   const child = start(['vm', 'restart', ...names, '-n', namespace, '--reason', 'leaks'], env());

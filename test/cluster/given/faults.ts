@@ -15,9 +15,8 @@ const Pods: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', 
 const PREFIX = 'sim.drover.dev/';
 
 /**
- * Plays on real KubeVirt what the simulator's annotations ask of a guest, by what happens to real guests: its
- * launcher's pod is deleted, before it runs or while it does. Where no kubelet looks after pods, one is made unready as
- * well.
+ * Reproduces on real KubeVirt what the simulator's annotations ask for, by faults that occur in practice: deletes a
+ * VMI's launcher pod before or while the VMI runs. If pods have no kubelet, also sets their readiness.
  */
 export class Faults {
   readonly #kube: KubeClient;

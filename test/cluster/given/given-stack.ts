@@ -20,7 +20,7 @@ import { removeNamespaces } from './ownership.ts';
 import { skip } from './skip.ts';
 import { workerKubeconfig } from './worker-rights.ts';
 
-/** A given cluster in the place of a test file's stack, with a Temporal, or a Temporal namespace, of the file's own. */
+/** A given cluster in place of a test file's stack, with a Temporal, or a Temporal namespace, of the file's own. */
 export class GivenStack implements Stack {
   readonly state = mkdtempSync(join(tmpdir(), 'drover-cluster-'));
   readonly kubeconfig: string;
@@ -74,7 +74,7 @@ export class GivenStack implements Stack {
     };
   }
 
-  /** What a worker has instead: the rights that are declared for it, and no more. */
+  /** The worker's environment: the permissions that are declared for it, and no more. */
   get workerEnv(): Record<string, string> {
     return { KUBECONFIG: this.#workerKubeconfig };
   }

@@ -1,32 +1,32 @@
-/** What tests take beside KubeVirt's control plane. The simulator has all of it; a given cluster is looked at. */
+/** What tests need besides KubeVirt's control plane. The simulator has all of it; a given cluster is checked for it. */
 export type Need =
-  /** `drover dev` has started its servers, and left a note of them. */
+  /** `drover dev` started the servers, and left a record of them. */
   | 'an embedded stack'
-  /** On a given cluster the worker writes only in namespaces of the tests' own. */
+  /** On a given cluster the worker may write only in the tests' own namespaces. */
   | 'a worker that writes in all namespaces'
-  /** Its nodes tell in their labels which machine types they emulate. */
+  /** The labels of its nodes list the machine types that they emulate. */
   | 'machine types on nodes'
-  /** Guests migrate, by which KubeVirt changes them while they run. */
+  /** VMIs can migrate, which KubeVirt uses to change them while they run. */
   | 'live migration'
-  /** DataVolumes are filled. */
+  /** DataVolumes get populated. */
   | 'DataVolumes'
-  /** Claims without a storage class of their own may be expanded. */
+  /** Claims without an explicit storage class can be expanded. */
   | 'a default storage class that expands';
 
-/** The cluster that `npm run test:cluster` was given: its tests run there, and not on a stack of their own. */
+/** The cluster that `npm run test:cluster` was given: tests run there, and not on a stack of their own. */
 export interface GivenCluster {
-  /** Path of a kubeconfig whose current context is the cluster's. */
+  /** Path of a kubeconfig with the cluster as its current context. */
   kubeconfig: string;
-  /** `host:port` of a Temporal; null: each test file starts one. */
+  /** `host:port` of a Temporal; if null, each test file starts one. */
   temporal: string | null;
-  /** Of this run: on everything that it makes in the cluster. */
+  /** Id of this run, which labels everything that the run creates in the cluster. */
   run: string;
   /** The namespace of the worker's service account. */
   home: string;
-  /** Pods have no kubelet: what a test writes into their status stays. */
+  /** Pods have no kubelet, so what a test writes into their status stays. */
   hasStandIn: boolean;
   lacks: Need[];
-  /** File that gets a line for each test that was skipped. */
+  /** Path of a file that gets a line for each skipped test. */
   skips: string;
 }
 

@@ -16,8 +16,8 @@ import { skip } from './skip.ts';
 import { openNamespace } from './worker-rights.ts';
 
 /**
- * A test's client on a cluster that is somebody's: it writes only in namespaces that it made, and marks these as the
- * run's. A test that wants more, or a guest that only the simulator can play, is skipped.
+ * A test's client on a cluster that belongs to someone else: writes only in namespaces that it created, which it labels
+ * with the run's id. Skips a test that needs more, or a VMI that only the simulator can provide.
  */
 export class GuardedClient extends KubeClient {
   readonly #given: GivenCluster;
@@ -30,12 +30,12 @@ export class GuardedClient extends KubeClient {
     this.#plain = new KubeClient(config, { fieldManager: 'test' });
   }
 
-  /** Of the namespaces that it made. */
+  /** Names of the namespaces that this client created. */
   get namespaces(): string[] {
     return [...this.#own];
   }
 
-  /** Without a guard: for what the harness itself makes and removes. */
+  /** The unguarded client, for what the harness itself creates and removes. */
   get plain(): KubeClient {
     return this.#plain;
   }
@@ -79,7 +79,7 @@ export class GuardedClient extends KubeClient {
     return super.delete(resource, key, options);
   }
 
-  /** Actions of KubeVirt's. */
+  /** Guards KubeVirt's subresource actions. */
   override async request<T>(request: HttpRequest): Promise<T> {
     const reason = request.method === 'GET' ? undefined : actionObjection(this.#given, this.#own, request.path);
     if (reason !== undefined) skip(reason);

@@ -3,12 +3,12 @@ import { entriesIn } from '../entries.ts';
 import type { GivenCluster } from './given.ts';
 
 const PREFIX = 'sim.drover.dev/';
-/** How long a guest takes is its cluster's to say; what is shorter than this only makes tests fast. */
+/** The cluster determines how long a VMI takes; shorter times than this only speed tests up. In milliseconds. */
 const SLOW_MS = 3_000;
 
 /**
- * Why a cluster with real KubeVirt can't do what these annotations ask of the simulator; undefined if it can, or need
- * not.
+ * Returns why a cluster with real KubeVirt can't do what these annotations ask of the simulator; undefined if it can,
+ * or need not.
  */
 export function beyond(given: GivenCluster, object: unknown): string | undefined {
   for (const [name, value] of knobsIn(object)) {
@@ -18,11 +18,11 @@ export function beyond(given: GivenCluster, object: unknown): string | undefined
   return undefined;
 }
 
-/** Whether an object or a patch sets this annotation of the simulator's to `true`. */
+/** Reports whether an object or a patch sets this simulator annotation to `true`. */
 export const asksFor = (object: unknown, knob: string): boolean =>
   [...knobsIn(object)].some(([name, value]) => name === knob && value === 'true');
 
-/** Every annotation of the simulator's anywhere in an object or a patch. */
+/** Yields every simulator annotation, without its prefix, anywhere in an object or a patch. */
 function* knobsIn(value: unknown): Generator<[name: string, value: unknown]> {
   for (const [name, inner] of entriesIn(value)) if (name.startsWith(PREFIX)) yield [name.slice(PREFIX.length), inner];
 }
@@ -37,7 +37,7 @@ function reasonFor(given: GivenCluster, name: string, value: unknown): string | 
     case 'provision-time':
     case 'provision-fails':
       return undefined;
-    // These are played by deleting launcher pods.
+    // Deleting launcher pods reproduces these.
     case 'fail-starts':
     case 'corrupt':
     case 'run-time':

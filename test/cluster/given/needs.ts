@@ -1,7 +1,7 @@
 import { givenCluster, type Need } from './given.ts';
 import { skip } from './skip.ts';
 
-/** Skips the test that runs on a cluster that lacks this. */
+/** Skips the current test if the given cluster lacks this. */
 export function needs(need: Need): void {
   if (givenCluster()?.lacks.includes(need) === true) skip(lackOf(need));
 }

@@ -27,7 +27,10 @@ export const RoleBindings = rbac('rolebindings', 'RoleBinding', true);
 export const labelsOf = (run: string): Record<string, string> => ({ [RUN_LABEL]: run });
 export const selectorOf = (run: string): string => `${RUN_LABEL}=${run}`;
 
-/** Removes these namespaces of the run with all that is in them. Whoever would take off the finalizers may be gone. */
+/**
+ * Deletes these namespaces of the run with all their contents. Removes finalizers, as their controllers may be gone.
+ * Throws if a namespace still exists after `GONE_WITHIN_MS`.
+ */
 export async function removeNamespaces(kube: KubeClient, names: readonly string[]): Promise<void> {
   await Promise.all(names.map((name) => ignoringGone(kube.delete(Namespaces, { name }))));
   const deadline = Date.now() + GONE_WITHIN_MS;
@@ -49,7 +52,7 @@ export async function removeNamespaces(kube: KubeClient, names: readonly string[
   }
 }
 
-/** Everything that carries the run's label; what is cluster-wide last. */
+/** Deletes everything that carries the run's label, cluster-wide objects last. */
 export async function removeAll(kube: KubeClient, run: string): Promise<void> {
   const labelSelector = selectorOf(run);
   const { items } = await kube.list(Namespaces, { labelSelector });
@@ -75,7 +78,7 @@ const isThere = (kube: KubeClient, name: string): Promise<boolean> =>
     },
   );
 
-/** Takes drover's and the tests' own finalizers off what is being deleted; KubeVirt takes off its own. */
+/** Removes drover's and the tests' own finalizers from terminating objects; KubeVirt removes its own. */
 async function release(kube: KubeClient, resource: Resource, namespace: string): Promise<void> {
   let items: Stored[] = [];
   try {

@@ -29,15 +29,15 @@ type StorageClass = KubeObject & { allowVolumeExpansion?: boolean };
 type Deployment = KubeObject & { spec: { replicas?: number } };
 type KubeVirt = KubeObject & { status?: { observedKubeVirtVersion?: string } };
 
-/** What the tests may count on. */
+/** What the tests may rely on. */
 export interface Facts {
   kubevirt: string;
   lacks: Need[];
-  /** Definitions that were installed, and are the run's to remove. */
+  /** CRDs that the run installed and must remove. */
   installed: string[];
 }
 
-/** Throws one sentence where tests could harm what is in the cluster, or prove nothing about it. */
+/** Throws an error of one sentence if tests could harm what is in the cluster, or prove nothing about it. */
 export async function preflight(kube: KubeClient): Promise<Facts> {
   const kubevirt = (await listed<KubeVirt>(kube, KubeVirts))?.[0];
   if (kubevirt === undefined)

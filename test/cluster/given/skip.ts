@@ -8,7 +8,7 @@ export interface Skip {
   reason: string;
 }
 
-/** Leaves the test that runs as skipped, and the reason for the report. */
+/** Skips the current test, and notes the reason for the report. Throws outside a test. */
 export function skip(reason: string): never {
   const test = TestRunner.getCurrentTest();
   if (test === undefined) throw new Error(`outside a test: ${reason}`);

@@ -24,7 +24,7 @@ const ServiceAccounts: Resource = {
 };
 const ACCOUNT = 'drover-worker';
 const READS = new Set(['get', 'list', 'watch']);
-/** Asking what one may do changes nothing. */
+/** Access reviews change nothing. */
 const isReview = ({ apiGroups }: Rule): boolean => apiGroups.includes('authorization.k8s.io');
 
 const nameOf = ({ run }: GivenCluster, what: 'reads' | 'writes'): string => `drover-test-${run}-${what}`;
@@ -42,9 +42,9 @@ function declaredRules(): Rule[] {
 }
 
 /**
- * The worker's service account with the rights that `deploy/rbac` declares, cut in two: it reads everywhere, as the
- * worker does, and writes only in namespaces that are opened for it. So whatever a test does, nothing of anyone else's
- * can be changed.
+ * Creates the worker's service account with the permissions that `deploy/rbac` declares, split in two: it reads
+ * everywhere, as the worker does, and writes only in namespaces opened for it. So no test can change anyone else's
+ * objects.
  */
 export async function createWorkerAccount(kube: KubeClient, given: GivenCluster): Promise<void> {
   const labels = labelsOf(given.run);
@@ -77,7 +77,7 @@ export async function openNamespace(kube: KubeClient, given: GivenCluster, names
   });
 }
 
-/** A kubeconfig of the worker's service account. */
+/** Writes a kubeconfig for the worker's service account, and returns its path. */
 export async function workerKubeconfig(kube: KubeClient, given: GivenCluster, folder: string): Promise<string> {
   const path = `/api/v1/namespaces/${given.home}/serviceaccounts/${ACCOUNT}/token`;
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 4 * 3600 } };

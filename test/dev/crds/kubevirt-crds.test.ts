@@ -32,7 +32,7 @@ const file = resolve(import.meta.dirname, '../../../../shared/kubevirt/crds.json
 const theirs = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { items: Crd[] }).items : [];
 const stored = ({ spec }: Crd): Version => spec.versions.find(({ storage }) => storage)!;
 
-/** Where what we check of a field is not what KubeVirt checks of it. */
+/** Yields the fields that our schema validates differently from KubeVirt's. */
 function* differences(ours: Schema, kubevirts: Schema | undefined, path: string): Generator<string> {
   if (kubevirts === undefined) {
     yield `${path}: KubeVirt has no such field`;

@@ -22,7 +22,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A service of a shell script that is ready when it has said so. */
+/** Returns a service of a shell script that is ready when it prints so. */
 function shell(script: string, more: Partial<ServiceSpec> & { restarts?: boolean } = {}): Service {
   const { restarts = false, ...spec } = more;
   const service = new Service(

@@ -38,7 +38,7 @@ function script(file: string, body: string): string {
   return file;
 }
 
-/** Java and Maven that note what they are asked for. */
+/** Writes fake Java and Maven tools that record their calls. */
 function tools(bodies: Partial<Record<'mvn' | 'javac' | 'jar' | 'java', string>> = {}): void {
   symlinkSync('/bin/mkdir', join(bin, 'mkdir'));
   const all = { mvn: 'mkdir -p lib; : > lib/b.jar; : > lib/a.jar', ...bodies };

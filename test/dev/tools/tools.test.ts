@@ -54,7 +54,9 @@ const program = (file: string, name: ToolName, version = VERSIONS[name]): string
 const cached = (tool: Tool): string =>
   join(cache, 'tools', `${tool.name}-${tool.version}-${process.platform}-${process.arch}`, tool.name);
 
-/** A `go` that says its version, notes each build, and does `body` for it; `$target` is the file to build. */
+/**
+ * Writes a `go` that prints its version, records each build, and runs `body` for it; `$target` is the file to build.
+ */
 function fakeGo(body: string): string {
   const bin = join(folder, 'go-bin');
   script(
@@ -68,7 +70,7 @@ function fakeGo(body: string): string {
 }
 const builds = (): string[] =>
   existsSync(join(folder, 'builds')) ? readFileSync(join(folder, 'builds'), 'utf8').trim().split('\n') : [];
-/** Writes a program that gives the version that its name asks for. */
+/** Builds a program that succeeds. */
 const BUILDS_WELL = `printf '#!/bin/sh\\n# built\\necho ok\\n' > "$target"; chmod +x "$target"`;
 
 const resolve = (
@@ -108,7 +110,7 @@ const goMod = (name: string): string =>
   readFileSync(join(import.meta.dirname, '../../../dev/tools', name, 'go.mod'), 'utf8');
 const hashOf = (algorithm: string, content: Buffer): string => createHash(algorithm).update(content).digest('hex');
 
-/** A server of releases as the two projects have them. */
+/** Starts a server with releases laid out as the two projects do. */
 async function releases(change: (files: Record<string, Buffer | string>) => void = () => {}) {
   const temporal = archive('temporal', { temporal: `echo '${VERSIONS.temporal}'` });
   const kubernetes = archive('envtest', {

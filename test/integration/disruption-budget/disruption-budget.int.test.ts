@@ -11,14 +11,14 @@ const fleet = aFleet({ workers: 0 });
 const POOLS = 16;
 const VMS = 10;
 
-/** A worker that hears of every change so much too late. */
+/** Starts a worker whose watches are late by `watchLag` milliseconds. */
 async function aLateWorker(watchLag: number): Promise<void> {
   const { kubeconfig } = await chaosProxy(fleet().workerKubeconfig, () => 'pass', { watchLag });
   const worker = await fleet().startWorker({ KUBECONFIG: kubeconfig });
   onTestFinished(() => worker.kill());
 }
 
-/** A pool of ready VMs, one of which may be down at a time, in a namespace of its own under an independent eye. */
+/** Creates a pool in a namespace of its own, with one VM unavailable at most, and watches it independently. */
 async function aWatchedPool(): Promise<ReadinessWatch & { namespace: string }> {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: VMS, maxUnavailable: 1, template: runningTemplate });

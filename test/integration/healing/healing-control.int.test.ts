@@ -10,10 +10,10 @@ import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 const fleet = aFleet();
 withFastStarts(fleet);
 
-/** A delay that only a person ends. */
+/** A back-off that only a person ends. */
 const SLOW: Autohealing = { ...QUICK, maxUnhealthy: '100%', backoff: { initial: '1h', jitter: 0 } };
 
-/** A pool whose VM of this number has been deleted, and waits. */
+/** Returns a pool whose VM of this number has been deleted and is in back-off. */
 async function waiting(number: number, spec: Parameters<typeof HealedPool.ready>[1] = {}): Promise<HealedPool> {
   const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: SLOW, ...spec });
   await pool.break(number);
@@ -57,19 +57,19 @@ test('now ends a delay, skip ends a cycle, and each says who asked', async () =>
   await pool.cycle(1).signal('healNow', { by: 'kim' });
   await pool.untilSpent(1, { end: 'Healed', attempts: 1 });
 
-  // As soon as the VM in its place runs well, that it was skipped is forgotten.
+  // drover forgets the skip as soon as the replacement is available; delay that.
   await pool.pool.patch({ rollout: { minReadySeconds: 60 } });
   await pool.break(2);
   await pool.untilCycle(2, { phase: 'Waiting' });
   await pool.pool.workflow.signal('healSkip', { vm: 'web-2', by: 'lee', why: 'it is known' });
   await pool.untilSpent(2, { end: 'Skipped', why: 'skipped by lee (it is known)' });
-  // Its number is the pool's to fill.
+  // The pool fills the skipped VM's number itself.
   await pool.pool.until({ readyReplicas: 3 });
 });
 
 test('a VM that is skipped while it is made anew is left as it is, though it fails again, until a person asks', async () => {
   const pool = await waiting(1);
-  // The VM that takes its place is no better.
+  // The replacement fails as well.
   const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
   await pool.pool.patch({ template, updateStrategy: { unmanaged: {} } });
   await pool.pool.until({});
@@ -122,7 +122,7 @@ test.each(['Removing', 'Waiting', 'Provisioning'] as const)(
     await pool.break(1);
     await pool.untilCycle(1, { phase: phase === 'Provisioning' ? 'Waiting' : phase });
     if (phase === 'Provisioning') {
-      // Its next VM has long to show that it runs well.
+      // The replacement must be ready for an hour, so that the phase lasts.
       await pool.pool.patch({ rollout: { minReadySeconds: 3600 } });
       await pool.pool.until({});
       await pool.cycle(1).signal('healNow');
@@ -231,7 +231,7 @@ test('a cycle that is cancelled counts as skipped', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: SLOW });
   await pool.pool.workflow.signal('healPause', { by: 'kim' });
   await pool.pool.workflow.signal('healResume', { by: 'kim' });
-  // As soon as the VM in its place runs well, that is forgotten.
+  // drover forgets the cancellation as soon as the replacement is available; delay that.
   await pool.pool.patch({ rollout: { minReadySeconds: 60 } });
   await pool.break(1);
   await pool.untilCycle(1, { phase: 'Waiting' });
@@ -249,7 +249,7 @@ test('healing and a rollout go on beside each other: no VM is in two hands, and 
   const first = (await pool.pool.status()).currentRevision!;
   await pool.break(4);
   await pool.untilCycle(4, { phase: 'Waiting' });
-  // It never comes up, and its budget is what the VM that is missing leaves.
+  // The update never becomes ready, and may use only what the missing VM leaves of the budget.
   await pool.pool.change(withDisk({ cores: 2, annotations: { 'sim.drover.dev/never-ready': 'true' } }), {
     rollout: { progressDeadlineSeconds: 2 },
     maxUnavailable: 2,

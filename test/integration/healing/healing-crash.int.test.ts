@@ -10,7 +10,7 @@ withFastStarts(fleet);
 
 const RULES = { ...QUICK, backoff: { initial: '4s', jitter: 0 } };
 
-/** One VM of that name, with storage of its own that no earlier one had; the others are as they were. */
+/** Waits until web-2 is one new VM with new storage, and the other VMs are as they were. */
 async function expectHealed(pool: HealedPool, lives: Lives): Promise<void> {
   await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
   await pool.pool.until({ replicas: 3, readyReplicas: 3 });
@@ -21,8 +21,8 @@ async function expectHealed(pool: HealedPool, lives: Lives): Promise<void> {
 const phases = ['Removing', 'Waiting', 'Provisioning'] as const;
 
 /**
- * A pool whose cycle is in this phase, and stays there for a moment; `seen`: what it was looked at for before its VM
- * fell sick; `letGo` lets its VM go where it is held back.
+ * Returns a pool whose cycle is in this phase for a moment. `seen` is what `look` returned while all VMs were healthy;
+ * `letGo` removes the finalizer that holds the VM in the phase Removing.
  */
 async function inPhase<T>(
   phase: (typeof phases)[number],
@@ -44,7 +44,7 @@ test.each(phases)(
     const { pool, seen: lives, letGo } = await inPhase(phase, (one) => one.lives());
     await worker.kill();
     await letGo();
-    // What happens while nobody looks is found by the next.
+    // The next worker must find what happened while none ran.
     await sleep(500);
     worker = await fleet().startWorker();
     await expectHealed(pool, lives);
@@ -146,7 +146,7 @@ test.each(phases)(
   },
 );
 
-/** The UIDs of its VMs, disks and claims, by kind and name. */
+/** Returns the UIDs of the pool's VMs, disks and claims, by kind and name. */
 async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<string, string>> {
   const lists = await Promise.all(
     [VirtualMachines, DataVolumes, PersistentVolumeClaims].map((resource) =>
@@ -158,7 +158,7 @@ async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<st
   );
 }
 
-// A new API server remembers no changes of before: what was there on the way can't be followed.
+// A restarted API server has no earlier changes: intermediate objects can't be traced.
 test.each(phases)(
   'the API server is killed while a cycle is %s, and comes back: one VM of that name, with fresh storage, and none is left over',
   async (phase) => {

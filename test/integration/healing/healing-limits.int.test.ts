@@ -6,7 +6,7 @@ import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 const fleet = aFleet();
 withFastStarts(fleet);
 
-/** Healing sees all of them sick before it may begin. */
+/** Breaks the VMs while healing is paused, so that it sees all of them sick before it may begin. */
 async function breakAtOnce(healed: HealedPool, numbers: number[]): Promise<void> {
   const { pool } = healed;
   await pool.workflow.signal('healPause', { by: 'a test' });
@@ -21,7 +21,7 @@ async function breakAtOnce(healed: HealedPool, numbers: number[]): Promise<void>
 test('when too many are sick at once none is replaced, and the pool says so; it goes on when fewer are', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 5 });
   const lives = await pool.lives();
-  // Two of them alone would be healed.
+  // Two sick VMs alone would be healed.
   await breakAtOnce(pool, [1, 2, 3]);
   await until(async () =>
     expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ status: 'True', reason: 'TooManyUnhealthy' }),
@@ -75,7 +75,7 @@ test('of a pool none of whose VMs has ever run, one is tried, and not all of the
   const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
   const pool = await HealedPool.made(fleet(), { replicas: 4, template });
   const lives = await pool.lives();
-  // Whichever is seen first to have failed twice.
+  // Any VM may be the first that is seen to have failed twice.
   await until(async () => expect((await pool.healing()).cycles[0]?.attempt).toBeGreaterThanOrEqual(3));
   expect([1, 2, 3, 4].filter((number) => lives.of('vm', `web-${number}`).length > 1)).toHaveLength(1);
   expect((await pool.pool.condition('Healing'))?.message).toContain('no VM of the pool has run yet');
@@ -90,7 +90,7 @@ test('a new revision that never comes up trips the rollout, and no VM is replace
   const lives = await pool.lives();
   await pool.pool.change(withDisk({ cores: 2, annotations: { 'sim.drover.dev/fail-starts': 'always' } }));
   await pool.pool.untilSaid({ Progressing: 'Failed' });
-  // What it has spoiled then goes back to what has passed.
+  // The broken VM then returns to the proven revision.
   await pool.pool.until({ readyReplicas: 4, healing: expect.objectContaining({ cycles: [] }) as object });
   const counts = [1, 2, 3, 4].map((number) => lives.of('vm', `web-${number}`).length);
   expect(counts.toSorted((one, other) => one - other)).toEqual([1, 1, 1, 2]);
@@ -99,7 +99,7 @@ test('a new revision that never comes up trips the rollout, and no VM is replace
 test('a VM gets its own number again, though lower ones are free', async () => {
   const selectionPolicy = { basePolicy: 'Oldest' as const };
   const pool = await HealedPool.ready(fleet(), { replicas: 2, scaleInStrategy: { proactive: { selectionPolicy } } });
-  // Of VMs that are made at once, any may count as older than the others: a second may begin in between.
+  // VMs created together may differ in age, as the second may change in between; hence two steps.
   await pool.pool.patch({ replicas: 4 });
   await pool.pool.until({ replicas: 4, readyReplicas: 4 });
   await pool.pool.patch({ replicas: 2 });

@@ -7,7 +7,7 @@ import { HealedPool, QUICK, withFastStarts } from './healings.ts';
 const fleet = aFleet({ workers: 0 });
 withFastStarts(fleet);
 
-/** A pool whose metrics a worker tells, and what they are to say. */
+/** A pool whose metrics a worker exposes; `untilTold` waits for lines of them. */
 async function measured(
   autohealing: Autohealing,
 ): Promise<{ pool: HealedPool; ofPool: string; untilTold: (...lines: string[]) => Promise<void> }> {

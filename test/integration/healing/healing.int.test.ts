@@ -59,8 +59,8 @@ test('a VM that works before its starts have failed too often is left as it is',
     spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '2' } } } },
   });
   await pool.endGuest(1);
-  // The one that was there, two that fail, and one that works: how often it has failed is forgotten soon after.
-  // KubeVirt lets minutes pass after a third start that fails.
+  // The first VMI, two that fail, and one that works; the failure count is reset soon after. KubeVirt would wait for
+  // minutes after a third failed start.
   await until(async () => expect(watch.log.guestsOf('web-1')).toHaveLength(4));
   await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
   expect(watch.log.guestsOf('web-1')).toHaveLength(4);
@@ -69,7 +69,7 @@ test('a VM that works before its starts have failed too often is left as it is',
 });
 
 test('a VM that is replaced in vain twice works the third time: each delay is twice the last, and the failures are kept', async () => {
-  // Each new one has yet to start when it is broken.
+  // The slow disk lets each replacement be broken before it starts.
   const template = withDisk({ provisionTime: '2s' });
   const pool = await HealedPool.ready(fleet(), {
     replicas: 3,
@@ -77,7 +77,7 @@ test('a VM that is replaced in vain twice works the third time: each delay is tw
     autohealing: { ...QUICK, backoff: { initial: '2s', jitter: 0 } },
   });
   const lives = await pool.lives();
-  // The newest, however much KubeVirt has to say: only the last few are kept.
+  // Far in the future, so that it stays the newest: only the last few Events are kept.
   const eventTime = new Date(Date.now() + 3_600_000).toISOString().replace('Z', '000Z');
   const note = {
     type: 'Warning',
@@ -110,7 +110,7 @@ test('a VM that is replaced in vain twice works the third time: each delay is tw
     await until(async () =>
       expect((await ignoreNotFound(pool.pool.vm('web-3')))?.metadata.uid ?? before).not.toBe(before),
     );
-    // Not before its delay is over.
+    // A replacement comes only after its back-off.
     expect(Date.now()).toBeGreaterThanOrEqual(delays[attempt]!);
   }
   await pool.untilSpent(3, { attempts: 3, end: 'Healed' });
@@ -125,7 +125,7 @@ test('a VM that is replaced in vain twice works the third time: each delay is tw
     timers.unshift(...started.map(({ seconds, nanos }) => Number(seconds) * 1000 + (nanos ?? 0) / 1e6));
     runId = events![0]!.workflowExecutionStartedEventAttributes!.continuedExecutionRunId || undefined;
   } while (runId !== undefined);
-  // A timer is what of its delay is left by then: on a slow cluster nothing of the first ones.
+  // A timer covers only the rest of its back-off, so a slow cluster may have none for the first back-offs.
   const delaysInTurn = timers.map((ms) => 2 ** Math.ceil(Math.log2(ms / 2_000)));
   expect(delaysInTurn).toEqual([1, 2, 4].slice(-delaysInTurn.length));
   const { events } = await pool.cycle(3).fetchHistory();
@@ -134,7 +134,7 @@ test('a VM that is replaced in vain twice works the third time: each delay is tw
   expect(past.join('\n')).toMatch(
     /attempt 1: \d starts in a row have failed: \w[^]*BadDisk: the disk is unreadable[^]*attempt 2: \d starts in a row have failed: \w/,
   );
-  // Its page, which is closed: what was the matter, how it ended, and each attempt with the words of the last Events.
+  // The page of the closed workflow: the fault, the outcome, and each attempt with its last Events.
   const { currentDetails } = await pool.cycle(3).query<{ currentDetails: string }>('__temporal_workflow_metadata');
   expect(currentDetails).toMatch(
     /^\*\*web-3\*\* is sick: \d starts in a row have failed: \w[^]*\n\nReplacement 3: has ended: Healed: [^]*BadDisk: the disk is unreadable[^]*\n- \S+ attempt 1: \d starts/,
@@ -173,7 +173,7 @@ test('a VM that never works is given up after maxAttempts, stays so, and is heal
   await pool.untilSpent(1, { attempts: 2, end: 'GivenUp' });
   lives.expectFresh(1, 3);
   expect((await pool.pool.condition('Healing'))?.message).toContain('given up after 2 replacements');
-  // The cycle writes it when it has told its pool.
+  // The cycle writes the Event only after it has reported to its pool.
   await until(async () => expect((await pool.pool.events()).map(({ reason }) => reason)).toContain('HealingGivenUp'));
   await sleep(1_500);
   lives.expectFresh(1, 3);
@@ -188,7 +188,7 @@ test('a VM that has run keeps its disk by default, and so does the VM that is ma
   await pool.break(1);
   await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
   await pool.untilSpent(1, { attempts: 1, end: 'Healed' });
-  // On a disk that is corrupt it never works: it is not drover's to throw away, and another VM would be no better off.
+  // It never works on a corrupt disk: drover must not delete the disk, and another VM would fare no better.
   await pool.corrupt(1);
   const why = expect.stringContaining('3 replacements on the same disks') as string;
   await pool.untilSpent(1, { end: 'GivenUp', why });
@@ -246,8 +246,8 @@ test('a VM that has been failing to start for long is replaced, however few its 
 });
 
 test('a VM on a lost node is left alone; where the pool says so it is deleted, and made anew when its guest is really gone', async () => {
-  // KubeVirt's times have no fractions: of one second nothing may be left when the worker hears of the guest, and not
-  // yet of its node.
+  // KubeVirt's times have no fractions, so a limit of 1 s may already have passed when the worker hears of the VMI but
+  // not yet of its node.
   const impatient = { ...QUICK, maxUnhealthy: '100%', unhealthyAfter: { notReady: '2s' } };
   const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: impatient });
   const lives = await pool.lives();
@@ -258,7 +258,7 @@ test('a VM on a lost node is left alone; where the pool says so it is deleted, a
   expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeUndefined();
   expect((await pool.healing()).cycles).toEqual([]);
 
-  // On a machine that is busy the new VM may take longer than a second.
+  // On a busy machine the new VM may take longer than a second.
   await pool.pool.patch({ autohealing: { ...impatient, unhealthyAfter: { notReady: '10m', unknownNode: '2s' } } });
   await pool.untilCycle(1, { phase: 'Removing' });
   await until(async () => expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeDefined());
@@ -276,7 +276,7 @@ const told = (annotation: string): object => ({
 });
 
 test('a VM that waits for a node, for a claim, or for its image, is never replaced', async () => {
-  // KubeVirt's times have no fractions: of one second nothing may be left when the worker hears of the guest.
+  // KubeVirt's times have no fractions, so a limit of 1 s may already have passed when the worker hears of the VMI.
   const autohealing = {
     ...QUICK,
     startupFailureThreshold: 1,
@@ -305,7 +305,7 @@ test('a VM that waits for a node, for a claim, or for its image, is never replac
       /^web-1 .*ErrorUnschedulable.*; web-2 .*ErrorPvcNotFound.*; web-3 .*ImagePullBackOff/,
     ) as string,
   });
-  // It had to wait: its time to be ready begins with its node.
+  // The wait did not count: the time to become ready begins once the VMI has a node.
   const claim = {
     metadata: { namespace: pool.pool.namespace, name: 'later' },
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },

@@ -20,8 +20,7 @@ import { until, type TestFleet } from '../fleet.ts';
 import { templateOf, TestPool } from '../rollout/rollouts.ts';
 
 /**
- * Makes KubeVirt's delays between starts a hundredth as long, in every test of the file; those of a real KubeVirt are
- * as they are.
+ * Cuts KubeVirt's delays between starts to a hundredth for every test of the file; a real KubeVirt keeps its delays.
  */
 export function withFastStarts(fleet: () => TestFleet): void {
   beforeAll(async () => {
@@ -35,11 +34,11 @@ export function withFastStarts(fleet: () => TestFleet): void {
 }
 
 type Shape = NonNullable<Parameters<typeof templateOf>[0]> & {
-  /** Of its disk: no guest starts before. */
+  /** Time that its disk takes to be provisioned; no VMI starts before. */
   provisionTime?: string;
 };
 
-/** Of VMs with a disk of their own: `disk-1`, `disk-2`, … */
+/** A template of VMs with one disk each: `disk-1`, `disk-2`, … */
 export const withDisk = ({ provisionTime = '50ms', ...shape }: Shape = {}): PoolSpec['template'] =>
   templateOf({
     ...shape,
@@ -55,14 +54,14 @@ export const withDisk = ({ provisionTime = '50ms', ...shape }: Shape = {}): Pool
     guest: { ...shape.guest, volumes: [{ name: 'root', dataVolume: { name: 'disk' } }] },
   });
 
-/** Two starts that fail are enough, disks go, and a delay is short. */
+/** Heals after two failed starts, deletes disks, and backs off briefly. */
 export const QUICK: NonNullable<PoolSpec['autohealing']> = {
   startupFailureThreshold: 2,
   preserveStorage: false,
   backoff: { initial: '300ms', jitter: 0 },
 };
 
-/** A pool of VMs with disks, named `web`, and what befalls its VMs. */
+/** A pool named `web` of VMs with disks, with faults to inject into its VMs. */
 export class HealedPool {
   readonly pool: TestPool;
   readonly #fleet: TestFleet;
@@ -72,7 +71,7 @@ export class HealedPool {
     this.#fleet = pool.fleet;
   }
 
-  /** Resolves once all its VMs run, and are noted to have. */
+  /** Resolves when all VMs of the pool run and drover has noted that. */
   static async ready(
     fleet: TestFleet,
     { autohealing = QUICK, template = withDisk(), ...spec }: Partial<PoolSpec> = {},
@@ -85,14 +84,14 @@ export class HealedPool {
     return healed;
   }
 
-  /** One whose VMs need not come up. */
+  /** Creates a pool whose VMs need not come up. */
   static async made(fleet: TestFleet, spec: Partial<PoolSpec>): Promise<HealedPool> {
     const namespace = await fleet.namespace();
     await fleet.createPool(namespace, 'web', { autohealing: QUICK, template: withDisk(), ...spec });
     return new HealedPool(new TestPool(fleet, namespace));
   }
 
-  /** The next start of the VM fails, and every one after it, for as long as it has this disk. */
+  /** Makes the VM's next and all later starts fail as long as it has this disk. */
   async corrupt(number: number): Promise<void> {
     const disk = { namespace: this.pool.namespace, name: `disk-${number}` };
     await this.#fleet.kube.patch<DataVolume>(DataVolumes, disk, 'merge', {
@@ -101,16 +100,16 @@ export class HealedPool {
     await this.endGuest(number);
   }
 
-  /** Every start of the VM fails, whatever its disk, for as long as it is this VM. */
+  /** Makes every start of this VM fail, with any disk; a replacement is not affected. */
   async break(number: number): Promise<void> {
     const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
     await this.pool.patchVm(`web-${number}`, { spec: { template: { metadata } } });
     await this.endGuest(number);
   }
 
-  /** The next guest is of the spec that the VM has now. */
+  /** Deletes the VM's VMI; the next one uses the VM's current spec. */
   async endGuest(number: number): Promise<void> {
-    // KubeVirt may start it as it was until it has taken notice.
+    // KubeVirt may start the old spec until it has observed the new one.
     await until(async () => {
       const vm = await this.pool.vm(`web-${number}`);
       expect(vm.status?.['desiredGeneration']).toBe(vm.metadata.generation);
@@ -126,7 +125,7 @@ export class HealedPool {
     });
   }
 
-  /** Holds the VM back when it is deleted, until it is let go. */
+  /** Adds a finalizer, so that the VM keeps terminating once deleted; the returned function removes it. */
   async holdBack(number: number): Promise<() => Promise<void>> {
     const name = `web-${number}`;
     const { metadata } = await this.pool.vm(name);
@@ -146,7 +145,7 @@ export class HealedPool {
     return (await this.pool.vm(`web-${number}`)).metadata.uid;
   }
 
-  /** The VM of this number, once it is another and ready. */
+  /** Waits until the VM of this number is ready with a UID other than `before`; returns that UID. */
   async replaced(number: number, before: string): Promise<string> {
     let uid = before;
     await until(async () => {
@@ -162,14 +161,14 @@ export class HealedPool {
     return (await this.pool.status()).healing ?? { cycles: [], spent: [] };
   }
 
-  /** Awaits a cycle of the VM that looks like this. */
+  /** Waits for a cycle of the VM that matches this. */
   untilCycle(number: number, wanted: Partial<HealingStatus['cycles'][number]>): Promise<void> {
     return until(async () =>
       expect((await this.healing()).cycles).toContainEqual(expect.objectContaining({ vm: `web-${number}`, ...wanted })),
     );
   }
 
-  /** Awaits that no cycle of the VM is left, and that its last one ended so. */
+  /** Waits until the VM has no cycle any more and a spent cycle of it matches this. */
   untilSpent(number: number, wanted: Partial<HealingStatus['spent'][number]>): Promise<void> {
     return until(async () => {
       const { cycles, spent } = await this.healing();
@@ -184,7 +183,7 @@ export class HealedPool {
     );
   }
 
-  /** Every VM, disk and claim that is or will be. */
+  /** Starts to record every VM, disk and claim, present and future. */
   async lives(): Promise<Lives> {
     const lives = await Lives.start(this.#fleet, this.pool.namespace);
     onTestFinished(() => lives.stop());
@@ -194,14 +193,14 @@ export class HealedPool {
 
 interface Life {
   uid: string;
-  /** Of the API server's clock: its resource versions. Null as long as it has not ended. */
+  /** Resource versions of the creation and of the deletion; null while it exists. */
   bornAt: bigint;
   goneAt: bigint | null;
-  /** Milliseconds since the epoch, when it was seen. */
+  /** When it was first seen, in milliseconds since the epoch. */
   seenAt: number;
 }
 
-/** All objects of one namespace that ever were, so that one made twice can't hide. */
+/** All objects that ever existed in one namespace, so that a double creation can't hide. */
 export class Lives {
   readonly #byName = new Map<string, Life[]>();
   readonly #abort = new AbortController();
@@ -213,13 +212,13 @@ export class Lives {
     return lives;
   }
 
-  /** Oldest first. */
+  /** Returns the lives of the object, oldest first. */
   of(kind: 'vm' | 'disk' | 'claim', name: string): Life[] {
     const resource = { vm: VirtualMachines, disk: DataVolumes, claim: PersistentVolumeClaims }[kind];
     return this.#byName.get(`${resource.plural}/${name}`) ?? [];
   }
 
-  /** Throws where the VM of this number was not `count` VMs one after another, each with a disk of its own. */
+  /** Throws unless the VM of this number was `count` VMs one after another, each with a disk of its own. */
   expectFresh(number: number, count: number): void {
     const vms = this.of('vm', `web-${number}`);
     const disks = this.of('disk', `disk-${number}`);
@@ -257,7 +256,7 @@ export class Lives {
         ]);
       else if (isGone) life.goneAt = version;
     };
-    // What was there already is older than all that comes.
+    // Objects that exist already are older than all newly created ones.
     for (const item of items)
       this.#byName.set(`${resource.plural}/${item.metadata.name}`, [
         { uid: item.metadata.uid, bornAt: resource === VirtualMachines ? 0n : 1n, goneAt: null, seenAt: Date.now() },

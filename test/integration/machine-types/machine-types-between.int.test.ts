@@ -12,7 +12,7 @@ const fleet = aFleet({ workers: 0 });
 
 const off = { runStrategy: 'Halted' };
 
-/** A worker of this test alone. */
+/** Starts a worker for this test only. */
 async function aWorker(env: Record<string, string> = {}): Promise<void> {
   const worker = await fleet().startWorker(env);
   onTestFinished(() => worker.kill());
@@ -21,7 +21,7 @@ async function aWorker(env: Record<string, string> = {}): Promise<void> {
 const throughProxy = async (fate: (method: string, path: string) => Promise<Fate>): Promise<void> =>
   aWorker({ KUBECONFIG: (await chaosProxy(fleet().workerKubeconfig, fate)).kubeconfig });
 
-/** `act` comes before the worker's first call of this kind; `then` says what becomes of that and of later ones. */
+/** Runs `act` before the worker's first matching call; `then` is the fate of this and of later matching calls. */
 async function justBefore(
   is: (method: string, path: string) => boolean,
   act: () => Promise<unknown>,
@@ -219,7 +219,7 @@ test('a VM that another transition takes just before its patch is left in the ha
     };
     await machines.patch('vm', { metadata, spec: { template: { spec: { domain: { machine: { type: 'q35' } } } } } });
   });
-  // It has written nothing yet: nobody has heard of it.
+  // The transition has written nothing yet, so others can't know of it.
   const first = await machines.change({ scope: { names: ['paused'] } });
   await first.until({ counts: { parked: 1 } });
   other = first.id;
@@ -302,7 +302,7 @@ test('a VM whose mark nobody may take off any more is told, and holds up no othe
   await machines.power('other', 'restart');
   expect(await transition.result()).toMatchObject({ phase: 'Failed', failures: 1, counts: { waiting: 0, done: 1 } });
   expect(await machines.mark('other')).toBeUndefined();
-  // Once more at its end.
+  // The transition tries once more when it ends.
   expect(patches).toBe(2 * tries - 1);
 });
 

@@ -6,15 +6,12 @@ import { seeded, seedOf } from '../seeded.ts';
 import { Machines, NEW, OLD, type Shape, type TestTransition } from './machine-types.ts';
 
 const fleet = aFleet({ workers: 0, ephemeral: false });
-/**
- * For so long nothing happens only to a transition that is stuck: Temporal and KubeVirt wait less before they try
- * again.
- */
+/** A transition without progress for this long is stuck: Temporal and KubeVirt retry sooner. */
 const STUCK_AFTER_MS = 90_000;
 const LOOK_MS = 20;
 const MOST = 3;
 
-/** VMs of the old type, an independent eye on them, and the transition of them. */
+/** VMs of the old type, and an independent watch of them. */
 interface Scene {
   machines: Machines;
   watch: ReadinessWatch;
@@ -51,8 +48,8 @@ const restartedIn = ({ watch, running }: Scene): number =>
   running.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
 
 /**
- * Resolves within moments after so many were counted. Throws where that is all of them: then nothing is in the middle
- * any more.
+ * Resolves shortly after the count is reached. Throws if it is complete by then, as nothing is in the middle any more,
+ * or if it is not reached in time.
  */
 async function reached(transition: TestTransition, count: () => number, atLeast: number, all: number): Promise<void> {
   const deadline = Date.now() + STUCK_AFTER_MS;
@@ -64,7 +61,10 @@ async function reached(transition: TestTransition, count: () => number, atLeast:
   expect(count()).toBeLessThan(all);
 }
 
-/** It ends by itself; each VM was patched once, each guest was restarted once, and never were more down than may be. */
+/**
+ * Waits until the transition ends by itself. Each VM was patched once, each VMI restarted once, and the limit always
+ * held.
+ */
 async function expectDone(scene: Scene, transition: TestTransition, { gaps = false } = {}): Promise<void> {
   const { machines, watch, stopped, running } = scene;
   const all = [...stopped, ...running];
@@ -102,7 +102,7 @@ async function expectDone(scene: Scene, transition: TestTransition, { gaps = fal
         { type: NEW, mark: null, record },
       ],
     });
-    // The record is written once, with the type.
+    // The record is written once, together with the type.
     expect(states[1]!.record).toBe(states[2]!.record);
     expect({
       name,
@@ -139,8 +139,7 @@ test('the worker is killed again and again in the middle of the restarts', { tim
   let worker = await fleet().startWorker();
   const scene = await aScene({ stopped: 10, running: 30 });
   const transition = await scene.machines.change({ to: NEW, restartNow: true, maxRestarts: MOST });
-  // In the moment that follows two rounds of three may come back, and three more after the end of the worker: some are
-  // left all the same.
+  // Up to two rounds of three may come back before the kill, and three more VMs after it, so some are still left.
   const kills = Array.from({ length: 10 }, () => ({ restarts: Math.floor(random() * 20), later: random() * 700 }));
   for (const { restarts, later } of kills.sort((one, other) => one.restarts - other.restarts)) {
     await reached(transition, () => restartedIn(scene), restarts, 30);
@@ -176,7 +175,7 @@ test('the API server is gone for 20 s in the middle of the restarts', { timeout:
   fleet().stack.kill('kube-apiserver', 'SIGKILL');
   await sleep(20_000);
   await fleet().stack.restart('kube-apiserver');
-  // What the watcher has missed is what came and went while it listed anew: it would have seen a second guest that
+  // The watch missed only what was created and deleted before it listed again: it would have seen a second VMI that
   // stayed.
   await expectDone(scene, transition, { gaps: true });
   await worker.stop();

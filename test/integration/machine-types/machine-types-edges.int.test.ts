@@ -10,7 +10,7 @@ import { Machines, OLD } from './machine-types.ts';
 
 const fleet = aFleet({ workers: 0 });
 
-/** A worker of this test alone. */
+/** Starts a worker for this test only. */
 async function aWorker(env: Record<string, string> = {}): Promise<TestWorker> {
   const worker = await fleet().startWorker(env);
   onTestFinished(() => worker.kill());
@@ -96,7 +96,7 @@ test('what a missing right forbids is said before anything is written', async ()
   const refused = await machines.change({ restartNow: true });
   expect(await refused.refusal()).toContain('update virtualmachines.subresources.kubevirt.io/restart');
   expect(await machines.type('off')).toBe(OLD);
-  // Without restarts the right is not needed.
+  // Without restarts the permission is not needed.
   const allowed = await machines.change({ scope: { only: 'stopped' } });
   expect(await allowed.result()).toMatchObject({ phase: 'Complete', patched: 1 });
 });
@@ -108,7 +108,7 @@ test('VMs whose owners ask that nothing disrupts them are left, and restarts wai
     runs: {},
   });
   const guests = await machines.guests();
-  // On the 29th of February.
+  // Opens on February 29 only.
   const transition = await machines.change({ restartNow: true, windows: [{ cron: '0 2 29 2 *', duration: '1h' }] });
   await transition.until({
     patched: 1,
@@ -118,7 +118,7 @@ test('VMs whose owners ask that nothing disrupts them are left, and restarts wai
   expect(await machines.type('runs')).toBe('q35');
   expect(await machines.guests()).toEqual(guests);
   expect(await machines.type('precious')).toBe(OLD);
-  // Its owner need not wait for the window.
+  // The VM's owner need not wait for the window.
   await fleet().kube.patch(VirtualMachines, { namespace: machines.namespace, name: 'runs' }, 'merge', {
     metadata: { labels: { restarted: 'by-hand' } },
   });
@@ -137,9 +137,8 @@ test('a history that has grown long is left behind, also with a VM in hand, and 
   const transition = await machines.change({ restartNow: true, reason: 'rhel8 goes' });
   await transition.until({ patched: 3, inHand: [expect.any(String)] });
   const { runId } = await transition.handle.describe();
-  // Temporal suggests it after four megabytes. It does after 4,096 events as well, but fails a workflow task to which a
-  // hundred signals come meanwhile: a worker that is slow would go through all of them again and again, and come to no
-  // end.
+  // Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
+  // hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
   for (let n = 0; n < 5; n++) await transition.handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
   await transition.handle.signal(pause, { by: 'bob' });
   await until(async () => expect((await transition.handle.describe()).runId).not.toBe(runId));

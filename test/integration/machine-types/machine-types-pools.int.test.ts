@@ -9,7 +9,7 @@ import { Machines, NEW, OLD } from './machine-types.ts';
 /** Machine type transitions of VMs that drover's pools own. */
 const fleet = aFleet({ workers: 0 });
 
-/** A worker of this test alone. */
+/** Starts a worker for this test only. */
 async function aWorker(env: Record<string, string> = {}): Promise<void> {
   const worker = await fleet().startWorker(env);
   onTestFinished(() => worker.kill());
@@ -23,7 +23,7 @@ function typed(type: string, bootTime = '100ms'): PoolSpec['template'] {
   return { spec };
 }
 
-/** A pool named `web`; resolves once its VMs are ready and its rollout is over. */
+/** Creates a pool named `web`; resolves when its VMs are ready and its rollout is complete. */
 async function aPool(machines: Machines, spec: Partial<PoolSpec>): Promise<void> {
   const { namespace } = machines;
   const { replicas = 3 } = spec;
@@ -37,7 +37,7 @@ const templateType = async ({ namespace }: Machines): Promise<unknown> => {
   return (spec.template as { spec: { domain: { machine?: { type?: string } } } }).spec.domain.machine?.type;
 };
 
-/** The last of them may still come up when nothing is left to be done to it. */
+/** Waits until all VMIs have this type: the last one may still be booting when the transition is done. */
 const guestsAre = (machines: Machines, type: string, count = 4): Promise<void> =>
   until(async () => {
     const guests = await Promise.all(namesUpTo('web', count).map((name) => machines.guest(name)));
@@ -136,7 +136,7 @@ test('a pool that leaves restarts to people is waited for, and that is said', as
   await machines.power('web-1', 'stop');
   expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0, passedOver: [] });
   expect(await machines.type('web-1')).toBe('q35');
-  // KubeVirt starts no VM whose last guest is still there.
+  // KubeVirt doesn't start a VM while its previous VMI exists.
   await until(async () => expect(await machines.guest('web-1')).toBeUndefined());
   await machines.power('web-1', 'start');
   await guestsAre(machines, NEW, 1);
@@ -147,7 +147,7 @@ test('a pool that is rolling out something else goes on with both at once, withi
   const machines = await Machines.empty(fleet());
   await aPool(machines, { replicas: 3, maxUnavailable: 1 });
   const watch = await watched(machines);
-  // The last of them takes so long to be reached that the transition has begun by then.
+  // The rollout reaches the last VM only after the transition has begun.
   const template = typed(OLD, '4s');
   await fleet().patchPool(machines.namespace, 'web', { template });
   await until(async () =>
@@ -158,7 +158,7 @@ test('a pool that is rolling out something else goes on with both at once, withi
   await guestsAre(machines, NEW, 3);
   await watch.caughtUp();
   expect(watch.log.mostUnavailable()).toBeLessThanOrEqual(1);
-  // Those that were of neither go down once; of the first, which had begun, twice at most.
+  // VMs that the rollout had not begun restart once; those that it had begun, at most twice.
   const restarts = namesUpTo('web', 3).map((name) => watch.log.restartsOf(name).length);
   expect(Math.max(...restarts)).toBeLessThanOrEqual(2);
   expect(restarts.filter((count) => count === 1).length).toBeGreaterThanOrEqual(1);

@@ -325,7 +325,7 @@ test('a guest that does not come up ends the restarts: no more are begun, and it
 
 test('a guest that is ready but has an old type again has failed', async () => {
   const machines = await Machines.of(fleet(), { vm: {} });
-  // What the alias stands for shows in no dry run.
+  // A dry run doesn't show what the alias resolves to.
   await setAlias(fleet(), OLD);
   onTestFinished(() => setAlias(fleet(), NEW));
   const result = await (await machines.change({ restartNow: true })).result();

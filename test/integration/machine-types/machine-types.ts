@@ -31,11 +31,11 @@ export interface Shape {
   type?: string;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
-  /** Of its VMI template: what the simulator is asked for. */
+  /** Annotations of its VMI template, which control the simulator. */
   knobs?: Record<string, string>;
 }
 
-/** VMs of some machine types in a namespace of their own, and what tests do to them. */
+/** VMs of several machine types in a namespace of their own, and what tests do to them. */
 export class Machines {
   readonly fleet: TestFleet;
   readonly namespace: string;
@@ -49,7 +49,7 @@ export class Machines {
     return new Machines(fleet, await fleet.namespace());
   }
 
-  /** Resolves once those that run by themselves are ready. */
+  /** Resolves when the VMs that are meant to run are ready. */
   static async of(fleet: TestFleet, shapes: Record<string, Shape>): Promise<Machines> {
     const machines = await Machines.empty(fleet);
     for (const [name, shape] of Object.entries(shapes)) await machines.add(name, shape);
@@ -93,7 +93,7 @@ export class Machines {
     return ignoreNotFound(this.fleet.kube.get<Guest>(VirtualMachineInstances, { namespace: this.namespace, name }));
   }
 
-  /** UIDs of the guests by name of their VMs. */
+  /** Returns the UIDs of the VMIs, by VM name. */
   async guests(): Promise<Record<string, string>> {
     const { items } = await this.fleet.kube.list<Guest>(VirtualMachineInstances, { namespace: this.namespace });
     return Object.fromEntries(items.map(({ metadata }) => [metadata.name, metadata.uid]));
@@ -112,7 +112,7 @@ export class Machines {
     return text === undefined ? undefined : (JSON.parse(text) as TransitionRecord);
   }
 
-  /** Notes of the Events of this reason, by name of their VMs. */
+  /** Returns the notes of the Events with this reason, by VM name. */
   async events(reason: string): Promise<Record<string, string[]>> {
     const { items } = await this.fleet.kube.list<Event>(Events, { namespace: this.namespace });
     const notes: Record<string, string[]> = {};
@@ -138,7 +138,7 @@ export class Machines {
     await this.fleet.kube.request({ method: 'PUT', path, body: {} });
   }
 
-  /** Deletes it at once, with its guest. */
+  /** Deletes the VM, and waits until it and its VMI no longer exist. */
   async remove(name: string): Promise<void> {
     const key = { namespace: this.namespace, name };
     await this.fleet.kube.delete(VirtualMachines, key);
@@ -151,7 +151,7 @@ export class Machines {
     return `${this.namespace}/${name}`;
   }
 
-  /** Begins a transition of the old VMs in this namespace. */
+  /** Starts a transition of the old VMs in this namespace. */
   change(options: ChangeOptions = {}): Promise<TestTransition> {
     const { scope, ...rest } = options;
     return TestTransition.start(this.fleet, { ...rest, scope: { namespaces: [this.namespace], ...scope } });
@@ -206,7 +206,7 @@ export class TestTransition {
     };
     const how = { workflowId: transitionIdOf('default', id), taskQueue: taskQueueOf('default'), args: [input] };
     const handle = await temporal.client.workflow.start('machineTypeTransition', how);
-    // One that waits for ever would disturb the tests after it.
+    // A transition that waits for ever would disturb later tests.
     onTestFinished(() =>
       handle.terminate().then(
         () => undefined,
@@ -220,7 +220,7 @@ export class TestTransition {
     return this.handle.result() as Promise<TransitionProgress>;
   }
 
-  /** In the words of the failure that ended it. */
+  /** Returns the message of the failure that ended the transition. */
   async refusal(): Promise<string> {
     const error = await this.result().then(
       () => new Error('it was not refused'),
@@ -238,7 +238,10 @@ export class TestTransition {
   }
 }
 
-/** Plays an upgrade of the hypervisor: what the alias `q35` stands for when a guest boots. Resolves once one has. */
+/**
+ * Simulates an upgrade of the hypervisor: sets the type that the alias `q35` resolves to when a VMI boots. Resolves
+ * when a VMI has booted with it.
+ */
 export async function setAlias(fleet: TestFleet, type: string): Promise<void> {
   await fleet.kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
     metadata: { annotations: { 'sim.drover.dev/q35': type } },

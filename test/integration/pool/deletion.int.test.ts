@@ -57,14 +57,14 @@ test('a deleted pool takes its VMs down gracefully, goes when the last is gone, 
   await until(async () => {
     const pool = await fleet().pool(namespace, 'web');
     const left = await fleet().vms(namespace);
-    // Whoever sees a VM sees its pool: it never goes first.
+    // The pool is never deleted before its VMs.
     if (left.length > 0) expect(pool).toBeDefined();
     expect(left).toHaveLength(0);
   });
   await gone(namespace);
   const handle = fleet().temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }));
   await until(async () => expect((await handle.describe()).status.name).toBe('COMPLETED'));
-  // The last nudge, of the pool's own end, starts no workflow for what is gone.
+  // The last signal, for the pool's own deletion, starts no new workflow.
   expect((await handle.describe()).historyLength).toBeGreaterThan(20);
 });
 
@@ -136,7 +136,7 @@ test('scale-in with statePreservation Offline keeps the disks, and the VM that c
   await fleet().settled(namespace, 'web', []);
   await until(async () => expect(await fleet().vms(namespace)).toEqual([]));
   expect(await disks()).toEqual(kept);
-  // All else of the VMs is gone: KubeVirt's copies of their specs would lie about for ever.
+  // Nothing else of the VMs is left: otherwise KubeVirt's copies of their specs would stay for ever.
   await until(async () => expect((await copies(namespace)).map(({ metadata: { name } }) => name)).toEqual([]));
   const claim = await fleet().kube.get(PersistentVolumeClaims, { namespace, name: 'disk-2' });
   expect(keptDiskOf(claim.metadata)).toMatchObject({
@@ -223,7 +223,7 @@ test('a kept disk comes back as what it is, and not at all once the pool keeps n
     expect(await fleet().condition(namespace, 'web', 'DisksKept')).toMatchObject({ reason: 'OfOlderTemplate' }),
   );
   await scaledTo(1);
-  // It is no larger by its name alone: the rollout has found a VM of the older template, and made it grow.
+  // The name alone doesn't make the claim larger: the rollout found a VM of the older template and updated it.
   expect(await claim()).toMatchObject({ metadata: { uid: metadata.uid }, status: { capacity: { storage: '2Gi' } } });
   await until(async () => expect(keptDiskOf((await claim()).metadata)).toBeNull());
 

@@ -15,7 +15,7 @@ test('a pool that is as it should be adds nothing to its history, whatever is wr
   await until(async () => {
     const now = await length();
     if (now !== quietSince.length) Object.assign(quietSince, { length: now, at: Date.now() });
-    // Longer than the interval of nudges: whatever was under way has arrived.
+    // Longer than the interval between signals: all that was in flight has arrived.
     expect(Date.now() - quietSince.at).toBeGreaterThan(1_500);
   });
 
@@ -24,7 +24,7 @@ test('a pool that is as it should be adds nothing to its history, whatever is wr
       metadata: { annotations: { 'example.com/seen': String(time) } },
     });
   }
-  // Another pool's life, from its nudge to its end, shows that the watch has passed all of that by.
+  // When another, later pool is settled, the watch has also handled the changes above.
   await fleet().createPool(namespace, 'other', { replicas: 1 });
   await fleet().settled(namespace, 'other', ['other-1']);
   expect(await length()).toBe(quietSince.length);

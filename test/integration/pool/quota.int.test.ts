@@ -6,8 +6,7 @@ const fleet = aFleet({ simulator: false });
 const VMS = 'count/virtualmachines.kubevirt.io';
 
 /**
- * No quota controller runs in the stack: its part, the status, is written here; the API server's admission does the
- * rest.
+ * The stack runs no quota controller, so the test writes the quota's status; the API server's admission does the rest.
  */
 async function setQuota(namespace: string, hard: number, used: number): Promise<void> {
   const { kube } = fleet();
@@ -31,7 +30,7 @@ async function setQuota(namespace: string, hard: number, used: number): Promise<
 test('a quota that is full is reported with its own words, is not stormed, and the pool goes on when it passes', async () => {
   const namespace = await fleet().namespace();
   await setQuota(namespace, 7, 0);
-  // The admission plugin reads quotas from a cache of its own.
+  // The admission plugin reads quotas from its own cache.
   await until(async () =>
     expect((await fleet().kube.list(ResourceQuotas, { namespace })).items[0]?.['status']).toMatchObject({
       hard: { [VMS]: '7' },

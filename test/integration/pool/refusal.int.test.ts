@@ -7,12 +7,12 @@ import { aFleet, haltedTemplate, namesUpTo, until } from '../fleet.ts';
 
 const fleet = aFleet({ simulator: false });
 
-/** The pool's definition lets it through, KubeVirt's of a VM does not. */
+/** The pool's CRD accepts it, but KubeVirt's VM CRD doesn't. */
 const wrong = {
   spec: { ...haltedTemplate.spec, template: { spec: { domain: { devices: {}, cpu: { cores: 'many' } } } } },
 } as PoolSpec['template'];
 
-/** When each attempt was made, in seconds since the epoch. */
+/** Returns when each attempt was made, in seconds since the epoch. */
 const attempts = async (namespace: string): Promise<number[]> => {
   const { events } = await fleet()
     .temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }))
@@ -22,7 +22,7 @@ const attempts = async (namespace: string): Promise<number[]> => {
   );
   return made.map(({ eventTime }) => Number(eventTime!.seconds));
 };
-/** Milliseconds since the epoch; NaN while one is under way. */
+/** Returns the time of the next attempt, in milliseconds since the epoch; NaN while an attempt is in progress. */
 const nextTry = async (namespace: string): Promise<number> =>
   Date.parse(
     (
@@ -31,12 +31,12 @@ const nextTry = async (namespace: string): Promise<number> =>
         .query(progress)
     ).retryAt ?? '',
   );
-/** The next attempt is then some 8 s away; when each was made. */
+/** Returns when each attempt was made, in seconds since the epoch. The next one is then some 8 s away. */
 async function refusedFourTimes(namespace: string): Promise<number[]> {
   let made: number[] = [];
   await until(async () => {
     made = await attempts(namespace);
-    // Three at once, of which each has a part, and then one after the other.
+    // Three in parallel, which share the work, and then one after another.
     expect(made.length).toBeGreaterThanOrEqual(3 + 3);
   });
   return made;
@@ -52,7 +52,7 @@ test('a template that the API server refuses is reported and tried ever more sel
     }),
   );
   const { 0: first, 5: sixth } = await refusedFourTimes(namespace);
-  // After one second, two, and four.
+  // Back-offs of one, two and four seconds.
   expect(sixth! - first!).toBeGreaterThan(5);
   let retryAt = 0;
   await until(async () => expect((retryAt = await nextTry(namespace))).not.toBeNaN());
@@ -73,7 +73,7 @@ test('a number that a policy denies holds up no other', async () => {
   await fleet().createPool(namespace, 'web', { replicas: 6 });
   const others = namesUpTo('web', 6).filter((name) => name !== denied.metadata.name);
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).toEqual(others));
-  // By the step that met the denial, and not one after another as the delays after it allow.
+  // Reported by the step that was denied, rather than one by one as the later back-offs allow.
   const notes = async () => (await kube.list(Events, { namespace })).items.map(({ note }) => note);
   const note = /^1 of web-1 … web-6 \(6\) not created: .*no three/;
   await until(async () => expect(await notes()).toContainEqual(expect.stringMatching(note)));

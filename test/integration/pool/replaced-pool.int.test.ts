@@ -32,6 +32,6 @@ test('a pool that takes the place of another, which no worker has seen go, begin
   expect(rollout).not.toHaveProperty('paused');
   expect(rollout).not.toHaveProperty('halted');
   expect(healing).toEqual({ cycles: [], spent: [] });
-  // It is the run that knew the other.
+  // The same run had served the old pool.
   expect((await anew.workflow.describe()).runId).toBe(runId);
 });

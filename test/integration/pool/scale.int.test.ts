@@ -58,7 +58,7 @@ test('gaps are filled first, a number that comes back is used again, and scaling
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));
   const revision = (await fleet().pool(namespace, 'web'))!.status!.updateRevision;
 
-  // Stop drover from filling the gap before the pool grows: the VM and the number go together.
+  // Delete the VM and scale out together, so that drover can't fill the gap first.
   await fleet().kube.delete(VirtualMachines, { namespace, name: 'web-2' });
   await fleet().patchPool(namespace, 'web', { replicas: 4 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 4));

@@ -26,7 +26,7 @@ type Machine = Stored<VirtualMachine & KubeObject>;
 type Event = KubeObject & { note: string; reportingController: string; regarding: { kind: string; name: string } };
 type Guest = Stored<VirtualMachineInstance & KubeObject>;
 
-/** A worker of this test alone. */
+/** Starts a worker for this test only. */
 async function aWorker(): Promise<TestWorker> {
   const worker = await fleet().startWorker();
   onTestFinished(() => worker.kill());
@@ -39,7 +39,7 @@ interface Shape {
   guest?: Record<string, string>;
 }
 
-/** Some VMs in a namespace of their own, an independent eye on them, and what tests do to them. */
+/** VMs in a namespace of their own, an independent watch of them, and what tests do to them. */
 class Herd {
   readonly namespace: string;
   readonly watch: ReadinessWatch;
@@ -56,7 +56,7 @@ class Herd {
     return new Herd(namespace, watch);
   }
 
-  /** VMs that nobody owns; resolves once those that run by themselves are ready. */
+  /** Creates VMs without an owner; resolves when those that are meant to run are ready. */
   static async of(shapes: Record<string, Shape>): Promise<Herd> {
     const herd = await Herd.empty();
     for (const [name, { runStrategy = 'Always', vm = {}, guest = {} }] of Object.entries(shapes)) {
@@ -76,7 +76,7 @@ class Herd {
     return herd;
   }
 
-  /** VMs of a pool named `web`. */
+  /** Creates a pool named `web`; resolves when its VMs are ready. */
   static async ofPool(spec: Partial<PoolSpec>): Promise<Herd> {
     const herd = await Herd.empty();
     const { replicas = 3 } = spec;
@@ -122,7 +122,7 @@ class Herd {
     return `${this.namespace}/${name}`;
   }
 
-  /** Begins to restart all guests that there are. */
+  /** Starts a restart of all existing VMIs. */
   async restart(options: Partial<RestartVmsInput> = {}): Promise<Restart> {
     const id = restartIdOf('default', `t${Math.random().toString(36).slice(2, 9)}`);
     const chosen = { [this.namespace]: await this.guests() };
@@ -143,7 +143,7 @@ class Herd {
     return new Restart(handle);
   }
 
-  /** How often each VM was restarted, by name. */
+  /** Returns how often each VM was restarted, by name. */
   async restarts(): Promise<Record<string, number>> {
     await this.watch.caughtUp();
     expect(this.watch.gaps).toEqual([]);
@@ -245,7 +245,7 @@ test('two at once over the same VMs restart none twice, and keep within one budg
     { phase: 'Complete', failed: [], open: 0 },
     { phase: 'Complete', failed: [], open: 0 },
   ]);
-  // Both may have had a VM in hand: whoever came second has only seen it come back.
+  // Both may have worked on the same VM: the second has only seen it come back.
   expect([...new Set(results.flatMap(({ restarted }) => restarted))].sort()).toEqual(
     names.map((name) => herd.key(name)),
   );
@@ -263,7 +263,7 @@ test('a VM that is not ready in time stops it, and the others are left as they a
   await aWorker();
   const names = namesUpTo('vm', 4);
   const herd = await Herd.of(each(names, {}));
-  // Whichever guest comes first does not get ready.
+  // Whichever VM is restarted first doesn't become ready.
   for (const name of names) {
     const patch = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } };
     await fleet().kube.patch(VirtualMachines, { namespace: herd.namespace, name }, 'merge', patch);
@@ -275,8 +275,8 @@ test('a VM that is not ready in time stops it, and the others are left as they a
   ]);
   expect(inOrder(await herd.restarts())).toEqual([0, 0, 0, 1]);
 
-  // With failures allowed for, the broken one still takes up the budget: the others are left when nothing has happened
-  // for so long.
+  // Even if failures are allowed, the broken VM uses up the budget: the run gives up after the deadline without
+  // progress.
   const second = await (await herd.restart({ deadlineMs: 3_000, maxFailures: 5 })).result();
   expect(second).toMatchObject({
     phase: 'Failed',
@@ -302,7 +302,7 @@ test("what nobody may touch is left, what can't be touched now is waited for, an
   const guests = await herd.guests();
   await herd.power('stops', 'stop');
   await until(async () => expect(Object.keys(await herd.guests())).not.toContain('stops'));
-  // A paused guest is not ready: with a budget of one, nothing would go on.
+  // A paused VMI is not ready: a budget of one would block everything.
   const restart = await herd.restart({ chosen: { [herd.namespace]: guests }, maxUnavailable: 3, deadlineMs: 8_000 });
   await restart.until({ restarted: [herd.key('well')] });
   expect((await restart.progress()).passedOver).toEqual(
@@ -343,7 +343,7 @@ test('a person pauses, resumes and aborts it; what restarts already comes back',
   });
   const { historyLength } = await restart.handle.describe();
   expect(inOrder(await herd.restarts())).toEqual([0, 0, 0, 0, 0, 1]);
-  // Nothing goes on meanwhile, not even events of history.
+  // Nothing happens meanwhile, not even history events.
   await new Promise((resolve) => void setTimeout(resolve, 2_000));
   expect((await restart.handle.describe()).historyLength).toBe(historyLength);
   await restart.handle.signal(resume);
@@ -374,7 +374,7 @@ test('who requests its cancellation in Temporal aborts it: what restarts already
   });
 });
 
-/** A template whose guests take a while to come up. */
+/** Returns a template whose VMIs take a while to become ready. */
 function slowTemplate(): PoolSpec['template'] {
   const template = structuredClone(runningTemplate);
   Object.assign((template.spec.template as { metadata: { annotations: object } }).metadata.annotations, {
@@ -383,7 +383,7 @@ function slowTemplate(): PoolSpec['template'] {
   return template;
 }
 
-/** A template whose guests must be restarted for it. */
+/** Returns a template that needs a restart. */
 function otherTemplate(of = runningTemplate): PoolSpec['template'] {
   const template = structuredClone(of);
   (template.spec.template as { spec: object }).spec = {
@@ -397,7 +397,7 @@ test('VMs of a pool that is rolling out are left to its rollout', async () => {
   const herd = await Herd.ofPool({ replicas: 4, maxUnavailable: 1 });
   const guests = { chosen: { [herd.namespace]: await herd.guests() }, maxUnavailable: 4 };
   await fleet().patchPool(herd.namespace, 'web', { template: otherTemplate() });
-  // The worker has heard of it by then, which it would not have to have when it hears of the restart.
+  // Otherwise the worker might hear of the restart before it hears of the new template.
   await until(async () =>
     expect((await fleet().pool(herd.namespace, 'web'))!.status?.updateRevision).toBe(revisionOf(otherTemplate())),
   );
@@ -424,7 +424,7 @@ test("a rollout that begins in the middle of a restart, on two workers: the pool
       readyReplicas: 10,
     }),
   );
-  // Once by the rollout, and before that by the restart at most.
+  // Once by the rollout, and at most once before that by the restart.
   expect(Object.values(await herd.restarts()).filter((count) => count !== 1 && count !== 2)).toEqual([]);
   expect(herd.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
 });
@@ -438,9 +438,8 @@ test('a history that has grown long is left behind, also with a VM in hand', asy
   const restart = await herd.restart({ reason: 'leaks' });
   await restart.until({ inHand: [expect.any(String)] });
   const { runId } = await restart.handle.describe();
-  // Temporal suggests it after four megabytes. It does after 4,096 events as well, but fails a workflow task to which a
-  // hundred signals come meanwhile: a worker that is slow would go through all of them again and again, and come to no
-  // end.
+  // Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
+  // hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
   for (let n = 0; n < 5; n++) await restart.handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
   await restart.handle.signal(pause, { by: 'bob' });
   await until(async () => expect((await restart.handle.describe()).runId).not.toBe(runId));
@@ -464,7 +463,7 @@ test('a run takes up what the last one has handed to it', async () => {
   const names = namesUpTo('vm', 3);
   const herd = await Herd.of(each(names, {}));
   const guests = await herd.guests();
-  // The last run has had one restarted, and the next taken in hand.
+  // The previous run restarted one VM and was in the middle of the next.
   const { uid } = (await herd.vm('vm-2')).metadata;
   const inHand = [{ vm: herd.key('vm-2'), uid, wasDown: false, takenAt: Date.now() }];
   await fleet().kube.delete(

@@ -16,7 +16,7 @@ const fleet = aFleet({ workers: 0 });
 const VMS = 30;
 const MOST_DOWN = 6;
 const MEDDLING_MS = 45_000;
-/** What people bring down, and what is only being made, is not known to drover in the same moment. */
+/** drover learns of disruptions by people, and of newly created VMs, with a delay. */
 const HINDSIGHT_MS = 3_000;
 
 const templateOf = (cores: number): PoolSpec['template'] => ({
@@ -66,7 +66,7 @@ test(
     );
     await watch.startRecording();
 
-    /** What was done to whom, and when. */
+    /** What people did, to which VM, and when. */
     const acts: { vm: string; at: number }[] = [];
     const halted = new Set<string>();
     const optedOut = new Set<string>();
@@ -141,8 +141,7 @@ test(
         ]),
       );
       expect(vms).toHaveLength(VMS);
-      // A guest that the last acts have ended is not the rollout's to await, and may still start; one that they have
-      // halted may still stop.
+      // The rollout doesn't wait for VMIs that the last acts ended or halted: they may still start or stop.
       expect(
         vms.filter((vm) => (vm.status?.ready ?? false) !== isUp(vm) || guests.has(vm.metadata.name) !== isUp(vm)),
       ).toEqual([]);
@@ -158,7 +157,7 @@ test(
         revision,
         cores,
       });
-      // One that was taken away and made again in the meantime is another.
+      // A VM that was deleted and created again meanwhile is a new VM.
       const isAsLeft = Date.parse(metadata.creationTimestamp) < end - MEDDLING_MS;
       if (isAsLeft)
         expect({ name, strategy: spec.runStrategy }).toEqual({
@@ -172,7 +171,7 @@ test(
       });
     }
 
-    // What nobody else has sent away, drover has.
+    // A VMI that people didn't terminate was terminated by drover.
     const isTheirs = (name: string, at: number) =>
       acts.some((act) => act.vm === name && act.at > at - HINDSIGHT_MS && act.at <= at);
     const byDrover = watch.log.departures().filter(({ name, at }) => !isTheirs(name, at));

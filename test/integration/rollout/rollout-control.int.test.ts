@@ -10,7 +10,7 @@ const first = revisionOf(templateOf());
 const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> =>
   TestPool.ready(fleet(), { replicas: 4, maxUnavailable: 1, ...spec });
 
-/** A stop that takes so long that a person can act while the first batch is under way. */
+/** A stop slow enough for a person to act while the first batch is in progress. */
 const slow = { annotations: { 'sim.drover.dev/stop-time': '2500ms' } };
 
 describe('pause', () => {
@@ -91,7 +91,7 @@ describe('abort', () => {
     await pool.workflow.signal('abort', { by: 'ada', why: 'too slow' });
     await pool.untilSaid({ Progressing: 'Aborted', Paused: 'NotPaused' });
     expect((await pool.condition('Progressing'))!.message).toContain('ada: too slow');
-    // Neither another step of a person nor a change beside the template revives it.
+    // Neither a further signal nor a change outside the template revives the rollout.
     await pool.workflow.signal('promote');
     await pool.patch({ replicas: 5 });
     await pool.until({ readyReplicas: 5, updatedReplicas: 1, currentRevision: first });
@@ -166,15 +166,15 @@ test('a VM counts as well only when it has been ready for minReadySeconds', asyn
     .toSorted((one, other) => one.at(-1)!.at - other.at(-1)!.at);
   const readyAt = one!.findLast(({ what }) => what === 'guest ready')!.at;
   const goingAt = other!.findLast(({ what }) => what === 'guest going')!.at;
-  // KubeVirt tells the time of readiness in whole seconds, and these are the times at which the watch heard of it.
+  // Less than 4 s: KubeVirt reports readiness in whole seconds, and these are the times at which the watch received it.
   expect(goingAt - readyAt).toBeGreaterThan(2_500);
 });
 
 describe('failures', () => {
   const deadline = { progressDeadlineSeconds: 2 };
-  /** Where VMs are to come up as well: a machine that is busy may take longer than the other. */
+  /** For tests in which VMs must also become ready: a busy machine may need more than `deadline`. */
   const longer = { progressDeadlineSeconds: 5 };
-  /** With a template that is good: its VMs have all the time they need. */
+  /** For good templates: their VMs have all the time they need. */
   const noHurry = { rollout: {} };
 
   test('Pause: a VM that is not ready in time ends the rollout, and the next template begins with it', async () => {
@@ -194,7 +194,7 @@ describe('failures', () => {
       reason: 'FailedUpdate',
       note: expect.stringContaining(`${broken}: not ready in time`) as string,
     });
-    // New VMs get what has proven itself.
+    // New VMs get the proven template.
     await pool.patch({ replicas: 5 });
     await pool.until({ replicas: 5, readyReplicas: 4, currentRevision: first, updateRevision: bad });
     const { [broken]: _broken, 'web-5': _new, ...others } = await pool.guests();
@@ -211,8 +211,7 @@ describe('failures', () => {
   });
 
   test('Pause: resumed, it goes on once the budget has room, and fails again', async () => {
-    // Long enough for all that the test does between the resume and the end of the deadline, which counts anew from
-    // there.
+    // Long enough for all that the test does between the resume, which restarts the deadline, and its end.
     const pool = await aPool({ rollout: { progressDeadlineSeconds: 10 } });
     const bad = await pool.change(badTemplate(2));
     await pool.untilSaid({ Progressing: 'Failed' });
@@ -332,7 +331,7 @@ describe('windows', () => {
   });
 
   test('it begins by itself when one opens, and not before', async () => {
-    // The next minute, or the one after where that is too near to be waited for in peace.
+    // The next minute, or the one after if the next one is less than 10 s away.
     const opensAt = Math.ceil((Date.now() + 10_000) / 60_000) * 60_000;
     const cron = `${new Date(opensAt).getUTCMinutes()} * * * *`;
     const pool = await aPool({ replicas: 2, rollout: { windows: [{ cron, duration: '30s' }] } });

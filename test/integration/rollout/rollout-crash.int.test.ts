@@ -11,7 +11,7 @@ const fleet = aFleet({ workers: 0, ephemeral: false });
 const VMS = 60;
 const NAMES = namesUpTo('web', VMS);
 const KILLS = 20;
-/** A rollout that something stood in the way of ends all the same. */
+/** Within this time even a disturbed rollout ends. */
 const ENDS_WITHIN_MS = 300_000;
 
 const templateOf = (cores: number): PoolSpec['template'] => ({
@@ -26,7 +26,7 @@ const templateOf = (cores: number): PoolSpec['template'] => ({
 const NEXT = templateOf(2);
 const REVISION = revisionOf(NEXT);
 
-/** A pool of 60 VMs that run, watched. */
+/** Creates a pool of 60 running VMs, and watches it. */
 async function running(maxUnavailable: number): Promise<{ namespace: string; watch: ReadinessWatch }> {
   const namespace = await fleet().namespace();
   const watch = await ReadinessWatch.start(fleet().kube, namespace);
@@ -45,7 +45,7 @@ const restartsIn = (watch: ReadinessWatch): number =>
 const underWay = (watch: ReadinessWatch, restarts: number): Promise<void> =>
   until(async () => expect(restartsIn(watch)).toBeGreaterThanOrEqual(restarts), ENDS_WITHIN_MS);
 
-/** The rollout ends by itself, each VM has been restarted once, and never were more down than may be. */
+/** Waits until the rollout ends by itself. Each VM was restarted once, and `maxUnavailable` always held. */
 async function expectDone(namespace: string, watch: ReadinessWatch, maxUnavailable: number): Promise<void> {
   await until(async () => {
     const { status } = (await fleet().pool(namespace, 'web'))!;
@@ -75,9 +75,8 @@ test(`the worker is killed at ${KILLS} random instants of one rollout`, { timeou
   const { namespace, watch } = await running(3);
   const began = Date.now();
   await fleet().patchPool(namespace, 'web', { template: NEXT });
-  // Each after so many restarts, all over the rollout, and a moment later: in the middle of whatever comes then. In
-  // that moment two rounds of three may come back, and what the worker has sent away by its end comes back after it:
-  // some are left all the same.
+  // Each kill comes a random moment after a number of restarts, so in the middle of any step. Up to two rounds of three
+  // VMs may come back before the kill, and three more VMs after it, so some are still left.
   const instants = Array.from({ length: KILLS }, () => ({
     restarts: Math.floor(random() * (VMS - 9)),
     later: random() * 700,

@@ -12,7 +12,7 @@ import { approvalAt, badTemplate, templateOf, TestPool } from './rollouts.ts';
 const fleet = aFleet({ workers: 0 });
 
 const first = revisionOf(templateOf());
-/** A stop that takes so long that something can happen to drover meanwhile. */
+/** A stop slow enough for something to happen to drover meanwhile. */
 const slow = (cores: number) => templateOf({ cores, annotations: { 'sim.drover.dev/stop-time': '2500ms' } });
 const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> =>
   TestPool.ready(fleet(), { replicas: 3, maxUnavailable: 1, ...spec });
@@ -20,8 +20,7 @@ const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> =>
 const runOf = async (pool: TestPool): Promise<string> => (await pool.workflow.describe()).runId;
 
 /**
- * Ends the pool's workflow from outside, and awaits that the watch has started it again, for which something must
- * happen.
+ * Terminates the pool's workflow, and waits until the watch has started it again, for which some object must change.
  */
 async function terminate(pool: TestPool, poke: () => Promise<unknown>): Promise<void> {
   const before = await runOf(pool);
@@ -30,7 +29,7 @@ async function terminate(pool: TestPool, poke: () => Promise<unknown>): Promise<
   await until(async () => expect(await runOf(pool)).not.toBe(before));
 }
 
-/** Each VM was restarted once, to the revision, and no more than one was down at once. */
+/** Waits until the rollout is complete. Each VM was restarted once, to the revision, with one VM down at most. */
 async function expectOneRestartEach(pool: TestPool, watch: ReadinessWatch, revision: string): Promise<void> {
   await pool.untilComplete(revision);
   await watch.caughtUp();
@@ -99,7 +98,7 @@ describe('with a worker that lives', () => {
       const watch = await pool.watched();
       const next = await pool.change(slow(2));
       await pool.untilTaken();
-      // The VMs that come and go are all that happens.
+      // Only the VMs of the rollout itself change.
       await terminate(pool, () => Promise.resolve());
       await expectOneRestartEach(pool, watch, next);
     });
@@ -166,7 +165,7 @@ describe('with a worker that lives', () => {
     const before = await runOf(pool);
     const next = await pool.change(slow(2));
     await pool.untilTaken();
-    // Four megabytes of history are what Temporal has run on to the next.
+    // Temporal suggests continue-as-new after 4 MiB of history.
     for (let n = 0; n < 5; n++) await pool.workflow.signal('promote', { by: 'x'.repeat(1_000_000) });
     await until(async () => expect(await runOf(pool)).not.toBe(before));
     await expectOneRestartEach(pool, watch, next);
@@ -216,7 +215,7 @@ test('a worker that is asked to end while a batch waits for its VM hands the wai
   onTestFinished(() => other.kill());
   const askedAt = Date.now();
   expect(await one.stop()).toBe(0);
-  // What it would not hand on would have 35 s.
+  // A wait that it didn't hand over would hold it up for 35 s.
   expect(Date.now() - askedAt).toBeLessThan(30_000);
   const batch = fleet().temporal.client.workflow.getHandle(updateBatchIdOf(pool.ref, next, 1));
   expect((await batch.describe()).status.name).toBe('RUNNING');
@@ -251,13 +250,12 @@ test('a rollout that waits for a person costs nothing: no event of a history, no
   const next = await pool.change(templateOf({ cores: 2 }));
   await pool.untilSaid({ Progressing: 'WaitingForApproval' });
   const length = async (): Promise<number> => (await pool.workflow.describe()).historyLength;
-  // Pools of other tests may still have something to do, and each worker asks every few seconds whether the API server
-  // is there.
+  // Pools of other tests may still be active, and each worker checks the API server every few seconds.
   const isOurs = (call: string): boolean =>
     call.includes('/namespaces/') ? call.includes(`/namespaces/${pool.namespace}/`) : call !== CONTACT;
   const calls = (): string[] => proxy.calls.filter(isOurs);
   const seen = { length: -1, calls: -1, at: Date.now() };
-  // Whatever was under way has come to rest once nothing has happened for as long as this.
+  // Everything in flight has settled when nothing has happened for this long.
   await until(async () => {
     const now = { length: await length(), calls: calls().length };
     if (now.length !== seen.length || now.calls !== seen.calls) Object.assign(seen, now, { at: Date.now() });

@@ -19,7 +19,7 @@ import { templateOf, TestPool } from './rollouts.ts';
 
 const fleet = aFleet();
 
-/** A guest with room to grow: KubeVirt gives it four times as much. */
+/** A VMI that can grow: KubeVirt sets its maximum to four times as much. */
 const small = { sockets: 1, memory: '1Gi' };
 const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> =>
   TestPool.ready(fleet(), { replicas: 2, maxUnavailable: 1, template: templateOf(small), ...spec });
@@ -27,7 +27,7 @@ const atMost = (disruption: 'None' | 'Live' | 'Restart' | 'Replace'): Partial<Po
   updateStrategy: { proactive: { disruption } },
 });
 
-/** How the cluster's KubeVirt takes changes in running guests, until the test ends. */
+/** Sets how the cluster's KubeVirt applies changes to running VMIs, until the test ends. */
 async function clusterStrategy(vmRolloutStrategy: 'Stage' | 'LiveUpdate'): Promise<void> {
   const key = { namespace: 'kubevirt', name: 'kubevirt' };
   const set = (value: string | null): Promise<unknown> =>
@@ -36,13 +36,13 @@ async function clusterStrategy(vmRolloutStrategy: 'Stage' | 'LiveUpdate'): Promi
   onTestFinished(async () => void (await set(null)));
 }
 
-/** What each batch did. */
+/** Returns the different acts of all batches, sorted. */
 async function acts(pool: TestPool): Promise<string[]> {
   const batches = await pool.batches();
   return [...new Set(batches.flatMap(({ vms }) => vms.map(({ act }) => act)))].sort();
 }
 
-/** Awaits that every guest is another than before. */
+/** Asserts that every VMI has been replaced. */
 async function expectRestarted(pool: TestPool, before: Record<string, string>): Promise<void> {
   const after = await pool.guests();
   expect(Object.keys(after)).toEqual(Object.keys(before));
@@ -143,7 +143,7 @@ describe('what a guest has no room for', () => {
     await pool.untilComplete(next);
   });
 
-  // Memory that is not aligned: nothing that drover knows of, and KubeVirt refuses it only once it is asked for.
+  // Unaligned memory: drover has no rule about it, and KubeVirt refuses it only when asked.
   const unaligned = templateOf({ ...small, memory: '1025Mi' });
 
   test('as only KubeVirt knows, takes a restart too', async () => {
@@ -404,7 +404,7 @@ describe('disruption', () => {
   });
 });
 
-/** As a cluster's owner protects the VMs of a namespace. */
+/** Protects the VMs of a namespace from deletion, as a cluster's owner would. */
 function protect(namespace: string): Promise<void> {
   const { kube } = fleet();
   const tried = () => kube.delete(VirtualMachines, { namespace, name: 'web-1' }, { dryRun: true });

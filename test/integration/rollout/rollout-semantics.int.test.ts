@@ -26,12 +26,12 @@ const fleet = aFleet();
 
 const first = revisionOf(templateOf());
 const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> => TestPool.ready(fleet(), spec);
-/** A stop that takes so long that it can be seen. */
+/** A stop slow enough to be seen. */
 const slow = { annotations: { 'sim.drover.dev/stop-time': '2500ms' } };
 
 type Kept = Stored<KubeObject & { revision: number; data: { template: object } }>;
 
-/** The kept templates of a pool, the oldest first; KubeVirt keeps revisions of its VMs beside them. */
+/** Returns the kept templates of a pool, oldest first; leaves out KubeVirt's own revisions of the VMs. */
 async function kept({ namespace }: TestPool): Promise<Kept[]> {
   const { items } = await fleet().kube.list<Kept>(ControllerRevisions, { namespace, labelSelector: POOL_LABEL });
   return items.toSorted((one, other) => one.revision - other.revision);
@@ -148,7 +148,7 @@ describe('revisions', () => {
     await watch.caughtUp();
     for (const name of namesUpTo('web', 4)) {
       const restarts = watch.log.restartsOf(name);
-      // Where its old guest still stops, it starts from the first template at once.
+      // If its old VMI is still stopping, it starts from the first template at once.
       if (name === taken) expect([[back], [next, back]]).toContainEqual(restarts.map(({ startedWith }) => startedWith));
       else expect(restarts).toEqual([]);
     }
@@ -252,8 +252,8 @@ test('a pool without VMs is of its newest template at once', async () => {
 });
 
 /**
- * Of VMs that are made at once, any may count as older than the others, for a second may begin in between: these come
- * later.
+ * Creates a pool and scales it out in a second step: VMs created together may differ in age, as the second may change
+ * in between.
  */
 async function grown(spec: Partial<PoolSpec>, replicas: number): Promise<TestPool> {
   const pool = await aPool({ maxUnavailable: 1, ...spec });
@@ -438,7 +438,7 @@ describe("people's will", () => {
     const restored = { name: 'root', persistentVolumeClaim: { claimName: 'restore-1' } };
     const plugged = { name: 'extra', emptyDisk: { capacity: '1Gi' } };
     const disks = [{ name: 'extra', disk: { bus: 'scsi' }, serial: 'mine' }];
-    // KubeVirt takes no template of a disk that no volume names: who restores a disk takes the template away.
+    // KubeVirt rejects disk templates that no volume names, so a restore removes the template.
     await pool.patchVm('web-1', {
       spec: {
         dataVolumeTemplates: [],

@@ -7,7 +7,7 @@ import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
 
 const fleet = aFleet();
 
-/** The same template with another boot order of nothing: a change that needs a restart. */
+/** Returns the same template with another number of cores, which needs a restart. */
 export const changed = (mark: string): PoolSpec['template'] => {
   const template = structuredClone(runningTemplate);
   const vmi = template.spec.template as { spec: { domain: Record<string, unknown> } };

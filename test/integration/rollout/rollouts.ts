@@ -14,21 +14,21 @@ export type Machine = Stored<VirtualMachine & KubeObject>;
 export type Guest = Stored<VirtualMachineInstance & KubeObject>;
 
 interface Shape {
-  /** A change of it needs a restart. */
+  /** A change needs a restart. */
   cores?: number;
   sockets?: number;
   maxSockets?: number;
   memory?: string;
-  /** Of the VM, and of its guest. */
+  /** Metadata of the VM; `labels` and `annotations` go to its VMI. */
   vmMetadata?: NonNullable<VmTemplate['metadata']>;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
-  /** Beside what all guests of the tests have. */
+  /** Further fields of the VMI spec, added to those that all tests share. */
   guest?: object;
   vm?: object;
 }
 
-/** A template of VMs that boot and stop at once; two of equal shape are one revision. */
+/** A template of VMs that boot and stop at once; templates of equal shape have the same revision. */
 export function templateOf({
   cores = 1,
   sockets,
@@ -61,7 +61,7 @@ export function templateOf({
   };
 }
 
-/** A template whose guests run, and are never ready. */
+/** A template whose VMIs run but never become ready. */
 export const badTemplate = (cores: number): VmTemplate =>
   templateOf({ cores, annotations: { 'sim.drover.dev/never-ready': 'true' } });
 
@@ -74,7 +74,7 @@ export const waitAt = (to: IntOrPercent, wait: string): Steps[number] => step(to
 
 const NAME = 'web';
 
-/** A pool named `web` in a namespace of its own, with what tests ask about it and do to it. */
+/** A pool named `web` in a namespace of its own, with the queries and actions that tests need. */
 export class TestPool {
   readonly fleet: TestFleet;
   readonly namespace: string;
@@ -86,12 +86,12 @@ export class TestPool {
     this.workflow = fleet.temporal.client.workflow.getHandle(poolIdOf(this.ref));
   }
 
-  /** One that is there already. */
+  /** Wraps an existing pool. */
   static of(fleet: TestFleet, namespace: string): TestPool {
     return new TestPool(fleet, namespace);
   }
 
-  /** Resolves once all its VMs run its template. */
+  /** Resolves when all VMs of the pool run its template. */
   static async ready(fleet: TestFleet, spec: Partial<PoolSpec> = {}): Promise<TestPool> {
     const pool = TestPool.of(fleet, await fleet.namespace());
     const { replicas = 3, template = templateOf() } = spec;
@@ -108,12 +108,12 @@ export class TestPool {
     return (await this.fleet.pool(this.namespace, NAME))!;
   }
 
-  /** A merge patch of its spec: null removes. */
+  /** Merge-patches the pool's spec: null removes a field. */
   patch(spec: object): Promise<Stored<PoolObject>> {
     return this.fleet.patchPool(this.namespace, NAME, spec);
   }
 
-  /** Gives the pool this template as a whole, and returns its revision. */
+  /** Replaces the pool's whole template, and returns the new revision. */
   async change(template: VmTemplate, more: Partial<PoolSpec> = {}): Promise<string> {
     const { metadata } = await this.get();
     const patch = Object.entries({ ...more, template }).map(([name, value]) => ({
@@ -133,7 +133,7 @@ export class TestPool {
     return (await this.status()).conditions?.find((condition) => condition.type === type);
   }
 
-  /** Awaits a status that speaks of the newest spec and has these fields. */
+  /** Waits for a status that has observed the newest spec and has these fields. */
   until(wanted: object): Promise<void> {
     return until(async () => {
       const { metadata, status } = await this.get();
@@ -141,7 +141,7 @@ export class TestPool {
     });
   }
 
-  /** Awaits conditions of these reasons, by type, on the newest spec. */
+  /** Waits until the conditions have these reasons, by type, for the newest spec. */
   untilSaid(reasons: Record<string, string>): Promise<void> {
     return until(async () => {
       const { metadata, status } = await this.get();
@@ -151,7 +151,7 @@ export class TestPool {
     });
   }
 
-  /** Awaits that all its VMs are ready and of this revision, and that the pool says that it is over. */
+  /** Waits until all VMs are ready at this revision and the pool reports its rollout as complete. */
   async untilComplete(revision: string): Promise<void> {
     const { spec } = await this.get();
     const { replicas } = spec;
@@ -182,18 +182,18 @@ export class TestPool {
     return new Map(items.map((vmi) => [vmi.metadata.name, vmi]));
   }
 
-  /** UIDs of the guests, by VM. */
+  /** Returns the UIDs of the VMIs, by VM name. */
   async guests(): Promise<Record<string, string>> {
     return Object.fromEntries([...(await this.vmis())].map(([name, vmi]) => [name, vmi.metadata.uid]));
   }
 
-  /** The revision that each VM's spec has, and that its guest runs, by VM. */
+  /** Returns the revisions of each VM's spec and of its VMI, by VM name. */
   async revisions(): Promise<Record<string, [spec: string | undefined, guest: string | undefined]>> {
     const [vms, vmis] = await Promise.all([this.vms(), this.vmis()]);
     return Object.fromEntries([...vms].map(([name, vm]) => [name, [revisionIn(vm), revisionIn(vmis.get(name))]]));
   }
 
-  /** Names of the VMs whose guests run this revision. */
+  /** Returns the names of the VMs whose VMIs run this revision, sorted. */
   async running(revision: string): Promise<string[]> {
     return [...(await this.vmis())]
       .filter(([, vmi]) => revisionIn(vmi) === revision)
@@ -209,13 +209,13 @@ export class TestPool {
     return this.fleet.kube.patch<Guest>(VirtualMachineInstances, { namespace: this.namespace, name }, 'merge', patch);
   }
 
-  /** As virtctl starts, stops and restarts a VM. */
+  /** Starts, stops or restarts a VM the way virtctl does. */
   async power(name: string, verb: 'start' | 'stop' | 'restart'): Promise<void> {
     const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachines/${name}/${verb}`;
     await this.fleet.kube.request({ method: 'PUT', path, body: {} });
   }
 
-  /** Ends a VM's guest as a crash would: it comes back with another UID. */
+  /** Ends a VM's VMI as a crash would, and waits for a running VMI with another UID. */
   async crash(name: string): Promise<void> {
     const before = await this.vmi(name);
     await this.patchVmi(name, {
@@ -232,12 +232,15 @@ export class TestPool {
     return this.workflow.query(progress);
   }
 
-  /** Names of the VMs that batches have in hand. */
+  /** Returns the names of the VMs whose updates are in flight. */
   async inHand(): Promise<string[]> {
     return (await this.progress()).updating.flatMap(({ vms }) => vms);
   }
 
-  /** The VM whose guest a batch is just about to stop; the test's template must give it time to be seen. */
+  /**
+   * Waits for a batch to stop a VMI, and returns the VM's name. The test's template must make the stop slow enough to
+   * be seen.
+   */
   async untilTaken(): Promise<string> {
     let taken: string | undefined;
     await until(async () => {
@@ -248,7 +251,7 @@ export class TestPool {
     return taken!;
   }
 
-  /** The batches' workflows, in order of their ids: what Temporal lists comes a moment late. */
+  /** Returns the batches' workflows in the order of their ids; Temporal's list lags a little. */
   async batches(): Promise<{ id: string; status: string; vms: { name: string; act: string }[] }[]> {
     const found: { id: string; status: string; vms: { name: string; act: string }[] }[] = [];
     const query = `WorkflowType = 'updateBatch' AND DroverNamespace = '${this.namespace}'`;
@@ -263,7 +266,7 @@ export class TestPool {
     return found.sort((one, other) => one.id.localeCompare(other.id, 'en', { numeric: true }));
   }
 
-  /** What drover's Events of this pool say, by reason. */
+  /** Returns the reasons and notes of the Events about this pool. */
   async events(): Promise<{ reason: string; note: string }[]> {
     const { items } = await this.fleet.kube.list<
       KubeObject & { reason: string; note: string; regarding: { name: string } }
@@ -271,7 +274,7 @@ export class TestPool {
     return items.filter(({ regarding }) => regarding.name === NAME).map(({ reason, note }) => ({ reason, note }));
   }
 
-  /** An eye on its VMs from now on. */
+  /** Starts to watch and record the pool's VMs. */
   async watched(): Promise<ReadinessWatch> {
     const watch = await ReadinessWatch.start(this.fleet.kube, this.namespace);
     onTestFinished(() => watch.stop());
@@ -283,7 +286,7 @@ export class TestPool {
 export const revisionIn = (object: { metadata: { labels?: Record<string, string> } } | undefined): string | undefined =>
   object?.metadata.labels?.[REVISION_LABEL];
 
-/** The order in which VMs were restarted. */
+/** Returns the VMs in the order of their first restarts. */
 export function orderOfRestarts({ log }: ReadinessWatch): string[] {
   const firsts = log.names().flatMap((name) =>
     log

@@ -7,7 +7,7 @@ import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 
 const fleet = aFleet({ simulator: false, workers: 0 });
 
-/** Sees every VM that ever was, so that one made twice can't hide. */
+/** Records every VM that is ever created, so that a double creation can't hide. */
 async function everyCreation(
   namespace: string,
 ): Promise<{ uids: Map<string, Set<string>>; count: () => number; stop: () => void }> {
@@ -43,7 +43,7 @@ async function expectExactly(namespace: string, count: number, seen: Map<string,
 test('a worker that dies in the middle of a burst of 200: exactly 200, no name twice, none missing', async () => {
   const namespace = await fleet().namespace();
   const creations = await everyCreation(namespace);
-  // An API server that takes its time: each crash then comes in the middle, however fast the machine.
+  // A slow API server, so that each kill comes in the middle even on a fast machine.
   const slow = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
     if (method === 'POST') await sleep(400);
     return 'pass';
@@ -72,7 +72,7 @@ test('two workers at once, and one of them dies, whichever watches: nothing is l
   await expectExactly(namespace, 120, creations.uids);
   const third = await fleet().startWorker();
   await second.kill();
-  // What happens while nobody watches is found by the one that takes over.
+  // The worker that takes over must find what happened while none watched.
   await fleet().patchPool(namespace, 'web', { replicas: 130 });
   await expectExactly(namespace, 130, creations.uids);
   creations.stop();

@@ -7,16 +7,13 @@ import { chaosProxy } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 
 const fleet = aFleet({ workers: 0 });
-/** What a cluster may be left alone for. */
+/** How long a cluster may go without a working watcher. */
 const TAKEN_OVER_MS = 40_000;
 
 interface CutOffWorker {
   pid: number;
   isReady: () => Promise<boolean>;
-  /**
-   * From now on nothing that it asks the API server is answered, and no watch tells it anything; Temporal hears of it
-   * as before.
-   */
+  /** From now on its calls to the API server hang, and its watches report nothing; Temporal still reaches it. */
   cutOff: () => void;
   reconnect: () => void;
 }
@@ -50,7 +47,7 @@ async function aWorker(): Promise<CutOffWorker> {
   };
 }
 
-/** The process that watches the cluster. */
+/** Returns the id of the process that watches the cluster. */
 async function watcher(): Promise<number> {
   const { raw } = await fleet().temporal.client.workflow.getHandle(watchIdOf('default')).describe();
   return Number(raw.pendingActivities?.[0]?.lastWorkerIdentity?.split('@')[0]);
@@ -101,6 +98,6 @@ test('a worker that loses the API server alone gives its place to the other, and
     }
   });
   lone.reconnect();
-  // What it had begun is given its time to end first.
+  // Its running work gets time to end first.
   await until(async () => expect(await lone.isReady()).toBe(true));
 });

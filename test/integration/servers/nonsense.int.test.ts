@@ -30,7 +30,7 @@ function deep(depth: number): object {
   return value;
 }
 
-/** What is sent with each signal: the arguments. Those that end or hold something do so with all of them. */
+/** Arguments to send with each signal. Signals that end or hold something do so with any of them. */
 const NONSENSE: unknown[][] = [
   [],
   [null],
@@ -70,7 +70,7 @@ const NONSENSE: unknown[][] = [
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 const undecodable = (encoding: string, data: string): RawValue =>
   RawValue.fromPayload({ metadata: { encoding: bytes(encoding) }, data: bytes(data) });
-/** What the SDK can't decode: encrypted for somebody else, cut short, or of no encoding at all. */
+/** What the SDK can't decode: encrypted with an unknown key, cut short, or without an encoding. */
 const UNDECODABLE: unknown[][] = [
   [undecodable('binary/encrypted', 'x')],
   [undecodable('json/plain', '{"by":')],
@@ -79,7 +79,7 @@ const UNDECODABLE: unknown[][] = [
 ];
 NONSENSE.push(...UNDECODABLE);
 
-/** Signals that any payload may come with end these: they come last. */
+/** Signals that take effect with any payload, and may end or change the workflow: they come last. */
 const LAST = ['supersede', 'abort', 'healNow', 'healSkip'];
 
 async function sendNonsense(handle: WorkflowHandle): Promise<void> {
@@ -87,7 +87,7 @@ async function sendNonsense(handle: WorkflowHandle): Promise<void> {
     for (const args of NONSENSE) await handle.signal<unknown[]>(name, ...args);
 }
 
-/** Asks it everything, with nonsense besides; an answer that there is no such query is one as well. */
+/** Sends every query, also with nonsense. An answer that there is no such query counts too. */
 async function ask(handle: WorkflowHandle): Promise<void> {
   for (const name of queries) {
     const asked = (args: unknown[]): Promise<boolean> =>
@@ -98,20 +98,20 @@ async function ask(handle: WorkflowHandle): Promise<void> {
           return false;
         },
       );
-    // On a busy machine a worker may be late with an answer.
+    // On a busy machine a worker may answer late.
     const answers = async (args: unknown[]): Promise<boolean> => {
       let isKnown = false;
       await until(async () => void (isKnown = await asked(args)));
       return isKnown;
     };
     const isKnown = await answers([]);
-    // The SDK decodes what comes with a query that nobody answers: only the query fails, and a task that it happens to
-    // come with, once.
+    // The SDK decodes the arguments of unknown queries too, which fails the query, and once a task that it happens to
+    // come with.
     for (const args of NONSENSE) if (isKnown || !UNDECODABLE.includes(args)) expect(await answers(args)).toBe(isKnown);
   }
 }
 
-/** No task of it has failed; but for what a signal does that comes while one is worked on. */
+/** Asserts that no workflow task has failed, except those that a signal interrupted. */
 async function unharmed(handle: WorkflowHandle): Promise<void> {
   const { events } = await handle.fetchHistory();
   const failures = (events ?? []).flatMap(({ workflowTaskFailedEventAttributes: failed }) =>
@@ -135,7 +135,7 @@ test('whatever is sent to a pool, a batch and the watch, they answer and go on w
   for (const name of LAST) for (const args of NONSENSE) await pool.workflow.signal<unknown[]>(name, ...args);
   for (const handle of workflows) await unharmed(handle);
 
-  // Some of it was understood: whoever sends `abort` with anything means it.
+  // Some nonsense is valid: `abort` counts with any argument.
   await pool.untilSaid({ Progressing: 'Aborted' });
   await pool.workflow.signal('resume');
   await batch.signal<unknown[]>('supersede', deep(1_000));

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 
 const fleet = aFleet({ ephemeral: false, simulator: false });
-/** So many that the kill comes in the middle of them, on a fast machine too. */
+/** Enough VMs for the kill to come in the middle, even on a fast machine. */
 const VMS = 800;
 
 const growing = async (namespace: string, replicas: number, from: number): Promise<void> => {

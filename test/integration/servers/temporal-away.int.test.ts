@@ -16,7 +16,7 @@ test('Temporal is away for longer than a nudge is tried: the same worker goes on
   await until(async () => {
     const { historyLength: length } = await workflow.describe();
     if (length !== last.length) Object.assign(last, { length, at: Date.now() });
-    // Longer than the interval of nudges: the next one comes straight from the watch of the API server.
+    // Longer than the interval between signals: the watch of the API server sends the next one at once.
     expect(Date.now() - last.at).toBeGreaterThan(1_500);
   });
 

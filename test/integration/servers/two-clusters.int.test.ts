@@ -6,7 +6,7 @@ import { watchIdOf } from '../../../workflows/messages.ts';
 import { drover } from '../../clients/drover.ts';
 import { aFleet, until } from '../fleet.ts';
 
-/** Two clusters of one name; all are to use the Temporal of the first. */
+/** Two clusters with the same name; both use the first one's Temporal. */
 const first = aFleet({ simulator: false, workers: 0 });
 const second = aFleet({ simulator: false, workers: 0 });
 

@@ -7,7 +7,7 @@ import { aFleet, haltedTemplate, namesUpTo, until } from '../fleet.ts';
 
 const fleet = aFleet({ simulator: false, workers: 0 });
 
-/** Every call that writes meets `fate` once in a while; what it is that fails repeats itself from run to run. */
+/** Lets every n-th write meet `fate`, counted across all calls; reads pass. */
 const sometimes = (every: number, fate: Fate) => {
   let writes = 0;
   return (method: string): Fate => (method !== 'GET' && ++writes % every === 0 ? fate : 'pass');
@@ -34,9 +34,9 @@ test.each<[string, () => (method: string, path: string) => Fate]>([
   await fleet().settled(namespace, 'web', namesUpTo('web', 60));
   await fleet().patchPool(namespace, 'web', { replicas: 10 });
   await until(async () => expect((await fleet().pool(namespace, 'web'))?.status?.replicas).toBe(10));
-  // KubeVirt holds VMs for a moment after they were deleted.
+  // KubeVirt keeps VMs terminating for a moment.
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(10));
-  // The misbehaviour did happen.
+  // The API server did misbehave.
   expect(proxy.calls.some((call) => !call.endsWith(' pass'))).toBe(true);
   await worker.stop();
 });
@@ -97,7 +97,7 @@ test('VMs that were to leave while no call got through stay, where the pool want
   const before = (await fleet().vms(namespace)).map((vm) => vm.metadata.uid).sort();
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
   await until(async () => expect(refused).toBeGreaterThan(0));
-  // The activity is taken up again by the next worker, when Temporal misses this one.
+  // The next worker takes over the activity when it times out on this worker.
   await cutOff.kill();
   await fleet().patchPool(namespace, 'web', { replicas: 6 });
   const worker = await fleet().startWorker();

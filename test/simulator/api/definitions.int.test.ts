@@ -21,7 +21,7 @@ import { around, condition } from '../simulated.ts';
 
 const crds = resolve(import.meta.dirname, '../../../../shared/kubevirt/crds.json');
 
-/** With strict validation, the API server refuses a field that it would prune in silence otherwise. */
+/** With strict validation, the API server refuses a field that it would otherwise prune silently. */
 describe.skipIf(!existsSync(crds))("what the simulator writes is wholly known to KubeVirt's own definitions", () => {
   let cluster: SimulatedCluster;
   let machine: Stored<VirtualMachine>;

@@ -8,7 +8,7 @@ import { answer } from '../../../simulator/api/server.ts';
 
 const RESTART = '/apis/subresources.kubevirt.io/v1/namespaces/shop/virtualmachines/web-1/restart';
 
-/** The simulator's API without TLS, and the calls that it took. */
+/** Starts the simulator's API without TLS, and records the calls that it carries out. */
 async function virtApi(): Promise<{ address: string; performed: string[] }> {
   const performed: string[] = [];
   const perform = async ({ action, name }: { action: string; name: string }): Promise<void> =>

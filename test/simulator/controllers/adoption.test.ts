@@ -7,7 +7,7 @@ import type { DataVolume, VirtualMachine } from '../../../simulator/types.ts';
 import { claimDataVolumes } from '../../../simulator/vm/data-volume-templates.ts';
 
 const at = { namespace: 'shop', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
-/** As the watches show them: the VM runs, and its disk is nobody's. */
+/** The objects as the watches show them: the VM runs, and its disk has no owner. */
 const machine = {
   metadata: { ...at, name: 'web-1', uid: 'of-web-1' },
   spec: { dataVolumeTemplates: [{ metadata: { name: 'disk-1' }, spec: {} }] },
@@ -17,7 +17,7 @@ const disk = {
   status: { phase: 'Succeeded' },
 } as unknown as Stored<DataVolume>;
 
-/** What is adopted when the API server has the VM like this; undefined: it has none. */
+/** Returns what is adopted if the API server's VM has this metadata; undefined: the VM doesn't exist. */
 async function adoptedWith(now: Partial<Stored['metadata']> | undefined): Promise<string[]> {
   const adopted: string[] = [];
   const client = {

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { WorkQueue } from '../../../simulator/store/work-queue.ts';
 
-/** A queue whose work is written down. */
+/** Returns a queue that records its work. */
 function queueOf(work: (key: string, times: number) => Promise<number | undefined>, concurrency = 2) {
   const done: string[] = [];
   const errors: string[] = [];

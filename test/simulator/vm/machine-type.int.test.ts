@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.end());
 
 const TYPE = '/spec/template/spec/domain/machine/type';
-/** As `drover machine-types update` does it: only where the type is still the one that was looked at. */
+/** Changes the type as `drover machine-types update` does: only if it is still the type that was read. */
 const change = (name: string, from: string, to: string | null, dryRun = false): Promise<Stored<VirtualMachine>> =>
   cluster.kube.patch<VirtualMachine>(
     VirtualMachines,

@@ -7,7 +7,7 @@ const running = instance('Running');
 const succeeded = instance('Succeeded');
 const stopRequest = { action: 'Stop', uid: 'vmi-uid' };
 
-/** The answer, or the code of the refusal. */
+/** Returns the answer, or the code of the refusal. */
 function outcome(act: typeof start, runStrategy: RunStrategy, found?: typeof running, body = {}): unknown {
   try {
     return act(machine({ runStrategy }), found, body);

@@ -26,7 +26,7 @@ const sockets = async (name: string) => (await cluster.instance(name)).status?.c
 const methods = (workloadUpdateMethods: string[]) =>
   cluster.configure({ spec: { workloadUpdateStrategy: { workloadUpdateMethods } } });
 
-/** Resolves once the simulator has taken notice: a guest that starts from then on has them. */
+/** Changes the VMI template's metadata; resolves when the simulator has observed it, so that new VMIs have it. */
 async function relabel(name: string, metadata: object): Promise<void> {
   const {
     metadata: { generation },
@@ -268,7 +268,7 @@ test.each<RunStrategy>(['Always', 'Once', 'RerunOnFailure'])(
       expect((await cluster.machine(name)).status?.startFailure?.consecutiveFailCount).toBeGreaterThanOrEqual(1),
     );
     await relabel(name, { annotations: { 'sim.drover.dev/fail-starts': null } });
-    // One that runs once is left as it failed: it is started again by hand.
+    // A VM with run strategy Once stays failed; it is started again by hand.
     if (runStrategy === 'Once') await end(name, await uidOf(name));
     const up: Stored<VirtualMachine> = await cluster.shows(name, 'Running');
     expect(up.status?.startFailure ?? undefined).toBeUndefined();

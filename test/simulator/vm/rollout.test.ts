@@ -16,7 +16,7 @@ const without = (field: 'cpu' | 'memory'): InstanceSpec => {
   return guestSpec({ domain });
 };
 
-/** A guest that runs and was started from `from`. */
+/** Returns a running VMI that was started from `from`. */
 function started(from: InstanceSpec, status: InstanceStatus = {}): VirtualMachineInstance {
   const made = instanceOf(machine({ template: { spec: from } }), kubevirt(), NOW);
   return {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Plain JavaScript that any Node reads: it finds a Node that runs TypeScript as it is, and starts drover.ts with it.
+// Plain JavaScript that any Node reads: finds a Node that runs TypeScript natively, and starts drover.ts with it.
 import { existsSync } from 'node:fs';
 import module from 'node:module';
 import { homedir } from 'node:os';
@@ -18,8 +18,8 @@ if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) {
 }
 
 /**
- * What Node makes of the code is kept for the next command, which then takes half of the time to start. The folder is
- * that of `dev/paths.ts`.
+ * Keeps the code that Node compiles for the next command, which then starts in half of the time. The folder is that of
+ * `dev/paths.ts`.
  */
 function keepCompiled() {
   const folder = process.env.DROVER_CACHE || join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'drover');
@@ -37,7 +37,7 @@ async function runWithNewerNode() {
   }
   const { spawn } = await import('node:child_process');
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
-  // A terminal gives Ctrl-C to both of us; passing it on would make it two.
+  // A terminal sends Ctrl-C to both processes; passing it on would send it twice.
   const terminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR2']) {
     process.on(signal, () => {

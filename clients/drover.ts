@@ -56,7 +56,7 @@ function droverProgram(): Command {
   return program;
 }
 
-/** `addCommand` leaves out what `command()` hands down, such as that errors are thrown. */
+/** Copies inherited settings, such as that errors are thrown: `command()` does this, but `addCommand` doesn't. */
 function inherit(command: Command, parent: Command): Command {
   withPlainErrors(command.copyInheritedSettings(parent));
   for (const child of command.commands) inherit(child, command);

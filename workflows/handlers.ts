@@ -5,8 +5,9 @@ import { Unreadable } from '../decisions/lib/payload-reader.ts';
 import type { Signal } from './signals.ts';
 
 /**
- * Hears a signal. An error in its handler would fail the workflow's task, which is tried again for ever with the same
- * signal: the workflow would stand still for good. So what can't be read is logged and dropped, whoever sent it.
+ * Handles a signal. An error in a signal's handler would fail the workflow task, which would be retried for ever with
+ * the same signal: the workflow would be stuck for good. So an unreadable signal is logged and dropped, whoever sent
+ * it.
  */
 export function onSignal<Payload>(
   signal: Signal<Payload, never[]> | Signal<Payload, [Payload]> | Signal<Payload, [Payload?]>,
@@ -30,14 +31,14 @@ export function onSignal<Payload>(
 }
 
 /**
- * The SDK fails the task over a payload that it can't decode. It leaves so many arguments as they come; at most the
- * first is read.
+ * Leaves up to 16 arguments undecoded, because the SDK fails the task if it can't decode a payload. At most the first
+ * is read.
  */
 const UNDECODED = { inputTypes: Array.from({ length: 16 }, () => rawValueTypeInfo) };
 
 /**
- * Whoever sends a signal that can't be decoded, such as one that is encrypted for somebody else, means the signal and
- * says nothing with it.
+ * Decodes a payload; undefined if that is impossible, for example because it is encrypted for somebody else. The signal
+ * still counts then, without a payload.
  */
 function decoded(raw: RawValue | undefined, signal: string): unknown {
   if (raw === undefined) return undefined;
@@ -49,7 +50,7 @@ function decoded(raw: RawValue | undefined, signal: string): unknown {
   }
 }
 
-/** Answers a query: whatever is sent with it, for a query can come with a task, and fail it. */
+/** Answers a query and ignores its arguments, because a query may come with a task and must not fail it. */
 export function onQuery<Answer>(query: QueryDefinition<Answer>, answer: () => Answer): void {
   setHandler({ ...(query as QueryDefinition<Answer, RawValue[]>), typeInfo: UNDECODED }, () => answer());
 }

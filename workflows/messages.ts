@@ -22,7 +22,7 @@ import {
 } from './payloads.ts';
 import { bareSignalOf, signalOf } from './signals.ts';
 
-/** Everything that speaks to drover's workflows takes their ids, signals and queries from here. */
+/** The ids, signals and queries of drover's workflows, for every caller. */
 
 export interface PoolRef {
   cluster: string;
@@ -32,8 +32,8 @@ export interface PoolRef {
 
 export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
 /**
- * Of activities that only wait for VMs, and of the one that watches the cluster: none of the others can take their
- * places, or they theirs.
+ * Task queues of activities that only wait for VMs, and of the activity that watches the cluster: neither they nor the
+ * other activities can take each other's slots.
  */
 export const waitQueueOf = (taskQueue: string): string => `${taskQueue}/wait`;
 export const watchQueueOf = (taskQueue: string): string => `${taskQueue}/watch`;
@@ -48,45 +48,45 @@ export const restartIdOf = (cluster: string, id: string): string => `restart/${c
 export const transitionIdOf = (cluster: string, id: string): string => `machine-types/${cluster}/${id}`;
 
 /**
- * Something happened to the pool or to one of its VMs: look again. It carries no state, so that one may stand for many,
- * only how new the picture must be that is looked at.
+ * Something happened to the pool or to one of its VMs: look again. Carries no state, so that one signal may stand for
+ * many; only the resource versions that the look must have seen.
  */
 export const changed = bareSignalOf<Seen>('changed', seen);
 
-/** Begins no further batch until `resume`; what restarts already comes back. */
+/** Begins no further batch until `resume`; VMs that are restarting still come back. */
 export const pause = bareSignalOf<Asking>('pause', asking);
-/** Ends a pause, and lets a rollout go on that has failed or was aborted. */
+/** Ends a pause, and continues a rollout that has failed or was aborted. */
 export const resume = bareSignalOf<Asking>('resume', asking);
 /** Ends the rollout of the newest template where it stands: its VMs stay as they are. */
 export const abort = bareSignalOf<Asking>('abort', asking);
-/** Passes the step at which the rollout waits, or with `full` all of them. */
+/** Passes the step at which the rollout waits, or all steps with `full`. */
 export const promote = bareSignalOf<Asking & { full?: boolean }>('promote', promoting);
 
-/** A batch to its pool: how it ended for each of its VMs. */
+/** From a batch to its pool: the outcome for each of its VMs. */
 export const batchEnded = signalOf<BatchEnd>('batchEnded', batchEnd);
-/** A pool to its batch: another revision takes its place, and its VMs are waited for no longer. */
+/** From a pool to its batch: another revision takes its place, so it stops waiting for its VMs. */
 export const supersede = bareSignalOf<void>('supersede', nothing);
 
-/** To a pool: begins no further replacement of a VM, and lets none go on, until `healResume`. */
+/** To a pool: starts and continues no replacement of a VM until `healResume`. */
 export const healPause = bareSignalOf<Asking>('healPause', asking);
 export const healResume = bareSignalOf<Asking>('healResume', asking);
 
 /**
- * To a pool, or to the cycle of one VM: do not wait with its healing. A pool heals it again where it was given up or
- * skipped.
+ * To a pool, or to the cycle of one VM: do not wait with its healing. A pool heals the VM again if its healing was
+ * given up or skipped.
  */
 export const healNow = bareSignalOf<AskingOf>('healNow', askingOf);
-/** To a pool, or to the cycle of one VM: leave it as it is. */
+/** To a pool, or to the cycle of one VM: leave the VM as it is. */
 export const healSkip = bareSignalOf<AskingOf>('healSkip', askingOf);
 
-/** A pool to a cycle: what has become of its VM. */
+/** From a pool to a cycle: what has become of its VM. */
 export const verdict = signalOf<Verdict>('verdict', verdictTold);
-/** A pool to a cycle: what it may do. With `report` the cycle tells how it stands. */
+/** From a pool to a cycle: what it may do. With `report`, the cycle reports its state. */
 export const healHold = signalOf<{ hold: Hold; report?: boolean }>('healHold', healHolding);
-/** A cycle to its pool. */
+/** From a cycle to its pool. */
 export const cycleNews = signalOf<CycleNews>('cycleNews', cycleTold);
 
-/** A failure as a person reads it. */
+/** A failure, described for people. */
 export interface Trouble {
   /** RFC 3339. */
   time: string;
@@ -95,16 +95,16 @@ export interface Trouble {
 }
 
 export interface PoolProgress {
-  /** VMs whose creation, deletion or release is under way in this moment, by name. */
+  /** Names of VMs that are being created, deleted or released right now. */
   creating: string[];
   deleting: string[];
-  /** A sentence for each thing that is done or waited for now: steps, batches, healing cycles, VMs that come up. */
+  /** A sentence for each thing in progress or waited for: steps, batches, healing cycles, starting VMs. */
   doing: string[];
   /** Newest last, ten at most. */
   troubles: Trouble[];
-  /** When the next try after a failure is due; RFC 3339. */
+  /** When the next retry after a failure is due; RFC 3339. */
   retryAt: string | null;
-  /** VMs that updates have in hand, by batch. */
+  /** VMs that updates have in flight, by batch. */
   updating: { n: number; revision: string; vms: string[] }[];
   /** How the rollout stands; null before the first look. */
   rollout: RolloutStatus | null;
@@ -112,7 +112,7 @@ export interface PoolProgress {
 
 export const progress = defineQuery<PoolProgress>('progress');
 
-/** `Failed`: VMs have failed; where they were too many, the others were left as they are. */
+/** `Failed`: VMs have failed; if they were too many, the others were left as they are. */
 export type RestartPhase = 'Restarting' | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
 
 /** VMs are named by `namespace/name`. */
@@ -120,22 +120,23 @@ export interface RestartProgress extends Steered {
   phase: RestartPhase;
   /** How many VMs are to be restarted. */
   chosen: number;
-  /** How many of them at a time. */
+  /** How many of them may be unready at once. */
   maxUnavailable: number;
-  /** More failures than that of VMs that were ready before have stopped it. */
+  /** More failures than this, of VMs that were ready before, stop the restart. */
   maxFailures: number;
   askedBy: string;
   reason: string | null;
-  /** Seen to be ready again with another guest. */
+  /** VMs that were seen ready again with another VMI. */
   restarted: string[];
   failed: FailedRestart[];
   inHand: string[];
   /**
-   * How many are still to be restarted; those that nobody may disrupt, have another guest already or don't run are not.
+   * How many VMs are still to be restarted, without those that must not be disrupted, have another VMI already or don't
+   * run.
    */
   open: number;
   passedOver: PassedOver[];
-  /** Budgets that are full, and what fills them, so that others wait. */
+  /** The full budgets that others wait for, and what fills them. */
   full: string[];
 }
 

@@ -24,18 +24,18 @@ export interface BatchEnd {
   /** UID of its pool. */
   pool?: string;
   outcomes: UpdateOutcome[];
-  /** What a later plan must have seen. */
+  /** The resource versions that a later plan must have seen. */
   seen: Seen;
 }
 
-/** What the signals of a person may say; Temporal's Web UI may send them without. */
+/** What signals from people may carry. All optional, since Temporal's Web UI may send nothing. */
 export interface Asking {
   /** Who asks. */
   by?: string;
   why?: string;
 }
 
-/** Of a VM, by its name; a cycle knows its own. */
+/** `vm` names a VM; a cycle knows its own. */
 export interface AskingOf extends Asking {
   vm?: string;
 }
@@ -43,7 +43,7 @@ export interface AskingOf extends Asking {
 /** More VMs than a pool may have. */
 const MOST_VMS = 100_000;
 
-/** What carries no state is heard whatever it says: a version that is none is left out. */
+/** Accepts any payload, since the signal carries no state: invalid versions are left out. */
 export const seen: Reader<Seen> = (value) => {
   const { pools, vms, vmis } = { pools: field(value, 'pools'), vms: field(value, 'vms'), vmis: field(value, 'vmis') };
   return {
@@ -64,12 +64,12 @@ const words = (value: unknown): { by?: string; why?: string } => {
 };
 
 /**
- * Whoever pauses means it, whatever they type in Temporal's Web UI: nothing, `null`, or a bare word, which is the
- * reason.
+ * Accepts whatever people type in Temporal's Web UI, since the signal alone says enough: nothing, `null`, or a bare
+ * word, which is the reason.
  */
 export const asking: Reader<Asking> = words;
 
-/** `full` passes more than one step: it must be said as it is meant. */
+/** `full` passes more than one step, so it must be a proper boolean. */
 export const promoting: Reader<Asking & { full?: boolean }> = (value, what) => {
   const full = field(value, 'full');
   return { ...words(value), ...(full === undefined || full === null ? {} : { full: flag(full, `${what}.full`) }) };
@@ -133,7 +133,7 @@ export const healHolding = object<{ hold: Hold; report?: boolean }>({
 });
 
 type News<N extends CycleNews['news']> = Extract<CycleNews, { news: N }>;
-/** `uid` is empty for a VM that is removed and not made anew. */
+/** `uid` is empty for a VM that is removed and not created again. */
 const cycle = { vm: name, pool: name, attempt: whole, uid: text, why: text };
 const waiting = object<Extract<News<'Stands'>, { phase: 'Waiting' }>>({
   ...cycle,

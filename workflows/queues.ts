@@ -1,6 +1,6 @@
 import { workflowInfo } from '@temporalio/workflow';
 import { waitQueueOf, watchQueueOf } from './messages.ts';
 
-/** Where activities run that only wait for VMs: they take no place of those that work. */
+/** The task queue of activities that only wait for VMs, so that they take no slots of those that work. */
 export const waitQueue = (): string => waitQueueOf(workflowInfo().taskQueue);
 export const watchQueue = (): string => watchQueueOf(workflowInfo().taskQueue);

@@ -1,6 +1,6 @@
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
 
-/** What drover's workflows can be found by in Temporal's lists; `drover setup` registers them. */
+/** Search attributes of drover's workflows in Temporal's lists; `drover setup` registers them. */
 export const DroverCluster = defineSearchAttributeKey('DroverCluster', SearchAttributeType.KEYWORD);
 export const DroverNamespace = defineSearchAttributeKey('DroverNamespace', SearchAttributeType.KEYWORD);
 export const DroverPool = defineSearchAttributeKey('DroverPool', SearchAttributeType.KEYWORD);

@@ -3,18 +3,18 @@ import type { SignalDefinition } from '@temporalio/common';
 import { defineSignal } from '@temporalio/workflow';
 import type { Reader } from '../decisions/lib/payload-reader.ts';
 
-/** A signal that says how its payload is read: anybody may send anything. */
+/** A signal with the reader of its payload, since anybody may send anything. */
 export interface Signal<Payload, Args extends unknown[]> extends SignalDefinition<Args> {
   read: Reader<Payload>;
 }
 
-/** A signal that says something. */
+/** Declares a signal that needs a payload. */
 export const signalOf = <Payload>(name: string, read: Reader<Payload>): Signal<Payload, [Payload]> => ({
   ...defineSignal<[Payload]>(name),
   read,
 });
 
-/** A signal that may come without a word. */
+/** Declares a signal whose payload is optional. */
 export const bareSignalOf = <Payload>(name: string, read: Reader<Payload>): Signal<Payload, [Payload?]> => ({
   ...defineSignal<[Payload?]>(name),
   read,

@@ -10,13 +10,13 @@ const watching = () =>
   proxyActivities<WatchActivities>({
     taskQueue: watchQueue(),
     startToCloseTimeout: '24h',
-    // The time a dead worker's watch takes to move to another.
+    // How long the watch of a dead worker takes to move to another.
     heartbeatTimeout: '10s',
     retry: { initialInterval: '200ms', maximumInterval: '10s' },
   });
 
 /**
- * Watches one cluster for as long as drover is set up in it: one activity on one worker, which Temporal hands to
+ * Watches one cluster for as long as drover is set up in it: one activity on one worker, which Temporal moves to
  * another when its worker dies. It nudges the workflow of each object that something happened to.
  */
 export async function watch(input: WatchInput): Promise<void> {

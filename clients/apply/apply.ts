@@ -10,7 +10,7 @@ import { checkVm } from './check-vm.ts';
 import { outcomeOf, readIfThere, type Outcome } from './server-side-apply.ts';
 import { asksForOtherVms, newStamp, STAMP, stamped, stampOf } from './stamp.ts';
 
-/** An object as it is about to be applied. */
+/** An object that is about to be applied. */
 export interface Planned {
   resource: Resource;
   object: KubeObject;
@@ -18,7 +18,7 @@ export interface Planned {
   where: Places;
 }
 
-/** File and line of the field that a sentence names: about the object, or about a VM of its template. */
+/** File and line of the field that a sentence names, in the object or in a VM of its template. */
 export interface Places {
   about: (sentence: string) => string;
   aboutVm: (sentence: string) => string;
@@ -28,27 +28,27 @@ export interface ApplyOptions {
   kube: KubeClient;
   /** Takes over the fields that somebody else has set. */
   force: boolean;
-  /** Leaves the number of VMs as it is where somebody else has set it. */
+  /** Leaves the number of VMs as it is if somebody else has set it. */
   keepReplicas: boolean;
-  /** Has KubeVirt try a VM of each template that is new. */
+  /** Has KubeVirt dry-run a VM of each new template. */
   checksVms: boolean;
 }
 
 export interface Applied {
   outcome: Outcome;
-  /** It is being deleted: what was applied goes with it. */
+  /** Whether the object is being deleted, so that what was applied is lost with it. */
   isGoing: boolean;
 }
 
-/** An object as the server has found it right, stamped with who asks for it. */
+/** An object that the server accepts, stamped with who asks for it. */
 export interface Rehearsed extends Planned, Applied {
-  /** Who asks for other VMs than there are; undefined where the VMs stay as they are. */
+  /** Who asks for other VMs than there are; undefined if the VMs stay as they are. */
   askedBy: string | undefined;
   /** The pool as it is, and as it would be. */
   before: Stored<Pool> | undefined;
   after: Stored<Pool>;
   /**
-   * Why KubeVirt could not be asked whether it takes the template; undefined if it takes it, or was not to be asked.
+   * Why KubeVirt could not be asked whether it accepts the template; undefined if it does, or did not have to be asked.
    */
   unchecked?: string;
 }
@@ -57,19 +57,19 @@ export interface Rehearsed extends Planned, Applied {
 export const APPLY_MANAGER = 'drover-apply';
 const REPLICAS = '.spec.replicas';
 
-/** Asks the server about every object without writing any. Throws an `AggregateError` of all that it refuses. */
+/** Dry-runs every object on the server. Throws an `AggregateError` of everything that the server refuses. */
 export async function rehearse(planned: Planned[], options: ApplyOptions): Promise<Rehearsed[]> {
   const tried = await Promise.allSettled(planned.map((each) => rehearseOne(each, options)));
   const refused = tried.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
   const unreachable = refused.find((error) => error instanceof KubeUnreachable);
   if (unreachable !== undefined) throw unreachable;
-  // What keeps one from being applied (no permission, no drover) mostly keeps all of them from it.
+  // Mostly the same cause (missing permissions, no drover) keeps all objects from being applied.
   const distinct = new Map(refused.map((error) => [sentenceOf(error), error]));
   if (distinct.size > 0) throw new AggregateError(distinct.values());
   return tried.map((result) => (result as PromiseFulfilledResult<Rehearsed>).value);
 }
 
-/** The stamp is renewed with the template alone: a pool that stays as it is isn't written just to say who looked. */
+/** Dry-runs one object. Renews the stamp only with the template: an unchanged pool isn't written just for that. */
 async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Rehearsed> {
   const before = await readBefore(planned, options);
   const kept = { ...planned, object: stamped(planned.object, stampOf(before, APPLY_MANAGER)) };
@@ -89,7 +89,10 @@ async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Reh
   };
 }
 
-/** Why KubeVirt could not be asked; undefined if it takes the template. Throws `Failure` if it refuses a VM of it. */
+/**
+ * Returns why KubeVirt could not be asked; undefined if it accepts the template. Throws `Failure` if it refuses a VM of
+ * it.
+ */
 async function checkTemplate({ where }: Planned, pool: Stored<Pool>, kube: KubeClient): Promise<string | undefined> {
   const check = await checkVm(kube, pool);
   if (check.result === 'right') return undefined;
@@ -99,7 +102,7 @@ async function checkTemplate({ where }: Planned, pool: Stored<Pool>, kube: KubeC
 }
 
 /**
- * Applies one object by server-side apply. A conflict or refusal is a `Failure` that says where the object was read.
+ * Applies one object by server-side apply. Throws `Failure` with where the object was read for a conflict or refusal.
  */
 export async function applyOne(rehearsed: Rehearsed, options: ApplyOptions): Promise<Applied> {
   const before = await readBefore(rehearsed, options);
@@ -121,7 +124,7 @@ async function applyOver(
     if (!isConflict(error)) throw error instanceof KubeError ? refusal(where, error) : error;
     const all = fieldsOf(error.message);
     const fields = all.filter((field) => field !== STAMP);
-    // Whoever asked before has no claim to be named for what is asked now.
+    // The stamp of an earlier requester may be taken over without `force`.
     if (fields.length === 0 && all.length > 0) return applyOver(before, planned, { ...options, force: true });
     if (fields.join() === REPLICAS && options.keepReplicas) return applyOver(before, withoutReplicas(planned), options);
     const words = conflictInWords(planned, before, { message: error.message, fields });
@@ -152,7 +155,7 @@ function withoutReplicas(planned: Planned): Planned {
   return { ...planned, object: { ...planned.object, spec } };
 }
 
-/** The API server names the fields of a conflict only in its message. */
+/** Returns the conflicting fields, which the API server names only in its message. */
 const fieldsOf = (message: string): string[] => [...message.matchAll(/(?:: |\n- )(\.\S+)/g)].map(([, field]) => field!);
 
 function conflictInWords(

@@ -5,20 +5,20 @@ import { KubeError } from '../../kubernetes/errors.ts';
 import type { Pool } from '../pools/objects.ts';
 
 /**
- * Statuses by which the API server says that the VM itself is wrong. Others (rights, quota, load) say nothing of the
+ * Statuses of the API server for a VM that is itself wrong. Others (rights, quota, load) say nothing about the
  * template.
  */
 const WRONG = new Set([400, 413, 422]);
 
-/** The number of no VM: pools count theirs from 1. */
+/** No VM of a pool has this number: pools count from 1. */
 const NUMBER = 0;
 
-/** What the API server says of a VM of a pool's template. */
+/** What the API server says about a VM of a pool's template. */
 export type VmCheck = { result: 'right' } | { result: 'refused' | 'unchecked'; why: string };
 
 /**
- * Has the API server try one VM of the pool's template, with its schema and KubeVirt's webhooks, and make none. A field
- * that the schema doesn't know is refused: KubeVirt would never see it.
+ * Has the API server dry-run one VM of the pool's template, with its schema and KubeVirt's webhooks. Refuses fields
+ * that the schema doesn't know: KubeVirt would never see them.
  */
 export async function checkVm(kube: KubeClient, { metadata, spec }: Pool): Promise<VmCheck> {
   const { labels, annotations } = spec.template.metadata ?? {};
@@ -36,7 +36,7 @@ export async function checkVm(kube: KubeClient, { metadata, spec }: Pool): Promi
     return { result: 'right' };
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
-    // The API server looks for another object of the name last.
+    // The API server checks for an existing object of the same name last.
     if (error.status === 409) return { result: 'right' };
     return { result: WRONG.has(error.status) ? 'refused' : 'unchecked', why: error.message };
   }

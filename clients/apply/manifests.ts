@@ -6,9 +6,7 @@ import { Failure } from '../cli/failure.ts';
 
 const MANIFEST = /\.(ya?ml|json)$/;
 
-/**
- * The texts that `-f` names: files, `-` for standard input, and the manifests of folders in the order of their names.
- */
+/** Reads the manifests that `-f` names: files, `-` for standard input, and folders, whose files are sorted by name. */
 export async function readManifestFiles(paths: string[], recursive: boolean): Promise<ManifestFile[]> {
   const files: ManifestFile[] = [];
   for (const path of paths) {

@@ -9,18 +9,19 @@ import { readManifestFiles } from './manifests.ts';
 
 export interface Plan {
   planned: Planned[];
-  /** What was converted, and what is seldom meant. */
+  /** Remarks on what was converted, and on what is seldom intended. */
   notes: string[];
 }
 
 export interface NamespaceChoice {
-  /** By --namespace: a manifest that names another is refused, as it is by kubectl. */
+  /** From --namespace: as in kubectl, a manifest that names another namespace is refused. */
   given: string | undefined;
   byDefault: string;
 }
 
 /**
- * Reads what `-f` names. Throws as `planOf` does, `Failure` for what can't be read, and `UsageError` without any `-f`.
+ * Reads the manifests that `-f` names. Throws as `planOf` does, `Failure` for what can't be read, and `UsageError`
+ * without any `-f`.
  */
 export async function readPlan(session: Session, { filename, recursive }: ManifestOptions): Promise<Plan> {
   if (filename === undefined) throw new UsageError('which manifests? Give -f FILE, a folder, or -');
@@ -28,7 +29,10 @@ export async function readPlan(session: Session, { filename, recursive }: Manife
   return planOf(files, { given: session.globals.namespace, byDefault: await session.namespace() });
 }
 
-/** Reads all manifests. Throws `ManifestErrors`, or an `AggregateError` of the namespaces that differ. */
+/**
+ * Parses all manifests. Throws `ManifestErrors`, or an `AggregateError` with a `Failure` for each namespace that
+ * differs.
+ */
 export function planOf(files: ManifestFile[], namespace: NamespaceChoice): Plan {
   const manifests = readManifests(files);
   const strangers = manifests.filter(({ object }) => isElsewhere(object.metadata.namespace, namespace.given));

@@ -6,7 +6,7 @@ import { isNotFound } from '../../kubernetes/errors.ts';
 
 export type Outcome = 'created' | 'configured' | 'unchanged';
 
-/** What an apply did, told from the object before and after it. */
+/** Returns what an apply did, judged by the object before and after it. */
 export function outcomeOf(before: Stored | undefined, after: Stored): Outcome {
   if (before === undefined || before.metadata.uid !== after.metadata.uid) return 'created';
   const isSame =
@@ -15,7 +15,7 @@ export function outcomeOf(before: Stored | undefined, after: Stored): Outcome {
   return isSame ? 'unchanged' : 'configured';
 }
 
-/** A dry run changes the object that it answers with, and not its resource version. */
+/** A dry run changes the returned object, but not its resource version. */
 function contentOf({ metadata: { managedFields: _managedFields, ...metadata }, ...rest }: Stored): object {
   return { ...rest, metadata };
 }

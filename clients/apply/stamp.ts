@@ -8,7 +8,7 @@ import type { Pool } from '../pools/objects.ts';
 /** The field of the stamp, as the API server names it in a conflict. */
 export const STAMP = `.metadata.annotations.${ASKED_BY_ANNOTATION}`;
 
-/** `pool` with this stamp; as it is where there is none. */
+/** Returns `pool` with this stamp; unchanged if there is none. */
 export function stamped(pool: KubeObject, stamp: string | undefined): KubeObject {
   if (stamp === undefined) return pool;
   const { metadata } = pool;
@@ -16,8 +16,8 @@ export function stamped(pool: KubeObject, stamp: string | undefined): KubeObject
 }
 
 /**
- * The stamp that `manager` has applied: left out of its next apply, it would go. Undefined where the stamp is
- * another's.
+ * Returns the stamp that `manager` has applied, since its next apply would remove a stamp that it leaves out. Undefined
+ * if another manager owns the stamp.
  */
 export function stampOf(pool: Stored | undefined, manager: string): string | undefined {
   const entries = (pool?.metadata.managedFields ?? []) as { manager: string; operation: string; fieldsV1?: Fields }[];
@@ -26,12 +26,12 @@ export function stampOf(pool: Stored | undefined, manager: string): string | und
   return ownsIt ? pool?.metadata.annotations?.[ASKED_BY_ANNOTATION] : undefined;
 }
 
-/** True where somebody asks for other VMs than there were. */
+/** Reports whether an apply asks for other VMs than before. */
 export const asksForOtherVms = (before: Stored | undefined, after: Stored): boolean =>
   before?.metadata.uid !== after.metadata.uid ||
   revisionOf(poolTemplate((before as Pool).spec)) !== revisionOf(poolTemplate((after as Pool).spec));
 
-/** The stamp of who asks for the pool's template as the server has it. */
+/** Returns a stamp that names who asks for the pool's template as the server has it. */
 export const newStamp = (by: string, pool: Stored): string =>
   askedByStamp(by, revisionOf(poolTemplate((pool as Pool).spec)));
 

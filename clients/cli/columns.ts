@@ -4,7 +4,7 @@ import { styleOf } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';
 import { ageOf, type Cell } from './output.ts';
 
-/** A column of a table of objects; `wide` ones are shown on request. */
+/** A column of a table of objects; `wide` columns are shown on request. */
 export interface Column {
   header: string;
   cell: (object: Stored) => Cell;
@@ -62,7 +62,7 @@ function rolloutCell(pool: Stored<Pool>): Cell {
   return { text: view.phase, style: styleOf(view) };
 }
 
-/** A rollout that is complete has no step before it. */
+/** A complete rollout has no step ahead. */
 function stepCell(pool: Stored<Pool>): Cell {
   const { step, end } = rolloutView(pool);
   return step === null || end === 'Complete' ? '<none>' : `${step.passed}/${step.of}`;
@@ -82,7 +82,7 @@ function troubleCell({ status }: Pool): Cell {
     : { text: [failure.reason, failure.message].filter(Boolean).join(': '), style: 'red' };
 }
 
-/** Of a VM beneath its pool: the table above tells the pool. */
+/** Columns of a VM below its pool, which the table above names. */
 export const vmColumnsOfPool: Column[] = vmColumns.filter(({ header }) => header !== 'POOL');
 
 const chosen = (columns: Column[], { wide, namespaces }: ColumnChoice): Column[] => [

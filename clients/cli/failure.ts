@@ -1,22 +1,22 @@
 import { ManifestErrors } from '../../api/manifest/problem.ts';
 import { isRefusal, isTransient, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 
-/** What a command could not do: one sentence for stderr, and exit code 1. */
+/** A failed command: one sentence for stderr, and exit code 1. */
 export class Failure extends Error {
   override readonly name: string = 'Failure';
 }
 
-/** A command line that cannot be meant: one sentence for stderr, and exit code 2. */
+/** A wrong command line: one sentence for stderr, and exit code 2. */
 export class UsageError extends Failure {
   override readonly name = 'UsageError';
 }
 
-/** Throws what has failed, one or many; nothing if nothing has. */
+/** Throws a single failure as it is, several as an `AggregateError`, and nothing if there are none. */
 export function throwAll(failures: readonly unknown[]): void {
   if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures);
 }
 
-/** Any error as lines that a person can act on: one, unless it gathers several. */
+/** Returns an error as lines that a person can act on: one, unless it holds several errors. */
 export function linesOf(error: unknown): string[] {
   if (error instanceof KubeUnreachable) return [`the Kubernetes API server does not answer: ${error.message}`];
   if (error instanceof KubeError && error.status === 401) {
@@ -33,7 +33,7 @@ export function linesOf(error: unknown): string[] {
   return [oneLine(text)];
 }
 
-/** What the server says while it starts, or has too much to do, names neither an object nor the server itself. */
+/** A server that is starting or overloaded sends messages that name neither an object nor the server itself. */
 const isAboutServer = (error: unknown): error is KubeError =>
   error instanceof KubeError && isTransient(error) && !isRefusal(error);
 

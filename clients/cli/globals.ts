@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 
-/** What every command takes, before or after its own name. */
+/** The flags that every command takes, before or after its own name. */
 export interface Globals {
   namespace?: string;
   context?: string;
@@ -36,7 +36,9 @@ export function addGlobalOptions(program: Command): Command {
     .option('--state <dir>', 'state folder of the embedded stack (default: $DROVER_STATE)');
 }
 
-/** As Kubernetes has it. An empty one would stand for all namespaces in some places, and for the default in others. */
+/**
+ * A namespace's name in Kubernetes. An empty one would mean all namespaces in some places, and the default in others.
+ */
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 function namespaceName(value: string): string {

@@ -3,7 +3,9 @@ import { apiVersionOf, type Resource } from '../../api/resources.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from './failure.ts';
 
-/** Awaits a call about a kind; where the API server has never heard of the kind, says what to install. */
+/**
+ * Awaits a call about a kind. If the API server does not know the kind, throws a `Failure` that says what to install.
+ */
 export async function ofKnownKind<T>(resource: Resource, call: Promise<T>): Promise<T> {
   try {
     return await call;
@@ -12,7 +14,7 @@ export async function ofKnownKind<T>(resource: Resource, call: Promise<T>): Prom
   }
 }
 
-/** The same error, or what to do about a kind that the API server does not know. */
+/** Returns the same error, or a `Failure` with what to do about a kind that the API server does not know. */
 export function aboutKind(resource: Resource, error: unknown): unknown {
   const unknown =
     error instanceof KubeError &&

@@ -9,8 +9,8 @@ const TOKENS = /\s*(==|!=|[=!,()<>]|[^\s=!,()<>]+)/gy;
 const SHAPE = 'write it as in app=web,tier!=db,size in (s,m),!old';
 
 /**
- * kubectl's text of a label selector as Kubernetes' object: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`
- * for one that is there, `!a` for one that is not, all of them with `,` between. Throws a `RangeError` of one sentence.
+ * Parses kubectl's label selectors: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a` for a label that exists,
+ * `!a` for one that doesn't, and several of these with `,` between. Throws a `RangeError` of one sentence.
  */
 export function labelSelectorOf(text: string): LabelSelector {
   const reader = new Reader(text);
@@ -19,7 +19,7 @@ export function labelSelectorOf(text: string): LabelSelector {
   do {
     const requirement = requirementOf(reader);
     const { key, operator, values } = requirement;
-    // Two values of one label are a selector that matches nothing, which only expressions can say.
+    // Two values of one label make a selector that matches nothing, which only expressions can say.
     if (operator === 'In' && values?.length === 1 && !Object.hasOwn(matchLabels, key)) matchLabels[key] = values[0]!;
     else matchExpressions.push(requirement);
   } while (reader.skip(','));
@@ -56,7 +56,7 @@ function keyOf(reader: Reader): string {
     : reader.fail(`${JSON.stringify(key)} is no label key such as app or example.com/app`);
 }
 
-/** Nothing is a value too. */
+/** An empty value is valid too. */
 function valueOf(reader: Reader): string {
   const value = reader.word() ?? '';
   if (LabelValue.safeParse(value).success) return value;
@@ -96,7 +96,7 @@ class Reader {
     return true;
   }
 
-  /** The next token where it is none of the signs. */
+  /** Takes the next token unless it is a sign. */
   word(): string | undefined {
     return this.next === undefined || /[=!,()<>]/.test(this.next) ? undefined : this.take();
   }

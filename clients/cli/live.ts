@@ -7,9 +7,8 @@ const CLEAR_TO_END = '\u001B[0J';
 const up = (lines: number): string => (lines === 0 ? '' : `\u001B[${lines}F`);
 
 /**
- * Shows lines that change: in place on a terminal; elsewhere as one snapshot after the other, each under the time at
- * which it was taken, and only when something is new. A sentence that is too long for a terminal goes on in the next
- * line.
+ * Shows changing lines: in place on a terminal; elsewhere as a sequence of snapshots with their times, and only when
+ * something is new. Sentences that are too long for a terminal are wrapped.
  */
 export class Live {
   readonly #stream: NodeJS.WriteStream;
@@ -41,7 +40,7 @@ export class Live {
     this.#last = text;
   }
 
-  /** What was drawn last stays, and what is printed next comes below it. */
+  /** Leaves what was drawn last; what is printed next comes below it. */
   end(): void {
     if (!this.#stream.isTTY) return;
     process.off('exit', this.#restore);
@@ -49,13 +48,13 @@ export class Live {
   }
 }
 
-/** A line that wrapped would count twice. One that is too long loses its colours with its end. */
+/** Cuts a line that is too long, since a wrapped line would count twice. Such a line loses its colours. */
 function fit(line: string, columns: number): string {
   const bare = stripVTControlCharacters(line);
   return bare.length <= columns ? line : `${bare.slice(0, columns - 1)}…`;
 }
 
-/** A line that is too long as several, broken between words, the further ones set in. Such a line loses its colours. */
+/** Wraps a line that is too long between words, and indents the further lines. Such a line loses its colours. */
 function folded(line: string, columns: number): string[] {
   const bare = stripVTControlCharacters(line);
   if (bare.length <= columns) return [line];

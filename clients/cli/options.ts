@@ -14,7 +14,7 @@ export const dryRunOption = (): Option =>
 export const formatOption = (choices: string[] = ['json', 'yaml', 'name', 'wide']): Option =>
   new Option('-o, --output <format>', 'how to print').choices(choices);
 
-/** What a pool's status takes. */
+/** The longest reason that a pool's status accepts. */
 const LONGEST_REASON = 1024;
 
 /** `--reason`: people read it in the status, the history and the Web UI. */
@@ -25,13 +25,13 @@ export const reasonOption = (): Option =>
     throw new InvalidArgumentError(`Give 1 to ${LONGEST_REASON} characters.`);
   });
 
-/** What a command takes that reads manifests. */
+/** Flags of commands that read manifests. */
 export interface ManifestOptions {
   filename?: string[];
   recursive?: boolean;
 }
 
-/** `-f` and `-R`, which mean the same in each command that reads manifests. */
+/** Adds `-f` and `-R`, which mean the same in each command that reads manifests. */
 export const withManifests = (command: Command): Command =>
   command
     .option(
@@ -41,10 +41,10 @@ export const withManifests = (command: Command): Command =>
     )
     .option('-R, --recursive', 'look into the folders below a folder, too');
 
-/** What stands behind a sentence that says what a command did. */
+/** Returns the suffix of a sentence that says what a command did. */
 export const dryRunRemark = (where: string): string =>
   where === 'none' ? '' : where === 'server' ? ' (server dry run)' : ' (dry run)';
 
-/** The examples below a command's help: a comment that says what for, and the line to type. */
+/** Formats the examples below a command's help: a comment on the purpose, and the line to type. */
 export const examples = (...pairs: [what: string, line: string][]): string =>
   `\nExamples:\n${pairs.map(([what, line]) => `  # ${what}\n  ${line}`).join('\n\n')}\n`;

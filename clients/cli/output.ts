@@ -5,20 +5,20 @@ import { plainJson, plainText, printable } from '../../api/plain-text.ts';
 export type Format = 'json' | 'yaml' | 'name' | 'wide';
 
 export type Style = 'green' | 'yellow' | 'red' | 'gray' | 'bold' | 'cyan';
-/** A cell of a table, with its colour where the output is a terminal that shows one. */
+/** A cell of a table, with its colour for terminals that show one. */
 export type Cell = string | number | { text: string; style: Style };
 
-/** What a name or a message may carry that would act on the terminal is taken out. */
+/** Removes what would act on the terminal from a name or a message. */
 export const plain = plainText;
 
-/** Coloured on a terminal, as it is elsewhere and under NO_COLOR. */
+/** Colours text on a terminal; leaves it as it is elsewhere and under NO_COLOR. */
 export const paint = (style: Style, text: string): string => styleText(style, text, { stream: process.stdout });
 
 export function print(text: string): void {
   process.stdout.write(`${printable(text)}\n`);
 }
 
-/** Remarks for the person, apart from what the command was asked for. */
+/** Prints a remark for people to stderr, apart from the command's output. */
 export function note(text: string): void {
   process.stderr.write(`${printable(text)}\n`);
 }
@@ -30,11 +30,11 @@ const textOf = (cell: Cell): string => plain(typeof cell === 'object' ? cell.tex
 
 export interface TableOptions {
   headers?: boolean;
-  /** Widths that columns have at least, so that rows that follow later stay in line. */
+  /** Minimum widths of the columns, so that rows printed later stay aligned. */
   widths?: number[];
 }
 
-/** The lines of a table: upper-case headers, columns three spaces apart, nothing after the last one. */
+/** Returns the lines of a table: upper-case headers, columns three spaces apart, nothing after the last one. */
 export function table(headers: string[], rows: Cell[][], options: TableOptions = {}): string[] {
   const widths = widthsOf(headers, rows, options.widths);
   const line = (cells: Cell[]): string =>
@@ -59,7 +59,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Time since a moment, as short as kubectl says it: `5s`, `3m`, `4h12m`, `2d`. */
+/** Returns the time since `time`, as short as in kubectl: `5s`, `3m`, `4h12m`, `2d`. */
 export function ageOf(time: string | undefined, now = Date.now()): string {
   const since = time === undefined ? NaN : Date.parse(time);
   return Number.isNaN(since) ? '<unknown>' : shortDuration(now - since);
@@ -81,13 +81,13 @@ function inTwo(ms: number, [large, largeName]: [number, string], [small, smallNa
   return `${Math.floor(ms / large)}${largeName}${rest === 0 ? '' : `${rest}${smallName}`}`;
 }
 
-/** `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */
+/** Returns for example `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */
 export function nameOf(object: KubeObject): string {
   const group = object.apiVersion?.includes('/') ? `.${object.apiVersion.split('/')[0]}` : '';
   return `${object.kind?.toLowerCase() ?? 'object'}${group}/${object.metadata.name}`;
 }
 
-/** Objects for a program to read; many of them as one `List`. */
+/** Serializes objects for programs; several as one `List`. */
 export async function serialize(objects: KubeObject | KubeObject[], format: 'json' | 'yaml' | 'name'): Promise<string> {
   if (format === 'name') return (Array.isArray(objects) ? objects : [objects]).map(nameOf).join('\n');
   const whole = Array.isArray(objects)
@@ -97,7 +97,7 @@ export async function serialize(objects: KubeObject | KubeObject[], format: 'jso
   const { stringify } = await import('yaml');
   const options = { indentSeq: false, lineWidth: 0, version: '1.1' } as const;
   const text = stringify(whole, options).trimEnd();
-  // Between double quotes an escape says the same as the character that would act on a terminal.
+  // In double quotes, an escape can replace each character that would act on a terminal.
   return printable(text) === text
     ? text
     : plainJson(
@@ -105,7 +105,7 @@ export async function serialize(objects: KubeObject | KubeObject[], format: 'jso
       );
 }
 
-/** The object without the bookkeeping of who owns which field, which drowns the rest. */
+/** Returns the object without its managed fields, which would drown the rest. */
 export function withoutManagedFields<T extends KubeObject>(object: T): T {
   const { managedFields: _managedFields, ...metadata } = object.metadata;
   return { ...object, metadata };

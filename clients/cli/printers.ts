@@ -4,7 +4,7 @@ import { headersOf, rowOf } from './columns.ts';
 import { note, print, serialize, table, widthsOf, withoutManagedFields, type Format } from './output.ts';
 import { Pools } from './targets.ts';
 
-/** Prints what was read at once, or object by object as they change. */
+/** Prints everything that was read at once, or object by object as they change. */
 export interface Printer {
   all: () => Promise<void>;
   one: (object: Stored) => Promise<void>;

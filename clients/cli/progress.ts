@@ -6,10 +6,10 @@ import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
 import { sentenceOf } from './failure.ts';
 
-/** What a pool's workflow answers, or why it is not known. */
+/** The answer of a pool's workflow, or why it is unknown. */
 export type Progress =
   | { known: true; progress: PoolProgress }
-  /** `hasNoWorkflow`: Temporal answered that no workflow leads the pool. */
+  /** `hasNoWorkflow`: Temporal answered that no workflow manages the pool. */
   | { known: false; why: string; hasNoWorkflow?: true };
 
 const DEADLINE_MS = 3_000;
@@ -35,7 +35,7 @@ const noWorkflow: Progress = { known: false, why: 'no workflow has taken it up y
 
 const notLed: Progress = { known: false, why: 'no workflow leads it now; a worker starts one when the pool changes' };
 
-/** False if the answer is of a time before the pool was taken up, and says nothing of the pool as it is now. */
+/** False if the answer dates from before the pool was taken up, and so says nothing about the pool as it is now. */
 export const isCurrent = (answer: Progress, pool: Stored<Pool>): boolean =>
   answer.known || answer.hasNoWorkflow !== true || !isTakenUp(pool);
 
@@ -51,7 +51,7 @@ function whyNot(error: unknown): string {
   return sentenceOf(error);
 }
 
-/** The page of Temporal's Web UI that shows the pool's workflow. */
+/** Returns the URL of a workflow in Temporal's Web UI; undefined if the address of the UI is unknown. */
 export async function workflowUrl(session: Session, workflowId: string): Promise<string | undefined> {
   const ui = await session.temporalUi();
   if (ui === undefined) return undefined;

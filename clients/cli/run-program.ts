@@ -2,10 +2,10 @@ import { CommanderError, type Command } from 'commander';
 import { linesOf, UsageError } from './failure.ts';
 import { note, plain } from './output.ts';
 
-/** A flag whose value may be left out takes it only behind `=`, as in kubectl: the next word is never its value. */
+/** As in kubectl, a flag whose value is optional takes it only after `=`: the next word is never its value. */
 const ALONE: Record<string, string> = { '--dry-run': '--dry-run=server', '--wait': '--wait=true' };
 
-/** What such a flag takes, as its help shows it. */
+/** Values of such flags, as the help shows them. */
 const VALUES: Record<string, string> = {
   '--dry-run [where]': '--dry-run[=client|server]',
   '--wait [boolean]': '--wait[=true|false]',
@@ -13,7 +13,7 @@ const VALUES: Record<string, string> = {
 
 export const optionTerm = ({ flags }: { flags: string }): string => VALUES[flags] ?? flags;
 
-/** How a command shows what is wrong: one sentence, thrown instead of an exit. */
+/** Makes a command show errors as one sentence, and throw instead of exiting. */
 export const withPlainErrors = (command: Command): Command =>
   command
     .configureOutput({ outputError: (text, write) => write(`${plain(withArgument(command, oneSentence(text)))}\n`) })
@@ -21,13 +21,13 @@ export const withPlainErrors = (command: Command): Command =>
 
 /** Runs one command line, and sets the exit code: 0, 1 for a failure, 2 for wrong usage. */
 export async function runProgram(program: Command, args: string[]): Promise<void> {
-  // A reader such as `head` that has seen enough: end as other programs do that a pipe leaves alone.
+  // A reader such as `head` has seen enough: exit as a program does that SIGPIPE ends.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(141);
     note(`error: standard output can't be written: ${error.message}`);
     process.exit(1);
   });
-  // Nobody is left to be told.
+  // Without stderr, nobody can be told.
   process.stderr.on('error', () => process.exit(1));
   try {
     await program.parseAsync(
@@ -51,7 +51,7 @@ function exitCodeOf(error: unknown): number {
   return error instanceof UsageError ? 2 : 1;
 }
 
-/** If an argument is missing, the sentence ends with what the argument would be. */
+/** Adds the description of a missing argument to the sentence. */
 function withArgument(command: Command, sentence: string): string {
   const [, name] = /^error: missing required argument '(.*)'$/.exec(sentence) ?? [];
   const argument = command.registeredArguments.find((one) => one.name() === name);
@@ -61,11 +61,11 @@ function withArgument(command: Command, sentence: string): string {
 const withValues = (text: string): string =>
   Object.entries(VALUES).reduce((shown, [flags, term]) => shown.replace(flags, term), text);
 
-/** commander's message and its suggestion, which it puts on a line of its own, as one sentence. */
+/** Joins commander's message and its suggestion, which is on a line of its own, into one sentence. */
 const oneSentence = (text: string): string =>
   withValues(text)
     .trim()
-    // `--dry-run=server` where a person has written `--dry-run`.
+    // Undoes `ALONE`: it made `--dry-run=server` of `--dry-run`.
     .replace(/^(error: unknown option '--[-a-z]+)=\S*'/, "$1'")
     .replace(/\n\(Did you mean (.*)\?\)$/s, '; did you mean $1?')
     .replaceAll(/\s*\n\s*/g, ' ');

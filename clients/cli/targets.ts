@@ -2,7 +2,7 @@ import { closest } from '../../api/closest.ts';
 import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { UsageError } from './failure.ts';
 
-/** A kind that commands take, with the words a person may use for it. */
+/** A kind that commands take, with the words that people may use for it. */
 export interface Kind {
   resource: Resource;
   words: string[];
@@ -19,7 +19,7 @@ export const Pools: Kind = {
 };
 export const Vms: Kind = { resource: VirtualMachines, words: wordsOf(VirtualMachines, 'vm', 'vms') };
 
-/** Claims that VMs have left to the next of their numbers. */
+/** Claims that VMs have left to the next VMs with their numbers. */
 export const Disks: Kind = { resource: PersistentVolumeClaims, words: ['disk', 'disks'] };
 
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
@@ -29,7 +29,7 @@ export interface Targets {
   names: string[];
 }
 
-/** What `pool web`, `pools`, or `pool/web pool/db` mean. Throws `UsageError`. */
+/** Parses `pool web`, `pools`, or `pool/web pool/db`. Throws `UsageError`. */
 export function targetsOf(words: string[], kinds: Kind[]): Targets {
   const slashed = words.filter((word) => word.includes('/'));
   if (slashed.length > 0) {
@@ -65,13 +65,13 @@ function checkName(name: string): string {
   throw new UsageError(`"${name}" is no name of an object: those have a-z, 0-9, - and . in them`);
 }
 
-/** As `targetsOf`, for commands that act on named objects. */
+/** Like `targetsOf`, for commands that need names. Throws `UsageError`. */
 export function namedTargetsOf(words: string[], kinds: Kind[]): Targets {
   const targets = targetsOf(words, kinds);
   if (targets.names.length === 0) throw new UsageError(`which ${targets.kind.words[0]}? Give its name`);
   return targets;
 }
 
-/** `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */
+/** Returns for example `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */
 export const labelOf = (resource: Resource, name: string): string =>
   `${resource.kind.toLowerCase()}${resource.group === '' ? '' : `.${resource.group}`}/${name}`;

@@ -1,6 +1,6 @@
 import { UsageError } from './failure.ts';
 
-/** What a parser that throws a `RangeError` makes of a flag's value; throws `UsageError` in its place. */
+/** Parses a flag's value; throws `UsageError` if `parse` throws a `RangeError`. */
 export function usable<T>(flag: string, value: string, parse: (value: string) => T): T {
   try {
     return parse(value);
@@ -9,7 +9,7 @@ export function usable<T>(flag: string, value: string, parse: (value: string) =>
   }
 }
 
-/** Throws `UsageError` for a selector that the API server would refuse in words of its own; without one all is well. */
+/** Throws `UsageError` for a selector that the API server would refuse in words of its own. Accepts `undefined`. */
 export async function checkSelector(selector: string | undefined): Promise<void> {
   if (selector === undefined) return;
   const { labelSelectorOf } = await import('./label-selector.ts');

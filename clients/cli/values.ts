@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from 'commander';
 
-/** Parsers of what a person types after a flag; each throws with what would be right. */
+/** Parsers of what a person types after a flag. Each throws with a hint at what would be valid. */
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** `90s`, `5m` or `1h30m`, as milliseconds; nothing but 0 goes without a unit, as in kubectl. */
+/** Parses `90s`, `5m` or `1h30m` into milliseconds; as in kubectl, only 0 needs no unit. */
 export function duration(text: string): number {
   if (text === '0') return 0;
   if (/^\d+$/.test(text))
@@ -16,21 +16,21 @@ export function duration(text: string): number {
   return parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0);
 }
 
-/** The same, but for no time at all. */
+/** Like `duration`, but without 0. */
 export function someTime(text: string): number {
   const ms = duration(text);
   if (ms > 0) return ms;
   throw new InvalidArgumentError('Give a duration longer than no time, such as 30s, 5m or 1h30m.');
 }
 
-/** A whole number that fits Kubernetes' int32, zero and above. */
+/** Parses a whole number from 0 that fits Kubernetes' int32. */
 export function count(text: string): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && value <= 2_147_483_647) return value;
   throw new InvalidArgumentError('Give a whole number, 0 or more.');
 }
 
-/** A number from 1, or a percentage such as `5%`. */
+/** Parses a whole number from 1, or a percentage such as `5%`. */
 export function atLeastOne(text: string): number | string {
   if (/^[1-9]\d*$/.test(text) && Number(text) <= 2_147_483_647) return Number(text);
   if (/^([1-9]\d?|100)%$/.test(text)) return text;
@@ -45,7 +45,7 @@ export function yesOrNo(text: string): boolean {
 
 export type DryRun = 'none' | 'client' | 'server';
 
-/** `--dry-run` alone asks the server; `client` stops before the server is asked. */
+/** `--dry-run` alone asks the server; `client` stops before that. */
 export function dryRun(text: string): DryRun {
   if (text === 'none' || text === 'client' || text === 'server') return text;
   throw new InvalidArgumentError('Give none, client or server.');

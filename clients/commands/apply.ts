@@ -73,21 +73,21 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
   if (!isDry) await remarkOnWorkers(session);
 }
 
-/** What the change would do to the VMs of a pool that is there. */
+/** Says what the change would do to the VMs of an existing pool. */
 async function outlook({ before, after }: Rehearsed, kube: KubeClient): Promise<string[]> {
   if (before === undefined) return [];
   const { changeInWords } = await import('../rollout/outlook.ts');
   return changeInWords(kube, before, after);
 }
 
-/** A template that was rolled back is no change if it is applied again: the person would wait for it for ever. */
+/** Says that the template's rollout is halted: applying it again changes nothing, and people would wait for ever. */
 async function haltOf({ before, after }: Rehearsed): Promise<string[]> {
   if (before === undefined) return [];
   const { haltInWords } = await import('../rollout/outlook.ts');
   return [haltInWords(after)].filter((line) => line !== undefined);
 }
 
-/** Applying needs no Temporal; but a pool that nobody works on stays as it is, and nothing else would say so. */
+/** Notes missing workers. Applying needs none, but without one a pool stays as it is, and nothing else would say so. */
 async function remarkOnWorkers(session: Session): Promise<void> {
   if (!(await session.knowsTemporal())) return;
   const { missingWorkers } = await import('../session/missing-workers.ts');

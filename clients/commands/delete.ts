@@ -40,7 +40,7 @@ export const deleteCommand = (): Command =>
       inSession(command, (session) => remove(session, word === undefined ? [] : [word, ...words], options)),
     );
 
-/** What could not be deleted is thrown at the end: it keeps none of the others. */
+/** Throws failures only at the end, so that the other pools are deleted. */
 async function remove(session: Session, words: string[], options: DeleteOptions): Promise<void> {
   const keys = await keysOf(session, words, options);
   const kube = await session.kube();
@@ -54,7 +54,7 @@ async function remove(session: Session, words: string[], options: DeleteOptions)
   throwAll(failures);
 }
 
-/** All manifests are read before the first pool goes. */
+/** Reads all manifests before the first pool is deleted. */
 async function keysOf(session: Session, words: string[], options: ManifestOptions): Promise<PoolKey[]> {
   if (options.filename === undefined) {
     if (options.recursive === true) {

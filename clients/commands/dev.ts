@@ -8,7 +8,7 @@ import type { DevOptions } from '../dev/options.ts';
 const NO_SOURCES =
   "drover dev makes its servers from drover's sources, which an image does not have: run it in a clone of the repository";
 
-/** `drover dev`, with `stop` and `status` beneath it. */
+/** `drover dev`, with its commands `stop` and `status`. */
 export const devCommand = (): Command =>
   new Command('dev')
     .description('run everything on this machine: Temporal, etcd, kube-apiserver, simulated KubeVirt and a worker')
@@ -95,7 +95,7 @@ function portNumber(text: string): number {
   throw new InvalidArgumentError('Give a port, from 1 to 65535.');
 }
 
-/** The flags that every command takes, of which those that name servers make no sense here. */
+/** Throws `UsageError` for global flags that name servers, which make no sense here. */
 function ownServersOnly(globals: Globals): Globals {
   for (const [flag, value] of [
     ['--kubeconfig', globals.kubeconfig],

@@ -20,7 +20,7 @@ async function diff(session: Session, options: ManifestOptions): Promise<void> {
   const { planned, notes } = await readPlan(session, options);
   for (const line of notes) note(line);
   const kube = await session.kube();
-  // What somebody else has set would be taken over: a comparison writes nothing.
+  // `force` avoids conflicts with fields that somebody else has set: a comparison writes nothing.
   const rehearsed = await rehearse(planned, { kube, force: true, keepReplicas: false, checksVms: true });
   for (const { resource, object, before, after } of rehearsed) {
     const label = labelOf(resource, object.metadata.name);

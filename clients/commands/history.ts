@@ -37,7 +37,7 @@ export const historyCommand = (): Command =>
       inSession(command, (session) => history(session, [word, ...words], options)),
     );
 
-/** The pool itself may be gone. */
+/** Shows the history of a pool or VM, which may be deleted. */
 async function history(session: Session, words: string[], { vm, output }: HistoryOptions): Promise<void> {
   const { kind, names } = namedTargetsOf(words, [Pools, Vms]);
   const isVm = kind === Vms;
@@ -58,12 +58,12 @@ async function history(session: Session, words: string[], { vm, output }: Histor
   if (actions.length === 0) await remarkOnCluster(session);
   if (output !== undefined) return printData(actions, output);
   if (actions.length > 0) return print(actionsTable(actions).join('\n'));
-  // Throws if there is no such object either: a name that was mistyped.
+  // Throws if there is no such object either, because the name was mistyped.
   await ofKnownKind(kind.resource, (await session.kube()).get(kind.resource, { namespace: ref.namespace, name }));
   note(`Temporal knows of nothing that was done to ${isVm ? `vm ${name}` : (vm ?? `VMs of pool ${name}`)}`);
 }
 
-/** None if the pool is gone, or the asker may not read them: who asked for what is not all that a history tells. */
+/** Returns [] if the pool is deleted or the user may not read it: the history is useful even without revisions. */
 async function revisionsOf(session: Session, name: string): Promise<Revision[]> {
   const { readRevisions } = await import('../rollout/revisions/revisions.ts');
   const kube = await session.kube();

@@ -19,7 +19,7 @@ import { Session } from '../session/session.ts';
 import { settled } from './settled.ts';
 
 export interface DemoChoice {
-  /** End when all has been shown. */
+  /** End after everything has been shown. */
   exit: boolean;
   /** State folder of the stack. */
   state: string;
@@ -33,16 +33,13 @@ const OUT = 16;
 const IN = 4;
 const CORES = 2;
 const STAGE_TIMEOUT_MS = 180_000;
-/** Read before the stack's own environment becomes this process's. */
+/** Read before the stack's environment becomes that of this process. */
 const DEFAULT_STATE = defaultState();
 
-/** Ctrl-C, as it ends what is under way. */
+/** Ctrl-C, which ends what is in progress. */
 class Interrupted extends Failure {}
 
-/**
- * The whole demonstration, from no server to none. Throws `Failure` where a stage fails; all that was started is
- * stopped first.
- */
+/** Runs the whole demonstration, and stops all that it started. Throws `Failure` if a stage fails. */
 export async function runDemo({ exit, state }: DemoChoice): Promise<void> {
   const interrupt = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
@@ -72,7 +69,7 @@ export async function runDemo({ exit, state }: DemoChoice): Promise<void> {
   }
 }
 
-/** The first line of what the stack throws is the sentence; what follows is what a process has logged. */
+/** Returns the first line of the stack's error as a `Failure`; notes the other lines, which are a process's log. */
 function failureOf(error: unknown, state: string): Failure {
   const [sentence = '', ...log] = error instanceof Error ? error.message.split('\n') : [String(error)];
   if (log.length > 0) note(log.join('\n'));

@@ -3,8 +3,8 @@ import { isReady, vmsByPool } from '../pools/objects.ts';
 import type { FleetWatch } from '../pools/watch.ts';
 
 /**
- * True when there are pools, and each has as many VMs as its spec says, all of them ready and of its newest revision,
- * and says so in its status. Throws `Failure` where a pool says that it cannot make them.
+ * Reports whether there are pools, each has as many VMs as its spec says, all of them are ready and of its newest
+ * revision, and its status says so. Throws `Failure` if a pool says that it can't create them.
  */
 export function settled(fleet: Pick<FleetWatch, 'pools' | 'vms'>): boolean {
   const vms = vmsByPool(fleet.vms());

@@ -1,7 +1,7 @@
-/** What the process that `--detach` started tells the one that waits for it. */
+/** What the process that `--detach` started tells its starter. */
 export type Word = { progress: string } | { failure: string } | { ready: { exports: string; temporalUi: string } };
 
-/** Does nothing where nobody waits: in the foreground, or once the starter is gone. */
+/** Tells the starter something. Does nothing in the foreground, or after the starter has ended. */
 export function tellStarter(word: Word): void {
   if (process.connected) process.send?.(word, undefined, undefined, () => {});
 }

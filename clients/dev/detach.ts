@@ -11,8 +11,8 @@ import { failedStart } from './failed-start.ts';
 import type { DevOptions } from './options.ts';
 
 /**
- * Starts `drover dev` again in a session of its own, and returns when that is ready. Throws `Failure` with why it is
- * not.
+ * Starts `drover dev` again in a session of its own, and resolves when that is ready. Throws `Failure` with the reason
+ * if it fails.
  */
 export async function detach(options: DevOptions, globals: Globals): Promise<void> {
   const state = globals.state === undefined ? defaultState() : resolve(globals.state);

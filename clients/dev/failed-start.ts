@@ -1,9 +1,7 @@
 import { Failure } from '../cli/failure.ts';
 import { note } from '../cli/output.ts';
 
-/**
- * Why the stack did not start, as one sentence; a log that the message quotes after it is shown before, line by line.
- */
+/** Returns in one sentence why the stack did not start. If the message quotes a log after it, notes that log first. */
 export function failedStart(error: unknown): Failure {
   const [first = '', ...log] = (error as Error).message.split('\n');
   const end = log.length === 0 ? -1 : first.lastIndexOf('; ');

@@ -9,6 +9,6 @@ export interface DevOptions {
   uiPort?: number;
   apiserverPort?: number;
   simulatorPort?: number;
-  /** Set by `--detach` for the process that it starts, which tells its starter how it goes. */
+  /** Set by `--detach` for the process that it starts, which reports its progress to its starter. */
   background?: boolean;
 }

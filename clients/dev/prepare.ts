@@ -4,7 +4,7 @@ import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { connectTemporal } from '../session/temporal.ts';
 import { setup } from '../setup/setup.ts';
 
-/** `drover setup` for the stack of this environment. */
+/** Runs `drover setup` for the stack of this environment. */
 export async function prepare(
   env: Record<string, string>,
   cluster: string,

@@ -11,7 +11,7 @@ import { failedStart } from './failed-start.ts';
 import type { DevOptions } from './options.ts';
 import { prepare } from './prepare.ts';
 
-/** Starts the stack and keeps it until a signal comes; a second one ends it at once, without order. */
+/** Starts the stack and keeps it until a signal comes; a second signal ends it at once, without an orderly stop. */
 export async function run(options: DevOptions, globals: Globals): Promise<void> {
   const interrupt = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -6,7 +6,7 @@ import { readStackRecord, type StackRecord } from '../../dev/stack-file.ts';
 import type { Globals } from '../cli/globals.ts';
 import { print, table, type Cell } from '../cli/output.ts';
 
-/** What `-o json` prints. The addresses are there once they are known, the processes while they run. */
+/** What `-o json` prints. The addresses are present once they are known, the processes while they run. */
 interface Status extends Partial<
   Pick<StackRecord, 'kubeconfig' | 'temporalAddress' | 'temporalUi' | 'ephemeral' | 'ports'>
 > {
@@ -32,7 +32,7 @@ function read(state: string): Status {
   const supervisor = lockHolder(files.lock);
   if (supervisor === undefined) return { state, phase: 'stopped', processes: [] };
   const record = readStackRecord(files.stack);
-  // Between the lock and the first record there is only what another run has left.
+  // Between the lock and the first record, only what another run has left exists.
   if (
     record === undefined ||
     record.supervisor.pid !== supervisor.pid ||

@@ -12,7 +12,8 @@ const STOPS_WITHIN_MS = 60_000;
 const POLL_MS = 50;
 
 /**
- * Asks the supervisor to stop the stack and waits until that and all its processes are gone; nothing to stop is fine.
+ * Asks the supervisor to stop the stack and waits until the supervisor and all its processes have ended. Throws
+ * `Failure` if the supervisor takes longer than 60 seconds; accepts that nothing runs.
  */
 export async function stop(globals: Globals): Promise<void> {
   const state = globals.state === undefined ? defaultState() : resolve(globals.state);

@@ -11,12 +11,12 @@ import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
 import type { Pool } from './objects.ts';
 
-/** How long a pool's status may take to show that a signal was taken. */
+/** How long a pool's status may take to show that a signal was handled. */
 const TAKEN_MS = 10_000;
 
 /**
- * Asks a workflow for something; with `isDry` it is only looked whether it runs. False where none of this id does.
- * Throws `Failure` where it could not be asked.
+ * Asks a workflow for something; if `isDry`, only checks that it runs. Returns false if no such workflow runs. Throws
+ * `Failure` if it could not be asked.
  */
 export async function askWorkflow(
   session: Session,
@@ -37,20 +37,20 @@ export async function askWorkflow(
   }
 }
 
-/** What a pool's workflow is asked for. */
+/** A request to a pool's workflow. */
 export interface PoolAsk {
   signal: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume';
-  /** Said with the signal, beside who asks and why. */
+  /** Sent with the signal, beside who asks and why. */
   more?: { full: boolean } | undefined;
   /** What it is asked to do, as a verb. */
   what: string;
-  /** Whether the pool's status shows that it was taken. */
+  /** Reports whether the pool's status shows that the request was handled. */
   isTaken: (now: Stored<Pool>) => boolean;
 }
 
 /**
- * Asks the workflow of the pool, and returns the pool as it is once its status shows that it was taken, or as it was in
- * a dry run. Throws `Failure` where no workflow leads it, or nothing shows in time.
+ * Asks the pool's workflow. Returns the pool as soon as its status shows that the request was handled; in a dry run,
+ * the pool as it was. Throws `Failure` if no workflow manages the pool, or its status shows nothing in time.
  */
 export async function askPool(
   session: Session,
@@ -69,8 +69,8 @@ export async function askPool(
 }
 
 /**
- * The pool once its status shows that what it was asked for was taken. Throws `Failure` where nothing shows in time.
- * `what`: what it was asked to do, as a verb.
+ * Returns the pool as soon as its status shows that the request was handled. Throws `Failure` if nothing shows in time.
+ * `what`: what the pool was asked to do, as a verb.
  */
 export async function untilTaken(
   session: Session,
@@ -93,12 +93,12 @@ export async function untilTaken(
   return last;
 }
 
-/** Any workflow answers it; what comes with the answer is for the Web UI. */
+/** A query that any workflow answers; the content of the answer is for the Web UI. */
 const ANY_QUERY = '__temporal_workflow_metadata';
 
 /**
- * Resolves once the workflow has heard all that it was sent before: it answers a query only after that. For what the
- * pool's status does not show. Throws `Failure` if nobody answers in time.
+ * Resolves once the workflow has handled all signals that were sent before, since it answers a query only after them.
+ * For requests that the pool's status does not show. Throws `Failure` if it does not answer in time.
  */
 export async function untilHeard(session: Session, pool: Stored<Pool>, id: string, what: string): Promise<void> {
   const { client, connection } = await session.temporal();
@@ -110,7 +110,7 @@ export async function untilHeard(session: Session, pool: Stored<Pool>, id: strin
   }
 }
 
-/** `why`: told unless no worker is there, which is reason enough. */
+/** `why`: used unless no worker runs, which is reason enough. */
 async function notKnown(
   session: Session,
   { metadata: { name } }: Stored<Pool>,
@@ -124,6 +124,6 @@ async function notKnown(
 export const noPoolWorkflow = (pool: string, id: string): string =>
   `no workflow ${id} runs, so that nobody leads pool ${pool}: does a \`drover worker\` run for this cluster?`;
 
-/** `ada@desk 3m ago: lunch`. */
+/** Returns for example `ada@desk 3m ago: lunch`. */
 export const since = ({ by, at, why }: { by: string; at: string | null; why: string | null }): string =>
   `${by}${at === null ? '' : ` ${ageOf(at)} ago`}${why === null ? '' : `: ${why}`}`;

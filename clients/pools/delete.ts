@@ -21,18 +21,18 @@ export interface PoolKey {
   name: string;
 }
 
-/** A pool that is going. */
+/** A pool that is being deleted. */
 export interface GoingPool extends PoolKey {
   uid: string;
 }
 
 interface Deleted {
   going: GoingPool[];
-  /** What the server said no to, or does not have. */
+  /** Pools that the server refused to delete, or does not have. */
   refused: KubeError[];
 }
 
-/** Deletes them one after the other, also those behind one that is refused. Throws if the server can't be asked. */
+/** Deletes pools one after another, even if some are refused. Throws if the server can't be reached. */
 export async function deletePools(kube: KubeClient, keys: PoolKey[], how: HowToDelete): Promise<Deleted> {
   const going: GoingPool[] = [];
   const refused: KubeError[] = [];
@@ -48,7 +48,7 @@ export async function deletePools(kube: KubeClient, keys: PoolKey[], how: HowToD
   return { going, refused };
 }
 
-/** The UID of the pool. */
+/** Deletes a pool and returns its UID. */
 async function deletePool(kube: KubeClient, key: PoolKey, { cascade, dryRun }: HowToDelete): Promise<string> {
   const { name } = key;
   const pool = await ofKnownKind(Pools.resource, kube.get<Pool>(Pools.resource, key));
@@ -60,7 +60,7 @@ async function deletePool(kube: KubeClient, key: PoolKey, { cascade, dryRun }: H
   return uid;
 }
 
-/** What is deleted does not take along what was kept. */
+/** Notes that a deleted pool leaves its kept disks behind. */
 function noteKept(name: string, { status }: Pool): void {
   const { keptDisks = 0 } = status ?? {};
   if (keptDisks === 0) return;

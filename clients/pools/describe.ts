@@ -14,7 +14,7 @@ import { isReady, statesInWords, vmsByPool, whyNotReady, type Pool, type Vm } fr
 const EVENTS = 20;
 const SICK = 10;
 
-/** Everything that is known of a pool, for a person, as lines. */
+/** Describes all that is known about a pool, as lines for a person. */
 export async function describePool(session: Session, pool: Stored<Pool>): Promise<string[]> {
   const kube = await session.kube();
   const { namespace = '', uid } = pool.metadata;
@@ -75,7 +75,7 @@ function rolloutSection(view: RolloutView): string[] {
   return ['Rollout:', ...indent([...rolloutLines(view, Date.now()), ...began, ...ended])];
 }
 
-/** What the pool says beside its template, and of the template what tells VMs apart at a glance. */
+/** Shows the spec without the template, and the template's fields that tell VMs apart at a glance. */
 function specLines({ spec }: Pool): string[] {
   const { template, replicas: _replicas, ...rest } = spec;
   const vm = template.spec as {
@@ -120,7 +120,7 @@ function vmLines(vms: Stored<Vm>[]): string[] {
   ];
 }
 
-/** A row for a VM that KubeVirt says something about. */
+/** Returns a row for a VM that KubeVirt says something about; none for other VMs. */
 function troubleOf(vm: Stored<Vm>): string[][] {
   const why = whyNotReady(vm);
   return why === '' ? [] : [[vm.metadata.name, vm.status?.printableStatus ?? '', why]];

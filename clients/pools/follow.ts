@@ -4,7 +4,8 @@ import { noteBrokenWatch } from '../cli/output.ts';
 import { picks, selectorOf, type Listing } from './listing.ts';
 
 /**
- * Calls `show` with each object of the listing that is new, changed, or gone (as it last was), until the process ends.
+ * Calls `show` with each object of the listing that is new, changed or deleted (in its last state), until the process
+ * ends.
  */
 export async function follow(listing: Listing, shown: Stored[], show: (object: Stored) => void): Promise<never> {
   const { kube, resource, namespace } = listing;

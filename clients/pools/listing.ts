@@ -18,19 +18,19 @@ export interface Listing {
   kube: KubeClient;
   resource: Resource;
   columns: Column[];
-  /** All namespaces where there is none. */
+  /** Undefined for all namespaces. */
   namespace: string | undefined;
-  /** All objects where there are none. */
+  /** Empty for all objects. */
   names: string[];
   selector?: string | undefined;
-  /** Only what this pool owns. */
+  /** Limits the listing to what this pool owns. */
   pool?: string | undefined;
 }
 
 export const columnsFor = (resource: Resource): Column[] =>
   resource === VirtualMachines ? vmColumns : resource === PersistentVolumeClaims ? diskColumns : poolColumns;
 
-/** The objects, in the order of their names. A name that is not there is a `KubeError` (404). */
+/** Returns the objects, sorted by name. Throws `KubeError` (404) if a named object does not exist. */
 export async function read(listing: Listing): Promise<Stored[]> {
   const { kube, resource, namespace, names } = listing;
   const picked = await picks(listing);
@@ -38,7 +38,7 @@ export async function read(listing: Listing): Promise<Stored[]> {
     names.length > 0
       ? Promise.all(names.map((name) => kube.get(resource, { namespace, name })))
       : kube.list(resource, { namespace, ...selectorOf(listing) }).then(({ items }) => items);
-  // The items of Kubernetes' own lists don't say what they are.
+  // The items of Kubernetes' own lists lack apiVersion and kind.
   const typed = (object: Stored): Stored => ({ apiVersion: apiVersionOf(resource), kind: resource.kind, ...object });
   return (await ofKnownKind(resource, reading)).filter(picked).map(typed).sort(byName);
 }
@@ -51,7 +51,7 @@ export function selectorOf({ resource, selector, pool }: Listing): { labelSelect
   return parts.length === 0 ? {} : { labelSelector: parts.join() };
 }
 
-/** Whether an object belongs to the listing, by its name and by its owner's UID. */
+/** Returns a predicate for the objects of the listing, by name and by their owner's UID. */
 export async function picks({ kube, resource, namespace, names, pool }: Listing): Promise<(object: Stored) => boolean> {
   const named = (object: Stored): boolean => names.length === 0 || names.includes(object.metadata.name);
   if (resource === PersistentVolumeClaims) {

@@ -3,7 +3,7 @@ import { controllerOf, type Condition, type KubeObject, type Stored } from '../.
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import type { Cell, Style } from '../cli/output.ts';
 
-/** Pools and VMs as the API server has them, as far as commands look into them. */
+/** Pools and VMs as the API server has them, with the fields that commands read. */
 
 export interface Pool extends KubeObject {
   spec: PoolSpec;
@@ -24,7 +24,7 @@ export interface Vm extends KubeObject {
   };
 }
 
-/** VMs by the UID of the pool that controls them: labels tell people, owner references decide. */
+/** Groups VMs by the UID of the pool that controls them: labels are for people, owner references decide. */
 export function vmsByPool(vms: Stored<Vm>[]): Map<string, Stored<Vm>[]> {
   const groups = Map.groupBy(vms, (vm) => controllerOf(vm)?.uid ?? '');
   groups.delete('');
@@ -32,7 +32,7 @@ export function vmsByPool(vms: Stored<Vm>[]): Map<string, Stored<Vm>[]> {
   return groups;
 }
 
-/** `web-2` before `web-10`. */
+/** Sorts `web-2` before `web-10`. */
 export const byName = (a: KubeObject, b: KubeObject): number =>
   (a.metadata.namespace ?? '').localeCompare(b.metadata.namespace ?? '') ||
   a.metadata.name.localeCompare(b.metadata.name, 'en', { numeric: true });
@@ -44,7 +44,7 @@ export const stateOf = (vm: Vm): string =>
 
 export const revisionOf = (vm: Vm): string => vm.metadata.labels?.[REVISION_LABEL] ?? '<none>';
 
-/** What KubeVirt says is the matter with a VM; empty for a VM that is ready, and if KubeVirt says nothing. */
+/** Returns why KubeVirt says a VM is not ready; empty for a ready VM, and if KubeVirt says nothing. */
 export function whyNotReady(vm: Vm): string {
   if (isReady(vm)) return '';
   const failure = vm.status?.conditions?.find(
@@ -57,13 +57,13 @@ export function whyNotReady(vm: Vm): string {
 
 const TROUBLED = /Err|Crash|Unschedulable|Unknown|NotFound/;
 
-/** Green for what runs, red for what is broken, yellow for what is on its way. */
+/** Colours a state: green for ready VMs, red for broken ones, gray for stopped ones, yellow for all others. */
 export function stateCell(state: string, ready: boolean): Cell {
   const style: Style = ready ? 'green' : TROUBLED.test(state) ? 'red' : state === 'Stopped' ? 'gray' : 'yellow';
   return { text: state, style };
 }
 
-/** How many VMs are in each state, most first. */
+/** Returns how many VMs are in each state, the largest number first. */
 export function countStates(vms: Vm[]): [state: string, count: number][] {
   const groups = Map.groupBy(vms, stateOf);
   return [...groups]

@@ -7,7 +7,7 @@ import type { DryRun } from '../cli/values.ts';
 
 export interface ScaleOptions {
   replicas: number;
-  /** Scale only where this is the number that is wanted now. */
+  /** Scale only if this is the number in the spec now. */
   currentReplicas?: number;
   dryRun: DryRun;
 }
@@ -31,7 +31,7 @@ export async function scale(
     throw new Failure(`pool ${key.name} is meant to have ${vms}, not ${currentReplicas}: left as it is`);
   }
   if (dryRun === 'client') return;
-  // With a current number, that must still be the one that was read; without, whoever comes last wins.
+  // With `currentReplicas`, the number must still be the one that was read; otherwise the last writer wins.
   const metadata = currentReplicas === undefined ? {} : { metadata: { resourceVersion: now.metadata.resourceVersion } };
   const write = { subresource: 'scale', dryRun: dryRun === 'server', fieldManager: 'drover-scale' };
   await kube.patch(resource, key, 'merge', { ...metadata, spec: { replicas } }, write);

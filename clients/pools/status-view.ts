@@ -11,11 +11,11 @@ import { isReady, statesInWords, type Pool, type Vm } from './objects.ts';
 export interface PoolView {
   pool: Stored<Pool>;
   vms: Stored<Vm>[];
-  /** `undefined` where nobody has asked yet, or Temporal is not known. */
+  /** `undefined` if its workflow was not asked yet, or Temporal is unknown. */
   progress: Progress | undefined;
-  /** As far as they are known: their numbers. */
+  /** The known revisions, for their numbers. */
   revisions?: Revision[];
-  /** One of many, as the pool changes. */
+  /** Whether the pool is drawn again and again as it changes. */
   isLive: boolean;
 }
 
@@ -24,10 +24,13 @@ const TROUBLES = 3;
 /** Conditions that say why VMs are missing or not ready. */
 const TOLD = new Set(['Stalled', 'ReplicaFailure', 'Healing', 'HealingSuspended']);
 const CONDITION_LENGTH = 300;
-/** An error that begins as a condition does is told by that one, which may be cut off. */
+/** An error is not repeated if a condition shows its first characters, this many; the condition may be cut off. */
 const SAME_LENGTH = 200;
 
-/** The pool in a few lines: how far it is, its VMs by state, its rollout, what is under way, what went wrong last. */
+/**
+ * Returns the pool in a few lines: its progress, its VMs by state, its rollout, what is in flight, what went wrong
+ * last.
+ */
 export function statusLines({ pool, vms, progress, revisions, isLive }: PoolView, now: number): string[] {
   // In a log, a rollout that waits all night should not say so every second.
   const since = isLive && !process.stdout.isTTY ? undefined : now;
@@ -39,7 +42,7 @@ export function statusLines({ pool, vms, progress, revisions, isLive }: PoolView
 
 function headLine({ metadata, spec, status }: Stored<Pool>, vms: Stored<Vm>[]): string {
   const staying = vms.filter((vm) => vm.metadata.deletionTimestamp === undefined);
-  // As all other commands and kubectl count them: VMs whose guests run the template, too.
+  // As kubectl and all other commands count it: VMs whose VMIs run the template, too.
   const updated = status?.updatedReplicas ?? 0;
   const ready = vms.filter(isReady).length;
   const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
@@ -53,7 +56,7 @@ function underWay(progress: Progress | undefined, told: string[], now: number): 
   return progressLines(progress.progress, told, now);
 }
 
-/** How much of a whole, for the eye. */
+/** Draws how much of a whole is ready. */
 export function bar(ready: number, desired: number): string {
   const full = desired === 0 ? BAR : Math.min(BAR, Math.floor((ready / desired) * BAR));
   return paint(ready >= desired ? 'green' : 'yellow', '█'.repeat(full)) + paint('gray', '░'.repeat(BAR - full));

@@ -11,18 +11,18 @@ import { FleetWatch } from './watch.ts';
 
 const REDRAW_MS = 500;
 const ASK_MS = 1_000;
-/** Longer than the delay between two tries to make a watch again. */
+/** Longer than the delay between two retries of a broken watch. */
 const BROKEN_MS = 45_000;
 
 /** What a `StatusWatch` follows. */
 export interface StatusChoice {
   session: Session;
-  /** All namespaces where there is none. */
+  /** Undefined for all namespaces. */
   namespace: string | undefined;
-  /** All pools where there are none. */
+  /** Empty for all pools. */
   names: string[];
   withProgress: boolean;
-  /** Drawn again and again as the pools change, or once. */
+  /** Whether pools are drawn again and again as they change, or once. */
   isLive: boolean;
 }
 
@@ -64,7 +64,7 @@ export class StatusWatch {
     return this;
   }
 
-  /** Resolves once the check holds for what is there. What the check throws, and the signal's reason, it throws. */
+  /** Resolves once `holds` is true for the current objects. Throws what `holds` throws, and the signal's reason. */
   async until(holds: (fleet: FleetWatch) => boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const done = Promise.withResolvers<void>();
@@ -114,13 +114,13 @@ export class StatusWatch {
     return blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
   }
 
-  /** Of pools whose rollout is told: all others need no number. */
+  /** Reads the revisions of pools whose rollout is shown: no others need their numbers. */
   async #learn(): Promise<void> {
     const told = this.#fleet!.pools().filter((pool) => noteworthyLines(rolloutView(pool), undefined).length > 0);
     await Promise.all(told.map((pool) => this.#revisions!.catchUp(pool)));
   }
 
-  /** A query costs a worker something: only pools that something happens to are asked. */
+  /** Asks the workflows of pools that something happens to. No others, since a query costs a worker something. */
   async #ask(): Promise<void> {
     const { session, withProgress } = this.#choice;
     if (!withProgress || this.#asking) return;

@@ -6,7 +6,7 @@ import { ofKnownKind } from '../cli/known-kind.ts';
 import { table } from '../cli/output.ts';
 import { vmsByPool, type Vm } from './objects.ts';
 
-/** Each pool as a table of one row, and beneath it the table of its VMs. */
+/** Renders each pool as a table of one row, and beneath it a table of its VMs. */
 export async function poolTrees(
   kube: KubeClient,
   pools: Stored[],

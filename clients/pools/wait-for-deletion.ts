@@ -9,11 +9,11 @@ import type { GoingPool } from './delete.ts';
 const REMARK_MS = 2_000;
 
 /**
- * Waits until these pools are gone, and says on stderr how many of their VMs are left meanwhile. Throws `Failure` for
- * those that are still there when the time is over.
+ * Waits until these pools are deleted, and notes on stderr how many of their VMs are left meanwhile. Throws `Failure`
+ * for pools that still exist when the time is over.
  */
 export async function untilGone(kube: KubeClient, pools: GoingPool[], timeoutMs?: number): Promise<void> {
-  // By namespace: who may delete a pool may not be allowed to watch those of all namespaces.
+  // By namespace: a user who may delete a pool may not be allowed to watch all namespaces.
   const waits = [...Map.groupBy(pools, ({ namespace }) => namespace)].map(([namespace, ofOne]) =>
     untilGoneIn(kube, namespace, new Map(ofOne.map(({ name, uid }) => [name, uid])), timeoutMs),
   );

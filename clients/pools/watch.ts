@@ -7,16 +7,16 @@ import { byName, type Pool, type Vm } from './objects.ts';
 
 export interface FleetWatchOptions {
   kube: KubeClient;
-  /** All namespaces where there is none. */
+  /** Undefined for all namespaces. */
   namespace: string | undefined;
-  /** All pools where there are none. */
+  /** Empty for all pools. */
   names: string[];
-  /** Told the UID of the pool that something happened to. */
+  /** Called with the UID of the pool that something happened to. */
   onChange: (poolUid: string) => void;
   onError: (error: Error) => void;
 }
 
-/** Pools and their VMs, as they are now, for as long as somebody looks. */
+/** Watches pools and their VMs until it is stopped. */
 export class FleetWatch {
   readonly #options: FleetWatchOptions;
   readonly #failed = Promise.withResolvers<never>();
@@ -48,8 +48,8 @@ export class FleetWatch {
   }
 
   /**
-   * Resolves once everything that is there is known. Throws where it cannot be read; later a watch that breaks is made
-   * again.
+   * Resolves once all existing objects are known. Throws if they can't be read. After that, broken watches are
+   * restarted.
    */
   async start(): Promise<this> {
     try {
@@ -83,6 +83,6 @@ export class FleetWatch {
   }
 }
 
-/** A VM's spec is most of it, and shows nowhere here. */
+/** Drops a VM's spec, which is most of it and isn't shown here. */
 const slim = ({ apiVersion, kind, metadata, status }: Stored<Vm>): Stored<Vm> =>
   ({ apiVersion, kind, metadata: { ...metadata, managedFields: [] }, status }) as unknown as Stored<Vm>;

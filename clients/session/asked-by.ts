@@ -3,7 +3,7 @@ import { SelfSubjectReviews } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { plain } from '../cli/output.ts';
 
-/** What a pool's status takes. */
+/** The longest name that a pool's status accepts. */
 const LONGEST = 256;
 
 interface SelfSubjectReview {
@@ -17,8 +17,8 @@ interface SelfSubjectReview {
 const known = new WeakMap<KubeClient, Promise<string | undefined>>();
 
 /**
- * Who asks for a change, for the people who read it later: $DROVER_ASKED_BY, or the user as the API server knows them,
- * or `<user>@<host>` if the API server doesn't say. No proof of anything: the environment may claim any name.
+ * Returns who asks for a change, for people who read it later: $DROVER_ASKED_BY, the user name that the API server
+ * knows, or `<user>@<host>` if the API server doesn't say. This proves nothing: the environment may claim any name.
  */
 export async function askedBy(
   kube: () => Promise<KubeClient>,
@@ -29,7 +29,7 @@ export async function askedBy(
   return plain(name).slice(0, LONGEST);
 }
 
-/** As `kubectl auth whoami` shows it. Never throws: that nobody is known must not keep anybody from acting. */
+/** Returns the name that `kubectl auth whoami` shows. Never throws: an unknown user may still act. */
 async function usernameIn(kube: () => Promise<KubeClient>): Promise<string | undefined> {
   try {
     const client = await kube();
@@ -55,7 +55,7 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // A container may run as a user that has no name.
+    // A container may run as a user without a name.
     return String(process.getuid?.() ?? 'unknown');
   }
 }

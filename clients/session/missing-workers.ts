@@ -3,10 +3,10 @@ import { sentenceOf } from '../cli/failure.ts';
 import type { Session } from './session.ts';
 
 const DEADLINE_MS = 2_000;
-/** A worker asks anew every minute; Temporal goes on listing it for minutes after it has died. */
+/** A worker polls again every minute; Temporal still lists it for minutes after it has died. */
 const POLL_MS = 75_000;
 
-/** One sentence where no worker serves the cluster, or where that cannot be found out. */
+/** Returns one sentence if no worker serves the cluster, or if that is unknown; otherwise undefined. */
 export async function missingWorkers(session: Session): Promise<string | undefined> {
   const name = taskQueueOf(session.cluster);
   try {

@@ -3,8 +3,8 @@ import { Failure } from '../cli/failure.ts';
 import type { Session } from './session.ts';
 
 /**
- * Throws `Failure` if drover's workers of this name act on another cluster than the command's.
- * A user who may not read the namespace kube-system, or who reaches Temporal alone, is trusted.
+ * Throws `Failure` if drover's workers of this name act on another cluster than the command.
+ * Trusts users who may not read the namespace kube-system, or who reach only Temporal.
  */
 export async function ensureSameCluster(session: Session): Promise<void> {
   const [{ client }, { ClusterNameTaken, watchedCluster }] = await Promise.all([

@@ -11,7 +11,7 @@ import type { Temporal } from './temporal.ts';
 
 /**
  * The servers that a command talks to, found by its flags, the environment, or a running embedded stack.
- * Each is connected to on first use: a command that only reads Kubernetes never loads Temporal's client.
+ * Connects to each on first use: a command that only reads Kubernetes never loads Temporal's client.
  */
 export class Session {
   readonly globals: Globals;
@@ -34,13 +34,13 @@ export class Session {
     return (await this.#kube).client;
   }
 
-  /** The namespace that objects without one belong to. */
+  /** Returns the namespace of objects that name none. */
   async namespace(): Promise<string> {
     this.#kube ??= this.#openKube();
     return this.globals.namespace ?? (await this.#kube).namespace;
   }
 
-  /** A failure is not kept: who asks again later may find Temporal up. */
+  /** Connects to Temporal. Does not keep a failure: Temporal may be up at the next call. */
   async temporal(): Promise<Temporal> {
     this.#temporal ??= this.#openTemporal();
     try {
@@ -51,18 +51,18 @@ export class Session {
     }
   }
 
-  /** Whether somebody told where Temporal is; without, its default address is a guess. */
+  /** Reports whether Temporal's address was given; otherwise the default address is a guess. */
   async knowsTemporal(): Promise<boolean> {
     return this.#temporalGiven() || (await this.stack()) !== undefined;
   }
 
-  /** Where a person can see Temporal's workflows; `undefined` where nobody told. */
+  /** Returns the address of Temporal's Web UI; `undefined` if unknown. */
   async temporalUi(): Promise<string | undefined> {
     const stack = this.#temporalGiven() ? undefined : await this.stack();
     return (process.env['TEMPORAL_UI'] || stack?.temporalUi || undefined)?.replace(/\/$/, '');
   }
 
-  /** An environment in which another process finds the same servers. */
+  /** Returns an environment in which another process finds the same servers. */
   async environment(): Promise<NodeJS.ProcessEnv> {
     const kubeconfig = await this.#kubeconfig();
     const stack = await this.#temporalStack();
@@ -76,13 +76,13 @@ export class Session {
     };
   }
 
-  /** The running embedded stack, unless flags or environment point elsewhere. */
+  /** Returns the running embedded stack, unless flags or environment point elsewhere. */
   stack(): Promise<RunningStack | undefined> {
     this.#stack ??= this.#findStack();
     return this.#stack;
   }
 
-  /** Keeps the connections open until the call has ended, though nobody may wait for its answer any more. */
+  /** Keeps the connections open until the call has ended, even if its caller has given up on it. */
   async untilAnswered<T>(call: Promise<T>): Promise<T> {
     this.#unanswered.add(call);
     try {
@@ -93,8 +93,7 @@ export class Session {
   }
 
   async close(): Promise<void> {
-    // Temporal's client tries a call again by a timer of its own, and throws out of it where the connection is closed
-    // by then.
+    // Temporal's client retries a call by a timer, from which it throws if the connection is closed by then.
     await Promise.allSettled(this.#unanswered);
     const [kube, temporal] = await Promise.allSettled([this.#kube, this.#temporal]);
     if (kube.status === 'fulfilled') await kube.value?.client.close();
@@ -102,8 +101,8 @@ export class Session {
   }
 
   /**
-   * A flag counts for more than the environment, and --state is one too; behind that, --context is one of the stack's
-   * kubeconfig.
+   * A flag counts for more than the environment, and so does --state. If --state is given, --context is a context of
+   * the stack's kubeconfig.
    */
   #kubeGiven(): boolean {
     const { kubeconfig, context, state } = this.globals;
@@ -126,7 +125,7 @@ export class Session {
       throw new Failure(`no embedded stack runs in ${state}; \`drover dev --state ${state}\` starts one`);
     }
     if (stack === undefined && !this.#kubeGiven() && !this.#temporalGiven()) await this.#refuseUnready();
-    // One side alone was given: the other is the stack's only where the two belong together.
+    // Only one of the two servers was given: the stack provides the other only if the given one is the stack's own.
     if (stack === undefined || state !== undefined || this.#kubeGiven() === this.#temporalGiven()) return stack;
     const { isKubeconfigOf, isTemporalOf } = await import('../../dev/find-stack.ts');
     const { kubeconfig = process.env['KUBECONFIG'], address = process.env['TEMPORAL_ADDRESS'] } = this.globals;
@@ -134,8 +133,8 @@ export class Session {
   }
 
   /**
-   * Throws `Failure` while the stack starts or stops: the same command must not reach another cluster at one moment
-   * than at the next.
+   * Throws `Failure` while the stack starts or stops: otherwise the same command could reach another cluster a moment
+   * later.
    */
   async #refuseUnready(): Promise<void> {
     const { unreadyStack } = await import('../../dev/find-stack.ts');
@@ -149,8 +148,8 @@ export class Session {
   }
 
   /**
-   * Throws `Failure` if Temporal was given, an embedded stack runs, and nothing tells whether the stack's cluster is
-   * meant or the user's.
+   * Throws `Failure` if Temporal was given, an embedded stack runs, and it is unclear whether the stack's cluster or
+   * the user's is meant.
    */
   async #refuseUnclear(): Promise<void> {
     const { findStack } = await import('../../dev/find-stack.ts');
@@ -169,7 +168,7 @@ export class Session {
     note(`using the embedded stack at ${stack.state}`);
   }
 
-  /** Path of the file; `undefined` for what kubectl would take by itself. */
+  /** Returns the path of the kubeconfig; `undefined` for kubectl's own default. */
   async #kubeconfig(): Promise<string | undefined> {
     if (this.#kubeGiven()) return this.globals.kubeconfig;
     const stack = await this.stack();
@@ -215,9 +214,9 @@ export class Session {
   }
 }
 
-/** Runs a command's work with its session, and lets go of the servers at the end, whichever way it ends. */
+/** Runs a command's work with its session, and closes the session at the end, even after an error. */
 export async function inSession(command: Command, work: (session: Session) => Promise<void>): Promise<void> {
-  // Nothing here is half done by stopping at once: each write is one call to the API server.
+  // Stopping at once leaves nothing half done: each write is one call to the API server.
   process.once('SIGINT', () => process.exit(130));
   const session = new Session(command.optsWithGlobals());
   try {

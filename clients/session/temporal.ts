@@ -17,13 +17,12 @@ const CONNECT_TIMEOUT_MS = 4_000;
 export interface TemporalChoice {
   address?: string | undefined;
   namespace?: string | undefined;
-  /** False where Temporal's environment variables and configuration file are about another server. */
+  /** False if Temporal's environment variables and configuration file are about another server. */
   configured?: boolean;
 }
 
 /**
- * Connects as Temporal's own CLI would: by its environment variables and configuration file, with what is given here on
- * top.
+ * Connects as Temporal's own CLI would, by its environment variables and configuration file. `given` overrides both.
  */
 export async function connectTemporal(given: TemporalChoice): Promise<Temporal> {
   const config: ReturnType<typeof loadClientConnectConfig> =
@@ -65,7 +64,7 @@ function readConfig(): ReturnType<typeof loadClientConnectConfig> {
   }
 }
 
-/** gRPC's status codes, as far as drover tells them apart. */
+/** The gRPC status codes that drover distinguishes. */
 export const GrpcCode = {
   INVALID_ARGUMENT: 3,
   DEADLINE_EXCEEDED: 4,
@@ -76,8 +75,8 @@ export const GrpcCode = {
 } as const;
 
 /**
- * The same error, or what to do about it where Temporal does not know drover's search attributes; what else it refuses
- * in its own words.
+ * Returns a `Failure` if Temporal refuses a request as invalid: with what to do if it does not know drover's search
+ * attributes, otherwise with Temporal's words. Returns other errors as they are.
  */
 export function aboutSetup(error: unknown): unknown {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
@@ -92,7 +91,7 @@ export function aboutSetup(error: unknown): unknown {
   return error;
 }
 
-/** The gRPC status of what Temporal's client threw, which may wrap it; `undefined` for other errors. */
+/** Returns the gRPC status of an error of Temporal's client, even a wrapped one; `undefined` for other errors. */
 export function grpcCodeOf(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (isGrpcServiceError(cause)) return cause.code;
   return undefined;

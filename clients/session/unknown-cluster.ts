@@ -3,7 +3,7 @@ import { note } from '../cli/output.ts';
 import type { Session } from './session.ts';
 
 /**
- * Says so if Temporal knows no cluster of the command's name: it would look like a cluster in which nothing has
+ * Notes it if Temporal knows no cluster of the command's name: that would look like a cluster in which nothing has
  * happened.
  */
 export async function remarkOnCluster(session: Session): Promise<void> {

@@ -21,7 +21,7 @@ interface Crd extends KubeObject {
   status?: { conditions?: Condition[] };
 }
 
-/** Installs drover's custom resources, or brings them up to date, and waits until the API server serves them. */
+/** Installs or updates drover's custom resources, and waits until the API server serves them. */
 export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: string) => void): Promise<void> {
   for (const crd of droverCrds() as Crd[]) {
     const { name } = crd.metadata;
@@ -41,7 +41,7 @@ export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: s
   }
 }
 
-/** Fields that an older release does not know would be taken out of every pool at its next write. */
+/** An older release would remove the fields that it does not know from every pool at its next write. */
 function refuseOlder(before: KubeObject | undefined, { metadata: { name, annotations } }: Crd): void {
   const there = before?.metadata.annotations?.[RELEASE_ANNOTATION];
   const ours = annotations![RELEASE_ANNOTATION]!;
@@ -52,7 +52,7 @@ function refuseOlder(before: KubeObject | undefined, { metadata: { name, annotat
   );
 }
 
-/** True for the later of two releases, such as `0.10.0` beside `0.9.1`. */
+/** Reports whether release `one` is later than `other`, such as `0.10.0` than `0.9.1`. */
 export function isNewer(one: string, other: string): boolean {
   const [parts, others] = [one, other].map((release) => release.split(/[.+-]/).slice(0, 3).map(Number));
   for (const [index, part] of parts!.entries()) if (part !== others![index]) return part > (others![index] ?? 0);
@@ -87,7 +87,7 @@ async function served(kube: KubeClient, { metadata: { name }, spec }: Crd): Prom
   }
 }
 
-/** The paths of a new resource answer 404, then 429, for a moment after it is called established. */
+/** Reports whether a new resource is served: its paths answer 404, then 429, for a moment after it is Established. */
 async function answers(kube: KubeClient, resource: Resource): Promise<boolean> {
   try {
     await kube.list(resource, { fieldSelector: 'metadata.name=drover-setup' });

@@ -7,7 +7,7 @@ import { GrpcCode, grpcCodeOf, type Temporal } from '../session/temporal.ts';
 const USABLE_TIMEOUT_MS = 60_000;
 const POLL_MS = 250;
 
-/** As Temporal's API numbers them: `temporal.api.enums.v1.IndexedValueType`. */
+/** The numbers of the types in Temporal's API: `temporal.api.enums.v1.IndexedValueType`. */
 const INDEXED_VALUE_TYPES: Record<SearchAttributeType, number> = {
   TEXT: 1,
   KEYWORD: 2,
@@ -21,8 +21,7 @@ const INDEXED_VALUE_TYPES: Record<SearchAttributeType, number> = {
 type SearchAttribute = (typeof searchAttributes)[number];
 
 /**
- * What drover's workflows are found by, and Temporal's namespace does not have yet. Throws `Failure` where it has
- * another type.
+ * Returns drover's search attributes that Temporal's namespace lacks. Throws `Failure` if it has one with another type.
  */
 export async function missingSearchAttributes(temporal: Temporal): Promise<SearchAttribute[]> {
   const known = await knownTypes(temporal);
@@ -36,7 +35,7 @@ export async function missingSearchAttributes(temporal: Temporal): Promise<Searc
   });
 }
 
-/** Registers them, and waits until Temporal takes queries with all that drover needs. */
+/** Registers the missing search attributes, and waits until Temporal accepts queries with all that drover needs. */
 export async function registerSearchAttributes(temporal: Temporal, missing: SearchAttribute[]): Promise<void> {
   if (missing.length > 0) await add(temporal, missing);
   await usable(temporal);
@@ -61,12 +60,12 @@ async function add({ connection, namespace }: Temporal, missing: SearchAttribute
   try {
     await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(types) });
   } catch (error) {
-    // Somebody else set up at the same time.
+    // Another setup ran at the same time.
     if (grpcCodeOf(error) !== GrpcCode.ALREADY_EXISTS) throw refused(error, 'register search attributes');
   }
 }
 
-/** Temporal's servers each hold a copy of the list, and refuse a new name until theirs is fresh. */
+/** Waits for Temporal's servers: each caches the list, and refuses a new name until its copy is fresh. */
 async function usable({ client, namespace }: Temporal): Promise<void> {
   const query = searchAttributes.map(({ name }) => `${name} = 'drover-setup'`).join(' AND ');
   const deadline = Date.now() + USABLE_TIMEOUT_MS;

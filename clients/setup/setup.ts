@@ -10,18 +10,18 @@ export interface SetupOptions {
   temporal: Temporal;
   /** drover's name for the cluster. */
   cluster: string;
-  /** Say what would be done, and do nothing. */
+  /** Report what would be done, without doing it. */
   dryRun?: boolean;
-  /** Told one line for each thing that was done or found. */
+  /** Called with one line for each thing that was done or found. */
   say: (line: string) => void;
 }
 
 /**
  * Makes a cluster and a Temporal namespace ready for drover: its custom resources, its search attributes, and the
- * workflow that watches the cluster. It may be run any number of times. Throws `Failure` with one sentence.
+ * workflow that watches the cluster. Safe to repeat. Throws `Failure` with one sentence.
  */
 export async function setup({ kube, temporal, cluster, dryRun = false, say }: SetupOptions): Promise<void> {
-  // What may be refused is asked before anything is written.
+  // Checks what may be refused before anything is written.
   const missing = await missingSearchAttributes(temporal);
   await applyCrds(kube, dryRun, say);
   if (!dryRun) await registerSearchAttributes(temporal, missing);

@@ -14,8 +14,8 @@ export interface WatchSetup {
 }
 
 /**
- * Starts the workflow that watches the cluster, or leaves the one that runs. Throws `Failure` if that watches another
- * cluster.
+ * Starts the workflow that watches the cluster, or leaves the running one as it is. Throws `Failure` if that one
+ * watches another cluster.
  */
 export async function setUpWatch({ kube, temporal, cluster, dryRun, say }: WatchSetup): Promise<void> {
   try {

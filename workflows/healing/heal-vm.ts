@@ -40,7 +40,7 @@ export interface HealVmInput {
 
 export interface CycleEnd {
   end: Spent['end'];
-  /** Replacements that were made. */
+  /** How many replacements were made. */
   attempts: number;
   why: string;
 }
@@ -48,7 +48,7 @@ export interface CycleEnd {
 const { removeSickVm } = proxyActivities<HealActivities>({
   startToCloseTimeout: '5m',
   heartbeatTimeout: '10s',
-  // Tried until it is done: the cycle can't go on without.
+  // Retried until done: the cycle can't go on without it.
   retry: { initialInterval: '500ms', maximumInterval: '30s' },
 });
 const { recordHealing } = proxyActivities<HealActivities>({
@@ -59,9 +59,9 @@ const { recordHealing } = proxyActivities<HealActivities>({
 const PAST_KEPT = 50;
 
 /**
- * One healing cycle of one VM: replaces it and its disks, and again after a longer delay for as long as the new one is
- * sick as well. The pool's workflow makes the new VM and watches it; it tells this one what becomes of it. Each attempt
- * is a run of its own, so that the history stays short however long the VM stays sick.
+ * One healing cycle of one VM: replaces the VM and its disks, and does so again after longer and longer delays while
+ * the new VM is sick too. The pool's workflow creates the new VM, watches it, and tells the cycle what becomes of it.
+ * Each attempt is a run of its own, so that the history stays short however long the VM stays sick.
  */
 export const healVm = (input: HealVmInput): Promise<CycleEnd> => new Cycle(input).run();
 
@@ -120,7 +120,7 @@ class Cycle {
     return continueAsNew<typeof healVm>(next);
   }
 
-  /** Null where the new VM is sick as well, and is to be replaced. */
+  /** Resolves with null if the new VM is sick too and is to be replaced. */
   async #lead(): Promise<AttemptEnd | null> {
     const steps = this.#attempt.steps();
     let removal: RemovalEnd | null = null;
@@ -169,7 +169,7 @@ class Cycle {
       await recordHealing(this.#in.key, event).catch((error: unknown) =>
         log.warn('an Event was not written', { error: String(error) }),
       );
-    // The pool may have a next cycle to begin, and takes this one for it as long as it has not closed.
+    // The pool may want to start the next cycle, and mistakes this one for it until this one has closed.
     while (attempt.isAsked) await tellEnd();
     return { end, attempts: attempt.made, why };
   }

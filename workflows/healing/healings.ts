@@ -39,25 +39,25 @@ type CycleHandle = ReturnType<typeof getExternalWorkflowHandle>;
 
 export interface HealingsOptions {
   ref: PoolRef;
-  /** Null before the first look: then the pool's status tells it. */
+  /** Null before the first look, which reads it from the pool's status. */
   state: HealingState | null;
   underWay: InFlight;
-  /** Told that the pool must be looked at again. */
+  /** Called when the pool must be looked at again. */
   onChange: () => void;
 }
 
 /**
- * What a pool's workflow knows of the healing of its VMs: each has a cycle of its own, a workflow that outlives its
- * runs.
+ * What a pool's workflow knows about the healing of its VMs. Each has a cycle, which is a workflow that outlives the
+ * runs of the pool's workflow.
  */
 export class Healings {
   state: HealingState | null;
   readonly #options: HealingsOptions;
-  /** What was told since the last plan was asked for: that plan knows nothing of it. */
+  /** What was asked for since the last plan was requested, which does not know of it. */
   #asks: Ask[] = [];
-  /** Null before the first look. */
+  /** UID of the pool; null before the first look. */
   #pool: string | null = null;
-  /** What each cycle was sent last: the next waits for it, so that nothing overtakes. */
+  /** The last message to each cycle: the next waits for it, which keeps their order. */
   readonly #lines = new Map<string, Promise<void>>();
 
   constructor(options: HealingsOptions) {
@@ -76,15 +76,15 @@ export class Healings {
     onSignal(cycleNews, 'The healing of a VM has come further.', (news) => this.#heard(news));
   }
 
-  /** What a plan needs to know. */
+  /** Returns what a plan needs to know. */
   request(): Pick<PlanRequest, 'healing'> {
     if (this.state !== null) this.#asks = [];
     return { healing: this.state };
   }
 
-  /** Takes over what a plan has found, tells the cycles, and begins those of VMs that are sick. */
+  /** Takes over what a plan has found, notifies the cycles, and starts the cycles of sick VMs. */
   taken(key: PoolKey, { healing }: Partial<Pick<PoolPlan, 'healing'>>): void {
-    // A plan of drover 0.1.0, in the history of a workflow that began under it, says nothing of healing.
+    // Plans of drover 0.1.0, in the histories of workflows that began under it, say nothing about healing.
     if (healing === undefined) return;
     this.#pool = key.uid;
     const before = this.state?.hold ?? 'None';
@@ -100,7 +100,7 @@ export class Healings {
     if (!isCurrent) this.#options.onChange();
   }
 
-  /** The pool is another one of its name: cycles of the one before end. What was asked for since then stays. */
+  /** Ends the cycles of an earlier pool of the same name. Keeps what was asked for since then. */
   reset(pool: string): void {
     for (const { vm } of this.state?.cycles ?? [])
       this.#send(vm, (cycle) => cycle.signal(verdict, { verdict: 'Left', why: 'its pool is no more' }));
@@ -128,8 +128,8 @@ export class Healings {
         });
         child.result().catch((error: unknown) => this.#lost(name, startedAt, error));
       } catch (error) {
-        // One that has told its end and closes in a moment; or that an earlier workflow of this pool began, or an
-        // earlier pool of this name: it tells which.
+        // Either a cycle that has reported its end and is about to close, or a cycle of an earlier workflow of this
+        // pool, or of an earlier pool of this name. Its report tells which.
         if (error instanceof WorkflowExecutionAlreadyStartedError)
           this.#send(name, (cycle) => cycle.signal(healHold, { hold, report: true }), withoutBeginning);
         else this.#lost(name, startedAt, error);
@@ -139,7 +139,7 @@ export class Healings {
 
   #heard(news: CycleNews): void {
     if (this.#pool === null || news.pool === this.#pool) return this.#ask((state) => withNews(state, news, Date.now()));
-    // Of an earlier pool of this name.
+    // From an earlier pool of this name.
     if (news.news === 'Ended')
       this.#ask((state) => ({ ...state, cycles: state.cycles.filter(({ vm }) => vm !== news.vm) }));
     else this.#send(news.vm, (cycle) => cycle.signal(verdict, { verdict: 'Left', why: 'its pool is no more' }));
@@ -180,7 +180,7 @@ export class Healings {
     );
   }
 
-  /** `forget`: what is done where no cycle is there to hear it. */
+  /** `forget`: how the state changes if no cycle is there to receive the signal. */
   #send(vm: string, send: (cycle: CycleHandle) => Promise<void>, forget = withoutCycle): void {
     const startedAt = beginningOf(this.state, vm);
     this.#inLine(vm, 'telling', `tell the healing of ${vm}`, () =>
@@ -190,7 +190,7 @@ export class Healings {
     );
   }
 
-  /** This run ends no sooner than what is in line. */
+  /** Runs `act` after all earlier ones for this VM. The run does not end before them. */
   #inLine(vm: string, kind: 'batch' | 'telling', reason: string, act: () => Promise<void>): void {
     const before = this.#lines.get(vm);
     const line = this.#options.underWay.run({ kind, reason }, async () => {

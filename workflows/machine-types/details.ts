@@ -5,9 +5,7 @@ import type { TransitionProgress } from '../../decisions/machine-types/transitio
 const FAILURES_SHOWN = 20;
 const RESULTS_SHOWN = 20;
 
-/**
- * What the Web UI shows of a transition in this moment, as Markdown: what went wrong first, since it cuts the end off.
- */
+/** Returns the Markdown that the Web UI shows for a transition. Failures come first, since the UI cuts the end off. */
 export function transitionDetails(progress: TransitionProgress): string {
   const {
     phase,

@@ -34,7 +34,7 @@ import { steered, RunControls } from '../runs/steering.ts';
 import { DroverCluster, DroverPhase } from '../search-attributes.ts';
 import { transitionDetails } from './details.ts';
 
-/** Of a transition: `id` is 8 hex digits. */
+/** Identifies a transition: `id` is 8 hex digits. */
 export interface TransitionRef {
   cluster: string;
   id: string;
@@ -44,8 +44,8 @@ export interface MachineTypeTransitionInput {
   ref: TransitionRef;
   transition: Transition;
   /**
-   * What who asks for it has read of the cluster: the preflight looks at nothing older. Without, the worker reads all
-   * of it anew.
+   * The resource versions that the requester has read: the preflight looks at nothing older. If absent, the worker
+   * lists everything again.
    */
   seen?: Seen;
   /** What a run hands to the next when its history has grown long. */
@@ -68,22 +68,22 @@ type Kept = Pick<
 >;
 
 /**
- * Plain data: a run hands it to the next. Of VMs it holds those in hand and those that failed; all else stands in the
+ * Plain data: each run hands it to the next. Holds only VMs in flight and failed VMs; everything else is in the
  * cluster.
  */
 export interface TransitionState extends Kept {
   inHand: HeldGuest[];
   failed: TransitionProgress['failed'];
-  /** All that failed, not to be tried again. */
+  /** All failed VMs, which are not tried again. */
   failedVms: FailedVm[];
-  /** The last that somebody else has changed, just when they were to be changed. */
+  /** The latest VMs that somebody else changed just before drover could. */
   changed: string[];
-  /** Failed restarts of VMs that were ready before: more than are allowed end it. */
+  /** Failed restarts of VMs that were ready before: more than `maxFailures` end the transition. */
   broken: number;
-  /** What the last look has told. */
+  /** Digest of what the last look reported. */
   told: string | null;
   notBefore: number;
-  /** Turns in a row in which all that was to be taken had to be given back. */
+  /** Turns in a row in which every VM taken had to be given back. */
   deferrals: number;
   seen: Seen;
 }
@@ -94,7 +94,7 @@ const awaiting = () =>
     startToCloseTimeout: '24h',
     heartbeatTimeout: '10s',
     retry: { initialInterval: '200ms', maximumInterval: '10s' },
-    // It changes nothing: nobody waits for its end.
+    // It changes nothing, so a cancellation need not wait for its end.
     cancellationType: ActivityCancellationType.TRY_CANCEL,
   });
 const untilDone = {
@@ -106,20 +106,20 @@ const { preflightTransition } = proxyActivities<MachineTypeActivities>({
   ...untilDone,
   cancellationType: ActivityCancellationType.TRY_CANCEL,
 });
-// Tried until it is done: what can't be done at all comes back as an outcome.
+// Retried until done: what is impossible comes back as an outcome.
 const { checkMachineTypes, patchMachineTypes, changePools, clearMarks, beginTransitionRestarts } =
   proxyActivities<MachineTypeActivities>(untilDone);
 
-/** More VMs than that can't be changed: it ends, for what it says of them and hands on would grow without bounds. */
+/** More failures than this end the transition: its report and its state would grow without bounds. */
 const MOST_FAILURES = 1_000;
 const FAILURES_TOLD = 250;
 const CHANGED_TOLD = 100;
 const WHY_LENGTH = 300;
 
 /**
- * Changes the machine type of VMs of any owner, and follows each until its guest has the new one: restarted here,
- * within a budget, or by its owner. It keeps no list of VMs: each turn the cluster itself says what is still to be
- * done, in a few hundred names at most.
+ * Changes the machine type of VMs of any owner, and follows each VM until its guest has the new type: restarted by
+ * drover, within a budget, or by its owner. Keeps no list of VMs: each turn reads from the cluster what is still to be
+ * done, a few hundred names at most.
  */
 export const machineTypeTransition = (input: MachineTypeTransitionInput): Promise<TransitionProgress> =>
   steered(() => carryOut(input));
@@ -175,7 +175,7 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
   if (input.carried === undefined) await check();
   else showCurrent();
   for (;;) {
-    // Nothing is in flight here: what a wait has found and nobody has heard of is found again.
+    // Nothing is in flight here. What an abandoned wait has found is found again.
     if (workflowInfo().continueAsNewSuggested)
       await continueAsNew<typeof machineTypeTransition>({ ...input, carried: state });
     const found = await next();
@@ -198,7 +198,7 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
     show('Checking');
     try {
       const request = { ref, transition, ...(input.seen === undefined ? {} : { seen: input.seen }) };
-      // It changes nothing, and may be tried for long: what is asked for meanwhile is heard.
+      // The preflight changes nothing and may be retried for long, so signals are handled meanwhile.
       for (let found: Preflight | null = null; found === null && state.aborted === null;) {
         found = await steering.look(() => preflightTransition(request));
         if (found !== null)
@@ -215,7 +215,7 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
     showCurrent();
   }
 
-  /** Null where somebody has asked for something meanwhile. */
+  /** Resolves with null if somebody asks for something meanwhile. */
   function next(): Promise<TransitionLook | null> {
     const { inHand, failedVms, results, maxRestarts, seen, notBefore, told } = state;
     const request = {
@@ -240,7 +240,8 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
   }
 
   /**
-   * All that a look has found, one after the other: each takes its time, and the next look waits for what it has done.
+   * Acts on everything that a look has found, one thing after another, since each takes time. The next look waits for
+   * the results.
    */
   async function act({ check, patch, pools, unmark, take }: TransitionLook): Promise<void> {
     if (check.length > 0 && takes()) {
@@ -274,7 +275,7 @@ async function carryOut(input: MachineTypeTransitionInput): Promise<TransitionPr
       const request = { ref, transition, results, vms: patch, seen: state.seen };
       const { outcomes, patched, seen } = await patchMachineTypes.executeWithOptions(named('change', patch), [request]);
       state.patched += patched;
-      // One that is old again is nobody's wish any more.
+      // A VM that is patched again has its old type back: somebody's change to it no longer counts.
       state.changed = state.changed.filter((vm) => !patch.includes(vm));
       unpatched(outcomes);
       learn(seen);
@@ -375,7 +376,10 @@ const changedMeanwhile = (vms: readonly string[]): PassedOver[] =>
     ? []
     : [{ why: 'somebody has changed its machine type meanwhile', isWish: true, count: vms.length, vms: [...vms] }];
 
-/** Not where all that is left waits for others: owners, pools, a budget or a window. */
+/**
+ * Reports whether drover itself has something to do. False if all that is left waits for others: owners, pools, a
+ * budget or a window.
+ */
 const isAtWork = ({ counts, inHand, full, told }: TransitionState): boolean =>
   told === null || inHand.length > 0 || counts.toPatch > 0 || (counts.toRestart > 0 && full.length === 0);
 

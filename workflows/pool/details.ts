@@ -5,7 +5,7 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import type { RolloutsState } from '../rollout/rollouts.ts';
 import type { SetbacksState } from './setbacks.ts';
 
-/** What the Web UI shows of a pool in this moment, as Markdown: what went wrong first, since it cuts the end off. */
+/** Returns the Markdown that the Web UI shows for a pool. Failures come first, since the UI cuts the end off. */
 export function poolDetails(
   planned: Planned,
   doing: readonly string[],

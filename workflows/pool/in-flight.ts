@@ -1,13 +1,10 @@
-/**
- * What a workflow has begun and not yet seen the end of: so many activities beside each other, and which VMs each
- * holds.
- */
+/** What a workflow has begun and not yet seen end: the lanes that run in parallel, and the VMs that each holds. */
 export class InFlight {
   readonly #lanes = new Map<number, { kind: LaneKind; names: readonly string[]; reason: string }>();
   readonly #held = new Set<LaneKind>();
   #next = 0;
 
-  /** Holds `names` for as long as `run` takes, whatever becomes of it. */
+  /** Holds `names` until `run` settles, whether it succeeds or fails. */
   async run(
     lane: { kind: LaneKind; names?: readonly string[]; reason: string },
     run: () => Promise<void>,
@@ -21,12 +18,12 @@ export class InFlight {
     }
   }
 
-  /** Something of this kind has come while another was at work. */
+  /** Notes that something of this kind came while another was running. */
   hold(kind: LaneKind): void {
     this.#held.add(kind);
   }
 
-  /** Whether something of this kind has come since it was asked last. */
+  /** Reports whether something of this kind came since the last call. */
   wasHeld(kind: LaneKind): boolean {
     return this.#held.delete(kind);
   }
@@ -43,7 +40,7 @@ export class InFlight {
     return [...this.#lanes.values()].filter((lane) => lane.kind === kind).flatMap((lane) => lane.names);
   }
 
-  /** What concerns VMs, one sentence each; lanes of one step share theirs. */
+  /** Returns what concerns VMs, one sentence each; lanes of one step share theirs. */
   reasons(): string[] {
     return [...new Set([...this.#lanes.values()].filter((lane) => !UNTOLD.has(lane.kind)).map((lane) => lane.reason))];
   }

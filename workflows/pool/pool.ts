@@ -44,8 +44,8 @@ export interface PoolInput extends PoolRef {
 }
 
 /**
- * What lasts longer than a few tries is waited for by a timer: a workflow task that goes on for ever is none that a
- * person can read.
+ * Failures that last longer than a few tries are waited for by a timer: people can't read a workflow task that never
+ * ends.
  */
 const { plan } = proxyLocalActivities<PoolActivities>({
   startToCloseTimeout: '60s',
@@ -53,20 +53,22 @@ const { plan } = proxyLocalActivities<PoolActivities>({
 });
 const PLAN_AGAIN_MS = 10_000;
 /**
- * A worker keeps what a run has handed to its local activities until the run ends, and each plan is handed all VMs of the
- * batches: 200 bytes of each. Twenty pools of 500 VMs held 150 MB, long before Temporal called their histories long.
+ * A worker keeps the input of a run's local activities until the run ends, and each plan's input has all VMs of the
+ * batches: 200 bytes for each. Twenty pools of 500 VMs held 150 MB, long before Temporal called their histories long.
  */
 const MOST_VMS_HANDED = 2_500;
 
-/** The worker's clock and Temporal's differ by a little: a moment that has just passed is not waited for in a spin. */
+/**
+ * The clocks of the worker and of Temporal differ by a little: waiting for a moment that has just passed must not spin.
+ */
 const LEAST_WAIT_MS = 50;
 
 /**
  * Keeps one pool as its spec says, for as long as the pool exists.
  *
- * Each turn asks for the next steps and begins them; it waits for none, so that the pool goes on answering while VMs
- * come and go. It looks again when it is nudged, when a step has ended, and when the delay after a failure has passed.
- * A pool in which all is as it should be waits for nudges alone: it costs nothing.
+ * Each turn plans the next steps and begins them, but waits for none, so that the pool keeps answering while VMs come
+ * and go. The pool looks again when it is nudged, when a step has ended, and when the delay after a failure has passed.
+ * A pool whose VMs are all as they should be waits for nudges alone: it costs nothing.
  */
 export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   const setbacks = new Setbacks(carried?.setbacks);
@@ -77,7 +79,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   let goal: string | undefined;
   let generation: number | undefined;
   let uid = carried?.uid;
-  /** A step has failed, and nobody knows what of it was done. */
+  /** Whether a step has failed with an unknown part of it done. */
   let inDoubt = carried?.inDoubt ?? false;
   let isPlanning = false;
   let starting: number | undefined;
@@ -91,7 +93,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     setbacks,
     onWritten: (newer, isDue) => {
       seen = laterSeen(seen, newer);
-      // A plan that is being made may have seen the status as it was before.
+      // A plan in progress may have seen the status before this write.
       turnRequested ||= isDue || (isPlanning && patched('status-written-while-planning'));
     },
   });
@@ -126,7 +128,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   /** VMs of batches, in all plans of this run. */
   let handed = 0;
   const anewIfLong = async (): Promise<void> => {
-    // VMs that are being made or deleted may take minutes, in which the pool would answer nobody.
+    // Creations and deletions may take minutes, during which a pool that waits for them would not answer.
     const isLong =
       handed >= MOST_VMS_HANDED && !underWay.has('creating') && !underWay.has('deleting') && patched('vms-handed');
     if (!isLong && !workflowInfo().continueAsNewSuggested) return;
@@ -147,7 +149,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     log.warn('the pool could not be looked at', { message });
     setbacks.note('NotPlanned', message);
   };
-  /** Looks that have failed in a row. */
+  /** Failed looks in a row. */
   let failures = 0;
 
   for (;;) {
@@ -180,7 +182,8 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
     }
     failures = 0;
     if (!planned.gone && uid !== undefined && planned.key.uid !== uid) {
-      // It was deleted and made anew in a moment: what was known of the one before must not reach it.
+      // The pool was deleted and created again in between: what is known about the old pool must not affect the new
+      // one.
       ({ uid } = planned.key);
       generation = undefined;
       setbacks.reset();
@@ -196,10 +199,10 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
       if (seen === asked.seen) seen = planned.seen;
       if (generation !== undefined && planned.generation !== generation) setbacks.tryNow();
       ({ generation } = planned);
-      // A failure that came while the plan was made is not the one that the plan saw pass.
+      // A failure that came during planning is not the one that the plan saw pass.
       if (asked.failure !== null && planned.failure === null && setbacks.state.failure === asked.failure)
         setbacks.passed();
-      // A person who has asked for something meanwhile is heard first.
+      // If a person has asked for something meanwhile, that comes first.
       const isCurrent = rollouts.taken(planned);
       const leaving = [
         ...underWay.names('deleting'),
@@ -220,7 +223,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
 
     setCurrentDetails(poolDetails(planned, underWay.reasons(), setbacks.state, rollouts.state));
     await anewIfLong();
-    // The plan was held back by a delay that is over: it ended, the failure passed, or the pool was edited.
+    // The delay that held the plan back is over: it ended, the failure passed, or the pool was edited.
     if (waiting && !setbacks.isWaiting()) continue;
     const awake = (): boolean => turnRequested || (planned.gone && underWay.isEmpty);
     const wait = nextWait(setbacks.delayMs(), planned);
@@ -229,7 +232,7 @@ export async function pool({ carried, ...ref }: PoolInput): Promise<void> {
   }
 }
 
-/** Null where no plan could be made: the API server is away, or this worker does not reach it. */
+/** Resolves with null if no plan could be made, because the API server is down or this worker can't reach it. */
 async function planOr(failed: (message: string) => void, request: PlanRequest): Promise<Planned | null> {
   try {
     return await plan.executeWithOptions({ summary: 'look at the pool and its VMs, and plan the next steps' }, [
@@ -237,14 +240,14 @@ async function planOr(failed: (message: string) => void, request: PlanRequest): 
     ]);
   } catch (error) {
     if (isCancellation(error)) throw error;
-    // What a local activity has thrown comes as it is.
+    // Errors thrown by a local activity are not always wrapped.
     const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
     failed(message);
     return null;
   }
 }
 
-/** The nearest moment at which time alone may change something; null where only an event can. */
+/** Returns the next moment at which time alone may change something; null if only an event can. */
 function nextWait(delayMs: number | undefined, planned: Planned): { ms: number; summary: string } | null {
   const wakeAt = planned.gone ? null : (planned.wakeAt ?? null);
   const rolloutMs = wakeAt === null ? Infinity : Math.max(wakeAt - Date.now(), LEAST_WAIT_MS);

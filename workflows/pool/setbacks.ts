@@ -3,20 +3,18 @@ import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
 import type { Trouble } from '../messages.ts';
 
-/** Plain data: a run hands it to the next. */
+/** Plain data: each run hands it to the next. */
 export interface SetbacksState {
   failure: Failure | null;
   /** Failures in a row; the delay doubles with each. */
   inARow: number;
-  /** Milliseconds since the epoch: nothing is begun before. */
+  /** Milliseconds since the epoch; nothing is begun before it. */
   retryAt: number | null;
   /** Newest last. */
   troubles: Trouble[];
-  /**
-   * VMs that were refused since the pool was last edited, by name, the last to be refused last: others go before them.
-   */
+  /** Names of VMs refused since the pool was last edited, the latest refused last; other VMs go before them. */
   refused?: string[];
-  /** The failure is theirs alone. */
+  /** Whether the failure concerns only the refused VMs. */
   isOfOnes?: boolean;
 }
 
@@ -26,7 +24,7 @@ const REFUSED_KEPT = 250;
 const none = (): SetbacksState => ({ failure: null, inARow: 0, retryAt: null, troubles: [] });
 
 /**
- * Remembers what went wrong, and says how much may be begun again: nothing while the delay runs, then one VM, then all.
+ * Remembers what went wrong, and limits how much may be begun again: nothing during the delay, then one VM, then all.
  */
 export class Setbacks {
   state: SetbacksState;
@@ -37,8 +35,8 @@ export class Setbacks {
   }
 
   /**
-   * The pool is another: nothing that went wrong before is its own. What still ends knows by the state that it began
-   * with.
+   * Forgets everything, because the pool is now another of the same name. Steps still in flight notice it by comparing
+   * `state` with the one they began with.
    */
   reset(): void {
     this.state = none();
@@ -46,8 +44,8 @@ export class Setbacks {
   }
 
   /**
-   * `refused`: the VMs that it was about, and whether it may concern all others as well. `count`: so many others were
-   * done.
+   * `names`: the VMs that were refused. `isGeneral`: whether the failure may concern all others too. `count`: how many
+   * others succeeded.
    */
   failed(
     reason: Failure['reason'],
@@ -58,25 +56,25 @@ export class Setbacks {
     const { state } = this;
     const before = state.refused ?? [];
     const wasGeneral = this.#isGeneral;
-    // Those that were refused before say nothing of the others.
+    // VMs that were refused before say nothing about the others.
     const areKnown = names.length > 0 && names.every((name) => before.includes(name));
     state.isOfOnes = areKnown || (!isGeneral && (count > 0 || !wasGeneral));
     state.refused = [...before.filter((name) => !names.includes(name)), ...names].slice(-REFUSED_KEPT);
     this.#hasProven = false;
     const now = Date.now();
     this.note(reason, message);
-    // Lanes that fail together are one failure.
+    // Lanes that fail together count as one failure.
     if (!this.isWaiting()) state.retryAt = now + backoffMs(++state.inARow);
     state.failure = { reason, message, since: state.failure?.since ?? new Date(now).toISOString() };
   }
 
-  /** A step that could have failed for this reason has not. */
+  /** Notes that a step that could have failed for `reason` has succeeded. */
   succeeded(reason: Failure['reason']): void {
     this.#hasProven ||= reason === 'FailedCreate';
     if (this.state.failure?.reason === reason) this.passed();
   }
 
-  /** True while the last VMs were made without trouble: the next need no slow start. */
+  /** Whether the last VMs were created without trouble, so that the next need no slow start. */
   get hasProven(): boolean {
     return this.#hasProven;
   }
@@ -85,7 +83,7 @@ export class Setbacks {
     Object.assign(this.state, { failure: null, inARow: 0, retryAt: null });
   }
 
-  /** The delay is over, for what failed is now asked otherwise; should it fail again, the next one is longer. */
+  /** Ends the delay, because what failed has changed since. If it fails again, the next delay is longer. */
   tryNow(): void {
     this.state.retryAt = null;
     this.state.refused = [];
@@ -102,13 +100,14 @@ export class Setbacks {
     return this.state.retryAt !== null && this.state.retryAt > Date.now();
   }
 
-  /** Milliseconds until the next try; undefined where none is waited for. */
+  /** Returns the milliseconds until the next retry; undefined if none is due. */
   delayMs(): number | undefined {
     return this.isWaiting() ? this.state.retryAt! - Date.now() : undefined;
   }
 
   /**
-   * VMs that others go before. `isHeld`: they are not to be tried yet. `isGeneral`: the others may be refused as well.
+   * Returns the VMs that others go before. `isHeld`: they must not be tried yet. `isGeneral`: the others may be refused
+   * too.
    */
   refused(): { names: string[]; isHeld: boolean; isGeneral: boolean } {
     return { names: this.state.refused ?? [], isHeld: this.isWaiting(), isGeneral: this.#isGeneral };
@@ -118,7 +117,7 @@ export class Setbacks {
     return this.state.failure !== null && this.state.isOfOnes !== true;
   }
 
-  /** VMs that may be begun with now; null for no limit. */
+  /** Returns how many VMs may be begun now; null for no limit. */
   allowance(busy: boolean): number | null {
     if (!this.#isGeneral) return null;
     return this.isWaiting() || busy ? 0 : 1;

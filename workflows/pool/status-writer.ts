@@ -8,20 +8,20 @@ import type { InFlight } from './in-flight.ts';
 import type { Setbacks } from './setbacks.ts';
 import { writeStatus } from './steps.ts';
 
-/** While VMs come and go, the status is not written more often than this. */
+/** While VMs come and go, the least time between two writes of the status. */
 const GAP_MS = 500;
 
 export interface StatusWriterOptions {
   underWay: InFlight;
   setbacks: Setbacks;
   /**
-   * Told when a status has been written, and whether another has to be made: one was held back meanwhile, or this one
-   * came late.
+   * Called when a write has ended. `isDue`: another status must be written, because one was held back meanwhile, or
+   * this one was late or failed.
    */
   onWritten: (seen: Seen, isDue: boolean) => void;
 }
 
-/** Writes a pool's status beside the turns, one at a time; what it holds back, a later turn brings again. */
+/** Writes a pool's status beside the turns, one write at a time. A later turn writes what was held back. */
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   #last = 0;
@@ -32,14 +32,17 @@ export class StatusWriter {
     this.#options = options;
   }
 
-  /** A turn has found that the status it saw says all: of one that is still being written that may not be true. */
+  /**
+   * Called when a turn found that the status it saw needs no change. That may be untrue of a status still being
+   * written.
+   */
   keep(): void {
     this.#isDue ||= this.#options.underWay.has('status');
   }
 
   write(key: PoolKey, status: PoolStatus): void {
     const { underWay, onWritten } = this.#options;
-    // The end of each of these brings another turn, and with it the status that was held back; no other end does.
+    // When these end, another turn begins, and writes the status that was held back here.
     const comeAndGo = underWay.has('creating') || underWay.has('deleting');
     const tooSoon = comeAndGo && Date.now() - this.#last < GAP_MS;
     this.#isDue = tooSoon || underWay.has('status');
@@ -59,7 +62,7 @@ export class StatusWriter {
     });
   }
 
-  /** Resolves when it may be tried again. */
+  /** Resolves when the write may be retried. */
   async #failed(error: Error): Promise<undefined> {
     if (error instanceof CancelledFailure) throw error;
     this.#options.setbacks.note('StatusNotWritten', error.message);

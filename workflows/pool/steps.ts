@@ -13,17 +13,17 @@ import type { LaneKind, InFlight } from './in-flight.ts';
 import type { Setbacks } from './setbacks.ts';
 
 /**
- * VMs that one activity creates or deletes. Several run at once, and of different lengths, so that they end one after
- * another: the end of one leaves the API server no idle moment.
+ * How many VMs one activity creates or deletes. Activities run in parallel with different sizes, so that they end one
+ * after another and the API server is never idle between them.
  */
 const LANES = { first: 42, second: 84, longest: 126 };
 
 const { createVms, deleteVms, haltVms, releaseVms, discardDisks, unmarkDisks } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '15m',
   heartbeatTimeout: '10s',
-  // What nobody has taken up by then is planned anew.
+  // A step that no worker has started by then is planned again.
   scheduleToStartTimeout: '2m',
-  // A fault that lasts longer is the pool's to tell and to wait for: its status says why nothing happens.
+  // The pool reports and waits out longer failures: its status says why nothing happens.
   retry: { initialInterval: '500ms', maximumInterval: '30s', maximumAttempts: 4 },
 });
 const { setFinalizer } = proxyActivities<PoolActivities>({
@@ -37,21 +37,24 @@ export const { writeStatus, noteRuns } = proxyActivities<PoolActivities & HealAc
 });
 export const { keepRevision, pruneRevisions, recordHealing } = proxyActivities<PoolActivities & HealActivities>({
   startToCloseTimeout: '60s',
-  // What can't be written gives way to what the next plan finds.
+  // What can't be written is left to the next plan.
   retry: { initialInterval: '500ms', maximumAttempts: 4 },
 });
 
 export interface StepContext {
   key: PoolKey;
-  /** Of the pool's spec that the step was planned for. */
+  /** Generation of the pool's spec that the step was planned for. */
   generation: number;
-  /** Names of all VMs that leave the pool by now, those of the same plan included. */
+  /** Names of all VMs that leave the pool now, including those of the same plan. */
   leaving: readonly string[];
   seen: Seen;
   underWay: InFlight;
   setbacks: Setbacks;
   rollouts: Rollouts;
-  /** Told when a lane has ended, with what a later plan must have seen; null where nobody knows what it has done. */
+  /**
+   * Called when a lane has ended, with the resource versions that a later plan must have seen; null if it is unknown
+   * what the lane has done.
+   */
   onEnd: (seen: Seen | null) => void;
 }
 
@@ -59,7 +62,7 @@ export interface StepContext {
 export function begin(step: PoolStep, context: StepContext): void {
   const { key, generation, seen, setbacks } = context;
   const { reason } = step;
-  // The Web UI shows it beside the activity; Temporal takes 200 bytes of it.
+  // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
   const leave = (vms: readonly Target[], act: () => Promise<Done>): void =>
     inLane({ kind: 'deleting', names: vms.map((vm) => vm.name), reason }, context, 'FailedDelete', act);
@@ -118,8 +121,8 @@ export function begin(step: PoolStep, context: StepContext): void {
 }
 
 /**
- * What can't be done now can be later: it stands in nobody's way. What comes while another is at work is planned anew
- * when that has ended.
+ * Runs housekeeping that may fail, since it can be done later. If another of its kind is running, the step is planned
+ * again when that has ended.
  */
 function tidy(
   { underWay, onEnd }: StepContext,
@@ -145,7 +148,7 @@ function inLane(
   act: () => Promise<Done>,
 ): void {
   let seen: Seen | null = null;
-  // Where the pool is another by then, it has failed in nothing.
+  // A step does not count as failed if the pool has been replaced by then.
   const { state } = setbacks;
   const isOfPool = (): boolean => setbacks.state === state;
   const run = underWay.run(lane, async () => {
@@ -156,7 +159,7 @@ function inLane(
       if (done.refused !== null) setbacks.failed(failure, done.refused.message, done.refused, done.count);
       else if (done.count > 0) setbacks.succeeded(failure);
     } catch (error) {
-      // Nobody has taken it up in time. Whether an earlier attempt has done something is not known.
+      // No worker has started it in time. It is unknown whether an earlier attempt has done something.
       if (
         error instanceof ActivityFailure &&
         error.cause instanceof TimeoutFailure &&

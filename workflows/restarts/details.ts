@@ -4,7 +4,7 @@ import type { RestartProgress } from '../messages.ts';
 
 const FAILURES_SHOWN = 20;
 
-/** What the Web UI shows of a restart in this moment, as Markdown: what went wrong first, since it cuts the end off. */
+/** Returns the Markdown that the Web UI shows for a restart. Failures come first, since the UI cuts the end off. */
 export function restartDetails(progress: RestartProgress): string {
   const {
     phase,

@@ -24,17 +24,15 @@ import { DroverPhase } from '../search-attributes.ts';
 import { restartDetails } from './details.ts';
 
 export interface RestartVmsInput {
-  /**
-   * UIDs of the VMIs that are to be restarted: a VM that has another by the time it is looked at has nothing to be done
-   * to it.
-   */
+  /** UIDs of the VMIs to restart: a VM that has another VMI by then is left as it is. */
   chosen: ChosenByNamespace;
-  /** Of the chosen, that may be not ready at once, whatever the cause. */
+  /** How many of the chosen VMs may be unready at once, whatever the cause. */
   maxUnavailable: number;
-  /** More failures than that end it. */
+  /** More failures than this end the restart. */
   maxFailures: number;
   /**
-   * How long a VM may take to be ready again, and how long those that can't be restarted now are waited for at the end.
+   * Milliseconds that a VM may take to be ready again, and that the run waits at the end for VMs that can't be
+   * restarted now.
    */
   deadlineMs: number;
   askedBy: string;
@@ -43,7 +41,7 @@ export interface RestartVmsInput {
   carried?: RestartState;
 }
 
-/** Plain data: a run hands it to the next, within the size that `decisions/restarts/size.ts` measures. */
+/** Plain data: each run hands it to the next, within the size that `decisions/restarts/size.ts` measures. */
 export interface RestartState extends Pick<
   RestartProgress,
   'restarted' | 'failed' | 'open' | 'passedOver' | 'full' | 'paused' | 'aborted'
@@ -52,7 +50,7 @@ export interface RestartState extends Pick<
   told: string | null;
   quietSince: number;
   notBefore: number;
-  /** Turns in a row in which all that was to be taken had to be given back. */
+  /** Turns in a row in which every VM taken had to be given back. */
   deferrals: number;
   seen: Seen;
 }
@@ -63,10 +61,10 @@ const awaiting = () =>
     startToCloseTimeout: '24h',
     heartbeatTimeout: '10s',
     retry: { initialInterval: '200ms', maximumInterval: '10s' },
-    // It changes nothing: nobody waits for its end.
+    // It changes nothing, so a cancellation need not wait for its end.
     cancellationType: ActivityCancellationType.TRY_CANCEL,
   });
-// Tried until it is done: what can't be done at all comes back as an outcome.
+// Retried until done: what is impossible comes back as an outcome.
 const { beginRestarts } = proxyActivities<RestartActivities>({
   startToCloseTimeout: '30m',
   heartbeatTimeout: '10s',
@@ -74,10 +72,10 @@ const { beginRestarts } = proxyActivities<RestartActivities>({
 });
 
 /**
- * Takes VMs of any owner through a restart, within a budget of their own and that of the pools that own them: each
- * guest at most once, whoever dies, and the next only when the last is seen to be ready again.
+ * Restarts VMs of any owner, within a budget of its own and the budgets of the pools that own them: each VMI at most
+ * once, whichever process dies, and the next only when the last is seen to be ready again.
  *
- * Each turn waits for something to be done, notes which VMs it takes in hand, and only then restarts them.
+ * Each turn waits until there is something to do, records which VMs it takes, and only then restarts them.
  */
 export const restartVms = (input: RestartVmsInput): Promise<RestartProgress> => steered(() => carryOut(input));
 
@@ -126,7 +124,7 @@ async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
 
   showCurrent();
   for (;;) {
-    // Nothing is in flight here: what a wait has found and nobody has heard of is found again.
+    // Nothing is in flight here. What an abandoned wait has found is found again.
     if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof restartVms>({ ...input, carried: state });
     const found = await next();
     if (found === null) continue;
@@ -144,7 +142,7 @@ async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
     return state.paused === null && state.aborted === null && !isTripped();
   }
 
-  /** Null where somebody has asked for something meanwhile. */
+  /** Resolves with null if somebody asks for something meanwhile. */
   function next(): Promise<RestartLook | null> {
     const { inHand, seen, notBefore, quietSince, told } = state;
     const failed = state.failed.map(({ vm }) => vm);

@@ -22,9 +22,9 @@ import type { InFlight } from '../pool/in-flight.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../search-attributes.ts';
 import type { updateBatch } from './update-batch.ts';
 
-/** Plain data: a run hands it to the next. */
+/** Plain data: each run hands it to the next. */
 export interface RolloutsState {
-  /** Null before the first look: then the pool's status tells it. */
+  /** Null before the first look, which reads it from the pool's status. */
   rollout: RolloutStatus | null;
   batches: Batch[];
   notBefore: number;
@@ -40,20 +40,20 @@ export interface RolloutsOptions {
   ref: PoolRef;
   state: RolloutsState | undefined;
   underWay: InFlight;
-  /** Told that the pool must be looked at again, with what that look must have seen. */
+  /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
   onChange: (seen?: Seen) => void;
-  /** Told what could not be done. */
+  /** Called with what could not be done. */
   onTrouble: (message: string) => void;
 }
 
 /**
- * What a pool's workflow knows of its rollout: how it stands, which batches are under way, and what people have asked
- * for.
+ * What a pool's workflow knows about its rollout: how it stands, which batches are in flight, and what people have
+ * asked for.
  */
 export class Rollouts {
   state: RolloutsState;
   readonly #options: RolloutsOptions;
-  /** What was asked for since the last plan was: that plan knows nothing of it. */
+  /** What was asked for since the last plan was requested, which does not know of it. */
   #asks: Ask[] = [];
   /** UID of the pool; null before the first look. */
   #pool: string | null = null;
@@ -80,7 +80,7 @@ export class Rollouts {
     onSignal(batchEnded, 'A batch of VMs has been updated.', (end) => this.#ended(end));
   }
 
-  /** What a plan needs to know. */
+  /** Returns what a plan needs to know. */
   request(): Pick<PlanRequest, 'rollout' | 'batches' | 'batchesNotBefore' | 'now'> {
     if (this.state.rollout !== null) this.#asks = [];
     return {
@@ -92,22 +92,22 @@ export class Rollouts {
   }
 
   /**
-   * Takes over what a plan has found; false where people asked for something meanwhile, and its batch may not begin.
+   * Takes over what a plan has found. Returns false if people asked for something meanwhile: its batch may not begin.
    */
   taken({ rollout }: Partial<Pick<PoolPlan, 'rollout'>>): boolean {
-    // A plan of drover 0.1.0, in the history of a workflow that began under it, says nothing of rollouts.
+    // Plans of drover 0.1.0, in the histories of workflows that began under it, say nothing about rollouts.
     if (rollout === undefined) return true;
     const isCurrent = this.#asks.length === 0;
     this.state.steps = rollout.steps;
     this.state.rollout = this.#asks.splice(0).reduce((state, ask) => ask(state, rollout.steps), rollout.state);
     for (const n of rollout.superseded) this.#supersede(n);
     for (const n of rollout.lost) this.#giveUp(n);
-    // The plan that found them lost still held their VMs to be in hand.
+    // The plan that found these batches lost still counted their VMs as in flight.
     if (rollout.lost.length > 0) this.#options.onChange();
     return isCurrent;
   }
 
-  /** Begins a batch as a workflow of its own, which outlives this run. */
+  /** Starts a batch as a workflow of its own, which outlives this run. */
   begin(key: PoolKey, { batch: planned, reason, askedBy, minReadyMs, deadlineMs }: PlannedBatch, seen: Seen): void {
     const { ref, underWay, onChange, onTrouble } = this.#options;
     this.#pool = key.uid;
@@ -129,7 +129,7 @@ export class Rollouts {
             { key: DroverPhase, value: 'RollingOut' },
           ],
         });
-        // It tells its end by a signal, which this run may no longer be there for; only an end from outside is told
+        // A batch reports its end by a signal, since this run may be over by then. Only an end from outside is handled
         // here.
         child.result().catch((error: unknown) => {
           log.warn('a batch was ended from outside', { n: batch.n, error: String(error) });
@@ -147,8 +147,8 @@ export class Rollouts {
   }
 
   /**
-   * The pool is another one of its name: nothing is known of it, and no batch of the one before is its own. What was
-   * asked for since then stays.
+   * Forgets everything, because the pool is now another of the same name, which none of the known batches belong to.
+   * Keeps what was asked for since then.
    */
   reset(pool: string): void {
     for (const { n } of this.state.batches) this.#supersede(n);
@@ -164,7 +164,7 @@ export class Rollouts {
 
   #ended({ n, pool, outcomes, seen }: BatchEnd): void {
     const { state } = this;
-    // Of an earlier pool of this name.
+    // From an earlier pool of this name.
     if (pool !== undefined && this.#pool !== null && pool !== this.#pool) return;
     const batch = state.batches.find((one) => one.n === n);
     this.#forget(n);
@@ -186,7 +186,7 @@ export class Rollouts {
     this.#options.onChange(seen);
   }
 
-  /** The next batch does not follow at once: what stood in the way of the last one may still be there. */
+  /** Delays the next batch: what stood in the way of the last one may still be there. */
   #putOff(isInARow: boolean): void {
     const { state } = this;
     state.deferrals = isInARow ? state.deferrals + 1 : 1;
@@ -205,7 +205,7 @@ export class Rollouts {
       );
   }
 
-  /** It has said nothing for so long that its VMs are free again: it is asked to end before others take them. */
+  /** Cancels a batch that has been silent for so long that its VMs count as free, before others take them. */
   #giveUp(n: number): void {
     const batch = this.state.batches.find((one) => one.n === n);
     if (batch === undefined) return;

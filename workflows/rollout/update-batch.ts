@@ -35,7 +35,7 @@ export interface UpdateBatchInput {
   seen: Seen;
 }
 
-// Tried until it is done: what can't be done at all comes back as an outcome.
+// Retried until done: what is impossible comes back as an outcome.
 const { updateVms, removeVms, createVms } = proxyActivities<UpdateActivities & PoolActivities>({
   startToCloseTimeout: '30m',
   heartbeatTimeout: '10s',
@@ -51,9 +51,9 @@ const awaiting = () =>
   });
 
 /**
- * Brings a batch of a pool's VMs to one revision: writes it to them, restarts the guests that need it, and waits until
- * each is well or its deadline has passed. It tells its pool how it ended by a signal, for it may outlive the run that
- * began it.
+ * Brings a batch of a pool's VMs to one revision: writes it to them, restarts the VMIs that need it, and waits until
+ * each VM is available or its deadline has passed. Reports the outcomes to its pool by a signal, since it may outlive
+ * the run that started it.
  */
 export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcome[]> {
   const { ref, key, batch, minReadyMs, deadlineMs, reason } = input;
@@ -116,7 +116,10 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
     );
   return outcomes;
 
-  /** Its room in the budget is held by the pool from the first moment until the new VM is well. */
+  /**
+   * Replaces VMs and their disks. The pool counts each VM in its disruption budget from the start until the new VM is
+   * available.
+   */
   async function replace(planned: readonly BatchVm[]): Promise<void> {
     const {
       refused,
@@ -151,7 +154,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
       );
       if (made.refused === null) return;
       if (superseded || tries * REPLACE_AGAIN_MS > deadlineMs) {
-        // The pool makes up for them: they are missing.
+        // These VMs are missing now, so the pool creates them.
         return settle(
           vms.map(({ name }) => ({ vm: name, end: 'Failed', why: made.refused!.message })),
           {},

@@ -8,17 +8,17 @@ interface SteeringOptions {
   /** What pausing and aborting mean here, for Temporal's Web UI. */
   pauses: string;
   aborts: string;
-  /** Somebody has asked for something, which `state` says by now. */
+  /** Called after `state` has changed at somebody's request. */
   onAsked: () => void;
 }
 
 /**
- * Runs what people steer. Whoever requests its cancellation, as the Web UI offers to, means an abort: it has things in
- * hand and marks to be cleared, and would end in the midst of that.
+ * Runs what people steer. A requested cancellation, which the Web UI offers, means an abort: otherwise the run would
+ * end with VMs in flight and marks to clear.
  */
 export const steered = <T>(run: () => Promise<T>): Promise<T> => CancellationScope.nonCancellable(run);
 
-/** Takes `pause`, `resume` and `abort` for a run, within `steered`, and ends its look when one comes. */
+/** Handles `pause`, `resume` and `abort` for a run, within `steered`, and ends its look when one of them comes. */
 export class RunControls {
   #look = new CancellationScope();
 
@@ -28,7 +28,7 @@ export class RunControls {
       (asking: Asking): void => {
         change(said(asking));
         onAsked();
-        // What it would find was asked for under other rules.
+        // The look was made under the old rules.
         this.#look.cancel();
       };
     onSignal(
@@ -47,7 +47,9 @@ export class RunControls {
     void CancellationScope.current().cancelRequested.catch(() => state.aborted ?? aborted(inTemporal));
   }
 
-  /** What the look has found; null where somebody has asked for something meanwhile. It must change nothing. */
+  /**
+   * Resolves with what the look has found; null if somebody asks for something meanwhile. `wait` must change nothing.
+   */
   async look<T>(wait: () => Promise<T>): Promise<T | null> {
     const look = new CancellationScope();
     this.#look = look;

@@ -3,7 +3,7 @@ import { examples } from '../../cli/options.ts';
 import { adoptDisksCommand } from './adopt.ts';
 import { pruneDisksCommand } from './prune.ts';
 
-/** `drover disks`, with its commands beneath it. */
+/** `drover disks` and its commands. */
 export function disksCommand(): Command {
   const disks = new Command('disks')
     .description('disks that VMs have left, kept for the next VMs of their numbers')

@@ -37,7 +37,7 @@ const cycle = (name: string, signal: CycleSignal): Command =>
       inSession(command, (session) => ask(session, [word, ...words], signal, options)),
     );
 
-/** Those that can be asked are, whatever is wrong with others. */
+/** Asks for all VMs that can be asked for, even if others fail. */
 async function ask(session: Session, words: string[], signal: CycleSignal, options: CycleOptions): Promise<void> {
   const { pool: name, vms } = poolAndVms(words);
   const [{ onePool }, { askCycle, cycleInWords }, { healView }] = await Promise.all([
@@ -56,7 +56,7 @@ async function ask(session: Session, words: string[], signal: CycleSignal, optio
   throwAll(failures);
 }
 
-/** `pool web web-3 web-7`, or `pool/web web-3 web-7`. Throws `UsageError`. */
+/** Parses `pool web web-3 web-7`, or `pool/web web-3 web-7`. Throws `UsageError`. */
 function poolAndVms(words: string[]): { pool: string; vms: string[] } {
   const behind = words[0]!.includes('/') ? 1 : 2;
   const [pool = ''] = namedTargetsOf(words.slice(0, behind), [Pools]).names;

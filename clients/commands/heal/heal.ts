@@ -4,7 +4,7 @@ import { healPauseCommand, healResumeCommand } from './control.ts';
 import { healNowCommand, healSkipCommand } from './cycle.ts';
 import { healStatusCommand } from './status.ts';
 
-/** `drover heal`, with its commands beneath it. */
+/** `drover heal` and its commands. */
 export function healCommand(): Command {
   const heal = new Command('heal')
     .description("follow and steer the autohealing of a pool's VMs")

@@ -9,7 +9,7 @@ import { typesCommand } from './types.ts';
 import { undoTransitionCommand } from './undo.ts';
 import { updateMachineTypesCommand } from './update.ts';
 
-/** `drover machine-types`, with its commands beneath it. */
+/** `drover machine-types` and its commands. */
 export function machineTypesCommand(): Command {
   const machineTypes = new Command('machine-types')
     .description(

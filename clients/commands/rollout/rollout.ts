@@ -6,7 +6,7 @@ import { historyCommand } from './history.ts';
 import { rolloutStatusCommand } from './status.ts';
 import { restartCommand, undoCommand } from './template.ts';
 
-/** `drover rollout`, with its commands beneath it. */
+/** `drover rollout` and its commands. */
 export function rolloutCommand(): Command {
   const rollout = new Command('rollout')
     .description("follow, steer, undo and compare rollouts of a pool's template")

@@ -5,7 +5,7 @@ import type { DataFormat } from '../../rollout/data.ts';
 import type { RunSignal } from '../../runs/steer.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
-/** `drover vm restarts`: lists them, and has commands about one of them. */
+/** `drover vm restarts`, which lists restarts, and its commands for one restart. */
 export function restartsCommand(): Command {
   const restarts = new Command('restarts')
     .description('restarts that `drover vm restart` has begun: list, follow and steer them')

@@ -4,7 +4,7 @@ import { pendingCommand } from './pending.ts';
 import { restartVmsCommand } from './restart.ts';
 import { restartsCommand } from './restarts.ts';
 
-/** `drover vm`, with its commands beneath it. */
+/** `drover vm` and its commands. */
 export function vmCommand(): Command {
   const vm = new Command('vm')
     .description('VMs of any owner: which wait for a restart, and their restart within a budget')

@@ -29,7 +29,7 @@ export interface Action {
   to: string | null;
   /** `drover` for what it does on its own to keep a pool as its spec says; null if unknown. */
   askedBy: string | null;
-  /** `InFlight` until the outcome is known; `Unknown` if it never will be. */
+  /** `InProgress` until the outcome is known; `Unknown` if it never will be. */
   end: string;
   /** Why it ended so, or the reason that a person gave. */
   why: string | null;

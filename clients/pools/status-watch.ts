@@ -125,9 +125,9 @@ export class StatusWatch {
     const { session, withProgress } = this.#choice;
     if (!withProgress || this.#asking) return;
     this.#asking = true;
-    const due = this.#fleet!.pools().filter(
-      ({ metadata: { uid } }) => this.#stirred.has(uid) || isBusy(this.#progress.get(uid)),
-    );
+    const due = this.#fleet!
+      .pools()
+      .filter(({ metadata: { uid } }) => this.#stirred.has(uid) || isBusy(this.#progress.get(uid)));
     this.#stirred.clear();
     await Promise.all(
       due.map(async (pool) => this.#progress.set(pool.metadata.uid, await readProgress(session, pool))),

@@ -147,6 +147,11 @@ export class VirtualTime extends Clock {
     };
     const clock = (): number => this.now;
     class VirtualDate extends RealDate {
+      /** A date that was created before the simulation began is a date too. */
+      static override [Symbol.hasInstance](value: unknown): boolean {
+        return Object.prototype.toString.call(value) === '[object Date]';
+      }
+
       constructor(...args: unknown[]) {
         super(...((args.length === 0 ? [clock()] : args) as [number]));
       }

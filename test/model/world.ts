@@ -5,6 +5,7 @@ import { ensureCurrentAttempt } from '../../activities/lib/attempt.ts';
 import { withFailures } from '../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../activities/machine-types/machine-types.ts';
 import { createPoolActivities } from '../../activities/pool/pool.ts';
+import type { Planned, PlanRequest } from '../../activities/pool/types.ts';
 import { ChosenVmis } from '../../activities/restarts/chosen-vmis.ts';
 import { createRestartActivities } from '../../activities/restarts/restarts.ts';
 import { createAwaitActivities } from '../../activities/rollout/await-vms.ts';
@@ -67,6 +68,7 @@ export interface WorldOptions {
 export interface Onlooker {
   onWrite?: (write: Write, by: Call | null) => void;
   onCall?: (call: Call) => void;
+  onPlan?: (planned: Planned) => void;
 }
 
 export interface Worker extends ModelWorker {
@@ -145,6 +147,15 @@ export class World {
       );
   }
 
+  /** Seconds since the beginning of the world, rounded. */
+  get seconds(): number {
+    return this.secondsAt(this.time.now);
+  }
+
+  secondsAt(time: number): number {
+    return Math.round((time - BEGINNING) / 1_000);
+  }
+
   say(words: string): void {
     this.trail.push(`${((this.time.now - BEGINNING) / 1000).toFixed(3)} ${words}`);
   }
@@ -205,8 +216,14 @@ export class World {
         concurrency: 3,
         stopping: stopping.signal,
       };
+      const pools = createPoolActivities({ ...common, burst: this.#options.burst });
       const activities = withFailures({
-        ...createPoolActivities({ ...common, burst: this.#options.burst }),
+        ...pools,
+        plan: async (request: PlanRequest) => {
+          const planned = await pools.plan(request);
+          for (const onlooker of this.onlookers) onlooker.onPlan?.(planned);
+          return planned;
+        },
         ...createUpdateActivities(common),
         ...createHealActivities(common),
         ...createRestartActivities({ ...common, chosenGuests: new ChosenVmis() }),

@@ -1,15 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
-import { workflowsPath } from '../workers/workflows-path.ts';
+import { buildPrograms } from '../deploy/build.ts';
 
-/** Bundles the workflows once for all workers: each would spend two seconds on it, and some tests start many. */
+/** Bundles the worker and the workflows once for all tests, as the image has them: some tests start many workers. */
 export default async function bundleFirst(): Promise<() => void> {
   const folder = mkdtempSync(join(tmpdir(), 'drover-bundle-'));
-  const file = join(folder, 'workflows.js');
-  const { code } = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
-  writeFileSync(file, code);
-  process.env['DROVER_WORKFLOW_BUNDLE'] = file;
+  await buildPrograms(folder, { worker: 'workers/main.ts' });
+  symlinkSync(join(import.meta.dirname, '../node_modules'), join(folder, 'node_modules'));
+  process.env['DROVER_WORKFLOW_BUNDLE'] = join(folder, 'workflows.js');
+  process.env['DROVER_TEST_WORKER'] = join(folder, 'worker.mjs');
   return () => rmSync(folder, { recursive: true, force: true });
 }

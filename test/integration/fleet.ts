@@ -60,7 +60,7 @@ export class TestFleet {
 
   /** Starts a worker in a process of its own; resolves when it takes work. */
   async startWorker(env: Record<string, string> = {}): Promise<TestWorker> {
-    const child = spawnLeashed(process.execPath, ['workers/main.ts'], {
+    const child = spawnLeashed(process.execPath, [process.env['DROVER_TEST_WORKER'] ?? 'workers/main.ts'], {
       cwd: resolve(import.meta.dirname, '../..'),
       env: { ...process.env, ...this.#workerEnv, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],

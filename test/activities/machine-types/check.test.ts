@@ -12,12 +12,12 @@ import { aTransition } from '../../decisions/machine-types/scenes.ts';
 /** Returns what the preflight asks of a worker's empty caches before it reads them. */
 async function askedOfCaches(request: Pick<PreflightRequest, 'seen'>): Promise<(string | Seen)[]> {
   const asked: (string | Seen)[] = [];
-  const cache = (name: string): object => ({ values: () => [], relist: () => Promise.resolve(asked.push(name)) });
-  const caches = Object.fromEntries(['pools', 'vms', 'vmis', 'nodes'].map((name) => [name, cache(name)]));
-  const fleet = { ...caches, catchUp: (seen: Seen) => Promise.resolve(asked.push(seen)), versionsOf: () => ({}) };
+  const listed = (name: string): object => ({ values: () => [], relist: () => Promise.resolve(asked.push(name)) });
+  const caches = Object.fromEntries(['pools', 'vms', 'vmis', 'nodes'].map((name) => [name, listed(name)]));
+  const cache = { ...caches, catchUp: (seen: Seen) => Promise.resolve(asked.push(seen)), versionsOf: () => ({}) };
   const client = { create: () => Promise.resolve({ status: { allowed: true } }) };
   const others = { refresh: () => Promise.resolve(), runs: () => false };
-  const options = { client, fleet, others } as unknown as CheckOptions;
+  const options = { client, cache, others } as unknown as CheckOptions;
   const whole: PreflightRequest = {
     ref: { cluster: 'default', id: '1f0c92ab' },
     transition: aTransition(),

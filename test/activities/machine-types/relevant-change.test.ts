@@ -39,13 +39,13 @@ const rules = transitionRules({
 });
 
 function concerns(vm: VmView, vmi: VmiView | undefined, changed: Changed['change']): boolean {
-  const fleet = {
+  const cache = {
     vms: new Map([[`${vm.namespace}/${vm.name}`, vm]]),
     vmiOf: () => vmi,
     ownedBy: () => [],
   } as unknown as ClusterCache;
   return concernsTransition(
-    fleet,
+    cache,
     rules,
   )({ kind: changed.kind, namespace: vm.namespace, name: vm.name, change: changed });
 }

@@ -15,11 +15,11 @@ async function found(
   cached: StoredPool | undefined,
   stored: StoredPool | undefined,
 ): Promise<string | undefined> {
-  const fleet = { pools: { get: () => cached } } as unknown as ClusterCache;
+  const cache = { pools: { get: () => cached } } as unknown as ClusterCache;
   const get = (): Promise<StoredPool> =>
     stored === undefined ? Promise.reject(new KubeError(404, 'NotFound', '')) : Promise.resolve(stored);
   const client = { get } as unknown as KubeClient;
-  const pool = await knownPool(client, fleet, {
+  const pool = await knownPool(client, cache, {
     namespace: 'shop',
     name: 'web',
     ...(uid === undefined ? {} : { uid }),

@@ -10,7 +10,7 @@ test('what a look tells stays small, of however many VMs with however long names
     aVm(`${index}`.padStart(63, 'n'), { optedOut: true, owner: null }),
   );
   const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
-  const fleet = {
+  const cache = {
     vms: { get: (key: string) => byKey.get(key) },
     vmiOf: aVmi,
     lost: new AbortController().signal,
@@ -20,7 +20,7 @@ test('what a look tells stays small, of however many VMs with however long names
   } as unknown as ClusterCache;
   const chosen = new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
   const options = {
-    fleet,
+    cache,
     chosenGuests: { ofThisRun: () => Promise.resolve(chosen) },
     stopping: new AbortController().signal,
   };

@@ -67,7 +67,7 @@ test('no signal is lost that comes while a run gives way to the next', async () 
 });
 
 test('a run gives way once it has handed many VMs of its batches to plans, long before Temporal would have it', async () => {
-  const pool = await aTimedPool(server(), { replicas: 200, maxUnavailable: '100%' });
+  const pool = await aTimedPool(server(), { replicas: 100, maxUnavailable: '100%' });
   const batch = await pool.heldBatch();
   const [before] = (await pool.progress()).updating;
   expect(before!.vms).toHaveLength(100);

@@ -11,8 +11,8 @@ RUN find node_modules/@temporalio/core-bridge/releases -mindepth 1 -maxdepth 1 -
 
 FROM node:24.21.0-bookworm-slim
 WORKDIR /app
-# Few arenas: glibc gives many threads one each, and what a burst of work has freed stays in all of them. Thresholds that
-# stay at glibc's first values: it raises them after large blocks are freed, and then gives less back to the system.
+# Few arenas: glibc gives many threads one each, and what a burst of work has freed stays in all of them. Fixed thresholds:
+# glibc raises its own after large blocks are freed, and then gives less back to the system. Plans have some 20 KB.
 ENV NODE_ENV=production \
     MALLOC_ARENA_MAX=2 \
     MALLOC_MMAP_THRESHOLD_=16384 \

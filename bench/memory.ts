@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -142,7 +142,6 @@ const folder = mkdtempSync(join(tmpdir(), 'drover-programs-'));
 try {
   // In a process of its own: the bundlers take more memory than everything else here.
   await promisify(execFile)(process.execPath, [join(import.meta.dirname, '../deploy/build.ts'), folder]);
-  symlinkSync(join(import.meta.dirname, '../node_modules'), join(folder, 'node_modules'));
   console.log(`${VMS} running VMs in ${POOLS} pools; node ${nodeArgs.join(' ')}`);
   console.log(`the worker's resident memory, after ${CALM_MS / 1000} s of calm, and at most so far`);
   const workerEnv = { ...Object.fromEntries(malloc), DROVER_WORKFLOW_BUNDLE: join(folder, 'workflows.js') };

@@ -1,5 +1,5 @@
-import { writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { build } from 'rolldown';
 import { workflowsPath } from '../workers/workflows-path.ts';
@@ -16,10 +16,11 @@ const OF_THE_IMAGE = { drover: 'clients/drover.ts', healthcheck: 'workers/health
 
 /**
  * Writes programs into `folder`, each as `<name>.mjs`, and `workflows.js` for DROVER_WORKFLOW_BUNDLE. `programs`: modules
- * by name; those of the image by default.
+ * by name; those of the image by default. Outside the project, `node_modules` is linked into `folder`, for the packages
+ * that are not bundled.
  *
- * A bundled program takes 74 MiB less than its sources, and starts in a third of the time: `@kubernetes/client-node`
- * alone brings a class for every Kubernetes kind, of which drover needs none.
+ * The modules of a worker take 74 MiB less when they are bundled, and load in a third of the time:
+ * `@kubernetes/client-node` alone brings a class for every Kubernetes kind, of which drover needs none.
  */
 export async function buildPrograms(folder: string, programs: Record<string, string> = OF_THE_IMAGE): Promise<void> {
   await build({
@@ -37,6 +38,10 @@ export async function buildPrograms(folder: string, programs: Record<string, str
   });
   const { code } = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('WARN') });
   writeFileSync(join(folder, 'workflows.js'), code);
+  const packages = join(folder, 'node_modules');
+  if (relative(project, folder).startsWith('..') && !existsSync(packages)) {
+    symlinkSync(join(project, 'node_modules'), packages);
+  }
 }
 
 if (import.meta.main) {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildPrograms } from '../deploy/build.ts';
@@ -7,7 +7,6 @@ import { buildPrograms } from '../deploy/build.ts';
 export default async function bundleFirst(): Promise<() => void> {
   const folder = mkdtempSync(join(tmpdir(), 'drover-bundle-'));
   await buildPrograms(folder, { worker: 'workers/main.ts' });
-  symlinkSync(join(import.meta.dirname, '../node_modules'), join(folder, 'node_modules'));
   process.env['DROVER_WORKFLOW_BUNDLE'] = join(folder, 'workflows.js');
   process.env['DROVER_TEST_WORKER'] = join(folder, 'worker.mjs');
   return () => rmSync(folder, { recursive: true, force: true });

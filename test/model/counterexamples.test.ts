@@ -19,18 +19,9 @@ async function play(
   for (let seed = 1; seed <= seeds; seed++) {
     const world = new World({ seed, ...options });
     const guarantees = new Guarantees(world);
-    await world.run(3 * HOUR_MS, async () => {
-      const end = watchTheClock(guarantees);
-      await live(world);
-      end();
-    });
+    await world.run(3 * HOUR_MS, () => guarantees.during(() => live(world)));
     if (process.env['MODEL_TELLS'] !== undefined) process.stdout.write(`${world.trail.join('\n')}\n`);
   }
-}
-
-function watchTheClock(guarantees: Guarantees): () => void {
-  const timer = setInterval(() => guarantees.checkMissing(), 5_000);
-  return () => clearInterval(timer);
 }
 
 const statusOf = (world: World, name = 'web'): PoolStatus | undefined =>

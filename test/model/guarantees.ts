@@ -464,11 +464,15 @@ export class Guarantees implements Onlooker {
 
   // Checks over time.
 
-  /**
-   * Checks that missing VMs are recreated in time. Must be called regularly; time in which no worker can do it does not
-   * count.
-   */
-  checkMissing(): void {
+  /** Runs `live`, and checks regularly until it ends that missing VMs are recreated in time. */
+  async during(live: () => Promise<void>): Promise<void> {
+    const clock = setInterval(() => this.#checkMissing(), 5_000);
+    await live();
+    clearInterval(clock);
+  }
+
+  /** Checks that missing VMs are recreated in time; time in which no worker can do it does not count. */
+  #checkMissing(): void {
     const some = this.#world.workers.some(({ process }) => process.state === 'running' && !process.isCutOff);
     for (const object of this.#world.server.all(VirtualMachinePools)) {
       const pool = object as Pool;

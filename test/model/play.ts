@@ -25,8 +25,7 @@ export async function play(scenario: Scenario, off: readonly string[] = []): Pro
   const world = new World({ seed, lag, longHistory, delays });
   const guarantees = new Guarantees(world, off);
   world.onlookers.push(new RunGuarantees(world, off));
-  await world.run(8 * HOUR_MS, async () => {
-    const clock = setInterval(() => guarantees.checkMissing(), 5_000);
+  const live = async (): Promise<void> => {
     const names = POOLS.slice(0, specs.length);
     for (let number = 1; number <= ownerless; number++) await world.createVm(`lone-${number}`, OLD_TYPE);
     for (const [index, name] of names.entries()) await world.createPool(name, specs[index]!);
@@ -37,8 +36,8 @@ export async function play(scenario: Scenario, off: readonly string[] = []): Pro
     }
     await world.wait(world.time.between(0, 60_000));
     await settle(world, names);
-    clearInterval(clock);
-  });
+  };
+  await world.run(8 * HOUR_MS, () => guarantees.during(live));
   return world;
 }
 

@@ -14,8 +14,7 @@ async function told({ spec, live, options }: Story, seed: number): Promise<strin
   const world = new World({ seed, ...options });
   const guarantees = new Guarantees(world);
   let text = '';
-  await world.run(6 * HOUR_MS, async () => {
-    const clock = setInterval(() => guarantees.checkMissing(), 5_000);
+  const tell = async (): Promise<void> => {
     const pool = aSpec(spec);
     await world.createPool('web', pool);
     const status = (): PoolStatus | undefined => world.pool('web')?.['status'] as PoolStatus | undefined;
@@ -24,8 +23,8 @@ async function told({ spec, live, options }: Story, seed: number): Promise<strin
     const log = new RolloutLog(world, 'web');
     await live({ world, log });
     text = log.text;
-    clearInterval(clock);
-  });
+  };
+  await world.run(6 * HOUR_MS, () => guarantees.during(tell));
   return text;
 }
 

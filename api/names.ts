@@ -30,7 +30,7 @@ export const DISKS_FINALIZER = `${GROUP}/keep-disks`;
 export const DO_NOT_DISRUPT_ANNOTATION = `${GROUP}/do-not-disrupt`;
 /**
  * On a VM that its pool created with autohealing on, until it has run well: empty, or the UID of its newest VMI, as
- * long as it is certain that no guest of the VM ever ran. A VM without the annotation holds data.
+ * long as it is certain that no VMI of the VM ever ran. A VM without the annotation holds data.
  */
 export const NOT_YET_RUN_ANNOTATION = `${GROUP}/not-yet-run`;
 /**

@@ -4,7 +4,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { MACHINE_TYPE_RESTART_LABEL } from '../api/names.ts';
 import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../api/resources.ts';
 import { readFleet } from '../clients/machine-types/read.ts';
-import { seenIn } from '../decisions/lib/versions-read.ts';
+import { versionsIn } from '../decisions/lib/versions-read.ts';
 import type { Transition, TransitionRecord } from '../decisions/machine-types/transition.ts';
 import { beforeOf, typePatch, type Operation } from '../decisions/machine-types/type-patch.ts';
 import type { VirtualMachine } from '../decisions/views/vm-from-object.ts';
@@ -72,7 +72,7 @@ async function run({ kube }: Bench, keys: Key[]): Promise<void> {
  * for all.
  */
 async function patchBare({ kube, stack }: Bench, from: string, to: string): Promise<number> {
-  const record: TransitionRecord = { id: '00000000', from, to, guest: null, at: new Date().toISOString() };
+  const record: TransitionRecord = { id: '00000000', from, to, vmiType: null, at: new Date().toISOString() };
   const patches = new Map<string, Operation[]>();
   for (const namespace of namespacesOf(bare)) {
     const { items } = await kube.list<VirtualMachine>(VirtualMachines, { namespace });
@@ -122,7 +122,7 @@ async function begin({ kube, temporal }: Bench, from: string, to: string): Promi
   const input: MachineTypeTransitionInput = {
     ref: { cluster: 'default', id },
     transition,
-    seen: seenIn(await readFleet(kube, namespacesOf(ours))),
+    seen: versionsIn(await readFleet(kube, namespacesOf(ours))),
   };
   const startedAt = performance.now();
   const handle = await temporal.client.workflow.start('machineTypeTransition', {
@@ -215,17 +215,17 @@ await onStack(async (bench) => {
   const before = (await waiting.handle.describe()).historyLength;
   const still = await percentOfACore(bench, quiet);
   let n = 0;
-  const stirred = await percentOfACore(bench, async () => {
+  const affected = await percentOfACore(bench, async () => {
     for (const end = performance.now() + SECONDS * 1000; performance.now() < end; n++) {
       await kube.patch(VirtualMachineInstances, ours[n % VMS]!, 'merge', {
-        metadata: { labels: { stirred: String(n) } },
+        metadata: { labels: { affected: String(n) } },
       });
       await sleep(1000);
     }
   });
   const grown = (await waiting.handle.describe()).historyLength - before;
   console.log(
-    `the worker's CPU: ${idle} of one core without a transition, ${still} while ${VMS} VMs wait, ${stirred} where a guest of them ` +
+    `the worker's CPU: ${idle} of one core without a transition, ${still} while ${VMS} VMs wait, ${affected} where a VMI of them ` +
       `changes each second; ${grown} events of history in ${2 * SECONDS} s; ${memoryOf(bench)}`,
   );
   await waiting.handle.signal(abort);

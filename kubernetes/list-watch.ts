@@ -57,7 +57,7 @@ export class ListWatch<T extends KubeObject, V> {
   readonly #firstList = Promise.withResolvers<void>();
   readonly #waiting = new Set<{ version: bigint; resolve: () => void }>();
   /** Deletions that the watch reported while a list was in flight: the list may be older than they are. */
-  readonly #buried = new Map<string, bigint>();
+  readonly #tombstones = new Map<string, bigint>();
   #listing = 0;
   #version = 0n;
   /**
@@ -193,7 +193,7 @@ export class ListWatch<T extends KubeObject, V> {
     try {
       await this.#listOnce();
     } finally {
-      if (--this.#listing === 0) this.#buried.clear();
+      if (--this.#listing === 0) this.#tombstones.clear();
     }
   }
 
@@ -217,7 +217,7 @@ export class ListWatch<T extends KubeObject, V> {
       for (const item of items) {
         const key = keyOf(item);
         present.add(key);
-        if ((this.#buried.get(key) ?? -1n) >= BigInt(item.metadata.resourceVersion)) continue;
+        if ((this.#tombstones.get(key) ?? -1n) >= BigInt(item.metadata.resourceVersion)) continue;
         if (this.#put(key, item)) changes++;
       }
     }
@@ -291,7 +291,7 @@ export class ListWatch<T extends KubeObject, V> {
   }
 
   #remove(key: string, version?: bigint): boolean {
-    if (version !== undefined && this.#listing > 0) this.#buried.set(key, version);
+    if (version !== undefined && this.#listing > 0) this.#tombstones.set(key, version);
     const before = this.#entries.get(key);
     if (before === undefined || (version !== undefined && before.version > version)) return false;
     this.#entries.delete(key);

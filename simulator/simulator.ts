@@ -2,12 +2,12 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { KubeClient } from '../kubernetes/client.ts';
 import {
   FIELD_MANAGER,
-  INSTANCE_PATH,
-  MACHINE_PATH,
+  VMI_PATH,
+  VM_PATH,
   registerAdmission,
   unregisterAdmission,
 } from './api/admission-registration.ts';
-import { admitInstance, admitMachine, answered, type Review } from './api/admission.ts';
+import { admitVmi, admitVm, answered, type Review } from './api/admission.ts';
 import { reachable, register } from './api/register.ts';
 import { serve } from './api/server.ts';
 import { perform } from './api/subresources.ts';
@@ -17,8 +17,8 @@ import { MigrationController } from './controllers/migration-controller.ts';
 import { NamespaceController } from './controllers/namespace-controller.ts';
 import { NodeController } from './controllers/node-controller.ts';
 import { ClaimController } from './controllers/pvc-controller.ts';
-import { MachineController } from './controllers/vm-controller.ts';
-import { InstanceController } from './controllers/vmi-controller.ts';
+import { VmController } from './controllers/vm-controller.ts';
+import { VmiController } from './controllers/vmi-controller.ts';
 import { WorkloadUpdates } from './controllers/workload-updates.ts';
 import type { Log } from './log.ts';
 import { Cluster } from './store/cluster.ts';
@@ -55,8 +55,8 @@ export async function startSimulator(
   const nodeController = new NodeController(cluster);
   const controllers = [
     new GarbageCollector(cluster, kinds, concurrency),
-    new MachineController(cluster, concurrency),
-    new InstanceController(cluster, concurrency),
+    new VmController(cluster, concurrency),
+    new VmiController(cluster, concurrency),
     new DataVolumeController(cluster, concurrency),
     new MigrationController(cluster, concurrency),
     new WorkloadUpdates(cluster),
@@ -66,11 +66,10 @@ export async function startSimulator(
   ];
   const hooks = new Map([
     [
-      MACHINE_PATH,
-      async (review: Review) =>
-        answered(review, admitMachine(review, cluster.kubevirt, await preferred(client, review))),
+      VM_PATH,
+      async (review: Review) => answered(review, admitVm(review, cluster.kubevirt, await preferred(client, review))),
     ],
-    [INSTANCE_PATH, async (review: Review) => answered(review, admitInstance(review))],
+    [VMI_PATH, async (review: Review) => answered(review, admitVmi(review))],
   ]);
   const server = await serve({ ...options, perform: (call) => perform(cluster, call), hooks });
   await register(client, server.port);

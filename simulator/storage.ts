@@ -43,7 +43,7 @@ export async function startStorage(
     throw error;
   }
   const cluster = new Cluster(client, log);
-  const stores = [cluster.dataVolumes, cluster.claims, cluster.instances];
+  const stores = [cluster.dataVolumes, cluster.claims, cluster.vmis];
   const controllers = [new DataVolumeController(cluster, concurrency), new ClaimController(cluster, concurrency)];
   await Promise.all(stores.map((store) => store.start()));
   for (const controller of controllers) controller.start();

@@ -33,7 +33,7 @@ export interface Domain {
   [field: string]: unknown;
 }
 
-export interface InstanceSpec {
+export interface VmiSpec {
   domain: Domain;
   architecture?: string;
   nodeSelector?: Record<string, string>;
@@ -101,7 +101,7 @@ export interface VirtualMachine extends KubeObject {
   spec: {
     running?: boolean;
     runStrategy?: RunStrategy;
-    template: { metadata?: Partial<ObjectMeta>; spec: InstanceSpec };
+    template: { metadata?: Partial<ObjectMeta>; spec: VmiSpec };
     dataVolumeTemplates?: DataVolumeTemplate[];
     preference?: PreferenceMatcher;
     [field: string]: unknown;
@@ -126,7 +126,7 @@ export interface MigrationState {
   [field: string]: unknown;
 }
 
-export interface InstanceStatus {
+export interface VmiStatus {
   phase?: Phase;
   virtualMachineRevisionName?: string;
   reason?: string;
@@ -141,8 +141,8 @@ export interface InstanceStatus {
 }
 
 export interface VirtualMachineInstance extends KubeObject {
-  spec: InstanceSpec;
-  status?: InstanceStatus;
+  spec: VmiSpec;
+  status?: VmiStatus;
 }
 
 export type MigrationPhase =

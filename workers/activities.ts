@@ -13,7 +13,7 @@ import { createWatchActivities } from '../activities/watch/watch.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import { nudgePool, tellGone } from './watch/signal-pool.ts';
+import { notifyPool, tellGone } from './watch/signal-pool.ts';
 
 export interface ActivitiesOptions {
   config: WorkerConfig;
@@ -35,7 +35,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
     concurrency,
     stopping,
   };
-  const { awaitRestarts, ...restarts } = createRestartActivities({ ...common, chosenGuests: new ChosenVmis() });
+  const { awaitRestarts, ...restarts } = createRestartActivities({ ...common, chosenVmis: new ChosenVmis() });
   const { awaitTransition, ...machineTypes } = createMachineTypeActivities({
     ...common,
     patchConcurrency: config.connections,
@@ -62,9 +62,9 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       createWatchActivities({
         cache,
         burst,
-        nudgePool,
+        notifyPool,
         tellGone,
-        onFailure: () => metrics.failedNudges.inc(),
+        onFailure: () => metrics.failedSignals.inc(),
         stopping,
       }),
     ),

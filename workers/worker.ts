@@ -213,7 +213,7 @@ function createFleet(client: KubeClient, logger: Logger, metrics: Metrics): Clus
       else logger.info('the API server answers again', { server: client.server });
     },
     onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
-    onGuestFailed: ({ namespace }) => metrics.failedGuests.inc({ namespace }),
+    onVmiFailed: ({ namespace }) => metrics.failedVmis.inc({ namespace }),
   });
   cache.subscribe((change) => {
     if (change.kind === 'vmi') metrics.vms.change(change, (vmi) => poolOf(vmi, cache), cache.vmis.synced);

@@ -1,11 +1,11 @@
 import { defineQuery } from '@temporalio/workflow';
 import type { RolloutStatus } from '../api/pool/pool.ts';
 import type { CycleNews, Hold, Verdict } from '../decisions/healing/state.ts';
-import type { Seen } from '../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../decisions/lib/resource-versions.ts';
 import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
 import type { FailedRestart } from '../decisions/restarts/size.ts';
-import type { PassedOver } from '../decisions/runs/skipped.ts';
-import type { Steered } from '../decisions/runs/user-request.ts';
+import type { Skipped } from '../decisions/runs/skipped.ts';
+import type { ControlledRun } from '../decisions/runs/user-request.ts';
 import {
   asking,
   askingOf,
@@ -51,7 +51,7 @@ export const transitionIdOf = (cluster: string, id: string): string => `machine-
  * Something happened to the pool or to one of its VMs: look again. Carries no state, so that one signal may stand for
  * many; only the resource versions that the look must have seen.
  */
-export const changed = bareSignalOf<Seen>('changed', seen);
+export const changed = bareSignalOf<ResourceVersions>('changed', seen);
 
 /** Begins no further batch until `resume`; VMs that are restarting still come back. */
 export const pause = bareSignalOf<Asking>('pause', asking);
@@ -101,7 +101,7 @@ export interface PoolProgress {
   /** A sentence for each thing in progress or waited for: steps, batches, healing cycles, starting VMs. */
   doing: string[];
   /** Newest last, ten at most. */
-  troubles: Trouble[];
+  recentErrors: Trouble[];
   /** When the next retry after a failure is due; RFC 3339. */
   retryAt: string | null;
   /** VMs that updates have in flight, by batch. */
@@ -116,7 +116,7 @@ export const progress = defineQuery<PoolProgress>('progress');
 export type RestartPhase = 'Restarting' | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
 
 /** VMs are named by `namespace/name`. */
-export interface RestartProgress extends Steered {
+export interface RestartProgress extends ControlledRun {
   phase: RestartPhase;
   /** How many VMs are to be restarted. */
   chosen: number;
@@ -129,13 +129,13 @@ export interface RestartProgress extends Steered {
   /** VMs that were seen ready again with another VMI. */
   restarted: string[];
   failed: FailedRestart[];
-  inHand: string[];
+  inProgress: string[];
   /**
    * How many VMs are still to be restarted, without those that must not be disrupted, have another VMI already or don't
    * run.
    */
   open: number;
-  passedOver: PassedOver[];
+  skipped: Skipped[];
   /** The full budgets that others wait for, and what fills them. */
   full: string[];
 }

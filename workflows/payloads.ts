@@ -1,4 +1,4 @@
-import type { CycleNews, CycleRules, Hold, SickVm, Spent, Verdict } from '../decisions/healing/state.ts';
+import type { CycleNews, CycleRules, Hold, SickVm, FinishedCycle, Verdict } from '../decisions/healing/state.ts';
 import { field } from '../decisions/lib/json.ts';
 import {
   duration,
@@ -16,7 +16,7 @@ import {
   whole,
   type Reader,
 } from '../decisions/lib/payload-reader.ts';
-import { isVersion, type Seen } from '../decisions/lib/resource-versions.ts';
+import { isVersion, type ResourceVersions } from '../decisions/lib/resource-versions.ts';
 import type { UpdateOutcome } from '../decisions/rollout/batch.ts';
 
 export interface BatchEnd {
@@ -25,7 +25,7 @@ export interface BatchEnd {
   pool?: string;
   outcomes: UpdateOutcome[];
   /** The resource versions that a later plan must have seen. */
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 /** What signals from people may carry. All optional, since Temporal's Web UI may send nothing. */
@@ -44,7 +44,7 @@ export interface AskingOf extends Asking {
 const MOST_VMS = 100_000;
 
 /** Accepts any payload, since the signal carries no state: invalid versions are left out. */
-export const seen: Reader<Seen> = (value) => {
+export const seen: Reader<ResourceVersions> = (value) => {
   const { pools, vms, vmis } = { pools: field(value, 'pools'), vms: field(value, 'vms'), vmis: field(value, 'vmis') };
   return {
     ...(isVersion(pools) ? { pools } : {}),
@@ -152,6 +152,6 @@ export const cycleTold: Reader<CycleNews> = taggedBy<'news', CycleNews>('news', 
   Ended: object<News<'Ended'>>({
     ...cycle,
     news: word('Ended'),
-    end: oneOf<Spent['end']>({ Healed: true, GivenUp: true, Skipped: true, Left: true, Refused: true }),
+    end: oneOf<FinishedCycle['end']>({ Healed: true, GivenUp: true, Skipped: true, Left: true, Refused: true }),
   }),
 });

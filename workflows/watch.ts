@@ -17,10 +17,10 @@ const watching = () =>
 
 /**
  * Watches one cluster for as long as drover is set up in it: one activity on one worker, which Temporal moves to
- * another when its worker dies. It nudges the workflow of each object that something happened to.
+ * another when its worker dies. It signals the workflow of each object that something happened to.
  */
 export async function watch(input: WatchInput): Promise<void> {
-  setCurrentDetails(`Watches the pools and VMs of cluster **${input.cluster}**, and nudges their workflows.`);
+  setCurrentDetails(`Watches the pools and VMs of cluster **${input.cluster}**, and signals their workflows.`);
   await watching().watchFleet(input);
   await continueAsNew<typeof watch>(input);
 }

@@ -20,7 +20,7 @@ export class Changes {
   #changed = Promise.withResolvers<void>();
 
   /** `stopping` is aborted when the worker is asked to shut down: its waits then move to another worker at once. */
-  constructor(cache: ClusterCache, stopping: AbortSignal, concerns: (changed: Changed) => boolean) {
+  constructor(cache: ClusterCache, stopping: AbortSignal, isRelevant: (changed: Changed) => boolean) {
     this.#cache = cache;
     this.#stopping = stopping;
     this.#unsubscribe = cache.subscribe((change) => {
@@ -28,7 +28,7 @@ export class Changes {
       const { kind } = change;
       const { namespace, name } =
         kind === 'pool' ? (change.after ?? change.before)!.metadata : (change.after ?? change.before)!;
-      if (concerns({ kind, namespace, name, change })) this.#changed.resolve();
+      if (isRelevant({ kind, namespace, name, change })) this.#changed.resolve();
     });
   }
 

@@ -14,7 +14,7 @@ import {
 } from '../../api/resources.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
 import type { Witness } from '../../decisions/healing/proof.ts';
-import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { keptClaimView } from '../../decisions/views/kept-claim-from-object.ts';
 import { kubevirtView, type KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
 import { nodeView, type Node } from '../../decisions/views/node-from-object.ts';
@@ -49,7 +49,7 @@ export interface FleetOptions {
   /** Called when the API server stops answering, and when it answers again. */
   onContact?: (isLost: boolean) => void;
   /** Called when a VMI that ran has failed. KubeVirt starts a new one if its VM says so. */
-  onGuestFailed?: (guest: VmiView) => void;
+  onVmiFailed?: (vmi: VmiView) => void;
 }
 
 export type CacheChange =
@@ -82,7 +82,7 @@ export class ClusterCache {
   readonly #kubevirts: ListWatch<KubeVirt, KubeVirtView>;
   readonly #client: KubeClient;
   readonly #contact: Contact;
-  readonly #failedGuests = new FailedVmis();
+  readonly #failedVmis = new FailedVmis();
   readonly #witnesses = new Witnesses();
   readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
@@ -93,7 +93,7 @@ export class ClusterCache {
   #strategy: VmRolloutStrategy = strategyOf(undefined);
 
   constructor(options: FleetOptions) {
-    const { client, relistMs, onError, onMissed, onContact, onGuestFailed } = options;
+    const { client, relistMs, onError, onMissed, onContact, onVmiFailed } = options;
     this.#onListenerFailed = (error) => onError?.('listener', error);
     this.#client = client;
     this.#contact = new Contact({
@@ -135,7 +135,7 @@ export class ClusterCache {
       ...common(VirtualMachineInstances),
       view: vmiView,
       onChange: (_key, before, after) => {
-        if (after !== undefined && this.#failedGuests.note(after, Date.now())) onGuestFailed?.(after);
+        if (after !== undefined && this.#failedVmis.note(after, Date.now())) onVmiFailed?.(after);
         this.#tell({ kind: 'vmi', before, after });
       },
       onTold: (type, vmi) => {
@@ -220,7 +220,7 @@ export class ClusterCache {
    * has now. Throws if it does not answer.
    */
   async confirm(keys: readonly string[]): Promise<void> {
-    let seen: Seen = {};
+    let seen: ResourceVersions = {};
     let isGone = false;
     const waiting = [...keys];
     const next = async (): Promise<void> => {
@@ -232,7 +232,7 @@ export class ClusterCache {
             ignoreNotFound(this.#client.get(kind, { namespace, name }, { deadlineMs: CONTACT_DEADLINE_MS })),
           ),
         );
-        seen = laterSeen(seen, { vms: vm?.metadata.resourceVersion, vmis: vmi?.metadata.resourceVersion });
+        seen = maxVersions(seen, { vms: vm?.metadata.resourceVersion, vmis: vmi?.metadata.resourceVersion });
         isGone ||=
           (vm === undefined && this.vms.get(key) !== undefined) ||
           (vmi === undefined && this.vmis.get(key) !== undefined);
@@ -276,12 +276,12 @@ export class ClusterCache {
    * Returns the failed VMIs of the VM with this UID that had run, oldest first, as far as this worker has seen them.
    */
   failedVmisOf(vmUid: string): readonly VmiView[] {
-    return this.#failedGuests.of(vmUid);
+    return this.#failedVmis.of(vmUid);
   }
 
   /** Returns what was wrong with the last failed VMI of the VM with this UID; null if this worker has seen none. */
   lastTroubleOf(vmUid: string): string | null {
-    return this.#failedGuests.troubleOf(vmUid);
+    return this.#failedVmis.troubleOf(vmUid);
   }
 
   /**
@@ -314,12 +314,12 @@ export class ClusterCache {
   }
 
   /** Returns the resource versions that these caches have reached: whatever is read from them now is not older. */
-  versionsOf(...kinds: (keyof Seen)[]): Seen {
+  versionsOf(...kinds: (keyof ResourceVersions)[]): ResourceVersions {
     return Object.fromEntries(kinds.map((kind) => [kind, String(this[kind].version)]));
   }
 
   /** Makes sure that what is read next is not older than `seen`, and returns the versions that have been reached. */
-  async catchUp(seen: Seen): Promise<Seen> {
+  async catchUp(seen: ResourceVersions): Promise<ResourceVersions> {
     await Promise.all([reach(this.pools, seen.pools), reach(this.vms, seen.vms), reach(this.vmis, seen.vmis)]);
     return this.versionsOf('pools', 'vms', 'vmis');
   }
@@ -330,7 +330,7 @@ export class ClusterCache {
   }
 
   #forget(vmUid: string): void {
-    this.#failedGuests.forget(vmUid);
+    this.#failedVmis.forget(vmUid);
     this.#witnesses.forget(vmUid);
   }
 

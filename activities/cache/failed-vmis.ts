@@ -9,7 +9,7 @@ const KEPT = 20;
  */
 export class FailedVmis {
   readonly #byVm = new Map<string, VmiView[]>();
-  readonly #troubles = new Map<string, string>();
+  readonly #recentErrors = new Map<string, string>();
 
   /**
    * Notes the VMI if it has failed. Returns true if it had run and was not known yet. KubeVirt reports when a VMI
@@ -18,7 +18,7 @@ export class FailedVmis {
    */
   note(vmi: VmiView, now: number): boolean {
     if (vmi.vmUid === null || vmi.phase !== 'Failed') return false;
-    if (vmi.trouble !== null) this.#troubles.set(vmi.vmUid, vmi.trouble);
+    if (vmi.trouble !== null) this.#recentErrors.set(vmi.vmUid, vmi.trouble);
     if (vmi.runningSince === null) return false;
     const known = this.#byVm.get(vmi.vmUid) ?? [];
     if (known.some(({ uid }) => uid === vmi.uid)) return false;
@@ -33,12 +33,12 @@ export class FailedVmis {
 
   /** What was wrong with the VM's last failed VMI, in KubeVirt's words, whether it had run or not; null if unknown. */
   troubleOf(vmUid: string): string | null {
-    return this.#troubles.get(vmUid) ?? null;
+    return this.#recentErrors.get(vmUid) ?? null;
   }
 
   /** For a deleted VM. */
   forget(vmUid: string): void {
-    this.#troubles.delete(vmUid);
+    this.#recentErrors.delete(vmUid);
     this.#byVm.delete(vmUid);
   }
 }

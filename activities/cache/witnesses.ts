@@ -21,12 +21,12 @@ export class Witnesses {
   }
 
   /** Notes that a VMI has ended or was deleted, for whatever reason. */
-  ended(guest: VmiView, now: number): void {
-    const known = guest.vmUid === null ? undefined : this.#byVm.get(guest.vmUid);
+  ended(vmi: VmiView, now: number): void {
+    const known = vmi.vmUid === null ? undefined : this.#byVm.get(vmi.vmUid);
     if (known !== undefined)
-      this.#byVm.set(guest.vmUid!, {
-        longestRunMs: Math.max(known.longestRunMs, runOf(guest, now)),
-        lastEnded: guest.uid,
+      this.#byVm.set(vmi.vmUid!, {
+        longestRunMs: Math.max(known.longestRunMs, runOf(vmi, now)),
+        lastEnded: vmi.uid,
       });
   }
 

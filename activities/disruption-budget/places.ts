@@ -8,9 +8,9 @@ import {
   claimPlaces,
   standingClaims,
   type Ask,
-  type ClaimScene,
+  type ClaimContext,
 } from '../../decisions/disruption-budget/claims.ts';
-import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -38,13 +38,13 @@ export interface Place {
 
 export type Answer = { place: Place } | { whyNot: string };
 
-interface Wish {
+interface PendingClaim {
   ask: Ask;
   answer: PromiseWithResolvers<Answer>;
 }
 
 interface Queue {
-  wishes: Wish[];
+  wishes: PendingClaim[];
   spent: DisruptedVm[];
   work: Promise<void> | undefined;
 }
@@ -128,7 +128,7 @@ export class Places {
       if (pool === undefined || pool.metadata.uid !== key.uid) return asks.map(() => ({ whyNot: 'its pool is gone' }));
       const standing = await this.#standing(pool, spent);
       const at = new Date().toISOString();
-      const { claims, answers } = claimPlaces(this.#scene(pool), standing, asks, at);
+      const { claims, answers } = claimPlaces(this.#context(pool), standing, asks, at);
       const isGranted = answers.includes(null);
       if (!isGranted && spent.length === 0) return answers.map(refused);
       try {
@@ -154,7 +154,7 @@ export class Places {
     await this.#cache.catchUp(seenOf(claims));
     const isSpent = (claim: DisruptedVm): boolean =>
       spent.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
-    const standing = standingClaims(this.#scene(pool), isSpent);
+    const standing = standingClaims(this.#context(pool), isSpent);
     const kept = standing.map(async ({ claim, state }) => {
       if (!this.#observed.isExpired(uid, claim)) return true;
       // Expired. If used, its VM counts as unavailable by itself. Otherwise, the API server knows better than this
@@ -176,11 +176,11 @@ export class Places {
     const others = this.#cache.ownedBy(pool.metadata.uid).filter(({ name }) => name !== claim.vm);
     const vms = vm?.owner?.uid === pool.metadata.uid ? [...others, vm] : others;
     const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? own : this.#cache.vmiOf(one));
-    const scene: ClaimScene = { pool: { ...pool, status: { ...pool.status!, disruptedVMs: [claim] } }, vms, vmiOf };
-    return standingClaims(scene, () => false).some(({ state }) => state === 'used');
+    const context: ClaimContext = { pool: { ...pool, status: { ...pool.status!, disruptedVMs: [claim] } }, vms, vmiOf };
+    return standingClaims(context, () => false).some(({ state }) => state === 'used');
   }
 
-  #scene(pool: StoredPool): ClaimScene {
+  #context(pool: StoredPool): ClaimContext {
     return { pool, vms: this.#cache.ownedBy(pool.metadata.uid), vmiOf: (vm) => this.#cache.vmiOf(vm) };
   }
 
@@ -200,8 +200,8 @@ export class Places {
 
 const refused = (why: string | null): Answer => ({ whyNot: why ?? '' });
 
-const seenOf = (claims: readonly DisruptedVm[]): Seen =>
-  claims.reduce<Seen>(
+const seenOf = (claims: readonly DisruptedVm[]): ResourceVersions =>
+  claims.reduce<ResourceVersions>(
     (seen, { seen: own }) => ({
       vms: later(seen.vms, versionIn(own?.vms)),
       vmis: later(seen.vmis, versionIn(own?.vmis)),

@@ -54,7 +54,7 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
     /**
      * Deletes a VM of the pool with its disks, if it is still sick by the pool's current rules; owners are deleted
      * after what they own, so the VM's deletion implies that of its disks. If its disks are to be kept, the VM is
-     * halted and marked as leaving instead, and the pool deletes it once its guest has stopped. `at`: when the removal
+     * halted and marked as leaving instead, and the pool deletes it once its VMI has stopped. `at`: when the removal
      * was asked for, in milliseconds since the epoch.
      */
     removeSickVm: (key: PoolKey, sick: SickVm, at: number): Promise<Removal> =>
@@ -146,8 +146,8 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
     const stored = await ignoreNotFound(
       client.get<VirtualMachineInstance>(VirtualMachineInstances, view, { signal: cancellationSignal() }),
     );
-    const guest = stored && vmiView(stored);
-    const vmi = guest?.vmUid === view.uid ? { ...guest, nodeLost: cache.isLost(guest.node) } : undefined;
+    const live = stored && vmiView(stored);
+    const vmi = live?.vmUid === view.uid ? { ...live, nodeLost: cache.isLost(live.node) } : undefined;
     if (isLeftAlone(view, vmi)) return { do: 'keep', why: 'it is not to be touched now' };
     // Not before the removal was asked for, whatever this machine's clock says.
     const now = Math.max(Date.now(), at);
@@ -165,7 +165,7 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
           do: 'remove',
           rules,
           vmi,
-          guestVersion: stored?.metadata.resourceVersion,
+          vmiVersion: stored?.metadata.resourceVersion,
           minReadyMs: spec.rollout.minReadySeconds * 1000,
         }
       : { do: 'keep', why: 'it is no longer sick' };
@@ -175,9 +175,9 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
    * Reports whether the VMI is unchanged since `judge`. Finding out whether the disks hold data may take seconds, in
    * which a VMI can become ready before its VM says so.
    */
-  async function isAsJudged(address: { namespace: string; name: string }, { guestVersion }: Doomed): Promise<boolean> {
-    const guest = await ignoreNotFound(client.get(VirtualMachineInstances, address, { signal: cancellationSignal() }));
-    return guest?.metadata.resourceVersion === guestVersion;
+  async function isAsJudged(address: { namespace: string; name: string }, { vmiVersion }: Doomed): Promise<boolean> {
+    const live = await ignoreNotFound(client.get(VirtualMachineInstances, address, { signal: cancellationSignal() }));
+    return live?.metadata.resourceVersion === vmiVersion;
   }
 
   async function remove(
@@ -263,7 +263,7 @@ interface Doomed {
   rules: HealingRules;
   vmi: VmiView | undefined;
   /** Resource version of the VMI with the VM's name, whoever owns it. */
-  guestVersion: string | undefined;
+  vmiVersion: string | undefined;
   minReadyMs: number;
 }
 

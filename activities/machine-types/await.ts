@@ -1,18 +1,18 @@
 import type { OwningPool } from '../../decisions/disruption-budget/restart-budget.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
-import type { FailedVm, HeldGuest } from '../../decisions/machine-types/limit.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { FailedVm, VmiInProgress } from '../../decisions/machine-types/limit.ts';
 import { MOST_TO_CHANGE, planTransition, type TransitionPlan } from '../../decisions/machine-types/plan.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
 import { inShort } from '../../decisions/runs/skipped.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { digestOf } from '../cache/digest.ts';
-import { longLook, SETTLE_MS_A_VM } from '../cache/long-look.ts';
+import { waitFor, SETTLE_MS_A_VM } from '../cache/wait-for.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { lateOf } from '../restarts/restarts.ts';
-import { sceneOf, type TransitionRequest } from './context.ts';
+import { contextOf, type TransitionRequest } from './context.ts';
 import type { OtherTransitions } from './other-transitions.ts';
-import { concernsTransition } from './relevant-change.ts';
+import { isRelevantToTransition } from './relevant-change.ts';
 
 /** While nothing is in progress: others restart their VMs at any time, and reporting that is not urgent. */
 const IDLE_SETTLE_MS_A_VM = 4 * SETTLE_MS_A_VM;
@@ -20,7 +20,7 @@ const IDLE_SETTLE_MS_A_VM = 4 * SETTLE_MS_A_VM;
 const GATHER_MS = 500;
 
 export interface AwaitTransitionRequest extends TransitionRequest {
-  inHand: HeldGuest[];
+  inProgress: VmiInProgress[];
   failed: FailedVm[];
   maxRestarts: number;
   /** Whether VMs may be changed and restarted. */
@@ -33,10 +33,10 @@ export interface AwaitTransitionRequest extends TransitionRequest {
   told: string | null;
 }
 
-export interface TransitionLook extends Omit<TransitionPlan, 'wakeAt'> {
+export interface TransitionObservation extends Omit<TransitionPlan, 'wakeAt'> {
   /** Digest of what is reported about the VMs, for comparison. */
   told: string;
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 export interface AwaitTransitionOptions {
@@ -54,38 +54,38 @@ export interface AwaitTransitionOptions {
 export function awaitTransition(
   { cache, others, stopping, onLook }: AwaitTransitionOptions,
   request: AwaitTransitionRequest,
-): Promise<TransitionLook> {
-  const { ref, seen, inHand, failed, maxRestarts, takes, isEnding, notBefore } = request;
-  let concerns: ((changed: Changed) => boolean) | undefined;
+): Promise<TransitionObservation> {
+  const { ref, seen, inProgress, failed, maxRestarts, takes, isEnding, notBefore } = request;
+  let isRelevant: ((changed: Changed) => boolean) | undefined;
   let isFirst = true;
   const options = {
     cache,
     stopping,
     seen,
-    concerns: (changed: Changed) => concerns?.(changed) ?? true,
-    settleMs: () => cache.vms.size * (inHand.length > 0 ? SETTLE_MS_A_VM : IDLE_SETTLE_MS_A_VM),
+    isRelevant: (changed: Changed) => isRelevant?.(changed) ?? true,
+    settleMs: () => cache.vms.size * (inProgress.length > 0 ? SETTLE_MS_A_VM : IDLE_SETTLE_MS_A_VM),
     gatherMs: GATHER_MS,
   };
   return withHeartbeat(() =>
-    longLook<TransitionLook>(options, async (now) => {
-      const { rules, picture } = await sceneOf(cache, others, request);
-      concerns = concernsTransition(cache, rules);
+    waitFor<TransitionObservation>(options, async (now) => {
+      const { rules, snapshot } = await contextOf(cache, others, request);
+      isRelevant = isRelevantToTransition(cache, rules);
       const whole = planTransition({
         rules,
         vms: cache.vms.values(),
         pools: ownersOf(cache),
-        picture,
-        inHand,
+        snapshot,
+        inProgress,
         failed,
         maxRestarts,
         takes,
         isEnding,
         now,
       });
-      const passedOver = inShort(whole.passedOver);
-      const { wakeAt, ...plan } = { ...whole, passedOver, ...(now < notBefore ? { take: [] } : {}) };
+      const skipped = inShort(whole.skipped);
+      const { wakeAt, ...plan } = { ...whole, skipped, ...(now < notBefore ? { take: [] } : {}) };
       onLook?.(ref.id, plan.counts);
-      const told = digestOf([plan.counts, plan.passedOver, plan.full]);
+      const told = digestOf([plan.counts, plan.skipped, plan.full]);
       // What the first look finds is left over from the turn before: there is nothing to gather.
       const isLeftOver = isFirst && plan.patch.length > 0;
       isFirst = false;
@@ -93,7 +93,7 @@ export function awaitTransition(
       return {
         found: { ...plan, told, seen: cache.versionsOf('pools', 'vms', 'vmis') },
         worth: isEnough ? 'enough' : isIdle(plan) ? 'nothing' : 'something',
-        isNews: told !== request.told,
+        shouldReport: told !== request.told,
         late: lateOf(plan.settled),
         times: [wakeAt ?? Infinity, notBefore],
       };
@@ -109,10 +109,10 @@ const isIdle = ({ patch, pools, check, settled, take, unmark }: Plan): boolean =
 /** Reports whether there is enough to begin with, or nothing left to gather. */
 function isPlenty(
   { patch, pools, check, settled, take, unmark }: Plan,
-  { inHand, maxRestarts }: AwaitTransitionRequest,
+  { inProgress, maxRestarts }: AwaitTransitionRequest,
 ): boolean {
   if (Math.max(patch.length, unmark.length) >= MOST_TO_CHANGE || pools.length + check.length > 0) return true;
-  return take.length >= Math.ceil(maxRestarts / 4) || (settled.length > 0 && settled.length === inHand.length);
+  return take.length >= Math.ceil(maxRestarts / 4) || (settled.length > 0 && settled.length === inProgress.length);
 }
 
 function* ownersOf(cache: ClusterCache): Iterable<OwningPool> {

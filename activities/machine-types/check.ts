@@ -1,8 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { countOf } from '../../api/int-or-percent.ts';
-import { later, laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
-import { faultInWords } from '../../decisions/machine-types/fault.ts';
+import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { formatFault } from '../../decisions/machine-types/fault.ts';
 import { poolTransitionState } from '../../decisions/machine-types/pool-state.ts';
 import { faultOf, restartable, wantedResults, type WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
@@ -10,7 +10,7 @@ import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { sceneOf, type Scene, type TransitionRequest } from './context.ts';
+import { contextOf, type Scene, type TransitionRequest } from './context.ts';
 import { resultingType } from './dry-run.ts';
 import { liveVm } from './live-vm.ts';
 import type { OtherTransitions } from './other-transitions.ts';
@@ -24,12 +24,12 @@ export interface CheckOptions {
 
 export interface Checked {
   results: TransitionResult[];
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 export interface PreflightRequest extends Omit<TransitionRequest, 'results' | 'seen'> {
-  /** What the caches must have reached; if absent, they are listed anew. */
-  seen?: Seen;
+  /** What the caches must have reached; if absent, they are listed again. */
+  seen?: ResourceVersions;
 }
 
 export interface Preflight extends Checked {
@@ -56,22 +56,26 @@ async function checkAll(options: CheckOptions, request: PreflightRequest): Promi
   // VMs and pools that were created just before the request are in scope too.
   if (request.seen !== undefined) await cache.catchUp(request.seen);
   else await Promise.all([cache.pools, cache.vms, cache.vmis].map((list) => list.relist()));
-  const scene = await sceneOf(cache, others, { ...request, results: [] }, 0);
+  const context = await contextOf(cache, others, { ...request, results: [] }, 0);
   const missing = await missingRights(
     client,
-    rightsFor({ restarts: transition.restartNow, pools: changesPools(cache, scene) }),
+    rightsFor({ restarts: transition.restartNow, pools: changesPools(cache, context) }),
     transition.scope.namespaces,
   );
   if (missing.length > 0) throw refused([`the worker may not ${missing.join(', nor ')}: nothing was changed`]);
   const { results, seen } = await checkTypes(
     options,
-    scene,
-    wantedResults(scene.rules, cache.vms.values(), scene.picture),
+    context,
+    wantedResults(context.rules, cache.vms.values(), context.snapshot),
   );
   const faults = results.filter(({ fault }) => fault !== null);
-  if (faults.length > 0 && !transition.force) throw refused(faults.map(faultInWords));
-  const maxRestarts = countOf(transition.maxRestarts, restartable(scene.rules, cache.vms.values(), scene.picture), 1);
-  return { results, maxRestarts, seen: laterSeen(cache.versionsOf('pools', 'vms', 'vmis'), seen) };
+  if (faults.length > 0 && !transition.force) throw refused(faults.map(formatFault));
+  const maxRestarts = countOf(
+    transition.maxRestarts,
+    restartable(context.rules, cache.vms.values(), context.snapshot),
+    1,
+  );
+  return { results, maxRestarts, seen: maxVersions(cache.versionsOf('pools', 'vms', 'vmis'), seen) };
 }
 
 /**
@@ -110,9 +114,9 @@ export async function checkTypes(
   return { results, seen: { vms } };
 }
 
-function changesPools(cache: ClusterCache, { rules, picture }: Scene): boolean {
+function changesPools(cache: ClusterCache, { rules, snapshot }: Scene): boolean {
   for (const pool of cache.pools.values()) {
-    const { stand } = poolTransitionState(rules, { pool, vms: () => cache.ownedBy(pool.metadata.uid) }, picture);
+    const { stand } = poolTransitionState(rules, { pool, vms: () => cache.ownedBy(pool.metadata.uid) }, snapshot);
     if (stand === 'change' || stand === 'check') return true;
   }
   return false;

@@ -1,11 +1,11 @@
-import type { RestartPicture } from '../../decisions/disruption-budget/restart-budget.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { RestartSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { transitionRules, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
 import { othersOf } from '../../decisions/machine-types/other-transitions.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { pictureOfVms } from '../restarts/vm-restarter.ts';
+import { snapshotOfVms } from '../restarts/vm-restarter.ts';
 import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
 
 /** What every activity of a transition receives. */
@@ -14,19 +14,19 @@ export interface TransitionRequest {
   transition: Transition;
   /** What dry runs have shown so far. */
   results: TransitionResult[];
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 /** VMs and pools from this worker's caches, in the light of a transition. */
 export interface Scene {
   rules: TransitionRules;
-  picture: RestartPicture;
+  snapshot: RestartSnapshot;
 }
 
 /**
  * Returns the scene of a transition. What is known about other transitions is not older than `ageMs`, in milliseconds.
  */
-export async function sceneOf(
+export async function contextOf(
   cache: ClusterCache,
   others: OtherTransitions,
   request: Omit<TransitionRequest, 'seen'>,
@@ -38,7 +38,7 @@ export async function sceneOf(
   // Also for marks that VMs get from other transitions meanwhile: a transition that was not looked up yet is assumed to
   // be running.
   const othersRunning = { has: (one: string) => isTransitionId(one) && others.runs(one) };
-  return { rules: transitionRules({ ref, transition, results, othersRunning }), picture: pictureOfVms(cache) };
+  return { rules: transitionRules({ ref, transition, results, othersRunning }), snapshot: snapshotOfVms(cache) };
 }
 
 /** Ids of all transitions that have left something on a VM or a pool, even if they have ended. */

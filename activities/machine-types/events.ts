@@ -10,14 +10,14 @@ const ACTION = 'ChangeMachineType';
 export function recordTypeChange(
   client: KubeClient,
   vm: VmView,
-  { from, to, guest }: TransitionRecord,
+  { from, to, vmiType }: TransitionRecord,
   askedBy: string,
 ): Promise<void> {
   const what =
     from === to
-      ? `Its guest has the machine type ${guest}, and would have another by now`
+      ? `Its VMI has the machine type ${vmiType}, and would have another by now`
       : `Changed its machine type from ${from} to ${to}`;
-  const waits = guest === null ? '' : '; its guest takes it when it is restarted';
+  const waits = vmiType === null ? '' : '; its VMI takes it when it is restarted';
   return recordVmEvent(client, vm, {
     type: 'Normal',
     reason: REASON,

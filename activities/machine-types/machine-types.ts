@@ -1,4 +1,4 @@
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -7,16 +7,16 @@ import type { Places } from '../disruption-budget/places.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import type { BegunRestarts } from '../restarts/restarts.ts';
-import { awaitTransition, type AwaitTransitionRequest, type TransitionLook } from './await.ts';
+import { awaitTransition, type AwaitTransitionRequest, type TransitionObservation } from './await.ts';
 import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './check.ts';
-import { sceneOf, type TransitionRequest } from './context.ts';
+import { contextOf, type TransitionRequest } from './context.ts';
 import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './marks.ts';
 import { OtherTransitions } from './other-transitions.ts';
 import { PatchHand, type Unpatched } from './patch-vms.ts';
 import { changePools, type ChangedPools } from './pools.ts';
 import { beginRestarts, type BeginTransitionRestartsRequest } from './restarts.ts';
 
-export type { TransitionLook } from './await.ts';
+export type { TransitionObservation } from './await.ts';
 
 export interface PatchRequest extends TransitionRequest {
   /** By `namespace/name`. */
@@ -28,7 +28,7 @@ export interface PatchedVms {
   patched: number;
   /** Outcomes of the VMs that exist but were not patched. */
   outcomes: Unpatched[];
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 export interface MachineTypeActivityOptions {
@@ -52,42 +52,42 @@ export interface MachineTypeActivityOptions {
 export function createMachineTypeActivities(options: MachineTypeActivityOptions) {
   const { client, cache, places, concurrency, patchConcurrency, stopping, onLook, onPatched, onRestarted } = options;
   const others = new OtherTransitions();
-  const sceneAt = async (request: TransitionRequest) => {
+  const contextAt = async (request: TransitionRequest) => {
     await cache.catchUp(request.seen);
-    return sceneOf(cache, others, request);
+    return contextOf(cache, others, request);
   };
 
   return {
     preflightTransition: (request: PreflightRequest): Promise<Preflight> =>
       withHeartbeat(() => preflight({ client, cache, others }, request)),
 
-    awaitTransition: (request: AwaitTransitionRequest): Promise<TransitionLook> =>
+    awaitTransition: (request: AwaitTransitionRequest): Promise<TransitionObservation> =>
       awaitTransition({ cache, others, stopping, onLook }, request),
 
     /** Finds out what becomes of groups of VMs that no dry run has shown yet. */
     checkMachineTypes: (request: TransitionRequest & { wanted: WantedResult[] }): Promise<Checked> =>
-      withHeartbeat(async () => checkTypes({ client, cache, others }, await sceneAt(request), request.wanted)),
+      withHeartbeat(async () => checkTypes({ client, cache, others }, await contextAt(request), request.wanted)),
 
     /**
      * Changes the types of VMs, or marks VMs of which only the VMI has the old type. Safe to run again at any point.
      */
     patchMachineTypes: (request: PatchRequest): Promise<PatchedVms> =>
       withHeartbeat(async () => {
-        const hand = new PatchHand({ client, cache, scene: await sceneAt(request) });
+        const hand = new PatchHand({ client, cache, context: await contextAt(request) });
         const outcomes = await forEachConcurrently(hand, request.vms, concurrency, patchConcurrency);
         onPatched?.(hand.patched);
         return { patched: hand.patched, outcomes, seen: hand.seen };
       }),
 
     changePools: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
-      withHeartbeat(async () => changePools(client, cache, await sceneAt(request), request.pools)),
+      withHeartbeat(async () => changePools(client, cache, await contextAt(request), request.pools)),
 
     clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> =>
       withHeartbeat(() => clearMarks({ client, cache, others, concurrency }, request)),
 
     beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunRestarts> =>
       withHeartbeat(async () => {
-        const begun = await beginRestarts({ client, cache, places, concurrency }, await sceneAt(request), request);
+        const begun = await beginRestarts({ client, cache, places, concurrency }, await contextAt(request), request);
         onRestarted?.(request.vms.length - begun.outcomes.length);
         return begun;
       }),

@@ -1,6 +1,6 @@
 import { cancellationSignal, log } from '@temporalio/activity';
 import { VirtualMachines } from '../../api/resources.ts';
-import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { beforeOf, beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
 import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -18,13 +18,13 @@ export interface ClearMarksRequest {
   id: string;
   /** By `namespace/name`; null for all VMs that carry the transition's mark. */
   vms: string[] | null;
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 export interface ClearedMarks {
   /** VMs that the API server refused to change. */
   kept: { vm: string; why: string }[];
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 export interface ClearMarksOptions {

@@ -3,7 +3,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
-import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { newRecord } from '../../decisions/machine-types/new-record.ts';
 import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
 import {
@@ -49,7 +49,7 @@ export interface Unpatched {
 export interface PatchHandOptions {
   client: KubeClient;
   cache: ClusterCache;
-  scene: Scene;
+  context: Scene;
 }
 
 /** Changes the machine types of VMs one by one, each only if the VM is still as it was when that was decided. */
@@ -64,7 +64,7 @@ export class PatchHand {
   }
 
   /** What a cache must have reached to show the patches. */
-  get seen(): Seen {
+  get seen(): ResourceVersions {
     return { vms: this.#vms };
   }
 
@@ -98,32 +98,32 @@ export class PatchHand {
   }
 
   #need(vm: VmView): TransitionNeed {
-    const { rules, picture } = this.#in.scene;
-    return transitionNeed(rules, vm, picture);
+    const { rules, snapshot } = this.#in.context;
+    return transitionNeed(rules, vm, snapshot);
   }
 
   /**
    * Handles a VM that needs no patch any more: an earlier attempt whose result was lost has done it, or someone else.
    */
   #settled(key: string, { need }: TransitionNeed, { vm, first }: { vm: VmView; first: VmView }): Unpatched | null {
-    const { id } = this.#in.scene.rules.ref;
+    const { id } = this.#in.context.rules.ref;
     if (vm.transition?.id === id) this.patched++;
-    // For a parked VM, the next look tells what holds it.
-    else if (need !== 'parked' && vm.machineType !== first.machineType)
+    // For a deferred VM, the next look tells what holds it.
+    else if (need !== 'deferred' && vm.machineType !== first.machineType)
       return { vm: key, end: 'Changed', why: `somebody has changed its type meanwhile` };
     return null;
   }
 
   async #write(vm: VmView, before: Before, need: Extract<TransitionNeed, { need: 'patch' | 'mark' }>): Promise<void> {
-    const { client, scene } = this.#in;
-    const { rules, picture } = scene;
+    const { client, context } = this.#in;
+    const { rules, snapshot } = context;
     const { id } = rules.ref;
     const from = vm.machineType ?? '';
-    const guest = liveVmi(picture.vmiOf(vm));
+    const vmi = liveVmi(snapshot.vmiOf(vm));
     const wanted = need.need === 'patch' ? need.to : undefined;
     const group = { from, wanted: wanted ?? null, architecture: vm.architecture, preference: vm.preference };
     const to = wanted === undefined ? from : (rules.resultOf(group)?.to ?? wanted ?? '');
-    const record = newRecord(vm, guest, { id, to, at: new Date().toISOString() });
+    const record = newRecord(vm, vmi, { id, to, at: new Date().toISOString() });
     const marks = need.need === 'mark' || need.marks;
     // A mark that an earlier transition has left behind holds nothing any more, so it is removed.
     const mark = marks ? id : before.mark === null ? {} : { mark: null };
@@ -136,7 +136,7 @@ export class PatchHand {
     const isNew = vm.transition?.id !== id;
     if (isNew) this.patched++;
     const told = await this.#correct(written, record);
-    if (marks && (isNew || vm.transition?.guest === null))
+    if (marks && (isNew || vm.transition?.vmiType === null))
       await recordTypeChange(client, vm, told, rules.transition.askedBy);
   }
 

@@ -4,7 +4,7 @@ import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts
 import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
-import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { TransitionRecord } from '../../decisions/machine-types/transition.ts';
@@ -29,7 +29,7 @@ import type { Unpatched } from './patch-vms.ts';
 export interface ChangedPools {
   /** Outcomes of the pools that were not changed, each named as `pool namespace/name`. */
   outcomes: Unpatched[];
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 /**
@@ -39,21 +39,21 @@ export interface ChangedPools {
 export async function changePools(
   client: KubeClient,
   cache: ClusterCache,
-  { rules, picture }: Scene,
+  { rules, snapshot }: Scene,
   keys: readonly string[],
 ): Promise<ChangedPools> {
   const outcomes: Unpatched[] = [];
   let newest: string | undefined;
   for (const key of keys) {
     const pool = cache.pools.get(key);
-    const stand = pool && poolTransitionState(rules, { pool, vms: () => cache.ownedBy(pool.metadata.uid) }, picture);
+    const stand = pool && poolTransitionState(rules, { pool, vms: () => cache.ownedBy(pool.metadata.uid) }, snapshot);
     if (pool === undefined || stand?.stand !== 'change') continue;
     const from = templateTypeOf(pool);
     const record: TransitionRecord = {
       id: rules.ref.id,
       from: from ?? '',
       to: stand.to ?? '',
-      guest: null,
+      vmiType: null,
       at: new Date().toISOString(),
     };
     const before = beforeOfPool(pool);

@@ -9,13 +9,13 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { looksTheSame } from '../watch/affected-pools.ts';
 
 /** Returns a test for whether a change concerns the transition. It looks at what has changed, not at all other VMs. */
-export function concernsTransition(
+export function isRelevantToTransition(
   cache: ClusterCache,
   { ref, transition, scope }: TransitionRules,
 ): (changed: Changed) => boolean {
   const { undoes } = transition.scope;
   const isOurs = (id: string | undefined | null): boolean => id === ref.id || (id !== null && id === undoes);
-  const concerns = (vm: VmView, vmi: VmiView | undefined): boolean => {
+  const isRelevant = (vm: VmView, vmi: VmiView | undefined): boolean => {
     if (isOurs(vm.transitionMark)) return true;
     const isOld =
       isOurs(vm.transition?.id) ||
@@ -26,7 +26,7 @@ export function concernsTransition(
   const concernsPool = (pool: StoredPool): boolean =>
     isOurs(recordOf(pool.metadata.annotations)?.id) ||
     scope.isOld(templateTypeOf(pool)) ||
-    cache.ownedBy(pool.metadata.uid).some((vm) => concerns(vm, cache.vmiOf(vm)));
+    cache.ownedBy(pool.metadata.uid).some((vm) => isRelevant(vm, cache.vmiOf(vm)));
   return ({ namespace, name, change }) => {
     switch (change.kind) {
       case 'pool':
@@ -34,14 +34,14 @@ export function concernsTransition(
       case 'vm':
         return (
           !looksTheSame(change.before, change.after) &&
-          [change.before, change.after].some((vm) => vm !== undefined && concerns(vm, cache.vmiOf(vm)))
+          [change.before, change.after].some((vm) => vm !== undefined && isRelevant(vm, cache.vmiOf(vm)))
         );
       case 'vmi': {
         const vm = cache.vms.get(`${namespace}/${name}`);
         return (
           vm !== undefined &&
           !looksTheSame(change.before, change.after) &&
-          [change.before, change.after].some((vmi) => concerns(vm, vmi))
+          [change.before, change.after].some((vmi) => isRelevant(vm, vmi))
         );
       }
     }

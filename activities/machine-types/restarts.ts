@@ -1,4 +1,4 @@
-import { countedVms, type FailedVm, type HeldGuest } from '../../decisions/machine-types/limit.ts';
+import { countedVms, type FailedVm, type VmiInProgress } from '../../decisions/machine-types/limit.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Places } from '../disruption-budget/places.ts';
@@ -10,7 +10,7 @@ import type { Scene, TransitionRequest } from './context.ts';
 export interface BeginTransitionRestartsRequest extends TransitionRequest {
   /** Those of `inHand` that are to be restarted now, by `namespace/name`. */
   vms: string[];
-  inHand: HeldGuest[];
+  inProgress: VmiInProgress[];
   failed: FailedVm[];
   maxRestarts: number;
 }
@@ -28,17 +28,17 @@ export interface BeginRestartsOptions {
  */
 export async function beginRestarts(
   options: BeginRestartsOptions,
-  scene: Scene,
+  context: Scene,
   request: BeginTransitionRestartsRequest,
 ): Promise<BegunRestarts> {
   const { client, cache, places, concurrency } = options;
-  const { vms, inHand, transition, maxRestarts } = request;
+  const { vms, inProgress, transition, maxRestarts } = request;
   const { askedBy, reason } = transition;
-  const chosen = new Map(inHand.map(({ vm, guest }) => [vm, guest]));
+  const chosen = new Map(inProgress.map(({ vm, vmi }) => [vm, vmi]));
   const acting = new Set(vms);
   const others = [...chosen.keys()].filter((key) => !acting.has(key));
   const note = `Restarted for its new machine type, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
-  const counted = countedVms(scene.rules, cache.vms.values(), scene.picture, request);
+  const counted = countedVms(context.rules, cache.vms.values(), context.snapshot, request);
   const hand = new RestartHand({ client, cache, places, chosen, counted, maxUnavailable: maxRestarts, others, note });
   const outcomes = await forEachConcurrently(hand, vms, concurrency);
   return { outcomes, seen: hand.seen };

@@ -8,7 +8,7 @@ import type { PoolKey } from './types.ts';
 
 /**
  * Returns the pool as the API server has it now; undefined if it is deleted, or another has taken its name. A worker's
- * cache may be as old as the worker was suspended: whatever acts on a pool's spec reads it anew.
+ * cache may be as old as the worker was suspended: whatever acts on a pool's spec reads it again.
  */
 export async function livePool(
   client: KubeClient,

@@ -5,7 +5,7 @@ import type { PoolStatus } from '../../api/pool/pool.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { toldOnce } from '../../decisions/healing/conditions.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
 import { whyNotMake } from '../../decisions/pool/departure.ts';
 import { poolTemplate } from '../../decisions/pool/template.ts';
@@ -106,9 +106,9 @@ export function createPoolActivities({
      * Returns the next steps of a pool, planned on a snapshot that is not older than `seen`. A local activity: it
      * writes nothing.
      */
-    async plan({ namespace, name, seen, inDoubt, allowance, ...asked }: PlanRequest): Promise<Planned> {
+    async plan({ namespace, name, seen, resultUnknown, allowance, ...asked }: PlanRequest): Promise<Planned> {
       if (cache.lost.aborted) throw serverLost();
-      if (inDoubt) await cache.vms.relist();
+      if (resultUnknown) await cache.vms.relist();
       const reached = await cache.catchUp(seen);
       const pool = await knownPool(client, cache, { namespace, name });
       if (pool === undefined) return { gone: true };
@@ -146,8 +146,8 @@ export function createPoolActivities({
       key: PoolKey,
       numbers: number[],
       revision: string,
-      seen: Seen,
-      { generation, atBreadth = false, halted = [] }: HowToCreate,
+      seen: ResourceVersions,
+      { generation, skipSlowStart = false, halted = [] }: HowToCreate,
     ): Promise<Done> =>
       withHeartbeat(async () => {
         await cache.catchUp({ pools: seen.pools });
@@ -192,7 +192,7 @@ export function createPoolActivities({
               if (other !== undefined && controllerOf(other)?.uid !== key.uid) taken.push(vm.metadata.name);
             }
           },
-          atBreadth ? INITIAL_CONCURRENCY : 1,
+          skipSlowStart ? INITIAL_CONCURRENCY : 1,
         );
         const note = `Created ${formatNames(created)}`;
         if (created.length > 0)
@@ -216,7 +216,7 @@ export function createPoolActivities({
     ...createRemovalActivities({ client, cache, places, concurrency, poolOf, each }),
 
     /** Adds drover's finalizer to the pool, or removes it: with it, the pool can't be deleted before its VMs. */
-    async setFinalizer(key: PoolKey, held: boolean): Promise<Seen> {
+    async setFinalizer(key: PoolKey, held: boolean): Promise<ResourceVersions> {
       for (;;) {
         const pool = await ignoreNotFound(client.get(VirtualMachinePools, key));
         if (pool === undefined || pool.metadata.uid !== key.uid) return {};

@@ -3,7 +3,7 @@ import { ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { later, laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { whyStay, type Departure } from '../../decisions/pool/departure.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -44,7 +44,7 @@ export interface Removed {
   refused: { name: string; why: string }[];
   /** VMs that stay for now because the pool's disruption budget is full; absent in older histories. */
   deferred?: { name: string; why: string }[];
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 /**
@@ -62,7 +62,7 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
       vms: Target[],
       keepDisks: boolean,
       departure: Departure,
-      planned: Seen = {},
+      planned: ResourceVersions = {},
     ): Promise<Done> =>
       withHeartbeat(async () => {
         const going: Target[] = [];
@@ -86,15 +86,15 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
           reportRemoval(key, 'Delete', vms, going, refused),
           waitForTermination(cache, key.namespace, going),
         ]);
-        const seen = laterSeen({ pools: asked.version(), vms: version }, cache.versionsOf('vms'));
+        const seen = maxVersions({ pools: asked.version(), vms: version }, cache.versionsOf('vms'));
         return { ...nothingDone, count: count - spared.length, notWanted: spared, refused, seen };
       }),
 
     /**
      * Halts VMs that leave the pool, each only if it is still to leave, and marks them, so that they are deleted once
-     * their guests have stopped.
+     * their VMIs have stopped.
      */
-    haltVms: (key: PoolKey, vms: Target[], departure: Departure, planned: Seen = {}): Promise<Done> =>
+    haltVms: (key: PoolKey, vms: Target[], departure: Departure, planned: ResourceVersions = {}): Promise<Done> =>
       withHeartbeat(async () => {
         let version: string | undefined;
         const stopping: Target[] = [];
@@ -205,7 +205,7 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
     key: PoolKey,
     vms: readonly Target[],
     departure: Departure,
-    planned: Seen,
+    planned: ResourceVersions,
   ): { isToLeave: () => Promise<boolean>; version: () => string | undefined } {
     const leaving = new Set(vms.map((vm) => vm.name));
     let version: string | undefined;

@@ -3,7 +3,7 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { PoolStatus } from '../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { hasSpentClaimsAlone } from '../../decisions/disruption-budget/claims.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isNotFound, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
@@ -17,7 +17,7 @@ const OWN = PoolStatus.keyof().options.filter((field) => field !== CLAIMS);
 /**
  * What a later plan must have seen. `isLate`: another worker had written the status by then, so it was left as it is.
  */
-export type WrittenStatus = Seen & { isLate?: true };
+export type WrittenStatus = ResourceVersions & { isLate?: true };
 
 type Operation = { op: 'test' | 'add'; path: string; value: unknown } | { op: 'remove'; path: string };
 
@@ -85,6 +85,6 @@ function changes(before: PoolStatus | undefined, status: PoolStatus): Operation[
 }
 
 function spentClaims(cache: ClusterCache, pool: StoredPool): unknown {
-  const scene = { pool, vms: cache.ownedBy(pool.metadata.uid), vmiOf: cache.vmiOf.bind(cache) };
-  return hasSpentClaimsAlone(scene, Date.now()) ? pool.status?.disruptedVMs : undefined;
+  const context = { pool, vms: cache.ownedBy(pool.metadata.uid), vmiOf: cache.vmiOf.bind(cache) };
+  return hasSpentClaimsAlone(context, Date.now()) ? pool.status?.disruptedVMs : undefined;
 }

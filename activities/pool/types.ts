@@ -1,7 +1,7 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { StatusTold } from '../../decisions/healing/conditions.ts';
 import type { HealingState } from '../../decisions/healing/state.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
@@ -17,10 +17,10 @@ export interface PoolKey {
 export interface PlanRequest {
   namespace: string;
   name: string;
-  seen: Seen;
+  seen: ResourceVersions;
   /** Whether something may have been done since without being reported: only a new list can tell. */
-  inDoubt: boolean;
-  underWay: { creating: string[]; deleting: string[] };
+  resultUnknown: boolean;
+  inProgress: { creating: string[]; deleting: string[] };
   /** How many VMs may be acted on now; the burst cap also applies, and is the only limit if this is null. */
   allowance: number | null;
   refused?: PoolPlanInput['refused'];
@@ -37,16 +37,13 @@ export interface PlanRequest {
   now: number;
 }
 
-/**
- * A plan as it may stand in a history: the plans of drover 0.1.0, in workflows that began under it, have no rollouts
- * and no healing.
- */
-type Told = Omit<PoolPlan, 'rollout' | 'healing' | 'wakeAt' | 'status'> & { status: StatusTold | null } & Partial<
-    Pick<PoolPlan, 'rollout' | 'healing' | 'wakeAt'>
-  >;
-
 /** `generation` is that of the spec that the plan was made for. */
-export type Planned = { gone: true } | ({ gone: false; key: PoolKey; generation: number; seen: Seen } & Told);
+export type Planned =
+  | { gone: true }
+  | ({ gone: false; key: PoolKey; generation: number; seen: ResourceVersions; status: StatusTold | null } & Omit<
+      PoolPlan,
+      'status'
+    >);
 
 export interface Refused {
   reason: string;
@@ -66,12 +63,12 @@ export interface Done {
   notWanted: string[];
   /** Why the API server refused the rest: quota, permission, an invalid template. */
   refused: Refused | null;
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 export interface HowToCreate {
   /** Generation of the pool's spec when this was planned; absent if the VMs take the places of others. */
   generation?: number;
-  atBreadth?: boolean;
+  skipSlowStart?: boolean;
   halted?: number[];
 }

@@ -44,8 +44,8 @@ async function read({ workflowService, options }: Client, workflowId: string, ru
   let decoded = payloads ?? [];
   for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
   const { chosen } = payloadConverter.fromPayload<{ chosen: ChosenByNamespace }>(decoded[0]!);
-  const guests = new Map<string, string>();
+  const vmis = new Map<string, string>();
   for (const [namespace, byName] of Object.entries(chosen))
-    for (const [name, uid] of Object.entries(byName)) guests.set(`${namespace}/${name}`, uid);
-  return guests;
+    for (const [name, uid] of Object.entries(byName)) vmis.set(`${namespace}/${name}`, uid);
+  return vmis;
 }

@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -13,12 +13,12 @@ const COMES_BACK = new Set(['Always', 'Once']);
  * Restarts this VMI of the VM and no other; does not ask again for a restart that was already asked for. Returns what a
  * cache must have reached to show that, if the API server tells it.
  */
-export async function restartVm(client: KubeClient, vm: VmView, guest: VmiView): Promise<Seen> {
+export async function restartVm(client: KubeClient, vm: VmView, vmi: VmiView): Promise<ResourceVersions> {
   const signal = cancellationSignal();
   const { namespace, name } = vm;
   if (COMES_BACK.has(vm.runStrategy)) {
     try {
-      const left = await client.delete(VirtualMachineInstances, { namespace, name }, { uid: guest.uid, signal });
+      const left = await client.delete(VirtualMachineInstances, { namespace, name }, { uid: vmi.uid, signal });
       return { vmis: left.metadata?.resourceVersion };
     } catch (error) {
       if (isNotFound(error) || isConflict(error)) return {};

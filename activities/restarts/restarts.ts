@@ -1,7 +1,7 @@
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import {
   planRestarts,
-  type HeldRestart,
+  type RestartInProgress,
   type RestartOutcome,
   type RestartPlan,
 } from '../../decisions/restarts/plan.ts';
@@ -9,20 +9,20 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { digestOf } from '../cache/digest.ts';
-import { longLook, SETTLE_MS_A_VM } from '../cache/long-look.ts';
+import { waitFor, SETTLE_MS_A_VM } from '../cache/wait-for.ts';
 import type { Places } from '../disruption-budget/places.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import type { ChosenVmis } from './chosen-vmis.ts';
-import { pictureOfVms, RestartHand } from './vm-restarter.ts';
+import { snapshotOfVms, RestartHand } from './vm-restarter.ts';
 
 /** How long freed budget is gathered, unless a quarter of it has come together before. */
 const GATHER_MS = 1_000;
 
 interface Pace {
   maxUnavailable: number;
-  inHand: HeldRestart[];
-  seen: Seen;
+  inProgress: RestartInProgress[];
+  seen: ResourceVersions;
 }
 
 export interface AwaitRestartsRequest extends Pace {
@@ -42,12 +42,12 @@ export interface AwaitRestartsRequest extends Pace {
   told: string | null;
 }
 
-export interface RestartLook extends Omit<RestartPlan, 'wakeAt'> {
+export interface RestartObservation extends Omit<RestartPlan, 'wakeAt'> {
   /** Whether nothing is left to do or to wait for. */
   isOver: boolean;
   /** Digest of what is waited for, for comparison. */
   told: string;
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 export interface BeginRestartsRequest extends Pace {
@@ -60,14 +60,14 @@ export interface BeginRestartsRequest extends Pace {
 export interface BegunRestarts {
   /** Outcomes of the VMs that are not waited for. */
   outcomes: RestartOutcome[];
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 export interface RestartActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
   places: Places;
-  chosenGuests: ChosenVmis;
+  chosenVmis: ChosenVmis;
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
   /** Aborted when the worker is asked to shut down. */
@@ -78,39 +78,42 @@ export function createRestartActivities({
   client,
   cache,
   places,
-  chosenGuests,
+  chosenVmis,
   concurrency,
   stopping,
 }: RestartActivityOptions) {
-  const picture = pictureOfVms(cache);
+  const snapshot = snapshotOfVms(cache);
 
   return {
     /**
      * Waits until some of the chosen VMs can be restarted, or some of those in progress have come back or are late, and
      * returns which. Looks at this worker's caches, and asks the API server only about late VMs.
      */
-    awaitRestarts: (request: AwaitRestartsRequest): Promise<RestartLook> =>
+    awaitRestarts: (request: AwaitRestartsRequest): Promise<RestartObservation> =>
       withHeartbeat(async () => {
-        const chosen = await chosenGuests.ofThisRun();
+        const chosen = await chosenVmis.ofThisRun();
         const namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
-        const concerns = ({ namespace }: Changed): boolean => namespaces.has(namespace);
+        const isRelevant = ({ namespace }: Changed): boolean => namespaces.has(namespace);
         const failed = new Set(request.failed);
         const { seen, notBefore, quietSince, deadlineMs } = request;
         const settleMs = (): number => chosen.size * SETTLE_MS_A_VM;
-        return longLook<RestartLook>({ cache, stopping, seen, concerns, settleMs, gatherMs: GATHER_MS }, (now) => {
-          const takes = request.takes && now >= notBefore;
-          const { wakeAt, ...plan } = planRestarts({ ...request, chosen, picture, failed, takes, now });
-          const isOver = isOverAt(now, plan, request);
-          const told = digestOf([plan.passedOver, plan.full]);
-          const isEnough = isOver || request.told === null || isPlenty(plan, request);
-          return {
-            found: { ...plan, isOver, told, seen: cache.versionsOf('vms', 'vmis') },
-            worth: isEnough ? 'enough' : plan.take.length + plan.settled.length > 0 ? 'something' : 'nothing',
-            isNews: told !== request.told,
-            late: lateOf(plan.settled),
-            times: [wakeAt ?? Infinity, notBefore, quietSince + deadlineMs],
-          };
-        });
+        return waitFor<RestartObservation>(
+          { cache, stopping, seen, isRelevant, settleMs, gatherMs: GATHER_MS },
+          (now) => {
+            const takes = request.takes && now >= notBefore;
+            const { wakeAt, ...plan } = planRestarts({ ...request, chosen, snapshot, failed, takes, now });
+            const isOver = isOverAt(now, plan, request);
+            const told = digestOf([plan.skipped, plan.full]);
+            const isEnough = isOver || request.told === null || isPlenty(plan, request);
+            return {
+              found: { ...plan, isOver, told, seen: cache.versionsOf('vms', 'vmis') },
+              worth: isEnough ? 'enough' : plan.take.length + plan.settled.length > 0 ? 'something' : 'nothing',
+              shouldReport: told !== request.told,
+              late: lateOf(plan.settled),
+              times: [wakeAt ?? Infinity, notBefore, quietSince + deadlineMs],
+            };
+          },
+        );
       }),
 
     /**
@@ -119,16 +122,16 @@ export function createRestartActivities({
      */
     beginRestarts: ({
       vms,
-      inHand,
+      inProgress,
       maxUnavailable,
       askedBy,
       reason,
       seen,
     }: BeginRestartsRequest): Promise<BegunRestarts> =>
       withHeartbeat(async () => {
-        const chosen = await chosenGuests.ofThisRun();
+        const chosen = await chosenVmis.ofThisRun();
         await cache.catchUp(seen);
-        const others = inHand.map(({ vm }) => vm).filter((key) => !vms.includes(key));
+        const others = inProgress.map(({ vm }) => vm).filter((key) => !vms.includes(key));
         const note = `Restarted within a budget, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
         const hand = new RestartHand({ client, cache, places, chosen, maxUnavailable, others, note });
         const outcomes = await forEachConcurrently(hand, vms, concurrency);
@@ -148,15 +151,15 @@ function isOverAt(
   { take, settled, open }: Omit<RestartPlan, 'wakeAt'>,
   request: AwaitRestartsRequest,
 ): boolean {
-  const { inHand, takes, quietSince, deadlineMs } = request;
-  if (inHand.length > settled.length || take.length > 0) return false;
+  const { inProgress, takes, quietSince, deadlineMs } = request;
+  if (inProgress.length > settled.length || take.length > 0) return false;
   return open === 0 || !takes || (settled.length === 0 && now >= quietSince + deadlineMs);
 }
 
 /** Reports whether there is enough to begin with, or nothing left to gather. */
 function isPlenty(
   { take, settled }: Omit<RestartPlan, 'wakeAt'>,
-  { inHand, maxUnavailable }: AwaitRestartsRequest,
+  { inProgress, maxUnavailable }: AwaitRestartsRequest,
 ): boolean {
-  return take.length >= Math.ceil(maxUnavailable / 4) || (settled.length > 0 && settled.length === inHand.length);
+  return take.length >= Math.ceil(maxUnavailable / 4) || (settled.length > 0 && settled.length === inProgress.length);
 }

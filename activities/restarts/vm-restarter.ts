@@ -7,9 +7,9 @@ import {
   RestartBudget,
   type Chosen,
   type OwningPool,
-  type RestartPicture,
+  type RestartSnapshot,
 } from '../../decisions/disruption-budget/restart-budget.ts';
-import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { restartNeed, type RestartOutcome } from '../../decisions/restarts/plan.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
@@ -31,7 +31,7 @@ const TRIES = 8;
 const TRY_AGAIN_MS = 100;
 
 /** Looks up VMs of any owner in this worker's caches. */
-export const pictureOfVms = (cache: ClusterCache): RestartPicture => ({
+export const snapshotOfVms = (cache: ClusterCache): RestartSnapshot => ({
   vmOf: (key) => cache.vms.get(key),
   vmiOf: (vm) => cache.vmiOf(vm),
   poolOf: (vm) =>
@@ -59,7 +59,7 @@ export interface RestartHandOptions {
 }
 
 /**
- * Restarts VMs one by one, each decided anew right before acting: only the chosen VMI, only if nothing stands in its
+ * Restarts VMs one by one, each decided again right before acting: only the chosen VMI, only if nothing stands in its
  * way, and only while the budgets allow it. A VMI that is deleted, or already asked to stop, is left alone.
  *
  * The run's own budget is counted here; a place in the budget of the VM's pool is claimed like every other disruption
@@ -69,7 +69,7 @@ export class RestartHand {
   readonly #in: RestartHandOptions;
   /** VMs whose restart is in progress, and that are not known to be back. */
   readonly #acting: Set<string>;
-  #seen: Seen = {};
+  #seen: ResourceVersions = {};
 
   constructor(options: RestartHandOptions) {
     this.#in = options;
@@ -77,7 +77,7 @@ export class RestartHand {
   }
 
   /** What a cache must have reached to show the restarts. */
-  get seen(): Seen {
+  get seen(): ResourceVersions {
     return this.#seen;
   }
 
@@ -100,9 +100,9 @@ export class RestartHand {
 
   async #take(key: string): Promise<RestartOutcome | null> {
     const { client, chosen, note } = this.#in;
-    const guest = chosen.get(key)!;
+    const target = chosen.get(key)!;
     const { vm, vmi, owner } = await this.#read(key);
-    const need = restartNeed(guest, vm, vmi, owner);
+    const need = restartNeed(target, vm, vmi, owner);
     if (vm === undefined || need.need === 'nothing' || vm.changingState) {
       // The VM has already been stopped, perhaps by an earlier attempt of this activity whose result was lost.
       this.#acting.add(key);
@@ -113,17 +113,17 @@ export class RestartHand {
     if (full !== null) return { vm: key, end: 'Deferred', why: full };
     // If the answer is lost, the VM counts until its state is known.
     this.#acting.add(key);
-    const place = await this.#claim(vm, need.guest, owner);
+    const place = await this.#claim(vm, need.vmi, owner);
     if (typeof place === 'string') {
       this.#acting.delete(key);
       return { vm: key, end: 'Deferred', why: place };
     }
-    const done = await restartVm(client, vm, need.guest).catch(async (error: unknown) => {
+    const done = await restartVm(client, vm, need.vmi).catch(async (error: unknown) => {
       // Not after a transient error: it is retried, and the call may have succeeded all the same.
       if (error instanceof KubeError && !isTransient(error)) await place?.release();
       throw error instanceof KubeError && error.status === 500 ? new Unwilling(error.message) : error;
     });
-    this.#seen = laterSeen(this.#seen, done);
+    this.#seen = maxVersions(this.#seen, done);
     await recordVmEvent(client, vm, { type: 'Normal', reason: 'Restarted', action: 'Restart', note });
     return null;
   }
@@ -160,8 +160,8 @@ export class RestartHand {
 
   #whyNoRoom(vm: VmView): string | null {
     const { cache, chosen, counted = [...chosen.keys()], maxUnavailable } = this.#in;
-    const picture = { ...pictureOfVms(cache), poolOf: () => undefined };
-    return new RestartBudget({ counted, picture, inHand: this.#acting, maxUnavailable }).whyNot(vm);
+    const snapshot = { ...snapshotOfVms(cache), poolOf: () => undefined };
+    return new RestartBudget({ counted, snapshot, inProgress: this.#acting, maxUnavailable }).whyNot(vm);
   }
 }
 

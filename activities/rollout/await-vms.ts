@@ -2,20 +2,20 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
-import { standingOf, type Standing } from '../../decisions/vm-update/progress.ts';
+import { progressOf, type UpdateProgress } from '../../decisions/vm-update/progress.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { longLook } from '../cache/long-look.ts';
+import { waitFor } from '../cache/wait-for.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { ignoreStale } from '../lib/or-changed.ts';
 import type { PoolKey } from '../pool/types.ts';
 import { recordUpdates } from './events.ts';
 import type { Revisions } from './revisions.ts';
-import { guestMetadataPatch } from './vmi-metadata.ts';
+import { vmiMetadataPatch } from './vmi-metadata.ts';
 
 export interface AwaitRequest {
   key: PoolKey;
@@ -24,7 +24,7 @@ export interface AwaitRequest {
   minReadyMs: number;
   /** Milliseconds since the epoch. */
   deadline: number;
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 export interface AwaitOptions {
@@ -49,22 +49,22 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
       minReadyMs,
       deadline,
       seen,
-    }: AwaitRequest): Promise<{ outcomes: UpdateOutcome[]; seen: Seen }> =>
+    }: AwaitRequest): Promise<{ outcomes: UpdateOutcome[]; seen: ResourceVersions }> =>
       withHeartbeat(async () => {
         await cache.catchUp(seen);
         const template = await revisions.find(key, revision);
         if (template === undefined) return { outcomes: vms.map(({ name }) => gone(name)), seen: {} };
         const pending = new Map(vms.map((vm) => [vm.name, vm]));
         const names = new Set(pending.keys());
-        const concerns = ({ kind, namespace, name }: Changed): boolean =>
+        const isRelevant = ({ kind, namespace, name }: Changed): boolean =>
           kind !== 'pool' && namespace === key.namespace && names.has(name);
         const outcomes: UpdateOutcome[] = [];
-        const awaited = await longLook({ cache, stopping, seen, concerns }, async (now, isConfirmed) => {
+        const awaited = await waitFor({ cache, stopping, seen, isRelevant }, async (now, isConfirmed) => {
           const times = [deadline];
           const late: string[] = [];
           for (const held of pending.values()) {
             const vm = ownedVm(key, held.name);
-            const standing = standingOf({
+            const standing = progressOf({
               held,
               revision,
               template,
@@ -82,7 +82,7 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
             } else if (standing.state === 'waiting' && standing.until !== undefined) times.push(standing.until);
           }
           const found = { outcomes, seen: cache.versionsOf('vms', 'vmis') };
-          return { found, worth: pending.size === 0 ? 'enough' : 'nothing', isNews: false, times, late };
+          return { found, worth: pending.size === 0 ? 'enough' : 'nothing', shouldReport: false, times, late };
         });
         const pool = cache.pools.get(`${key.namespace}/${key.name}`);
         if (pool?.metadata.uid === key.uid) await recordUpdates(client, pool, revision, outcomes);
@@ -97,11 +97,11 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
 
   /** Writes to the VMI which revision it now runs; leaves it alone if it is another VMI by now. */
   async function label(key: PoolKey, vm: VmView, to: VmTemplate): Promise<void> {
-    const guest = liveVmi(cache.vmiOf(vm));
-    const from = guest?.revision == null ? undefined : await revisions.find(key, guest.revision);
-    if (guest === undefined) return;
-    const patch = { metadata: { uid: guest.uid, ...guestMetadataPatch(key.name, from ?? to, to) } };
-    await ignoreStale(client.patch(VirtualMachineInstances, guest, 'merge', patch, { signal: cancellationSignal() }));
+    const vmi = liveVmi(cache.vmiOf(vm));
+    const from = vmi?.revision == null ? undefined : await revisions.find(key, vmi.revision);
+    if (vmi === undefined) return;
+    const patch = { metadata: { uid: vmi.uid, ...vmiMetadataPatch(key.name, from ?? to, to) } };
+    await ignoreStale(client.patch(VirtualMachineInstances, vmi, 'merge', patch, { signal: cancellationSignal() }));
   }
 }
 
@@ -109,7 +109,7 @@ export type AwaitActivities = ReturnType<typeof createAwaitActivities>;
 
 const gone = (vm: string): UpdateOutcome => ({ vm, end: 'Gone' });
 
-function outcomeOf({ name: vm }: BatchVm, standing: Standing, isLate: boolean): UpdateOutcome | null {
+function outcomeOf({ name: vm }: BatchVm, standing: UpdateProgress, isLate: boolean): UpdateOutcome | null {
   switch (standing.state) {
     case 'well':
       return { vm, end: 'Updated' };

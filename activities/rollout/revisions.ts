@@ -18,7 +18,7 @@ import { isAlreadyExists, isConflict, isNotFound } from '../../kubernetes/errors
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { livePool } from '../pool/live-pool.ts';
 
-/** Tries when another worker writes to the same object: each reads it anew. */
+/** Tries when another worker writes to the same object: each reads it again. */
 const TRIES = 5;
 
 /** The pool that is meant, and not a later pool of its name. */

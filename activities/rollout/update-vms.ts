@@ -3,7 +3,7 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { withDefaults } from '../../api/pool-defaults.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
-import { later, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { grownDisks, mergePatch, mergeVm } from '../../decisions/merge/vm.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/pool/template.ts';
 import { vmFromTemplate } from '../../decisions/pool/vm-from-template.ts';
@@ -32,11 +32,11 @@ import type { PoolKey } from '../pool/types.ts';
 import { restartVm } from '../restarts/restart-vm.ts';
 import { recordUpdates } from './events.ts';
 import type { Revisions } from './revisions.ts';
-import { guestMetadataPatch } from './vmi-metadata.ts';
+import { vmiMetadataPatch } from './vmi-metadata.ts';
 
 /** KubeVirt observes a new spec within moments if it is healthy. */
 const SEEN_WITHIN_MS = 10_000;
-/** Tries when someone else writes to the same VM: each reads it anew. */
+/** Tries when someone else writes to the same VM: each reads it again. */
 const TRIES = 8;
 
 export interface UpdateRequest {
@@ -47,13 +47,13 @@ export interface UpdateRequest {
   vms: BatchVm[];
   /** When the batch began, in milliseconds since the epoch: what was stopped earlier has been resumed since. */
   startedAt: number;
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 export interface Updated {
   /** Outcomes of the VMs that are not waited for. */
   outcomes: UpdateOutcome[];
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 export interface UpdateActivityOptions {
@@ -123,7 +123,7 @@ class Hand {
     this.#in = options;
   }
 
-  get seen(): Seen {
+  get seen(): ResourceVersions {
     return { vms: this.#vms, vmis: this.#vmis };
   }
 
@@ -181,8 +181,8 @@ class Hand {
       this.#note(await restartVm(client, now, take.restarts));
     } else await this.#places.get(held.name)?.release();
     if (held.act !== 'write') return null;
-    const guest = liveVmi(own);
-    if (guest !== undefined) await this.#label(guest.revision, guest.name, guest.uid);
+    const live = liveVmi(own);
+    if (live !== undefined) await this.#label(live.revision, live.name, live.uid);
     return { vm: held.name, end: 'Updated' };
   }
 
@@ -198,7 +198,7 @@ class Hand {
     await this.#places.get(name)?.release();
   }
 
-  #note({ vms, vmis }: Seen): void {
+  #note({ vms, vmis }: ResourceVersions): void {
     this.#vms = later(this.#vms, vms);
     this.#vmis = later(this.#vmis, vmis);
   }
@@ -244,7 +244,7 @@ class Hand {
     const { client, cache, revisions, key, template } = this.#in;
     const before = from === null ? undefined : await revisions.find(key, from);
     if (before === undefined || disruptionBetween(before, template, cache.rolloutStrategy()) !== 'None') return;
-    const patch = { metadata: { uid, ...guestMetadataPatch(key.name, before, template) } };
+    const patch = { metadata: { uid, ...vmiMetadataPatch(key.name, before, template) } };
     const patched = await ignoreStale(
       client.patch(VirtualMachineInstances, { namespace: key.namespace, name }, 'merge', patch),
     );

@@ -12,7 +12,7 @@ interface Metadata {
  * Returns a merge patch that takes the labels and annotations which a VMI got from one template to those of another;
  * others stay.
  */
-export function guestMetadataPatch(
+export function vmiMetadataPatch(
   pool: string,
   from: VmTemplate,
   to: VmTemplate,

@@ -24,8 +24,8 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
       return looksTheSame(change.before, change.after) ? [] : [`${namespace}/${kept.pool}`];
     }
     case 'node': {
-      const guests = [...cache.vmis.values()].filter(({ node }) => node === change.before.name);
-      return distinct(guests.flatMap((vmi) => poolOfVm(vmOf(vmi, cache))));
+      const vmis = [...cache.vmis.values()].filter(({ node }) => node === change.before.name);
+      return distinct(vmis.flatMap((vmi) => poolOfVm(vmOf(vmi, cache))));
     }
     case 'strategy':
       return [...cache.pools.values()].map(keyOfPool);

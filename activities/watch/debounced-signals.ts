@@ -3,27 +3,27 @@ const MOST_MS = 2_000;
 const MS_A_KEY = 20;
 
 /**
- * Returns how long a key waits for its next nudge, in milliseconds, if this many keys were just nudged: short while
- * little happens, since a rollout waits for it, and longer the more pools share the cost of what the nudges trigger.
+ * Returns how long a key waits for its next signal, in milliseconds, if this many keys were just signalled: short while
+ * little happens, since a rollout waits for it, and longer the more pools share the cost of what the signals trigger.
  */
-export const nudgeInterval = (keys: number): number => Math.min(Math.max(keys * MS_A_KEY, LEAST_MS), MOST_MS);
+export const notifyInterval = (keys: number): number => Math.min(Math.max(keys * MS_A_KEY, LEAST_MS), MOST_MS);
 
-/** Maximum number of nudges in flight: at the start, thousands of pools must be nudged, and the others wait. */
+/** Maximum number of signals in flight: at the start, thousands of pools must be signalled, and the others wait. */
 const MOST_IN_FLIGHT = 50;
 
 /**
- * Calls `nudge` for a key at once, and then at most once an interval while more come for the same key; the last nudge
+ * Calls `signal` for a key at once, and then at most once an interval while more come for the same key; the last signal
  * is never lost.
  */
 export class DebouncedSignals {
-  readonly #nudge: (key: string) => unknown;
+  readonly #signal: (key: string) => unknown;
   readonly #interval: (keys: number) => number;
   readonly #queued = new Set<string>();
   #inFlight = 0;
   readonly #waiting = new Map<string, { timer: NodeJS.Timeout; again: boolean }>();
 
-  constructor(nudge: (key: string) => unknown, interval: (keys: number) => number) {
-    this.#nudge = nudge;
+  constructor(signal: (key: string) => unknown, interval: (keys: number) => number) {
+    this.#signal = signal;
     this.#interval = interval;
   }
 
@@ -33,7 +33,7 @@ export class DebouncedSignals {
     else waiting.again = true;
   }
 
-  /** Calls `nudge` at once, whatever the interval: for changes that a person waits for. */
+  /** Calls `signal` at once, whatever the interval: for changes that a person waits for. */
   atOnce(key: string): void {
     clearTimeout(this.#waiting.get(key)?.timer);
     this.#queued.delete(key);
@@ -54,7 +54,7 @@ export class DebouncedSignals {
   }
 
   #call(key: string): void {
-    const sending = this.#nudge(key);
+    const sending = this.#signal(key);
     if (!(sending instanceof Promise)) return;
     this.#inFlight++;
     void sending.finally(() => {

@@ -1,24 +1,28 @@
 import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { snapshotOf } from '../cache/snapshot.ts';
 import { untilLost, untilStopping } from '../lib/shutdown.ts';
 import { keyOfPool, affectedPools } from './affected-pools.ts';
-import { nudgeInterval, DebouncedSignals } from './debounced-signals.ts';
+import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 
-type Nudge = (client: Client, pool: { cluster: string; namespace: string; name: string }, seen: Seen) => Promise<void>;
+type Notify = (
+  client: Client,
+  pool: { cluster: string; namespace: string; name: string },
+  seen: ResourceVersions,
+) => Promise<void>;
 
 export interface WatchActivityOptions {
   cache: ClusterCache;
   burst: number;
   /** Sends `changed` to the workflow of a pool, and starts the workflow if it isn't running. */
-  nudgePool: Nudge;
+  notifyPool: Notify;
   /** Does the same for a deleted pool, but never starts its workflow. */
-  tellGone: Nudge;
-  /** Called for each nudge that could not be sent. */
+  tellGone: Notify;
+  /** Called for each signal that could not be sent. */
   onFailure?: () => void;
   /** Aborted when the worker is asked to shut down: its watch then moves to another worker at once. */
   stopping: AbortSignal;
@@ -29,12 +33,12 @@ const HEARTBEAT_MS = 2_000;
 const RESYNC_MS = 300_000;
 
 export function createWatchActivities(options: WatchActivityOptions) {
-  const { cache, burst, nudgePool, tellGone, onFailure, stopping, resyncMs = RESYNC_MS } = options;
+  const { cache, burst, notifyPool, tellGone, onFailure, stopping, resyncMs = RESYNC_MS } = options;
 
   /** Reports whether the pool's workflow would have nothing to do now. */
   const isSettled = (pool: StoredPool): boolean => {
     const idle = {
-      underWay: { creating: [], deleting: [] },
+      inProgress: { creating: [], deleting: [] },
       failure: null,
       rollout: null,
       batches: [],
@@ -53,42 +57,42 @@ export function createWatchActivities(options: WatchActivityOptions) {
 
   return {
     /**
-     * Runs until its worker shuts down or loses the API server, or Temporal cancels it. Nudges every pool once at the
+     * Runs until its worker shuts down or loses the API server, or Temporal cancels it. Signals every pool once at the
      * start, then each pool to which something has happened, and every few minutes those that have something to do: a
-     * lost nudge costs no more than that.
+     * lost signal costs no more than that.
      */
     async watchFleet({ cluster }: { cluster: string }): Promise<void> {
       // Kept here: cache callbacks run outside any activity, where there is no current context.
       const context = Context.current();
       const { client, log, info } = context;
       const failed = new Set<string>();
-      const nudge = (key: string): Promise<void> => {
+      const notify = (key: string): Promise<void> => {
         const [namespace = '', name = ''] = key.split('/');
         const seen = cache.versionsOf('pools', 'vms', 'vmis');
-        const send = cache.pools.get(key) === undefined ? tellGone : nudgePool;
+        const send = cache.pools.get(key) === undefined ? tellGone : notifyPool;
         return send(client, { cluster, namespace, name }, seen).then(
           () => void failed.delete(key),
           (error: unknown) => {
             failed.add(key);
             onFailure?.();
-            log.warn('a pool could not be nudged', { pool: key, error: (error as Error).message });
+            log.warn('a pool could not be signalled', { pool: key, error: (error as Error).message });
           },
         );
       };
-      const nudges = new DebouncedSignals(nudge, nudgeInterval);
+      const notifications = new DebouncedSignals(notify, notifyInterval);
       const unsubscribe = cache.subscribe((change) => {
         for (const key of affectedPools(change, cache)) {
-          if (change.kind === 'pool') nudges.atOnce(key);
-          else nudges.for(key);
+          if (change.kind === 'pool') notifications.atOnce(key);
+          else notifications.for(key);
         }
       });
-      for (const pool of cache.pools.values()) nudges.for(keyOfPool(pool));
+      for (const pool of cache.pools.values()) notifications.for(keyOfPool(pool));
       const beat = setInterval(() => {
         context.heartbeat();
-        for (const key of failed) nudges.for(key);
+        for (const key of failed) notifications.for(key);
       }, HEARTBEAT_MS);
       const resync = setInterval(() => {
-        for (const pool of cache.pools.values()) if (!isSettled(pool)) nudges.for(keyOfPool(pool));
+        for (const pool of cache.pools.values()) if (!isSettled(pool)) notifications.for(keyOfPool(pool));
       }, resyncMs);
       log.info('watching', { cluster, pools: cache.pools.size, vms: cache.vms.size, attempt: info.attempt });
       try {
@@ -97,7 +101,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
         clearInterval(beat);
         clearInterval(resync);
         unsubscribe();
-        nudges.stop();
+        notifications.stop();
       }
     },
   };

@@ -57,7 +57,7 @@ export const droverCrds = (): CustomResourceDefinition[] => [
     columns: [
       { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas', description: 'VMs that the pool should have.' },
       { name: 'Current', type: 'integer', jsonPath: '.status.replicas', description: 'VMs that it has.' },
-      { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas', description: 'VMs whose guests are ready.' },
+      { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas', description: 'VMs whose VMIs are ready.' },
       {
         name: 'Updated',
         type: 'integer',

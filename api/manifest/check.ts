@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { closest } from '../closest.ts';
 import { structuralSchema, type StructuralSchema } from '../crd/structural-schema.ts';
-import { pathInWords } from './problem.ts';
+import { formatPath } from './problem.ts';
 
 /** What is wrong with the field at `path`, and what would be right. */
 export interface Finding {
@@ -18,7 +18,7 @@ export interface CheckOptions {
 
 /** Returns all that `schema` finds wrong with `value`, in the order of the fields; empty if it is valid. */
 export function check(schema: z.ZodType, value: unknown, options: CheckOptions): Finding[] {
-  const result = schema.safeParse(value, { error: shapeInWords });
+  const result = schema.safeParse(value, { error: formatShape });
   if (result.success) return [];
   const unknown = new UnknownFields(schema, options);
   const findings = result.error.issues.flatMap((issue) =>
@@ -54,7 +54,7 @@ class UnknownFields {
     );
     const elsewhere = this.#holdersOf(path);
     if (elsewhere.length > 0)
-      return { path, message: `unknown field here; it belongs in ${elsewhere.map(pathInWords).join(' or ')}` };
+      return { path, message: `unknown field here; it belongs in ${elsewhere.map(formatPath).join(' or ')}` };
     const guess = closest(String(path.at(-1)), free);
     if (guess !== undefined) {
       this.meant.add(keyOf([...above, guess]));
@@ -85,7 +85,7 @@ function noteHolders(schema: StructuralSchema, path: PropertyKey[], holders: Map
 }
 
 /** Messages for issues without one in the schema. */
-function shapeInWords(issue: z.core.$ZodRawIssue): string | undefined {
+function formatShape(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') return `must be ${TYPES[issue.expected] ?? issue.expected}`;
   if (issue.code === 'invalid_value') {
     const values = issue.values.map(String);

@@ -2,7 +2,7 @@ import { API_VERSION } from '../names.ts';
 import { VirtualMachinePool } from '../pool/pool.ts';
 import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check, type Finding } from './check.ts';
-import { asWritten, type Json } from './kept-by-server.ts';
+import { escapeMarkdown, type Json } from './kept-by-server.ts';
 import { templateNotes } from './template-notes.ts';
 
 /** The result of reading a document: an object to apply with notes for the user, or what is wrong. */
@@ -20,7 +20,7 @@ const KUBEVIRT_WORDS: Record<string, string> = {
 };
 
 export const readDroverPool: Reader = (document, written) => {
-  const { object, notes } = asWritten(document);
+  const { object, notes } = escapeMarkdown(document);
   const findings = check(VirtualMachinePool, object, { written, hint });
   if (findings.length > 0) return { findings };
   const pool = object as VirtualMachinePool;

@@ -3,13 +3,13 @@ import type { PoolSpec, ScaleInStrategy, SelectionPolicy, StatePreservation, Upd
 import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check } from './check.ts';
 import type { Reader } from './drover-pool.ts';
-import { asWritten, isObject, type Json } from './kept-by-server.ts';
+import { escapeMarkdown, isObject, type Json } from './kept-by-server.ts';
 import { KubeVirtPool, type KubeVirtPoolSpec, type KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
 import { templateNotes } from './template-notes.ts';
 
 /** Reads KubeVirt's own pool as a pool of drover's. Its notes say how drover's behaviour differs from KubeVirt's. */
 export const readKubeVirtPool: Reader = (document, written) => {
-  const { object, notes } = asWritten(document);
+  const { object, notes } = escapeMarkdown(document);
   const nameless = withoutVmName(object, notes);
   const findings = check(KubeVirtPool, nameless, { written, hint });
   if (findings.length > 0) return { findings };

@@ -7,7 +7,7 @@ import type { Finding } from './check.ts';
 import { readDroverPool, readProposedPool, type Reader, type Reading } from './drover-pool.ts';
 import { isObject, type Json } from './kept-by-server.ts';
 import { readKubeVirtPool } from './kubevirt-pool.ts';
-import { ManifestErrors, pathIn, pathInWords, type Problem } from './problem.ts';
+import { ManifestErrors, pathIn, formatPath, type Problem } from './problem.ts';
 import { readDocuments, type SourceDocument } from './yaml.ts';
 
 export { ManifestErrors, type Problem } from './problem.ts';
@@ -50,7 +50,7 @@ export function readManifests(files: readonly ManifestFile[]): Manifest[] {
   const problems: Problem[] = [];
   for (const { text, source } of files) {
     const documents = readDocuments(text);
-    if (documents.length === 0) problems.push({ source, document: 0, path: '', message: emptyInWords(text) });
+    if (documents.length === 0) problems.push({ source, document: 0, path: '', message: formatEmpty(text) });
     for (const document of documents) readDocument(document, source, manifests, problems);
   }
   problems.push(...writtenTwice(manifests));
@@ -67,7 +67,7 @@ function readDocument(document: SourceDocument, source: string, manifests: Manif
     if ('findings' in reading) {
       const found = reading.findings.map(({ path, message }) => {
         const full = [...above, ...path];
-        return { source, document: number, line: lineOf(full), path: pathInWords(full), message };
+        return { source, document: number, line: lineOf(full), path: formatPath(full), message };
       });
       problems.push(...found.sort((one, other) => one.line - other.line));
     } else {
@@ -114,12 +114,12 @@ function read(object: unknown, written: (path: readonly PropertyKey[]) => string
       findings: [{ path: deep, message: `is nested deeper than ${MOST_DEPTH} levels: nothing of KubeVirt is` }],
     };
   if (missing.length > 0)
-    return { findings: missing.map((key) => ({ path: [key], message: missingInWords(key, object) })) };
+    return { findings: missing.map((key) => ({ path: [key], message: formatMissing(key, object) })) };
   const reader = READERS[`${String(apiVersion)} ${String(kind)}`];
   return reader === undefined ? { findings: [unknownKind(String(apiVersion), String(kind))] } : reader(object, written);
 }
 
-const missingInWords = (key: 'apiVersion' | 'kind', object: Json): string =>
+const formatMissing = (key: 'apiVersion' | 'kind', object: Json): string =>
   `${key in object ? 'must be text' : 'is missing'}: a pool has apiVersion: ${API_VERSION} and kind: VirtualMachinePool`;
 
 function unknownKind(apiVersion: string, kind: string): Finding {
@@ -141,7 +141,7 @@ function unknownKind(apiVersion: string, kind: string): Finding {
   };
 }
 
-function emptyInWords(text: string): string {
+function formatEmpty(text: string): string {
   return text.trim() === ''
     ? 'the file is empty: it should hold a VirtualMachinePool'
     : 'the file holds no object, only comments or separators';

@@ -49,7 +49,7 @@ function inWords({ source, document, line, column, path, message }: Problem): st
  * Formats a path like `spec.windows[0].cron`; keys with other characters are quoted:
  * `metadata.labels["example.com/app"]`.
  */
-export function pathInWords(path: readonly PropertyKey[]): string {
+export function formatPath(path: readonly PropertyKey[]): string {
   let words = '';
   for (const part of path) {
     if (typeof part === 'number') words += `[${part}]`;

@@ -126,11 +126,11 @@ function syntaxFaults(document: Document.Parsed, at: At): Fault[] {
   const twice = errors.filter((error) => error.code === 'DUPLICATE_KEY');
   const first = errors.find((error) => error.code !== 'DUPLICATE_KEY');
   return [...twice, ...(first === undefined ? [] : [first])].map((error) =>
-    at(error.pos[0], syntaxInWords(error, document)),
+    at(error.pos[0], formatSyntax(error, document)),
   );
 }
 
-function syntaxInWords(error: YAMLError, document: Document.Parsed): string {
+function formatSyntax(error: YAMLError, document: Document.Parsed): string {
   if (error.code === 'DUPLICATE_KEY')
     return `the key ${keyAt(document, error.pos[0])} is there twice in one object: keep one of them`;
   if (error.code === 'TAB_AS_INDENT') return 'a tab indents this line: YAML takes only spaces';

@@ -29,7 +29,7 @@ export type BasePolicy = z.infer<typeof BasePolicy>;
  * If the colon after `labelSelector` is missing, as in the proposal's third example, YAML reads it and the `- …` below
  * it as one text.
  */
-const entryInWords = (text: string): string =>
+const formatEntry = (text: string): string =>
   `YAML reads ${JSON.stringify(text)} as one text; an entry is written as "- labelSelector: {matchLabels: {<key>: <value>}}"`;
 
 export const SelectionPolicy = z
@@ -38,7 +38,7 @@ export const SelectionPolicy = z
       .array(
         z.strictObject(
           { labelSelector: LabelSelector },
-          { error: ({ input }) => (typeof input === 'string' ? entryInWords(input) : undefined) },
+          { error: ({ input }) => (typeof input === 'string' ? formatEntry(input) : undefined) },
         ),
       )
       .max(16)

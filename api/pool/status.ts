@@ -124,7 +124,7 @@ export type DisruptedVm = z.infer<typeof DisruptedVm>;
 export const PoolStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
   replicas: count('VMs of the pool, without those that are being deleted.'),
-  readyReplicas: count('VMs whose guests are ready.').exactOptional(),
+  readyReplicas: count('VMs whose VMIs are ready.').exactOptional(),
   availableReplicas: count('VMs that run and have been ready for rollout.minReadySeconds.').exactOptional(),
   unavailableReplicas: count('VMs that should run and are not available, or are missing.').exactOptional(),
   updatedReplicas: count('VMs that carry the newest revision.').exactOptional(),

@@ -23,7 +23,7 @@ export type Disruption = z.infer<typeof Disruption>;
 export const VmRolloutStrategy = z
   .enum(['Stage', 'LiveUpdate'])
   .describe(
-    'Whether a change that KubeVirt can apply to a running guest is applied there (LiveUpdate), or waits for a restart (Stage). ' +
+    'Whether a change that KubeVirt can apply to a running VMI is applied there (LiveUpdate), or waits for a restart (Stage). ' +
       "As the cluster's KubeVirt has it by default.",
   );
 export type VmRolloutStrategy = z.infer<typeof VmRolloutStrategy>;

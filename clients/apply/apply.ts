@@ -127,7 +127,7 @@ async function applyOver(
     // The stamp of an earlier requester may be taken over without `force`.
     if (fields.length === 0 && all.length > 0) return applyOver(before, planned, { ...options, force: true });
     if (fields.join() === REPLICAS && options.keepReplicas) return applyOver(before, withoutReplicas(planned), options);
-    const words = conflictInWords(planned, before, { message: error.message, fields });
+    const words = formatConflict(planned, before, { message: error.message, fields });
     throw new Failure(`${where.about(words)}: ${words}`, { cause: error });
   }
 }
@@ -158,7 +158,7 @@ function withoutReplicas(planned: Planned): Planned {
 /** Returns the conflicting fields, which the API server names only in its message. */
 const fieldsOf = (message: string): string[] => [...message.matchAll(/(?:: |\n- )(\.\S+)/g)].map(([, field]) => field!);
 
-function conflictInWords(
+function formatConflict(
   { object }: Planned,
   before: Stored | undefined,
   { message, fields }: { message: string; fields: string[] },

@@ -76,15 +76,15 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
 /** Says what the change would do to the VMs of an existing pool. */
 async function outlook({ before, after }: Rehearsed, kube: KubeClient): Promise<string[]> {
   if (before === undefined) return [];
-  const { changeInWords } = await import('../rollout/outlook.ts');
-  return changeInWords(kube, before, after);
+  const { formatChange } = await import('../rollout/outlook.ts');
+  return formatChange(kube, before, after);
 }
 
 /** Says that the template's rollout is halted: applying it again changes nothing, and people would wait for ever. */
 async function haltOf({ before, after }: Rehearsed): Promise<string[]> {
   if (before === undefined) return [];
-  const { haltInWords } = await import('../rollout/outlook.ts');
-  return [haltInWords(after)].filter((line) => line !== undefined);
+  const { formatHalt } = await import('../rollout/outlook.ts');
+  return [formatHalt(after)].filter((line) => line !== undefined);
 }
 
 /** Notes missing workers. Applying needs none, but without one a pool stays as it is, and nothing else would say so. */

@@ -9,7 +9,7 @@ import { inSession } from '../session/session.ts';
 
 export const describeCommand = (): Command =>
   new Command('describe')
-    .description('all about a pool: spec, status, VMs, what is under way, Events, the last errors')
+    .description('all about a pool: spec, status, VMs, what is in progress, Events, the last errors')
     .argument('<kind>', 'pool, or pool/NAME')
     .argument('[names...]')
     .addHelpText(

@@ -28,8 +28,8 @@ async function diff(session: Session, options: ManifestOptions): Promise<void> {
     if (lines.length === 0) note(`${label} unchanged`);
     else print(lines.join('\n'));
     if (before === undefined) continue;
-    for (const line of await outlook.changeInWords(kube, before, after)) print(line);
-    const halt = outlook.haltInWords(after);
+    for (const line of await outlook.formatChange(kube, before, after)) print(line);
+    const halt = outlook.formatHalt(after);
     if (halt !== undefined) note(halt);
   }
 }

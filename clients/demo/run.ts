@@ -95,7 +95,7 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
     await scale(kube, Pools.resource, key, { replicas: OUT, dryRun: 'none' });
     await untilSettled(session, signal);
 
-    say(`Giving each VM ${CORES} cores: its guest must restart for it, and a quarter of the pool does at a time.`);
+    say(`Giving each VM ${CORES} cores: its VMI must restart for it, and a quarter of the pool does at a time.`);
     const domain = { cpu: { cores: CORES } };
     await kube.patch(Pools.resource, key, 'merge', {
       spec: { template: { spec: { template: { spec: { domain } } } } },

@@ -69,7 +69,7 @@ export async function askCycle(
   const isLed = await askWorkflow(session, id, (handle) => handle.signal(messages.healNow, { ...asking, vm }), isDry);
   if (!isLed) throw new Failure(noPoolWorkflow(view.pool, id));
   return taken(
-    `is healed again, with its replacements counted anew (${inWords(ended)})`,
+    `is healed again, with its replacements counted from zero (${inWords(ended)})`,
     (now) => endedOf(now, vm)?.at !== ended.at,
   );
 }
@@ -77,7 +77,7 @@ export async function askCycle(
 /** The outcome for the VM in words. Nothing can hurry a VM that is still shutting down. */
 export function doneOf(signal: CycleSignal, view: HealView, vm: string): string {
   if (signal === 'healSkip') return 'skipped';
-  return `does not wait any more${cycleOf(view, vm)?.phase === 'Removing' ? ', except until it is gone with its guest' : ''}`;
+  return `does not wait any more${cycleOf(view, vm)?.phase === 'Removing' ? ', except until it is gone with its VMI' : ''}`;
 }
 
 /** Throws `Failure` if the status already shows that the request makes no sense. */
@@ -85,7 +85,7 @@ export function checkCycle(signal: CycleSignal, view: HealView, vm: string): voi
   const cycle = cycleOf(view, vm);
   if (signal === 'healNow' && cycle?.phase === 'Provisioning') {
     throw new Failure(
-      `vm ${vm} is made anew already (replacement ${cycle.attempt}), and watched until it runs well: there is nothing to wait for less`,
+      `vm ${vm} is recreated already (replacement ${cycle.attempt}), and watched until it runs well: there is nothing to wait for less`,
     );
   }
 }
@@ -106,14 +106,14 @@ export function hasTaken(signal: CycleSignal, vm: string, now: HealView, before:
 }
 
 /** Describes the VM's current healing state. */
-export function cycleInWords(view: HealView, vm: string, now: number): string {
+export function formatCycle(view: HealView, vm: string, now: number): string {
   const cycle = cycleOf(view, vm);
   if (cycle !== undefined) {
     const next = cycle.nextAt === null ? '' : `, next try ${nextTry(cycle.nextAt, now)}`;
     return `replacement ${cycle.attempt}, ${cycle.phase}${next}: ${cycle.why}`;
   }
   const last = lastOf(view, vm);
-  return last === undefined ? 'no cycle of it is under way' : inWords(last);
+  return last === undefined ? 'no cycle of it is in progress' : inWords(last);
 }
 
 const cycleOf = ({ cycles }: HealView, vm: string): HealView['cycles'][number] | undefined =>
@@ -142,7 +142,7 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
     return new Failure(
       `vm ${vm} is not replaced, sick or not: its owner asked that nothing disrupts it (${DO_NOT_DISRUPT_ANNOTATION})`,
     );
-  return new Failure(noCycleInWords(view, vm));
+  return new Failure(formatNoCycle(view, vm));
 }
 
 /** Why the VM has no cycle in progress; null if the status does not say it of this VM. */
@@ -159,8 +159,8 @@ export function whyNoCycle(view: HealView, vm: string): string | null {
 }
 
 /** For a VM that the status doesn't name: it is known not to be sick only if the status names all sick VMs. */
-export function noCycleInWords({ pool, untold, suspended }: HealView, vm: string): string {
-  const none = `no replacement of vm ${vm} is under way`;
+export function formatNoCycle({ pool, untold, suspended }: HealView, vm: string): string {
+  const none = `no replacement of vm ${vm} is in progress`;
   if (untold === 0) {
     const others = `\`drover heal status pool ${pool}\` shows those that are`;
     return `${none}, and by the rules of pool ${pool} it is not sick: ${others}`;

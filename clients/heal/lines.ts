@@ -25,7 +25,7 @@ export function standingLines(view: HealView, now: number): string[] {
   // A person's pause has a line of its own, which says since when.
   const isTold = suspended === null || (suspended.reason === 'PausedByPerson' && paused !== null);
   return [
-    `${paint(styleOf(view), phase)}: ${phaseInWords(view)}`,
+    `${paint(styleOf(view), phase)}: ${formatPhase(view)}`,
     ...(paused === null
       ? []
       : [
@@ -53,7 +53,7 @@ function styleOf({ phase, cycles, suspended }: HealView): Style {
   return cycles.length > 0 ? 'cyan' : phase === 'NothingToHeal' ? 'green' : 'yellow';
 }
 
-function phaseInWords({ pool, phase, autohealing, cycles, spent }: HealView): string {
+function formatPhase({ pool, phase, autohealing, cycles, spent }: HealView): string {
   const left = spent.filter(({ end }) => end === 'GivenUp' || end === 'Skipped').map(({ vm }) => vm);
   const also =
     left.length === 0

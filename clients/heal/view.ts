@@ -5,7 +5,7 @@ import { leftOutOf, sentencesIn } from '../../decisions/lib/bounded-message.ts';
 import type { Pool } from '../pools/objects.ts';
 
 type Cycle = HealingStatus['cycles'][number];
-type Spent = HealingStatus['spent'][number];
+type FinishedCycle = HealingStatus['spent'][number];
 
 /** State of a pool's healing, from the pool's status; `-o json` prints it as is. */
 export interface HealView {
@@ -28,7 +28,7 @@ export interface HealView {
   /** In order of their start. */
   cycles: (Omit<Cycle, 'nextAt'> & { nextAt: string | null })[];
   /** Ended cycles, only the newest of each VM; the newest last. */
-  spent: Spent[];
+  spent: FinishedCycle[];
 }
 
 export function healView(pool: Stored<Pool>): HealView {

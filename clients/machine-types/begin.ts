@@ -4,12 +4,12 @@ import { untilListed } from '../runs/list.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
 import { followTransition } from './follow.ts';
+import { formatAim, formatVms } from './format.ts';
 import type { FollowFlags } from './options.ts';
-import { passedOverLines, poolLines, printPlan } from './plan-view.ts';
+import { skippedLines, poolLines, printPlan } from './plan-view.ts';
 import { plannedOf } from './planned.ts';
 import { startTransition } from './start.ts';
 import { checkNotChangedAgain } from './transitions.ts';
-import { aimInWords, vmsInWords } from './words.ts';
 
 /**
  * Starts a transition and follows it, as the flags say; with `--dry-run`, only prints what it would do. Throws
@@ -28,10 +28,10 @@ export async function beginTransition(
       plan.items.map(({ result }) => result),
     );
   const handle = await startTransition(session, { transition, seen });
-  print(plain(`${handle.workflowId} begun: ${vmsInWords(plan.vms)}, ${aimInWords(transition)}`));
+  print(plain(`${handle.workflowId} begun: ${formatVms(plan.vms)}, ${formatAim(transition)}`));
   for (const line of poolLines(plan)) note(line);
   if (wait) return followTransition(session, handle, { untilChanged: !transition.restartNow });
-  for (const line of passedOverLines(plan)) note(line);
+  for (const line of skippedLines(plan)) note(line);
   await untilListed(session, handle.workflowId);
   const missing = await missingWorkers(session);
   if (missing !== undefined) note(missing);

@@ -6,9 +6,9 @@ import { Failure } from '../cli/failure.ts';
 import { note, plain, print } from '../cli/output.ts';
 import { followRun, resultOf, type Followed } from '../runs/follow.ts';
 import { askProgress } from '../runs/progress.ts';
-import { troubleLines, troublesOf } from '../runs/troubles.ts';
+import { recentErrorLines, recentErrorsOf } from '../runs/recent-errors.ts';
 import type { Session } from '../session/session.ts';
-import { endInWords, shortfalls, transitionLines, wishes } from './progress.ts';
+import { formatEnd, shortfalls, transitionLines, wishes } from './progress.ts';
 import { shortIdOf } from './transitions.ts';
 
 const commands = (id: string): string =>
@@ -28,35 +28,35 @@ const transition: Followed<TransitionProgress> = {
 };
 
 /** State of a transition. */
-export interface Standing {
+export interface TransitionStatus {
   progress: TransitionProgress;
   /** Why it ended without a result: refused, or ended from outside. Null if neither. */
   ended: string | null;
   /** What it keeps retrying without success, a sentence each. */
-  troubles: string[];
+  recentErrors: string[];
 }
 
 /**
  * Returns how a transition stands or ended; a completed one needs no worker to answer. Throws `Failure` if no worker
  * answers.
  */
-export async function readTransition(session: Session, handle: WorkflowHandle): Promise<Standing> {
+export async function readTransition(session: Session, handle: WorkflowHandle): Promise<TransitionStatus> {
   const { status } = await handle.describe().catch((error: unknown) => {
     throw error instanceof WorkflowNotFoundError
       ? new Failure(`there is no ${handle.workflowId}`, { cause: error })
       : error;
   });
-  if (status.name === 'COMPLETED') return { progress: await endOf(session, handle), ended: null, troubles: [] };
+  if (status.name === 'COMPLETED') return { progress: await endOf(session, handle), ended: null, recentErrors: [] };
   if (status.name === 'RUNNING') {
-    const [progress, troubles] = await Promise.all([
+    const [progress, recentErrors] = await Promise.all([
       askProgress(session, handle, transitionProgress),
-      troublesOf(session, handle),
+      recentErrorsOf(session, handle),
     ]);
-    return { progress, ended: null, troubles };
+    return { progress, ended: null, recentErrors };
   }
   if (status.name !== 'FAILED') {
     const ended = `ended from outside (${status.name.toLowerCase()}): nothing of it goes on, and what it has marked stays marked`;
-    return { progress: await askProgress(session, handle, transitionProgress), ended, troubles: [] };
+    return { progress: await askProgress(session, handle, transitionProgress), ended, recentErrors: [] };
   }
   const refusal = await endOf(session, handle).then(
     () => new Failure(`${handle.workflowId} has failed`),
@@ -64,7 +64,7 @@ export async function readTransition(session: Session, handle: WorkflowHandle): 
   );
   // Without a worker, at least report why it failed.
   const progress = await askProgress(session, handle, transitionProgress).catch(() => Promise.reject(refusal));
-  return { progress, ended: refusal.message, troubles: [] };
+  return { progress, ended: refusal.message, recentErrors: [] };
 }
 
 const endOf = (session: Session, handle: WorkflowHandle): Promise<TransitionProgress> =>
@@ -82,7 +82,7 @@ export async function followTransition(
   const { workflowId: id } = handle;
   const until = untilChanged ? { until: ({ phase }: TransitionProgress): boolean => phase === 'Waiting' } : {};
   const end = await followRun(session, handle, { ...transition, ...until });
-  print(endInWords(end));
+  print(formatEnd(end));
   for (const line of wishes(end)) note(line);
   if (end.phase === 'Waiting') note(stillWaits(id, end));
   const missing = shortfalls(id, end);
@@ -97,12 +97,12 @@ function stillWaits(id: string, { counts }: TransitionProgress): string {
 }
 
 /** Prints the state of a transition for people. */
-export function printStanding(id: string, { progress, ended, troubles }: Standing): void {
+export function printStanding(id: string, { progress, ended, recentErrors }: TransitionStatus): void {
   print(
     [
       ...transitionLines(id, progress),
       ...(ended === null ? [] : [plain(`  ${ended}`)]),
-      ...troubleLines(troubles),
+      ...recentErrorLines(recentErrors),
     ].join('\n'),
   );
 }

@@ -3,8 +3,8 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import { Failure } from '../cli/failure.ts';
 import { note, plain, print, table, type Cell, type Style } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
+import { formatVms } from './format.ts';
 import type { PlannedItem, PlannedNeed, TransitionPlanned } from './plan.ts';
-import { vmsInWords } from './words.ts';
 
 export type PlanFormat = DataFormat | 'wide';
 
@@ -32,7 +32,7 @@ export async function printPlan(plan: TransitionPlanned, output?: PlanFormat): P
 
 /** A table of what matches, and the totals. */
 export function planLines(plan: TransitionPlanned, { wide }: { wide: boolean }): string[] {
-  const headers = ['NAMESPACE', 'NAME', 'TYPE', ...(wide ? ['GUEST', 'POOL'] : []), 'RESULT', 'NEEDS'];
+  const headers = ['NAMESPACE', 'NAME', 'TYPE', ...(wide ? ['VMI TYPE', 'POOL'] : []), 'RESULT', 'NEEDS'];
   return [
     ...table(
       headers,
@@ -44,16 +44,16 @@ export function planLines(plan: TransitionPlanned, { wide }: { wide: boolean }):
 }
 
 function cellsOf(item: PlannedItem, wide: boolean): Cell[] {
-  const { kind, namespace, name, type, guest, pool, result } = item;
+  const { kind, namespace, name, type, vmiType, pool, result } = item;
   const isPool = kind === 'VirtualMachinePool';
   // A VM whose alias stays is listed because of its VMI's type: show that type as well.
   const own = type ?? '<none>';
-  const shown = wide || guest === null || guest === type || result !== type ? own : `${own} (${guest})`;
+  const shown = wide || vmiType === null || vmiType === type || result !== type ? own : `${own} (${vmiType})`;
   return [
     namespace,
     isPool ? `pool.${GROUP}/${name}` : name,
     shown,
-    ...(wide ? [guest ?? '<none>', pool ?? '<none>'] : []),
+    ...(wide ? [vmiType ?? '<none>', pool ?? '<none>'] : []),
     resultOf(item),
     needsOf(item),
   ];
@@ -76,7 +76,7 @@ function totalLines(plan: TransitionPlanned): string[] {
   );
   const restarts = (counts.Restart ?? 0) + (counts.ChangeAndRestart ?? 0);
   const pace = restarts === 0 ? '' : `; ${maxRestarts} restarted at a time`;
-  return [plain(`${vmsInWords(vms)}: ${parts.join(', ')}${pace}`), ...poolLines(plan)];
+  return [plain(`${formatVms(vms)}: ${parts.join(', ')}${pace}`), ...poolLines(plan)];
 }
 
 /** What may restart VMs in addition, whatever the transition asks for; one line, or none without pools. */
@@ -95,11 +95,9 @@ export function poolLines({ items }: Pick<TransitionPlanned, 'items'>): string[]
 }
 
 /** VMs that are put off or left alone, one line per reason. */
-export function passedOverLines({ items }: Pick<TransitionPlanned, 'items'>): string[] {
-  const passedOver = items.filter(
-    ({ kind, need }) => kind === 'VirtualMachine' && (need === 'Later' || need === 'Left'),
-  );
-  const groups = Map.groupBy(passedOver, ({ need, why }) => `${WORDS[need][0]}\n${why}`);
+export function skippedLines({ items }: Pick<TransitionPlanned, 'items'>): string[] {
+  const skipped = items.filter(({ kind, need }) => kind === 'VirtualMachine' && (need === 'Later' || need === 'Left'));
+  const groups = Map.groupBy(skipped, ({ need, why }) => `${WORDS[need][0]}\n${why}`);
   return [...groups].map(([key, ofOne]) => {
     const [words, why] = key.split('\n') as [string, string];
     return plain(`${words}: ${formatNames(ofOne.map(({ namespace, name }) => `${namespace}/${name}`))}: ${why}`);

@@ -1,9 +1,9 @@
 import { countOf } from '../../api/int-or-percent.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
-import type { OwningPool, RestartPicture } from '../../decisions/disruption-budget/restart-budget.ts';
+import type { OwningPool, RestartSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import { groupOf, transitionRules, wantedType, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
-import { faultInWords } from '../../decisions/machine-types/fault.ts';
+import { formatFault } from '../../decisions/machine-types/fault.ts';
 import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
 import { faultOf, restartable, wantedResults } from '../../decisions/machine-types/preflight.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
@@ -41,7 +41,7 @@ export interface PlannedItem {
   /** Machine type in its spec, or in the pool's template. */
   type: string | null;
   /** Machine type of its VMI. */
-  guest: string | null;
+  vmiType: string | null;
   /** Machine type in its spec afterwards; null if unknown. */
   result: string | null;
   need: PlannedNeed;
@@ -79,13 +79,13 @@ export async function planOf(
   transition: Transition,
   { asksServer, cluster, others }: PlanOptions,
 ): Promise<TransitionPlanned> {
-  const picture = snapshotOf(fleet);
+  const snapshot = snapshotOf(fleet);
   const input = { ref: { cluster, id: '' }, transition, othersRunning: others.ids };
   const before = transitionRules({ ...input, results: [] });
-  const asked = asksServer ? await askAll(kube, before, fleet, picture) : { results: [], unknown: [] };
+  const asked = asksServer ? await askAll(kube, before, fleet, snapshot) : { results: [], unknown: [] };
   const rules = transitionRules({ ...input, results: asked.results });
-  const planned = fleet.vms.flatMap((vm) => plannedVm(rules, vm, picture) ?? []);
-  const pools = picture.owners.flatMap((owner) => plannedPool(rules, owner, picture) ?? []);
+  const planned = fleet.vms.flatMap((vm) => plannedVm(rules, vm, snapshot) ?? []);
+  const pools = snapshot.owners.flatMap((owner) => plannedPool(rules, owner, snapshot) ?? []);
   const counts: TransitionPlanned['counts'] = {};
   for (const { need } of planned) counts[need] = (counts[need] ?? 0) + 1;
   const faults = asked.results.filter(({ fault }) => fault !== null);
@@ -94,8 +94,8 @@ export async function planOf(
     results: asked.results,
     vms: planned.length,
     counts,
-    maxRestarts: countOf(transition.maxRestarts, restartable(rules, fleet.vms, picture), 1),
-    refusals: transition.force ? [] : faults.map(faultInWords),
+    maxRestarts: countOf(transition.maxRestarts, restartable(rules, fleet.vms, snapshot), 1),
+    refusals: transition.force ? [] : faults.map(formatFault),
     unknown: [...asked.unknown, ...(others.unknown === null ? [] : [others.unknown])],
   };
 }
@@ -105,14 +105,14 @@ async function askAll(
   kube: KubeClient,
   rules: TransitionRules,
   { vms, nodes }: ReadFleet,
-  picture: RestartPicture,
+  snapshot: RestartSnapshot,
 ): Promise<Pick<TransitionPlanned, 'results' | 'unknown'>> {
   const results: TransitionResult[] = [];
   const unknown = new Set<string>(
     nodes === null ? ['whether nodes have the new type is not known: you may not list them'] : [],
   );
-  for (const { group, vms: count, sample } of wantedResults(rules, vms, picture)) {
-    const vm = picture.vmOf(sample)!;
+  for (const { group, vms: count, sample } of wantedResults(rules, vms, snapshot)) {
+    const vm = snapshot.vmOf(sample)!;
     try {
       const to = await resultingType(kube, vm, group.wanted);
       results.push({ ...group, to, vms: count, fault: faultOf(rules, to, nodes ?? []) });
@@ -153,27 +153,27 @@ async function isAsRead(kube: KubeClient, { uid, machineType, ...key }: VmView):
   }
 }
 
-function plannedVm(rules: TransitionRules, vm: VmView, picture: RestartPicture): PlannedItem | null {
-  const owner = picture.poolOf(vm);
-  const guest = liveVmi(picture.vmiOf(vm));
-  const isPools = owner !== undefined && poolTransitionState(rules, owner, picture).stand !== 'apart';
-  const found = needOf(transitionNeed(rules, vm, picture), {
+function plannedVm(rules: TransitionRules, vm: VmView, snapshot: RestartSnapshot): PlannedItem | null {
+  const owner = snapshot.poolOf(vm);
+  const live = liveVmi(snapshot.vmiOf(vm));
+  const isPools = owner !== undefined && poolTransitionState(rules, owner, snapshot).stand !== 'apart';
+  const found = needOf(transitionNeed(rules, vm, snapshot), {
     restartNow: rules.transition.restartNow,
-    runs: guest !== undefined,
+    runs: live !== undefined,
     isPools,
   });
   if (found === null) return null;
   const { namespace, name, machineType } = vm;
   const wanted = found.need === 'Left' ? undefined : wantedType(rules, vm);
   const result = wanted === undefined ? machineType : (rules.resultOf(groupOf(vm, wanted))?.to ?? wanted);
-  const guestType = guest === undefined ? null : (guest.machineType ?? guest.specMachineType);
+  const vmiType = live === undefined ? null : (live.machineType ?? live.specMachineType);
   return {
     kind: 'VirtualMachine',
     namespace,
     name,
     pool: owner?.pool.metadata.name ?? null,
     type: machineType,
-    guest: guestType,
+    vmiType: vmiType,
     result,
     ...found,
   };
@@ -203,7 +203,7 @@ function needOf(
       return { need: 'Wait', why: null };
     case 'pool':
       return { need: 'Pool', why: needed.why };
-    case 'parked':
+    case 'deferred':
       return { need: 'Later', why: needed.why };
     case 'left':
     case 'failed':
@@ -212,13 +212,13 @@ function needOf(
 }
 
 /** Null for a pool whose template stays as it is, whatever its VMs need. */
-function plannedPool(rules: TransitionRules, owner: OwningPool, picture: RestartPicture): PlannedItem | null {
-  const stand = poolTransitionState(rules, owner, picture);
+function plannedPool(rules: TransitionRules, owner: OwningPool, snapshot: RestartSnapshot): PlannedItem | null {
+  const stand = poolTransitionState(rules, owner, snapshot);
   if (stand.stand === 'apart' || stand.stand === 'rolls') return null;
   const { namespace, name } = owner.pool.metadata;
   const type = templateTypeOf(owner.pool);
-  const item = { kind: 'VirtualMachinePool', namespace, name, pool: null, type, guest: null } as const;
-  if (stand.stand === 'left' || stand.stand === 'parked')
+  const item = { kind: 'VirtualMachinePool', namespace, name, pool: null, type, vmiType: null } as const;
+  if (stand.stand === 'left' || stand.stand === 'deferred')
     return { ...item, result: type, need: stand.stand === 'left' ? 'Left' : 'Later', why: stand.why };
   const wanted = stand.stand === 'change' ? stand.to : (stand.groups[0]?.wanted ?? null);
   return { ...item, result: wanted, need: 'Change', why: null };

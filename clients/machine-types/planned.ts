@@ -1,6 +1,6 @@
 import { globMatcher } from '../../decisions/lib/glob.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
-import { seenIn } from '../../decisions/lib/versions-read.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { versionsIn } from '../../decisions/lib/versions-read.ts';
 import { nearest } from '../../decisions/machine-types/machine-type.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
@@ -8,17 +8,17 @@ import { TypeTally, type TypeInUse } from '../../decisions/machine-types/types-i
 import { Failure } from '../cli/failure.ts';
 import { note, table } from '../cli/output.ts';
 import type { Session } from '../session/session.ts';
+import { formatVms, within } from './format.ts';
 import { othersRunning } from './others.ts';
 import { planOf, type PlanOptions, type TransitionPlanned } from './plan.ts';
 import { noNamespace, readFleet, type ReadFleet } from './read.ts';
-import { vmsInWords, within } from './words.ts';
 
 const NEAREST_SHOWN = 3;
 
 /** A plan, and the fleet that it is based on. */
 export interface Planned {
   plan: TransitionPlanned;
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 /** Plans a transition. If there is nothing to do, notes which types there are, and throws a `Failure`. */
@@ -33,7 +33,7 @@ export async function plannedOf(
   if (unknown !== null) throw unknown;
   const others = await othersRunning(session, fleet.vms);
   const plan = await planOf(kube, fleet, transition, { asksServer, cluster: session.cluster, others });
-  if (plan.items.length > 0) return { plan, seen: seenIn(fleet) };
+  if (plan.items.length > 0) return { plan, seen: versionsIn(fleet) };
   throw (await noNamespace(kube, transition.scope.namespaces)) ?? nothingMatched(fleet, transition.scope);
 }
 
@@ -47,7 +47,7 @@ function unknownNames({ vms }: ReadFleet, { names, namespaces }: TransitionScope
 function typesOf({ vms, vmis, nodes }: ReadFleet): TypeInUse[] {
   const tally = new TypeTally();
   for (const vm of vms) tally.vm(vm);
-  for (const vmi of vmis) tally.guest(vmi);
+  for (const vmi of vmis) tally.vmi(vmi);
   return tally.types(nodes);
 }
 
@@ -68,15 +68,15 @@ function nothingMatched(fleet: ReadFleet, { glob, namespaces, undoes }: Transiti
   const matches = globMatcher(glob);
   const such = types.filter(({ type }) => matches(type));
   if (such.length > 0) {
-    const count = such.reduce((sum, { vms, guests }) => sum + Math.max(vms, guests), 0);
+    const count = such.reduce((sum, { vms, vmis }) => sum + Math.max(vms, vmis), 0);
     return new Failure(
-      `none of the VMs that were chosen${where} has a machine type that matches ${glob}; ${vmsInWords(count)} that were not chosen ${count === 1 ? 'has' : 'have'} one`,
+      `none of the VMs that were chosen${where} has a machine type that matches ${glob}; ${formatVms(count)} that were not chosen ${count === 1 ? 'has' : 'have'} one`,
     );
   }
   note(
     table(
-      ['TYPE', 'VMS', 'GUESTS'],
-      types.map(({ type, vms, guests }) => [type, vms, guests]),
+      ['TYPE', 'VMS', 'VMIS'],
+      types.map(({ type, vms, vmis }) => [type, vms, vmis]),
     ).join('\n'),
   );
   const near = nearest(

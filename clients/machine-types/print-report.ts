@@ -8,7 +8,7 @@ import { note, plain, print, table } from '../cli/output.ts';
 import { changedVms } from '../history/changed-vms.ts';
 import { printData } from '../rollout/data.ts';
 import type { Session } from '../session/session.ts';
-import { readTransition, type Standing } from './follow.ts';
+import { readTransition, type TransitionStatus } from './follow.ts';
 import { readVmiViews, readVmViews } from './read.ts';
 import { cellsOf, csvOf, REPORT_COLUMNS, reportOf, type ReportedVm, type ReportRow } from './report.ts';
 import { shortIdOf } from './transitions.ts';
@@ -45,9 +45,9 @@ export async function printReport(session: Session, id: string, output?: ReportF
   if (trouble !== null && items.length === 0) throw new Failure(`${trouble}, and no VM carries anything of it`);
   const phase = progress === null || isCutOff ? null : progress.phase;
   if (isCutOff) note(plain(`${id} was ${ended}`));
-  if (trouble !== null) note(`${trouble}: what failed or was passed over is not known`);
-  for (const { why, count, vms } of progress?.passedOver ?? [])
-    if (count > vms.length) note(`${count - vms.length} more are passed over: ${why}`);
+  if (trouble !== null) note(`${trouble}: what failed or was skipped is not known`);
+  for (const { why, count, vms } of progress?.skipped ?? [])
+    if (count > vms.length) note(`${count - vms.length} more are skipped: ${why}`);
   if (output === 'json')
     return printData({ id, phase, transition: progress?.transition ?? null, items } satisfies Report, 'json');
   if (output === 'csv') return print(csvOf(items));
@@ -63,7 +63,7 @@ export async function printReport(session: Session, id: string, output?: ReportF
 }
 
 type Tried =
-  | (Pick<Standing, 'progress' | 'ended'> & { trouble: null })
+  | (Pick<TransitionStatus, 'progress' | 'ended'> & { trouble: null })
   | { progress: null; ended: null; trouble: string };
 
 const tryToRead = (session: Session, handle: WorkflowHandle): Promise<Tried> =>
@@ -73,10 +73,10 @@ const tryToRead = (session: Session, handle: WorkflowHandle): Promise<Tried> =>
   );
 
 async function readReported(kube: KubeClient, namespace: string | undefined): Promise<ReportedVm[]> {
-  const guestTypes = new Map<string, string | null>();
+  const vmiTypes = new Map<string, string | null>();
   for await (const vmi of readVmiViews(kube, namespace)) {
     const hasEnded = vmi.deleting || vmi.phase === 'Succeeded' || vmi.phase === 'Failed';
-    if (vmi.vmUid !== null && !hasEnded) guestTypes.set(vmi.vmUid, vmi.machineType ?? vmi.specMachineType);
+    if (vmi.vmUid !== null && !hasEnded) vmiTypes.set(vmi.vmUid, vmi.machineType ?? vmi.specMachineType);
   }
   const vms: ReportedVm[] = [];
   for await (const { uid, namespace: within, name, owner, machineType, transition, transitionMark } of readVmViews(
@@ -90,7 +90,7 @@ async function readReported(kube: KubeClient, namespace: string | undefined): Pr
       machineType,
       transition,
       transitionMark,
-      guestType: guestTypes.get(uid) ?? null,
+      vmiType: vmiTypes.get(uid) ?? null,
     });
   }
   return vms;

@@ -7,7 +7,7 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
-import type { OwningPool, RestartPicture } from '../../decisions/disruption-budget/restart-budget.ts';
+import type { OwningPool, RestartSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import { nodeView, type Node } from '../../decisions/views/node-from-object.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -94,21 +94,21 @@ export async function readFleet(kube: KubeClient, namespaces: readonly string[] 
   }
 }
 
-export interface FleetSnapshot extends RestartPicture {
+export interface FleetSnapshot extends RestartSnapshot {
   owners: OwningPool[];
 }
 
 /** Indexes the fleet by who owns what. */
 export function snapshotOf({ vms, vmis, pools }: ReadFleet): FleetSnapshot {
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
-  const guests = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));
+  const byVm = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));
   const owned = Map.groupBy(vms, ({ owner }) => owner?.uid);
   const owners = pools.map((pool): OwningPool => ({ pool, vms: () => owned.get(pool.metadata.uid) ?? [] }));
   const byUid = new Map(owners.map((owner) => [owner.pool.metadata.uid, owner]));
   return {
     owners,
     vmOf: (key) => byKey.get(key),
-    vmiOf: ({ uid }) => guests.get(uid),
+    vmiOf: ({ uid }) => byVm.get(uid),
     poolOf: ({ owner }) => (owner === null ? undefined : byUid.get(owner.uid)),
   };
 }

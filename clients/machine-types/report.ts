@@ -28,7 +28,7 @@ export interface ReportRow {
   from: string | null;
   to: string | null;
   /** Machine type of its VMI at the time of the change; unknown once its pool has rolled the VM. */
-  guestBefore: string | null;
+  vmiTypeBefore: string | null;
   state: ReportState;
   why: string | null;
 }
@@ -39,7 +39,7 @@ export type ReportedVm = Pick<
   'namespace' | 'name' | 'owner' | 'machineType' | 'transition' | 'transitionMark'
 > & {
   /** Machine type of its live VMI; null without a VMI, or if not known yet. */
-  guestType: string | null;
+  vmiType: string | null;
 };
 
 export interface ReportInput {
@@ -50,7 +50,7 @@ export interface ReportInput {
   /** What pools record of their last transitions, by pool UID. */
   pools: ReadonlyMap<string, TransitionRecord>;
   /** Null if Temporal no longer knows it. */
-  progress: Pick<TransitionProgress, 'failed' | 'passedOver' | 'inHand'> | null;
+  progress: Pick<TransitionProgress, 'failed' | 'skipped' | 'inProgress'> | null;
   /**
    * Somebody ended the workflow in Temporal: nothing follows its VMs in progress or waits for VMs that still carry its
    * mark.
@@ -67,7 +67,7 @@ type How = Pick<ReportRow, 'state' | 'why'>;
  * record of it and what its workflow reports.
  */
 export function reportOf({ id, vms, pools, progress, isCutOff, changed }: ReportInput): ReportRow[] {
-  const told = new Map(progress === null ? [] : toldOf(isCutOff ? { ...progress, inHand: [] } : progress));
+  const told = new Map(progress === null ? [] : toldOf(isCutOff ? { ...progress, inProgress: [] } : progress));
   const isChanged = new Set(changed);
   const rows = vms.flatMap((vm): ReportRow[] => {
     const { namespace, name, machineType } = vm;
@@ -81,8 +81,12 @@ export function reportOf({ id, vms, pools, progress, isCutOff, changed }: Report
     const how =
       said?.state === 'LeftAlone' && seen?.state === 'ChangedSince' ? { ...said, state: seen.state } : (said ?? seen);
     told.delete(key);
-    const { from = machineType, to = null, guest = null } = record ?? (inPool !== null ? recordInPool(vm, inPool) : {});
-    if (how !== null) return [{ namespace, name, from, to, guestBefore: guest, ...how }];
+    const {
+      from = machineType,
+      to = null,
+      vmiType = null,
+    } = record ?? (inPool !== null ? recordInPool(vm, inPool) : {});
+    if (how !== null) return [{ namespace, name, from, to, vmiTypeBefore: vmiType, ...how }];
     return isChanged.has(key) && vm.transition !== null ? [changedAgain(vm, vm.transition)] : [];
   });
   const there = new Set(vms.map(({ namespace, name }) => `${namespace}/${name}`));
@@ -97,14 +101,14 @@ export function reportOf({ id, vms, pools, progress, isCutOff, changed }: Report
 /** What the workflow reports takes precedence over what VMs record. */
 function toldOf({
   failed,
-  passedOver,
-  inHand,
-}: Pick<TransitionProgress, 'failed' | 'passedOver' | 'inHand'>): [vm: string, how: How][] {
+  skipped,
+  inProgress,
+}: Pick<TransitionProgress, 'failed' | 'skipped' | 'inProgress'>): [vm: string, how: How][] {
   return [
-    ...passedOver.flatMap(({ vms, why, isWish }) =>
-      vms.map((vm): [string, How] => [vm, { state: isWish ? 'LeftAlone' : 'PutOff', why }]),
+    ...skipped.flatMap(({ vms, why, isExcluded }) =>
+      vms.map((vm): [string, How] => [vm, { state: isExcluded ? 'LeftAlone' : 'PutOff', why }]),
     ),
-    ...inHand.map((vm): [string, How] => [
+    ...inProgress.map((vm): [string, How] => [
       vm,
       { state: 'Restarting', why: 'not seen to be ready with its new type yet' },
     ]),
@@ -117,7 +121,7 @@ function gone(key: string, how: How): ReportRow {
   const isPool = key.startsWith('pool ');
   const [namespace = '', own = ''] = key.slice(isPool ? 'pool '.length : 0).split('/');
   const name = isPool ? `pool.${GROUP}/${own}` : own;
-  return { namespace, name, from: null, to: null, guestBefore: null, ...how };
+  return { namespace, name, from: null, to: null, vmiTypeBefore: null, ...how };
 }
 
 /** The VM's record is now that of another transition. */
@@ -126,31 +130,31 @@ const changedAgain = ({ namespace, name }: ReportedVm, { id, from }: TransitionR
   name,
   from: null,
   to: from || null,
-  guestBefore: null,
+  vmiTypeBefore: null,
   state: 'ChangedSince',
   why: `transition ${id} has changed it since`,
 });
 
 function standing(
-  { machineType, transitionMark, guestType }: ReportedVm,
+  { machineType, transitionMark, vmiType }: ReportedVm,
   record: TransitionRecord,
   isCutOff: boolean,
 ): How {
   if (machineType !== null && machineType !== record.to)
     return { state: 'ChangedSince', why: `its type is ${machineType} now` };
-  if (!isOldGuest(guestType, record)) return { state: 'Done', why: null };
+  if (!isOldVmi(vmiType, record)) return { state: 'Done', why: null };
   return {
     state: 'Waiting',
-    why: `its guest still has ${guestType}${transitionMark === record.id && !isCutOff ? '' : ', and nobody waits for its restart any more'}`,
+    why: `its VMI still has ${vmiType}${transitionMark === record.id && !isCutOff ? '' : ', and nobody waits for its restart any more'}`,
   };
 }
 
-function standingInPool({ machineType, guestType, owner }: ReportedVm, { from, to }: TransitionRecord): How {
+function standingInPool({ machineType, vmiType, owner }: ReportedVm, { from, to }: TransitionRecord): How {
   // VMs got a default type from a template without one. Then only the new type tells rolled VMs apart.
   const isRolled =
     from === ''
-      ? machineType === to && (guestType === null || guestType === to || isAlias(to))
-      : machineType !== from && guestType !== from;
+      ? machineType === to && (vmiType === null || vmiType === to || isAlias(to))
+      : machineType !== from && vmiType !== from;
   return isRolled
     ? { state: 'Done', why: `rolled by pool ${owner?.name}` }
     : { state: 'InPool', why: `pool ${owner?.name} is to roll it` };
@@ -161,26 +165,26 @@ function standingInPool({ machineType, guestType, owner }: ReportedVm, { from, t
  * the old one.
  */
 const recordInPool = (
-  { machineType, guestType }: ReportedVm,
+  { machineType, vmiType }: ReportedVm,
   { from, to }: TransitionRecord,
-): { from: string | null; to: string | null; guest: string | null } => ({
+): { from: string | null; to: string | null; vmiType: string | null } => ({
   from: from || (machineType === to ? null : machineType),
   to: to || (machineType === from ? null : machineType),
-  guest: guestType === from ? guestType : null,
+  vmiType: vmiType === from ? vmiType : null,
 });
 
 /** Reports whether a VMI is from before the change of its VM, or was started again with that old type. */
-export const isOldGuest = (guestType: string | null, { guest, to }: TransitionRecord): boolean =>
-  guest !== null && guest !== to && guestType === guest;
+export const isOldVmi = (current: string | null, { vmiType, to }: TransitionRecord): boolean =>
+  vmiType !== null && vmiType !== to && current === vmiType;
 
-export const REPORT_COLUMNS = ['namespace', 'name', 'from', 'to', 'guest before', 'state', 'why'];
+export const REPORT_COLUMNS = ['namespace', 'name', 'from', 'to', 'VMI before', 'state', 'why'];
 
-export const cellsOf = ({ namespace, name, from, to, guestBefore, state, why }: ReportRow): (string | null)[] => [
+export const cellsOf = ({ namespace, name, from, to, vmiTypeBefore, state, why }: ReportRow): (string | null)[] => [
   namespace,
   name,
   from,
   to,
-  guestBefore,
+  vmiTypeBefore,
   state,
   why,
 ];

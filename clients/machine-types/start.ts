@@ -11,7 +11,7 @@ import type { RunMemo } from '../runs/list.ts';
 import { ensureSameCluster } from '../session/same-cluster.ts';
 import type { Session } from '../session/session.ts';
 import { aboutSetup } from '../session/temporal.ts';
-import { aimInWords, because } from './words.ts';
+import { formatAim, because } from './format.ts';
 
 type Started = Required<Omit<MachineTypeTransitionInput, 'carried'>>;
 
@@ -62,7 +62,7 @@ export async function startTransition(
     memo,
     // The Web UI renders this as Markdown.
     staticSummary: summary(
-      `Machine types: ${aimInWords(transition, inlineCode)}; asked for by ${escapeMarkdown(askedBy)}${because(reason && escapeMarkdown(reason))}`,
+      `Machine types: ${formatAim(transition, inlineCode)}; asked for by ${escapeMarkdown(askedBy)}${because(reason && escapeMarkdown(reason))}`,
     ),
   });
   return starting

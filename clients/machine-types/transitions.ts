@@ -5,7 +5,7 @@ import { Failure } from '../cli/failure.ts';
 import { ageOf, note, print, table } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { listRuns, type ListedRun } from '../runs/list.ts';
-import { steerRun, type RunSignal } from '../runs/steer.ts';
+import { signalRun, type RunSignal } from '../runs/signal.ts';
 import { wholeIdOf } from '../runs/whole-id.ts';
 import type { Session } from '../session/session.ts';
 import type { TransitionMemo } from './start.ts';
@@ -106,8 +106,8 @@ const statusOf = (handle: WorkflowHandle): Promise<string | null> =>
 export const shortIdOf = (id: string): string => id.slice(id.lastIndexOf('/') + 1);
 
 /** Signals a transition. Throws `Failure` if none with this id runs. */
-export const steerTransition = (session: Session, id: string, signal: RunSignal, reason?: string): Promise<void> =>
-  steerRun(session, id, signal, { reason, lists: 'drover machine-types list' });
+export const signalTransition = (session: Session, id: string, signal: RunSignal, reason?: string): Promise<void> =>
+  signalRun(session, id, signal, { reason, lists: 'drover machine-types list' });
 
 /** Throws `Failure` if the transition still runs. A transition that Temporal no longer knows is over. */
 export async function checkOver(session: Session, id: string): Promise<void> {

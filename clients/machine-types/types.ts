@@ -2,8 +2,8 @@ import { TypeTally, type TypeCounts, type TypeInUse } from '../../decisions/mach
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { note, print, table, type Cell } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
+import { formatVms, within } from './format.ts';
 import { noNamespace, readNodeViews, readVmiViews, readVmViews } from './read.ts';
-import { vmsInWords, within } from './words.ts';
 
 /**
  * Returns the machine types in the specs and VMIs of a namespace, or of all. Throws `Failure` for a missing namespace.
@@ -11,7 +11,7 @@ import { vmsInWords, within } from './words.ts';
 export async function readTypes(kube: KubeClient, namespace: string | undefined): Promise<TypeInUse[]> {
   const tally = new TypeTally();
   for await (const vm of readVmViews(kube, namespace)) tally.vm(vm);
-  for await (const vmi of readVmiViews(kube, namespace)) tally.guest(vmi);
+  for await (const vmi of readVmiViews(kube, namespace)) tally.vmi(vmi);
   const types = tally.types(await readNodeViews(kube));
   const missing = types.length === 0 && namespace !== undefined ? await noNamespace(kube, [namespace]) : null;
   if (missing !== null) throw missing;
@@ -39,15 +39,15 @@ export function typesLines(types: TypeInUse[], { wide }: { wide: boolean }): str
   const rows = types.flatMap((type) =>
     Object.entries(type.namespaces).map(([namespace, counts]) => rowOf(type, namespace, counts, wide)),
   );
-  const headers = ['NAMESPACE', 'TYPE', 'VMS', 'GUESTS', ...(wide ? ['NODES', 'NEWER'] : []), 'STATE'];
-  return [...table(headers, rows), '', totalInWords(types)];
+  const headers = ['NAMESPACE', 'TYPE', 'VMS', 'VMIS', ...(wide ? ['NODES', 'NEWER'] : []), 'STATE'];
+  return [...table(headers, rows), '', formatTotal(types)];
 }
 
-const rowOf = (type: TypeInUse, namespace: string, { vms, guests }: TypeCounts, wide: boolean): Cell[] => [
+const rowOf = (type: TypeInUse, namespace: string, { vms, vmis }: TypeCounts, wide: boolean): Cell[] => [
   namespace,
   type.type,
   vms,
-  guests,
+  vmis,
   ...(wide ? [type.nodes ?? '<unknown>', type.newer ?? '<none>'] : []),
   stateOf(type, vms),
 ];
@@ -64,22 +64,19 @@ function stateOf({ nodes, newer, isAlias }: TypeInUse, vms: number): Cell {
   return nodes === null ? '<unknown>' : 'newest of the nodes';
 }
 
-function totalInWords(types: TypeInUse[]): string {
-  if (types.some(({ nodes }) => nodes === null)) return countedInWords(types);
+function formatTotal(types: TypeInUse[]): string {
+  if (types.some(({ nodes }) => nodes === null)) return formatCounted(types);
   const old = types.filter(({ isOld }) => isOld);
   const [lost, older] = [old.filter(({ nodes }) => nodes === 0), old.filter(({ nodes }) => nodes !== 0)];
   return [
-    countedInWords(types),
+    formatCounted(types),
     ...(old.length === 0 ? ['none of an older type than nodes have'] : []),
-    ...(lost.length === 0 ? [] : [`of types that no node has: ${countedInWords(lost)}`]),
-    ...(older.length === 0 ? [] : [`of older types than nodes have: ${countedInWords(older)}`]),
+    ...(lost.length === 0 ? [] : [`of types that no node has: ${formatCounted(lost)}`]),
+    ...(older.length === 0 ? [] : [`of older types than nodes have: ${formatCounted(older)}`]),
   ].join('; ');
 }
 
-function countedInWords(types: TypeInUse[]): string {
-  const [vms, guests] = [
-    types.reduce((sum, type) => sum + type.vms, 0),
-    types.reduce((sum, type) => sum + type.guests, 0),
-  ];
-  return `${vmsInWords(vms)}, ${guests} ${guests === 1 ? 'guest' : 'guests'}`;
+function formatCounted(types: TypeInUse[]): string {
+  const [vms, vmis] = [types.reduce((sum, type) => sum + type.vms, 0), types.reduce((sum, type) => sum + type.vmis, 0)];
+  return `${formatVms(vms)}, ${vmis} ${vmis === 1 ? 'VMI' : 'VMIs'}`;
 }

@@ -9,7 +9,7 @@ import { rolloutLines } from '../rollout/lines.ts';
 import { knownRevisions } from '../rollout/revisions/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
-import { isReady, statesInWords, vmsByPool, whyNotReady, type Pool, type Vm } from './objects.ts';
+import { isReady, formatStates, vmsByPool, whyNotReady, type Pool, type Vm } from './objects.ts';
 
 const EVENTS = 20;
 const SICK = 10;
@@ -115,7 +115,7 @@ function vmLines(vms: Stored<Vm>[]): string[] {
     .flatMap((vm) => troubleOf(vm))
     .slice(0, SICK);
   return [
-    field('States', statesInWords(vms)),
+    field('States', formatStates(vms)),
     ...(sick.length === 0 ? [] : ['Not ready:', ...indent(table(['NAME', 'STATUS', 'WHY'], sick))]),
   ];
 }
@@ -129,7 +129,7 @@ function troubleOf(vm: Stored<Vm>): string[][] {
 async function workflowLines(session: Session, pool: Stored<Pool>): Promise<string[]> {
   const { namespace = '', name } = pool.metadata;
   const id = poolIdOf({ cluster: session.cluster, namespace, name });
-  if (!(await session.knowsTemporal())) return [field('Workflow', `${id} (give --address to see what is under way)`)];
+  if (!(await session.knowsTemporal())) return [field('Workflow', `${id} (give --address to see what is in progress)`)];
   const progress = await readProgress(session, pool);
   const url = progress.known ? await workflowUrl(session, id) : undefined;
   return [
@@ -140,11 +140,11 @@ async function workflowLines(session: Session, pool: Stored<Pool>): Promise<stri
 }
 
 function progressLines(result: Progress): string[] {
-  if (!result.known) return [field('Under way', `not known: ${result.why}`)];
-  const { doing, troubles, retryAt } = result.progress;
-  const rows = troubles.map(({ time, reason, message }) => [ageOf(time), reason, message]);
+  if (!result.known) return [field('In progress', `not known: ${result.why}`)];
+  const { doing, recentErrors, retryAt } = result.progress;
+  const rows = recentErrors.map(({ time, reason, message }) => [ageOf(time), reason, message]);
   return [
-    ...(doing.length === 0 ? [field('Under way', 'nothing')] : ['Under way:', ...indent(doing.map(plain))]),
+    ...(doing.length === 0 ? [field('In progress', 'nothing')] : ['In progress:', ...indent(doing.map(plain))]),
     ...(retryAt === null ? [] : [field('Next try', retryAt)]),
     ...(rows.length === 0 ? [] : ['Last errors:', ...indent(table(['AGE', 'REASON', 'MESSAGE'], rows))]),
   ];

@@ -71,7 +71,7 @@ export function countStates(vms: Vm[]): [state: string, count: number][] {
     .sort(([a, m], [b, n]) => n - m || a.localeCompare(b));
 }
 
-export const statesInWords = (vms: Vm[]): string =>
+export const formatStates = (vms: Vm[]): string =>
   countStates(vms)
     .map(([state, count]) => `${state} ${count}`)
     .join(', ') || 'none';

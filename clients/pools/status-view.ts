@@ -5,7 +5,7 @@ import type { Progress } from '../cli/progress.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
 import type { Revision } from '../rollout/revisions/revisions.ts';
 import { rolloutView } from '../rollout/view.ts';
-import { isReady, statesInWords, type Pool, type Vm } from './objects.ts';
+import { isReady, formatStates, type Pool, type Vm } from './objects.ts';
 
 /** A pool as the live view shows it. */
 export interface PoolView {
@@ -36,23 +36,23 @@ export function statusLines({ pool, vms, progress, revisions, isLive }: PoolView
   const since = isLive && !process.stdout.isTTY ? undefined : now;
   const rollout = noteworthyLines(rolloutView(pool, revisions), since).map((line) => `  ${line}`);
   const conditions = conditionLines(pool);
-  const head = [headLine(pool, vms), `  VMs: ${statesInWords(vms)}`];
-  return [...head, ...rollout, ...conditions, ...underWay(progress, conditions, now)];
+  const head = [headLine(pool, vms), `  VMs: ${formatStates(vms)}`];
+  return [...head, ...rollout, ...conditions, ...inProgress(progress, conditions, now)];
 }
 
 function headLine({ metadata, spec, status }: Stored<Pool>, vms: Stored<Vm>[]): string {
-  const staying = vms.filter((vm) => vm.metadata.deletionTimestamp === undefined);
+  const active = vms.filter((vm) => vm.metadata.deletionTimestamp === undefined);
   // As kubectl and all other commands count it: VMs whose VMIs run the template, too.
   const updated = status?.updatedReplicas ?? 0;
   const ready = vms.filter(isReady).length;
   const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
-  const numbers = `${ready}/${spec.replicas} ready, ${staying.length} total, ${updated} updated`;
+  const numbers = `${ready}/${spec.replicas} ready, ${active.length} total, ${updated} updated`;
   return `${name}  ${bar(ready, spec.replicas)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
 }
 
-function underWay(progress: Progress | undefined, told: string[], now: number): string[] {
+function inProgress(progress: Progress | undefined, told: string[], now: number): string[] {
   if (progress === undefined) return [];
-  if (!progress.known) return [coloured('gray', `  under way: not known, ${progress.why}`)];
+  if (!progress.known) return [coloured('gray', `  in progress: not known, ${progress.why}`)];
   return progressLines(progress.progress, told, now);
 }
 
@@ -76,11 +76,11 @@ const conditionLines = ({ status }: Pool): string[] =>
       return coloured(style, line.length > CONDITION_LENGTH ? `${line.slice(0, CONDITION_LENGTH)}…` : line);
     });
 
-function progressLines({ doing, troubles, retryAt }: PoolProgress, told: string[], now: number): string[] {
+function progressLines({ doing, recentErrors, retryAt }: PoolProgress, told: string[], now: number): string[] {
   return [
-    ...doing.map((sentence) => coloured('cyan', `  under way: ${sentence}`)),
+    ...doing.map((sentence) => coloured('cyan', `  in progress: ${sentence}`)),
     ...(retryAt === null ? [] : [`  next try in ${Math.max(0, Math.ceil((Date.parse(retryAt) - now) / 1000))}s`]),
-    ...troubles
+    ...recentErrors
       .filter(({ message }) => !told.some((line) => line.includes(plain(message).slice(0, SAME_LENGTH))))
       .slice(-TROUBLES)
       .map(({ time, reason, message }) => coloured('yellow', `  ${ageOf(time, now)} ago: ${reason}: ${message}`)),

@@ -32,7 +32,7 @@ export class StatusWatch {
   readonly #live = new Live();
   readonly #progress = new Map<string, Progress>();
   /** UIDs of the pools whose workflow is to be asked again. */
-  readonly #stirred = new Set<string>();
+  readonly #affected = new Set<string>();
   readonly #waiting = new Set<() => void>();
   #fleet: FleetWatch | undefined;
   #revisions: KnownRevisions | undefined;
@@ -49,7 +49,7 @@ export class StatusWatch {
     const kube = await session.kube();
     this.#revisions = new KnownRevisions(kube);
     const onChange = (poolUid: string): void => {
-      this.#stirred.add(poolUid);
+      this.#affected.add(poolUid);
       for (const look of this.#waiting) look();
     };
     const onError = ({ message }: Error): void => {
@@ -127,8 +127,8 @@ export class StatusWatch {
     this.#asking = true;
     const due = this.#fleet!
       .pools()
-      .filter(({ metadata: { uid } }) => this.#stirred.has(uid) || isBusy(this.#progress.get(uid)));
-    this.#stirred.clear();
+      .filter(({ metadata: { uid } }) => this.#affected.has(uid) || isBusy(this.#progress.get(uid)));
+    this.#affected.clear();
     await Promise.all(
       due.map(async (pool) => this.#progress.set(pool.metadata.uid, await readProgress(session, pool))),
     );

@@ -9,9 +9,9 @@ import { KubeError } from '../../kubernetes/errors.ts';
 import type { Pool } from '../pools/objects.ts';
 
 const MEANINGS: Record<Disruption, string> = {
-  None: 'no guest is touched',
-  Live: 'guests take it while they run',
-  Restart: 'guests are restarted',
+  None: 'no VMI is touched',
+  Live: 'VMIs take it while they run',
+  Restart: 'VMIs are restarted',
   Replace: 'VMs are replaced, and their disks with them',
 };
 

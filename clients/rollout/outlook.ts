@@ -8,11 +8,11 @@ import { formatDisruption, rolloutStrategyOf } from './disruption.ts';
 import { rolloutView } from './view.ts';
 
 /** What a change of a pool would do to its VMs, a sentence each; empty if it affects no VM. */
-export async function changeInWords(kube: KubeClient, before: Stored<Pool>, after: Stored<Pool>): Promise<string[]> {
+export async function formatChange(kube: KubeClient, before: Stored<Pool>, after: Stored<Pool>): Promise<string[]> {
   const name = `pool ${after.metadata.name}`;
   const [from, to] = [before.spec, after.spec];
   const sentences: string[] = [];
-  if (from.replicas !== to.replicas) sentences.push(`${name}: ${scalingInWords(from.replicas, to.replicas)}`);
+  if (from.replicas !== to.replicas) sentences.push(`${name}: ${formatScaling(from.replicas, to.replicas)}`);
   const [old, target] = [poolTemplate(from), poolTemplate(to)];
   if (revisionOf(old) !== revisionOf(target)) {
     const { replicas = 0 } = before.status ?? {};
@@ -23,7 +23,7 @@ export async function changeInWords(kube: KubeClient, before: Stored<Pool>, afte
 }
 
 /** Why the pool's template is not rolled out to its VMs; undefined if nothing has halted its rollout. */
-export function haltInWords(pool: Stored<Pool>): string | undefined {
+export function formatHalt(pool: Stored<Pool>): string | undefined {
   const { halted, pool: name } = rolloutView(pool);
   if (halted === null) return undefined;
   const why = halted.why === null ? '' : `: ${plain(halted.why)}`;
@@ -39,7 +39,7 @@ const HALTS: Record<string, string> = {
   UndoFailed: 'this template was rolled back, and not all VMs came back',
 };
 
-const scalingInWords = (from: number, to: number): string =>
+const formatScaling = (from: number, to: number): string =>
   to > from
     ? `${count(to - from)} would be added, ${from} to ${to}`
     : `${count(from - to)} would be removed, ${from} to ${to}`;

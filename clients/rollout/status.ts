@@ -41,7 +41,7 @@ export async function followRollouts(kube: KubeClient, pools: Stored<Pool>[], op
     if (signal?.aborted !== true) throw error;
     const open = board.views().filter(({ end }) => end === null);
     throw new AggregateError(
-      open.map((view) => new Failure(stillInWords(view, timeoutMs))),
+      open.map((view) => new Failure(formatStill(view, timeoutMs))),
       'time is over',
       { cause: error },
     );
@@ -49,13 +49,13 @@ export async function followRollouts(kube: KubeClient, pools: Stored<Pool>[], op
     await board.end();
   }
   const failed = board.views().filter(({ end }) => end !== 'Complete');
-  if (failed.length > 0) throw new AggregateError(failed.map((view) => new Failure(endInWords(view))));
+  if (failed.length > 0) throw new AggregateError(failed.map((view) => new Failure(formatEnd(view))));
 }
 
-const stillInWords = ({ pool, phase, updatedReplicas, replicas }: RolloutView, timeoutMs: number): string =>
+const formatStill = ({ pool, phase, updatedReplicas, replicas }: RolloutView, timeoutMs: number): string =>
   `pool ${pool} is still ${phase} after ${shortDuration(timeoutMs)}, ${updatedReplicas} of ${replicas} VMs are updated; drover goes on with it`;
 
-function endInWords({ pool, phase, end, message, updatedReplicas, replicas }: RolloutView): string {
+function formatEnd({ pool, phase, end, message, updatedReplicas, replicas }: RolloutView): string {
   const count = `${updatedReplicas} of ${replicas} VMs are updated`;
   if (end === 'LeftToOthers')
     return `pool ${pool}: its updateStrategy leaves VMs to others; ${count}${message === '' ? '' : `: ${message}`}`;
@@ -101,7 +101,8 @@ class Board {
   update(pools: Stored<Pool>[]): RolloutView[] {
     this.#pools = pools;
     const views = this.views();
-    for (const pool of pools) void this.#revisions.catchUp(pool).then((isNews) => isNews && this.update(this.#pools));
+    for (const pool of pools)
+      void this.#revisions.catchUp(pool).then((shouldReport) => shouldReport && this.update(this.#pools));
     const text = JSON.stringify(views);
     if (text !== this.#shown) this.#draw(views);
     this.#shown = text;

@@ -6,7 +6,7 @@ import { Live } from '../cli/live.ts';
 import { note } from '../cli/output.ts';
 import type { Session } from '../session/session.ts';
 import { askProgress } from './progress.ts';
-import { troubleLines, troublesOf } from './troubles.ts';
+import { recentErrorLines, recentErrorsOf } from './recent-errors.ts';
 
 const ASK_MS = 1_000;
 
@@ -83,11 +83,11 @@ async function draw<P>(
   let trouble = '';
   while (!over.aborted) {
     try {
-      const [progress, troubles] = await Promise.all([
+      const [progress, recentErrors] = await Promise.all([
         askProgress(session, handle, query),
-        troublesOf(session, handle),
+        recentErrorsOf(session, handle),
       ]);
-      live.draw([...lines(handle.workflowId, progress), ...troubleLines(troubles)]);
+      live.draw([...lines(handle.workflowId, progress), ...recentErrorLines(recentErrors)]);
       if (until(progress)) return progress;
     } catch (error) {
       const said = sentenceOf(error);

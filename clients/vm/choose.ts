@@ -19,7 +19,7 @@ export interface Choice {
 
 /** The VMs of a restart. */
 export interface ChosenVms {
-  guests: ChosenByNamespace;
+  vmis: ChosenByNamespace;
   /** `namespace/name`, and why the VM waits for a restart; null if it was named, and so need not wait for one. */
   vms: { vm: string; why: string | null }[];
   /** Named VMs that don't run, so there is nothing to restart. */
@@ -49,10 +49,10 @@ export async function choose(session: Session, names: string[], choice: Choice):
 }
 
 /** Throws `Failure` if there are too many VMs for one restart, or if their names are too long in all. */
-export function ensureNotTooMany({ vms: { length }, guests }: Pick<ChosenVms, 'vms' | 'guests'>): void {
+export function ensureNotTooMany({ vms: { length }, vmis }: Pick<ChosenVms, 'vms' | 'vmis'>): void {
   const choose = 'choose by namespace or -l';
   if (length > MOST) throw new Failure(`${length} VMs are more than the ${MOST} that one restart may have: ${choose}`);
-  const bytes = bytesOfNames(guests);
+  const bytes = bytesOfNames(vmis);
   if (bytes <= MOST_BYTES) return;
   const fewer = Math.floor((length * MOST_BYTES) / bytes / 100) * 100;
   throw new Failure(`${length} VMs with names so long are more than the ${fewer} that one restart may have: ${choose}`);
@@ -62,25 +62,25 @@ async function choosePending(session: Session, choice: Choice): Promise<ChosenVm
   const scope = await scopeOf(session, choice);
   const waiting = pendingAmong(await readVms(await session.kube(), scope));
   const vms = waiting.map(({ namespace, name, why }) => ({ vm: `${namespace}/${name}`, why }));
-  return { guests: guestsOf(waiting), vms, idle: [] };
+  return { vmis: vmisOf(waiting), vms, idle: [] };
 }
 
 async function chooseNamed(session: Session, words: string[]): Promise<ChosenVms> {
   const { names } = namedTargetsOf(words.some((word) => word.includes('/')) ? words : ['vm', ...words], [Vms]);
   const namespace = await session.namespace();
   const read = await readNamed(await session.kube(), namespace, names);
-  const running = read.flatMap(({ vm, guest }) =>
-    guest === null ? [] : [{ namespace, name: vm.metadata.name, guest: guest.metadata.uid }],
+  const running = read.flatMap(({ vm, vmi }) =>
+    vmi === null ? [] : [{ namespace, name: vm.metadata.name, vmi: vmi.metadata.uid }],
   );
   return {
-    guests: guestsOf(running),
+    vmis: vmisOf(running),
     vms: running.map(({ name }) => ({ vm: `${namespace}/${name}`, why: null })),
-    idle: read.filter(({ guest }) => guest === null).map(({ vm }) => vm.metadata.name),
+    idle: read.filter(({ vmi }) => vmi === null).map(({ vm }) => vm.metadata.name),
   };
 }
 
-function guestsOf(vms: { namespace: string; name: string; guest: string }[]): ChosenByNamespace {
-  const guests: ChosenByNamespace = {};
-  for (const { namespace, name, guest } of vms) (guests[namespace] ??= {})[name] = guest;
-  return guests;
+function vmisOf(vms: { namespace: string; name: string; vmi: string }[]): ChosenByNamespace {
+  const vmis: ChosenByNamespace = {};
+  for (const { namespace, name, vmi } of vms) (vmis[namespace] ??= {})[name] = vmi;
+  return vmis;
 }

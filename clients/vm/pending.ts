@@ -4,10 +4,10 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
-import { isOldGuest } from '../machine-types/report.ts';
+import { isOldVmi } from '../machine-types/report.ts';
 import type { Vm } from '../pools/objects.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
-import type { Vmi, VmScope, VmWithGuest } from './running.ts';
+import type { Vmi, VmScope, VmWithVmi } from './running.ts';
 
 /** A VM that waits for a restart; `-o json` prints it as is. */
 export interface PendingVm {
@@ -23,23 +23,23 @@ export interface PendingVm {
   /** Its owner asked that nothing disrupts it: `drover vm restart` leaves it alone. */
   optedOut: boolean;
   /** UID of the VMI that is to be restarted. */
-  guest: string;
+  vmi: string;
 }
 
 /**
  * Returns the running VMs that wait for a restart: KubeVirt says so, or a drover pool or transition gave them another
  * spec than their VMIs run with.
  */
-export const pendingAmong = (vms: VmWithGuest[]): PendingVm[] =>
-  vms.flatMap(({ vm, guest }) => (guest === null ? [] : (pending(vm, guest) ?? [])));
+export const pendingAmong = (vms: VmWithVmi[]): PendingVm[] =>
+  vms.flatMap(({ vm, vmi }) => (vmi === null ? [] : (pending(vm, vmi) ?? [])));
 
-function pending(vm: Stored<Vm>, guest: Stored<Vmi>): PendingVm | null {
+function pending(vm: Stored<Vm>, vmi: Stored<Vmi>): PendingVm | null {
   const { namespace = '', name, annotations } = vm.metadata;
   const condition = vm.status?.conditions?.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
   const reasons = [
     ...(condition === undefined ? [] : [condition.message || 'KubeVirt does not say']),
-    ...olderRevision(vm, guest),
-    ...olderMachineType(vm, guest),
+    ...olderRevision(vm, vmi),
+    ...olderMachineType(vm, vmi),
   ];
   if (reasons.length === 0) return null;
   const owner = controllerOf(vm);
@@ -50,17 +50,17 @@ function pending(vm: Stored<Vm>, guest: Stored<Vmi>): PendingVm | null {
     since: condition?.lastTransitionTime ?? null,
     why: reasons.join('; '),
     runStrategy: vm.spec?.runStrategy ?? (vm.spec?.running === true ? 'Always' : 'Halted'),
-    node: guest.status?.nodeName ?? null,
+    node: vmi.status?.nodeName ?? null,
     optedOut: annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
-    guest: guest.metadata.uid,
+    vmi: vmi.metadata.uid,
   };
 }
 
-function olderRevision(vm: Stored<Vm>, guest: Stored<Vmi>): string[] {
+function olderRevision(vm: Stored<Vm>, vmi: Stored<Vmi>): string[] {
   if (controllerOf(vm)?.apiVersion.split('/')[0] !== GROUP) return [];
-  const [wanted, running] = [vm, guest].map(({ metadata }) => metadata.labels?.[REVISION_LABEL]);
+  const [wanted, running] = [vm, vmi].map(({ metadata }) => metadata.labels?.[REVISION_LABEL]);
   if (wanted === undefined || running === undefined || wanted === running) return [];
-  return [`its guest runs revision ${running}, its spec is of ${wanted}`];
+  return [`its VMI runs revision ${running}, its spec is of ${wanted}`];
 }
 
 /** KubeVirt sets no condition for a VM whose spec has an alias such as `q35`: only its VMI's type is old. */
@@ -68,9 +68,7 @@ function olderMachineType({ metadata: { labels, annotations } }: Stored<Vm>, { s
   const record = recordOf(annotations);
   if (record === null || record.id !== labels?.[MACHINE_TYPE_RESTART_LABEL]) return [];
   const type = status?.machine?.type || spec?.domain?.machine?.type || null;
-  return isOldGuest(type, record)
-    ? [`its guest has machine type ${type}, which transition ${record.id} takes away`]
-    : [];
+  return isOldVmi(type, record) ? [`its VMI has machine type ${type}, which transition ${record.id} takes away`] : [];
 }
 
 export type PendingFormat = DataFormat | 'name' | 'wide';

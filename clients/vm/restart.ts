@@ -47,7 +47,7 @@ export async function startRestart(
   };
   const most = budgetOf(chosen, maxUnavailable);
   const input: RestartVmsInput = {
-    chosen: chosen.guests,
+    chosen: chosen.vmis,
     maxUnavailable: most,
     maxFailures,
     deadlineMs,

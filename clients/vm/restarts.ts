@@ -3,7 +3,7 @@ import { restartIdOf } from '../../workflows/messages.ts';
 import { ageOf, note, print, table } from '../cli/output.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import { listRuns } from '../runs/list.ts';
-import { steerRun, type RunSignal } from '../runs/steer.ts';
+import { signalRun, type RunSignal } from '../runs/signal.ts';
 import { wholeIdOf } from '../runs/whole-id.ts';
 import type { Session } from '../session/session.ts';
 import type { RestartMemo } from './restart.ts';
@@ -58,6 +58,6 @@ export async function restartOf(session: Session, id: string): Promise<WorkflowH
 /** Signals a restart, and returns its whole id. Throws `Failure` if none with this id runs. */
 export async function signalRestart(session: Session, id: string, signal: RunSignal, reason?: string): Promise<string> {
   const whole = wholeId(session, id);
-  await steerRun(session, whole, signal, { reason, lists: 'drover vm restarts' });
+  await signalRun(session, whole, signal, { reason, lists: 'drover vm restarts' });
   return whole;
 }

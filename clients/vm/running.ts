@@ -12,9 +12,9 @@ export interface Vmi extends KubeObject {
 }
 
 /** A VM with its VMI; null without a VMI, or if it is terminating or has ended. */
-export interface VmWithGuest {
+export interface VmWithVmi {
   vm: Stored<Vm>;
-  guest: Stored<Vmi> | null;
+  vmi: Stored<Vmi> | null;
 }
 
 export interface VmScope {
@@ -24,7 +24,7 @@ export interface VmScope {
 }
 
 /** Reads all VMs of the scope, in order of their names. */
-export async function readVms(kube: KubeClient, { namespace, selector }: VmScope): Promise<VmWithGuest[]> {
+export async function readVms(kube: KubeClient, { namespace, selector }: VmScope): Promise<VmWithVmi[]> {
   const [vms, vmis] = await Promise.all([
     ofKnownKind(
       VirtualMachines,
@@ -32,12 +32,12 @@ export async function readVms(kube: KubeClient, { namespace, selector }: VmScope
     ),
     ofKnownKind(VirtualMachineInstances, kube.list<Vmi>(VirtualMachineInstances, { namespace })),
   ]);
-  const guests = new Map(vmis.items.map((vmi) => [controllerOf(vmi)?.uid, vmi]));
-  return vms.items.sort(byName).map((vm) => ({ vm, guest: liveOrNull(guests.get(vm.metadata.uid)) }));
+  const byVm = new Map(vmis.items.map((vmi) => [controllerOf(vmi)?.uid, vmi]));
+  return vms.items.sort(byName).map((vm) => ({ vm, vmi: liveOrNull(byVm.get(vm.metadata.uid)) }));
 }
 
 /** Reads the named VMs. Throws a `KubeError` (404) for a missing VM. */
-export function readNamed(kube: KubeClient, namespace: string, names: string[]): Promise<VmWithGuest[]> {
+export function readNamed(kube: KubeClient, namespace: string, names: string[]): Promise<VmWithVmi[]> {
   return Promise.all(
     [...new Set(names)].map(async (name) => {
       const vm = await ofKnownKind(VirtualMachines, kube.get<Vm>(VirtualMachines, { namespace, name }));
@@ -45,7 +45,7 @@ export function readNamed(kube: KubeClient, namespace: string, names: string[]):
         if (isNotFound(error)) return undefined;
         throw error;
       });
-      return { vm, guest: vmi !== undefined && controllerOf(vmi)?.uid === vm.metadata.uid ? liveOrNull(vmi) : null };
+      return { vm, vmi: vmi !== undefined && controllerOf(vmi)?.uid === vm.metadata.uid ? liveOrNull(vmi) : null };
     }),
   );
 }

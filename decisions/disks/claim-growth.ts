@@ -36,7 +36,7 @@ export function growthOf({ status = {} }: GrowingClaim, request: unknown): Growt
   const told = (type: string): Json | undefined =>
     conditions.find((condition) => condition['type'] === type && condition['status'] === 'True');
   if ((amountOf(status.capacity?.['storage']) ?? 0n) >= (amountOf(request) ?? 0n)) return { state: 'grown' };
-  // The volume has grown; its file system is resized under the guest that uses it, or under the next one.
+  // The volume has grown; its file system is resized under the VMI that uses it, or under the next one.
   if (told('FileSystemResizePending') !== undefined) return { state: 'grown' };
   const error = told('ControllerResizeError') ?? told('NodeResizeError');
   const words = textOf(error, 'message') ?? textOf(error, 'reason') ?? textOf(told('Resizing'), 'message');

@@ -72,7 +72,7 @@ export function isLarger(from: string | null, to: string | null): boolean {
 }
 
 /** Returns why a disk made from one template can't become what the other asks for; null if it can. */
-export function whyMadeAnew(from: DiskTemplate, to: DiskTemplate): string | null {
+export function whyRecreated(from: DiskTemplate, to: DiskTemplate): string | null {
   if (diskIdentity(from) !== diskIdentity(to)) return 'its source or the way it is stored is another';
   const [was, is] = [sizeOf(from), sizeOf(to)];
   return was !== null && is !== null && isLarger(is, was) ? `it can't shrink from ${was} to ${is}` : null;
@@ -85,18 +85,18 @@ export function diskDisruption(from: VmTemplate, to: VmTemplate): Disruption {
   for (const [name, template] of after) {
     const old = before.get(name);
     if (old === undefined) disruption = 'Restart';
-    else if (whyMadeAnew(old, template) !== null) return 'Replace';
+    else if (whyRecreated(old, template) !== null) return 'Replace';
     else if (disruption === 'None' && isLarger(sizeOf(old), sizeOf(template))) disruption = 'Live';
   }
   return [...before.keys()].every((name) => after.has(name)) ? disruption : 'Restart';
 }
 
 /** Says which disks would have to be recreated for another template, and why. */
-export function disksMadeAnew(from: VmTemplate, to: VmTemplate): string[] {
+export function recreatedDisks(from: VmTemplate, to: VmTemplate): string[] {
   const before = diskTemplates(from.spec);
   return [...diskTemplates(to.spec)].flatMap(([name, template]) => {
     const old = before.get(name);
-    const why = old === undefined ? null : whyMadeAnew(old, template);
+    const why = old === undefined ? null : whyRecreated(old, template);
     return why === null ? [] : [`disk ${name}: ${why}`];
   });
 }

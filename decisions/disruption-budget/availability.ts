@@ -15,7 +15,7 @@ const RUNS_BY_ITSELF = new Set(['Always', 'RerunOnFailure', 'Once']);
 export const runsByItself = ({ spec }: VmTemplate): boolean =>
   spec.running === true || RUNS_BY_ITSELF.has(spec.runStrategy ?? '');
 
-/** Returns the VMI if its guest runs or starts; undefined if the VMI is terminating, final or absent. */
+/** Returns the VMI if its VMI runs or starts; undefined if the VMI is terminating, final or absent. */
 export function liveVmi(vmi: VmiView | undefined): VmiView | undefined {
   return vmi === undefined || vmi.deleting || isFinal(vmi) ? undefined : vmi;
 }
@@ -47,14 +47,11 @@ export function isMeantToRun(vm: VmView, vmi: VmiView | undefined): boolean {
  */
 const saysItRuns = ({ hasVmi, state }: VmView): boolean => hasVmi && state !== 'Stopping';
 
-/**
- * The VMI of a guest that will go on running; undefined also for a VM that its owner has stopped, whose VMI ends by
- * itself.
- */
+/** Returns the VMI if it will go on running: that of a VM that its owner has stopped ends by itself. */
 export const activeVmi = (vm: VmView, vmi: VmiView | undefined): VmiView | undefined =>
   isMeantToRun(vm, vmi) ? liveVmi(vmi) : undefined;
 
-/** Ready according to both the VM and its VMI: one lags behind the other when a guest stops. */
+/** Ready according to both the VM and its VMI: one lags behind the other when a VMI stops. */
 export const isReady = (vm: VmView, vmi: VmiView | undefined): boolean =>
   vm.ready && vmi !== undefined && vmi.ready && !vmi.deleting;
 
@@ -77,14 +74,14 @@ export const isRestarting = (vm: VmView, vmi: VmiView | undefined): boolean =>
 export const isDown = (vm: VmView, vmi: VmiView | undefined): boolean => isMeantToRun(vm, vmi) && !isReady(vm, vmi);
 
 /**
- * The VM has no guest and is not meant to have one: it was halted, shut down, or ran once to its end. Its owner loses
+ * The VM has no VMI and is not meant to have one: it was halted, shut down, or ran once to its end. Its owner loses
  * no service with it.
  */
 export const isAtRest = (vm: VmView, vmi: VmiView | undefined): boolean =>
   !isMeantToRun(vm, vmi) && (vmi === undefined ? !vm.hasVmi : isFinal(vmi));
 
 /** VMs that stay in the pool: others neither serve nor count. */
-export const isStaying = (vm: VmView): boolean => !vm.deleting && !vm.removing;
+export const isActive = (vm: VmView): boolean => !vm.deleting && !vm.removing;
 
 export const maxUnavailableOf = ({ spec }: StoredPool): number =>
   countOf(spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE, spec.replicas, 1);
@@ -95,18 +92,18 @@ export interface UnavailabilityInput {
   vms: readonly VmView[];
   vmiOf: VmiOf;
   /** Names of VMs in progress, which may go down at any moment or have not come back yet. */
-  inHand: Iterable<string>;
+  inProgress: Iterable<string>;
 }
 
 /**
  * Returns the VMs that count against `maxUnavailable`: all that should run and are not ready, whatever the cause; those
  * in progress; and those missing from a pool whose VMs start by themselves.
  */
-export function unavailability({ pool, vms, vmiOf, inHand }: UnavailabilityInput): {
+export function unavailability({ pool, vms, vmiOf, inProgress }: UnavailabilityInput): {
   names: Set<string>;
   count: number;
 } {
-  const names = new Set(inHand);
+  const names = new Set(inProgress);
   const present = new Set<string>();
   for (const vm of vms) {
     present.add(vm.name);

@@ -6,7 +6,7 @@ import {
   isMeantToRun,
   isReady,
   isRestarting,
-  isStaying,
+  isActive,
   liveVmi,
   maxUnavailableOf,
   unavailability,
@@ -24,7 +24,7 @@ export const ACT_WITHIN_MS = 10_000;
 const MOST_CLAIMS = 1_000;
 
 /** A pool and its VMs, at least as new as the claims in the pool's status. */
-export interface ClaimScene {
+export interface ClaimContext {
   pool: StoredPool;
   /** All VMs that the pool owns. */
   vms: readonly VmView[];
@@ -35,42 +35,42 @@ export interface ClaimScene {
 export type ClaimState =
   /** The VM is down because of it, and counts by itself. */
   | 'used'
-  /** The VM's guest is unchanged: it will still go down, or never will. */
+  /** The VM's VMI is unchanged: it will still go down, or never will. */
   | 'unused'
   /** The VM is back, or is not needed any more. */
   | 'over';
 
 /** Returns the claims that still count in this scene, with their states, but none for which `isExpired`. */
 export function standingClaims(
-  scene: ClaimScene,
+  context: ClaimContext,
   isExpired: (claim: DisruptedVm) => boolean,
 ): { claim: DisruptedVm; state: 'used' | 'unused' }[] {
-  const claims = scene.pool.status?.disruptedVMs ?? [];
+  const claims = context.pool.status?.disruptedVMs ?? [];
   if (claims.length === 0) return [];
-  const staying = new Map(scene.vms.filter(isStaying).map((vm) => [vm.name, vm]));
+  const active = new Map(context.vms.filter(isActive).map((vm) => [vm.name, vm]));
   return claims.flatMap((claim) => {
-    const state = stateOf(claim, staying, scene);
+    const state = stateOf(claim, active, context);
     return state === 'over' || isExpired(claim) ? [] : [{ claim, state }];
   });
 }
 
-function stateOf(claim: DisruptedVm, staying: ReadonlyMap<string, VmView>, { pool, vmiOf }: ClaimScene): ClaimState {
-  const vm = staying.get(claim.vm);
-  if (vm === undefined) return staying.size < pool.spec.replicas ? 'used' : 'over';
+function stateOf(claim: DisruptedVm, active: ReadonlyMap<string, VmView>, { pool, vmiOf }: ClaimContext): ClaimState {
+  const vm = active.get(claim.vm);
+  if (vm === undefined) return active.size < pool.spec.replicas ? 'used' : 'over';
   const vmi = vmiOf(vm);
-  const guest = liveVmi(vmi);
-  if (!isMeantToRun(vm, vmi) && guest === undefined) return 'over';
-  if (guest === undefined || vm.changingState) return 'used';
-  if (guest.uid === claim.vmi) return 'unused';
-  return isReady(vm, guest) ? 'over' : 'used';
+  const live = liveVmi(vmi);
+  if (!isMeantToRun(vm, vmi) && live === undefined) return 'over';
+  if (live === undefined || vm.changingState) return 'used';
+  if (live.uid === claim.vmi) return 'unused';
+  return isReady(vm, live) ? 'over' : 'used';
 }
 
 /**
  * Returns the names of VMs with claims, judged by the claims' own times: for callers that only read, and need not guard
  * against other machines' clocks.
  */
-export const claimedNames = (scene: ClaimScene, now: number): string[] =>
-  standingClaims(scene, (claim) => expiredBy(now)(claim) || isFromTheFuture(claim, now)).map(({ claim }) => claim.vm);
+export const claimedNames = (context: ClaimContext, now: number): string[] =>
+  standingClaims(context, (claim) => expiredBy(now)(claim) || isFromTheFuture(claim, now)).map(({ claim }) => claim.vm);
 
 const expiredBy =
   (now: number) =>
@@ -81,8 +81,8 @@ const expiredBy =
 const isFromTheFuture = ({ at }: DisruptedVm, now: number): boolean => Date.parse(at) >= now + CLAIM_MS;
 
 /** Reports whether the status lists claims and all of them are spent: it need not list them any more. */
-export const hasSpentClaimsAlone = (scene: ClaimScene, now: number): boolean =>
-  (scene.pool.status?.disruptedVMs ?? []).length > 0 && standingClaims(scene, expiredBy(now)).length === 0;
+export const hasSpentClaimsAlone = (context: ClaimContext, now: number): boolean =>
+  (context.pool.status?.disruptedVMs ?? []).length > 0 && standingClaims(context, expiredBy(now)).length === 0;
 
 /** A VM that somebody wants to disrupt, as it is now. */
 export interface Ask {
@@ -103,25 +103,25 @@ export interface Claimed {
  * Decides who may disrupt a VM now, in the order of asking: never so many that more than `maxUnavailable` VMs are down.
  */
 export function claimPlaces(
-  scene: ClaimScene,
+  context: ClaimContext,
   standing: readonly DisruptedVm[],
   asks: readonly Ask[],
   at: string,
 ): Claimed {
-  const { pool } = scene;
+  const { pool } = context;
   const asked = new Map(asks.map((ask) => [ask.vm.name, ask]));
-  const vms = scene.vms.filter(isStaying).map((vm) => asked.get(vm.name)?.vm ?? vm);
-  const vmiOf: VmiOf = (vm) => (asked.has(vm.name) ? asked.get(vm.name)!.vmi : scene.vmiOf(vm));
+  const vms = context.vms.filter(isActive).map((vm) => asked.get(vm.name)?.vm ?? vm);
+  const vmiOf: VmiOf = (vm) => (asked.has(vm.name) ? asked.get(vm.name)!.vmi : context.vmiOf(vm));
   const claims = new Map(standing.map((claim) => [claim.vm, claim]));
   const restarting = vms.filter((vm) => isRestarting(vm, vmiOf(vm))).map(({ name }) => name);
-  const { names, count } = unavailability({ pool, vms, vmiOf, inHand: [...claims.keys(), ...restarting] });
+  const { names, count } = unavailability({ pool, vms, vmiOf, inProgress: [...claims.keys(), ...restarting] });
   const most = maxUnavailableOf(pool);
   let used = count;
   const answers = asks.map((ask): string | null => {
     const { name } = ask.vm;
     const held = claims.get(name);
-    const guest = liveVmi(ask.vmi);
-    if (held !== undefined && held.by !== ask.by && guest?.uid === held.vmi && guest?.ready === true)
+    const live = liveVmi(ask.vmi);
+    if (held !== undefined && held.by !== ask.by && live?.uid === held.vmi && live?.ready === true)
       return `${held.by} is about to disrupt it`;
     // An existing claim is no permission to act: other VMs may have failed since.
     const hasRoom = isMissed(ask) || (names.has(name) ? used <= most : used < most);
@@ -129,7 +129,7 @@ export function claimPlaces(
     if (held === undefined && claims.size >= MOST_CLAIMS) return `${MOST_CLAIMS} are being disrupted already`;
     if (!names.has(name)) used++;
     names.add(name);
-    claims.set(name, claimOf(ask, guest, at));
+    claims.set(name, claimOf(ask, live, at));
     return null;
   });
   return { claims: [...claims.values()], answers };
@@ -137,13 +137,13 @@ export function claimPlaces(
 
 /**
  * Reports whether the VM is already unavailable. Goes by the VMI alone, because the VM's status may not say yet that
- * its guest is ready.
+ * its VMI is ready.
  */
 const isMissed = ({ vm, vmi }: Ask): boolean => isMeantToRun(vm, vmi) && liveVmi(vmi)?.ready !== true;
 
-const claimOf = ({ vm, vmi, by }: Ask, guest: VmiView | undefined, at: string): DisruptedVm => ({
+const claimOf = ({ vm, vmi, by }: Ask, live: VmiView | undefined, at: string): DisruptedVm => ({
   vm: vm.name,
-  ...(guest === undefined ? {} : { vmi: guest.uid }),
+  ...(live === undefined ? {} : { vmi: live.uid }),
   by,
   at,
   seen: { vms: vm.resourceVersion, ...(vmi === undefined ? {} : { vmis: vmi.resourceVersion }) },

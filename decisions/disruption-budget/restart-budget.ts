@@ -1,12 +1,12 @@
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
-import { isDown, isRestarting, isStaying, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
+import { isDown, isRestarting, isActive, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
 
 /** UIDs of the VMIs to restart, by `namespace/name` of their VMs. */
 export type Chosen = ReadonlyMap<string, string>;
 
 /** A snapshot of VMs of any owner, as new as the cache; by `namespace/name`. */
-export interface RestartPicture {
+export interface RestartSnapshot {
   vmOf: (key: string) => VmView | undefined;
   vmiOf: VmiOf;
   /** The drover pool that owns the VM. */
@@ -26,12 +26,12 @@ export const keyOf = ({ namespace, name }: Pick<VmView, 'namespace' | 'name'>): 
 export interface RestartBudgetInput {
   /** VMs that `maxUnavailable` applies to, by `namespace/name`. */
   counted: Iterable<string>;
-  picture: RestartPicture;
+  snapshot: RestartSnapshot;
   /**
    * VMs in progress, which may go down at any moment or have not come back yet, by `namespace/name`. Those not in
    * `counted` count only in their pools.
    */
-  inHand: Iterable<string>;
+  inProgress: Iterable<string>;
   maxUnavailable: number;
 }
 
@@ -42,7 +42,7 @@ export interface RestartBudgetInput {
  */
 export class RestartBudget {
   readonly #in: RestartBudgetInput;
-  readonly #inHand: Set<string>;
+  readonly #inProgress: Set<string>;
   /** Counted VMs that are not ready or are in progress. */
   readonly #down = new Set<string>();
   /** By pool UID. */
@@ -50,17 +50,17 @@ export class RestartBudget {
 
   constructor(input: RestartBudgetInput) {
     this.#in = input;
-    this.#inHand = new Set(input.inHand);
-    const { vmOf, vmiOf } = input.picture;
+    this.#inProgress = new Set(input.inProgress);
+    const { vmOf, vmiOf } = input.snapshot;
     for (const key of input.counted) {
       const vm = vmOf(key);
-      if (this.#inHand.has(key) || (vm !== undefined && isStaying(vm) && isDown(vm, vmiOf(vm)))) this.#down.add(key);
+      if (this.#inProgress.has(key) || (vm !== undefined && isActive(vm) && isDown(vm, vmiOf(vm)))) this.#down.add(key);
     }
   }
 
   /** Counted VMs that aren't ready and are not in progress. */
   get downByThemselves(): string[] {
-    return [...this.#down].filter((key) => !this.#inHand.has(key));
+    return [...this.#down].filter((key) => !this.#inProgress.has(key));
   }
 
   counts(vm: VmView): boolean {
@@ -69,9 +69,9 @@ export class RestartBudget {
 
   /** Returns which budget is full for the VM; null if the VM may be taken. */
   whyNot(vm: VmView): string | null {
-    const { maxUnavailable, picture } = this.#in;
+    const { maxUnavailable, snapshot } = this.#in;
     if (!this.counts(vm) && this.#down.size >= maxUnavailable) return `${maxUnavailable} at a time`;
-    const owner = picture.poolOf(vm);
+    const owner = snapshot.poolOf(vm);
     if (owner === undefined) return null;
     const { most, count, names } = this.#poolOf(owner);
     return names.has(vm.name) || count < most ? null : `${most} of pool ${keyOf(owner.pool.metadata)} at a time`;
@@ -79,9 +79,9 @@ export class RestartBudget {
 
   take(vm: VmView): void {
     const key = keyOf(vm);
-    this.#inHand.add(key);
+    this.#inProgress.add(key);
     this.#down.add(key);
-    const owner = this.#in.picture.poolOf(vm);
+    const owner = this.#in.snapshot.poolOf(vm);
     if (owner === undefined) return;
     const pool = this.#poolOf(owner);
     if (!pool.names.has(vm.name)) pool.count++;
@@ -92,11 +92,11 @@ export class RestartBudget {
     const { uid } = pool.metadata;
     const known = this.#pools.get(uid);
     if (known !== undefined) return known;
-    const staying = vms().filter(isStaying);
-    const { vmiOf } = this.#in.picture;
-    const going = staying.filter((vm) => isRestarting(vm, vmiOf(vm)) || this.#inHand.has(keyOf(vm)));
-    const inHand = [...(claimed?.() ?? []), ...going.map(({ name }) => name)];
-    const counted = { most: maxUnavailableOf(pool), ...unavailability({ pool, vms: staying, vmiOf, inHand }) };
+    const active = vms().filter(isActive);
+    const { vmiOf } = this.#in.snapshot;
+    const going = active.filter((vm) => isRestarting(vm, vmiOf(vm)) || this.#inProgress.has(keyOf(vm)));
+    const inProgress = [...(claimed?.() ?? []), ...going.map(({ name }) => name)];
+    const counted = { most: maxUnavailableOf(pool), ...unavailability({ pool, vms: active, vmiOf, inProgress }) };
     this.#pools.set(uid, counted);
     return counted;
   }

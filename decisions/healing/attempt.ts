@@ -1,11 +1,11 @@
 import { healingDelayMs } from './backoff.ts';
 import {
-  replacementsInWords,
+  formatReplacements,
   type CycleNews,
   type CycleRules,
   type Hold,
   type SickVm,
-  type Spent,
+  type FinishedCycle,
   type Verdict,
 } from './state.ts';
 
@@ -22,7 +22,7 @@ export type AttemptStep =
  * How a cycle has ended. `uid`: of the VM that is left as it is; '' for the replacement of a deleted VM, whose UID only
  * the pool knows.
  */
-export type AttemptEnd = Pick<Spent, 'end' | 'uid' | 'why'>;
+export type AttemptEnd = Pick<FinishedCycle, 'end' | 'uid' | 'why'>;
 
 export interface AttemptOptions {
   /** The pool's UID. */
@@ -161,7 +161,7 @@ export class HealingAttempt {
     const delay = healingDelayMs(this.#gone!.backoff, attempt, chance());
     this.#nextAt = new Date(now() + delay).toISOString();
     this.phase = 'Waiting';
-    this.doing = `waits until ${this.#nextAt} before it is made anew`;
+    this.doing = `waits until ${this.#nextAt} before it is recreated`;
     yield this.#stands();
     yield* this.#until(() => this.#isHurried, now() + delay);
     // A deleted VM is recreated even while no more VMs may be removed, unless a person has paused healing.
@@ -178,9 +178,9 @@ export class HealingAttempt {
     if (judged.verdict === 'Well') return { end: 'Healed', uid: judged.uid, why };
     const { maxAttempts } = judged.rules;
     if (maxAttempts !== null && attempt >= maxAttempts)
-      return { end: 'GivenUp', uid: judged.uid, why: `given up after ${replacementsInWords(attempt)}: ${judged.why}` };
+      return { end: 'GivenUp', uid: judged.uid, why: `given up after ${formatReplacements(attempt)}: ${judged.why}` };
     if (maxAttempts === null && this.#onSameDisks >= TRIES_ON_SAME_DISKS) {
-      const why = `given up after ${replacementsInWords(this.#onSameDisks)} on the same disks, which are kept: whoever deletes the VM has them made anew (${judged.why})`;
+      const why = `given up after ${formatReplacements(this.#onSameDisks)} on the same disks, which are kept: whoever deletes the VM has them recreated (${judged.why})`;
       return { end: 'GivenUp', uid: judged.uid, why };
     }
     return null;

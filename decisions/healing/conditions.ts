@@ -4,7 +4,7 @@ import { withTime, type Untimed } from '../pool/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { formatCycles } from './cycle-names.ts';
 import type { HealingPlan } from './plan.ts';
-import { underWay } from './state.ts';
+import { inProgress } from './state.ts';
 
 const MESSAGE_LENGTH = 2_048;
 const CYCLES_KEPT = 100;
@@ -17,7 +17,7 @@ export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits' | 's
  * if the pool has no autohealing and no cycle in progress.
  */
 export function healingConditions(pool: StoredPool, told: HealingTold, now: string): Condition[] {
-  const cycles = underWay(told.state.cycles);
+  const cycles = inProgress(told.state.cycles);
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
   const message = inOneMessage([...formatCycles(cycles), ...told.waits, ...told.spared], MESSAGE_LENGTH);
   const healing: Untimed =
@@ -49,15 +49,14 @@ export type StatusTold = Omit<PoolStatus, 'healing'> & { healing?: HealingStatus
 export const toldOnce = (status: PoolStatus | null): StatusTold | null =>
   status?.healing === undefined ? status : { ...status, healing: null };
 
-export function toldWhole({ healing, ...status }: StatusTold, told: HealingTold | undefined): PoolStatus {
-  if (healing === undefined || (healing === null && told === undefined)) return status;
-  return { ...status, healing: healing ?? healingStatus(told!) };
+export function toldWhole({ healing, ...status }: StatusTold, told: HealingTold): PoolStatus {
+  return healing === undefined ? status : { ...status, healing: healing ?? healingStatus(told) };
 }
 
 /** The healing status: enough for another run of the workflow to resume from. */
 export const healingStatus = ({ state: { paused, cycles, spent } }: HealingTold): HealingStatus => ({
   ...(paused === undefined ? {} : { paused }),
-  cycles: underWay(cycles)
+  cycles: inProgress(cycles)
     .slice(0, CYCLES_KEPT)
     .map(({ heardAt: _heardAt, ...cycle }) => cycle),
   spent,

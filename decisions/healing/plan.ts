@@ -1,6 +1,6 @@
 import { countOf } from '../../api/int-or-percent.ts';
 import { withDefaults } from '../../api/pool-defaults.ts';
-import { isReady, isStaying } from '../disruption-budget/availability.ts';
+import { isReady, isActive } from '../disruption-budget/availability.ts';
 import { shortened } from '../lib/bounded-message.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
@@ -8,24 +8,24 @@ import { numberOf } from '../pool/vm-names.ts';
 import type { VmView } from '../views/vm.ts';
 import { fadesAt, healingDelayMs } from './backoff.ts';
 import { proofOf, startToNote } from './proof.ts';
-import { endedEarly, healthOf, isLeftAlone, isNextAfter, runsWell, wellAt } from './sickness.ts';
+import { endedEarly, healthOf, isLeftAlone, isNextAfter, isAvailable, availableAt } from './sickness.ts';
 import {
   carried,
   cycleOf,
   isFinal,
   remembered,
-  replacementsInWords,
-  underWay,
+  formatReplacements,
+  inProgress,
   WHY_LENGTH,
   withVerdicts,
   type Cycle,
   type EarlyEnds,
   type Failing,
-  type GuestPause,
+  type VmiPause,
   type HealingState,
   type Hold,
   type SickVm,
-  type Spent,
+  type FinishedCycle,
   type ToldVerdict,
 } from './state.ts';
 import { judge } from './verdicts.ts';
@@ -49,7 +49,7 @@ export interface HealingPlan {
 }
 
 /**
- * A note to write on a VM. `start`: UID of the newest VMI, if no guest of the VM has run up to and including it; null
+ * A note to write on a VM. `start`: UID of the newest VMI, if no VMI of the VM has run up to and including it; null
  * once the VM has run well.
  */
 export interface RunNote {
@@ -88,7 +88,7 @@ export function planHealing(input: HealingInput): HealingPlan {
   const { verdicts, wakeAt: nextVerdict } = judge(view, remembering);
   const told = withVerdicts(remembering, verdicts);
   const found = findSick(view, told);
-  const suspended = breaker(view, found.sick.length + underWay(told.cycles).length);
+  const suspended = breaker(view, found.sick.length + inProgress(told.cycles).length);
   const hold: Hold = told.paused !== undefined ? 'All' : suspended === null ? 'None' : 'Removals';
   const why = hold === 'All' ? 'healing is paused' : suspended === null ? null : 'too many are sick';
   const room = why === null ? roomFor(view, told) : { count: 0, full: why };
@@ -114,7 +114,7 @@ export function planHealing(input: HealingInput): HealingPlan {
       found.wakeAt,
       asked.wakeAt,
       nextFading(view, found.spent),
-      nextWell(view, found.spent),
+      nextAvailable(view, found.spent),
       markAgain,
     ].reduce(earlier, null),
   };
@@ -126,9 +126,9 @@ function notesOf(view: HealingView): RunNote[] {
   const notes: RunNote[] = [];
   for (const vm of vms) {
     const { name, uid, resourceVersion } = vm;
-    if (!isStaying(vm) || vm.notYetRun === null) continue;
+    if (!isActive(vm) || vm.notYetRun === null) continue;
     const vmi = vmiOf(vm);
-    if (runsWell(vm, vmi, minReadyMs, now)) notes.push({ name, uid, resourceVersion, start: null });
+    if (isAvailable(vm, vmi, minReadyMs, now)) notes.push({ name, uid, resourceVersion, start: null });
     else if (
       rules.preserveStorage === null &&
       proofOf({ vm, vmi, witness: witnessOf(vm), minReadyMs, now }) === 'proven'
@@ -151,7 +151,7 @@ function inTurn(notes: readonly RunNote[], most: number, now: number): RunNote[]
 }
 
 function healsNoMore(state: HealingState, why: string): HealingPlan {
-  const verdicts = underWay(state.cycles).map(({ vm }) => ({ vm, verdict: 'Left' as const, why }));
+  const verdicts = inProgress(state.cycles).map(({ vm }) => ({ vm, verdict: 'Left' as const, why }));
   const left = withVerdicts({ ...state, earlyEnds: [] }, verdicts);
   return { begin: [], verdicts, ask: [], mark: [], state: left, suspended: null, waits: [], spared: [], wakeAt: null };
 }
@@ -161,51 +161,51 @@ function remember(view: HealingView): HealingState {
   const { vms, vmiOf, state, rules, minReadyMs, now } = view;
   const known = new Map(state.earlyEnds.map((ends) => [ends.vmUid, ends]));
   const failedBefore = new Map(state.failing?.map(({ vmUid, since }) => [vmUid, since]));
-  const pausedBefore = new Map(state.guestPauses?.map((pause) => [pause.vmUid, pause]));
+  const pausedBefore = new Map(state.vmiPauses?.map((pause) => [pause.vmUid, pause]));
   const failing: Failing[] = [];
-  const guestPauses: GuestPause[] = [];
+  const vmiPauses: VmiPause[] = [];
   const earlyEnds: EarlyEnds[] = [];
   const uids = new Map<string, VmView>();
   for (const vm of vms) {
     uids.set(vm.uid, vm);
-    if (runsWell(vm, vmiOf(vm), minReadyMs, now)) continue;
+    if (isAvailable(vm, vmiOf(vm), minReadyMs, now)) continue;
     const before = pausedBefore.get(vm.uid);
-    if (vmiOf(vm)?.paused === true) guestPauses.push({ vmUid: vm.uid, endedAt: null });
+    if (vmiOf(vm)?.paused === true) vmiPauses.push({ vmUid: vm.uid, endedAt: null });
     else if (before !== undefined && !isReady(vm, vmiOf(vm)))
-      guestPauses.push({ ...before, endedAt: before.endedAt ?? now });
+      vmiPauses.push({ ...before, endedAt: before.endedAt ?? now });
     const ends = earlyEndsOf(view, vm, known.get(vm.uid));
     if (ends.count > 0) earlyEnds.push(ends);
     const fails = vm.startFailures + ends.count > 0 && rules.minFailingToStartDuration !== null;
     if (fails) failing.push({ vmUid: vm.uid, since: failedBefore.get(vm.uid) ?? vm.notReadySince ?? now });
   }
-  const spent: Spent[] = [];
+  const spent: FinishedCycle[] = [];
   for (const known of state.spent) {
     const one = ofNext(known, vms);
     const vm = uids.get(one.uid);
     if (isFinal(one) && vm !== undefined) {
-      const isWell = runsWell(vm, vmiOf(vm), minReadyMs, now);
+      const isWell = isAvailable(vm, vmiOf(vm), minReadyMs, now);
       spent.push(isWell ? { ...one, end: 'Healed', why: 'it runs well again', at: new Date(now).toISOString() } : one);
     } else if (fadesAt(Date.parse(one.at), rules.backoff) > now) spent.push(one);
   }
-  return { ...state, spent, earlyEnds, failing, guestPauses };
+  return { ...state, spent, earlyEnds, failing, vmiPauses };
 }
 
 /** If a person skips a VM that is already deleted, the skip applies to its replacement. */
-function ofNext(spent: Spent, vms: readonly VmView[]): Spent {
-  const next = spent.uid === '' && isFinal(spent) ? vms.find((vm) => vm.name === spent.vm && isStaying(vm)) : undefined;
+function ofNext(spent: FinishedCycle, vms: readonly VmView[]): FinishedCycle {
+  const next = spent.uid === '' && isFinal(spent) ? vms.find((vm) => vm.name === spent.vm && isActive(vm)) : undefined;
   return next === undefined ? spent : { ...spent, uid: next.uid };
 }
 
-/** Adds the guests that have failed since to the known early ends. */
+/** Adds the VMIs that have failed since to the known early ends. */
 function earlyEndsOf(
   { failedVmisOf, vmiOf, rules, minReadyMs }: HealingView,
   vm: VmView,
   known: EarlyEnds | undefined,
 ): EarlyEnds {
   let ends: EarlyEnds = known ?? { vmUid: vm.uid, count: 0, vmis: [], endedAt: 0 };
-  const guest = vmiOf(vm);
-  const guests = guest?.phase === 'Failed' ? [...failedVmisOf(vm), guest] : failedVmisOf(vm);
-  for (const failed of guests) {
+  const vmi = vmiOf(vm);
+  const vmis = vmi?.phase === 'Failed' ? [...failedVmisOf(vm), vmi] : failedVmisOf(vm);
+  for (const failed of vmis) {
     const { uid, endedAt } = failed;
     if (endedAt === null || endedAt < ends.endedAt || ends.vmis.includes(uid)) continue;
     const isNext = isNextAfter(ends.endedAt, failed, minReadyMs);
@@ -240,9 +240,9 @@ function breaker(view: HealingView, unhealthy: number): string | null {
 /** How many more cycles may begin, and what holds back the next one. */
 function roomFor(view: HealingView, state: HealingState): { count: number; full: string } {
   const { pool, vms, rules, burst } = view;
-  const cycles = underWay(state.cycles);
+  const cycles = inProgress(state.cycles);
   const inCycles = new Set(cycles.map(({ vm }) => vm));
-  const leaving = vms.filter((vm) => !isStaying(vm) && !inCycles.has(vm.name)).length;
+  const leaving = vms.filter((vm) => !isActive(vm) && !inCycles.has(vm.name)).length;
   const limits = [
     {
       count: Math.min(Math.min(burst, MOST_CYCLES) - leaving - cycles.length, BEGUN_AT_ONCE),
@@ -263,7 +263,7 @@ function roomFor(view: HealingView, state: HealingState): { count: number; full:
 
 interface Found {
   sick: SickVm[];
-  spent: Spent[];
+  spent: FinishedCycle[];
   waits: string[];
   spared: string[];
   wakeAt: number | null;
@@ -278,14 +278,14 @@ function findSick(view: HealingView, state: HealingState): Found {
   const healing = new Set(state.cycles.map(({ vm }) => vm));
   const ends = new Map(state.earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
   const failing = new Map(state.failing?.map((one) => [one.vmUid, one.since]));
-  const pauses = new Map(state.guestPauses?.map((one) => [one.vmUid, one.endedAt]));
+  const pauses = new Map(state.vmiPauses?.map((one) => [one.vmUid, one.endedAt]));
   const all: { vm: VmView; sick: SickVm }[] = [];
   const spared: { name: string; why: string }[] = [];
   let wakeAt: number | null = null;
   for (const vm of vms) {
     const isForeign = numberOf(pool.metadata.name, vm.name) === null;
     if (
-      !isStaying(vm) ||
+      !isActive(vm) ||
       isForeign ||
       healing.has(vm.name) ||
       busy.has(vm.name) ||
@@ -356,7 +356,7 @@ function replaceable(
     const attempts = last?.attempts ?? 0;
     if (last !== undefined && last.uid === uid && isFinal(last))
       wait(
-        last.end === 'GivenUp' ? `given up after ${replacementsInWords(attempts)}` : 'a person wants it left as it is',
+        last.end === 'GivenUp' ? `given up after ${formatReplacements(attempts)}` : 'a person wants it left as it is',
       );
     else if (last !== undefined && last.uid === uid && (again = againAt(view, last)) > now) {
       wakeAt = earlier(wakeAt, again);
@@ -364,7 +364,7 @@ function replaceable(
     } else if (vm.revision !== null && vm.revision === unproven)
       wait(`no VM has run revision ${unproven} yet, and its rollout decides`);
     else if (rules.maxAttempts !== null && attempts >= rules.maxAttempts) {
-      const givenUp = `given up after ${replacementsInWords(attempts)}`;
+      const givenUp = `given up after ${formatReplacements(attempts)}`;
       spent = remembered(spent, {
         vm: name,
         uid,
@@ -381,7 +381,7 @@ function replaceable(
 }
 
 /** When a refused deletion may be retried; 0 if none was refused. */
-const againAt = ({ rules }: HealingView, { end, at, refusals = 1 }: Spent): number =>
+const againAt = ({ rules }: HealingView, { end, at, refusals = 1 }: FinishedCycle): number =>
   end === 'Refused' ? Date.parse(at) + healingDelayMs(rules.backoff, refusals, 0) : 0;
 
 /**
@@ -395,11 +395,11 @@ function ask(
   state: HealingState,
 ): { names: string[]; state: HealingState; wakeAt: number | null } {
   const told = new Set(verdicts.map(({ vm }) => vm));
-  const staying = new Set(vms.filter(isStaying).map(({ uid }) => uid));
+  const active = new Set(vms.filter(isActive).map(({ uid }) => uid));
   const waits = ({ phase, uid }: Cycle): boolean =>
     state.hold === 'All' ||
     phase === 'Provisioning' ||
-    (phase === 'Removing' && (state.hold === 'Removals' || !staying.has(uid)));
+    (phase === 'Removing' && (state.hold === 'Removals' || !active.has(uid)));
   const silentAt = (cycle: Cycle): number => {
     const { heardAt, nextAt } = cycle;
     if (heardAt === undefined) return now;
@@ -413,7 +413,7 @@ function ask(
 }
 
 /** When the next ended cycle is forgotten. Final ends are kept as long as their VMs exist. */
-function nextFading({ vms, rules, now }: HealingView, spent: readonly Spent[]): number | null {
+function nextFading({ vms, rules, now }: HealingView, spent: readonly FinishedCycle[]): number | null {
   const uids = new Set(vms.map(({ uid }) => uid));
   const times = spent
     .filter((one) => !isFinal(one) || !uids.has(one.uid))
@@ -424,9 +424,9 @@ function nextFading({ vms, rules, now }: HealingView, spent: readonly Spent[]): 
 /**
  * When the next VM that is to be noted, or to be healed again when it fails, will run well: no event announces that.
  */
-function nextWell({ vms, vmiOf, minReadyMs, now }: HealingView, spent: readonly Spent[]): number | null {
+function nextAvailable({ vms, vmiOf, minReadyMs, now }: HealingView, spent: readonly FinishedCycle[]): number | null {
   const settled = new Set(spent.filter(isFinal).map(({ uid }) => uid));
-  const unnoted = vms.filter((vm) => isStaying(vm) && (vm.notYetRun !== null || settled.has(vm.uid)));
-  const times = unnoted.map((vm) => wellAt(vm, vmiOf(vm), minReadyMs, now));
+  const unnoted = vms.filter((vm) => isActive(vm) && (vm.notYetRun !== null || settled.has(vm.uid)));
+  const times = unnoted.map((vm) => availableAt(vm, vmiOf(vm), minReadyMs, now));
   return times.filter((at) => at !== null && at > now).reduce<number | null>(earlier, null);
 }

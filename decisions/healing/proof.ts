@@ -2,9 +2,9 @@ import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { probationOf } from './sickness.ts';
 
-/** What a worker knows of all ended guests of a VM that it has watched without a gap since the VM's creation. */
+/** What a worker knows of all ended VMIs of a VM that it has watched without a gap since the VM's creation. */
 export interface Witness {
-  /** The longest run of a guest, in milliseconds; 0 if none ran, or none past the probation of its liveness probe. */
+  /** The longest run of a VMI, in milliseconds; 0 if none ran, or none past the probation of its liveness probe. */
   longestRunMs: number;
   /** UID of the VMI that ended last; null if none has. */
   lastEnded: string | null;
@@ -21,7 +21,7 @@ export interface ProofInput {
 }
 
 /**
- * Reports whether it is certain ('proven') that no guest of the VM has ever run, so that its disks hold no data.
+ * Reports whether it is certain ('proven') that no VMI of the VM has ever run, so that its disks hold no data.
  * 'behind': this worker has not yet seen a VMI that KubeVirt's status names. The VM's annotation alone proves nothing,
  * since no worker may have been running to remove it.
  */
@@ -37,7 +37,7 @@ export function proofOf({
     if (witness.longestRunMs > minReadyMs) return 'none';
     return lastFailedVmi === null || lastFailedVmi === witness.lastEnded ? 'proven' : 'behind';
   }
-  // KubeVirt forgets a failed start when a guest runs. If it still names the VMI up to which nothing had run, nothing
+  // KubeVirt forgets a failed start when a VMI runs. If it still names the VMI up to which nothing had run, nothing
   // has run since.
   return notYetRun !== '' && (notYetRun === lastFailedVmi || notYetRun === vmi?.uid) ? 'proven' : 'none';
 }
@@ -52,7 +52,7 @@ export function startToNote({ vm: { notYetRun, lastFailedVmi }, vmi }: Pick<Proo
 }
 
 /**
- * How long a guest that ended by `now` has run, in milliseconds; 0 if it never ran, or ended within the probation of
+ * How long a VMI that ended by `now` has run, in milliseconds; 0 if it never ran, or ended within the probation of
  * its liveness probe.
  */
 export function runOf({ runningSince, endedAt, probationMs }: VmiView, now: number): number {
@@ -61,7 +61,7 @@ export function runOf({ runningSince, endedAt, probationMs }: VmiView, now: numb
   return ran > (probationMs ?? 0) ? ran : 0;
 }
 
-/** True for a guest that has run for longer than its probation, ready or not. */
+/** True for a VMI that has run for longer than its probation, ready or not. */
 function hasRunFor(vmi: VmiView, minReadyMs: number, now: number): boolean {
   const { runningSince, endedAt } = vmi;
   return runningSince !== null && Math.max((endedAt ?? now) - runningSince, 1) > probationOf(vmi, minReadyMs);

@@ -28,9 +28,9 @@ const PASSING = new Set(['Provisioning', 'WaitingForVolumeBinding']);
 export interface HealthInput {
   vm: VmView;
   vmi: VmiView | undefined;
-  /** What was wrong with the VM's last failed guest: the new VMI no longer says so once the next start begins. */
+  /** What was wrong with the VM's last failed VMI: the new VMI no longer says so once the next start begins. */
   lastTrouble?: string | null;
-  /** How many guests of the VM in a row ended before they ran well; KubeVirt counts only guests that never ran. */
+  /** How many VMIs of the VM in a row ended before they ran well; KubeVirt counts only VMIs that never ran. */
   earlyEnds: number;
   /**
    * Since when its starts have been failing, in milliseconds since the epoch. If absent, the time of KubeVirt's Ready
@@ -38,7 +38,7 @@ export interface HealthInput {
    */
   failingSince?: number | null;
   /**
-   * When a person unpaused its guest, in milliseconds since the epoch; null or absent if it was not paused since it was
+   * When a person unpaused its VMI, in milliseconds since the epoch; null or absent if it was not paused since it was
    * last ready.
    */
   pauseEndedAt?: number | null;
@@ -66,9 +66,9 @@ export function healthOf({
   rules,
   now,
 }: HealthInput): Health {
-  // A VM reports its guest ready a moment later than the VMI does.
+  // A VM reports its VMI ready a moment later than the VMI does.
   if (!isMeantToRun(vm, vmi) || (vmi?.ready === true && !vmi.deleting)) return well;
-  // The guest may still run unseen, and new disks don't bring back a lost node.
+  // The VMI may still run unseen, and new disks don't bring back a lost node.
   if (isNodeUnknown(vm, vmi)) {
     const { unknownNode } = rules.unhealthyAfter;
     if (unknownNode === 'never')
@@ -142,16 +142,16 @@ export const isHeldUp = (vm: VmView, vmi: VmiView | undefined): boolean =>
   isNodeUnknown(vm, vmi) || WAITS_FOR_ITS_SURROUNDINGS.has(vm.state) || isLeftAlone(vm, vmi);
 
 /**
- * How long a guest must run until its start counts as successful: it has been ready for minReadyMs, and its liveness
+ * How long a VMI must run until its start counts as successful: it has been ready for minReadyMs, and its liveness
  * probe has judged it.
  */
 export const probationOf = ({ probationMs }: VmiView, minReadyMs: number): number =>
   Math.max(probationMs ?? 0, minReadyMs);
 
-/** True for a guest that failed within its probation. */
-export function endedEarly(guest: VmiView, minReadyMs: number): boolean {
-  const { phase, runningSince, endedAt } = guest;
-  const probation = probationOf(guest, minReadyMs);
+/** True for a VMI that failed within its probation. */
+export function endedEarly(vmi: VmiView, minReadyMs: number): boolean {
+  const { phase, runningSince, endedAt } = vmi;
+  const probation = probationOf(vmi, minReadyMs);
   return (
     phase === 'Failed' &&
     probation > 0 &&
@@ -161,20 +161,20 @@ export function endedEarly(guest: VmiView, minReadyMs: number): boolean {
   );
 }
 
-/** Whether `guest` was started because the one before ended at `endedAt`, with none in between that ran well. */
-export const isNextAfter = (endedAt: number, guest: VmiView, minReadyMs: number): boolean =>
-  guest.createdAt - endedAt <= probationOf(guest, minReadyMs);
+/** Whether `vmi` was started because the one before ended at `endedAt`, with none in between that ran well. */
+export const isNextAfter = (endedAt: number, vmi: VmiView, minReadyMs: number): boolean =>
+  vmi.createdAt - endedAt <= probationOf(vmi, minReadyMs);
 
-/** True for a guest that is ready and past its probation: its disks hold data, and its failures are forgotten. */
-export function runsWell(vm: VmView, vmi: VmiView | undefined, minReadyMs: number, now: number): boolean {
-  const at = wellAt(vm, vmi, minReadyMs, now);
+/** True for a VMI that is ready and past its probation: its disks hold data, and its failures are forgotten. */
+export function isAvailable(vm: VmView, vmi: VmiView | undefined, minReadyMs: number, now: number): boolean {
+  const at = availableAt(vm, vmi, minReadyMs, now);
   return at !== null && at <= now;
 }
 
 /**
- * When a ready guest counts as running well, by time alone, in milliseconds since the epoch; null if it is not ready.
+ * When a ready VMI counts as running well, by time alone, in milliseconds since the epoch; null if it is not ready.
  */
-export function wellAt(vm: VmView, vmi: VmiView | undefined, minReadyMs: number, now: number): number | null {
+export function availableAt(vm: VmView, vmi: VmiView | undefined, minReadyMs: number, now: number): number | null {
   if (!isReady(vm, vmi)) return null;
   const { runningSince, readySince, probationMs } = vmi!;
   return Math.max((readySince ?? now) + minReadyMs, (runningSince ?? now) + (probationMs ?? 0));

@@ -12,15 +12,15 @@ export type Cycle = HealingStatus['cycles'][number] & {
    */
   heardAt?: number;
 };
-export type Spent = HealingStatus['spent'][number];
+export type FinishedCycle = HealingStatus['spent'][number];
 
-/** Consecutive guests of one VM that ended before they ran well. */
+/** Consecutive VMIs of one VM that ended before they ran well. */
 export interface EarlyEnds {
   vmUid: string;
   count: number;
   /** UIDs of the VMIs that ended at `endedAt`. */
   vmis: string[];
-  /** When the last guest ended; milliseconds since the epoch. */
+  /** When the last VMI ended; milliseconds since the epoch. */
   endedAt: number;
 }
 
@@ -31,8 +31,8 @@ export interface Failing {
   since: number;
 }
 
-/** A guest that a person has paused, kept until it is ready again: a VM is not sick for the time of the pause. */
-export interface GuestPause {
+/** A VMI that a person has paused, kept until it is ready again: a VM is not sick for the time of the pause. */
+export interface VmiPause {
   vmUid: string;
   /** When the pause was first seen to be over; milliseconds since the epoch, null while it lasts. */
   endedAt: number | null;
@@ -45,7 +45,7 @@ export interface HealingState extends Omit<HealingStatus, 'cycles'> {
   /** Kept only if the pool sets minFailingToStartDuration; absent in the state that drover 0.2.0 carried over. */
   failing?: Failing[];
   /** Absent in the state that drover 0.2.0 carried over. */
-  guestPauses?: GuestPause[];
+  vmiPauses?: VmiPause[];
   /** The hold that the cycles were last told. */
   hold: Hold;
 }
@@ -65,7 +65,7 @@ export interface SickVm {
   rules: CycleRules;
   /** The VM has run well, or may have: its disks hold data. */
   holdsData: boolean;
-  /** How many of its guests in a row ended before they ran well. */
+  /** How many of its VMIs in a row ended before they ran well. */
   earlyEnds: number;
   /**
    * Since when its starts have been failing, in milliseconds since the epoch; null or absent if only KubeVirt's own
@@ -98,7 +98,7 @@ export type CycleNews = { vm: string; pool: string; attempt: number; uid: string
   /** `nextAt`: RFC 3339. */
   | { news: 'Stands'; phase: 'Waiting'; nextAt: string }
   /** `attempt`: how many replacements were made. */
-  | { news: 'Ended'; end: Spent['end'] }
+  | { news: 'Ended'; end: FinishedCycle['end'] }
 );
 
 const SPENT_KEPT = 100;
@@ -109,7 +109,7 @@ const SPENT_KEPT = 100;
 export const WHY_LENGTH = 128;
 const VMS_CARRIED = 50;
 
-export const underWay = <C extends { phase: Cycle['phase'] }>(cycles: readonly C[]): C[] =>
+export const inProgress = <C extends { phase: Cycle['phase'] }>(cycles: readonly C[]): C[] =>
   cycles.filter(({ phase }) => phase !== 'Ending');
 
 const namesIn = (state: Pick<HealingStatus, 'cycles'>, ...phases: Cycle['phase'][]): string[] =>
@@ -225,7 +225,7 @@ export const unblocked = (state: HealingState, vm: string): HealingState => ({
 });
 
 /** True for an end after which the VM is left as it is, for as long as the same VM exists and is sick. */
-export const isFinal = ({ end }: Spent): boolean => end === 'GivenUp' || end === 'Skipped';
+export const isFinal = ({ end }: FinishedCycle): boolean => end === 'GivenUp' || end === 'Skipped';
 
 /** True for a VM that healing leaves as it is until a person intervenes. */
 export const isGivenUp = ({ spent }: HealingState, { name, uid }: { name: string; uid: string }): boolean =>
@@ -235,7 +235,7 @@ export const isGivenUp = ({ spent }: HealingState, { name, uid }: { name: string
  * Keeps the newest ended cycle of each VM. If there are too many, drops those first that are not final: they only
  * lengthen a delay.
  */
-export function remembered(spent: readonly Spent[], newest: Spent): Spent[] {
+export function remembered(spent: readonly FinishedCycle[], newest: FinishedCycle): FinishedCycle[] {
   const all = [...spent.filter(({ vm }) => vm !== newest.vm), { ...newest, why: newest.why.slice(0, WHY_LENGTH) }];
   while (all.length > SPENT_KEPT)
     all.splice(
@@ -253,12 +253,12 @@ export function remembered(spent: readonly Spent[], newest: Spent): Spent[] {
  * remember the others.
  */
 export function carried(state: HealingState): HealingState {
-  const { earlyEnds, failing = [], guestPauses = [] } = state;
+  const { earlyEnds, failing = [], vmiPauses = [] } = state;
   return {
     ...state,
     earlyEnds: few(earlyEnds, (one, other) => other.count - one.count),
     failing: few(failing, (one, other) => one.since - other.since),
-    guestPauses: few(guestPauses, () => 0),
+    vmiPauses: few(vmiPauses, () => 0),
   };
 }
 
@@ -272,11 +272,10 @@ const few = <T extends { vmUid: string }>(all: readonly T[], first: (one: T, oth
 const byVmUid = (one: { vmUid: string }, other: { vmUid: string }): number => (one.vmUid < other.vmUid ? -1 : 1);
 
 /** `1 replacement`, `2 replacements`. */
-export const replacementsInWords = (count: number): string =>
-  `${count} ${count === 1 ? 'replacement' : 'replacements'}`;
+export const formatReplacements = (count: number): string => `${count} ${count === 1 ? 'replacement' : 'replacements'}`;
 
-export const pauseEndedAt = ({ guestPauses = [] }: Pick<HealingState, 'guestPauses'>, vmUid: string): number | null =>
-  guestPauses.find((one) => one.vmUid === vmUid)?.endedAt ?? null;
+export const pauseEndedAt = ({ vmiPauses = [] }: Pick<HealingState, 'vmiPauses'>, vmUid: string): number | null =>
+  vmiPauses.find((one) => one.vmUid === vmUid)?.endedAt ?? null;
 
 export const failingSince = ({ failing = [] }: Pick<HealingState, 'failing'>, vmUid: string): number | null =>
   failing.find((one) => one.vmUid === vmUid)?.since ?? null;

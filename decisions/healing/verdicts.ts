@@ -1,11 +1,11 @@
-import { isMeantToRun, isStaying, liveVmi } from '../disruption-budget/availability.ts';
+import { isMeantToRun, isActive, liveVmi } from '../disruption-budget/availability.ts';
 import { earlier } from '../lib/times.ts';
 import type { VmView } from '../views/vm.ts';
-import { healthOf, isLeftAlone, runsWell, wellAt } from './sickness.ts';
+import { healthOf, isLeftAlone, isAvailable, availableAt } from './sickness.ts';
 import {
   failingSince,
   pauseEndedAt,
-  underWay,
+  inProgress,
   WHY_LENGTH,
   type Cycle,
   type HealingState,
@@ -36,7 +36,7 @@ class Judge {
 
   verdicts(): { verdicts: ToldVerdict[]; wakeAt: number | null } {
     const byName = new Map(this.#view.vms.map((vm) => [vm.name, vm]));
-    for (const cycle of underWay(this.#state.cycles)) {
+    for (const cycle of inProgress(this.#state.cycles)) {
       const vm = byName.get(cycle.vm);
       if (vm === undefined) this.#absent(cycle);
       else if (vm.uid === cycle.uid) this.#stillThere(cycle, vm);
@@ -61,12 +61,12 @@ class Judge {
     if (cycle.phase === 'Waiting') return;
     if (cycle.phase !== 'Removing') this.#left(cycle, 'it is there again');
     else if (this.#surplus > 0) this.#yield(cycle);
-    else if (!isStaying(vm)) return;
-    else if (runsWell(vm, vmi, minReadyMs, now))
+    else if (!isActive(vm)) return;
+    else if (isAvailable(vm, vmi, minReadyMs, now))
       this.#verdicts.push({ vm: cycle.vm, verdict: 'Well', attempt: cycle.attempt, uid: vm.uid });
     else if (vm.optedOut) this.#left(cycle, 'its owner asked that nothing disrupts it');
     else if (!isMeantToRun(vm, vmi)) this.#left(cycle, 'it is not meant to run');
-    else this.#wake(wellAt(vm, vmi, minReadyMs, now));
+    else this.#wake(availableAt(vm, vmi, minReadyMs, now));
   }
 
   /** The replacement. */
@@ -74,10 +74,10 @@ class Judge {
     const { vmiOf, lastTroubleOf, rules, minReadyMs, patienceMs, now } = this.#view;
     const vmi = vmiOf(vm);
     const { attempt, vm: name } = cycle;
-    if (!isStaying(vm)) return this.#left(cycle, 'it leaves the pool');
+    if (!isActive(vm)) return this.#left(cycle, 'it leaves the pool');
     if (vm.optedOut) return this.#left(cycle, 'its owner asked that nothing disrupts it');
     if (isLeftAlone(vm, vmi)) return;
-    if (runsWell(vm, vmi, minReadyMs, now))
+    if (isAvailable(vm, vmi, minReadyMs, now))
       return void this.#verdicts.push({ vm: name, verdict: 'Well', attempt, uid: vm.uid });
     if (!isMeantToRun(vm, vmi))
       return this.#after(
@@ -111,12 +111,12 @@ class Judge {
       return void this.#verdicts.push({ vm: name, verdict: 'Sick', ...sick });
     }
     this.#wake(health.at);
-    this.#wake(wellAt(vm, vmi, minReadyMs, now));
-    // New disks don't bring what the VM waits for; an update or time may. If a start has failed before, a guest that
+    this.#wake(availableAt(vm, vmi, minReadyMs, now));
+    // New disks don't bring what the VM waits for; an update or time may. If a start has failed before, a VMI that
     // lasts this long counts as no longer failing.
     const since = vm.startFailures + earlyEnds === 0 ? vm.createdAt : liveVmi(vmi)?.createdAt;
     const isTimed = rules.unhealthyAfter.notReady !== 'never' && vmi !== undefined && vmi.scheduledAt !== null;
-    if (since !== undefined && !isTimed && wellAt(vm, vmi, minReadyMs, now) === null)
+    if (since !== undefined && !isTimed && availableAt(vm, vmi, minReadyMs, now) === null)
       this.#after(since + patienceMs, cycle, `it is not ready yet (${vm.state || 'New'}), and does not fail`);
   }
 

@@ -1,21 +1,21 @@
 import { scaleInRules, type HealingRules } from '../../api/pool-defaults.ts';
-import { isReady, isStaying, type VmiOf } from '../disruption-budget/availability.ts';
+import { isReady, isActive, type VmiOf } from '../disruption-budget/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { proofOf, type Witness } from './proof.ts';
-import { underWay, type HealingState, type SickVm } from './state.ts';
+import { inProgress, type HealingState, type SickVm } from './state.ts';
 
 export interface HealingInput {
   pool: StoredPool;
   /** All VMs owned by the pool. */
   vms: readonly VmView[];
   vmiOf: VmiOf;
-  /** Known guests of a VM that ran and then failed, oldest first. */
+  /** Known VMIs of a VM that ran and then failed, oldest first. */
   failedVmisOf: (vm: VmView) => readonly VmiView[];
-  /** What was wrong with a VM's last failed guest; null if unknown. */
+  /** What was wrong with a VM's last failed VMI; null if unknown. */
   lastTroubleOf: (vm: VmView) => string | null;
-  /** What has become of all guests of a VM; null if this worker has not watched them since the VM's creation. */
+  /** What has become of all VMIs of a VM; null if this worker has not watched them since the VM's creation. */
   witnessOf: (vm: VmView) => Witness | null;
   /** Whether a VM of this name exists in the pool's namespace without being owned by the pool. */
   isHeldByOther: (name: string) => boolean;
@@ -40,7 +40,7 @@ export interface HealingView extends HealingInput {
 
 export const cycleRules = ({ backoff, maxAttempts }: HealingRules): SickVm['rules'] => ({ backoff, maxAttempts });
 
-/** True unless it is certain that no guest of the VM has ever run. */
+/** True unless it is certain that no VMI of the VM has ever run. */
 export function holdsData({ vmiOf, witnessOf, minReadyMs, now }: HealingView, vm: VmView): boolean {
   return proofOf({ vm, vmi: vmiOf(vm), witness: witnessOf(vm), minReadyMs, now }) === 'none';
 }
@@ -56,7 +56,7 @@ export const hasProven = ({ vms, vmiOf }: HealingView): boolean =>
  */
 export function surplusOf({ vms, pool }: HealingView, { cycles }: HealingState): number {
   if (scaleInRules(pool.spec.scaleInStrategy).kind !== 'proactive') return 0;
-  const staying = new Set(vms.filter(isStaying).map(({ name }) => name));
-  const coming = underWay(cycles).filter(({ vm }) => !staying.has(vm)).length;
-  return staying.size + coming - pool.spec.replicas;
+  const active = new Set(vms.filter(isActive).map(({ name }) => name));
+  const coming = inProgress(cycles).filter(({ vm }) => !active.has(vm)).length;
+  return active.size + coming - pool.spec.replicas;
 }

@@ -2,7 +2,7 @@
  * The newest state known to have been seen or written, as resource versions of pools, VMs, and VirtualMachineInstances.
  * Plans are made only from caches that have reached it, so that no decision is older than the last write.
  */
-export interface Seen {
+export interface ResourceVersions {
   pools?: string | undefined;
   vms?: string | undefined;
   vmis?: string | undefined;
@@ -20,7 +20,7 @@ export function later(one: string | undefined, other: string | undefined): strin
   return !isVersion(other) || BigInt(one) >= BigInt(other) ? one : other;
 }
 
-export const laterSeen = (one: Seen, other: Seen): Seen => ({
+export const maxVersions = (one: ResourceVersions, other: ResourceVersions): ResourceVersions => ({
   pools: later(one.pools, other.pools),
   vms: later(one.vms, other.vms),
   vmis: later(one.vmis, other.vmis),

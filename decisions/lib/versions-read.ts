@@ -1,4 +1,4 @@
-import { later, type Seen } from './resource-versions.ts';
+import { later, type ResourceVersions } from './resource-versions.ts';
 
 interface Read {
   pools: readonly { metadata: { resourceVersion?: string } }[];
@@ -7,7 +7,7 @@ interface Read {
 }
 
 /** The newest versions that were read: a cache that has reached them shows all of it. */
-export const seenIn = ({ pools, vms, vmis }: Read): Seen => ({
+export const versionsIn = ({ pools, vms, vmis }: Read): ResourceVersions => ({
   pools: newest(pools.map(({ metadata }) => metadata.resourceVersion)),
   vms: newest(vms.map(({ resourceVersion }) => resourceVersion)),
   vmis: newest(vmis.map(({ resourceVersion }) => resourceVersion)),

@@ -9,7 +9,7 @@ export interface TransitionRulesInput {
   transition: Transition;
   /** What dry runs have shown so far, for each group of VMs. */
   results: readonly TransitionResult[];
-  /** Ids of other transitions that still run. Looked up anew each time, since one may have begun meanwhile. */
+  /** Ids of other transitions that still run. Looked up again each time, since one may have begun meanwhile. */
   othersRunning: Pick<ReadonlySet<string>, 'has'>;
 }
 
@@ -93,21 +93,21 @@ export const isSetBack = (
 ): boolean => (undoes === null ? scope.isOld(machineType) : record?.to !== (machineType ?? ''));
 
 /**
- * True for a guest with an old type. The type that a guest got for an alias is known only to KubeVirt, once the guest
- * runs. For an undo, a guest is old if it was started from an earlier spec of a VM that the undo has changed.
+ * True for a VMI with an old type. The type that a VMI got for an alias is known only to KubeVirt, once the VMI
+ * runs. For an undo, a VMI is old if it was started from an earlier spec of a VM that the undo has changed.
  */
-export function isOldGuest(rules: TransitionRules, vm: VmView, guest: VmiView): boolean {
+export function isOldVmi(rules: TransitionRules, vm: VmView, vmi: VmiView): boolean {
   const { ref, transition, scope } = rules;
-  const { machineType, specMachineType } = guest;
+  const { machineType, specMachineType } = vmi;
   const isOurs = vm.transition?.id === ref.id;
   if (transition.scope.undoes === null)
-    return scope.isOld(machineType ?? specMachineType) || (isOurs && isOfOldAlias(rules, guest, vm.machineType));
+    return scope.isOld(machineType ?? specMachineType) || (isOurs && isOfOldAlias(rules, vmi, vm.machineType));
   return isOurs && specMachineType !== null && specMachineType !== vm.machineType;
 }
 
 /**
- * True for a guest started from an old alias, if the VM is to have a type other than the one that the alias stood for
- * when the guest began to run.
+ * True for a VMI started from an old alias, if the VM is to have a type other than the one that the alias stood for
+ * when the VMI began to run.
  */
 export const isOfOldAlias = (
   { scope }: TransitionRules,

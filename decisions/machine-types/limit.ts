@@ -1,13 +1,13 @@
-import { keyOf, type RestartPicture } from '../disruption-budget/restart-budget.ts';
-import type { HeldRestart } from '../restarts/plan.ts';
+import { keyOf, type RestartSnapshot } from '../disruption-budget/restart-budget.ts';
+import type { RestartInProgress } from '../restarts/plan.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { TransitionRules } from './criteria.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 
 /** A VM in flight, with the UID of the VMI that is restarted: once the VM has another VMI, the restart is done. */
-export interface HeldGuest extends HeldRestart {
-  guest: string;
+export interface VmiInProgress extends RestartInProgress {
+  vmi: string;
 }
 
 /** A VM or pool that is not to be retried. */
@@ -17,13 +17,13 @@ export interface FailedVm {
   /** UID of the VM, if known: a VM recreated under the same name is another. */
   uid?: string;
   /** The VM failed in its restart, and was ready before. */
-  wasWell: boolean;
+  wasAvailable: boolean;
   /** The VM's mark can't be removed. */
   keepsMark?: true;
 }
 
 /** `pool namespace/name`: tells a pool from a VM of the same name. */
-export const poolInWords = ({ metadata: { namespace, name } }: Pick<StoredPool, 'metadata'>): string =>
+export const formatPool = ({ metadata: { namespace, name } }: Pick<StoredPool, 'metadata'>): string =>
   `pool ${namespace}/${name}`;
 
 /** Returns a lookup of a VM's failure; undefined for a VM that has not failed. */
@@ -36,7 +36,7 @@ export function failureAmong(failed: readonly FailedVm[]): (vm: VmView) => Faile
 }
 
 export interface Touched {
-  inHand: readonly HeldGuest[];
+  inProgress: readonly VmiInProgress[];
   failed: readonly FailedVm[];
 }
 
@@ -47,24 +47,24 @@ export interface Touched {
  */
 export function roomTaker(
   { ref }: TransitionRules,
-  { inHand, failed }: Touched,
+  { inProgress, failed }: Touched,
 ): (vm: VmView, need: TransitionNeed) => boolean {
-  const held = new Set(inHand.map(({ vm }) => vm));
+  const held = new Set(inProgress.map(({ vm }) => vm));
   const failureOf = failureAmong(failed);
   return (vm, { need }) =>
     held.has(keyOf(vm)) ||
-    (failureOf(vm)?.wasWell ?? (need === 'restart' || (need === 'done' && vm.transition?.id === ref.id)));
+    (failureOf(vm)?.wasAvailable ?? (need === 'restart' || (need === 'done' && vm.transition?.id === ref.id)));
 }
 
 /** The VMs that count against the limit while they are not ready, by `namespace/name`. */
 export function countedVms(
   rules: TransitionRules,
   vms: Iterable<VmView>,
-  picture: Pick<RestartPicture, 'vmiOf' | 'poolOf'>,
+  snapshot: Pick<RestartSnapshot, 'vmiOf' | 'poolOf'>,
   touched: Touched,
 ): string[] {
   const takesUpRoom = roomTaker(rules, touched);
   const counted: string[] = [];
-  for (const vm of vms) if (takesUpRoom(vm, transitionNeed(rules, vm, picture))) counted.push(keyOf(vm));
+  for (const vm of vms) if (takesUpRoom(vm, transitionNeed(rules, vm, snapshot))) counted.push(keyOf(vm));
   return counted;
 }

@@ -24,8 +24,8 @@ export function machineTypeOf(name: string): MachineType {
 }
 
 /**
- * True for an alias such as `q35`. It does not tell the type of a running guest, which is the type that the alias stood
- * for when the guest began to run.
+ * True for an alias such as `q35`. It does not tell the type of a running VMI, which is the type that the alias stood
+ * for when the VMI began to run.
  */
 export const isAlias = (name: string): boolean => machineTypeOf(name).version === null;
 

@@ -6,7 +6,7 @@ import type { TransitionRecord } from './transition.ts';
 
 /**
  * Returns the record for a VM whose type a transition changes to `to`, or which it only marks (then `to` is the VM's
- * own type). If the guest still waits for the change of an earlier transition, the record keeps that one's `from`, so
+ * own type). If the VMI still waits for the change of an earlier transition, the record keeps that one's `from`, so
  * that it can be undone.
  */
 export function newRecord(
@@ -16,23 +16,23 @@ export function newRecord(
 ): TransitionRecord {
   const own = vm.machineType ?? '';
   const live = liveVmi(vmi);
-  const guest = live === undefined ? null : (live.machineType ?? live.specMachineType);
+  const vmiType = live === undefined ? null : (live.machineType ?? live.specMachineType);
   const earlier = vm.transition;
-  const isSameGuest =
-    earlier?.id === id || (guest !== null && earlier?.guest === guest && mayBeOf(earlier.from, guest));
-  const isTakenOver = to === own && earlier !== null && earlier.to === own && isSameGuest;
+  const isSameVmi =
+    earlier?.id === id || (vmiType !== null && earlier?.vmiType === vmiType && mayBeOf(earlier.from, vmiType));
+  const isTakenOver = to === own && earlier !== null && earlier.to === own && isSameVmi;
   return {
     id,
     from: isTakenOver ? earlier.from : own,
     to,
-    guest,
-    ...(live === undefined ? {} : { guestUid: live.uid }),
+    vmiType,
+    ...(live === undefined ? {} : { vmiUid: live.uid }),
     at,
   };
 }
 
 /**
- * Whether a guest of this type may have been started from a spec with that type; otherwise the guest never waited for
+ * Whether a VMI of this type may have been started from a spec with that type; otherwise the VMI never waited for
  * that spec's change.
  */
-const mayBeOf = (spec: string, guest: string): boolean => spec === guest || spec === '' || isAlias(spec);
+const mayBeOf = (spec: string, vmiType: string): boolean => spec === vmiType || spec === '' || isAlias(spec);

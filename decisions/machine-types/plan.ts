@@ -1,12 +1,12 @@
-import { isStaying } from '../disruption-budget/availability.ts';
-import { keyOf, type OwningPool, type RestartPicture } from '../disruption-budget/restart-budget.ts';
+import { isActive } from '../disruption-budget/availability.ts';
+import { keyOf, type OwningPool, type RestartSnapshot } from '../disruption-budget/restart-budget.ts';
 import { windowAt } from '../lib/maintenance-windows.ts';
 import { planRestarts, type RestartOutcome, type RestartPlan, type Verdict } from '../restarts/plan.ts';
-import { PassedOverVms, type PassedOver } from '../runs/skipped.ts';
+import { SkippedVms, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { isOldGuest, isSetBack, type TransitionRules } from './criteria.ts';
-import { failureAmong, poolInWords, roomTaker, type FailedVm, type HeldGuest } from './limit.ts';
+import { isOldVmi, isSetBack, type TransitionRules } from './criteria.ts';
+import { failureAmong, formatPool, roomTaker, type FailedVm, type VmiInProgress } from './limit.ts';
 import { poolTransitionState } from './pool-state.ts';
 import { Groups, type WantedResult } from './preflight.ts';
 import type { TransitionCounts } from './transition.ts';
@@ -20,8 +20,8 @@ export interface TransitionPlanInput {
   /** All VMs, and all of drover's pools. */
   vms: Iterable<VmView>;
   pools: Iterable<OwningPool>;
-  picture: RestartPicture;
-  inHand: readonly HeldGuest[];
+  snapshot: RestartSnapshot;
+  inProgress: readonly VmiInProgress[];
   failed: readonly FailedVm[];
   /** How many VMs may be not ready at once. */
   maxRestarts: number;
@@ -43,11 +43,11 @@ export interface TransitionPlan {
   check: WantedResult[];
   /** Outcomes of VMs in flight, and, as Failed, VMs that their pools could not update. */
   settled: RestartOutcome[];
-  take: Omit<HeldGuest, 'takenAt'>[];
+  take: Omit<VmiInProgress, 'takenAt'>[];
   /** VMs whose marks are to be cleared; at most `MOST_TO_CHANGE`. */
   unmark: string[];
   counts: TransitionCounts;
-  passedOver: PassedOver[];
+  skipped: Skipped[];
   /** Full budgets, and what fills them; a closed window. */
   full: string[];
   /** Nothing is left to do or to wait for. */
@@ -69,7 +69,7 @@ const NONE: TransitionCounts = {
   toRestart: 0,
   waiting: 0,
   inPools: 0,
-  parked: 0,
+  deferred: 0,
   restarting: 0,
   left: 0,
   done: 0,
@@ -85,7 +85,7 @@ const COUNTED_AS = {
   restart: 'toRestart',
   wait: 'waiting',
   pool: 'inPools',
-  parked: 'parked',
+  deferred: 'deferred',
   left: 'left',
   done: 'done',
 } as const satisfies Record<TransitionNeed['need'], keyof TransitionCounts | null>;
@@ -94,12 +94,12 @@ const COUNTED_AS = {
  * A VM that needs one of these keeps this transition's mark. The mark left behind by another transition stays if the
  * VM's patch will replace it.
  */
-const KEEPS_MARK = new Set<TransitionNeed['need']>(['restart', 'wait', 'parked']);
-const REPLACES_MARK = new Set<TransitionNeed['need']>(['patch', 'mark', 'check', 'parked']);
+const KEEPS_MARK = new Set<TransitionNeed['need']>(['restart', 'wait', 'deferred']);
+const REPLACES_MARK = new Set<TransitionNeed['need']>(['patch', 'mark', 'check', 'deferred']);
 
 class Turn {
   readonly #in: TransitionPlanInput;
-  readonly #held: Map<string, HeldGuest>;
+  readonly #held: Map<string, VmiInProgress>;
   /** VMs and pools; pools as `poolInWords` names them. */
   readonly #failedPools: Set<string>;
   readonly #failureOf: (vm: VmView) => FailedVm | undefined;
@@ -108,22 +108,22 @@ class Turn {
   readonly #unmark: string[] = [];
   readonly #failures: RestartOutcome[] = [];
   readonly #groups = new Groups();
-  readonly #apart = new PassedOverVms();
+  readonly #apart = new SkippedVms();
   /** UIDs of VMIs that are or will be restarted, by their VMs; and the VMs that count against the limit. */
-  readonly #guests = new Map<string, string>();
+  readonly #vmis = new Map<string, string>();
   readonly #counted: string[] = [];
   readonly #takesUpRoom: (vm: VmView, need: TransitionNeed) => boolean;
 
   constructor(input: TransitionPlanInput) {
     this.#in = input;
-    this.#held = new Map(input.inHand.map((one) => [one.vm, one]));
+    this.#held = new Map(input.inProgress.map((one) => [one.vm, one]));
     this.#failedPools = new Set(input.failed.map(({ vm }) => vm));
     this.#failureOf = failureAmong(input.failed);
     this.#takesUpRoom = roomTaker(input.rules, input);
   }
 
   plan(): TransitionPlan {
-    const { rules, inHand, takes, isEnding, now } = this.#in;
+    const { rules, inProgress, takes, isEnding, now } = this.#in;
     const needs = this.#look();
     const acts = takes && !isEnding;
     const window = windowAt(rules.transition.windows, now);
@@ -135,49 +135,49 @@ class Turn {
       else if (end !== 'Failed') this.#count(vm, need);
     }
     const pools = this.#pools();
-    const { toPatch, toRestart, waiting, inPools, parked } = this.#counts;
+    const { toPatch, toRestart, waiting, inPools, deferred } = this.#counts;
     const isHeldUp = !window.open && toRestart + pools.length > 0;
-    const isOpen = toPatch + toRestart + waiting + inPools + parked + pools.length + this.#unmark.length > 0;
+    const isOpen = toPatch + toRestart + waiting + inPools + deferred + pools.length + this.#unmark.length > 0;
     const times = [restarts.wakeAt, isHeldUp ? window.next : null].filter((time) => time !== null);
     return {
       patch: acts ? this.#patch : [],
       pools: acts && window.open ? pools : [],
       check: acts ? this.#groups.all : [],
       settled: [...restarts.settled, ...this.#failures],
-      take: restarts.take.map((one) => ({ ...one, guest: this.#guests.get(one.vm)! })),
+      take: restarts.take.map((one) => ({ ...one, vmi: this.#vmis.get(one.vm)! })),
       unmark: this.#unmark.slice(0, MOST_TO_CHANGE),
       counts: this.#counts,
-      passedOver: [...this.#apart.all, ...restarts.passedOver],
-      full: isHeldUp && !window.open ? [windowInWords(window.next), ...restarts.full] : restarts.full,
-      isOver: inHand.every(({ vm }) => settled.has(vm)) && (isEnding || !isOpen),
+      skipped: [...this.#apart.all, ...restarts.skipped],
+      full: isHeldUp && !window.open ? [formatWindow(window.next), ...restarts.full] : restarts.full,
+      isOver: inProgress.every(({ vm }) => settled.has(vm)) && (isEnding || !isOpen),
       wakeAt: times.length === 0 ? null : Math.min(...times),
     };
   }
 
   /** Returns what the VMs in flight need next, and counts all other VMs. */
   #look(): Map<VmView, TransitionNeed> {
-    const { rules, vms, picture } = this.#in;
+    const { rules, vms, snapshot } = this.#in;
     const needs = new Map<VmView, TransitionNeed>();
     for (const vm of vms) {
-      const need = this.#unlessPoolFailed(transitionNeed(rules, vm, picture));
+      const need = this.#unlessPoolFailed(transitionNeed(rules, vm, snapshot));
       const key = keyOf(vm);
       const [held, failure] = [this.#held.get(key), this.#failureOf(vm)];
       if (this.#takesUpRoom(vm, need)) this.#counted.push(key);
       if (held !== undefined) {
-        this.#guests.set(key, held.guest);
+        this.#vmis.set(key, held.vmi);
         needs.set(vm, need);
       } else if (failure !== undefined) {
         if (need.need === 'done' && failure.keepsMark === undefined) this.#clear(vm, key, need);
       } else this.#count(vm, need);
     }
     // Deleted VMs in flight must be settled too.
-    for (const [key, { guest }] of this.#held) this.#guests.set(key, guest);
+    for (const [key, { vmi }] of this.#held) this.#vmis.set(key, vmi);
     return needs;
   }
 
   /** If its pool's template could not be changed, nothing else will update the VM. */
   #unlessPoolFailed(need: TransitionNeed): TransitionNeed {
-    if (need.need !== 'pool' || !this.#failedPools.has(poolInWords(need.pool))) return need;
+    if (need.need !== 'pool' || !this.#failedPools.has(formatPool(need.pool))) return need;
     return { need: 'left', why: `its pool ${keyOf(need.pool.metadata)} could not be changed` };
   }
 
@@ -195,13 +195,13 @@ class Turn {
         this.#groups.add(vm, need.group);
         break;
       case 'restart':
-        if (!this.#held.has(key)) this.#guests.set(key, need.guest.uid);
+        if (!this.#held.has(key)) this.#vmis.set(key, need.vmi.uid);
         break;
       case 'failed':
         this.#failures.push({ vm: key, end: 'Failed', why: need.why });
         break;
       case 'left':
-      case 'parked':
+      case 'deferred':
         this.#apart.add(key, need.why, need.need === 'left');
         break;
       case 'pool':
@@ -217,38 +217,38 @@ class Turn {
   #clear(vm: VmView, key: string, { need }: TransitionNeed): void {
     const { ref, scope, othersRunning } = this.#in.rules;
     const { transitionMark: mark } = vm;
-    if (mark === null || !isStaying(vm)) return;
+    if (mark === null || !isActive(vm)) return;
     const isLeftBehind = mark !== ref.id && scope.chooses(vm) && !othersRunning.has(mark);
     if (mark === ref.id ? !KEEPS_MARK.has(need) : isLeftBehind && !REPLACES_MARK.has(need)) this.#unmark.push(key);
   }
 
   #restarts(takes: boolean): Omit<RestartPlan, 'open'> {
-    const { rules, picture, inHand, maxRestarts, now } = this.#in;
-    if (this.#guests.size === 0) return { settled: [], take: [], passedOver: [], full: [], wakeAt: null };
+    const { rules, snapshot, inProgress, maxRestarts, now } = this.#in;
+    if (this.#vmis.size === 0) return { settled: [], take: [], skipped: [], full: [], wakeAt: null };
     return planRestarts({
-      chosen: this.#guests,
+      chosen: this.#vmis,
       counted: this.#counted,
-      picture,
-      inHand,
+      snapshot,
+      inProgress,
       // `chosen` contains no failed VMs.
       failed: new Set(),
       maxUnavailable: maxRestarts,
       deadlineMs: rules.transition.deadlineMs,
       takes: takes && rules.transition.restartNow,
-      verify: (vm, guest) => verdictOn(rules, vm, guest),
+      verify: (vm, vmi) => verdictOn(rules, vm, vmi),
       now,
     });
   }
 
   /** Pools whose templates are to be changed. */
   #pools(): string[] {
-    const { rules, pools, picture } = this.#in;
+    const { rules, pools, snapshot } = this.#in;
     const names: string[] = [];
     for (const owner of pools) {
       const key = keyOf(owner.pool.metadata);
       if (
-        !this.#failedPools.has(poolInWords(owner.pool)) &&
-        poolTransitionState(rules, owner, picture).stand === 'change'
+        !this.#failedPools.has(formatPool(owner.pool)) &&
+        poolTransitionState(rules, owner, snapshot).stand === 'change'
       )
         names.push(key);
     }
@@ -256,13 +256,13 @@ class Turn {
   }
 }
 
-/** The verdict on a guest that is ready after its restart. */
-function verdictOn(rules: TransitionRules, vm: VmView, guest: VmiView): Verdict {
+/** The verdict on a VMI that is ready after its restart. */
+function verdictOn(rules: TransitionRules, vm: VmView, vmi: VmiView): Verdict {
   // Somebody has set an old type on the VM again meanwhile: that is what they want.
   if (isSetBack(rules, vm)) return { is: 'well' };
-  if (guest.machineType === null) return { is: 'unknown', waitsFor: 'its machine type to be known' };
-  return isOldGuest(rules, vm, guest) ? { is: 'wrong', why: `it came back with ${guest.machineType}` } : { is: 'well' };
+  if (vmi.machineType === null) return { is: 'unknown', waitsFor: 'its machine type to be known' };
+  return isOldVmi(rules, vm, vmi) ? { is: 'wrong', why: `it came back with ${vmi.machineType}` } : { is: 'well' };
 }
 
-const windowInWords = (next: number | null): string =>
+const formatWindow = (next: number | null): string =>
   next === null ? 'no window opens any more' : `the next window opens at ${new Date(next).toISOString()}`;

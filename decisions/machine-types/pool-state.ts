@@ -1,6 +1,6 @@
 import { withDefaults } from '../../api/pool-defaults.ts';
-import { isStaying } from '../disruption-budget/availability.ts';
-import { keyOf, type OwningPool, type RestartPicture } from '../disruption-budget/restart-budget.ts';
+import { isActive } from '../disruption-budget/availability.ts';
+import { keyOf, type OwningPool, type RestartSnapshot } from '../disruption-budget/restart-budget.ts';
 import { field } from '../lib/json.ts';
 import { poolTemplate } from '../pool/template.ts';
 import { vmName } from '../pool/vm-names.ts';
@@ -32,19 +32,23 @@ export type PoolTransitionState =
    * has changed it.
    */
   | { stand: 'rolls'; revision: string; isOurs: boolean }
-  | { stand: 'parked'; why: string }
+  | { stand: 'deferred'; why: string }
   | { stand: 'left'; why: string };
 
-type Picture = Pick<RestartPicture, 'vmiOf'>;
+type Snapshot = Pick<RestartSnapshot, 'vmiOf'>;
 
 /** Cached per set of rules, because each of a pool's many VMs asks for it. */
 const found = new WeakMap<TransitionRules, Map<string, PoolTransitionState>>();
 
-export function poolTransitionState(rules: TransitionRules, owner: OwningPool, picture: Picture): PoolTransitionState {
+export function poolTransitionState(
+  rules: TransitionRules,
+  owner: OwningPool,
+  snapshot: Snapshot,
+): PoolTransitionState {
   const stands = found.get(rules) ?? new Map<string, PoolTransitionState>();
   found.set(rules, stands);
   const { uid } = owner.pool.metadata;
-  const stand = stands.get(uid) ?? standOf(rules, owner, picture);
+  const stand = stands.get(uid) ?? standOf(rules, owner, snapshot);
   stands.set(uid, stand);
   return stand;
 }
@@ -55,11 +59,11 @@ export function templateTypeOf({ spec }: Pick<StoredPool, 'spec'>): string | nul
   return typeof type === 'string' && type !== '' ? type : null;
 }
 
-function standOf(rules: TransitionRules, owner: OwningPool, picture: Picture): PoolTransitionState {
+function standOf(rules: TransitionRules, owner: OwningPool, snapshot: Snapshot): PoolTransitionState {
   const { pool } = owner;
   const { undoes } = rules.transition.scope;
   const words = `pool ${keyOf(pool.metadata)}`;
-  if (pool.metadata.deletionTimestamp !== undefined) return { stand: 'parked', why: `its ${words} is going` };
+  if (pool.metadata.deletionTimestamp !== undefined) return { stand: 'deferred', why: `its ${words} is going` };
   const machineType = templateTypeOf(pool);
   const record = recordOf(pool.metadata.annotations);
   const typed = { machineType, transition: record };
@@ -68,10 +72,10 @@ function standOf(rules: TransitionRules, owner: OwningPool, picture: Picture): P
   if (isOurs ? isSetBack(rules, typed) : isChangedSince(rules, typed)) return { stand: 'left', why: since };
   const isUnmanaged = withDefaults(pool.spec).update.kind === 'unmanaged';
   const wanted = isOurs ? undefined : wantedType(rules, typed);
-  if (wanted !== undefined) return standOfOld(rules, owner, { wanted, isUnmanaged, holder: record?.id, picture });
+  if (wanted !== undefined) return standOfOld(rules, owner, { wanted, isUnmanaged, holder: record?.id, snapshot });
   // The pool is rolling out the change of another transition, which follows its VMs.
   const held = undoes === null ? whoHolds(rules, record?.id) : null;
-  if (held !== null) return { stand: 'parked', why: held };
+  if (held !== null) return { stand: 'deferred', why: held };
   const bringsType = isOurs || (undoes === null && machineType !== null && !isUnmanaged);
   return bringsType ? { stand: 'rolls', revision: revisionOf(poolTemplate(pool.spec)), isOurs } : { stand: 'apart' };
 }
@@ -81,18 +85,18 @@ interface OldTemplate {
   isUnmanaged: boolean;
   /** Id of the transition that last changed the template. */
   holder: string | undefined;
-  picture: Picture;
+  snapshot: Snapshot;
 }
 
 function standOfOld(
   rules: TransitionRules,
   owner: OwningPool,
-  { wanted, isUnmanaged, holder, picture }: OldTemplate,
+  { wanted, isUnmanaged, holder, snapshot }: OldTemplate,
 ): PoolTransitionState {
   const { pool } = owner;
   const words = `pool ${keyOf(pool.metadata)}`;
-  const vms = owner.vms().filter(isStaying);
-  const chosen = vms.filter((vm) => rules.scope.chooses(vm) && rules.scope.choosesState(vm, picture.vmiOf(vm)));
+  const vms = owner.vms().filter(isActive);
+  const chosen = vms.filter((vm) => rules.scope.chooses(vm) && rules.scope.choosesState(vm, snapshot.vmiOf(vm)));
   const isChosen = vms.length > 0 ? chosen.length > 0 : choosesEmpty(rules, pool);
   if (!isChosen) return { stand: 'apart' };
   if (isUnmanaged)
@@ -102,7 +106,7 @@ function standOfOld(
     };
   if (chosen.length < vms.length) return { stand: 'left', why: `${words} has VMs that were not chosen` };
   const held = whoHolds(rules, holder);
-  if (held !== null) return { stand: 'parked', why: held };
+  if (held !== null) return { stand: 'deferred', why: held };
   return standOfResults(rules, chosen, wanted) ?? { stand: 'change', to: wanted };
 }
 

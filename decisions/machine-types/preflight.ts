@@ -1,5 +1,5 @@
 import { liveVmi } from '../disruption-budget/availability.ts';
-import { keyOf, type RestartPicture } from '../disruption-budget/restart-budget.ts';
+import { keyOf, type RestartSnapshot } from '../disruption-budget/restart-budget.ts';
 import type { NodeView } from '../views/node.ts';
 import type { VmView } from '../views/vm.ts';
 import { groupKey, groupOf, wantedType, type TransitionRules } from './criteria.ts';
@@ -35,32 +35,32 @@ export class Groups {
 export function wantedResults(
   rules: TransitionRules,
   vms: Iterable<VmView>,
-  picture: Pick<RestartPicture, 'vmiOf' | 'poolOf'>,
+  snapshot: Pick<RestartSnapshot, 'vmiOf' | 'poolOf'>,
 ): WantedResult[] {
   const groups = new Groups();
   for (const vm of vms) {
-    const need = transitionNeed(rules, vm, picture);
-    const group = need.need === 'check' ? need.group : need.need === 'parked' ? later(rules, vm) : undefined;
+    const need = transitionNeed(rules, vm, snapshot);
+    const group = need.need === 'check' ? need.group : need.need === 'deferred' ? later(rules, vm) : undefined;
     if (group !== undefined && rules.resultOf(group) === undefined) groups.add(vm, group);
   }
   return groups.all;
 }
 
 /**
- * Counts the VMs whose guests the transition itself may restart: not those that their pools update within their own
+ * Counts the VMs whose VMIs the transition itself may restart: not those that their pools update within their own
  * budgets.
  */
 export function restartable(
   rules: TransitionRules,
   vms: Iterable<VmView>,
-  picture: Pick<RestartPicture, 'vmiOf' | 'poolOf'>,
+  snapshot: Pick<RestartSnapshot, 'vmiOf' | 'poolOf'>,
 ): number {
   let count = 0;
   for (const vm of vms) {
-    const owner = picture.poolOf(vm);
-    const stand = owner === undefined ? 'apart' : poolTransitionState(rules, owner, picture).stand;
+    const owner = snapshot.poolOf(vm);
+    const stand = owner === undefined ? 'apart' : poolTransitionState(rules, owner, snapshot).stand;
     if (stand !== 'apart' && stand !== 'rolls') continue;
-    if (!STAYS.has(transitionNeed(rules, vm, picture).need) && liveVmi(picture.vmiOf(vm)) !== undefined) count++;
+    if (!STAYS.has(transitionNeed(rules, vm, snapshot).need) && liveVmi(snapshot.vmiOf(vm)) !== undefined) count++;
   }
   return count;
 }

@@ -10,11 +10,11 @@ export function recordOf(annotations: Readonly<Record<string, string>> | undefin
   const text = annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION];
   if (text === undefined) return null;
   const record = parsed(text);
-  const { id, from, to, guest, guestUid, at } = isObject(record) ? record : {};
+  const { id, from, to, vmiType, vmiUid, at } = isObject(record) ? record : {};
   const isWhole =
-    [id, from, to, at].every((one) => typeof one === 'string') && (guest === null || typeof guest === 'string');
-  const ofGuest = typeof guestUid === 'string' ? { guest, guestUid } : { guest };
-  return isWhole ? ({ id, from, to, ...ofGuest, at } as TransitionRecord) : null;
+    [id, from, to, at].every((one) => typeof one === 'string') && (vmiType === null || typeof vmiType === 'string');
+  const ofVmi = typeof vmiUid === 'string' ? { vmiType, vmiUid } : { vmiType };
+  return isWhole ? ({ id, from, to, ...ofVmi, at } as TransitionRecord) : null;
 }
 
 function parsed(text: string): unknown {

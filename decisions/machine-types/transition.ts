@@ -1,7 +1,7 @@
 import type { IntOrPercent } from '../../api/int-or-percent.ts';
 import type { LabelSelector, MaintenanceWindow } from '../../api/pool/pool.ts';
-import type { PassedOver } from '../runs/skipped.ts';
-import type { Steered } from '../runs/user-request.ts';
+import type { Skipped } from '../runs/skipped.ts';
+import type { ControlledRun } from '../runs/user-request.ts';
 
 /** Which VMs a transition is about; each condition narrows it further. */
 export interface TransitionScope {
@@ -25,7 +25,7 @@ export interface Transition {
   /** The machine type to be set; null: cleared, so that the preference's or the cluster's default fills it in. */
   to: string | null;
   /**
-   * Whether to restart the guests that still have the old type; otherwise they are marked, and followed until their
+   * Whether to restart the VMIs that still have the old type; otherwise they are marked, and followed until their
    * owners have restarted them.
    */
   restartNow: boolean;
@@ -51,22 +51,22 @@ export interface TransitionRecord {
   /** Id of the transition. */
   id: string;
   /**
-   * Machine type in the spec, before and after; the same if only the guest had the old type, through an alias. Empty if
+   * Machine type in the spec, before and after; the same if only the VMI had the old type, through an alias. Empty if
    * the spec has no type.
    */
   from: string;
   to: string;
-  /** Type of the guest that ran then; null if none did. */
-  guest: string | null;
-  /** UID of that guest's VMI. */
-  guestUid?: string;
+  /** Type of the VMI that ran then; null if none did. */
+  vmiType: string | null;
+  /** UID of that VMI. */
+  vmiUid?: string;
   /** RFC 3339. */
   at: string;
 }
 
 /** State of the VMs in a transition's scope; each VM is part of one count. */
 export interface TransitionCounts {
-  /** The spec or the guest still has the old type, and nothing prevents a change. */
+  /** The spec or the VMI still has the old type, and nothing prevents a change. */
   toPatch: number;
   toRestart: number;
   /** The spec is changed; the owner is to restart the VM. */
@@ -74,7 +74,7 @@ export interface TransitionCounts {
   /** The pool updates the VM. */
   inPools: number;
   /** Paused, migrating, in a snapshot: handled later. */
-  parked: number;
+  deferred: number;
   /** In flight: restarted, and not yet seen ready with the new type. */
   restarting: number;
   /** Skipped for good; the reason is shown. */
@@ -113,7 +113,7 @@ export interface TransitionResult extends TypeGroup {
 }
 
 /** Progress of a transition. VMs are named by `namespace/name`. */
-export interface TransitionProgress extends Steered {
+export interface TransitionProgress extends ControlledRun {
   id: string;
   phase: TransitionPhase;
   transition: Transition;
@@ -125,8 +125,8 @@ export interface TransitionProgress extends Steered {
   /** At most 250 failures in words; the rest are only counted. */
   failed: { vm: string; why: string }[];
   failures: number;
-  inHand: string[];
-  passedOver: PassedOver[];
+  inProgress: string[];
+  skipped: Skipped[];
   /** Full budgets, and what fills them; a closed window. */
   full: string[];
   /** How many VMs may be not ready at once, computed at the beginning. */

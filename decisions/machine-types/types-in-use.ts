@@ -3,17 +3,17 @@ import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
 import { isAlias, newerThan } from './machine-type.ts';
 
-/** How many VMs ask for a machine type, and how many live guests have it. */
+/** How many VMs ask for a machine type, and how many live VMIs have it. */
 export interface TypeCounts {
   vms: number;
-  guests: number;
+  vmis: number;
 }
 
-/** A machine type that VMs ask for, or that guests have. */
+/** A machine type that VMs ask for, or that VMIs have. */
 export interface TypeInUse extends TypeCounts {
   type: string;
   namespaces: Record<string, TypeCounts>;
-  /** Whether the name is an alias: the actual type is decided when a guest starts. */
+  /** Whether the name is an alias: the actual type is decided when a VMI starts. */
   isAlias: boolean;
   /** How many schedulable nodes have the type; null if nodes don't say, or were not asked. */
   nodes: number | null;
@@ -26,7 +26,7 @@ export interface TypeInUse extends TypeCounts {
   isOld: boolean;
 }
 
-/** Counts types by namespace; VMs and guests are added one by one, and none is kept. */
+/** Counts types by namespace; VMs and VMIs are added one by one, and none is kept. */
 export class TypeTally {
   readonly #types = new Map<string, Record<string, TypeCounts>>();
 
@@ -34,10 +34,10 @@ export class TypeTally {
     if (machineType !== null) this.#of(machineType, namespace).vms++;
   }
 
-  /** Counts only live VMIs of VMs. Before a guest runs, its type is the one that its spec asks for. */
-  guest(vmi: VmiView): void {
+  /** Counts only live VMIs of VMs. Before a VMI runs, its type is the one that its spec asks for. */
+  vmi(vmi: VmiView): void {
     const type = vmi.machineType ?? vmi.specMachineType;
-    if (type !== null && vmi.vmUid !== null && !vmi.deleting && !isFinal(vmi)) this.#of(type, vmi.namespace).guests++;
+    if (type !== null && vmi.vmUid !== null && !vmi.deleting && !isFinal(vmi)) this.#of(type, vmi.namespace).vmis++;
   }
 
   /** Returns the types, sorted by name. `nodes`: null if they could not be read. */
@@ -48,11 +48,11 @@ export class TypeTally {
       .map(([type, namespaces]) => {
         const newer = supported === null ? null : newerThan(type, supported.keys());
         const having = supported === null ? null : (supported.get(type) ?? 0);
-        const { vms, guests } = sum(Object.values(namespaces));
+        const { vms, vmis } = sum(Object.values(namespaces));
         return {
           type,
           vms,
-          guests,
+          vmis,
           namespaces,
           isAlias: isAlias(type),
           nodes: having,
@@ -65,7 +65,7 @@ export class TypeTally {
   #of(type: string, namespace: string): TypeCounts {
     const namespaces = this.#types.get(type) ?? {};
     this.#types.set(type, namespaces);
-    return (namespaces[namespace] ??= { vms: 0, guests: 0 });
+    return (namespaces[namespace] ??= { vms: 0, vmis: 0 });
   }
 }
 
@@ -81,5 +81,5 @@ export function supportedTypes(nodes: readonly NodeView[]): Map<string, number> 
 
 const sum = (counts: TypeCounts[]): TypeCounts => ({
   vms: counts.reduce((total, { vms }) => total + vms, 0),
-  guests: counts.reduce((total, { guests }) => total + guests, 0),
+  vmis: counts.reduce((total, { vmis }) => total + vmis, 0),
 });

@@ -1,6 +1,6 @@
 import { withDefaults } from '../../api/pool-defaults.ts';
-import { isMeantToRun, isReady, isStaying, liveVmi } from '../disruption-budget/availability.ts';
-import { keyOf, type OwningPool, type RestartPicture } from '../disruption-budget/restart-budget.ts';
+import { isMeantToRun, isReady, isActive, liveVmi } from '../disruption-budget/availability.ts';
+import { keyOf, type OwningPool, type RestartSnapshot } from '../disruption-budget/restart-budget.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -11,7 +11,7 @@ import {
   groupOf,
   isChangedSince,
   isOfOldAlias,
-  isOldGuest,
+  isOldVmi,
   isSetBack,
   refusalOf,
   wantedType,
@@ -24,7 +24,7 @@ import type { TypeGroup } from './transition.ts';
 
 /** What one VM needs from a transition. */
 export type TransitionNeed =
-  /** The VM is not in scope, or neither its spec nor its guest is old. */
+  /** The VM is not in scope, or neither its spec nor its VMI is old. */
   | { need: 'nothing' }
   /** Changed by this transition; nothing is left to do but to clear its mark, if it has one. */
   | { need: 'done' }
@@ -33,9 +33,9 @@ export type TransitionNeed =
    * otherwise an existing mark is removed.
    */
   | { need: 'patch'; to: string | null; marks: boolean }
-  /** Only the guest is old: the VM is to be marked and recorded; its spec stays as it is. */
+  /** Only the VMI is old: the VM is to be marked and recorded; its spec stays as it is. */
   | { need: 'mark' }
-  | { need: 'restart'; guest: VmiView }
+  | { need: 'restart'; vmi: VmiView }
   /** The owner is to restart the VM; `why`: what an earlier restart has not achieved. */
   | { need: 'wait'; why: string | null }
   /** The pool is updating the VM, or will; `why`: what keeps the pool from it. */
@@ -45,12 +45,12 @@ export type TransitionNeed =
   /** The resulting type is not known yet: a dry run of the VM's group must show it first. */
   | { need: 'check'; group: TypeGroup }
   /** Handled later. */
-  | { need: 'parked'; why: string }
+  | { need: 'deferred'; why: string }
   /** Skipped for good. */
   | { need: 'left'; why: string };
 
 /** Looks up a VM's VMI and its pool. */
-type Picture = Pick<RestartPicture, 'vmiOf' | 'poolOf'>;
+type Snapshot = Pick<RestartSnapshot, 'vmiOf' | 'poolOf'>;
 
 const NOTHING: TransitionNeed = { need: 'nothing' };
 const DONE: TransitionNeed = { need: 'done' };
@@ -59,40 +59,40 @@ const DONE: TransitionNeed = { need: 'done' };
  * Returns what the VM needs now, judged only by what is stored on the VM and its VMI. It is called again right before
  * an action; after any step it returns only what is left to do.
  */
-export function transitionNeed(rules: TransitionRules, vm: VmView, picture: Picture): TransitionNeed {
-  // A VM that is leaving the cluster or its pool runs no further guest.
-  if (!isStaying(vm)) return NOTHING;
+export function transitionNeed(rules: TransitionRules, vm: VmView, snapshot: Snapshot): TransitionNeed {
+  // A VM that is leaving the cluster or its pool runs no further VMI.
+  if (!isActive(vm)) return NOTHING;
   const isOurs = vm.transition?.id === rules.ref.id;
-  const vmi = picture.vmiOf(vm);
+  const vmi = snapshot.vmiOf(vm);
   // The transition follows the VMs that it has changed, even if their labels and state no longer match the scope.
   if (!isOurs && !(rules.scope.chooses(vm) && rules.scope.choosesState(vm, vmi))) return NOTHING;
-  const owner = picture.poolOf(vm);
-  const guest = liveVmi(vmi);
-  const byPool = owner && needByPool(rules, { vm, guest, owner }, picture);
-  return byPool ?? (isOurs ? needOfChanged(rules, vm, { vmi, owner }) : needOfOther(rules, vm, guest));
+  const owner = snapshot.poolOf(vm);
+  const live = liveVmi(vmi);
+  const byPool = owner && needByPool(rules, { vm, live, owner }, snapshot);
+  return byPool ?? (isOurs ? needOfChanged(rules, vm, { vmi, owner }) : needOfOther(rules, vm, live));
 }
 
 interface Owned {
   vm: VmView;
-  guest: VmiView | undefined;
+  live: VmiView | undefined;
   owner: OwningPool;
 }
 
 /** Returns undefined if the pool does not matter: the VM is treated like any other. */
-function needByPool(rules: TransitionRules, owned: Owned, picture: Picture): TransitionNeed | undefined {
+function needByPool(rules: TransitionRules, owned: Owned, snapshot: Snapshot): TransitionNeed | undefined {
   const {
     vm,
-    guest,
+    live,
     owner: { pool },
   } = owned;
-  const stand = poolTransitionState(rules, owned.owner, picture);
+  const stand = poolTransitionState(rules, owned.owner, snapshot);
   if (stand.stand === 'apart') return undefined;
-  const isOld = rules.scope.isOld(vm.machineType) || (guest !== undefined && isOldGuest(rules, vm, guest));
+  const isOld = rules.scope.isOld(vm.machineType) || (live !== undefined && isOldVmi(rules, vm, live));
   const isMeant = isOld || rules.transition.scope.undoes !== null;
-  if (stand.stand === 'rolls') return needInRollout(rules, owned, stand, picture, { isOld, isMeant });
+  if (stand.stand === 'rolls') return needInRollout(rules, owned, stand, snapshot, { isOld, isMeant });
   if (!isMeant) return undefined;
-  if (stand.stand === 'left' || stand.stand === 'parked') return { need: stand.stand, why: stand.why };
-  const wish = wishOf(vm);
+  if (stand.stand === 'left' || stand.stand === 'deferred') return { need: stand.stand, why: stand.why };
+  const wish = exclusionOf(vm);
   if (wish !== null) return wish;
   const group =
     stand.stand === 'check'
@@ -107,18 +107,18 @@ function needInRollout(
   rules: TransitionRules,
   owned: Owned,
   stand: Rolling,
-  picture: Picture,
+  snapshot: Snapshot,
   { isOld, isMeant }: { isOld: boolean; isMeant: boolean },
 ): TransitionNeed | undefined {
   const {
     vm,
-    guest,
+    live,
     owner: { pool },
   } = owned;
   const { revision, isOurs } = stand;
-  const isThere = vm.revision === revision && (guest === undefined || guest.revision === revision);
+  const isThere = vm.revision === revision && (live === undefined || live.revision === revision);
   const isUp =
-    guest === undefined ? !isMeantToRun(vm, picture.vmiOf(vm)) : guest.machineType !== null && isReady(vm, guest);
+    live === undefined ? !isMeantToRun(vm, snapshot.vmiOf(vm)) : live.machineType !== null && isReady(vm, live);
   const { rollout } = pool.status ?? {};
   const words = `its pool ${keyOf(pool.metadata)}`;
   const failure = rollout?.revision === revision ? rollout.failures.find((one) => one.vm === vm.name) : undefined;
@@ -127,7 +127,7 @@ function needInRollout(
     why: `${words} could not update it: ${failure.why}`,
   };
   const isOver = rollout?.revision === revision && (rollout.completedAt ?? rollout.halted) !== undefined;
-  // The pool is waiting for the guest too.
+  // The pool is waiting for the VMI too.
   if (isThere && isOurs && !isUp && !vm.optedOut && (failed !== undefined || !isOver))
     return failed ?? { need: 'pool', pool, why: null };
   const ofUndo = rules.transition.scope.undoes !== null;
@@ -135,7 +135,7 @@ function needInRollout(
   if (isThere || !isMeant) return isOurs && (!isOld || ofUndo) && vm.transition?.id !== rules.ref.id ? DONE : undefined;
   // An undo does not touch VMs because of a template that it has not changed.
   if (ofUndo && !isOurs) return undefined;
-  const wish = wishOf(vm);
+  const wish = exclusionOf(vm);
   if (wish !== null) return wish;
   if (failed !== undefined) return failed;
   if (rollout?.revision === revision && rollout.halted !== undefined)
@@ -146,14 +146,14 @@ function needInRollout(
     pool,
     why: isPaused
       ? `${words} is paused`
-      : guest !== undefined && leavesGuests(pool)
+      : live !== undefined && leavesVmis(pool)
         ? `${words} leaves restarts to its owner`
         : null,
   };
 }
 
-/** Whether the pool's update strategy never restarts guests. */
-function leavesGuests({ spec }: StoredPool): boolean {
+/** Whether the pool's update strategy never restarts VMIs. */
+function leavesVmis({ spec }: StoredPool): boolean {
   const { update } = withDefaults(spec);
   return update.kind === 'opportunistic' || (update.kind === 'proactive' && exceeds('Restart', update.disruption));
 }
@@ -166,18 +166,18 @@ function needOfChanged(
 ): TransitionNeed {
   if (isSetBack(rules, vm))
     return { need: 'left', why: `${changedSince(vm)}${owner === undefined ? ofOwner(vm) : ''}` };
-  const guest = liveVmi(vmi);
-  // The type that a guest gets for an alias is unknown until it runs. A guest that asks for a type gets that, or never
+  const live = liveVmi(vmi);
+  // The type that a VMI gets for an alias is unknown until it runs. A VMI that asks for a type gets that, or never
   // runs.
   const isKnown =
-    guest === undefined ? !isMeantToRun(vm, vmi) : guest.machineType !== null || !isAlias(guest.specMachineType ?? '');
+    live === undefined ? !isMeantToRun(vm, vmi) : live.machineType !== null || !isAlias(live.specMachineType ?? '');
   if (!isKnown && rules.transition.scope.undoes === null && isAlias(vm.machineType ?? ''))
     return { need: 'wait', why: null };
-  if (guest === undefined || !isOldGuest(rules, vm, guest)) return DONE;
-  // The guest was started from the old spec while that was being changed.
-  if (vm.transition?.guest === null) return hindrance(vm, guest) ?? { need: 'mark' };
-  if (!rules.transition.restartNow) return { need: 'wait', why: cameBack(vm, guest) };
-  return hindrance(vm, guest) ?? { need: 'restart', guest };
+  if (live === undefined || !isOldVmi(rules, vm, live)) return DONE;
+  // The VMI was started from the old spec while that was being changed.
+  if (vm.transition?.vmiType === null) return hindrance(vm, live) ?? { need: 'mark' };
+  if (!rules.transition.restartNow) return { need: 'wait', why: cameBack(vm, live) };
+  return hindrance(vm, live) ?? { need: 'restart', vmi: live };
 }
 
 const changedSince = ({ machineType }: VmView): string =>
@@ -189,21 +189,20 @@ const ofOwner = ({ owner }: VmView): string =>
     ? ''
     : `: perhaps its owner, ${owner.kind} ${owner.name}, by a template that is not drover's to change`;
 
-/** Says that a guest came back old after a restart; null if it was not restarted. */
-function cameBack({ transition, machineType }: VmView, guest: VmiView): string | null {
-  if (guest.machineType === null || transition?.guestUid === undefined || transition.guestUid === guest.uid)
-    return null;
+/** Says that a VMI came back old after a restart; null if it was not restarted. */
+function cameBack({ transition, machineType }: VmView, live: VmiView): string | null {
+  if (live.machineType === null || transition?.vmiUid === undefined || transition.vmiUid === live.uid) return null;
   const cause = isAlias(machineType ?? '') ? `: ${machineType} still stands for that` : '';
-  return `it was restarted, and came back with ${guest.machineType}${cause}`;
+  return `it was restarted, and came back with ${live.machineType}${cause}`;
 }
 
-function needOfOther(rules: TransitionRules, vm: VmView, guest: VmiView | undefined): TransitionNeed {
+function needOfOther(rules: TransitionRules, vm: VmView, live: VmiView | undefined): TransitionNeed {
   if (isChangedSince(rules, vm)) return { need: 'left', why: changedSince(vm) };
   const wanted = wantedType(rules, vm);
-  if (wanted === undefined && (guest === undefined || !isOldGuest(rules, vm, guest))) return NOTHING;
+  if (wanted === undefined && (live === undefined || !isOldVmi(rules, vm, live))) return NOTHING;
   const held = whoHolds(rules, vm.transitionMark, vm.transition?.id);
-  if (held !== null) return { need: 'parked', why: held };
-  const hindered = hindrance(vm, guest);
+  if (held !== null) return { need: 'deferred', why: held };
+  const hindered = hindrance(vm, live);
   if (hindered !== null) return hindered;
   if (wanted === undefined) return { need: 'mark' };
   const group = groupOf(vm, wanted);
@@ -214,24 +213,24 @@ function needOfOther(rules: TransitionRules, vm: VmView, guest: VmiView | undefi
     ? {
         need: 'patch',
         to: wanted,
-        marks: guest !== undefined && waitsAfter(rules, { vm, guest, wanted, to: result.to }),
+        marks: live !== undefined && waitsAfter(rules, { vm, live, wanted, to: result.to }),
       }
     : { need: 'left', why };
 }
 
-/** Whether the guest will be old once the VM's spec has the wanted type, which results in the type `to`. */
+/** Whether the VMI will be old once the VM's spec has the wanted type, which results in the type `to`. */
 const waitsAfter = (
   rules: TransitionRules,
-  { vm, guest, wanted, to }: { vm: VmView; guest: VmiView; wanted: string | null; to: string },
+  { vm, live, wanted, to }: { vm: VmView; live: VmiView; wanted: string | null; to: string },
 ): boolean =>
   rules.transition.scope.undoes === null
-    ? isOldGuest(rules, vm, guest) || isOfOldAlias(rules, guest, to)
-    : guest.specMachineType !== wanted;
+    ? isOldVmi(rules, vm, live) || isOfOldAlias(rules, live, to)
+    : live.specMachineType !== wanted;
 
-function hindrance(vm: VmView, guest: VmiView | undefined): TransitionNeed | null {
-  const found = untouchable(vm, () => guest);
-  return found === undefined ? null : { need: found.isWish ? 'left' : 'parked', why: found.why };
+function hindrance(vm: VmView, live: VmiView | undefined): TransitionNeed | null {
+  const found = untouchable(vm, () => live);
+  return found === undefined ? null : { need: found.isExcluded ? 'left' : 'deferred', why: found.why };
 }
 
 /** The owner's wish that keeps the pool from updating the VM; null if there is none. */
-const wishOf = (vm: VmView): TransitionNeed | null => (vm.optedOut ? hindrance(vm, undefined) : null);
+const exclusionOf = (vm: VmView): TransitionNeed | null => (vm.optedOut ? hindrance(vm, undefined) : null);

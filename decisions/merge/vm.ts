@@ -101,7 +101,7 @@ function disksOf(live: Json, base: Json | null, target: Json, volumes: readonly 
   const known = new Set([...now, ...listOf(base?.['dataVolumeTemplates'])].map(templateName));
   const [used, usedBefore] = [new Set(volumes.map(diskName)), new Set(volumesOf(live).map(diskName))];
   const wanted = diskTemplates(target);
-  const staying = now.filter((template) => {
+  const active = now.filter((template) => {
     const name = templateName(template);
     return used.has(name) || !usedBefore.has(name) || wanted.has(String(name));
   });
@@ -111,7 +111,7 @@ function disksOf(live: Json, base: Json | null, target: Json, volumes: readonly 
   );
   if (live['dataVolumeTemplates'] === undefined && added.length === 0) return undefined;
   return [
-    ...staying.map((template) => (isObject(template) ? mergeDisk(template, live, base, target) : template)),
+    ...active.map((template) => (isObject(template) ? mergeDisk(template, live, base, target) : template)),
     ...added,
   ];
 }

@@ -2,7 +2,7 @@ import type { Condition } from '../../api/pool/pool.ts';
 import {
   availableSince,
   isMeantToRun,
-  isStaying,
+  isActive,
   maxUnavailableOf,
   type VmiOf,
 } from '../disruption-budget/availability.ts';
@@ -33,11 +33,11 @@ export function poolAvailability(
   now: number,
 ): PoolAvailability {
   const minReadyMs = (pool.spec.rollout?.minReadySeconds ?? 0) * 1000;
-  const staying = vms.filter(isStaying);
+  const active = vms.filter(isActive);
   const unavailable: string[] = [];
   const times: number[] = [];
   let available = 0;
-  for (const vm of staying) {
+  for (const vm of active) {
     const vmi = vmiOf(vm);
     // A VM that its owner stopped is neither available nor unavailable.
     if (!isMeantToRun(vm, vmi)) continue;
@@ -46,7 +46,7 @@ export function poolAvailability(
     else unavailable.push(vm.name);
     if (since !== null && since > now) times.push(since);
   }
-  const missing = Math.max(pool.spec.replicas - staying.length, 0);
+  const missing = Math.max(pool.spec.replicas - active.length, 0);
   const wakeAt =
     times.length === 0
       ? null

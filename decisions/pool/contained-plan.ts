@@ -95,7 +95,7 @@ function stalled(
     rollout: {
       state,
       phase: 'Failed',
-      goal: state.revision,
+      target: state.revision,
       current: pool.status?.currentRevision ?? state.revision,
       waits: [],
       superseded: [],

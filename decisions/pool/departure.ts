@@ -1,5 +1,5 @@
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
-import { isStaying } from '../disruption-budget/availability.ts';
+import { isActive } from '../disruption-budget/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 
@@ -43,9 +43,9 @@ export function whyStay({ departure, pool, vms, leaving }: DepartureInput): stri
       : 'its pool lets its VMs go';
   if (generation !== departure.generation) return 'its pool has changed since';
   const others = new Set(departure.others);
-  const staying = vms.filter((vm) => isStaying(vm) && !leaving.has(vm.name) && !others.has(vm.name));
-  return staying.length < pool.spec.replicas
-    ? `its pool would have ${staying.length} VMs of ${pool.spec.replicas}`
+  const active = vms.filter((vm) => isActive(vm) && !leaving.has(vm.name) && !others.has(vm.name));
+  return active.length < pool.spec.replicas
+    ? `its pool would have ${active.length} VMs of ${pool.spec.replicas}`
     : null;
 }
 

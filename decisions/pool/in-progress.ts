@@ -18,7 +18,7 @@ const CYCLES_NAMED = 10;
  * Returns what a pool's workflow does or waits for, one sentence each. A batch and a healing cycle are in progress
  * until they end, even while no activity runs.
  */
-export function inProgress({ doing, batches, cycles, starting = 0 }: InProgressInput): string[] {
+export function progressSentences({ doing, batches, cycles, starting = 0 }: InProgressInput): string[] {
   const sentences = [...doing, ...batches.map(batchSentence), ...cycles.slice(0, CYCLES_NAMED).map(cycleSentence)];
   if (cycles.length > CYCLES_NAMED) sentences.push(`heal ${cycles.length - CYCLES_NAMED} more VMs`);
   if (sentences.length > 0 || starting === 0) return sentences;
@@ -36,9 +36,9 @@ function cycleSentence({ vm, attempt, phase, nextAt }: InProgressInput['cycles']
     case 'Removing':
       return `${heal}: remove the unhealthy VM`;
     case 'Waiting':
-      return `${heal}: wait${nextAt === undefined ? '' : ` until ${nextAt}`}, then make the VM anew`;
+      return `${heal}: wait${nextAt === undefined ? '' : ` until ${nextAt}`}, then recreate the VM`;
     case 'Provisioning':
-      return `${heal}: make the VM anew, and wait until it is available`;
+      return `${heal}: recreate the VM, and wait until it is available`;
     case 'Ending':
       return `${heal}: end the cycle`;
   }

@@ -18,7 +18,7 @@ export interface PoolPlanInput {
   /** Whether a VM of this name exists in the pool's namespace and belongs to somebody else. */
   isHeldByOther: (name: string) => boolean;
   /** Names that activities are working on now. */
-  underWay: { creating: readonly string[]; deleting: readonly string[] };
+  inProgress: { creating: readonly string[]; deleting: readonly string[] };
   vmiOf: VmiOf;
   /** VMIs of a VM that ran and then failed, oldest first; absent if none were observed. */
   failedVmisOf?: (vm: VmView) => readonly VmiView[];

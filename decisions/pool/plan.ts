@@ -2,10 +2,10 @@ import { updateRules } from '../../api/pool-defaults.ts';
 import type { PoolStatus, RolloutStatus } from '../../api/pool/pool.ts';
 import { keptByNumber } from '../disks/kept-claims.ts';
 import { createSteps, unmarkStep } from '../disks/reuse.ts';
-import { isReady, isStaying } from '../disruption-budget/availability.ts';
+import { isReady, isActive } from '../disruption-budget/availability.ts';
 import { hasSpentClaimsAlone } from '../disruption-budget/claims.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
-import { heldBack, isGivenUp, noHealing, toBeMade, underWay as cyclesUnderWay } from '../healing/state.ts';
+import { heldBack, isGivenUp, noHealing, toBeMade, inProgress as cyclesInProgress } from '../healing/state.ts';
 import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import { revisionOf } from '../revisions/hash.ts';
@@ -40,7 +40,7 @@ export interface PoolPlan {
     | 'Failed'
     | 'Healing';
   counts: PoolCounts;
-  rollout: Pick<RolloutPlan, 'state' | 'phase' | 'goal' | 'current' | 'waits' | 'superseded' | 'lost' | 'steps'>;
+  rollout: Pick<RolloutPlan, 'state' | 'phase' | 'target' | 'current' | 'waits' | 'superseded' | 'lost' | 'steps'>;
   healing: Omit<HealingPlan, 'mark'>;
   /** When the passing of time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null;
@@ -60,7 +60,7 @@ export interface PoolCounts {
  * be.
  */
 export function planPool(input: PoolPlanInput): PoolPlan {
-  const { pool, vms, vmiOf, strategy, batches, underWay, burst, now, batchesNotBefore } = input;
+  const { pool, vms, vmiOf, strategy, batches, inProgress, burst, now, batchesNotBefore } = input;
   const templates = new Map<string, PoolTemplate>();
   for (const { revision, template } of input.revisions) if (template !== null) templates.set(revision, template);
   templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
@@ -76,7 +76,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     witnessOf: input.witnessOf ?? (() => null),
     isHeldByOther: input.isHeldByOther,
     state: input.healing ?? { ...noHealing, ...pool.status?.healing },
-    busy: new Set([...underWay.creating, ...underWay.deleting, ...inBatches.held]),
+    busy: new Set([...inProgress.creating, ...inProgress.deleting, ...inBatches.held]),
     unproven,
     burst,
     now,
@@ -89,7 +89,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     coming: inBatches.coming,
     sick: new Set(sick),
     first: toBeMade(healing.state),
-    goal: goalOfScaling(input),
+    target: targetOfScaling(input),
   };
   const scaleSteps = isDeleted ? planDeletion(scale) : planScale(scale);
   // Scaling has priority: a VM that leaves now is not updated first.
@@ -102,14 +102,14 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     strategy,
     state: input.rollout,
     batches,
-    busy: new Set([...underWay.creating, ...underWay.deleting, ...leaving, ...sick]),
+    busy: new Set([...inProgress.creating, ...inProgress.deleting, ...leaving, ...sick]),
     isHealed: (vm) => pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
     notBefore: batchesNotBefore,
     burst,
     now,
   });
   const plan = { ...found, state: withProof(input, found.state) };
-  const { update, superseded, lost, waits, goal, current, state, phase } = plan;
+  const { update, superseded, lost, waits, target, current, state, phase } = plan;
   const names = new Map(vms.map((vm) => [vm.name, vm]));
   const claims = input.keptClaims ?? [];
   const kept = keptByNumber(pool, claims, (name) => names.has(name) || input.isHeldByOther(name));
@@ -145,9 +145,9 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     steps,
     failure,
     status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
-    phase: phaseOf(input, phase, cyclesUnderWay(healing.state.cycles).length > 0),
+    phase: phaseOf(input, phase, cyclesInProgress(healing.state.cycles).length > 0),
     counts,
-    rollout: { state, phase, goal, current, waits, superseded, lost, steps: plan.steps },
+    rollout: { state, phase, target, current, waits, superseded, lost, steps: plan.steps },
     healing,
     wakeAt: isDeleted
       ? null
@@ -158,7 +158,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
 }
 
 /** The revision that VMs were being brought to until now. This plan's rollout starts from what scaling leaves. */
-function goalOfScaling({ pool, rollout }: PoolPlanInput): string {
+function targetOfScaling({ pool, rollout }: PoolPlanInput): string {
   const newest = revisionOf(poolTemplate(pool.spec));
   return isGoingBack(rollout ?? pool.status?.rollout ?? {}) ? (pool.status?.currentRevision ?? newest) : newest;
 }
@@ -200,14 +200,14 @@ const isStayingOn = (vm: VmView | undefined): boolean => vm !== undefined && !vm
 
 function tidyRevisions(
   { pool, vms, vmiOf, revisions, keptClaims = [] }: PoolPlanInput,
-  { goal, current, newest, state }: RolloutPlan,
+  { target, current, newest, state }: RolloutPlan,
 ): PoolStep[] {
-  // VMs created by drover 0.1.0 have no kept revision.
+  // Somebody may have deleted it.
   const isKept = revisions.some(({ revision }) => revision === newest);
   if (!isKept && vms.some(({ revision }) => revision === newest))
     return [{ kind: 'keep', reason: `keep the template of revision ${newest}` }];
   const inUse = [
-    goal,
+    target,
     current,
     state.revision,
     ...vms.flatMap((vm) => [vm.revision, vmiOf(vm)?.revision ?? null]),
@@ -241,7 +241,7 @@ function phaseOf(
   heals: boolean,
 ): PoolPlan['phase'] {
   if (pool.metadata.deletionTimestamp !== undefined) return 'Deleting';
-  if ((!heals && !vms.every(isStaying)) || vms.length > pool.spec.replicas) return 'ScalingIn';
+  if ((!heals && !vms.every(isActive)) || vms.length > pool.spec.replicas) return 'ScalingIn';
   if (
     rollout === 'RollingOut' ||
     rollout === 'Waiting' ||

@@ -9,13 +9,13 @@ export interface ChoiceInput {
   vmiOf: VmiOf;
   policy: SelectionPolicy;
   /** All VMs that stay in the pool unless chosen. */
-  staying: readonly VmView[];
+  active: readonly VmView[];
   /** Whether a VM may be chosen at all. */
   mayLeave: (vm: VmView) => boolean;
   /** Names of VMs that are being healed: they leave before others. */
   sick: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
-  goal: string;
+  target: string;
   /** How many VMs must leave. */
   excess: number;
 }
@@ -25,15 +25,15 @@ export interface ChoiceInput {
  * `maxUnavailable` allows and a VM of the same rank that is down can leave instead: a rollout that has VMs down must
  * not cost VMs that serve.
  */
-export function chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, goal, excess }: ChoiceInput): VmView[] {
-  const order = scaleInOrder(staying.filter(mayLeave), {
+export function chooseLeaving({ pool, vmiOf, policy, active, mayLeave, sick, target, excess }: ChoiceInput): VmView[] {
+  const order = scaleInOrder(active.filter(mayLeave), {
     policy,
     isAtRest: (vm) => isAtRest(vm, vmiOf(vm)),
-    isOutdated: (vm) => vm.revision !== goal,
+    isOutdated: (vm) => vm.revision !== target,
   });
   const ordered = [...order.filter((vm) => sick.has(vm.name)), ...order.filter((vm) => !sick.has(vm.name))];
   const chosen = ordered.slice(0, excess);
-  const down = new Set(staying.filter((vm) => isDown(vm, vmiOf(vm))));
+  const down = new Set(active.filter((vm) => isDown(vm, vmiOf(vm))));
   let tooMany = down.size - chosen.filter((vm) => down.has(vm)).length - maxUnavailableOf(pool);
   for (const other of ordered.slice(excess)) {
     if (tooMany <= 0) break;

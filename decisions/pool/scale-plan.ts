@@ -14,7 +14,7 @@ import { freeNumbers, numberOf, vmName } from './vm-names.ts';
 /** What scaling reads besides the pool and its VMs. */
 export type ScaleInput = Pick<
   PoolPlanInput,
-  'pool' | 'vms' | 'vmiOf' | 'isHeldByOther' | 'underWay' | 'burst' | 'allowance' | 'refused'
+  'pool' | 'vms' | 'vmiOf' | 'isHeldByOther' | 'inProgress' | 'burst' | 'allowance' | 'refused'
 > & {
   /** Names of VMs that healing holds: scaling neither creates nor removes them. */
   held: ReadonlySet<string>;
@@ -23,7 +23,7 @@ export type ScaleInput = Pick<
   /** Names of VMs that are being healed: they leave before others. */
   sick: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
-  goal: string;
+  target: string;
   /** Names that are created before others: they belonged to the pool. */
   first: readonly string[];
 };
@@ -35,24 +35,24 @@ export type ScaleStep =
 
 /** Returns steps towards the number of VMs that the pool's spec wants. */
 export function planScale(input: ScaleInput): ScaleStep[] {
-  const { pool, vms, underWay } = input;
+  const { pool, vms, inProgress } = input;
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
     return [{ kind: 'hold', reason: 'the pool must not go before its VMs' }];
-  const leaving = new Set(underWay.deleting);
+  const leaving = new Set(inProgress.deleting);
   const present = new Set(vms.map((vm) => vm.name));
-  const coming = [...new Set([...underWay.creating, ...input.held, ...input.coming])].filter(
+  const coming = [...new Set([...inProgress.creating, ...input.held, ...input.coming])].filter(
     (name) => !present.has(name),
   );
-  const staying = vms.filter((vm) => !vm.deleting && !vm.removing && !leaving.has(vm.name));
+  const active = vms.filter((vm) => !vm.deleting && !vm.removing && !leaving.has(vm.name));
   const wanted = pool.spec.replicas;
   const steps = finishRemovals(input);
 
   // A terminating VM still holds its name, disks and place: the pool never has more VMs than it wants.
   const missing = Math.max(wanted - present.size - coming.length, comingBack(input, present));
   // VMs still to come don't make existing VMs surplus: whoever creates them checks first whether they are still wanted.
-  const excess = staying.length - wanted;
+  const excess = active.length - wanted;
   if (missing > 0) steps.push(...scaleOut(input, missing, new Set([...present, ...coming])));
-  else if (excess > 0) steps.push(...scaleIn(input, staying, excess));
+  else if (excess > 0) steps.push(...scaleIn(input, active, excess));
   return steps;
 }
 
@@ -60,17 +60,18 @@ export function planScale(input: ScaleInput): ScaleStep[] {
  * Returns how many replaced VMs must come back even if the pool has a surplus: unless scale-in is proactive, scaling
  * would not have removed them.
  */
-function comingBack({ pool, first, underWay, isHeldByOther }: ScaleInput, present: ReadonlySet<string>): number {
+function comingBack({ pool, first, inProgress, isHeldByOther }: ScaleInput, present: ReadonlySet<string>): number {
   if (scaleInRules(pool.spec.scaleInStrategy).kind === 'proactive') return 0;
-  return first.filter((name) => !present.has(name) && !underWay.creating.includes(name) && !isHeldByOther(name)).length;
+  return first.filter((name) => !present.has(name) && !inProgress.creating.includes(name) && !isHeldByOther(name))
+    .length;
 }
 
 function scaleOut(
-  { pool, isHeldByOther, underWay, burst, allowance, refused, first }: ScaleInput,
+  { pool, isHeldByOther, inProgress, burst, allowance, refused, first }: ScaleInput,
   missing: number,
   ours: Set<string>,
 ): ScaleStep[] {
-  const count = Math.min(missing, allowance, burst - underWay.creating.length);
+  const count = Math.min(missing, allowance, burst - inProgress.creating.length);
   if (count <= 0) return [];
   const { name } = pool.metadata;
   const isTaken = (candidate: string): boolean => ours.has(candidate) || isHeldByOther(candidate);
@@ -91,27 +92,27 @@ function scaleOut(
   return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${pool.spec.replicas}` }];
 }
 
-function scaleIn(input: ScaleInput, staying: readonly VmView[], excess: number): ScaleStep[] {
-  const { pool, vmiOf, underWay, held, sick, goal } = input;
+function scaleIn(input: ScaleInput, active: readonly VmView[], excess: number): ScaleStep[] {
+  const { pool, vmiOf, inProgress, held, sick, target } = input;
   const rules = scaleInRules(pool.spec.scaleInStrategy);
   if (rules.kind === 'unmanaged') return [];
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : {};
   const mayLeave = (vm: VmView): boolean =>
     !held.has(vm.name) && (rules.kind === 'proactive' || isAtRest(vm, vmiOf(vm)));
   const chosen = refusedLast(
-    chooseLeaving({ pool, vmiOf, policy, staying, mayLeave, sick, goal, excess }),
+    chooseLeaving({ pool, vmiOf, policy, active, mayLeave, sick, target, excess }),
     nameOf,
     input.refused,
   )
     .slice(0, roomToDelete(input))
     // A VM that is still being created is deleted afterwards.
-    .filter((vm) => !underWay.creating.includes(vm.name));
+    .filter((vm) => !inProgress.creating.includes(vm.name));
   if (chosen.length === 0) return [];
   const why = `${excess} more than the ${pool.spec.replicas} wanted`;
   return rules.statePreservation === 'Offline' ? keepDisks(chosen, why) : [deletion(chosen, false, 'surplus', why)];
 }
 
-/** Halts running VMs first: disks are released only once no guest writes to them. */
+/** Halts running VMs first: disks are released only once no VMI writes to them. */
 function keepDisks(chosen: readonly VmView[], why: string): ScaleStep[] {
   const halted = chosen.filter(isHalted);
   const running = chosen.filter((vm) => !isHalted(vm));
@@ -122,36 +123,38 @@ function keepDisks(chosen: readonly VmView[], why: string): ScaleStep[] {
 }
 
 /** Finishes interrupted deletions: terminating VMs that are held until their disks are released. */
-function finishHeld({ vms, underWay, allowance }: ScaleInput): ScaleStep[] {
-  const held = vms.filter((vm) => isHeld(vm) && !underWay.deleting.includes(vm.name)).slice(0, allowance);
-  return held.length === 0 ? [] : [deletion(held, true, 'going', 'they are going')];
+function finishHeld({ vms, inProgress, allowance }: ScaleInput): ScaleStep[] {
+  const held = vms.filter((vm) => isHeld(vm) && !inProgress.deleting.includes(vm.name)).slice(0, allowance);
+  return held.length === 0 ? [] : [deletion(held, true, 'going', 'they are being deleted')];
 }
 
 const isHeld = (vm: VmView): boolean => vm.deleting && vm.keepsDisks;
 
 /**
- * Continues with VMs that are leaving the pool: deletes those whose guests have stopped, and halts those that somebody
+ * Continues with VMs that are leaving the pool: deletes those whose VMIs have stopped, and halts those that somebody
  * started again.
  */
 function finishRemovals(input: ScaleInput): ScaleStep[] {
-  const { vms, underWay, allowance } = input;
-  const marked = scaleInOrder(vms.filter((vm) => vm.removing && !vm.deleting && !underWay.deleting.includes(vm.name)));
+  const { vms, inProgress, allowance } = input;
+  const marked = scaleInOrder(
+    vms.filter((vm) => vm.removing && !vm.deleting && !inProgress.deleting.includes(vm.name)),
+  );
   const leaving = refusedLast(marked, nameOf, input.refused);
   const stopped = leaving.filter((vm) => vm.runStrategy === 'Halted' && !vm.hasVmi).slice(0, allowance);
   const started = leaving.filter((vm) => vm.runStrategy !== 'Halted').slice(0, allowance);
   return [
     ...finishHeld(input),
-    ...(stopped.length === 0 ? [] : [deletion(stopped, true, 'marked', 'their guests have stopped')]),
+    ...(stopped.length === 0 ? [] : [deletion(stopped, true, 'marked', 'their VMIs have stopped')]),
     ...(started.length === 0 ? [] : [halting(started, 'marked', 'they leave the pool, and were started')]),
   ];
 }
 
 /** Returns steps towards the end of a deleted pool: its VMs are deleted first, or released. */
 export function planDeletion(input: ScaleInput): ScaleStep[] {
-  const { pool, vms, underWay } = input;
+  const { pool, vms, inProgress } = input;
   const { finalizers = [] } = pool.metadata;
   if (!finalizers.includes(POOL_FINALIZER)) return [];
-  const busy = new Set([...underWay.creating, ...underWay.deleting]);
+  const busy = new Set([...inProgress.creating, ...inProgress.deleting]);
   if (vms.length === 0)
     return busy.size === 0 ? [{ kind: 'let-go', reason: 'the pool is deleted and none of its VMs is left' }] : [];
   const rules = scaleInRules(pool.spec.scaleInStrategy);
@@ -164,7 +167,7 @@ export function planDeletion(input: ScaleInput): ScaleStep[] {
   if (finalizers.includes(ORPHAN_FINALIZER)) {
     const chosen = free
       .filter((vm) => !isHeld(vm))
-      .slice(0, Math.max(Math.min(input.burst - underWay.deleting.length, input.allowance), 0));
+      .slice(0, Math.max(Math.min(input.burst - inProgress.deleting.length, input.allowance), 0));
     if (chosen.length === 0) return finishHeld(input);
     return [
       ...finishHeld(input),
@@ -185,10 +188,10 @@ export function planDeletion(input: ScaleInput): ScaleStep[] {
 
 const nameOf = (vm: VmView): string => vm.name;
 
-/** How many more guests may be asked to stop now, besides those that are stopping. */
-function roomToDelete({ vms, underWay, burst, allowance }: ScaleInput): number {
+/** How many more VMIs may be asked to stop now, besides those that are stopping. */
+function roomToDelete({ vms, inProgress, burst, allowance }: ScaleInput): number {
   const stopping = new Set([
-    ...underWay.deleting,
+    ...inProgress.deleting,
     ...vms.filter((vm) => vm.deleting || vm.removing).map((vm) => vm.name),
   ]);
   return Math.max(Math.min(burst - stopping.size, allowance), 0);

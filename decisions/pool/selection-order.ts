@@ -6,7 +6,7 @@ import { numberOf } from './vm-names.ts';
 /** What the order needs to know besides the VM itself. */
 export interface OrderOptions {
   policy?: SelectionPolicy | undefined;
-  /** Whether the VM has no guest and is not meant to have one. */
+  /** Whether the VM has no VMI and is not meant to have one. */
   isAtRest?: (vm: VmView) => boolean;
   /** Whether the VM still needs an update: it leaves before its equals, because that saves a restart. */
   isOutdated?: (vm: VmView) => boolean;

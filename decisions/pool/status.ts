@@ -59,12 +59,12 @@ export function poolStatus({
   kept,
   now,
 }: StatusInput): PoolStatus {
-  const staying = vms.filter((vm) => !vm.deleting);
+  const active = vms.filter((vm) => !vm.deleting);
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
     observedGeneration: pool.metadata.generation ?? 0,
-    replicas: staying.length,
-    readyReplicas: staying.filter((vm) => isReady(vm, vmiOf(vm))).length,
+    replicas: active.length,
+    readyReplicas: active.filter((vm) => isReady(vm, vmiOf(vm))).length,
     availableReplicas: availability.available,
     unavailableReplicas: availability.unavailable.length + availability.missing,
     updatedReplicas: rollout.updated,

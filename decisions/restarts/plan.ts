@@ -1,28 +1,28 @@
-import { isMeantToRun, isStaying, liveVmi } from '../disruption-budget/availability.ts';
+import { isMeantToRun, isActive, liveVmi } from '../disruption-budget/availability.ts';
 import {
   keyOf,
   RestartBudget,
   type Chosen,
   type OwningPool,
-  type RestartPicture,
+  type RestartSnapshot,
 } from '../disruption-budget/restart-budget.ts';
 import { formatNames } from '../lib/names.ts';
 import { poolTemplate } from '../pool/template.ts';
 import { revisionOf } from '../revisions/hash.ts';
-import { inShort, PassedOverVms, type PassedOver } from '../runs/skipped.ts';
+import { inShort, SkippedVms, type Skipped } from '../runs/skipped.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
 import { untouchable } from '../vm-update/need.ts';
-import { standingOfRestart } from '../vm-update/progress.ts';
+import { progressOfRestart } from '../vm-update/progress.ts';
 
 /** Most VMs in progress at once, whatever the budget: keeps reports about them short. */
 export const MOST_IN_HAND = 250;
 /** How many full budgets are reported: each of thousands of VMs may belong to a pool of its own. */
 const FULL_TOLD = 40;
 
-/** A VM in progress: from before its guest is restarted until its new guest is ready. */
-export interface HeldRestart {
+/** A VM in progress: from before its VMI is restarted until its new VMI is ready. */
+export interface RestartInProgress {
   /** `namespace/name`. */
   vm: string;
   /** Of the VM that was chosen: a later one of its name is another VM. */
@@ -52,8 +52,8 @@ export interface RestartPlanInput {
   chosen: Chosen;
   /** VMs that count against `maxUnavailable`, by `namespace/name`; all chosen VMs if absent. */
   counted?: Iterable<string>;
-  picture: RestartPicture;
-  inHand: readonly HeldRestart[];
+  snapshot: RestartSnapshot;
+  inProgress: readonly RestartInProgress[];
   /** VMs not to be tried again, by `namespace/name`. */
   failed: ReadonlySet<string>;
   maxUnavailable: number;
@@ -61,8 +61,8 @@ export interface RestartPlanInput {
   deadlineMs: number;
   /** Whether more VMs may be taken. */
   takes: boolean;
-  /** A further check of a new guest that is ready; none if absent. */
-  verify?: (vm: VmView, guest: VmiView) => Verdict;
+  /** A further check of a new VMI that is ready; none if absent. */
+  verify?: (vm: VmView, live: VmiView) => Verdict;
   /** Milliseconds since the epoch. */
   now: number;
 }
@@ -72,12 +72,12 @@ export type Verdict = { is: 'well' } | { is: 'unknown'; waitsFor: string } | { i
 export interface RestartPlan {
   /** Outcomes of VMs in progress. */
   settled: RestartOutcome[];
-  take: Omit<HeldRestart, 'takenAt'>[];
+  take: Omit<RestartInProgress, 'takenAt'>[];
   /**
    * How many VMs still have to be restarted and are not in progress. Includes those in `take`, excludes opted-out VMs.
    */
   open: number;
-  passedOver: PassedOver[];
+  skipped: Skipped[];
   /** Which budgets are full, so that VMs wait; a few words each. */
   full: string[];
   /** When the passing of time alone changes something; milliseconds since the epoch. */
@@ -87,29 +87,29 @@ export interface RestartPlan {
 /** What one chosen VM needs. */
 export type RestartNeed =
   | { need: 'nothing' }
-  | { need: 'restart'; guest: VmiView }
+  | { need: 'restart'; vmi: VmiView }
   | { need: 'later'; why: string }
   | { need: 'left'; why: string };
 
 /**
- * A guest is restarted only once: if the VM has another guest by now, or none, nothing is left to do, whoever did it.
- * `guest` is the UID of the chosen VMI.
+ * A VMI is restarted only once: if the VM has another VMI by now, or none, nothing is left to do, whoever did it.
+ * `target` is the UID of the chosen VMI.
  */
 export function restartNeed(
-  guest: string,
+  target: string,
   vm: VmView | undefined,
   vmi: VmiView | undefined,
   owner: OwningPool | undefined,
 ): RestartNeed {
   const live = liveVmi(vmi);
-  if (vm === undefined || live?.uid !== guest || !isStaying(vm) || !isMeantToRun(vm, live)) return { need: 'nothing' };
-  const { why, isWish } = untouchable(vm, () => live) ?? {};
-  if (why !== undefined) return { need: isWish === true ? 'left' : 'later', why };
+  if (vm === undefined || live?.uid !== target || !isActive(vm) || !isMeantToRun(vm, live)) return { need: 'nothing' };
+  const { why, isExcluded } = untouchable(vm, () => live) ?? {};
+  if (why !== undefined) return { need: isExcluded === true ? 'left' : 'later', why };
   if (owner !== undefined && isRollingOut(owner))
     return { need: 'later', why: `its pool ${keyOf(owner.pool.metadata)} is rolling out` };
-  // The next guest would start from the spec that KubeVirt has observed.
+  // The next VMI would start from the spec that KubeVirt has observed.
   if (!vm.generationObserved) return { need: 'later', why: 'KubeVirt has not taken notice of its spec' };
-  return { need: 'restart', guest: live };
+  return { need: 'restart', vmi: live };
 }
 
 /** Computed once per pool, not once for each of its VMs. */
@@ -132,21 +132,31 @@ function isRollingOut({ pool }: OwningPool): boolean {
 
 /** Settles the VMs in progress and picks the next ones: never more than the budgets allow. */
 export function planRestarts(input: RestartPlanInput): RestartPlan {
-  const { chosen, counted = chosen.keys(), picture, inHand, failed, maxUnavailable, takes, now, deadlineMs } = input;
-  const settled = inHand.flatMap((held) => outcomeOf(held, input) ?? []);
+  const {
+    chosen,
+    counted = chosen.keys(),
+    snapshot,
+    inProgress,
+    failed,
+    maxUnavailable,
+    takes,
+    now,
+    deadlineMs,
+  } = input;
+  const settled = inProgress.flatMap((held) => outcomeOf(held, input) ?? []);
   const ended = new Set(settled.map(({ vm }) => vm));
-  // The guest may still be the chosen one: it is not tried again.
+  // The VMI may still be the chosen one: it is not tried again.
   const spent = new Set(settled.filter(({ end }) => end === 'Failed').map(({ vm }) => vm));
-  const held = inHand.filter(({ vm }) => !ended.has(vm));
+  const held = inProgress.filter(({ vm }) => !ended.has(vm));
   const holds = new Set(held.map(({ vm }) => vm));
-  const budget = new RestartBudget({ counted, picture, inHand: holds, maxUnavailable });
+  const budget = new RestartBudget({ counted, snapshot, inProgress: holds, maxUnavailable });
   const free: VmView[] = [];
-  const apart = new PassedOverVms();
+  const apart = new SkippedVms();
   let open = 0;
-  for (const [key, guest] of chosen) {
+  for (const [key, live] of chosen) {
     if (holds.has(key) || failed.has(key) || spent.has(key)) continue;
-    const vm = picture.vmOf(key);
-    const need = restartNeed(guest, vm, vm && picture.vmiOf(vm), vm && picture.poolOf(vm));
+    const vm = snapshot.vmOf(key);
+    const need = restartNeed(live, vm, vm && snapshot.vmiOf(vm), vm && snapshot.poolOf(vm));
     if (need.need === 'left' || need.need === 'later') apart.add(key, need.why, need.need === 'left');
     if (need.need === 'later' || need.need === 'restart') open++;
     if (need.need === 'restart') free.push(vm!);
@@ -165,7 +175,7 @@ export function planRestarts(input: RestartPlanInput): RestartPlan {
     full.add(`${formatNames(budget.downByThemselves)} not ready`);
   const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
   const wakeAt = deadlines.length === 0 ? null : Math.min(...deadlines);
-  return { settled, take, open, passedOver: inShort(apart.all), full: [...full], wakeAt };
+  return { settled, take, open, skipped: inShort(apart.all), full: [...full], wakeAt };
 }
 
 /**
@@ -178,24 +188,24 @@ function inOrder(free: readonly VmView[], budget: RestartBudget, chosen: Chosen)
 }
 
 function outcomeOf(
-  { vm: key, uid, takenAt }: HeldRestart,
-  { chosen, picture, now, deadlineMs, verify }: RestartPlanInput,
+  { vm: key, uid, takenAt }: RestartInProgress,
+  { chosen, snapshot, now, deadlineMs, verify }: RestartPlanInput,
 ): RestartOutcome | null {
-  const vm = picture.vmOf(key);
+  const vm = snapshot.vmOf(key);
   if (vm === undefined || vm.uid !== uid || vm.deleting) return { vm: key, end: 'Gone', why: 'it was deleted' };
-  const vmi = picture.vmiOf(vm);
+  const vmi = snapshot.vmiOf(vm);
   const isMeant = isMeantToRun(vm, vmi);
   // Asks the VM's own status too: the cached VMI may be older.
   const hasStopped = vmi === undefined ? !vm.hasVmi : isFinal(vmi) && !vmi.deleting;
   if (!isMeant && hasStopped) return { vm: key, end: 'Gone', why: 'it was stopped' };
   const standing = isMeant
-    ? standingOfRestart({ vm, vmi, isNew: (guest) => guest.uid !== chosen.get(key), minReadyMs: 0, now })
-    : ({ state: 'waiting', for: 'its guest to stop' } as const);
-  const guest = standing.state === 'well' ? liveVmi(vmi) : undefined;
+    ? progressOfRestart({ vm, vmi, isNew: (live) => live.uid !== chosen.get(key), minReadyMs: 0, now })
+    : ({ state: 'waiting', for: 'its VMI to stop' } as const);
+  const live = standing.state === 'well' ? liveVmi(vmi) : undefined;
   const verdict: Verdict =
     standing.state === 'waiting'
       ? { is: 'unknown', waitsFor: standing.for }
-      : ((guest && verify?.(vm, guest)) ?? { is: 'well' });
+      : ((live && verify?.(vm, live)) ?? { is: 'well' });
   if (verdict.is === 'well') return { vm: key, end: 'Restarted' };
   if (verdict.is === 'wrong') return { vm: key, end: 'Failed', why: verdict.why };
   return now < takenAt + deadlineMs

@@ -19,9 +19,9 @@ export const MOST_BYTES = 1_800_000;
 const FAILED = JSON.stringify({ vm: '', why: '', wasDown: false } satisfies FailedRestart).length + 1;
 
 /** Returns how many bytes the VMs' names take: once with the UIDs of their VMIs, and once with the VMs' outcomes. */
-export function bytesOfNames(guests: Readonly<Record<string, Readonly<Record<string, string>>>>): number {
-  let bytes = JSON.stringify(guests).length;
-  for (const [namespace, byName] of Object.entries(guests))
+export function bytesOfNames(vmis: Readonly<Record<string, Readonly<Record<string, string>>>>): number {
+  let bytes = JSON.stringify(vmis).length;
+  for (const [namespace, byName] of Object.entries(vmis))
     for (const name of Object.keys(byName)) bytes += namespace.length + 1 + name.length + FAILED;
   return bytes;
 }

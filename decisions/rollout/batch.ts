@@ -1,5 +1,5 @@
 /**
- * What an update does to one VM: only write its spec, also apply it to the running guest, restart the guest, or replace
+ * What an update does to one VM: only write its spec, also apply it to the running VMI, restart the VMI, or replace
  * the VM and its disks.
  */
 export type UpdateAct = 'write' | 'live' | 'restart' | 'replace';
@@ -43,7 +43,7 @@ export interface UpdateOutcome {
     | 'Failed'
     /** Not begun: the disruption budget was used up, or the rollout was stopped. */
     | 'Deferred'
-    /** KubeVirt refused to apply the spec to the running guest: it needs a restart. */
+    /** KubeVirt refused to apply the spec to the running VMI: it needs a restart. */
     | 'RestartRequired'
     /** The VM left the pool or was deleted. */
     | 'Gone'

@@ -6,13 +6,13 @@ import type { RolloutContext } from './context.ts';
  * since the epoch. Null while something in progress may free the disruption budget: a batch, healing, or a VM that is
  * still to be created.
  */
-export function blockedAt(scene: RolloutContext, names: ReadonlySet<string>, state: RolloutStatus): number | null {
-  const { batches, isHealed, busy } = scene.input;
+export function blockedAt(context: RolloutContext, names: ReadonlySet<string>, state: RolloutStatus): number | null {
+  const { batches, isHealed, busy } = context.input;
   if (batches.length > 0 || names.size === 0) return null;
-  const holding = scene.staying.filter(({ name }) => names.has(name));
+  const holding = context.active.filter(({ name }) => names.has(name));
   if (holding.length < names.size || holding.some((vm) => isHealed(vm) || busy.has(vm.name))) return null;
   const { startedAt, resumedAt, halted } = state;
   const since = [startedAt, resumedAt, halted?.at].map((time) => (time === undefined ? 0 : Date.parse(time)));
   const down = holding.map(({ notReadySince, createdAt }) => notReadySince ?? createdAt);
-  return Math.max(...since, ...down) + scene.spec.rollout.progressDeadlineSeconds * 1000;
+  return Math.max(...since, ...down) + context.spec.rollout.progressDeadlineSeconds * 1000;
 }

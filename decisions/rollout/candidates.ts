@@ -2,7 +2,7 @@ import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown, isMeantToRun } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { VmView } from '../views/vm.ts';
-import { updateNeed, type Goal } from '../vm-update/need.ts';
+import { updateNeed, type RolloutTarget } from '../vm-update/need.ts';
 import { batchHold } from './batch-hold.ts';
 import type { UpdateAct } from './batch.ts';
 import type { RolloutContext } from './context.ts';
@@ -28,17 +28,17 @@ export interface RolloutNeeds {
 }
 
 /** Returns what the VMs that nothing is working on need to reach the goal's revision. */
-export function rolloutNeeds(scene: RolloutContext, state: RolloutStatus, goal: Goal): RolloutNeeds {
-  const { vmiOf, busy, batches } = scene.input;
+export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, target: RolloutTarget): RolloutNeeds {
+  const { vmiOf, busy, batches } = context.input;
   const needs: RolloutNeeds = { free: [], left: 0, failed: 0, later: 0, laterRunning: 0 };
-  if (scene.spec.update.kind === 'unmanaged') return { ...needs, left: unmanaged(scene, goal) };
+  if (context.spec.update.kind === 'unmanaged') return { ...needs, left: unmanaged(context, target) };
   const apart: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
   const setApart = (kind: keyof typeof apart, vm: VmView, why: string): void =>
     void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
-  const { held: inHand } = batchHold(batches, scene.input.vms, () => false);
-  for (const vm of scene.staying) {
-    if (inHand.has(vm.name) || busy.has(vm.name)) continue;
-    const need = updateNeed(vm, vmiOf, goal);
+  const { held: inProgress } = batchHold(batches, context.input.vms, () => false);
+  for (const vm of context.active) {
+    if (inProgress.has(vm.name) || busy.has(vm.name)) continue;
+    const need = updateNeed(vm, vmiOf, target);
     if (need.need === 'nothing') continue;
     if (need.need === 'left') {
       // Not counted, because an opt-out lasts: the current revision would never advance, and a later undo would take
@@ -58,13 +58,13 @@ export function rolloutNeeds(scene: RolloutContext, state: RolloutStatus, goal: 
   // The order of VMs in a snapshot is arbitrary and must not change the wording.
   for (const kind of ['Vms', 'Left'] as const) {
     const sentences = [...apart[kind]].map(([why, names]) => `${formatNames(names)}: ${why}`).sort();
-    for (const words of sentences) scene.waits.for(kind, words);
+    for (const words of sentences) context.waits.for(kind, words);
   }
   return needs;
 }
 
-function unmanaged(scene: RolloutContext, { revision }: Goal): number {
-  const others = scene.staying.filter((vm) => !scene.isOf(vm, revision));
-  if (others.length > 0) scene.waits.for('Left', `${formatNames(others.map((vm) => vm.name))}: people update them`);
+function unmanaged(context: RolloutContext, { revision }: RolloutTarget): number {
+  const others = context.active.filter((vm) => !context.isOf(vm, revision));
+  if (others.length > 0) context.waits.for('Left', `${formatNames(others.map((vm) => vm.name))}: people update them`);
   return others.length;
 }

@@ -9,13 +9,13 @@ const MESSAGE_LENGTH = 2_048;
 
 /**
  * Returns the rollout's conditions. `Progressing`: True while VMs are created, leave, are brought to another revision,
- * or wait for that to go on; False with `ProgressDeadlineExceeded` while VMs that are down by themselves hold up a
+ * wait for that to go on, or are deleted with the pool; False with `ProgressDeadlineExceeded` while VMs that are down by themselves hold up a
  * rollout, which goes on once they are back. `UpToDate`: True once all VMs that the pool wants run its template, which
  * tells success from any other end. `Paused`: no batch begins. `Degraded`: VMs of the newest revision have failed.
  * `now` is RFC 3339; a condition that stays keeps its time.
  */
 export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, now: string): Condition[] {
-  const progress = scaling(pool, plan) ?? progressing(plan);
+  const progress = deleting(pool) ?? scaling(pool, plan) ?? progressing(pool, plan);
   const timed = [progress, upToDate(progress, plan), paused(pool, plan), degraded(plan)].map((condition) =>
     withTime(pool, condition, now),
   );
@@ -24,10 +24,16 @@ export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, now: stri
   );
 }
 
+/** Neither a rollout nor a change of size goes on in a pool that is being deleted. */
+const deleting = ({ metadata }: StoredPool): Untimed | null =>
+  metadata.deletionTimestamp === undefined
+    ? null
+    : { type: 'Progressing', status: 'True', reason: 'Deleting', message: 'the pool is being deleted' };
+
 /** The existing VMs run the template, but are not as many as the pool wants. */
-function scaling({ spec, metadata }: StoredPool, { phase, goal, present }: RolloutPlan): Untimed | null {
-  if (phase !== 'Complete' || present === spec.replicas || metadata.deletionTimestamp !== undefined) return null;
-  const words = `${present} of ${spec.replicas} VMs exist, of revision ${goal}`;
+function scaling({ spec }: StoredPool, { phase, target, present }: RolloutPlan): Untimed | null {
+  if (phase !== 'Complete' || present === spec.replicas) return null;
+  const words = `${present} of ${spec.replicas} VMs exist, of revision ${target}`;
   if (present < spec.replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message: words };
   const { kind } = scaleInRules(spec.scaleInStrategy);
   if (kind === 'proactive') return { type: 'Progressing', status: 'True', reason: 'ScalingIn', message: words };
@@ -41,23 +47,25 @@ function scaling({ spec, metadata }: StoredPool, { phase, goal, present }: Rollo
   };
 }
 
-function upToDate({ reason, message }: Untimed, { behind, goal }: RolloutPlan): Untimed {
+function upToDate({ reason, message }: Untimed, { behind, target }: RolloutPlan): Untimed {
   if (reason !== 'Complete') return { type: 'UpToDate', status: 'False', reason, message: message ?? '' };
   if (behind === 0)
     return {
       type: 'UpToDate',
       status: 'True',
       reason: 'UpToDate',
-      message: `all VMs run revision ${goal}, those aside whose owners opted out`,
+      message: `all VMs run revision ${target}, those aside whose owners opted out`,
     };
   const failed = behind === 1 ? '1 VM has' : `${behind} VMs have`;
-  const words = `${failed} failed to take revision ${goal}`;
+  const words = `${failed} failed to take revision ${target}`;
   return { type: 'UpToDate', status: 'False', reason: 'VmsFailed', message: words };
 }
 
-function progressing({ phase, state, goal, waits, updated, present, notBack }: RolloutPlan): Untimed {
+function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed {
+  const { phase, state, target, waits, updated, present, notBack } = plan;
   const words = [...new Set(waits.map((wait) => wait.words))].join('; ');
-  const far = `${updated} of ${present} VMs updated to revision ${goal}${words === '' ? '' : `; ${words}`}`;
+  // A VM that is being replaced is missing for a while.
+  const far = `${updated} of ${Math.max(present, spec.replicas)} VMs updated to revision ${target}${words === '' ? '' : `; ${words}`}`;
   if ((phase === 'RollingOut' || phase === 'Undoing') && waits.some(({ kind }) => kind === 'Blocked'))
     return {
       type: 'Progressing',
@@ -68,19 +76,19 @@ function progressing({ phase, state, goal, waits, updated, present, notBack }: R
   const { reason, message } = {
     Complete: {
       reason: 'Complete',
-      message: words === '' ? `all VMs are of revision ${goal}` : `revision ${goal} is rolled out; ${words}`,
+      message: words === '' ? `all VMs are of revision ${target}` : `revision ${target} is rolled out; ${words}`,
     },
     Idle: { reason: 'LeftToOthers', message: words },
     RollingOut: { reason: 'RollingOut', message: far },
     Waiting: { reason: waitReason(waits), message: words },
     Paused: { reason: 'Paused', message: words },
-    Undoing: { reason: 'Undoing', message: `VMs go back to revision ${goal}: ${state.halted?.why ?? ''}` },
+    Undoing: { reason: 'Undoing', message: `VMs go back to revision ${target}: ${state.halted?.why ?? ''}` },
     Undone:
       notBack.length === 0
-        ? { reason: 'Undone', message: `VMs are back at revision ${goal}: ${state.halted?.why ?? ''}` }
+        ? { reason: 'Undone', message: `VMs are back at revision ${target}: ${state.halted?.why ?? ''}` }
         : {
             reason: 'UndoFailed',
-            message: `not ready, or not back at revision ${goal}: ${formatNames(notBack)}; undone because: ${state.halted?.why ?? ''}`,
+            message: `not ready, or not back at revision ${target}: ${formatNames(notBack)}; undone because: ${state.halted?.why ?? ''}`,
           },
     Failed: { reason: state.halted?.kind ?? 'Failed', message: state.halted?.why ?? '' },
     Aborted: {

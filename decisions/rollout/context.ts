@@ -1,6 +1,6 @@
 import { withDefaults, type CompletePoolSpec } from '../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { isStaying, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
+import { isActive, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import { poolTemplate, type PoolTemplate } from '../pool/template.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -37,7 +37,7 @@ export class RolloutContext {
   readonly input: RolloutInput;
   readonly spec: CompletePoolSpec;
   /** VMs that stay in the pool: neither terminating nor leaving it. */
-  readonly staying: readonly VmView[];
+  readonly active: readonly VmView[];
   /** The revision of the pool's template. */
   readonly newest: string;
   /** The last revision that all VMs reached, except opted-out ones. */
@@ -49,7 +49,7 @@ export class RolloutContext {
   constructor(input: RolloutInput) {
     this.input = input;
     this.spec = withDefaults(input.pool.spec);
-    this.staying = input.vms.filter(isStaying);
+    this.active = input.vms.filter(isActive);
     this.newest = revisionOf(poolTemplate(this.spec));
     this.current = input.pool.status?.currentRevision ?? this.#mostCommon();
     this.now = new Date(input.now).toISOString();
@@ -62,21 +62,21 @@ export class RolloutContext {
     return isDeleted || this.spec.paused || paused !== undefined || (halted !== undefined && halted.kind !== 'Undoing');
   }
 
-  /** Reports whether the VM's spec is of the revision, and so is its guest, if it has one. */
+  /** Reports whether the VM's spec is of the revision, and so is its VMI, if it has one. */
   isOf(vm: VmView, revision: string): boolean {
-    const guest = liveVmi(this.input.vmiOf(vm));
-    return vm.revision === revision && (guest === undefined || guest.revision === revision);
+    const vmi = liveVmi(this.input.vmiOf(vm));
+    return vm.revision === revision && (vmi === undefined || vmi.revision === revision);
   }
 
   /** Reports whether some VM is of the revision, or the pool has no VMs. */
   hasTaken(revision: string): boolean {
-    return this.staying.length === 0 || this.staying.some((vm) => this.isOf(vm, revision));
+    return this.active.length === 0 || this.active.some((vm) => this.isOf(vm, revision));
   }
 
   /** Used if no status tells: the revision that most VMs have, among the kept revisions. */
   #mostCommon(): string {
     const counts = new Map<string, number>();
-    for (const { revision } of this.staying)
+    for (const { revision } of this.active)
       if (revision !== null) counts.set(revision, (counts.get(revision) ?? 0) + 1);
     const kept = [...counts].filter(([revision]) => this.input.templateOf(revision) !== undefined);
     const isNewest = (revision: string): number => Number(revision === this.newest);

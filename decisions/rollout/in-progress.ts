@@ -1,29 +1,29 @@
 import { poolTemplate } from '../pool/template.ts';
-import { standingOf } from '../vm-update/progress.ts';
+import { progressOf } from '../vm-update/progress.ts';
 import type { RolloutContext } from './context.ts';
 
 /** Names of VMs in batches. */
-export interface InHand {
+export interface VmsInProgress {
   all: ReadonlySet<string>;
   /** VMs that may still go down, or have not come back. */
   unsettled: ReadonlySet<string>;
 }
 
 /** Returns the VMs in batches whose updates are not finished. */
-export function inHandOf(scene: RolloutContext): InHand {
-  const { batches, vmiOf, now, pool, templateOf } = scene.input;
-  const byName = new Map(scene.input.vms.map((vm) => [vm.name, vm]));
-  const minReadyMs = scene.spec.rollout.minReadySeconds * 1000;
+export function inProgressOf(context: RolloutContext): VmsInProgress {
+  const { batches, vmiOf, now, pool, templateOf } = context.input;
+  const byName = new Map(context.input.vms.map((vm) => [vm.name, vm]));
+  const minReadyMs = context.spec.rollout.minReadySeconds * 1000;
   const all = new Set<string>();
   const unsettled = new Set<string>();
   for (const { revision, vms } of batches) {
     const template = templateOf(revision) ?? poolTemplate(pool.spec);
     for (const held of vms) {
-      const standing = standingOf({ held, revision, template, vm: byName.get(held.name), vmiOf, minReadyMs, now });
+      const standing = progressOf({ held, revision, template, vm: byName.get(held.name), vmiOf, minReadyMs, now });
       if (standing.state === 'well' || standing.state === 'gone') continue;
       all.add(held.name);
       if (held.act !== 'write') unsettled.add(held.name);
-      if (standing.state === 'waiting' && standing.until !== undefined) scene.waits.wake(standing.until);
+      if (standing.state === 'waiting' && standing.until !== undefined) context.waits.wake(standing.until);
     }
   }
   return { all, unsettled };

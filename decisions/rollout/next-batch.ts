@@ -6,12 +6,12 @@ import { claimedNames } from '../disruption-budget/claims.ts';
 import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import { updateOrder } from '../pool/selection-order.ts';
-import type { Goal } from '../vm-update/need.ts';
+import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch, BatchVm } from './batch.ts';
 import { blockedAt } from './blocked.ts';
 import type { Candidate } from './candidates.ts';
 import type { RolloutContext } from './context.ts';
-import type { InHand } from './in-progress.ts';
+import type { VmsInProgress } from './in-progress.ts';
 
 /** Most VMs in one batch: few enough to act on within a moment, and for a person to read. */
 const MOST_IN_BATCH = 100;
@@ -43,38 +43,38 @@ interface Room {
  * ones; null if there are none, or it is too early.
  */
 export function nextVms(
-  scene: RolloutContext,
-  goal: Goal,
+  context: RolloutContext,
+  target: RolloutTarget,
   free: readonly Candidate[],
-  inHand: InHand,
+  inProgress: VmsInProgress,
   { stepRoom, state }: Room,
 ): Candidate[] | null {
-  const { waits } = scene;
-  const { pool, vmiOf, batches, burst, now } = scene.input;
+  const { waits } = context;
+  const { pool, vmiOf, batches, burst, now } = context.input;
   const most = maxUnavailableOf(pool);
-  const claimed = claimedNames({ pool, vms: scene.input.vms, vmiOf }, now);
+  const claimed = claimedNames({ pool, vms: context.input.vms, vmiOf }, now);
   const { count: unavailable, names } = unavailability({
     pool,
-    vms: scene.staying,
+    vms: context.active,
     vmiOf,
-    inHand: [...inHand.unsettled, ...claimed],
+    inProgress: [...inProgress.unsettled, ...claimed],
   });
   let room = most - unavailable;
-  let places = Math.min(burst - inHand.all.size, MOST_IN_BATCH);
+  let places = Math.min(burst - inProgress.all.size, MOST_IN_BATCH);
   let toStep = stepRoom ?? Infinity;
   const chosen: Candidate[] = [];
   let paid = 0;
   let wanting = 0;
-  const ordered = inOrder(scene, free);
+  const ordered = inOrder(context, free);
   // A VM that was already begun takes no other VM's place before a step.
   if (stepRoom !== null)
     ordered.sort(
-      (one, other) => Number(other.vm.revision === goal.revision) - Number(one.vm.revision === goal.revision),
+      (one, other) => Number(other.vm.revision === target.revision) - Number(one.vm.revision === target.revision),
     );
   for (const candidate of ordered) {
     const { vm, act, down } = candidate;
     const runs = isMeantToRun(vm, vmiOf(vm));
-    // Before a step, only running guests say anything about the new revision.
+    // Before a step, only running VMIs say anything about the new revision.
     if (stepRoom !== null && (!runs || toStep <= 0)) continue;
     const cost = act === 'write' || down ? 0 : 1;
     if (cost > Math.max(room, 0) || places <= 0) {
@@ -91,18 +91,18 @@ export function nextVms(
     const count = unavailable === 1 ? '1 VM is' : `${unavailable} VMs are`;
     // While batches run, the names would change with every turn, and the status with them.
     const which = batches.length > 0 ? ' or being updated' : names.size === 0 ? '' : ` (${formatNames([...names])})`;
-    const blocked = unavailable > names.size || claimed.length > 0 ? null : blockedAt(scene, names, state);
+    const blocked = unavailable > names.size || claimed.length > 0 ? null : blockedAt(context, names, state);
     if (blocked !== null) waits.wake(blocked);
     const isBlocked = blocked !== null && blocked <= now;
-    const long = isBlocked ? `, for ${scene.spec.rollout.progressDeadlineSeconds} s and longer` : '';
+    const long = isBlocked ? `, for ${context.spec.rollout.progressDeadlineSeconds} s and longer` : '';
     waits.for(
       isBlocked ? 'Blocked' : 'Budget',
       `${count} unavailable${which}${long}, and maxUnavailable allows ${most}`,
     );
     // A released claim causes no event of the pool.
-    if (claimed.some((name) => !inHand.unsettled.has(name))) waits.wake(now + CLAIMS_AGAIN_MS);
+    if (claimed.some((name) => !inProgress.unsettled.has(name))) waits.wake(now + CLAIMS_AGAIN_MS);
   }
-  if (chosen.length === 0 || isTooEarly(scene)) return null;
+  if (chosen.length === 0 || isTooEarly(context)) return null;
   const lastBegan = Math.max(...batches.map((batch) => batch.startedAt));
   if (wanting > 0 && paid === chosen.length && paid < Math.ceil(most / 4) && now < lastBegan + GATHER_MS) {
     waits.wake(lastBegan + GATHER_MS);
@@ -112,9 +112,14 @@ export function nextVms(
 }
 
 /** Returns the batch with these VMs. `n`: its number. */
-export function batchOf(scene: RolloutContext, goal: Goal, chosen: readonly Candidate[], n: number): PlannedBatch {
-  const { pool, vmiOf } = scene.input;
-  const { minReadySeconds, progressDeadlineSeconds } = scene.spec.rollout;
+export function batchOf(
+  context: RolloutContext,
+  target: RolloutTarget,
+  chosen: readonly Candidate[],
+  n: number,
+): PlannedBatch {
+  const { pool, vmiOf } = context.input;
+  const { minReadySeconds, progressDeadlineSeconds } = context.spec.rollout;
   const vms = chosen.map(({ vm, act, down }): BatchVm => ({
     name: vm.name,
     uid: vm.uid,
@@ -126,14 +131,14 @@ export function batchOf(scene: RolloutContext, goal: Goal, chosen: readonly Cand
   }));
   const what = [...new Set(vms.map(({ act }) => act))].join(', ');
   return {
-    batch: { n, revision: goal.revision, rollout: scene.newest, vms },
+    batch: { n, revision: target.revision, rollout: context.newest, vms },
     askedBy:
-      goal.revision === scene.newest
-        ? (askerOf(pool.metadata.annotations?.[ASKED_BY_ANNOTATION], goal.revision) ?? null)
+      target.revision === context.newest
+        ? (askerOf(pool.metadata.annotations?.[ASKED_BY_ANNOTATION], target.revision) ?? null)
         : 'drover',
     minReadyMs: minReadySeconds * 1000,
     deadlineMs: progressDeadlineSeconds * 1000,
-    reason: `update ${formatNames(vms.map((vm) => vm.name))} to ${goal.revision} (${what})`,
+    reason: `update ${formatNames(vms.map((vm) => vm.name))} to ${target.revision} (${what})`,
   };
 }
 

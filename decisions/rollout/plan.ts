@@ -1,11 +1,11 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown, isReady } from '../disruption-budget/availability.ts';
 import { poolTemplate } from '../pool/template.ts';
-import type { Goal } from '../vm-update/need.ts';
+import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch } from './batch.ts';
 import { rolloutNeeds } from './candidates.ts';
 import { RolloutContext, type RolloutInput } from './context.ts';
-import { inHandOf } from './in-progress.ts';
+import { inProgressOf } from './in-progress.ts';
 import { batchOf, nextVms, type PlannedBatch } from './next-batch.ts';
 import { withRegressions } from './regression.ts';
 import { begun, failuresOfThisWay, halted, isGoingBack } from './state.ts';
@@ -33,7 +33,7 @@ export interface RolloutPlan {
   /** The revision of the pool's template. */
   newest: string;
   /** The revision that VMs are brought to; `current`: the last one that all VMs reached, except opted-out ones. */
-  goal: string;
+  target: string;
   current: string;
   update: PlannedBatch | null;
   /** How many steps the pool's rollouts have. */
@@ -54,7 +54,7 @@ export interface RolloutPlan {
    */
   present: number;
   behind: number;
-  /** How many VMs have both spec and guest of the newest revision. */
+  /** How many VMs have both spec and VMI of the newest revision. */
   updated: number;
 }
 
@@ -63,44 +63,46 @@ export interface RolloutPlan {
  * none while it is held.
  */
 export function planRollout(input: RolloutInput): RolloutPlan {
-  const scene = new RolloutContext(input);
-  const { newest, waits } = scene;
+  const context = new RolloutContext(input);
+  const { newest, waits } = context;
   const { batches } = input;
-  const known = tripped(scene, withRegressions(scene, taken(scene, input.state)));
-  const goal = goalOf(scene, known);
-  const needs = rolloutNeeds(scene, known, goal);
-  const inHand = inHandOf(scene);
-  const { state: stepped, room } = stepRoom(scene, known, goal, needs, inHand);
+  const known = tripped(context, withRegressions(context, taken(context, input.state)));
+  const target = targetOf(context, known);
+  const needs = rolloutNeeds(context, known, target);
+  const inProgress = inProgressOf(context);
+  const { state: stepped, room } = stepRoom(context, known, target, needs, inProgress);
   const kind = stepped.halted?.kind;
   const nothingToDo = needs.free.length === 0 && needs.later === 0 && batches.length === 0;
   const isOver = nothingToDo && room === null && (kind === undefined || kind === 'Undoing');
-  let state = completed(stepped, isOver, scene.now);
-  const vms = scene.isStopped(state) ? null : nextVms(scene, goal, needs.free, inHand, { state, stepRoom: room });
+  let state = completed(stepped, isOver, context.now);
+  const vms = context.isStopped(state)
+    ? null
+    : nextVms(context, target, needs.free, inProgress, { state, stepRoom: room });
   if (vms !== null) state = { ...state, batches: state.batches + 1, lastBatch: state.lastBatch + 1 };
-  const isTaken = isOver && needs.left === 0 && goal.revision === newest && scene.hasTaken(newest);
-  const current = isTaken ? newest : scene.current;
+  const isTaken = isOver && needs.left === 0 && target.revision === newest && context.hasTaken(newest);
+  const current = isTaken ? newest : context.current;
   return {
     state,
-    phase: phaseOf(scene, state, isOver, {
-      goalIsCurrent: goal.revision === current,
+    phase: phaseOf(context, state, isOver, {
+      goalIsCurrent: target.revision === current,
       leftToOthers: needs.left > needs.failed,
     }),
-    notBack: isOver && kind === 'Undoing' ? notBack(scene, goal) : [],
+    notBack: isOver && kind === 'Undoing' ? notBack(context, target) : [],
     newest,
-    goal: goal.revision,
+    target: target.revision,
     current,
-    update: vms === null ? null : batchOf(scene, goal, vms, state.lastBatch),
-    steps: scene.spec.rollout.steps.length,
+    update: vms === null ? null : batchOf(context, target, vms, state.lastBatch),
+    steps: context.spec.rollout.steps.length,
     superseded: batches
-      .filter((batch) => batch.revision !== goal.revision && batch.superseded !== true)
+      .filter((batch) => batch.revision !== target.revision && batch.superseded !== true)
       .map(({ n }) => n),
-    lost: batches.filter((batch) => isLost(scene, batch)).map(({ n }) => n),
+    lost: batches.filter((batch) => isLost(context, batch)).map(({ n }) => n),
     waits: waits.all,
     wakeAt: waits.wakeAt,
-    forNewVms: forNewVms(scene, state, goal, isOver, room !== null),
-    present: scene.staying.length,
-    behind: scene.staying.filter((vm) => !vm.optedOut && !scene.isOf(vm, newest)).length,
-    updated: scene.staying.filter((vm) => scene.isOf(vm, newest)).length,
+    forNewVms: forNewVms(context, state, target, isOver, room !== null),
+    present: context.active.length,
+    behind: context.active.filter((vm) => !vm.optedOut && !context.isOf(vm, newest)).length,
+    updated: context.active.filter((vm) => context.isOf(vm, newest)).length,
   };
 }
 
@@ -137,7 +139,7 @@ function tripped({ input, spec, newest, current, now }: RolloutContext, state: R
 }
 
 /** A null limit: only VMs that don't run may be touched. */
-function goalOf({ input, spec, newest, current }: RolloutContext, state: RolloutStatus): Goal {
+function targetOf({ input, spec, newest, current }: RolloutContext, state: RolloutStatus): RolloutTarget {
   const { templateOf, pool } = input;
   const back = isGoingBack(state) ? templateOf(current) : undefined;
   const [revision, template] = back === undefined ? [newest, poolTemplate(pool.spec)] : [current, back];
@@ -159,28 +161,28 @@ function completed(state: RolloutStatus, isOver: boolean, now: string): RolloutS
 
 /** Returns the revision of new VMs: the newest once it has proven itself, until then the last one that did. */
 function forNewVms(
-  scene: RolloutContext,
+  context: RolloutContext,
   state: RolloutStatus,
-  goal: Goal,
+  target: RolloutTarget,
   isOver: boolean,
   isBeforeStep: boolean,
 ): string {
-  const { spec, newest, current, staying, input } = scene;
-  if (spec.update.kind !== 'proactive' || isOver) return goal.revision;
-  if (goal.revision !== newest || input.templateOf(current) === undefined) return goal.revision;
-  if (scene.isStopped(state) || isBeforeStep) return current;
-  const hasProven = staying.some((vm) => scene.isOf(vm, goal.revision) && isReady(vm, input.vmiOf(vm)));
-  return hasProven ? goal.revision : current;
+  const { spec, newest, current, active, input } = context;
+  if (spec.update.kind !== 'proactive' || isOver) return target.revision;
+  if (target.revision !== newest || input.templateOf(current) === undefined) return target.revision;
+  if (context.isStopped(state) || isBeforeStep) return current;
+  const hasProven = active.some((vm) => context.isOf(vm, target.revision) && isReady(vm, input.vmiOf(vm)));
+  return hasProven ? target.revision : current;
 }
 
 /** VMs that should run and are not ready, or don't have the revision that they should go back to. */
-const notBack = ({ staying, input: { vmiOf } }: RolloutContext, goal: Goal): string[] =>
-  staying
-    .filter((vm) => isDown(vm, vmiOf(vm)) || (!vm.optedOut && vm.revision !== goal.revision))
+const notBack = ({ active, input: { vmiOf } }: RolloutContext, target: RolloutTarget): string[] =>
+  active
+    .filter((vm) => isDown(vm, vmiOf(vm)) || (!vm.optedOut && vm.revision !== target.revision))
     .map(({ name }) => name);
 
 function phaseOf(
-  scene: RolloutContext,
+  context: RolloutContext,
   state: RolloutStatus,
   isOver: boolean,
   { goalIsCurrent, leftToOthers }: { goalIsCurrent: boolean; leftToOthers: boolean },
@@ -188,12 +190,12 @@ function phaseOf(
   const kind = state.halted?.kind;
   if (isOver && kind === 'Undoing') return 'Undone';
   // A rollout is no success if the pool's rules leave VMs on an older revision.
-  if (isOver) return !leftToOthers && (scene.spec.update.kind === 'proactive' || goalIsCurrent) ? 'Complete' : 'Idle';
+  if (isOver) return !leftToOthers && (context.spec.update.kind === 'proactive' || goalIsCurrent) ? 'Complete' : 'Idle';
   if (kind === 'Aborted') return 'Aborted';
   if (kind === 'Failed' || kind === 'UndoFailed') return 'Failed';
-  if (scene.isStopped(state)) return 'Paused';
+  if (context.isStopped(state)) return 'Paused';
   if (kind === 'Undoing') return 'Undoing';
-  return scene.waits.all.some(({ kind: what }) => what === 'Approval' || what === 'Step' || what === 'Window')
+  return context.waits.all.some(({ kind: what }) => what === 'Approval' || what === 'Step' || what === 'Window')
     ? 'Waiting'
     : 'RollingOut';
 }

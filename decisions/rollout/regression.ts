@@ -14,21 +14,21 @@ import { hasFailed, isGoingBack, withFailures } from './state.ts';
  * of drover works on, or that were down before. Skips VMs in healing too: they come back, or are given up and only then
  * count.
  */
-export function withRegressions(scene: RolloutContext, state: RolloutStatus): RolloutStatus {
-  if (scene.spec.update.kind !== 'proactive' || !isUnderWay(state)) return state;
-  const revision = isGoingBack(state) ? scene.current : scene.newest;
-  const { vms, vmiOf, batches, busy, isHealed, now } = scene.input;
+export function withRegressions(context: RolloutContext, state: RolloutStatus): RolloutStatus {
+  if (context.spec.update.kind !== 'proactive' || !isUnderWay(state)) return state;
+  const revision = isGoingBack(state) ? context.current : context.newest;
+  const { vms, vmiOf, batches, busy, isHealed, now } = context.input;
   const { held } = batchHold(batches, vms, () => false);
-  const seconds = scene.spec.rollout.progressDeadlineSeconds;
+  const seconds = context.spec.rollout.progressDeadlineSeconds;
   const failures: RolloutStatus['failures'] = [];
-  for (const vm of scene.staying) {
+  for (const vm of context.active) {
     const vmi = vmiOf(vm);
     if (!isDown(vm, vmi) || isHeldUp(vm, vmi) || isHealed(vm)) continue;
-    if (held.has(vm.name) || busy.has(vm.name) || !scene.isOf(vm, revision) || hasFailed(state, vm)) continue;
+    if (held.has(vm.name) || busy.has(vm.name) || !context.isOf(vm, revision) || hasFailed(state, vm)) continue;
     const failsAt = overdueAt(vm, state, seconds);
     if (failsAt === null) continue;
-    if (failsAt > now) scene.waits.wake(failsAt);
-    else failures.push({ vm: vm.name, why: why(seconds, vmi?.trouble ?? null), at: scene.now });
+    if (failsAt > now) context.waits.wake(failsAt);
+    else failures.push({ vm: vm.name, why: why(seconds, vmi?.trouble ?? null), at: context.now });
   }
   // The last failure is reported: it must not depend on the order in which a cache holds VMs.
   failures.sort((one, other) => byNumber(one.vm, other.vm));

@@ -3,10 +3,10 @@ import { countOf } from '../../api/int-or-percent.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { availableSince, isDown, isMeantToRun, runsByItself } from '../disruption-budget/availability.ts';
 import type { VmView } from '../views/vm.ts';
-import type { Goal } from '../vm-update/need.ts';
+import type { RolloutTarget } from '../vm-update/need.ts';
 import type { RolloutNeeds } from './candidates.ts';
 import type { RolloutContext } from './context.ts';
-import type { InHand } from './in-progress.ts';
+import type { VmsInProgress } from './in-progress.ts';
 import { hasFailed, promoted } from './state.ts';
 
 /** Where a rollout stands in its steps. */
@@ -21,47 +21,47 @@ export interface StepRoom {
  * not reached.
  */
 export function stepRoom(
-  scene: RolloutContext,
+  context: RolloutContext,
   state: RolloutStatus,
-  goal: Goal,
+  target: RolloutTarget,
   needs: RolloutNeeds,
-  inHand: InHand,
+  inProgress: VmsInProgress,
 ): StepRoom {
-  const { waits } = scene;
-  const { steps } = scene.spec.rollout;
-  const { vmiOf, now } = scene.input;
+  const { waits } = context;
+  const { steps } = context.spec.rollout;
+  const { vmiOf, now } = context.input;
   const { free, later, laterRunning } = needs;
-  if (scene.spec.update.kind !== 'proactive' || goal.revision !== scene.newest) return { state, room: null };
+  if (context.spec.update.kind !== 'proactive' || target.revision !== context.newest) return { state, room: null };
   // All VMs had this revision last: it needs no caution, and VMs that have left it should return to it.
-  if (goal.revision === scene.current)
+  if (target.revision === context.current)
     return { state: state.completedAt === undefined ? unreached(state) : state, room: null };
-  const isDone = free.length === 0 && later === 0 && inHand.all.size === 0;
+  const isDone = free.length === 0 && later === 0 && inProgress.all.size === 0;
   // If every VM has the goal's revision already, no caution is needed.
   if (isDone && (state.batches === 0 || state.completedAt !== undefined)) return { state, room: null };
-  const isToCome = inHand.all.size > 0 || laterRunning > 0 || free.some(({ vm }) => isMeantToRun(vm, vmiOf(vm)));
+  const isToCome = inProgress.all.size > 0 || laterRunning > 0 || free.some(({ vm }) => isMeantToRun(vm, vmiOf(vm)));
   const wanting = new Set(free.map(({ vm }) => vm.name));
-  const there = towards(scene, state, goal).filter((vm) => !wanting.has(vm.name) && !inHand.all.has(vm.name));
-  const taken = there.length + inHand.all.size;
+  const there = towards(context, state, target).filter((vm) => !wanting.has(vm.name) && !inProgress.all.has(vm.name));
+  const taken = there.length + inProgress.all.size;
   const times = there
-    .flatMap((vm) => availableSince(vm, vmiOf(vm), scene.spec.rollout.minReadySeconds * 1000) ?? [])
+    .flatMap((vm) => availableSince(vm, vmiOf(vm), context.spec.rollout.minReadySeconds * 1000) ?? [])
     .sort((a, b) => a - b);
   for (const time of times) waits.wake(time);
   const available = times.filter((time) => time <= now);
   for (let at = state; ; at = promoted(at, steps.length, false)) {
     const step = steps[at.step];
     if (step === undefined) return { state: at, room: null };
-    const most = countOf(step.to, scene.spec.replicas, 1);
+    const most = countOf(step.to, context.spec.replicas, 1);
     const room = most - taken;
     const words = `step ${at.step + 1} of ${steps.length} (${step.to})`;
     const isReached = available.length >= most || !isToCome;
     if (!isReached) {
-      if (room <= 0 && inHand.all.size === 0)
+      if (room <= 0 && inProgress.all.size === 0)
         waits.for('Step', `${words}: ${most - available.length} of its VMs are not ready`);
       return { state: unreached(at), room };
     }
     // A VM of this step that was down meanwhile, noticed or not, has not been available the whole time.
     const since = Math.max(
-      Date.parse(at.stepReachedAt ?? scene.now),
+      Date.parse(at.stepReachedAt ?? context.now),
       available[Math.min(most, available.length) - 1] ?? 0,
     );
     const stepReachedAt = new Date(since).toISOString();
@@ -75,7 +75,7 @@ export function stepRoom(
       return reached;
     }
     // A stopped rollout reports no waiting time; once it continues, the time that has passed counts.
-    if (scene.isStopped(at)) return reached;
+    if (context.isStopped(at)) return reached;
     const until = Date.parse(stepReachedAt) + durationMs(wait);
     if (until > now) {
       waits.wake(until);
@@ -93,14 +93,14 @@ function unreached(state: RolloutStatus): RolloutStatus {
 
 /**
  * Returns VMs that run, or should, with the goal's spec, or that were stopped by it. A VM that isn't ready counts too,
- * so that no other VM follows a guest that crashes at its step; only a VM that has failed and is down is made up for.
+ * so that no other VM follows a VMI that crashes at its step; only a VM that has failed and is down is made up for.
  */
-function towards(scene: RolloutContext, state: RolloutStatus, goal: Goal): VmView[] {
-  const { vmiOf } = scene.input;
-  const mayStop = !runsByItself(goal.template);
-  return scene.staying.filter(
+function towards(context: RolloutContext, state: RolloutStatus, target: RolloutTarget): VmView[] {
+  const { vmiOf } = context.input;
+  const mayStop = !runsByItself(target.template);
+  return context.active.filter(
     (vm) =>
-      vm.revision === goal.revision &&
+      vm.revision === target.revision &&
       (mayStop || isMeantToRun(vm, vmiOf(vm))) &&
       !(hasFailed(state, vm) && isDown(vm, vmiOf(vm))),
   );

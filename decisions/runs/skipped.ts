@@ -2,10 +2,10 @@
 const NAMES_SHOWN = 100;
 
 /** VMs that are skipped now, for one reason. */
-export interface PassedOver {
+export interface Skipped {
   why: string;
   /** Whether their owners want them skipped; otherwise the run waits for them. */
-  isWish: boolean;
+  isExcluded: boolean;
   count: number;
   /** The first of them, by `namespace/name`. */
   vms: string[];
@@ -20,40 +20,40 @@ const WHY_LENGTH = 300;
  * Shortens the list for a workflow, which keeps it and passes it to its next run in a payload of limited size: the rest
  * is counted.
  */
-export function inShort(passedOver: readonly PassedOver[]): PassedOver[] {
-  const first = passedOver.slice(0, REASONS_TOLD);
-  const told = first.map(({ why, isWish, count, vms }) => {
-    return { why: why.slice(0, WHY_LENGTH), isWish, count, vms: vms.slice(0, NAMES_TOLD) };
+export function inShort(skipped: readonly Skipped[]): Skipped[] {
+  const first = skipped.slice(0, REASONS_TOLD);
+  const told = first.map(({ why, isExcluded, count, vms }) => {
+    return { why: why.slice(0, WHY_LENGTH), isExcluded, count, vms: vms.slice(0, NAMES_TOLD) };
   });
-  const rest = passedOver.slice(REASONS_TOLD);
+  const rest = skipped.slice(REASONS_TOLD);
   return [
     ...told,
-    ...[true, false].flatMap((isWish) =>
+    ...[true, false].flatMap((isExcluded) =>
       others(
-        isWish,
-        rest.filter((one) => one.isWish === isWish),
+        isExcluded,
+        rest.filter((one) => one.isExcluded === isExcluded),
       ),
     ),
   ];
 }
 
-function others(isWish: boolean, rest: readonly PassedOver[]): PassedOver[] {
+function others(isExcluded: boolean, rest: readonly Skipped[]): Skipped[] {
   const count = rest.reduce((sum, one) => sum + one.count, 0);
-  return count === 0 ? [] : [{ why: 'for other reasons', isWish, count, vms: [] }];
+  return count === 0 ? [] : [{ why: 'for other reasons', isExcluded, count, vms: [] }];
 }
 
 /** Collects skipped VMs by reason. */
-export class PassedOverVms {
-  readonly #groups = new Map<string, PassedOver>();
+export class SkippedVms {
+  readonly #groups = new Map<string, Skipped>();
 
-  add(key: string, why: string, isWish: boolean): void {
-    const group = this.#groups.get(why) ?? { why, isWish, count: 0, vms: [] };
+  add(key: string, why: string, isExcluded: boolean): void {
+    const group = this.#groups.get(why) ?? { why, isExcluded, count: 0, vms: [] };
     this.#groups.set(why, group);
     group.count++;
     if (group.vms.length < NAMES_SHOWN) group.vms.push(key);
   }
 
-  get all(): PassedOver[] {
+  get all(): Skipped[] {
     return [...this.#groups.values()];
   }
 }

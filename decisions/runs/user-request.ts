@@ -1,5 +1,5 @@
 /** A request of a person to a workflow, as it is kept and reported. */
-export interface Said {
+export interface UserRequest {
   by: string;
   /** RFC 3339, by the workflow's clock. */
   at: string;
@@ -7,7 +7,7 @@ export interface Said {
 }
 
 /** The state of a run that people steer. */
-export interface Steered {
-  paused: Said | null;
-  aborted: Said | null;
+export interface ControlledRun {
+  paused: UserRequest | null;
+  aborted: UserRequest | null;
 }

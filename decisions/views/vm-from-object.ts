@@ -103,7 +103,7 @@ function preferenceOf({ metadata: { namespace }, spec, status }: Stored<VirtualM
 }
 
 /**
- * KubeVirt's annotation on a VM that was restored from a snapshot: its disks hold data that its own guest did not
+ * KubeVirt's annotation on a VM that was restored from a snapshot: its disks hold data that its own VMI did not
  * write.
  */
 const RESTORED_ANNOTATION = 'restore.kubevirt.io/lastRestoreUID';

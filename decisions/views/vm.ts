@@ -40,7 +40,7 @@ export interface VmView {
    * well yet.
    */
   transitionMark: string | null;
-  /** Where its guest may run, as `placementOf` formats it. */
+  /** Where its VMI may run, as `placementOf` formats it. */
   placement: string;
   /** KubeVirt's `status.created`: the VM has a VMI. */
   hasVmi: boolean;
@@ -70,7 +70,7 @@ export interface VmView {
   /** It was asked to start, stop or restart, and KubeVirt has not done so yet. */
   changingState: boolean;
   /**
-   * KubeVirt has observed its current spec, so a guest started from now on is of that spec. Also true if KubeVirt
+   * KubeVirt has observed its current spec, so a VMI started from now on is of that spec. Also true if KubeVirt
    * doesn't say.
    */
   generationObserved: boolean;
@@ -88,6 +88,6 @@ export const isFailing = (vm: VmView): boolean => vm.startFailures > 0 || FAILIN
 
 export const isBroken = (vm: VmView): boolean => isFailing(vm) || PASSING_STATES.has(vm.state);
 
-/** True for a VM that was not asked to run: stopping or deleting it disturbs no guest. */
+/** True for a VM that was not asked to run: stopping or deleting it disturbs no VMI. */
 export const isHalted = (vm: VmView): boolean =>
   !vm.hasVmi && (vm.runStrategy === 'Halted' || vm.runStrategy === 'Manual');

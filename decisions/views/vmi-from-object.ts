@@ -93,7 +93,7 @@ function sincePhase(status: VirtualMachineInstance['status'], phase: string): nu
 }
 
 /**
- * Twice the time until a guest whose probe fails from the start is stopped, with KubeVirt's defaults, in milliseconds;
+ * Twice the time until a VMI whose probe fails from the start is stopped, with KubeVirt's defaults, in milliseconds;
  * null without a probe.
  */
 function probationOf(probe: NonNullable<VirtualMachineInstance['spec']>['livenessProbe']): number | null {

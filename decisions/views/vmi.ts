@@ -8,7 +8,7 @@ export interface VmiView {
   vmUid: string | null;
   /** Milliseconds since the epoch. */
   createdAt: number;
-  /** Has a deletion timestamp: its guest is stopping. */
+  /** Has a deletion timestamp: its VMI is stopping. */
   deleting: boolean;
   /** KubeVirt's `status.phase`; empty before it has one. */
   phase: string;
@@ -19,12 +19,12 @@ export interface VmiView {
   readySince: number | null;
   /** When it was scheduled to its node with all that it needs, in milliseconds since the epoch; null if not yet. */
   scheduledAt: number | null;
-  /** When its guest began to run, and when it ended, in milliseconds since the epoch; null if it has not. */
+  /** When its VMI began to run, and when it ended, in milliseconds since the epoch; null if it has not. */
   runningSince: number | null;
   endedAt: number | null;
-  /** How long its liveness probe may take to judge its guest, in milliseconds; null without one. */
+  /** How long its liveness probe may take to judge its VMI, in milliseconds; null without one. */
   probationMs: number | null;
-  /** The revision of the pool's template that the guest runs: from its start, or from the last live update. */
+  /** The revision of the pool's template that the VMI runs: from its start, or from the last live update. */
   revision: string | null;
   paused: boolean;
   migrating: boolean;
@@ -32,7 +32,7 @@ export interface VmiView {
   node: string | null;
   /** Its node does not answer, or no longer exists. */
   nodeLost: boolean;
-  /** KubeVirt's `status.machine.type`, which the guest has; null until its domain runs. */
+  /** KubeVirt's `status.machine.type`, which the VMI has; null until its domain runs. */
   machineType: string | null;
   /** The type that its spec asks for, which may be an alias. */
   specMachineType: string | null;
@@ -45,5 +45,5 @@ export interface VmiView {
   trouble: string | null;
 }
 
-/** True for a VMI whose guest has ended, or never started. */
+/** True for a VMI whose VMI has ended, or never started. */
 export const isFinal = (vmi: VmiView): boolean => vmi.phase === 'Succeeded' || vmi.phase === 'Failed';

@@ -13,7 +13,7 @@ export const DISRUPTIONS: readonly Disruption[] = ['None', 'Live', 'Restart', 'R
 export const exceeds = (disruption: Disruption, limit: Disruption): boolean =>
   DISRUPTIONS.indexOf(disruption) > DISRUPTIONS.indexOf(limit);
 
-/** Fields of a VirtualMachine's spec that don't affect a running guest. */
+/** Fields of a VirtualMachine's spec that don't affect a running VMI. */
 const BESIDE_THE_GUEST = new Set([
   'template',
   'dataVolumeTemplates',
@@ -23,7 +23,7 @@ const BESIDE_THE_GUEST = new Set([
 ]);
 
 /**
- * Returns what a guest started from `from` needs to run `to`, under the cluster's rollout strategy. Ignores the run
+ * Returns what a VMI started from `from` needs to run `to`, under the cluster's rollout strategy. Ignores the run
  * strategy: KubeVirt starts or stops a VM by that field alone (`startsOrStops`).
  */
 export function disruptionBetween(from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): Disruption {
@@ -31,17 +31,17 @@ export function disruptionBetween(from: PoolTemplate, to: PoolTemplate, strategy
   const disks = diskDisruption(from, to);
   if (disks === 'Replace') return 'Replace';
   if (disks === 'Restart' || differs(fixed) || differs(restartedAt)) return 'Restart';
-  // A claim grows under a running guest whatever the strategy, which concerns the VMI template only.
+  // A claim grows under a running VMI whatever the strategy, which concerns the VMI template only.
   if (!differs(live)) return disks;
   return strategy === 'Stage' || takesAway(from, to) ? 'Restart' : 'Live';
 }
 
-/** Reports whether the change alone makes KubeVirt start or stop guests. */
+/** Reports whether the change alone makes KubeVirt start or stop VMIs. */
 export const startsOrStops = (from: PoolTemplate, to: PoolTemplate): boolean => powerOf(from.spec) !== powerOf(to.spec);
 
 /**
- * Reports whether writing the new spec leaves the running guest alone until the next guest takes it: the change needs a
- * restart, and contains nothing that KubeVirt plugs into or out of running guests whatever the cluster's strategy.
+ * Reports whether writing the new spec leaves the running VMI alone until the next VMI takes it: the change needs a
+ * restart, and contains nothing that KubeVirt plugs into or out of running VMIs whatever the cluster's strategy.
  */
 export const waitsForRestart = (from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): boolean =>
   disruptionBetween(from, to, strategy) === 'Restart' &&
@@ -49,7 +49,7 @@ export const waitsForRestart = (from: PoolTemplate, to: PoolTemplate, strategy: 
   canonical(pluggable(from)) === canonical(pluggable(to));
 
 /**
- * What KubeVirt hotplugs into or out of a running guest. It hotplugs volumes that have a claim; of the others only the
+ * What KubeVirt hotplugs into or out of a running VMI. It hotplugs volumes that have a claim; of the others only the
  * names count.
  */
 function pluggable(template: PoolTemplate): Json {
@@ -71,7 +71,7 @@ const restartedAt = ({ spec }: PoolTemplate): unknown =>
 const vmiSpec = ({ spec }: PoolTemplate): Json => asObject(field(spec, 'template', 'spec'));
 const asObject = (value: unknown): Json => (isObject(value) ? value : {});
 
-/** What KubeVirt can change in a running guest. Quantities are compared by amount, not by spelling. */
+/** What KubeVirt can change in a running VMI. Quantities are compared by amount, not by spelling. */
 function live(template: PoolTemplate): Json {
   const { nodeSelector, affinity, tolerations, domain } = vmiSpec(template);
   const guest = field(domain, 'memory', 'guest');
@@ -84,7 +84,7 @@ function live(template: PoolTemplate): Json {
   };
 }
 
-/** Everything that a guest takes only when it starts. */
+/** Everything that a VMI takes only when it starts. */
 function fixed(template: PoolTemplate): Json {
   const {
     nodeSelector: _nodeSelector,
@@ -113,7 +113,7 @@ function withoutSockets(cpu: unknown): unknown {
   return rest;
 }
 
-/** If the field is unset, the guest gets KubeVirt's default, and only when it starts. */
+/** If the field is unset, the VMI gets KubeVirt's default, and only when it starts. */
 const takesAway = (from: PoolTemplate, to: PoolTemplate): boolean =>
   [
     ['cpu', 'sockets'],

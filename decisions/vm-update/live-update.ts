@@ -8,7 +8,7 @@ import type { VmiView } from '../views/vmi.ts';
 export type LiveProgress = { state: 'done' } | { state: 'refused'; why: string } | { state: 'waiting'; for: string };
 
 /**
- * Returns why this running guest can't be brought to `to`, judged by the limits that it was started with; null if it
+ * Returns why this running VMI can't be brought to `to`, judged by the limits that it was started with; null if it
  * can. KubeVirt has more reasons, which only it knows: they show as its RestartRequired, and in `liveProgress`.
  */
 export function liveRefusal(to: VmTemplate, vmi: VmiView): string | null {
@@ -16,7 +16,7 @@ export function liveRefusal(to: VmTemplate, vmi: VmiView): string | null {
   return refuseSockets(sockets, vmi) ?? refuseMemory(guest, vmi);
 }
 
-/** Returns how far KubeVirt has brought a running guest to `to`, which has been written to `vm`, judged by the VMI. */
+/** Returns how far KubeVirt has brought a running VMI to `to`, which has been written to `vm`, judged by the VMI. */
 export function liveProgress(to: VmTemplate, vm: VmView, vmi: VmiView): LiveProgress {
   const missing = missingFrom(to, vm, vmi);
   if (missing === null) return { state: 'done' };
@@ -27,7 +27,7 @@ export function liveProgress(to: VmTemplate, vm: VmView, vmi: VmiView): LiveProg
 }
 
 /**
- * Serializes where a VMI's spec lets its guest run, so that two specs can be compared. Leaves out absent and empty
+ * Serializes where a VMI's spec lets its VMI run, so that two specs can be compared. Leaves out absent and empty
  * fields.
  */
 export function placementOf(spec: unknown): string {
@@ -52,10 +52,10 @@ function wantedOf({ spec }: VmTemplate): { sockets: number | null; guest: string
 function refuseSockets(wanted: number | null, { cpu, migratable }: VmiView): string | null {
   const now = cpu.sockets ?? cpu.current;
   if (wanted === null || wanted === now) return null;
-  if (now !== null && wanted < now) return `${wanted} sockets are fewer than the ${now} that the guest has`;
-  if (cpu.maxSockets === null) return 'the guest was started without room for more sockets';
+  if (now !== null && wanted < now) return `${wanted} sockets are fewer than the ${now} that the VMI has`;
+  if (cpu.maxSockets === null) return 'the VMI was started without room for more sockets';
   if (wanted > cpu.maxSockets)
-    return `${wanted} sockets are more than the ${cpu.maxSockets} that the guest was started with room for`;
+    return `${wanted} sockets are more than the ${cpu.maxSockets} that the VMI was started with room for`;
   return migratable ? null : NOT_MIGRATABLE;
 }
 
@@ -65,27 +65,27 @@ function refuseMemory(wanted: string | null, { memory, migratable }: VmiView): s
   const most = amountOf(memory.maxGuest);
   const least = amountOf(memory.atBoot ?? memory.guest);
   if (amount === null) return `${wanted} is no amount of memory`;
-  if (most === null) return 'the guest was started without room for another amount of memory';
+  if (most === null) return 'the VMI was started without room for another amount of memory';
   if (amount > most)
-    return `${wanted} of memory are more than the ${memory.maxGuest} that the guest was started with room for`;
+    return `${wanted} of memory are more than the ${memory.maxGuest} that the VMI was started with room for`;
   if (least !== null && amount < least)
-    return `${wanted} of memory are less than the ${memory.atBoot ?? memory.guest} that the guest was started with`;
+    return `${wanted} of memory are less than the ${memory.atBoot ?? memory.guest} that the VMI was started with`;
   return migratable ? null : NOT_MIGRATABLE;
 }
 
-const NOT_MIGRATABLE = 'the guest cannot be migrated, and KubeVirt changes sockets and memory by a live migration';
+const NOT_MIGRATABLE = 'the VMI cannot be migrated, and KubeVirt changes sockets and memory by a live migration';
 
 function missingFrom(to: VmTemplate, vm: VmView, { cpu, memory, placement }: VmiView): string | null {
   const { sockets, guest } = wantedOf(to);
   if (sockets !== null) {
     if (cpu.sockets !== sockets) return `KubeVirt to ask for ${sockets} sockets`;
     if (cpu.current !== null && cpu.current !== sockets)
-      return `the guest to get ${sockets} sockets: it has ${cpu.current}`;
+      return `the VMI to get ${sockets} sockets: it has ${cpu.current}`;
   }
   if (guest !== null) {
     if (!sameAmount(memory.guest, guest)) return `KubeVirt to ask for ${guest} of memory`;
     if (memory.current !== null && !sameAmount(memory.current, guest))
-      return `the guest to get ${guest} of memory: it has ${memory.current}`;
+      return `the VMI to get ${guest} of memory: it has ${memory.current}`;
   }
   // Compares with the VM, not the template: a person may have added to the VM's placement, and that stays.
   return placement === vm.placement ? null : 'KubeVirt to take over node selector, affinity and tolerations';

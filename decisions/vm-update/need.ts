@@ -1,5 +1,5 @@
 import type { Disruption } from '../../api/pool/pool.ts';
-import { disksMadeAnew } from '../disks/disk-template.ts';
+import { recreatedDisks } from '../disks/disk-template.ts';
 import { isMeantToRun, liveVmi, activeVmi, runsByItself, type VmiOf } from '../disruption-budget/availability.ts';
 import type { PoolTemplate } from '../pool/template.ts';
 import { numberOf } from '../pool/vm-names.ts';
@@ -19,7 +19,7 @@ export type UpdateNeed =
   /** It is left as it is, because its owner or the pool's rules want that. */
   | { need: 'left'; why: string };
 
-export interface Goal {
+export interface RolloutTarget {
   revision: string;
   template: PoolTemplate;
   /** Template of a revision; undefined if it is no longer kept. */
@@ -31,76 +31,77 @@ export interface Goal {
   limit: Disruption | null;
 }
 
-/** Compares what the VM's spec and its guest were made from with the goal. */
-export function updateNeed(vm: VmView, vmiOf: VmiOf, goal: Goal): UpdateNeed {
-  const wanted = needOf(vm, vmiOf, goal);
+/** Compares what the VM's spec and its VMI were made from with the goal. */
+export function updateNeed(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): UpdateNeed {
+  const wanted = needOf(vm, vmiOf, target);
   const hindrance = wanted.need === 'act' ? untouchable(vm, vmiOf) : undefined;
-  return hindrance === undefined ? wanted : { need: hindrance.isWish ? 'left' : 'later', why: hindrance.why };
+  return hindrance === undefined ? wanted : { need: hindrance.isExcluded ? 'left' : 'later', why: hindrance.why };
 }
 
 /** What the VM needs, even if it can't be touched now. */
-function needOf(vm: VmView, vmiOf: VmiOf, goal: Goal): Exclude<UpdateNeed, { need: 'later' }> {
-  const guest = activeVmi(vm, vmiOf(vm));
-  if (vm.revision === goal.revision && (guest === undefined || guest.revision === goal.revision))
+function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<UpdateNeed, { need: 'later' }> {
+  const vmi = activeVmi(vm, vmiOf(vm));
+  if (vm.revision === target.revision && (vmi === undefined || vmi.revision === target.revision))
     return { need: 'nothing' };
   if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null)
     return { need: 'left', why: 'its name is none that the pool gives' };
-  const stored = disruptionFrom(vm.revision, goal);
+  const stored = disruptionFrom(vm.revision, target);
   if (stored === 'Replace') {
-    if (goal.limit === null || exceeds(stored, goal.limit))
+    if (target.limit === null || exceeds(stored, target.limit))
       return {
         need: 'left',
-        why: `its disks would have to be replaced, which the pool does not allow${disksInWords(vm, goal)}`,
+        why: `its disks would have to be replaced, which the pool does not allow${formatDisks(vm, target)}`,
       };
     // A halted VM's replacement stays halted.
-    const staysAsItIs = isMeantToRun(vm, vmiOf(vm)) || vm.runStrategy === 'Halted' || !runsByItself(goal.template);
+    const staysAsItIs = isMeantToRun(vm, vmiOf(vm)) || vm.runStrategy === 'Halted' || !runsByItself(target.template);
     return staysAsItIs
       ? { need: 'act', act: 'replace' }
       : { need: 'left', why: 'it has ended, and the VM in its place would run' };
   }
-  if (guest === undefined) {
-    const comesUp = isMeantToRun(vm, vmiOf(vm)) || (isPoweredAnew(vm, goal) && runsByItself(goal.template));
-    return { need: 'act', act: comesUp && goal.limit !== null ? 'restart' : 'write' };
+  if (vmi === undefined) {
+    const comesUp = isMeantToRun(vm, vmiOf(vm)) || (hasNewPower(vm, target) && runsByItself(target.template));
+    return { need: 'act', act: comesUp && target.limit !== null ? 'restart' : 'write' };
   }
-  if (goal.limit === null) return ahead(vm, guest, goal);
+  if (target.limit === null) return ahead(vm, vmi, target);
 
-  const disruption = vmiDisruption(vm, guest.revision, vmiOf, goal);
+  const disruption = vmiDisruption(vm, vmi.revision, vmiOf, target);
   // Writing the spec would be enough to set these off.
-  if (isPoweredAnew(vm, goal) && powerOf(goal.template.spec) === 'Halted') {
-    if (exceeds('Restart', goal.limit))
+  if (hasNewPower(vm, target) && powerOf(target.template.spec) === 'Halted') {
+    if (exceeds('Restart', target.limit))
       return { need: 'left', why: 'it would be stopped, which the pool does not allow' };
     return { need: 'act', act: 'restart' };
   }
-  if (disruption === 'Live' && exceeds(disruption, goal.limit)) {
+  if (disruption === 'Live' && exceeds(disruption, target.limit)) {
     return { need: 'left', why: 'it would be updated while it runs, which the pool does not allow' };
   }
-  return atMost(disruption, vm, goal);
+  return atMost(disruption, vm, target);
 }
 
 const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to people';
 
 /**
- * The next guest may start before anybody has seen the last one stop. So the VM's spec is written while a guest runs,
- * if that does not affect the guest.
+ * The next VMI may start before anybody has seen the last one stop. So the VM's spec is written while a VMI runs,
+ * if that does not affect the VMI.
  */
-function ahead(vm: VmView, guest: VmiView, goal: Goal): ReturnType<typeof needOf> {
-  if (vm.revision === goal.revision) return { need: 'left', why: WAITS_FOR_RESTART };
-  const waits = [vm.revision, guest.revision].every((revision) => {
-    const from = revision === null ? undefined : goal.templateOf(revision);
+function ahead(vm: VmView, vmi: VmiView, target: RolloutTarget): ReturnType<typeof needOf> {
+  if (vm.revision === target.revision) return { need: 'left', why: WAITS_FOR_RESTART };
+  const waits = [vm.revision, vmi.revision].every((revision) => {
+    const from = revision === null ? undefined : target.templateOf(revision);
     return (
-      revision === goal.revision || (from !== undefined && waitsForRestart(from, goal.template, goal.clusterStrategy))
+      revision === target.revision ||
+      (from !== undefined && waitsForRestart(from, target.template, target.clusterStrategy))
     );
   });
   return waits ? { need: 'act', act: 'write' } : { need: 'left', why: 'it runs, and is updated when it stops' };
 }
 
-function disksInWords({ revision }: VmView, { template, templateOf }: Goal): string {
+function formatDisks({ revision }: VmView, { template, templateOf }: RolloutTarget): string {
   const from = revision === null ? undefined : templateOf(revision);
-  return from === undefined ? '' : ` (${disksMadeAnew(from, template).join('; ')})`;
+  return from === undefined ? '' : ` (${recreatedDisks(from, template).join('; ')})`;
 }
 
 /** A VM whose update exceeds the limit waits for a restart by somebody else; its spec is written all the same. */
-function atMost(disruption: Disruption, vm: VmView, { limit, revision }: Goal): ReturnType<typeof needOf> {
+function atMost(disruption: Disruption, vm: VmView, { limit, revision }: RolloutTarget): ReturnType<typeof needOf> {
   if (disruption === 'None') return { need: 'act', act: 'write' };
   if (limit !== null && !exceeds(disruption, limit))
     return { need: 'act', act: disruption === 'Live' ? 'live' : 'restart' };
@@ -108,32 +109,32 @@ function atMost(disruption: Disruption, vm: VmView, { limit, revision }: Goal): 
   return { need: 'act', act: 'write' };
 }
 
-function vmiDisruption(vm: VmView, revision: string | null, vmiOf: VmiOf, goal: Goal): Disruption {
-  const disruption = disruptionFrom(revision, goal);
+function vmiDisruption(vm: VmView, revision: string | null, vmiOf: VmiOf, target: RolloutTarget): Disruption {
+  const disruption = disruptionFrom(revision, target);
   if (disruption !== 'Live') return disruption === 'Replace' ? 'Restart' : disruption;
   // KubeVirt withholds every live update while another change waits for a restart.
-  return vm.restartRequired !== null || liveRefusal(goal.template, vmiOf(vm)!) !== null ? 'Restart' : 'Live';
+  return vm.restartRequired !== null || liveRefusal(target.template, vmiOf(vm)!) !== null ? 'Restart' : 'Live';
 }
 
 /** Thousands of VMs come from a few revisions: each revision is compared with the goal once. */
-const disruptions = new WeakMap<Goal, Map<string | null, Disruption>>();
+const disruptions = new WeakMap<RolloutTarget, Map<string | null, Disruption>>();
 
-function disruptionFrom(revision: string | null, goal: Goal): Disruption {
-  const known = disruptions.get(goal) ?? new Map<string | null, Disruption>();
-  disruptions.set(goal, known);
-  const disruption = known.get(revision) ?? compare(revision, goal);
+function disruptionFrom(revision: string | null, target: RolloutTarget): Disruption {
+  const known = disruptions.get(target) ?? new Map<string | null, Disruption>();
+  disruptions.set(target, known);
+  const disruption = known.get(revision) ?? compare(revision, target);
   known.set(revision, disruption);
   return disruption;
 }
 
-function compare(revision: string | null, { template, templateOf, strategy, revision: to }: Goal): Disruption {
+function compare(revision: string | null, { template, templateOf, strategy, revision: to }: RolloutTarget): Disruption {
   if (revision === to) return 'None';
   const from = revision === null ? undefined : templateOf(revision);
   return from === undefined ? 'Restart' : disruptionBetween(from, template, strategy);
 }
 
 /** Reports whether the change gives the VM another run strategy: one set by a person stays. */
-function isPoweredAnew(vm: VmView, { template, templateOf }: Goal): boolean {
+function hasNewPower(vm: VmView, { template, templateOf }: RolloutTarget): boolean {
   const from = vm.revision === null ? undefined : templateOf(vm.revision);
   return from !== undefined && startsOrStops(from, template) && vm.runStrategy === (powerOf(from.spec) ?? 'Halted');
 }
@@ -142,12 +143,12 @@ function isPoweredAnew(vm: VmView, { template, templateOf }: Goal): boolean {
  * Returns why the VM must not be touched now, or undefined. `isWish`: its owner wants that, so it lasts; other states
  * pass.
  */
-export function untouchable(vm: VmView, vmiOf: VmiOf): { why: string; isWish: boolean } | undefined {
-  if (vm.optedOut) return { why: 'its owner asked that nothing disrupts it', isWish: true };
-  if (vm.runStrategy === 'WaitAsReceiver') return { why: 'it receives a migration', isWish: false };
-  if (vm.snapshotting) return { why: 'a snapshot of it is taken or restored', isWish: false };
+export function untouchable(vm: VmView, vmiOf: VmiOf): { why: string; isExcluded: boolean } | undefined {
+  if (vm.optedOut) return { why: 'its owner asked that nothing disrupts it', isExcluded: true };
+  if (vm.runStrategy === 'WaitAsReceiver') return { why: 'it receives a migration', isExcluded: false };
+  if (vm.snapshotting) return { why: 'a snapshot of it is taken or restored', isExcluded: false };
   const vmi = liveVmi(vmiOf(vm));
-  if (vmi?.paused === true) return { why: 'it is paused', isWish: false };
-  if (vmi?.migrating === true) return { why: 'it migrates', isWish: false };
+  if (vmi?.paused === true) return { why: 'it is paused', isExcluded: false };
+  if (vmi?.migrating === true) return { why: 'it migrates', isExcluded: false };
   return undefined;
 }

@@ -1,18 +1,18 @@
 import type { VmTemplate } from '../../api/pool/pool.ts';
-import { isMeantToRun, isReady, isStaying, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
+import { isMeantToRun, isReady, isActive, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import type { BatchVm } from '../rollout/batch.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { liveProgress } from './live-update.ts';
 
 /** How far the update of one VM has come. */
-export type Standing =
+export type UpdateProgress =
   | { state: 'well' }
   /** The VM is no longer in the pool. */
   | { state: 'gone' }
-  /** The running guest has taken the change; its VMI's revision label doesn't say so yet. */
+  /** The running VMI has taken the change; its VMI's revision label doesn't say so yet. */
   | { state: 'applied' }
-  /** The guest needs a restart: KubeVirt refused to update it live, or started it from the old spec. */
+  /** The VMI needs a restart: KubeVirt refused to update it live, or started it from the old spec. */
   | { state: 'refused'; why: string }
   /** `until`: when the VM becomes available by the passing of time alone; milliseconds since the epoch. */
   | { state: 'waiting'; for: string; until?: number };
@@ -30,58 +30,58 @@ export interface StandingInput {
   now: number;
 }
 
-export function standingOf({ held, revision, template, vm, vmiOf, minReadyMs, now }: StandingInput): Standing {
+export function progressOf({ held, revision, template, vm, vmiOf, minReadyMs, now }: StandingInput): UpdateProgress {
   if (held.act === 'replace') {
     // It has left the pool by now, with its disks kept.
     if (vm?.uid === held.uid && vm.removing) return { state: 'gone' };
     if (vm === undefined || vm.uid === held.uid) return { state: 'waiting', for: 'the VM that takes its place' };
-  } else if (vm === undefined || vm.uid !== held.uid || !isStaying(vm)) return { state: 'gone' };
+  } else if (vm === undefined || vm.uid !== held.uid || !isActive(vm)) return { state: 'gone' };
   if (vm.revision !== revision) return { state: 'waiting', for: 'its new spec' };
   if (held.act === 'write') return { state: 'well' };
 
   const vmi = vmiOf(vm);
-  const guest = liveVmi(vmi);
-  if (guest !== undefined && guest.revision !== revision && isMeantToRun(vm, vmi)) {
-    // Whoever waits has seen the previous guest end: this one started by itself while the spec was written.
+  const live = liveVmi(vmi);
+  if (live !== undefined && live.revision !== revision && isMeantToRun(vm, vmi)) {
+    // Whoever waits has seen the previous VMI end: this one started by itself while the spec was written.
     if (held.act !== 'live')
       return vm.changingState
         ? { state: 'waiting', for: 'its restart' }
         : { state: 'refused', why: 'it was started with its old spec' };
-    const progress = liveProgress(template, vm, guest);
+    const progress = liveProgress(template, vm, live);
     if (progress.state === 'done') return { state: 'applied' };
     return progress.state === 'refused' ? progress : { state: 'waiting', for: progress.for };
   }
-  // If the VM is not meant to run any more, only a failure of the new revision's guest is reported.
+  // If the VM is not meant to run any more, only a failure of the new revision's VMI is reported.
   if (vmi?.phase === 'Failed' && vmi.revision === revision && !vmi.deleting && !isMeantToRun(vm, vmi))
-    return { state: 'waiting', for: 'its guest, which has failed' };
-  return standingOfRestart({ vm, vmi, isNew: (one) => one.revision === revision, minReadyMs, now });
+    return { state: 'waiting', for: 'its VMI, which has failed' };
+  return progressOfRestart({ vm, vmi, isNew: (one) => one.revision === revision, minReadyMs, now });
 }
 
-export interface RestartStandingInput {
+export interface RestartProgressInput {
   vm: VmView;
   vmi: VmiView | undefined;
-  /** Whether this guest was started by the restart. */
-  isNew: (guest: VmiView) => boolean;
+  /** Whether this VMI was started by the restart. */
+  isNew: (live: VmiView) => boolean;
   minReadyMs: number;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
 /** Reports whether a VM that is being restarted is available again, or need not run any more. */
-export function standingOfRestart({
+export function progressOfRestart({
   vm,
   vmi,
   isNew,
   minReadyMs,
   now,
-}: RestartStandingInput): Extract<Standing, { state: 'well' | 'waiting' }> {
+}: RestartProgressInput): Extract<UpdateProgress, { state: 'well' | 'waiting' }> {
   if (!isMeantToRun(vm, vmi)) return { state: 'well' };
-  const guest = liveVmi(vmi);
-  if (guest === undefined) return { state: 'waiting', for: `its guest to start${inState(vm)}` };
-  if (!isNew(guest)) return { state: 'waiting', for: 'its restart' };
-  if (!isReady(vm, guest))
-    return { state: 'waiting', for: `it to be ready${guest.trouble === null ? inState(vm) : `: ${guest.trouble}`}` };
-  const until = (guest.readySince ?? now - minReadyMs) + minReadyMs;
+  const live = liveVmi(vmi);
+  if (live === undefined) return { state: 'waiting', for: `its VMI to start${inState(vm)}` };
+  if (!isNew(live)) return { state: 'waiting', for: 'its restart' };
+  if (!isReady(vm, live))
+    return { state: 'waiting', for: `it to be ready${live.trouble === null ? inState(vm) : `: ${live.trouble}`}` };
+  const until = (live.readySince ?? now - minReadyMs) + minReadyMs;
   return until <= now ? { state: 'well' } : { state: 'waiting', for: 'it to have been ready for long enough', until };
 }
 

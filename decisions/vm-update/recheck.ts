@@ -1,4 +1,4 @@
-import { isStaying, activeVmi } from '../disruption-budget/availability.ts';
+import { isActive, activeVmi } from '../disruption-budget/availability.ts';
 import { poolTemplate } from '../pool/template.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import type { BatchVm } from '../rollout/batch.ts';
@@ -41,7 +41,7 @@ export interface RecheckInput {
 /**
  * Decides again, right before acting, on what was planned a moment ago: the VM and the rollout may have changed.
  * Ignores the disruption budget, which only a claim can check. May be called again at any point: it leaves alone what
- * has been done, because a VM with its new spec carries the revision, and so does a restarted guest.
+ * has been done, because a VM with its new spec carries the revision, and so does a restarted VMI.
  */
 export function recheckVm(input: RecheckInput): Recheck {
   const { held, revision, vm, pool } = input;
@@ -50,29 +50,29 @@ export function recheckVm(input: RecheckInput): Recheck {
     pool === undefined ||
     vm.uid !== held.uid ||
     vm.owner?.uid !== pool.metadata.uid ||
-    !isStaying(vm)
+    !isActive(vm)
   )
     return { take: 'gone' };
   // A newer batch has acted on the VM since: an attempt that was suspended meanwhile must not bring back the older
   // spec.
   if (vm.revision !== revision && vm.revision !== held.from)
     return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
-  const guest = activeVmi(vm, input.vmi);
+  const vmi = activeVmi(vm, input.vmi);
   const writes = vm.revision !== revision;
-  const isOld = guest !== undefined && guest.revision !== revision;
+  const isOld = vmi !== undefined && vmi.revision !== revision;
   // KubeVirt starts a live update by itself as soon as the spec is written.
   if (!writes && (!isOld || held.act === 'live')) return { take: 'nothing' };
-  const restarts = held.act === 'restart' && isOld ? guest : null;
-  // Writing the spec may stop even a guest of the right revision: by its run strategy.
-  const disrupts = held.act === 'restart' ? guest !== undefined : held.act !== 'write';
-  // The spec was to be written while no guest runs; it could stop or change the guest that runs now.
-  const hasStarted = writes && held.act === 'write' && held.runs !== true && guest !== undefined;
+  const restarts = held.act === 'restart' && isOld ? vmi : null;
+  // Writing the spec may stop even a VMI of the right revision: by its run strategy.
+  const disrupts = held.act === 'restart' ? vmi !== undefined : held.act !== 'write';
+  // The spec was to be written while no VMI runs; it could stop or change the VMI that runs now.
+  const hasStarted = writes && held.act === 'write' && held.runs !== true && vmi !== undefined;
   const why = whyNot(input, pool, vm) ?? (hasStarted ? 'it runs by now' : null);
   return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
 }
 
 function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | null {
-  if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is going';
+  if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is being deleted';
   return whyStopped(input, pool) ?? untouchable(vm, () => input.vmi)?.why ?? null;
 }
 

@@ -14,7 +14,7 @@ export interface KubeVirtView {
 
 /**
  * Returns the effective strategy: the cluster's, or else the default of its KubeVirt version (LiveUpdate since v1.6.0).
- * Before v1.5.0 KubeVirt changes nothing in a running guest without its feature gate, and before v1.2.0 it has no such
+ * Before v1.5.0 KubeVirt changes nothing in a running VMI without its feature gate, and before v1.2.0 it has no such
  * strategy.
  */
 export function strategyOf(kubevirt: KubeVirtView | undefined): VmRolloutStrategy {

@@ -3,12 +3,12 @@ import type { Resource } from '../../api/resources.ts';
 import { machineRules } from '../../dev/crds/kubevirt-schemas.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import { MACHINE_DEFAULTS } from '../vm/machine-type.ts';
+import { VM_DEFAULTS } from '../vm/machine-type.ts';
 import { ensure } from './register.ts';
 
 export const FIELD_MANAGER = 'kubevirt-simulator';
-export const MACHINE_PATH = '/admission/virtualmachines';
-export const INSTANCE_PATH = '/admission/virtualmachineinstances';
+export const VM_PATH = '/admission/virtualmachines';
+export const VMI_PATH = '/admission/virtualmachineinstances';
 
 const NAME = 'virt-api.sim.drover.dev';
 const kind = (plural: string, name: string): Resource => ({
@@ -27,9 +27,9 @@ const byOthers = {
   name: 'written-by-others',
   expression: `!has(request.options.fieldManager) || request.options.fieldManager != '${FIELD_MANAGER}'`,
 };
-const staying = { name: 'stays', expression: '!has(object.metadata.deletionTimestamp)' };
-const guest = 'object.spec.template.spec';
-const machineType = `${guest}.domain.machine`;
+const active = { name: 'stays', expression: '!has(object.metadata.deletionTimestamp)' };
+const vmi = 'object.spec.template.spec';
+const machineType = `${vmi}.domain.machine`;
 
 /**
  * Has the API server ask the simulator about VMs and VMIs that others write. If no answer comes, the write goes
@@ -60,15 +60,15 @@ export async function registerAdmission(
   });
   const untyped = {
     name: 'lacks-something',
-    expression: `request.operation == 'CREATE' || !has(${guest}.architecture) || !has(${machineType}) || !has(${machineType}.type) || ${machineType}.type == ''`,
+    expression: `request.operation == 'CREATE' || !has(${vmi}.architecture) || !has(${machineType}) || !has(${machineType}.type) || ${machineType}.type == ''`,
   };
   const restated = {
     name: 'changes-status',
     expression: '(has(object.status) ? object.status : {}) != (has(oldObject.status) ? oldObject.status : {})',
   };
   const webhooks = [
-    hook('virtualmachines', ['CREATE', 'UPDATE'], MACHINE_PATH, staying, untyped),
-    hook('virtualmachineinstances', ['UPDATE'], INSTANCE_PATH, restated),
+    hook('virtualmachines', ['CREATE', 'UPDATE'], VM_PATH, active, untyped),
+    hook('virtualmachineinstances', ['UPDATE'], VMI_PATH, restated),
   ];
   await ensure(client, webhookConfigurations, { metadata: { name: NAME }, webhooks });
   for (const policy of checks) {
@@ -134,12 +134,12 @@ const policyOn = ({
  * The machine types that the cluster allows: globs in KubeVirt's configuration, whose older field applies to every
  * architecture.
  */
-const defaults = Object.entries(MACHINE_DEFAULTS).map(
+const defaults = Object.entries(VM_DEFAULTS).map(
   ([name, { emulatedMachines }]) => `'${name}': ${list(emulatedMachines)}`,
 );
 const variables = [
-  { name: 'type', expression: `${guest}.domain.?machine.?type.orValue('')` },
-  { name: 'architecture', expression: `${guest}.?architecture.orValue('amd64')` },
+  { name: 'type', expression: `${vmi}.domain.?machine.?type.orValue('')` },
+  { name: 'architecture', expression: `${vmi}.?architecture.orValue('amd64')` },
   { name: 'all', expression: 'params.?spec.?configuration.?emulatedMachines.orValue([])' },
   {
     name: 'own',
@@ -150,7 +150,7 @@ const variables = [
     name: 'allowed',
     expression:
       'size(variables.all) > 0 ? variables.all : size(variables.own) > 0 ? variables.own : ' +
-      `{${defaults.join()}}[?variables.architecture].orValue(${list(MACHINE_DEFAULTS.amd64.emulatedMachines)})`,
+      `{${defaults.join()}}[?variables.architecture].orValue(${list(VM_DEFAULTS.amd64.emulatedMachines)})`,
   },
 ];
 const emulated = {
@@ -161,10 +161,10 @@ const emulated = {
     "'spec.template.spec.domain.machine.type is not supported: ' + variables.type + ' (allowed values: [' + variables.allowed.join(' ') + '])'",
 };
 
-/** KubeVirt refuses a disk that the guest would not see. */
-const seenByGuest = {
+/** KubeVirt refuses a disk that the VMI would not see. */
+const seenByVmi = {
   expression:
-    `object.spec.?dataVolumeTemplates.orValue([]).all(disk, ${guest}.?volumes.orValue([]).exists(volume, ` +
+    `object.spec.?dataVolumeTemplates.orValue([]).all(disk, ${vmi}.?volumes.orValue([]).exists(volume, ` +
     "volume.?dataVolume.?name.orValue('') == disk.metadata.name || volume.?persistentVolumeClaim.?claimName.orValue('') == disk.metadata.name))",
   message: "each entry of spec.dataVolumeTemplates must be referenced in the VMI template's 'volumes' list",
 };
@@ -194,11 +194,11 @@ const checks = [
   policyOn({
     resource: 'virtualmachines',
     operations: ['CREATE', 'UPDATE'],
-    conditions: [byOthers, staying],
+    conditions: [byOthers, active],
     validations: [
       ...machineRules.map(({ rule, message }) => ({ expression: rule.replaceAll('self', 'object.spec'), message })),
       emulated,
-      seenByGuest,
+      seenByVmi,
       ...kept,
     ],
     more: { paramKind: { apiVersion: 'kubevirt.io/v1', kind: 'KubeVirt' }, variables },

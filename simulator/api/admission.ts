@@ -13,7 +13,7 @@ export interface Review {
   };
 }
 
-/** The layout of a guest's PCI slots. KubeVirt records it in a new VM's template, so that it stays the same. */
+/** The layout of a VMI's PCI slots. KubeVirt records it in a new VM's template, so that it stays the same. */
 const PCI_TOPOLOGY = 'kubevirt.io/pci-topology-version';
 
 type JsonPatch = { op: 'add' | 'replace' | 'remove'; path: string; value?: unknown }[];
@@ -23,9 +23,9 @@ type JsonPatch = { op: 'add' | 'replace' | 'remove'; path: string; value?: unkno
  * on creation a firmware UUID, a serial number and a template annotation. The VM controller's finalizer comes with
  * them, which saves the write that would add it.
  */
-export function admitMachine({ request }: Review, kubevirt: KubeVirt | undefined, preference?: Preference): JsonPatch {
-  const machine = request.object as VirtualMachine;
-  const { spec, metadata } = machine.spec.template;
+export function admitVm({ request }: Review, kubevirt: KubeVirt | undefined, preference?: Preference): JsonPatch {
+  const vm = request.object as VirtualMachine;
+  const { spec, metadata } = vm.spec.template;
   const architecture = spec.architecture || defaultArchitecture(kubevirt);
   const machineType = preference?.spec?.machine?.preferredMachineType || defaultMachineType(kubevirt, architecture);
   const { domain } = withDefaults(spec, machineType, spec.domain.firmware?.uuid ?? uuidFrom(request.uid));
@@ -36,7 +36,7 @@ export function admitMachine({ request }: Review, kubevirt: KubeVirt | undefined
   if (request.operation !== 'CREATE') return patch;
   const firmware = { serial: uuidFrom(`${request.uid} serial`), ...domain.firmware };
   const annotations = { [PCI_TOPOLOGY]: 'v3', ...metadata?.annotations };
-  const { finalizers = [] } = machine.metadata;
+  const { finalizers = [] } = vm.metadata;
   patch.push({ op: 'add', path: '/spec/template/metadata', value: { ...metadata, annotations } });
   patch.push({ op: 'add', path: '/spec/template/spec/domain/firmware', value: firmware });
   patch.push({
@@ -48,7 +48,7 @@ export function admitMachine({ request }: Review, kubevirt: KubeVirt | undefined
 }
 
 /** Silently drops changes to a VMI's status by anyone but KubeVirt. */
-export function admitInstance({ request }: Review): JsonPatch {
+export function admitVmi({ request }: Review): JsonPatch {
   const { status } = request.oldObject as VirtualMachineInstance;
   return status === undefined ? [{ op: 'remove', path: '/status' }] : [{ op: 'add', path: '/status', value: status }];
 }

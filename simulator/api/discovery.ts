@@ -1,7 +1,7 @@
 export const GROUP = 'subresources.kubevirt.io';
 export const VERSIONS = ['v1', 'v1alpha3'] as const;
-export const MACHINE_ACTIONS = ['start', 'stop', 'restart', 'migrate'] as const;
-export const INSTANCE_ACTIONS = ['pause', 'unpause', 'freeze', 'unfreeze', 'softreboot', 'reset'] as const;
+export const VM_ACTIONS = ['start', 'stop', 'restart', 'migrate'] as const;
+export const VMI_ACTIONS = ['pause', 'unpause', 'freeze', 'unfreeze', 'softreboot', 'reset'] as const;
 
 const groupVersions = VERSIONS.map((version) => ({ groupVersion: `${GROUP}/${version}`, version }));
 const group = { name: GROUP, versions: groupVersions, preferredVersion: groupVersions[0] };
@@ -11,7 +11,7 @@ const resourcesOf = (version: string): object => ({
   apiVersion: 'v1',
   groupVersion: `${GROUP}/${version}`,
   resources: [
-    ...INSTANCE_ACTIONS.map((action) => ({
+    ...VMI_ACTIONS.map((action) => ({
       name: `virtualmachineinstances/${action}`,
       singularName: '',
       namespaced: true,
@@ -19,7 +19,7 @@ const resourcesOf = (version: string): object => ({
       // Go writes a nil slice as null.
       verbs: null,
     })),
-    ...MACHINE_ACTIONS.map((action) => ({
+    ...VM_ACTIONS.map((action) => ({
       name: `virtualmachines/${action}`,
       singularName: '',
       namespaced: true,

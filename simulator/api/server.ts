@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Refusal } from '../vm/power.ts';
 import type { Review } from './admission.ts';
-import { documents, GROUP, INSTANCE_ACTIONS, MACHINE_ACTIONS, VERSIONS } from './discovery.ts';
+import { documents, GROUP, VMI_ACTIONS, VM_ACTIONS, VERSIONS } from './discovery.ts';
 import { acceptsAnything } from './representation.ts';
 import type { Call } from './subresources.ts';
 
@@ -22,8 +22,8 @@ export interface Handlers {
 }
 
 const PATH = new RegExp(
-  `^/apis/${GROUP}/(?:${VERSIONS.join('|')})/namespaces/([^/]+)/(?:(virtualmachines)/([^/]+)/(${MACHINE_ACTIONS.join('|')})` +
-    `|(virtualmachineinstances)/([^/]+)/(${INSTANCE_ACTIONS.join('|')}))$`,
+  `^/apis/${GROUP}/(?:${VERSIONS.join('|')})/namespaces/([^/]+)/(?:(virtualmachines)/([^/]+)/(${VM_ACTIONS.join('|')})` +
+    `|(virtualmachineinstances)/([^/]+)/(${VMI_ACTIONS.join('|')}))$`,
 );
 
 /** Starts an HTTPS server on 127.0.0.1 to which the API server forwards the calls of `subresources.kubevirt.io`. */
@@ -71,11 +71,11 @@ export async function answer(handlers: Handlers, request: IncomingMessage, respo
 }
 
 function callOf(path: string): Omit<Call, 'body'> | undefined {
-  const [, namespace, machines, machine, machineAction, , instance, instanceAction] = PATH.exec(path) ?? [];
+  const [, namespace, vms, vm, vmAction, , vmi, vmiAction] = PATH.exec(path) ?? [];
   if (namespace === undefined) return undefined;
-  return machines === undefined
-    ? { resource: 'virtualmachineinstances', action: instanceAction!, namespace, name: instance! }
-    : { resource: 'virtualmachines', action: machineAction!, namespace, name: machine! };
+  return vms === undefined
+    ? { resource: 'virtualmachineinstances', action: vmiAction!, namespace, name: vmi! }
+    : { resource: 'virtualmachines', action: vmAction!, namespace, name: vm! };
 }
 
 function parsed(body: string): unknown {

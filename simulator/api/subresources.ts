@@ -4,7 +4,7 @@ import type { Cluster } from '../store/cluster.ts';
 import { timestamp, withCondition, withoutCondition } from '../store/conditions.ts';
 import type { Store } from '../store/store.ts';
 import type { Migration, VirtualMachine, VirtualMachineInstance } from '../types.ts';
-import { checkGuest, Refusal, restart, start, stop, type Answer } from '../vm/power.ts';
+import { checkVmi, Refusal, restart, start, stop, type Answer } from '../vm/power.ts';
 import { phaseOf } from '../vmi/vmi.ts';
 
 export interface Call {
@@ -20,32 +20,26 @@ const decisions = { start, stop, restart };
 
 /** Does what virt-api does for a subresource. Throws `Refusal`, or the API server's error. */
 export async function perform(cluster: Cluster, call: Call): Promise<void> {
-  if (call.resource === 'virtualmachineinstances') return retried(() => actOnGuest(cluster, call));
+  if (call.resource === 'virtualmachineinstances') return retried(() => actOnVmi(cluster, call));
   if (call.action === 'migrate') return migrate(cluster, call);
   return retried(() => changePower(cluster, call, decisions[call.action as keyof typeof decisions]));
 }
 
-async function changePower({ machines, instances, client }: Cluster, call: Call, decide: typeof start): Promise<void> {
-  const machine = await fetched(machines, call, client);
-  if (machine === undefined) throw new Refusal(404, `virtualmachine.kubevirt.io "${call.name}" not found`);
-  const instance = await fetched(instances, call, client);
-  const answer: Answer = decide(machine, instance, call.body);
+async function changePower({ vms, vmis, client }: Cluster, call: Call, decide: typeof start): Promise<void> {
+  const vm = await fetched(vms, call, client);
+  if (vm === undefined) throw new Refusal(404, `virtualmachine.kubevirt.io "${call.name}" not found`);
+  const vmi = await fetched(vmis, call, client);
+  const answer: Answer = decide(vm, vmi, call.body);
   const dryRun = isDryRun(call);
-  const { resourceVersion } = machine.metadata;
-  if (answer.instanceSpec !== undefined) {
-    instances.remember(
-      await client.patch<VirtualMachineInstance>(
-        instances.resource,
-        call,
-        'merge',
-        { spec: answer.instanceSpec },
-        { dryRun },
-      ),
+  const { resourceVersion } = vm.metadata;
+  if (answer.vmiSpec !== undefined) {
+    vmis.remember(
+      await client.patch<VirtualMachineInstance>(vmis.resource, call, 'merge', { spec: answer.vmiSpec }, { dryRun }),
     );
   }
   if (answer.spec !== undefined) {
     await client.patch<VirtualMachine>(
-      machines.resource,
+      vms.resource,
       call,
       'merge',
       { metadata: { resourceVersion }, spec: answer.spec },
@@ -54,17 +48,17 @@ async function changePower({ machines, instances, client }: Cluster, call: Call,
   }
   if (answer.status !== undefined) {
     const patch = { metadata: { resourceVersion }, status: answer.status };
-    await client.patch<VirtualMachine>(machines.resource, call, 'merge', patch, { dryRun, subresource: 'status' });
+    await client.patch<VirtualMachine>(vms.resource, call, 'merge', patch, { dryRun, subresource: 'status' });
   }
 }
 
-async function actOnGuest({ instances, client }: Cluster, call: Call): Promise<void> {
-  const instance = await fetched(instances, call, client);
-  if (instance === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
-  checkGuest(call.action, instance);
+async function actOnVmi({ vmis, client }: Cluster, call: Call): Promise<void> {
+  const vmi = await fetched(vmis, call, client);
+  if (vmi === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
+  checkVmi(call.action, vmi);
   if (call.action !== 'pause' && call.action !== 'unpause') return;
   const time = timestamp(Date.now());
-  const before = instance.status?.conditions ?? [];
+  const before = vmi.status?.conditions ?? [];
   const paused = {
     type: 'Paused',
     status: 'True' as const,
@@ -75,18 +69,18 @@ async function actOnGuest({ instances, client }: Cluster, call: Call): Promise<v
   };
   const conditions = call.action === 'pause' ? withCondition(before, paused) : withoutCondition(before, 'Paused');
   await client.update<VirtualMachineInstance>(
-    instances.resource,
-    { ...instance, status: { ...instance.status, conditions } },
+    vmis.resource,
+    { ...vmi, status: { ...vmi.status, conditions } },
     { dryRun: isDryRun(call) },
   );
 }
 
-async function migrate({ machines, instances, migrations, client }: Cluster, call: Call): Promise<void> {
-  if ((await fetched(machines, call, client)) === undefined)
+async function migrate({ vms, vmis, migrations, client }: Cluster, call: Call): Promise<void> {
+  if ((await fetched(vms, call, client)) === undefined)
     throw new Refusal(404, `virtualmachine.kubevirt.io "${call.name}" not found`);
-  const instance = await fetched(instances, call, client);
-  if (instance === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
-  if (phaseOf(instance) !== 'Running') throw new Refusal(409, 'VM is not running');
+  const vmi = await fetched(vmis, call, client);
+  if (vmi === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
+  if (phaseOf(vmi) !== 'Running') throw new Refusal(409, 'VM is not running');
   const added = call.body['addedNodeSelector'] as Record<string, string> | undefined;
   const metadata = {
     generateName: 'kubevirt-migrate-vm-',

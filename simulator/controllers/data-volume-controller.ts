@@ -1,6 +1,6 @@
 import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
-import { durationOf, isOn, Knob } from '../knobs.ts';
+import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { timestamp } from '../store/conditions.ts';
 import { WorkQueue } from '../store/work-queue.ts';
@@ -129,8 +129,8 @@ export function provision(
 ): { status?: DataVolume['status']; wait?: number } {
   if (volume.status?.phase === 'Succeeded' || volume.status?.phase === 'Failed') return {};
   if (claim?.status?.phase !== 'Bound') return {};
-  const due = created + (durationOf(volume.metadata, Knob.provisionTime) ?? PROVISION_MS);
-  const failed = isOn(volume.metadata, Knob.provisionFails);
+  const due = created + (durationOf(volume.metadata, SimulatorAnnotation.provisionTime) ?? PROVISION_MS);
+  const failed = isOn(volume.metadata, SimulatorAnnotation.provisionFails);
   if (now >= due) return { status: statusOf(volume, failed ? 'Failed' : 'Succeeded', now) };
   const status =
     volume.status?.phase === undefined && due - now > 2000 ? { status: statusOf(volume, 'ImportInProgress', now) } : {};

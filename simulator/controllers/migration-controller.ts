@@ -21,8 +21,8 @@ export class MigrationController {
       work: (key) => this.#reconcile(key),
       onError: (key, error) => cluster.log.warn(`migration of ${key}: ${error.message}`),
     });
-    cluster.migrations.subscribe((_key, before, after) => this.#queue.add(instanceKey((after ?? before)!)));
-    cluster.instances.subscribe((key, _before, after) => {
+    cluster.migrations.subscribe((_key, before, after) => this.#queue.add(vmiKey((after ?? before)!)));
+    cluster.vmis.subscribe((key, _before, after) => {
       if (after !== undefined && isMigrating(after)) this.#queue.add(key);
     });
   }
@@ -36,20 +36,20 @@ export class MigrationController {
   }
 
   async #reconcile(key: string): Promise<number | undefined> {
-    const { instances, migrations } = this.#cluster;
-    const instance = instances.get(key);
+    const { vmis, migrations } = this.#cluster;
+    const vmi = vmis.get(key);
     const now = Date.now();
-    const asked = [...migrations.values()].filter((migration) => instanceKey(migration) === key && !isOver(migration));
-    const step = migrationStep(instance, asked.sort(byAge), now);
+    const asked = [...migrations.values()].filter((migration) => vmiKey(migration) === key && !isOver(migration));
+    const step = migrationStep(vmi, asked.sort(byAge), now);
     switch (step.do) {
       case 'nothing':
         return undefined;
       case 'wait':
         return step.until - now;
       case 'begin':
-        return this.#begin(instance!, step.migration, now);
+        return this.#begin(vmi!, step.migration, now);
       case 'end':
-        await this.#write(ended(instance!, step.succeeded, now));
+        await this.#write(ended(vmi!, step.succeeded, now));
         if (step.migration !== undefined)
           await this.#note(step.migration, step.succeeded ? 'Succeeded' : 'Failed', now);
         return undefined;
@@ -60,12 +60,12 @@ export class MigrationController {
   }
 
   async #begin(
-    instance: Stored<VirtualMachineInstance>,
+    vmi: Stored<VirtualMachineInstance>,
     migration: Stored<Migration>,
     now: number,
   ): Promise<number | undefined> {
     const { nodes, kubevirt } = this.#cluster;
-    const { spec, status } = instance;
+    const { spec, status } = vmi;
     const nodeSelector = { ...spec.nodeSelector, ...migration.spec.addedNodeSelector };
     const machineType =
       status?.machine?.type ?? spec.domain.machine?.type ?? defaultMachineType(kubevirt, spec.architecture);
@@ -75,14 +75,14 @@ export class MigrationController {
       if (migration.status?.phase !== 'Scheduling') await this.#note(migration, 'Scheduling', now);
       return NO_NODE_AGAIN_MS;
     }
-    await this.#write(begun(instance, migration, target, now));
+    await this.#write(begun(vmi, migration, target, now));
     await this.#note(migration, 'Running', now);
     return undefined;
   }
 
-  async #write(instance: Stored<VirtualMachineInstance>): Promise<void> {
-    const { client, instances } = this.#cluster;
-    instances.remember(await client.update<VirtualMachineInstance>(instances.resource, instance));
+  async #write(vmi: Stored<VirtualMachineInstance>): Promise<void> {
+    const { client, vmis } = this.#cluster;
+    vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, vmi));
   }
 
   async #note(migration: Stored<Migration>, phase: MigrationPhase, now: number): Promise<void> {
@@ -93,7 +93,7 @@ export class MigrationController {
   }
 }
 
-const instanceKey = ({ metadata, spec }: Migration): string => `${metadata.namespace}/${spec.vmiName}`;
+const vmiKey = ({ metadata, spec }: Migration): string => `${metadata.namespace}/${spec.vmiName}`;
 
 const byAge = (a: Stored<Migration>, b: Stored<Migration>): number =>
   a.metadata.creationTimestamp < b.metadata.creationTimestamp

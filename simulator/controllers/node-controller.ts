@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
-import { isOn, Knob } from '../knobs.ts';
+import { isOn, SimulatorAnnotation } from '../annotations.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { timestamp } from '../store/conditions.ts';
 import { WorkQueue } from '../store/work-queue.ts';
@@ -78,7 +78,7 @@ export const newNode = (name: string, now: number): Node => ({
 
 /** Returns the node with the Ready condition that matches its `lost` annotation; the same object if unchanged. */
 export function withReadiness(node: Stored<Node>, now: number): Stored<Node> {
-  const wanted = readiness(isOn(node.metadata, Knob.lost), now);
+  const wanted = readiness(isOn(node.metadata, SimulatorAnnotation.lost), now);
   const conditions = node.status?.conditions ?? [];
   const before = conditions.find(({ type }) => type === 'Ready');
   if (before?.status === wanted.status) return node;

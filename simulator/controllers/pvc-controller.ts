@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import { durationOf, isOn, Knob } from '../knobs.ts';
+import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
 import { amountOf } from '../quantity.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { timestamp } from '../store/conditions.ts';
@@ -35,7 +35,7 @@ export class ClaimController {
       if (before !== undefined && after === undefined) this.#clock.forget(before.metadata.uid);
       this.#queue.add(key);
     });
-    cluster.instances.subscribe((_key, before, after) => {
+    cluster.vmis.subscribe((_key, before, after) => {
       if (before === undefined || (after !== undefined && !isFinal(after))) return;
       for (const claim of claimsOf(before.spec)) this.#queue.add(`${before.metadata.namespace}/${claim}`);
     });
@@ -50,15 +50,14 @@ export class ClaimController {
   }
 
   async #reconcile(key: string): Promise<number | undefined> {
-    const { claims, instances } = this.#cluster;
+    const { claims, vmis } = this.#cluster;
     const claim = claims.get(key);
     if (claim === undefined) return undefined;
     if (!isDeleting(claim)) return this.#grow(claim);
     if (!hasFinalizer(claim, PROTECTION)) return undefined;
     const { namespace, name } = claim.metadata;
-    for (const instance of instances.values()) {
-      if (instance.metadata.namespace === namespace && !isFinal(instance) && claimsOf(instance.spec).includes(name))
-        return undefined;
+    for (const vmi of vmis.values()) {
+      if (vmi.metadata.namespace === namespace && !isFinal(vmi) && claimsOf(vmi.spec).includes(name)) return undefined;
     }
     await removeFinalizer(this.#cluster, claims, claim, PROTECTION);
     return undefined;
@@ -88,9 +87,9 @@ export function growth(claim: Claim, now: number, since: (size: string) => numbe
   const asked = claim.spec.resources?.requests?.['storage'];
   if (phase !== 'Bound' || asked === undefined || capacity?.['storage'] === undefined) return {};
   if (amountOf(asked) <= amountOf(capacity['storage'])) return {};
-  const due = since(String(asked)) + (durationOf(claim.metadata, Knob.growTime) ?? GROW_MS);
+  const due = since(String(asked)) + (durationOf(claim.metadata, SimulatorAnnotation.growTime) ?? GROW_MS);
   if (now < due) return { wait: due - now };
-  if (!isOn(claim.metadata, Knob.growFails))
+  if (!isOn(claim.metadata, SimulatorAnnotation.growFails))
     return { next: { capacity: { storage: asked }, conditions: null, allocatedResourceStatuses: null } };
   if (conditions !== undefined && conditions.length > 0) return {};
   const time = timestamp(now);

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { keyOf } from '../../kubernetes/list-watch.ts';
-import { FAIL_STARTS_DONE, failingStarts } from '../knobs.ts';
-import { Lag } from '../lag.ts';
+import { FAIL_STARTS_DONE, failingStarts } from '../annotations.ts';
+import { ObservationDelay } from '../observation-delay.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { mayAdopt } from '../store/may-adopt.ts';
@@ -19,13 +19,13 @@ import { nextStep, runStrategyOf } from '../vm/run-strategy.ts';
 import { backoffFactorOf } from '../vm/start-failure.ts';
 import { StartRevisions } from '../vm/start-revisions.ts';
 import { isTheSame } from '../vm/started-from.ts';
-import { machineStatus, type RestartRequired } from '../vm/status.ts';
+import { vmStatus, type RestartRequired } from '../vm/status.ts';
 import { claimsOf, dataVolumesOf } from '../vm/volumes.ts';
-import { instanceOf, uuidFrom, withDefaults } from '../vmi/from-template.ts';
+import { vmiOf, uuidFrom, withDefaults } from '../vmi/from-template.ts';
 import { GENERATION_ANNOTATION, hasRun, isDeleting, isFinal, isReady, VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
 
-type Machine = Stored<VirtualMachine>;
-type Instance = Stored<VirtualMachineInstance>;
+type Vm = Stored<VirtualMachine>;
+type Vmi = Stored<VirtualMachineInstance>;
 
 /** A DataVolume of another controller doesn't enqueue the VM that waits for it, so the VM polls. */
 const VOLUMES_AGAIN_MS = 5000;
@@ -41,10 +41,10 @@ interface Findings {
 type Failure = { reason: string; message: string };
 
 /** Keeps each VM's VMI as its run strategy asks, and the VM's status in line with its VMI. */
-export class MachineController {
+export class VmController {
   readonly #cluster: Cluster;
   readonly #queue: WorkQueue;
-  readonly #lag = new Lag();
+  readonly #lag = new ObservationDelay();
   readonly #startRevisions: StartRevisions;
 
   constructor(cluster: Cluster, concurrency: number) {
@@ -56,19 +56,18 @@ export class MachineController {
       onError: (key, error) => cluster.log.warn(`VirtualMachine ${key}: ${error.message}`),
     });
     const add = (key: string): void => this.#queue.add(key);
-    cluster.machines.subscribe((key, before, after) => {
+    cluster.vms.subscribe((key, before, after) => {
       if (before !== undefined && before.metadata.uid !== after?.metadata.uid) this.#startRevisions.forget(before);
       this.#lag.note(key, before, after, cluster.kubevirt, Date.now());
       add(key);
     });
-    cluster.instances.subscribe(add);
+    cluster.vmis.subscribe(add);
     const addUsers = (_key: string, before: Stored | undefined, after: Stored | undefined): void =>
       this.#addUsersOf((after ?? before)!);
     cluster.dataVolumes.subscribe(addUsers);
     cluster.claims.subscribe(addUsers);
     cluster.kubevirts.subscribe((_key, before, after) => {
-      if (!isDeepStrictEqual(before?.spec, after?.spec))
-        for (const machine of cluster.machines.values()) add(keyOf(machine));
+      if (!isDeepStrictEqual(before?.spec, after?.spec)) for (const vm of cluster.vms.values()) add(keyOf(vm));
     });
   }
 
@@ -94,83 +93,80 @@ export class MachineController {
   }
 
   async #work(key: string): Promise<number | undefined> {
-    const { machine, again = Infinity } = this.#lag.see(key, this.#cluster.machines.get(key), Date.now());
-    if (machine === undefined) return undefined;
-    const due = Math.min(again, (await this.#reconcile(machine)) ?? Infinity);
+    const { vm, again = Infinity } = this.#lag.see(key, this.#cluster.vms.get(key), Date.now());
+    if (vm === undefined) return undefined;
+    const due = Math.min(again, (await this.#reconcile(vm)) ?? Infinity);
     return due === Infinity ? undefined : due;
   }
 
-  async #reconcile(found: Machine): Promise<number | undefined> {
-    const instance = await this.#ownInstance(found);
-    if (instance !== undefined) this.#startRevisions.note(found, instance);
+  async #reconcile(found: Vm): Promise<number | undefined> {
+    const vmi = await this.#ownVmi(found);
+    if (vmi !== undefined) this.#startRevisions.note(found, vmi);
     if (isDeleting(found)) {
-      await this.#takeDown(found, instance);
+      await this.#takeDown(found, vmi);
       return undefined;
     }
-    const machine = await this.#admitted(found, instance);
+    const vm = await this.#admitted(found, vmi);
     let kept: PreferenceRef | undefined;
     try {
-      kept = await keepPreference(this.#cluster.client, machine);
+      kept = await keepPreference(this.#cluster.client, vm);
     } catch (error) {
       if (isTransient(error)) throw error;
-      await this.#writeStatus(machine, instance, {
+      await this.#writeStatus(vm, vmi, {
         failure: { reason: 'FailedFindPreference', message: (error as Error).message },
       });
       return PREFERENCE_AGAIN_MS;
     }
-    return this.#keep(
-      kept === undefined ? machine : await this.#putStatus(machine, { ...machine.status, preferenceRef: kept }),
-      instance,
-    );
+    return this.#keep(kept === undefined ? vm : await this.#putStatus(vm, { ...vm.status, preferenceRef: kept }), vmi);
   }
 
   /** Returns the VM's VMI. Adopts a VMI of its name that has no controller, and ignores a VMI of another controller. */
-  async #ownInstance(machine: Machine): Promise<Instance | undefined> {
-    const { instances, client } = this.#cluster;
-    const instance = instances.get(keyOf(machine));
-    if (instance === undefined) return undefined;
-    const controller = controllerOf(instance);
-    if (controller !== undefined) return controller.uid === machine.metadata.uid ? instance : undefined;
-    if (isDeleting(machine) || isDeleting(instance) || !(await mayAdopt(this.#cluster, machine))) return undefined;
-    const { name, namespace } = machine.metadata;
-    const { resourceVersion, ownerReferences = [] } = instance.metadata;
-    const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, vmOwner(machine.metadata)] } };
-    return instances.remember(
-      await client.patch<VirtualMachineInstance>(instances.resource, { namespace, name }, 'merge', patch),
+  async #ownVmi(vm: Vm): Promise<Vmi | undefined> {
+    const { vmis, client } = this.#cluster;
+    const vmi = vmis.get(keyOf(vm));
+    if (vmi === undefined) return undefined;
+    const controller = controllerOf(vmi);
+    if (controller !== undefined) return controller.uid === vm.metadata.uid ? vmi : undefined;
+    if (isDeleting(vm) || isDeleting(vmi) || !(await mayAdopt(this.#cluster, vm))) return undefined;
+    const { name, namespace } = vm.metadata;
+    const { resourceVersion, ownerReferences = [] } = vmi.metadata;
+    const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, vmOwner(vm.metadata)] } };
+    return vmis.remember(
+      await client.patch<VirtualMachineInstance>(vmis.resource, { namespace, name }, 'merge', patch),
     );
   }
 
-  async #takeDown(machine: Machine, instance: Instance | undefined): Promise<void> {
-    const orphaning = hasFinalizer(machine, 'orphan');
-    if (!orphaning && instance !== undefined) {
-      if (!isDeleting(instance)) await this.#delete(instance);
-      await this.#writeStatus(machine, instance, {});
-      await this.#release(instance);
+  async #takeDown(vm: Vm, vmi: Vmi | undefined): Promise<void> {
+    const orphaning = hasFinalizer(vm, 'orphan');
+    if (!orphaning && vmi !== undefined) {
+      if (!isDeleting(vmi)) await this.#delete(vmi);
+      await this.#writeStatus(vm, vmi, {});
+      await this.#release(vmi);
       return;
     }
-    if (hasFinalizer(machine, VM_CONTROLLER_FINALIZER)) {
-      await removeFinalizer(this.#cluster, this.#cluster.machines, machine, VM_CONTROLLER_FINALIZER);
+    if (hasFinalizer(vm, VM_CONTROLLER_FINALIZER)) {
+      await removeFinalizer(this.#cluster, this.#cluster.vms, vm, VM_CONTROLLER_FINALIZER);
     }
   }
 
-  async #keep(machine: Machine, instance: Instance | undefined): Promise<number | undefined> {
-    const { ready: volumesReady, failure: volumeFailure } = await claimDataVolumes(this.#cluster, machine);
-    if (volumeFailure !== undefined || (!volumesReady && runStrategyOf(machine) !== 'Halted')) {
-      await this.#writeStatus(machine, instance, { failure: volumeFailure });
+  async #keep(vm: Vm, vmi: Vmi | undefined): Promise<number | undefined> {
+    const { ready: volumesReady, failure: volumeFailure } = await claimDataVolumes(this.#cluster, vm);
+    if (volumeFailure !== undefined || (!volumesReady && runStrategyOf(vm) !== 'Halted')) {
+      await this.#writeStatus(vm, vmi, { failure: volumeFailure });
       return VOLUMES_AGAIN_MS;
     }
-    const step = nextStep(machine, instance, Date.now());
+    const step = nextStep(vm, vmi, Date.now());
     switch (step.do) {
       case 'request-start':
-        await this.#writeStatus(await this.#requestStart(machine), instance, {});
+        await this.#writeStatus(await this.#requestStart(vm), vmi, {});
         return 0;
       case 'become-always':
-        await this.#becomeAlways(machine);
+        await this.#becomeAlways(vm);
         return undefined;
       case 'start': {
-        const failure = await this.#start(machine);
+        const failure = await this.#start(vm);
         // As in KubeVirt, this pass ignores the VMI that it has just created; the next pass sees it.
-        await this.#writeStatus(machine, undefined, {
+        await this.#writeStatus(vm, undefined, {
           failure,
           restartRequired: 'none',
           starting: failure === undefined,
@@ -179,19 +175,19 @@ export class MachineController {
       }
       case 'stop':
         // The VMI's result is recorded before the VMI is deleted.
-        await this.#writeStatus(machine, instance, {
-          restartRequired: this.#rolloutOf(machine, instance!).restartRequired,
+        await this.#writeStatus(vm, vmi, {
+          restartRequired: this.#rolloutOf(vm, vmi!).restartRequired,
         });
-        await this.#delete(instance!);
+        await this.#delete(vmi!);
         return undefined;
       case 'wait':
       case 'nothing': {
-        if (instance === undefined) {
-          await this.#writeStatus(machine, undefined, {});
+        if (vmi === undefined) {
+          await this.#writeStatus(vm, undefined, {});
           return step.do === 'wait' ? step.until - Date.now() : undefined;
         }
-        const { current, restartRequired, failure } = await this.#rollOut(machine, instance);
-        await this.#writeStatus(machine, current, { restartRequired, failure });
+        const { current, restartRequired, failure } = await this.#rollOut(vm, vmi);
+        await this.#writeStatus(vm, current, { restartRequired, failure });
         await this.#release(current);
         return failure === undefined ? undefined : PLUG_AGAIN_MS;
       }
@@ -199,18 +195,18 @@ export class MachineController {
   }
 
   /** Adds the finalizer, admission's defaults, and which `fail-starts` is done; all in one write. */
-  async #admitted(machine: Machine, instance: Instance | undefined): Promise<Machine> {
-    const { client, machines, kubevirt } = this.#cluster;
-    const { namespace, name, uid, resourceVersion, finalizers = [], annotations } = machine.metadata;
-    const template = machine.spec.template;
+  async #admitted(vm: Vm, vmi: Vmi | undefined): Promise<Vm> {
+    const { client, vms, kubevirt } = this.#cluster;
+    const { namespace, name, uid, resourceVersion, finalizers = [], annotations } = vm.metadata;
+    const template = vm.spec.template;
     const spec = withDefaults(
       template.spec,
       defaultMachineType(kubevirt, template.spec.architecture),
-      instance?.spec.domain.firmware?.uuid ?? uuidFrom(uid),
+      vmi?.spec.domain.firmware?.uuid ?? uuidFrom(uid),
     );
-    const failed = instance !== undefined && hasRun(instance) ? String(failingStarts(instance.metadata)) : '0';
+    const failed = vmi !== undefined && hasRun(vmi) ? String(failingStarts(vmi.metadata)) : '0';
     const lived = !['0', 'Infinity', annotations?.[FAIL_STARTS_DONE]].includes(failed);
-    if (finalizers.includes(VM_CONTROLLER_FINALIZER) && spec === template.spec && !lived) return machine;
+    if (finalizers.includes(VM_CONTROLLER_FINALIZER) && spec === template.spec && !lived) return vm;
     const { machine: type, firmware } = spec.domain;
     const patch = {
       metadata: {
@@ -222,21 +218,19 @@ export class MachineController {
       },
       ...(spec === template.spec ? {} : { spec: { template: { spec: { domain: { machine: type, firmware } } } } }),
     };
-    return machines.remember(
-      await client.patch<VirtualMachine>(machines.resource, { namespace, name }, 'merge', patch),
-    );
+    return vms.remember(await client.patch<VirtualMachine>(vms.resource, { namespace, name }, 'merge', patch));
   }
 
-  async #start(machine: Machine): Promise<Failure | undefined> {
-    const { client, instances, kubevirt } = this.#cluster;
+  async #start(vm: Vm): Promise<Failure | undefined> {
+    const { client, vmis, kubevirt } = this.#cluster;
     try {
-      const virtualMachineRevisionName = await this.#startRevisions.keep(machine);
-      const { status, ...instance } = instanceOf(machine, kubevirt, Date.now());
-      const created = await client.create<VirtualMachineInstance>(instances.resource, {
-        ...instance,
+      const virtualMachineRevisionName = await this.#startRevisions.keep(vm);
+      const { status, ...vmi } = vmiOf(vm, kubevirt, Date.now());
+      const created = await client.create<VirtualMachineInstance>(vmis.resource, {
+        ...vmi,
         status: { ...status, virtualMachineRevisionName },
       });
-      instances.remember(created);
+      vmis.remember(created);
       return undefined;
     } catch (error) {
       // As in KubeVirt, the VM's status shows whatever the API server refuses.
@@ -245,26 +239,26 @@ export class MachineController {
     }
   }
 
-  async #delete(instance: Instance): Promise<void> {
-    const { client, instances } = this.#cluster;
-    const { namespace, name, uid } = instance.metadata;
+  async #delete(vmi: Vmi): Promise<void> {
+    const { client, vmis } = this.#cluster;
+    const { namespace, name, uid } = vmi.metadata;
     try {
-      await client.delete(instances.resource, { namespace, name }, { uid });
+      await client.delete(vmis.resource, { namespace, name }, { uid });
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
   }
 
   /** Removes the finalizer of a finished VMI, whose end has been recorded. */
-  async #release(instance: Instance): Promise<void> {
-    const { instances } = this.#cluster;
-    const current = instances.get(keyOf(instance));
+  async #release(vmi: Vmi): Promise<void> {
+    const { vmis } = this.#cluster;
+    const current = vmis.get(keyOf(vmi));
     if (current === undefined || !isFinal(current) || !hasFinalizer(current, VM_CONTROLLER_FINALIZER)) return;
-    await removeFinalizer(this.#cluster, instances, current, VM_CONTROLLER_FINALIZER);
+    await removeFinalizer(this.#cluster, vmis, current, VM_CONTROLLER_FINALIZER);
   }
 
-  #rolloutOf(machine: Machine, instance: Instance): ReturnType<typeof planRollout> {
-    return planRollout(machine, instance, isLiveUpdate(this.#cluster.kubevirt));
+  #rolloutOf(vm: Vm, vmi: Vmi): ReturnType<typeof planRollout> {
+    return planRollout(vm, vmi, isLiveUpdate(this.#cluster.kubevirt));
   }
 
   /**
@@ -272,50 +266,50 @@ export class MachineController {
    * the template is the one that the VMI was started from.
    */
   async #rollOut(
-    machine: Machine,
-    instance: Instance,
-  ): Promise<{ current: Instance; restartRequired: RestartRequired; failure?: Failure | undefined }> {
-    const { client, instances } = this.#cluster;
-    const { live, restartRequired, failure } = this.#rolloutOf(machine, instance);
-    const generation = String(machine.metadata.generation ?? 1);
-    const { annotations } = instance.metadata;
-    const isOf = annotations?.[GENERATION_ANNOTATION] === generation || !isTheSame(instance, machine.spec.template);
-    if (live === undefined && isOf) return { current: instance, restartRequired, failure };
+    vm: Vm,
+    vmi: Vmi,
+  ): Promise<{ current: Vmi; restartRequired: RestartRequired; failure?: Failure | undefined }> {
+    const { client, vmis } = this.#cluster;
+    const { live, restartRequired, failure } = this.#rolloutOf(vm, vmi);
+    const generation = String(vm.metadata.generation ?? 1);
+    const { annotations } = vmi.metadata;
+    const isOf = annotations?.[GENERATION_ANNOTATION] === generation || !isTheSame(vmi, vm.spec.template);
+    if (live === undefined && isOf) return { current: vmi, restartRequired, failure };
     const metadata = isOf
-      ? instance.metadata
-      : { ...instance.metadata, annotations: { ...annotations, [GENERATION_ANNOTATION]: generation } };
-    const next = { ...instance, metadata, spec: live ?? instance.spec };
+      ? vmi.metadata
+      : { ...vmi.metadata, annotations: { ...annotations, [GENERATION_ANNOTATION]: generation } };
+    const next = { ...vmi, metadata, spec: live ?? vmi.spec };
     return {
-      current: instances.remember(await client.update<VirtualMachineInstance>(instances.resource, next)),
+      current: vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, next)),
       restartRequired,
       failure,
     };
   }
 
-  async #requestStart(machine: Machine): Promise<Machine> {
-    const requests = [...(machine.status?.stateChangeRequests ?? []), { action: 'Start' as const }];
-    return this.#putStatus(machine, { ...machine.status, stateChangeRequests: requests });
+  async #requestStart(vm: Vm): Promise<Vm> {
+    const requests = [...(vm.status?.stateChangeRequests ?? []), { action: 'Start' as const }];
+    return this.#putStatus(vm, { ...vm.status, stateChangeRequests: requests });
   }
 
-  async #becomeAlways(machine: Machine): Promise<void> {
-    const { client, machines } = this.#cluster;
-    const { namespace, name, resourceVersion } = machine.metadata;
-    const spec = machine.spec.runStrategy === undefined ? { running: true } : { runStrategy: 'Always' };
+  async #becomeAlways(vm: Vm): Promise<void> {
+    const { client, vms } = this.#cluster;
+    const { namespace, name, resourceVersion } = vm.metadata;
+    const spec = vm.spec.runStrategy === undefined ? { running: true } : { runStrategy: 'Always' };
     const patch = { metadata: { resourceVersion }, spec };
-    machines.remember(await client.patch<VirtualMachine>(machines.resource, { namespace, name }, 'merge', patch));
+    vms.remember(await client.patch<VirtualMachine>(vms.resource, { namespace, name }, 'merge', patch));
   }
 
-  async #writeStatus(machine: Machine, instance: Instance | undefined, found: Findings): Promise<void> {
-    if (instance !== undefined && isAboutToStop(instance)) return;
+  async #writeStatus(vm: Vm, vmi: Vmi | undefined, found: Findings): Promise<void> {
+    if (vmi !== undefined && isAboutToStop(vmi)) return;
     const { dataVolumes, claims, kubevirt } = this.#cluster;
-    const { namespace } = machine.metadata;
-    const spec = machine.spec.template.spec;
+    const { namespace } = vm.metadata;
+    const spec = vm.spec.template.spec;
     const volumes = dataVolumesOf(spec)
       .map((name) => dataVolumes.get(`${namespace}/${name}`))
       .filter((found) => found !== undefined);
-    const status = machineStatus({
-      machine,
-      instance,
+    const status = vmStatus({
+      vm,
+      vmi,
       dataVolumePhases: volumes.map((volume) => volume.status?.phase),
       unboundClaim: claimsOf(spec).some(
         (name) => (claims.get(`${namespace}/${name}`)?.status?.phase ?? 'Bound') !== 'Bound',
@@ -327,19 +321,15 @@ export class MachineController {
       random: Math.random(),
       backoffFactor: backoffFactorOf(kubevirt),
     });
-    if (status !== machine.status) await this.#putStatus(machine, status);
+    if (status !== vm.status) await this.#putStatus(vm, status);
   }
 
-  async #putStatus(machine: Machine, status: VirtualMachineStatus): Promise<Machine> {
-    const { client, machines } = this.#cluster;
-    const written = await client.update<VirtualMachine>(
-      machines.resource,
-      { ...machine, status },
-      { subresource: 'status' },
-    );
-    return machines.remember(written);
+  async #putStatus(vm: Vm, status: VirtualMachineStatus): Promise<Vm> {
+    const { client, vms } = this.#cluster;
+    const written = await client.update<VirtualMachine>(vms.resource, { ...vm, status }, { subresource: 'status' });
+    return vms.remember(written);
   }
 }
 
 /** The VMI's next write follows at once and changes the VM's status again: one status write for both is enough. */
-const isAboutToStop = (instance: Instance): boolean => isDeleting(instance) && !isFinal(instance) && isReady(instance);
+const isAboutToStop = (vmi: Vmi): boolean => isDeleting(vmi) && !isFinal(vmi) && isReady(vmi);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { keyOf } from '../../kubernetes/list-watch.ts';
-import { FAIL_STARTS_DONE, failingStarts, isOn, Knob } from '../knobs.ts';
+import { FAIL_STARTS_DONE, failingStarts, isOn, SimulatorAnnotation } from '../annotations.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { WorkQueue } from '../store/work-queue.ts';
 import type { Node, VirtualMachine, VirtualMachineInstance } from '../types.ts';
@@ -12,10 +12,10 @@ import { fits, isLost, nextNode } from '../vmi/scheduling.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
 import { isDeleting, phaseOf } from '../vmi/vmi.ts';
 
-type Instance = Stored<VirtualMachineInstance>;
+type Vmi = Stored<VirtualMachineInstance>;
 
-/** Moves each VMI through its phases: simulates the scheduler, the pod, virt-handler and the guest. */
-export class InstanceController {
+/** Moves each VMI through its phases: simulates the scheduler, the pod, virt-handler and the VMI. */
+export class VmiController {
   readonly #cluster: Cluster;
   readonly #queue: WorkQueue;
   readonly #clock = new StageClock();
@@ -32,7 +32,7 @@ export class InstanceController {
       work: (key) => this.#reconcile(key),
       onError: (key, error) => cluster.log.warn(`VirtualMachineInstance ${key}: ${error.message}`),
     });
-    cluster.instances.subscribe((key, before, after) => {
+    cluster.vmis.subscribe((key, before, after) => {
       if (before !== undefined && before.metadata.uid !== after?.metadata.uid) {
         this.#clock.forget(before.metadata.uid);
         this.#gone.delete(before.metadata.uid);
@@ -41,7 +41,7 @@ export class InstanceController {
     });
     cluster.nodes.subscribe((_key, before, after) => {
       if (isDeepStrictEqual(traits(before), traits(after))) return;
-      for (const instance of cluster.instances.values()) this.#queue.add(keyOf(instance));
+      for (const vmi of cluster.vmis.values()) this.#queue.add(keyOf(vmi));
     });
     cluster.claims.subscribe((_key, before, after) => {
       if (before === undefined && after !== undefined) for (const key of this.#withoutClaim) this.#queue.add(key);
@@ -62,94 +62,94 @@ export class InstanceController {
   }
 
   async #reconcile(key: string): Promise<number | undefined> {
-    const { client, instances } = this.#cluster;
-    const instance = instances.get(key);
+    const { client, vmis } = this.#cluster;
+    const vmi = vmis.get(key);
     this.#withoutClaim.delete(key);
     this.#withoutSource.delete(key);
-    if (instance === undefined || this.#gone.has(instance.metadata.uid)) return undefined;
+    if (vmi === undefined || this.#gone.has(vmi.metadata.uid)) return undefined;
     const now = Date.now();
-    const around = this.#surroundings(instance, now);
-    if (around.missingClaim !== undefined && phaseOf(instance) === 'Pending') this.#withoutClaim.add(key);
+    const around = this.#surroundings(vmi, now);
+    if (around.missingClaim !== undefined && phaseOf(vmi) === 'Pending') this.#withoutClaim.add(key);
     if (around.lacksSource) this.#withoutSource.add(key);
-    const move = nextMove(instance, around);
-    if (move.instance !== instance) {
-      const written = await client.update<VirtualMachineInstance>(instances.resource, move.instance);
-      if (written.status?.nodeName !== instance.status?.nodeName) this.#lastNode = written.status?.nodeName;
+    const move = nextMove(vmi, around);
+    if (move.vmi !== vmi) {
+      const written = await client.update<VirtualMachineInstance>(vmis.resource, move.vmi);
+      if (written.status?.nodeName !== vmi.status?.nodeName) this.#lastNode = written.status?.nodeName;
       if (isDeleting(written) && (written.metadata.finalizers ?? []).length === 0) {
         this.#gone.add(written.metadata.uid);
         return undefined;
       }
-      instances.remember(written);
+      vmis.remember(written);
       return 0;
     }
     return move.wakeAt === undefined ? undefined : move.wakeAt - now;
   }
 
-  #surroundings(instance: Instance, now: number): Surroundings {
-    const { machines, claims, nodes, kubevirt } = this.#cluster;
-    const { namespace, name } = instance.metadata;
-    const machine = machines.get(`${namespace}/${name}`);
-    const owned = machine !== undefined && controllerOf(instance)?.uid === machine.metadata.uid;
-    const asked = instance.spec.domain.machine?.type || defaultMachineType(kubevirt, instance.spec.architecture);
+  #surroundings(vmi: Vmi, now: number): Surroundings {
+    const { vms, claims, nodes, kubevirt } = this.#cluster;
+    const { namespace, name } = vmi.metadata;
+    const vm = vms.get(`${namespace}/${name}`);
+    const owned = vm !== undefined && controllerOf(vmi)?.uid === vm.metadata.uid;
+    const asked = vmi.spec.domain.machine?.type || defaultMachineType(kubevirt, vmi.spec.architecture);
     const machineType = resolveMachineType(asked, kubevirt);
-    const nodeName = instance.status?.nodeName;
+    const nodeName = vmi.status?.nodeName;
     const node = nodeName === undefined ? undefined : nodes.get(nodeName);
     return {
       now,
-      since: this.#since(instance, now),
-      missingClaim: claimsOf(instance.spec).find((claim) => claims.get(`${namespace}/${claim}`) === undefined),
-      lacksSource: this.#lacksSource(instance),
+      since: this.#since(vmi, now),
+      missingClaim: claimsOf(vmi.spec).find((claim) => claims.get(`${namespace}/${claim}`) === undefined),
+      lacksSource: this.#lacksSource(vmi),
       node:
         nodeName === undefined
-          ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, instance.spec, asked))
+          ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, vmi.spec, asked))
           : undefined,
       nodeLost: nodeName !== undefined && (node === undefined || isLost(node)),
-      failing: startFails(instance, owned ? machine : undefined) || this.#isCorrupt(instance),
-      hasMachine: owned,
+      failing: startFails(vmi, owned ? vm : undefined) || this.#isCorrupt(vmi),
+      hasVm: owned,
       machineType,
-      migratable: claimsOf(instance.spec).every((claim) => {
+      migratable: claimsOf(vmi.spec).every((claim) => {
         const modes = claims.get(`${namespace}/${claim}`)?.spec.accessModes;
         return modes === undefined || modes.includes('ReadWriteMany');
       }),
     };
   }
 
-  #lacksSource({ metadata: { namespace }, spec }: Instance): boolean {
+  #lacksSource({ metadata: { namespace }, spec }: Vmi): boolean {
     const { secrets, configMaps } = this.#cluster;
     const isThere = (store: typeof secrets, name: string): boolean => store.get(`${namespace}/${name}`) !== undefined;
     return sourcesOf(spec).some(({ kind, name }) => !isThere(kind === 'Secret' ? secrets : configMaps, name));
   }
 
-  #isCorrupt({ metadata: { namespace }, spec }: Instance): boolean {
+  #isCorrupt({ metadata: { namespace }, spec }: Vmi): boolean {
     const { claims, dataVolumes } = this.#cluster;
     const disks = claimsOf(spec).map(
       (name) => dataVolumes.get(`${namespace}/${name}`) ?? claims.get(`${namespace}/${name}`),
     );
-    return disks.some((disk) => disk !== undefined && isOn(disk.metadata, Knob.corrupt));
+    return disks.some((disk) => disk !== undefined && isOn(disk.metadata, SimulatorAnnotation.corrupt));
   }
 
-  #since(instance: Instance, now: number): number {
-    const { uid, deletionTimestamp } = instance.metadata;
-    const stage = isDeleting(instance) ? 'deleting' : (phaseOf(instance) ?? '');
-    const transition = instance.status?.phaseTransitionTimestamps?.findLast(({ phase }) => phase === stage);
+  #since(vmi: Vmi, now: number): number {
+    const { uid, deletionTimestamp } = vmi.metadata;
+    const stage = isDeleting(vmi) ? 'deleting' : (phaseOf(vmi) ?? '');
+    const transition = vmi.status?.phaseTransitionTimestamps?.findLast(({ phase }) => phase === stage);
     const told = Date.parse(
-      deletionTimestamp ?? transition?.phaseTransitionTimestamp ?? instance.metadata.creationTimestamp,
+      deletionTimestamp ?? transition?.phaseTransitionTimestamp ?? vmi.metadata.creationTimestamp,
     );
     return this.#clock.since(uid, stage, told, now);
   }
 }
 
 /** Reports whether this start fails. A VM's first `fail-starts` starts do; without a VM, only `always` counts. */
-export function startFails(instance: VirtualMachineInstance, machine: VirtualMachine | undefined): boolean {
-  const failing = failingStarts(instance.metadata);
+export function startFails(vmi: VirtualMachineInstance, vm: VirtualMachine | undefined): boolean {
+  const failing = failingStarts(vmi.metadata);
   if (failing === Infinity) return true;
-  if (machine === undefined || machine.metadata.annotations?.[FAIL_STARTS_DONE] === String(failing)) return false;
-  return (machine.status?.startFailure?.consecutiveFailCount ?? 0) < failing;
+  if (vm === undefined || vm.metadata.annotations?.[FAIL_STARTS_DONE] === String(failing)) return false;
+  return (vm.status?.startFailure?.consecutiveFailCount ?? 0) < failing;
 }
 
 const traits = (node: Stored<Node> | undefined): unknown => [
   node?.metadata.labels,
-  node?.metadata.annotations?.[Knob.lost],
+  node?.metadata.annotations?.[SimulatorAnnotation.lost],
   node?.spec,
   node && isLost(node),
 ];

@@ -27,7 +27,7 @@ export class WorkloadUpdates {
       work: () => this.#reconcile(),
       onError: (_key, error) => cluster.log.warn(`workload updates: ${error.message}`),
     });
-    cluster.instances.subscribe((key, _before, after) => {
+    cluster.vmis.subscribe((key, _before, after) => {
       const waits = after !== undefined && isToMigrate(after);
       if (waits) this.#waiting.add(key);
       else if (!this.#waiting.delete(key)) return;
@@ -49,16 +49,16 @@ export class WorkloadUpdates {
   }
 
   async #reconcile(): Promise<undefined> {
-    const { client, kubevirt, instances, migrations } = this.#cluster;
+    const { client, kubevirt, vmis, migrations } = this.#cluster;
     if (kubevirt?.spec?.workloadUpdateStrategy?.workloadUpdateMethods?.includes('LiveMigrate') !== true) return;
     const under = [...migrations.values()].filter((migration) => !isOver(migration));
     const moving = new Set(under.map(({ metadata, spec }) => `${metadata.namespace}/${spec.vmiName}`));
-    const ready = [...this.#waiting].map((key) => instances.get(key)).filter((found) => found !== undefined);
+    const ready = [...this.#waiting].map((key) => vmis.get(key)).filter((found) => found !== undefined);
     const next = ready.filter(
-      (instance) => isToMigrate(instance) && !moving.has(`${instance.metadata.namespace}/${instance.metadata.name}`),
+      (vmi) => isToMigrate(vmi) && !moving.has(`${vmi.metadata.namespace}/${vmi.metadata.name}`),
     );
-    for (const instance of next.slice(0, Math.max(mostAtOnce(kubevirt) - under.length, 0))) {
-      migrations.remember(await client.create<Migration>(migrations.resource, migrationOf(instance)));
+    for (const vmi of next.slice(0, Math.max(mostAtOnce(kubevirt) - under.length, 0))) {
+      migrations.remember(await client.create<Migration>(migrations.resource, migrationOf(vmi)));
     }
   }
 }
@@ -74,12 +74,12 @@ export function migrationOf({ metadata }: Stored<VirtualMachineInstance>): Migra
   return { metadata: made, spec: { vmiName: name } };
 }
 
-export const isToMigrate = (instance: VirtualMachineInstance): boolean =>
-  phaseOf(instance) === 'Running' &&
-  !isDeleting(instance) &&
-  !isMigrating(instance) &&
-  isTrue(instance, 'LiveMigratable') &&
-  waitsForPlugs(instance);
+export const isToMigrate = (vmi: VirtualMachineInstance): boolean =>
+  phaseOf(vmi) === 'Running' &&
+  !isDeleting(vmi) &&
+  !isMigrating(vmi) &&
+  isTrue(vmi, 'LiveMigratable') &&
+  waitsForPlugs(vmi);
 
 export const mostAtOnce = (kubevirt: KubeVirt | undefined): number =>
   kubevirt?.spec?.configuration?.migrations?.parallelMigrationsPerCluster ?? MOST_AT_ONCE;

@@ -19,8 +19,8 @@ import { Store } from './store.ts';
 export class Cluster {
   readonly client: KubeClient;
   readonly log: Log;
-  readonly machines: Store<VirtualMachine>;
-  readonly instances: Store<VirtualMachineInstance>;
+  readonly vms: Store<VirtualMachine>;
+  readonly vmis: Store<VirtualMachineInstance>;
   readonly migrations: Store<Migration>;
   readonly dataVolumes: Store<DataVolume>;
   readonly claims: Store<Claim>;
@@ -32,8 +32,8 @@ export class Cluster {
   constructor(client: KubeClient, log: Log) {
     this.client = client;
     this.log = log;
-    this.machines = this.#store(VirtualMachines);
-    this.instances = this.#store(VirtualMachineInstances);
+    this.vms = this.#store(VirtualMachines);
+    this.vmis = this.#store(VirtualMachineInstances);
     this.migrations = this.#store(VirtualMachineInstanceMigrations);
     this.dataVolumes = this.#store(DataVolumes);
     this.claims = this.#store(PersistentVolumeClaims);
@@ -49,8 +49,8 @@ export class Cluster {
   }
 
   get stores(): Store<never>[] {
-    const { machines, instances, migrations, dataVolumes, claims, secrets, configMaps, nodes, kubevirts } = this;
-    const all = [machines, instances, migrations, dataVolumes, claims, secrets, configMaps, nodes, kubevirts];
+    const { vms, vmis, migrations, dataVolumes, claims, secrets, configMaps, nodes, kubevirts } = this;
+    const all = [vms, vmis, migrations, dataVolumes, claims, secrets, configMaps, nodes, kubevirts];
     return all as unknown as Store<never>[];
   }
 

@@ -10,9 +10,9 @@ import type { Cluster } from './cluster.ts';
  * would be deleted with it.
  */
 export async function mayAdopt(
-  { client, machines }: Cluster,
+  { client, vms }: Cluster,
   { metadata: { namespace, name, uid } }: Stored<VirtualMachine>,
 ): Promise<boolean> {
-  const now = await ignoreNotFound(client.get<VirtualMachine>(machines.resource, { namespace, name }));
+  const now = await ignoreNotFound(client.get<VirtualMachine>(vms.resource, { namespace, name }));
   return now !== undefined && now.metadata.uid === uid && !isDeleting(now);
 }

@@ -15,18 +15,18 @@ export interface VolumesState {
 }
 
 /** Creates the DataVolumes of a VM's templates, and adopts existing ones of the right name that have no controller. */
-export async function claimDataVolumes(cluster: Cluster, machine: Stored<VirtualMachine>): Promise<VolumesState> {
+export async function claimDataVolumes(cluster: Cluster, vm: Stored<VirtualMachine>): Promise<VolumesState> {
   const { client, dataVolumes } = cluster;
-  const { namespace } = machine.metadata;
+  const { namespace } = vm.metadata;
   let ready = true;
-  for (const template of machine.spec.dataVolumeTemplates ?? []) {
+  for (const template of vm.spec.dataVolumeTemplates ?? []) {
     const found = dataVolumes.get(`${namespace}/${template.metadata.name}`);
     try {
       if (found === undefined)
-        dataVolumes.remember(await client.create<DataVolume>(dataVolumes.resource, fromTemplate(template, machine)));
+        dataVolumes.remember(await client.create<DataVolume>(dataVolumes.resource, fromTemplate(template, vm)));
       else if (controllerOf(found) === undefined && !isDeleting(found)) {
-        if (!(await mayAdopt(cluster, machine))) return { ready: false };
-        await adopt(cluster, found, machine);
+        if (!(await mayAdopt(cluster, vm))) return { ready: false };
+        await adopt(cluster, found, vm);
       }
     } catch (error) {
       if (isAlreadyExists(error)) return { ready: false };
@@ -39,15 +39,15 @@ export async function claimDataVolumes(cluster: Cluster, machine: Stored<Virtual
   return { ready };
 }
 
-export function fromTemplate({ metadata, spec }: DataVolumeTemplate, machine: Stored<VirtualMachine>): DataVolume {
-  const { namespace, uid } = machine.metadata;
+export function fromTemplate({ metadata, spec }: DataVolumeTemplate, vm: Stored<VirtualMachine>): DataVolume {
+  const { namespace, uid } = vm.metadata;
   return {
     metadata: {
       name: metadata.name,
       ...(namespace === undefined ? {} : { namespace }),
       labels: { ...metadata.labels, 'kubevirt.io/created-by': uid },
       annotations: { ...metadata.annotations, 'cdi.kubevirt.io/allowClaimAdoption': 'true' },
-      ownerReferences: [vmOwner(machine.metadata)],
+      ownerReferences: [vmOwner(vm.metadata)],
     },
     spec,
   };
@@ -56,9 +56,9 @@ export function fromTemplate({ metadata, spec }: DataVolumeTemplate, machine: St
 async function adopt(
   { client, dataVolumes }: Cluster,
   found: Stored<DataVolume>,
-  machine: Stored<VirtualMachine>,
+  vm: Stored<VirtualMachine>,
 ): Promise<void> {
   const { namespace, name, resourceVersion, ownerReferences = [] } = found.metadata;
-  const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, vmOwner(machine.metadata)] } };
+  const patch = { metadata: { resourceVersion, ownerReferences: [...ownerReferences, vmOwner(vm.metadata)] } };
   dataVolumes.remember(await client.patch<DataVolume>(dataVolumes.resource, { namespace, name }, 'merge', patch));
 }

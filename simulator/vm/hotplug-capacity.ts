@@ -1,5 +1,5 @@
 import { amountOf, binary } from '../quantity.ts';
-import type { Domain, InstanceSpec, KubeVirt, Quantity } from '../types.ts';
+import type { Domain, VmiSpec, KubeVirt, Quantity } from '../types.ts';
 
 const MOST_VCPUS = 512;
 const LEAST_GUEST = 2 ** 30;
@@ -9,9 +9,9 @@ export const isLiveUpdate = (kubevirt: KubeVirt | undefined): boolean =>
 
 /**
  * Adds what KubeVirt's admission sets on a VMI that starts now: CPU topology and memory if unset and, under LiveUpdate,
- * the maximum to which both may grow while the guest runs.
+ * the maximum to which both may grow while the VMI runs.
  */
-export function withRoomToGrow(spec: InstanceSpec, kubevirt: KubeVirt | undefined): InstanceSpec {
+export function withRoomToGrow(spec: VmiSpec, kubevirt: KubeVirt | undefined): VmiSpec {
   const domain = withSize(spec.domain);
   return { ...spec, domain: isLiveUpdate(kubevirt) ? withMost(domain, kubevirt) : domain };
 }
@@ -51,7 +51,7 @@ function withMost(domain: Domain, kubevirt: KubeVirt | undefined): Domain {
   };
 }
 
-/** Returns why memory can't be hotplugged into a guest of this domain; undefined if it can. */
+/** Returns why memory can't be hotplugged into a VMI of this domain; undefined if it can. */
 export function whyFixed({ cpu, memory, launchSecurity }: Domain, maxGuest: Quantity | undefined): string | undefined {
   const numa = cpu?.['numa'] as { guestMappingPassthrough?: unknown } | undefined;
   if (cpu?.['realtime'] !== undefined) return 'Memory hotplug is not compatible with realtime VMs';

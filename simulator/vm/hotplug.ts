@@ -10,11 +10,11 @@ const plug = (type: string): TimedCondition => ({
 });
 
 /**
- * Returns the VMI with conditions for the CPUs and memory of its spec that its guest doesn't have yet. Only a migration
+ * Returns the VMI with conditions for the CPUs and memory of its spec that its VMI doesn't have yet. Only a migration
  * applies them.
  */
-export function withPlugs<T extends VirtualMachineInstance>(instance: T): T {
-  const { spec, status } = instance;
+export function withPlugs<T extends VirtualMachineInstance>(vmi: T): T {
+  const { spec, status } = vmi;
   const before = status?.conditions ?? [];
   let conditions = before;
   const cpu = spec.domain.cpu;
@@ -29,23 +29,23 @@ export function withPlugs<T extends VirtualMachineInstance>(instance: T): T {
     amountOf(guest) !== amountOf(requested)
   )
     conditions = once(conditions, 'HotMemoryChange');
-  return conditions === before ? instance : { ...instance, status: { ...status, conditions } };
+  return conditions === before ? vmi : { ...vmi, status: { ...status, conditions } };
 }
 
 /** Reports whether the VMI has CPUs or memory pending that a migration would apply. */
-export const waitsForPlugs = (instance: VirtualMachineInstance): boolean =>
-  conditionOf(instance, 'HotVCPUChange') !== undefined || isTrue(instance, 'HotMemoryChange');
+export const waitsForPlugs = (vmi: VirtualMachineInstance): boolean =>
+  conditionOf(vmi, 'HotVCPUChange') !== undefined || isTrue(vmi, 'HotMemoryChange');
 
 /** Returns the VMI as it arrives on another node: with all CPUs and memory of its spec. */
-export function plugged<T extends VirtualMachineInstance>(instance: T): T {
-  if (!waitsForPlugs(instance)) return instance;
-  const { spec, status } = instance;
+export function plugged<T extends VirtualMachineInstance>(vmi: T): T {
+  if (!waitsForPlugs(vmi)) return vmi;
+  const { spec, status } = vmi;
   const { sockets, cores, threads } = status?.currentCPUTopology ?? {};
   const cpu = spec.domain.cpu;
   const guest = spec.domain.memory?.guest;
   const conditions = withoutCondition(withoutCondition(status?.conditions ?? [], 'HotVCPUChange'), 'HotMemoryChange');
   return {
-    ...instance,
+    ...vmi,
     status: {
       ...status,
       conditions,

@@ -14,13 +14,13 @@ export const NODE_MACHINE_TYPES = [
 ];
 
 /** KubeVirt's defaults by architecture, if its configuration sets none. Unknown architectures get those of amd64. */
-export const MACHINE_DEFAULTS = {
+export const VM_DEFAULTS = {
   amd64: { machineType: 'q35', emulatedMachines: ['q35*', 'pc-q35*'] },
   arm64: { machineType: 'virt', emulatedMachines: ['virt*'] },
   s390x: { machineType: 's390-ccw-virtio', emulatedMachines: ['s390-ccw-virtio*'] },
 } as const;
-const isKnown = (architecture: string): architecture is keyof typeof MACHINE_DEFAULTS =>
-  Object.hasOwn(MACHINE_DEFAULTS, architecture);
+const isKnown = (architecture: string): architecture is keyof typeof VM_DEFAULTS =>
+  Object.hasOwn(VM_DEFAULTS, architecture);
 
 /** Returns the architecture that admission sets on a VM that names none. */
 export const defaultArchitecture = (kubevirt: KubeVirt | undefined): string =>
@@ -33,10 +33,10 @@ export function defaultMachineType(
 ): string {
   const { machineType, architectureConfiguration } = kubevirt?.spec?.configuration ?? {};
   const known = isKnown(architecture) ? architecture : 'amd64';
-  return machineType || architectureConfiguration?.[known]?.machineType || MACHINE_DEFAULTS[known].machineType;
+  return machineType || architectureConfiguration?.[known]?.machineType || VM_DEFAULTS[known].machineType;
 }
 
-/** Returns the machine type that a guest really has: an alias is resolved at boot. */
+/** Returns the machine type that a VMI really has: an alias is resolved at boot. */
 export function resolveMachineType(type: string, kubevirt: KubeVirt | undefined): string {
   return type === 'q35' ? (kubevirt?.metadata.annotations?.[ALIAS_ANNOTATION] ?? Q35) : type;
 }

@@ -10,7 +10,7 @@ export interface Answer {
   /** Patch of the VM's status. */
   status?: Record<string, unknown>;
   /** Patch of the VMI's spec. */
-  instanceSpec?: Record<string, unknown>;
+  vmiSpec?: Record<string, unknown>;
 }
 
 export class Refusal extends Error {
@@ -33,21 +33,20 @@ interface Body {
   gracePeriodSeconds?: unknown;
 }
 
-export function start(machine: VirtualMachine, instance: VirtualMachineInstance | undefined, body: Body): Answer {
-  if (instance !== undefined && !isFinal(instance) && phaseOf(instance) !== undefined)
-    throw new Refusal(409, 'VM is already running');
+export function start(vm: VirtualMachine, vmi: VirtualMachineInstance | undefined, body: Body): Answer {
+  if (vmi !== undefined && !isFinal(vmi) && phaseOf(vmi) !== undefined) throw new Refusal(409, 'VM is already running');
   const data = body.paused === true ? { data: { paused: 'true' } } : {};
   const request: StateChangeRequest = { action: 'Start', ...data };
-  const strategy = runStrategyOf(machine);
+  const strategy = runStrategyOf(vm);
   switch (strategy) {
     case 'Halted':
-      return body.paused === true ? requested(machine, [request]) : switched(machine, true);
+      return body.paused === true ? requested(vm, [request]) : switched(vm, true);
     case 'RerunOnFailure':
     case 'Manual': {
-      if (strategy === 'RerunOnFailure' && instance !== undefined && phaseOf(instance) === 'Failed') {
+      if (strategy === 'RerunOnFailure' && vmi !== undefined && phaseOf(vmi) === 'Failed') {
         throw new Refusal(409, 'RerunOnFailure does not support starting VM from failed state');
       }
-      return requested(machine, [...(instance === undefined ? [] : [stopOf(instance)]), request]);
+      return requested(vm, [...(vmi === undefined ? [] : [stopOf(vmi)]), request]);
     }
     case 'Always':
     case 'Once':
@@ -57,69 +56,69 @@ export function start(machine: VirtualMachine, instance: VirtualMachineInstance 
   }
 }
 
-export function stop(machine: VirtualMachine, instance: VirtualMachineInstance | undefined, body: Body): Answer {
-  const running = instance !== undefined && !isFinal(instance);
+export function stop(vm: VirtualMachine, vmi: VirtualMachineInstance | undefined, body: Body): Answer {
+  const running = vmi !== undefined && !isFinal(vmi);
   const grace = typeof body.gracePeriod === 'number' ? body.gracePeriod : undefined;
-  const instanceSpec = running && grace !== undefined ? { instanceSpec: { terminationGracePeriodSeconds: grace } } : {};
-  const strategy = runStrategyOf(machine);
+  const vmiSpec = running && grace !== undefined ? { vmiSpec: { terminationGracePeriodSeconds: grace } } : {};
+  const strategy = runStrategyOf(vm);
   switch (strategy) {
     case 'Halted': {
       if (!running) throw new Refusal(409, 'VM is not running');
-      const before = instance.spec.terminationGracePeriodSeconds;
+      const before = vmi.spec.terminationGracePeriodSeconds;
       if (grace === undefined || (before !== undefined && grace >= before)) {
         throw new Refusal(409, 'Halted only supports manual stop requests with a shorter graceperiod');
       }
-      return { ...requested(machine, [stopOf(instance)]), ...instanceSpec };
+      return { ...requested(vm, [stopOf(vmi)]), ...vmiSpec };
     }
     case 'RerunOnFailure':
     case 'Manual':
       if (!running) throw new Refusal(409, 'VM is not running');
-      return { ...requested(machine, [stopOf(instance)]), ...instanceSpec };
+      return { ...requested(vm, [stopOf(vmi)]), ...vmiSpec };
     case 'Always':
     case 'Once':
-      return { ...switched(machine, false), ...instanceSpec };
+      return { ...switched(vm, false), ...vmiSpec };
     case 'WaitAsReceiver':
       return {};
   }
 }
 
-export function restart(machine: VirtualMachine, instance: VirtualMachineInstance | undefined, body: Body): Answer {
+export function restart(vm: VirtualMachine, vmi: VirtualMachineInstance | undefined, body: Body): Answer {
   const grace = body.gracePeriodSeconds;
   if (typeof grace === 'number' && grace > 0)
     throw new Refusal(400, 'For force restart, only gracePeriod=0 is supported for now');
   if (typeof grace === 'number' && grace < 0) throw new Refusal(400, 'gracePeriod has to be greater or equal to 0');
-  if (isTrue(machine, 'VolumesChange')) throw new Refusal(409, 'VM recovery required: Volume migration failed');
-  const strategy = runStrategyOf(machine);
+  if (isTrue(vm, 'VolumesChange')) throw new Refusal(409, 'VM recovery required: Volume migration failed');
+  const strategy = runStrategyOf(vm);
   if (strategy === 'Halted' || strategy === 'Once')
     throw new Refusal(409, `RunStategy ${strategy} does not support manual restart requests`);
-  if (instance === undefined) throw new Refusal(409, 'VM is not running: Halted');
-  // One second is the shortest grace period for an orderly shutdown of the guest.
-  const instanceSpec = grace === 0 ? { instanceSpec: { terminationGracePeriodSeconds: 1 } } : {};
-  return { ...requested(machine, [stopOf(instance), { action: 'Start' }]), ...instanceSpec };
+  if (vmi === undefined) throw new Refusal(409, 'VM is not running: Halted');
+  // One second is the shortest grace period for an orderly shutdown of the VMI.
+  const vmiSpec = grace === 0 ? { vmiSpec: { terminationGracePeriodSeconds: 1 } } : {};
+  return { ...requested(vm, [stopOf(vmi), { action: 'Start' }]), ...vmiSpec };
 }
 
-/** Throws `Refusal` if the guest's state doesn't allow the action. */
-export function checkGuest(action: string, instance: VirtualMachineInstance): void {
-  if (phaseOf(instance) !== 'Running')
+/** Throws `Refusal` if the VMI's state doesn't allow the action. */
+export function checkVmi(action: string, vmi: VirtualMachineInstance): void {
+  if (phaseOf(vmi) !== 'Running')
     throw new Refusal(409, action === 'unpause' ? 'VMI is not running' : 'VM is not running');
-  if (action === 'pause' && isPaused(instance)) throw new Refusal(409, 'VMI is already paused');
-  if (action === 'unpause' && !isPaused(instance)) throw new Refusal(409, 'VMI is not paused');
-  if (action === 'softreboot' && isPaused(instance)) throw new Refusal(409, 'VMI is paused');
+  if (action === 'pause' && isPaused(vmi)) throw new Refusal(409, 'VMI is already paused');
+  if (action === 'unpause' && !isPaused(vmi)) throw new Refusal(409, 'VMI is not paused');
+  if (action === 'softreboot' && isPaused(vmi)) throw new Refusal(409, 'VMI is paused');
 }
 
-const stopOf = (instance: VirtualMachineInstance): StateChangeRequest => ({
+const stopOf = (vmi: VirtualMachineInstance): StateChangeRequest => ({
   action: 'Stop',
-  ...(instance.metadata.uid === undefined ? {} : { uid: instance.metadata.uid }),
+  ...(vmi.metadata.uid === undefined ? {} : { uid: vmi.metadata.uid }),
 });
 
 /** Only a lone stop replaces pending requests. A manual request also clears the start backoff. */
-function requested(machine: VirtualMachine, changes: StateChangeRequest[]): Answer {
-  const under = machine.status?.stateChangeRequests ?? [];
+function requested(vm: VirtualMachine, changes: StateChangeRequest[]): Answer {
+  const under = vm.status?.stateChangeRequests ?? [];
   if (under.length > 0 && !(changes.length === 1 && changes[0]!.action === 'Stop')) {
     throw new Refusal(500, 'unable to complete request: stop/start already underway');
   }
   return {
-    status: { stateChangeRequests: changes, ...(machine.status?.startFailure == null ? {} : { startFailure: null }) },
+    status: { stateChangeRequests: changes, ...(vm.status?.startFailure == null ? {} : { startFailure: null }) },
   };
 }
 

@@ -49,17 +49,17 @@ export async function preferenceOf(
  */
 export async function keepPreference(
   client: KubeClient,
-  machine: Stored<VirtualMachine>,
+  vm: Stored<VirtualMachine>,
 ): Promise<PreferenceRef | undefined> {
-  const { preference } = machine.spec;
+  const { preference } = vm.spec;
   if (preference === undefined) return undefined;
   const { name = '', kind, revisionName } = preference;
-  const before = machine.status?.preferenceRef;
+  const before = vm.status?.preferenceRef;
   const same = before?.name === name && (kind === undefined || before.kind === kind);
   const known = same ? before.controllerRevisionRef?.name : undefined;
   if (known !== undefined && (!revisionName || revisionName === known)) return undefined;
-  const { status: _status, ...bare } = machine;
-  const revision = revisionName || (await keep(client, machine, (await preferenceOf(client, bare))!));
+  const { status: _status, ...bare } = vm;
+  const revision = revisionName || (await keep(client, vm, (await preferenceOf(client, bare))!));
   return { ...before, name, ...(kind === undefined ? {} : { kind }), controllerRevisionRef: { name: revision } };
 }
 

@@ -4,8 +4,8 @@ import { isDeleting, isFinal, isMigrating, isPaused, phaseOf } from '../vmi/vmi.
 import { runStrategyOf } from './run-strategy.ts';
 
 export interface Shown {
-  machine: VirtualMachine;
-  instance: VirtualMachineInstance | undefined;
+  vm: VirtualMachine;
+  vmi: VirtualMachineInstance | undefined;
   startFailure: StartFailure | undefined;
   /** Phases of those DataVolumes that the VM's volumes name and that exist. */
   dataVolumePhases: readonly (string | undefined)[];
@@ -20,34 +20,31 @@ const COUNTING = new Set(['Always', 'RerunOnFailure', 'Once']);
 
 /** In KubeVirt's order: the VM shows the first status that holds. */
 const order: readonly [name: string, holds: (shown: Shown) => boolean][] = [
-  ['Terminating', ({ machine }) => isDeleting(machine)],
-  ['Stopping', ({ instance }) => instance !== undefined && !isFinal(instance) && isDeleting(instance)],
-  ['Migrating', ({ instance }) => instance !== undefined && isMigrating(instance)],
-  ['Paused', ({ instance }) => instance !== undefined && phaseOf(instance) === 'Running' && isPaused(instance)],
-  ['Running', ({ instance }) => instance !== undefined && phaseOf(instance) === 'Running'],
-  ['ErrorPvcNotFound', ({ instance }) => isFalse(instance, 'Synchronized', 'FailedPvcNotFound')],
+  ['Terminating', ({ vm }) => isDeleting(vm)],
+  ['Stopping', ({ vmi }) => vmi !== undefined && !isFinal(vmi) && isDeleting(vmi)],
+  ['Migrating', ({ vmi }) => vmi !== undefined && isMigrating(vmi)],
+  ['Paused', ({ vmi }) => vmi !== undefined && phaseOf(vmi) === 'Running' && isPaused(vmi)],
+  ['Running', ({ vmi }) => vmi !== undefined && phaseOf(vmi) === 'Running'],
+  ['ErrorPvcNotFound', ({ vmi }) => isFalse(vmi, 'Synchronized', 'FailedPvcNotFound')],
   ['DataVolumeError', ({ dataVolumePhases }) => dataVolumePhases.includes('Failed')],
-  ['ErrorUnschedulable', ({ instance }) => isFalse(instance, 'PodScheduled', 'Unschedulable')],
+  ['ErrorUnschedulable', ({ vmi }) => isFalse(vmi, 'PodScheduled', 'Unschedulable')],
   ['Provisioning', ({ dataVolumePhases }) => dataVolumePhases.some((phase) => !FILLED.has(phase ?? ''))],
   ['WaitingForVolumeBinding', (shown) => shown.unboundClaim && isSetToStart(shown)],
-  ['ImagePullBackOff', ({ instance }) => isFalse(instance, 'Synchronized', 'ImagePullBackOff')],
-  ['Starting', ({ instance, starting }) => (instance === undefined ? starting === true : !isFinal(instance))],
-  [
-    'CrashLoopBackOff',
-    ({ machine, startFailure }) => startFailure !== undefined && COUNTING.has(runStrategyOf(machine)),
-  ],
+  ['ImagePullBackOff', ({ vmi }) => isFalse(vmi, 'Synchronized', 'ImagePullBackOff')],
+  ['Starting', ({ vmi, starting }) => (vmi === undefined ? starting === true : !isFinal(vmi))],
+  ['CrashLoopBackOff', ({ vm, startFailure }) => startFailure !== undefined && COUNTING.has(runStrategyOf(vm))],
   ['Stopped', () => true],
 ];
 
 export const printableStatus = (shown: Shown): string => order.find(([, holds]) => holds(shown))![0];
 
-const isFalse = (instance: VirtualMachineInstance | undefined, type: string, reason: string): boolean => {
-  const condition = conditionOf(instance, type);
+const isFalse = (vmi: VirtualMachineInstance | undefined, type: string, reason: string): boolean => {
+  const condition = conditionOf(vmi, type);
   return condition?.status === 'False' && condition.reason === reason;
 };
 
-function isSetToStart({ machine, instance }: Shown): boolean {
-  const strategy = runStrategyOf(machine);
+function isSetToStart({ vm, vmi }: Shown): boolean {
+  const strategy = runStrategyOf(vm);
   if (strategy === 'Always') return true;
-  return strategy !== 'Halted' && (instance === undefined ? strategy === 'Once' : !isFinal(instance));
+  return strategy !== 'Halted' && (vmi === undefined ? strategy === 'Once' : !isFinal(vmi));
 }

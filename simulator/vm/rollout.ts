@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { amountOf } from '../quantity.ts';
 import { conditionOf, isTrue } from '../store/conditions.ts';
-import type { InstanceSpec, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import type { VmiSpec, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 import { isDeleting, isFinal, isMigrating } from '../vmi/vmi.ts';
 import { whyFixed } from './hotplug-capacity.ts';
 import { isChanged } from './started-from.ts';
@@ -11,50 +11,49 @@ import type { RestartRequired } from './status.ts';
 export interface Rollout {
   restartRequired: RestartRequired;
   /** The VMI's spec with the live-updatable changes; undefined if there are none. */
-  live: InstanceSpec | undefined;
+  live: VmiSpec | undefined;
   /** What can't be applied at the moment and is retried. */
   failure?: { reason: string; message: string };
 }
 
 /** The result for one field, or for several fields that belong together. */
-type Step = { spec: InstanceSpec } | { why: string } | { failure: { reason: string; message: string } };
-type Take = (wanted: InstanceSpec, instance: VirtualMachineInstance, now: InstanceSpec) => Step;
+type Step = { spec: VmiSpec } | { why: string } | { failure: { reason: string; message: string } };
+type Take = (wanted: VmiSpec, vmi: VirtualMachineInstance, now: VmiSpec) => Step;
 
 export const NOT_LIVE = 'a non-live-updatable field was changed in the template spec';
 const MEMORY = 'memory updated in template spec';
 
 export function planRollout(
   { spec: { template } }: VirtualMachine,
-  instance: VirtualMachineInstance,
+  vmi: VirtualMachineInstance,
   liveUpdate: boolean,
 ): Rollout {
-  if (isChanged(instance, template, liveUpdate)) return { restartRequired: { why: NOT_LIVE }, live: undefined };
-  if (!liveUpdate || isDeleting(instance) || isFinal(instance)) return { restartRequired: 'none', live: undefined };
-  let { spec } = instance;
+  if (isChanged(vmi, template, liveUpdate)) return { restartRequired: { why: NOT_LIVE }, live: undefined };
+  if (!liveUpdate || isDeleting(vmi) || isFinal(vmi)) return { restartRequired: 'none', live: undefined };
+  let { spec } = vmi;
   let why: string | undefined;
   for (const take of [takeSockets, takePlacement, takeTolerations, takeMemory]) {
-    const step = take(template.spec, instance, spec);
-    if ('failure' in step)
-      return { restartRequired: required(why), live: changed(instance, spec), failure: step.failure };
+    const step = take(template.spec, vmi, spec);
+    if ('failure' in step) return { restartRequired: required(why), live: changed(vmi, spec), failure: step.failure };
     if ('why' in step) why ??= step.why;
     else spec = step.spec;
   }
-  return { restartRequired: required(why), live: changed(instance, spec) };
+  return { restartRequired: required(why), live: changed(vmi, spec) };
 }
 
 /** KubeVirt removes this condition and sets it again, with a new time, each time it reconciles the VM. */
-const required = (why: string | undefined): RestartRequired => (why === undefined ? 'none' : { why, anew: true });
+const required = (why: string | undefined): RestartRequired => (why === undefined ? 'none' : { why, isNew: true });
 
-const changed = ({ spec }: VirtualMachineInstance, now: InstanceSpec): InstanceSpec | undefined =>
+const changed = ({ spec }: VirtualMachineInstance, now: VmiSpec): VmiSpec | undefined =>
   isDeepStrictEqual(spec, now) ? undefined : now;
 
-const takeSockets: Take = (wanted, instance, now) => {
+const takeSockets: Take = (wanted, vmi, now) => {
   const { cpu } = now.domain;
   if (wanted.domain.cpu === undefined || cpu === undefined) return { spec: now };
   const { sockets = 0 } = wanted.domain.cpu;
   const { sockets: current = 0, maxSockets = 0 } = cpu;
   if (sockets === current) return { spec: now };
-  const failure = busy(instance, 'HotVCPUChange', 'CPU');
+  const failure = busy(vmi, 'HotVCPUChange', 'CPU');
   if (failure !== undefined)
     return {
       failure: {
@@ -68,7 +67,7 @@ const takeSockets: Take = (wanted, instance, now) => {
   return { spec: { ...now, domain: { ...now.domain, cpu: { ...cpu, sockets } } } };
 };
 
-const takePlacement: Take = (wanted, instance, now) => {
+const takePlacement: Take = (wanted, vmi, now) => {
   const { nodeSelector: _nodeSelector, affinity: _affinity, ...rest } = now;
   const { nodeSelector, affinity } = wanted;
   const spec = {
@@ -76,34 +75,33 @@ const takePlacement: Take = (wanted, instance, now) => {
     ...(nodeSelector === undefined ? {} : { nodeSelector }),
     ...(affinity === undefined ? {} : { affinity }),
   };
-  if (!isMigrating(instance) || isDeepStrictEqual(spec, now)) return { spec };
+  if (!isMigrating(vmi) || isDeepStrictEqual(spec, now)) return { spec };
   const message =
     'Error encountered while handling node affinity change request: Node affinity should not be changed during VMI migration';
   return { failure: { reason: 'AffinityChangeError', message } };
 };
 
-const takeTolerations: Take = (wanted, instance, now) => {
+const takeTolerations: Take = (wanted, vmi, now) => {
   const { tolerations: _tolerations, ...rest } = now;
   const { tolerations } = wanted;
   const spec = { ...rest, ...(tolerations === undefined ? {} : { tolerations }) };
-  if (!isMigrating(instance) || isDeepStrictEqual(spec, now)) return { spec };
+  if (!isMigrating(vmi) || isDeepStrictEqual(spec, now)) return { spec };
   const message =
     'Error encountered while handling tolerations change request: tolerations should not be changed during VMI migration';
   return { failure: { reason: 'TolerationsChangeError', message } };
 };
 
-const takeMemory: Take = (wanted, instance, now) => {
+const takeMemory: Take = (wanted, vmi, now) => {
   const guest = wanted.domain.memory?.guest;
   const { guest: current, maxGuest } = now.domain.memory ?? {};
-  const { guestCurrent, guestAtBoot } = instance.status?.memory ?? {};
+  const { guestCurrent, guestAtBoot } = vmi.status?.memory ?? {};
   if (guest === undefined || current === undefined || guestCurrent === undefined) return { spec: now };
-  if (conditionOf(instance, 'HotMemoryChange')?.status === 'False')
+  if (conditionOf(vmi, 'HotMemoryChange')?.status === 'False')
     return { why: `${MEMORY}. Memory-hotplug failed and is not available for this VM configuration` };
   if (amountOf(guest) === amountOf(current)) return { spec: now };
-  if (!isTrue(instance, 'LiveMigratable'))
-    return { why: `${MEMORY}. Memory-hotplug is only available for migratable VMs` };
+  if (!isTrue(vmi, 'LiveMigratable')) return { why: `${MEMORY}. Memory-hotplug is only available for migratable VMs` };
   if (maxGuest === undefined) return { why: `${MEMORY}. Memory-hotplug is not available for this VM configuration` };
-  const failure = busy(instance, 'HotMemoryChange', 'memory');
+  const failure = busy(vmi, 'HotMemoryChange', 'memory');
   if (failure !== undefined)
     return {
       failure: {
@@ -118,7 +116,7 @@ const takeMemory: Take = (wanted, instance, now) => {
   return { spec: { ...now, domain: { ...now.domain, memory: { ...now.domain.memory, guest } } } };
 };
 
-function busy(instance: VirtualMachineInstance, condition: string, what: string): string | undefined {
-  if (isTrue(instance, condition)) return `another ${what} hotplug is in progress`;
-  return isMigrating(instance) ? `${what} hotplug is not allowed while VMI is migrating` : undefined;
+function busy(vmi: VirtualMachineInstance, condition: string, what: string): string | undefined {
+  if (isTrue(vmi, condition)) return `another ${what} hotplug is in progress`;
+  return isMigrating(vmi) ? `${what} hotplug is not allowed while VMI is migrating` : undefined;
 }

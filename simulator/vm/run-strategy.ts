@@ -23,71 +23,66 @@ export function runStrategyOf({ spec }: VirtualMachine): RunStrategy {
 }
 
 /** Only the first request counts: later ones wait for it. */
-export const asksToStart = (machine: VirtualMachine): boolean =>
-  machine.status?.stateChangeRequests?.[0]?.action === 'Start';
+export const asksToStart = (vm: VirtualMachine): boolean => vm.status?.stateChangeRequests?.[0]?.action === 'Start';
 
-export function asksToStop(machine: VirtualMachine, instance: VirtualMachineInstance): boolean {
-  const first = machine.status?.stateChangeRequests?.[0];
-  return first?.action === 'Stop' && first.uid === instance.metadata.uid;
+export function asksToStop(vm: VirtualMachine, vmi: VirtualMachineInstance): boolean {
+  const first = vm.status?.stateChangeRequests?.[0];
+  return first?.action === 'Stop' && first.uid === vmi.metadata.uid;
 }
 
-/** Reports whether the requested start should leave the guest paused. */
-export const asksToStartPaused = (machine: VirtualMachine): boolean =>
-  asksToStart(machine) && machine.status?.stateChangeRequests?.[0]?.data?.['paused'] === 'true';
+/** Reports whether the requested start should leave the VMI paused. */
+export const asksToStartPaused = (vm: VirtualMachine): boolean =>
+  asksToStart(vm) && vm.status?.stateChangeRequests?.[0]?.data?.['paused'] === 'true';
 
-export function nextStep(machine: VirtualMachine, instance: VirtualMachineInstance | undefined, now: number): Step {
-  const strategy = runStrategyOf(machine);
+export function nextStep(vm: VirtualMachine, vmi: VirtualMachineInstance | undefined, now: number): Step {
+  const strategy = runStrategyOf(vm);
   switch (strategy) {
     case 'Always':
-      if (instance === undefined) return startUnlessHeldBack(machine, now);
-      return asksToStop(machine, instance) || isFinal(instance) ? stop(instance) : NOTHING;
+      if (vmi === undefined) return startUnlessHeldBack(vm, now);
+      return asksToStop(vm, vmi) || isFinal(vmi) ? stop(vmi) : NOTHING;
     case 'RerunOnFailure':
-      return instance === undefined ? rerun(machine, now) : rerunOver(machine, instance);
+      return vmi === undefined ? rerun(vm, now) : rerunOver(vm, vmi);
     case 'Once':
-      return instance === undefined ? START : NOTHING;
+      return vmi === undefined ? START : NOTHING;
     case 'Manual':
-      if (instance === undefined) return asksToStart(machine) ? START : NOTHING;
-      return asksToStop(machine, instance) ? stop(instance) : NOTHING;
+      if (vmi === undefined) return asksToStart(vm) ? START : NOTHING;
+      return asksToStop(vm, vmi) ? stop(vmi) : NOTHING;
     case 'Halted':
-      if (instance !== undefined) return stop(instance);
-      return asksToStart(machine) ? { do: 'become-always' } : NOTHING;
+      if (vmi !== undefined) return stop(vmi);
+      return asksToStart(vm) ? { do: 'become-always' } : NOTHING;
     case 'WaitAsReceiver':
       return NOTHING;
   }
 }
 
 /** Returns the VM's requests, starting with the first that isn't done. */
-export function outstandingRequests(
-  machine: VirtualMachine,
-  instance: VirtualMachineInstance | undefined,
-): StateChangeRequest[] {
-  const requests = machine.status?.stateChangeRequests ?? [];
-  const first = requests.findIndex((request) => !isDone(request, instance));
+export function outstandingRequests(vm: VirtualMachine, vmi: VirtualMachineInstance | undefined): StateChangeRequest[] {
+  const requests = vm.status?.stateChangeRequests ?? [];
+  const first = requests.findIndex((request) => !isDone(request, vmi));
   return first === -1 ? [] : requests.slice(first);
 }
 
-function isDone({ action, uid }: StateChangeRequest, instance: VirtualMachineInstance | undefined): boolean {
-  if (action === 'Stop') return instance === undefined || uid === undefined || uid !== instance.metadata.uid;
-  return instance !== undefined && !isDeleting(instance) && !isFinal(instance);
+function isDone({ action, uid }: StateChangeRequest, vmi: VirtualMachineInstance | undefined): boolean {
+  if (action === 'Stop') return vmi === undefined || uid === undefined || uid !== vmi.metadata.uid;
+  return vmi !== undefined && !isDeleting(vmi) && !isFinal(vmi);
 }
 
-const stop = (instance: VirtualMachineInstance): Step => (isDeleting(instance) ? NOTHING : STOP);
+const stop = (vmi: VirtualMachineInstance): Step => (isDeleting(vmi) ? NOTHING : STOP);
 
-function startUnlessHeldBack(machine: VirtualMachine, now: number): Step {
-  const retryAfter = machine.status?.startFailure?.retryAfterTimestamp;
+function startUnlessHeldBack(vm: VirtualMachine, now: number): Step {
+  const retryAfter = vm.status?.startFailure?.retryAfterTimestamp;
   const until = retryAfter === undefined ? 0 : Date.parse(retryAfter);
   return until > now ? { do: 'wait', until } : START;
 }
 
 /** Without a VMI, a rerun needs a request, or a run strategy that has just changed to RerunOnFailure. */
-function rerun(machine: VirtualMachine, now: number): Step {
-  if (!asksToStart(machine) && machine.status?.runStrategy === 'RerunOnFailure') return NOTHING;
-  return startUnlessHeldBack(machine, now);
+function rerun(vm: VirtualMachine, now: number): Step {
+  if (!asksToStart(vm) && vm.status?.runStrategy === 'RerunOnFailure') return NOTHING;
+  return startUnlessHeldBack(vm, now);
 }
 
-function rerunOver(machine: VirtualMachine, instance: VirtualMachineInstance): Step {
-  if (isDeleting(instance)) return NOTHING;
-  if (phaseOf(instance) === 'Failed')
-    return asksToStart(machine) || asksToStop(machine, instance) ? STOP : { do: 'request-start' };
-  return asksToStop(machine, instance) || isFinal(instance) ? STOP : NOTHING;
+function rerunOver(vm: VirtualMachine, vmi: VirtualMachineInstance): Step {
+  if (isDeleting(vmi)) return NOTHING;
+  if (phaseOf(vmi) === 'Failed') return asksToStart(vm) || asksToStop(vm, vmi) ? STOP : { do: 'request-start' };
+  return asksToStop(vm, vmi) || isFinal(vmi) ? STOP : NOTHING;
 }

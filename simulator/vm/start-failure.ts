@@ -38,15 +38,14 @@ export interface Chance {
  * ran, or if the run strategy doesn't count failures.
  */
 export function startFailureOf(
-  machine: VirtualMachine,
-  instance: VirtualMachineInstance | undefined,
+  vm: VirtualMachine,
+  vmi: VirtualMachineInstance | undefined,
   { now, random, backoffFactor }: Chance,
 ): StartFailure | undefined {
-  const before = machine.status?.startFailure ?? undefined;
-  if ((instance !== undefined && hasRun(instance)) || !COUNTING.has(runStrategyOf(machine))) return undefined;
-  const uid = instance?.metadata.uid;
-  if (instance === undefined || uid === undefined || !isFinal(instance) || before?.lastFailedVMIUID === uid)
-    return before;
+  const before = vm.status?.startFailure ?? undefined;
+  if ((vmi !== undefined && hasRun(vmi)) || !COUNTING.has(runStrategyOf(vm))) return undefined;
+  const uid = vmi?.metadata.uid;
+  if (vmi === undefined || uid === undefined || !isFinal(vmi) || before?.lastFailedVMIUID === uid) return before;
   const count = (before?.consecutiveFailCount ?? 0) + 1;
   const retryAfter = now + backoffSeconds(count, random) * 1000 * backoffFactor;
   return { consecutiveFailCount: count, lastFailedVMIUID: uid, retryAfterTimestamp: timestamp(retryAfter) };

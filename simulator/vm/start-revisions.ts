@@ -7,7 +7,7 @@ import type { VirtualMachine, VirtualMachineInstance } from '../types.ts';
 
 /**
  * The copies of a VM's spec that KubeVirt makes as it starts the VM: one ControllerRevision per VM, owned by the VM, of
- * the generation that its guest was started from.
+ * the generation that its VMI was started from.
  */
 export class StartRevisions {
   readonly #client: KubeClient;
@@ -19,16 +19,16 @@ export class StartRevisions {
   }
 
   /** Notes a copy that an earlier run of this process may have made. */
-  note(machine: Stored<VirtualMachine>, instance: VirtualMachineInstance): void {
-    const name = instance.status?.virtualMachineRevisionName;
-    if (name !== undefined && !this.#kept.has(machine.metadata.uid)) this.#kept.set(machine.metadata.uid, name);
+  note(vm: Stored<VirtualMachine>, vmi: VirtualMachineInstance): void {
+    const name = vmi.status?.virtualMachineRevisionName;
+    if (name !== undefined && !this.#kept.has(vm.metadata.uid)) this.#kept.set(vm.metadata.uid, name);
   }
 
-  forget(machine: Stored<VirtualMachine>): void {
-    this.#kept.delete(machine.metadata.uid);
+  forget(vm: Stored<VirtualMachine>): void {
+    this.#kept.delete(vm.metadata.uid);
   }
 
-  /** Makes the copy for a guest that starts now, deletes the previous one, and returns the copy's name. */
+  /** Makes the copy for a VMI that starts now, deletes the previous one, and returns the copy's name. */
   async keep({ metadata: { name, namespace, uid, generation = 1 }, spec }: Stored<VirtualMachine>): Promise<string> {
     const copy = `revision-start-vm-${uid}-${generation}`;
     const before = this.#kept.get(uid);

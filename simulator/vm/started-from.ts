@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { STARTED_FROM } from '../knobs.ts';
-import type { InstanceSpec, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import { STARTED_FROM } from '../annotations.ts';
+import type { VmiSpec, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 
 type Template = VirtualMachine['spec']['template'];
 
@@ -19,19 +19,19 @@ interface Hashes {
 
 export const startedFrom = (template: Template): string => Object.values(hashesOf(template)).join('-');
 
-/** Reports whether the spec has a change that can't be applied to the running guest. */
-export function isChanged(instance: VirtualMachineInstance, template: Template, liveUpdate: boolean): boolean {
-  const before = hashesBefore(instance);
+/** Reports whether the spec has a change that can't be applied to the running VMI. */
+export function isChanged(vmi: VirtualMachineInstance, template: Template, liveUpdate: boolean): boolean {
+  const before = hashesBefore(vmi);
   if (before === undefined) return false;
-  const now = hashesOf({ ...template, spec: withUuid(template.spec, instance.spec.domain.firmware?.uuid) });
+  const now = hashesOf({ ...template, spec: withUuid(template.spec, vmi.spec.domain.firmware?.uuid) });
   if (!liveUpdate) return before.spec !== now.spec;
   // Removing memory from the template altogether isn't a live update to another size.
   return before.rest !== now.rest || (template.spec.domain.memory?.guest === undefined && before.memory !== now.memory);
 }
 
 /** Reports whether the template is unchanged, labels and annotations included. */
-export const isTheSame = (instance: VirtualMachineInstance, template: Template): boolean =>
-  hashesBefore(instance)?.all === hashesOf(template).all;
+export const isTheSame = (vmi: VirtualMachineInstance, template: Template): boolean =>
+  hashesBefore(vmi)?.all === hashesOf(template).all;
 
 function hashesOf({ metadata = {}, spec }: Template): Hashes {
   return {
@@ -49,7 +49,7 @@ function hashesBefore({ metadata }: VirtualMachineInstance): Hashes | undefined 
     : { rest, memory, spec, all };
 }
 
-function withoutLiveFields(spec: InstanceSpec): InstanceSpec {
+function withoutLiveFields(spec: VmiSpec): VmiSpec {
   const { nodeSelector: _nodeSelector, affinity: _affinity, tolerations: _tolerations, ...rest } = spec;
   const { cpu, memory, ...domain } = rest.domain;
   const { sockets: _sockets, ...otherCpu } = cpu ?? {};
@@ -58,7 +58,7 @@ function withoutLiveFields(spec: InstanceSpec): InstanceSpec {
   return { ...rest, domain: { ...domain, ...(cpu === undefined ? {} : { cpu: otherCpu }), memory: otherMemory } };
 }
 
-function withUuid(spec: InstanceSpec, uuid: string | undefined): InstanceSpec {
+function withUuid(spec: VmiSpec, uuid: string | undefined): VmiSpec {
   if (uuid === undefined || spec.domain.firmware?.uuid) return spec;
   return { ...spec, domain: { ...spec.domain, firmware: { ...spec.domain.firmware, uuid } } };
 }

@@ -6,12 +6,12 @@ import { printableStatus } from './printable-status.ts';
 import { outstandingRequests, runStrategyOf } from './run-strategy.ts';
 import { startFailureOf, type Chance } from './start-failure.ts';
 
-/** What happens to the RestartRequired condition: kept, removed, or set. With `anew`, its time is that of this pass. */
-export type RestartRequired = 'kept' | 'none' | { why: string; anew?: true };
+/** What happens to the RestartRequired condition: kept, removed, or set. With `isNew`, its time is that of this pass. */
+export type RestartRequired = 'kept' | 'none' | { why: string; isNew?: true };
 
-export interface Seen extends Chance {
-  machine: VirtualMachine;
-  instance: VirtualMachineInstance | undefined;
+export interface ResourceVersions extends Chance {
+  vm: VirtualMachine;
+  vmi: VirtualMachineInstance | undefined;
   dataVolumePhases: readonly (string | undefined)[];
   unboundClaim: boolean;
   restartRequired: RestartRequired;
@@ -25,11 +25,11 @@ export interface Seen extends Chance {
 const OWN = new Set(['Ready', 'Failure', 'RestartRequired']);
 
 /** Returns what the VM's status should be; the same object if nothing changes. */
-export function machineStatus(seen: Seen): VirtualMachineStatus {
-  const { machine, instance } = seen;
-  const before = machine.status ?? {};
-  const startFailure = startFailureOf(machine, instance, seen);
-  const requests = outstandingRequests(machine, instance);
+export function vmStatus(seen: ResourceVersions): VirtualMachineStatus {
+  const { vm, vmi } = seen;
+  const before = vm.status ?? {};
+  const startFailure = startFailureOf(vm, vmi, seen);
+  const requests = outstandingRequests(vm, vmi);
   const {
     stateChangeRequests: _requests,
     startFailure: _failure,
@@ -41,11 +41,11 @@ export function machineStatus(seen: Seen): VirtualMachineStatus {
   const after: VirtualMachineStatus = {
     ...rest,
     // Omitted unless true, as in KubeVirt's API.
-    ...(instance === undefined ? {} : { created: true }),
-    ...(isTrue(instance, 'Ready') ? { ready: true } : {}),
-    ...generations(machine, instance),
+    ...(vmi === undefined ? {} : { created: true }),
+    ...(isTrue(vmi, 'Ready') ? { ready: true } : {}),
+    ...generations(vm, vmi),
     // Set only if the VM has been started at least once.
-    ...(runStrategy === undefined && instance === undefined ? {} : { runStrategy: runStrategyOf(machine) }),
+    ...(runStrategy === undefined && vmi === undefined ? {} : { runStrategy: runStrategyOf(vm) }),
     ...(requests.length === 0 ? {} : { stateChangeRequests: requests }),
     ...(startFailure === undefined ? {} : { startFailure }),
     conditions: conditionsOf(seen),
@@ -54,43 +54,40 @@ export function machineStatus(seen: Seen): VirtualMachineStatus {
   return isDeepStrictEqual(after, before) ? before : after;
 }
 
-function generations(
-  machine: VirtualMachine,
-  instance: VirtualMachineInstance | undefined,
-): Partial<VirtualMachineStatus> {
-  const observed = Number(instance?.metadata.annotations?.[GENERATION_ANNOTATION]);
-  const desired = machine.metadata.generation;
+function generations(vm: VirtualMachine, vmi: VirtualMachineInstance | undefined): Partial<VirtualMachineStatus> {
+  const observed = Number(vmi?.metadata.annotations?.[GENERATION_ANNOTATION]);
+  const desired = vm.metadata.generation;
   return Number.isInteger(observed) && desired !== undefined
     ? { observedGeneration: observed, desiredGeneration: desired }
     : {};
 }
 
 /** Rebuilt in each pass while the VM has a VMI, so that conditions written by others don't stay. */
-function conditionsOf({ machine, instance, restartRequired, failure, now }: Seen): TimedCondition[] {
+function conditionsOf({ vm, vmi, restartRequired, failure, now }: ResourceVersions): TimedCondition[] {
   const time = timestamp(now);
-  const before = machine.status?.conditions ?? [];
-  const wanted: TimedCondition[] = [readyCondition(instance, time)];
+  const before = vm.status?.conditions ?? [];
+  const wanted: TimedCondition[] = [readyCondition(vmi, time)];
   if (failure !== undefined)
     wanted.push({ type: 'Failure', status: 'True', ...failure, lastProbeTime: null, lastTransitionTime: time });
   if (typeof restartRequired === 'object') {
     const message = restartRequired.why;
     wanted.push({ type: 'RestartRequired', status: 'True', message, lastProbeTime: null, lastTransitionTime: time });
   }
-  for (const condition of instance?.status?.conditions ?? []) if (!OWN.has(condition.type)) wanted.push(condition);
+  for (const condition of vmi?.status?.conditions ?? []) if (!OWN.has(condition.type)) wanted.push(condition);
   const types = new Set(wanted.map(({ type }) => type));
   const stays = ({ type }: TimedCondition): boolean => {
     if (type === 'RestartRequired')
-      return restartRequired === 'kept' || (typeof restartRequired === 'object' && restartRequired.anew !== true);
-    return types.has(type) || (instance === undefined && !OWN.has(type));
+      return restartRequired === 'kept' || (typeof restartRequired === 'object' && restartRequired.isNew !== true);
+    return types.has(type) || (vmi === undefined && !OWN.has(type));
   };
   return wanted.reduce<TimedCondition[]>(withCondition, before.filter(stays));
 }
 
-function readyCondition(instance: VirtualMachineInstance | undefined, time: string): TimedCondition {
+function readyCondition(vmi: VirtualMachineInstance | undefined, time: string): TimedCondition {
   const times = { lastProbeTime: time, lastTransitionTime: time };
-  if (instance === undefined)
+  if (vmi === undefined)
     return { type: 'Ready', status: 'False', reason: 'VMINotExists', message: 'VMI does not exist', ...times };
-  const ready = conditionOf(instance, 'Ready');
+  const ready = conditionOf(vmi, 'Ready');
   return (
     ready ?? {
       type: 'Ready',

@@ -1,7 +1,7 @@
-import type { InstanceSpec, Volume } from '../types.ts';
+import type { VmiSpec, Volume } from '../types.ts';
 
 /** Returns the names of the claims that a VMI's volumes need. A DataVolume's claim has the DataVolume's name. */
-export function claimsOf(spec: InstanceSpec): string[] {
+export function claimsOf(spec: VmiSpec): string[] {
   const names: string[] = [];
   for (const { persistentVolumeClaim, dataVolume } of spec.volumes ?? []) {
     if (persistentVolumeClaim !== undefined) names.push(persistentVolumeClaim.claimName);
@@ -10,7 +10,7 @@ export function claimsOf(spec: InstanceSpec): string[] {
   return names;
 }
 
-export const dataVolumesOf = (spec: InstanceSpec): string[] =>
+export const dataVolumesOf = (spec: VmiSpec): string[] =>
   (spec.volumes ?? []).flatMap(({ dataVolume }) => dataVolume?.name ?? []);
 
 /** An object that a VMI's pod mounts, other than a claim. */
@@ -30,7 +30,7 @@ interface Reference {
 }
 
 /** Returns the Secrets and ConfigMaps that a VMI's volumes require, without the optional ones. */
-export const sourcesOf = (spec: InstanceSpec): Source[] => (spec.volumes ?? []).flatMap(sourcesOfVolume);
+export const sourcesOf = (spec: VmiSpec): Source[] => (spec.volumes ?? []).flatMap(sourcesOfVolume);
 
 function sourcesOfVolume(volume: Volume): Source[] {
   const sources = volume as Partial<Record<string, Reference>>;

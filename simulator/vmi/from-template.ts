@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { Stored } from '../../api/objects.ts';
-import { STARTED_FROM } from '../knobs.ts';
+import { STARTED_FROM } from '../annotations.ts';
 import { timestamp } from '../store/conditions.ts';
 import { vmOwner } from '../store/vm-owner.ts';
-import type { InstanceSpec, InstanceStatus, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import type { VmiSpec, VmiStatus, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 import { withRoomToGrow } from '../vm/hotplug-capacity.ts';
 import { asksToStartPaused } from '../vm/run-strategy.ts';
 import { startedFrom } from '../vm/started-from.ts';
-import { GENERATION_ANNOTATION, INSTANCE_FINALIZER, VM_CONTROLLER_FINALIZER } from './vmi.ts';
+import { GENERATION_ANNOTATION, VMI_FINALIZER, VM_CONTROLLER_FINALIZER } from './vmi.ts';
 
 /** Adds what admission sets on a VM's template if unset: the machine type, and a firmware UUID that stays the same. */
-export function withDefaults(spec: InstanceSpec, machineType: string, uuid: string): InstanceSpec {
+export function withDefaults(spec: VmiSpec, machineType: string, uuid: string): VmiSpec {
   const { machine, firmware } = spec.domain;
   if (machine?.type && firmware?.uuid) return spec;
   return {
@@ -32,7 +32,7 @@ export function uuidFrom(text: string): string {
 }
 
 /** Returns the VMI that a VM starts: named like the VM, and owned by it. */
-export function instanceOf(
+export function vmiOf(
   machine: Stored<VirtualMachine>,
   kubevirt: KubeVirt | undefined,
   now: number,
@@ -52,7 +52,7 @@ export function instanceOf(
         [STARTED_FROM]: startedFrom(template),
       },
       ownerReferences: [vmOwner({ name, uid })],
-      finalizers: [VM_CONTROLLER_FINALIZER, INSTANCE_FINALIZER],
+      finalizers: [VM_CONTROLLER_FINALIZER, VMI_FINALIZER],
     },
     spec: { ...spec, ...(asksToStartPaused(machine) ? { startStrategy: 'Paused' } : {}) },
     status: pending(spec, now),
@@ -60,7 +60,7 @@ export function instanceOf(
 }
 
 /** Returns the status that admission sets on a new VMI. */
-export const pending = ({ domain: { cpu, memory } }: InstanceSpec, now: number): InstanceStatus => ({
+export const pending = ({ domain: { cpu, memory } }: VmiSpec, now: number): VmiStatus => ({
   phase: 'Pending',
   phaseTransitionTimestamps: [{ phase: 'Pending', phaseTransitionTimestamp: timestamp(now) }],
   conditions: [

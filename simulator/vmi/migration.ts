@@ -1,11 +1,11 @@
 import type { Stored } from '../../api/objects.ts';
-import { durationOf, Knob } from '../knobs.ts';
+import { durationOf, SimulatorAnnotation } from '../annotations.ts';
 import { timestamp } from '../store/conditions.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance } from '../types.ts';
 import { plugged } from '../vm/hotplug.ts';
 import { isDeleting, isMigrating, NODE_LABEL, phaseOf } from './vmi.ts';
 
-type Instance = Stored<VirtualMachineInstance>;
+type Vmi = Stored<VirtualMachineInstance>;
 
 /** The next step in migrating a VMI. */
 export type MigrationStep =
@@ -23,32 +23,32 @@ export const isOver = ({ status }: Migration): boolean => status?.phase === 'Suc
 
 /** `migrations`: those of the VMI that are not over, oldest first. */
 export function migrationStep(
-  instance: Instance | undefined,
+  vmi: Vmi | undefined,
   migrations: readonly Stored<Migration>[],
   now: number,
 ): MigrationStep {
-  const state = instance?.status?.migrationState;
-  if (instance !== undefined && state !== undefined && isMigrating(instance)) {
+  const state = vmi?.status?.migrationState;
+  if (vmi !== undefined && state !== undefined && isMigrating(vmi)) {
     const migration = migrations.find(({ metadata }) => metadata.uid === state.migrationUid);
-    const possible = phaseOf(instance) === 'Running' && !isDeleting(instance);
+    const possible = phaseOf(vmi) === 'Running' && !isDeleting(vmi);
     if (migration === undefined || isDeleting(migration) || !possible)
       return { do: 'end', migration, succeeded: false };
     const until =
       Date.parse(state.startTimestamp ?? timestamp(now)) +
-      (durationOf(instance.metadata, Knob.migrationTime) ?? MIGRATION_MS);
+      (durationOf(vmi.metadata, SimulatorAnnotation.migrationTime) ?? MIGRATION_MS);
     return until > now ? { do: 'wait', until } : { do: 'end', migration, succeeded: true };
   }
   const [migration] = migrations;
   if (migration === undefined) return { do: 'nothing' };
   if (state?.migrationUid === migration.metadata.uid)
     return { do: 'note', migration, phase: state.failed === true ? 'Failed' : 'Succeeded' };
-  if (instance === undefined || phaseOf(instance) !== 'Running' || isDeleting(instance))
+  if (vmi === undefined || phaseOf(vmi) !== 'Running' || isDeleting(vmi))
     return { do: 'note', migration, phase: 'Failed' };
   return { do: 'begin', migration };
 }
 
-export function begun(instance: Instance, migration: Stored<Migration>, targetNode: string, now: number): Instance {
-  const sourceNode = instance.status?.nodeName;
+export function begun(vmi: Vmi, migration: Stored<Migration>, targetNode: string, now: number): Vmi {
+  const sourceNode = vmi.status?.nodeName;
   const migrationState = {
     migrationUid: migration.metadata.uid,
     ...(sourceNode === undefined ? {} : { sourceNode }),
@@ -56,11 +56,11 @@ export function begun(instance: Instance, migration: Stored<Migration>, targetNo
     startTimestamp: timestamp(now),
     mode: 'PreCopy',
   };
-  return { ...instance, status: { ...instance.status, migrationState } };
+  return { ...vmi, status: { ...vmi.status, migrationState } };
 }
 
-export function ended(instance: Instance, succeeded: boolean, now: number): Instance {
-  const { metadata, status } = instance;
+export function ended(vmi: Vmi, succeeded: boolean, now: number): Vmi {
+  const { metadata, status } = vmi;
   const migrationState = {
     ...status?.migrationState,
     endTimestamp: timestamp(now),
@@ -68,10 +68,10 @@ export function ended(instance: Instance, succeeded: boolean, now: number): Inst
     ...(succeeded ? {} : { failed: true }),
   };
   const target = migrationState.targetNode;
-  if (!succeeded || target === undefined) return { ...instance, status: { ...status, migrationState } };
+  if (!succeeded || target === undefined) return { ...vmi, status: { ...status, migrationState } };
   const labels = { ...metadata.labels, [NODE_LABEL]: target };
   return plugged({
-    ...instance,
+    ...vmi,
     metadata: { ...metadata, labels },
     status: { ...status, migrationState, nodeName: target },
   });

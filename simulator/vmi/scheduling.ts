@@ -1,5 +1,5 @@
-import { isOn, Knob } from '../knobs.ts';
-import type { InstanceSpec, Node } from '../types.ts';
+import { isOn, SimulatorAnnotation } from '../annotations.ts';
+import type { VmiSpec, Node } from '../types.ts';
 
 export const SCHEDULABLE_LABEL = 'kubevirt.io/schedulable';
 export const machineTypeLabel = (type: string): string => `machine-type.node.kubevirt.io/${type}`;
@@ -10,15 +10,15 @@ export const machineTypeLabel = (type: string): string => `machine-type.node.kub
  */
 export function isLost({ metadata, status }: Node): boolean {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  return ready === undefined ? isOn(metadata, Knob.lost) : ready.status !== 'True';
+  return ready === undefined ? isOn(metadata, SimulatorAnnotation.lost) : ready.status !== 'True';
 }
 
 /** Reports whether a VMI of this spec and machine type may be scheduled to the node. */
-export function fits(node: Node, spec: InstanceSpec, machineType: string): boolean {
+export function fits(node: Node, spec: VmiSpec, machineType: string): boolean {
   const labels = node.metadata.labels ?? {};
   if (
     isLost(node) ||
-    isOn(node.metadata, Knob.lost) ||
+    isOn(node.metadata, SimulatorAnnotation.lost) ||
     node.spec?.unschedulable === true ||
     labels[SCHEDULABLE_LABEL] !== 'true'
   )

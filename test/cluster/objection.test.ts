@@ -34,7 +34,7 @@ test.each([
   expect(objection(given, own, resource, key, {})).toBe(`it changes the cluster itself: ${what}`);
 });
 
-const toGuest = (annotations: Record<string, unknown>, cluster = given) =>
+const toVmi = (annotations: Record<string, unknown>, cluster = given) =>
   objection(
     cluster,
     own,
@@ -45,9 +45,9 @@ const toGuest = (annotations: Record<string, unknown>, cluster = given) =>
 
 test.each([
   [{ 'sim.drover.dev/unschedulable': 'true' }, 'it asks the simulator for sim.drover.dev/unschedulable'],
-  [{ 'sim.drover.dev/never-ready': 'true' }, 'its guests are never ready, not even for a moment'],
-  [{ 'sim.drover.dev/boot-time': '25s' }, 'its guests take 25s to boot'],
-  [{ 'sim.drover.dev/run-end': 'Succeeded' }, 'its guests shut themselves down'],
+  [{ 'sim.drover.dev/never-ready': 'true' }, 'its VMIs are never ready, not even for a moment'],
+  [{ 'sim.drover.dev/boot-time': '25s' }, 'its VMIs take 25s to boot'],
+  [{ 'sim.drover.dev/run-end': 'Succeeded' }, 'its VMIs shut themselves down'],
 ])('what only the simulator can play is told by its reason: %o', (annotations, reason) => {
   expect(toVm(annotations)).toBe(reason);
 });
@@ -56,14 +56,14 @@ test.each([
   { 'sim.drover.dev/boot-time': '100ms' },
   { 'sim.drover.dev/fail-starts': 'always' },
   { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' },
-])('what real guests do as well is no reason: %o', (annotations) => {
+])('what real VMIs do as well is no reason: %o', (annotations) => {
   expect(toVm(annotations)).toBeUndefined();
 });
 
-test('if nothing looks after pods, guests can be made unready', () => {
+test('if nothing looks after pods, VMIs can be made unready', () => {
   const never = { 'sim.drover.dev/never-ready': 'true' };
-  expect(toGuest(never)).toBe('its guests run and are not ready');
-  expect(toGuest(never, { ...given, hasStandIn: true })).toBeUndefined();
+  expect(toVmi(never)).toBe('its VMIs run and are not ready');
+  expect(toVmi(never, { ...given, hasStandIn: true })).toBeUndefined();
 });
 
 const withDisk = (cluster: GivenCluster) =>
@@ -83,14 +83,14 @@ test('disks need something that fills them', () => {
 const path = (namespace: string, rest: string): string =>
   `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/${rest}`;
 
-test('a VM may be restarted in namespaces of the test, and a guest paused if its node is real', () => {
+test('a VM may be restarted in namespaces of the test, and a VMI paused if its node is real', () => {
   const restart = 'virtualmachines/web-1/restart';
   const pause = 'virtualmachineinstances/web-1/pause';
   expect(actionObjection(given, own, path('test-1', restart))).toBeUndefined();
   expect(actionObjection(given, own, path('test-1', pause))).toBeUndefined();
   expect(actionObjection(given, own, path('default', restart))).toContain('it changes the cluster itself');
   expect(actionObjection({ ...given, hasStandIn: true }, own, path('test-1', pause))).toContain(
-    'it asks a guest to pause',
+    'it asks a VMI to pause',
   );
 });
 

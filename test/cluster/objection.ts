@@ -1,8 +1,8 @@
 import { Namespaces, VirtualMachineInstances, type Resource } from '../../api/resources.ts';
 import type { ObjectKey } from '../../kubernetes/client.ts';
 import { entriesIn } from './entries.ts';
+import { asksFor, beyond } from './given/annotations.ts';
 import type { GivenCluster } from './given/given.ts';
-import { asksFor, beyond } from './given/knobs.ts';
 import { lackOf } from './given/needs.ts';
 
 /**
@@ -21,7 +21,7 @@ export function objection(
   if (!isOwn) return `it changes the cluster itself: ${resource.kind} ${name}`;
   // An existing VMI can be made unready, but a starting VMI is ready for a moment, which drover may see.
   if (resource !== VirtualMachineInstances && asksFor(body, 'never-ready'))
-    return 'its guests are never ready, not even for a moment';
+    return 'its VMIs are never ready, not even for a moment';
   if (given.lacks.includes('DataVolumes') && hasDisks(body)) return lackOf('DataVolumes');
   return beyond(given, body);
 }
@@ -37,6 +37,6 @@ export function actionObjection(given: GivenCluster, own: ReadonlySet<string>, p
   if (namespace === undefined || !own.has(namespace)) return `it changes the cluster itself: ${path}`;
   // virt-handler does these on the node.
   if (given.hasStandIn && resource === 'virtualmachineinstances')
-    return `it asks a guest to ${action}, and the nodes are played by a stand-in`;
+    return `it asks a VMI to ${action}, and the nodes are played by a stand-in`;
   return undefined;
 }

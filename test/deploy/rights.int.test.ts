@@ -7,7 +7,7 @@ import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../integration/fleet.ts';
 import { withDisk } from '../integration/healing/healings.ts';
-import { Machines } from '../integration/machine-types/machine-types.ts';
+import { TypedVms } from '../integration/machine-types/machine-types.ts';
 import { readManifests, rightFor, rightsOf } from './rights.ts';
 import { createServiceAccounts, kubeconfigOf } from './service-accounts.ts';
 
@@ -38,10 +38,10 @@ const runs = (namespace: string, pool: string, template: Template): Promise<void
       updatedReplicas: spec.replicas,
       currentRevision: revision,
     });
-    const guests = (await fleet().kube.list(VirtualMachineInstances, { namespace })).items.filter(({ metadata }) =>
+    const vmis = (await fleet().kube.list(VirtualMachineInstances, { namespace })).items.filter(({ metadata }) =>
       metadata.name.startsWith(`${pool}-`),
     );
-    expect(guests.map(({ metadata }) => metadata.labels?.[REVISION_LABEL])).toEqual(
+    expect(vmis.map(({ metadata }) => metadata.labels?.[REVISION_LABEL])).toEqual(
       Array.from({ length: spec.replicas }, () => revision),
     );
   });
@@ -104,8 +104,8 @@ test('a worker does all of its work with the rights of its service account, and 
     expect((await fleet().pool(namespace, 'sick'))?.status?.healing?.cycles).toMatchObject([{ phase: 'Waiting' }]),
   );
 
-  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' }, runs: {} });
-  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({
+  const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' }, runs: {} });
+  expect(await (await typedVms.change({ restartNow: true })).result()).toMatchObject({
     phase: 'Complete',
     patched: 2,
     restarted: 1,

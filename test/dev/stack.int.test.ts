@@ -293,7 +293,7 @@ async function temporalWhosePortIsTaken(state: string): Promise<{ flags: string;
   return { flags, goOn };
 }
 
-test('a port that another takes between its choice and its use is chosen anew', async () => {
+test('a port that another takes between its choice and its use is chosen again', async () => {
   const state = stateFolder();
   const { flags, goOn } = await temporalWhosePortIsTaken(state);
   const starting = servers({ state, ephemeral: true });

@@ -13,7 +13,7 @@ const vm = (facts: Partial<VmFacts> = {}): VmFacts => ({
   machine,
   ...facts,
 });
-const guest = (uid: string, facts: Partial<VmiFacts> = {}): VmiFacts => ({
+const vmi = (uid: string, facts: Partial<VmiFacts> = {}): VmiFacts => ({
   uid,
   ready: true,
   deleting: false,
@@ -29,7 +29,7 @@ const ofVm = (version: number, name: string, facts: VmFacts | null): Change => (
   at: version,
   facts,
 });
-const ofGuest = (version: number, name: string, facts: VmiFacts | null): Change => ({
+const ofVmi = (version: number, name: string, facts: VmiFacts | null): Change => ({
   kind: 'vmi',
   name,
   version: BigInt(version),
@@ -47,16 +47,16 @@ function logOf(changes: Change[], from = 0): ReadinessLog {
 /** One restart of `a`, as KubeVirt reports it, from version 10 on; the VM's own readiness lags behind its VMI's. */
 const restart = [
   ofVm(1, 'a', vm()),
-  ofGuest(2, 'a', guest('g1')),
-  ofGuest(10, 'a', guest('g1', { deleting: true, ready: false })),
+  ofVmi(2, 'a', vmi('g1')),
+  ofVmi(10, 'a', vmi('g1', { deleting: true, ready: false })),
   ofVm(12, 'a', vm({ ready: false })),
-  ofGuest(13, 'a', null),
-  ofGuest(14, 'a', guest('g2', { ready: false, revision: 'r2' })),
-  ofGuest(16, 'a', guest('g2', { revision: 'r2' })),
+  ofVmi(13, 'a', null),
+  ofVmi(14, 'a', vmi('g2', { ready: false, revision: 'r2' })),
+  ofVmi(16, 'a', vmi('g2', { revision: 'r2' })),
   ofVm(17, 'a', vm()),
 ];
 
-test('a VM is down from the moment that its guest goes until both say that it is ready', () => {
+test('a VM is down from the moment that its VMI goes until both say that it is ready', () => {
   const log = logOf(restart, 9);
   expect(log.peak()).toMatchObject({ unavailable: 1, names: ['a'], version: 10n });
   expect(logOf(restart, 16).mostUnavailable()).toBe(1);
@@ -73,11 +73,11 @@ test('what was before the recording counts only as it stood last', () => {
   expect(logOf([...down, ...gone], 34).mostUnavailable()).toBe(0);
 });
 
-test('each guest that came since is a restart, and carries the revision that it was started with and the last one', () => {
-  const live = [...restart, ofGuest(20, 'a', guest('g2', { revision: 'r3' }))];
+test('each VMI that came since is a restart, and carries the revision that it was started with and the last one', () => {
+  const live = [...restart, ofVmi(20, 'a', vmi('g2', { revision: 'r3' }))];
   const log = logOf(live, 9);
   expect(log.restartsOf('a')).toEqual([{ uid: 'g2', startedWith: 'r2', revision: 'r3', at: 14 }]);
-  expect(log.guestsOf('a').map(({ uid }) => uid)).toEqual(['g1', 'g2']);
+  expect(log.vmisOf('a').map(({ uid }) => uid)).toEqual(['g1', 'g2']);
   expect(log.restartsOf('b')).toEqual([]);
 });
 
@@ -108,13 +108,13 @@ test('the history of a VM tells its changes in order', () => {
   ).toEqual([
     'VM vm there with revision r1',
     'VM ready',
-    'guest g1 there with revision r1',
-    'guest ready',
-    'guest going',
+    'VMI g1 there with revision r1',
+    'VMI ready',
+    'VMI going',
     'VM not ready',
-    'guest gone',
-    'guest g2 there with revision r2',
-    'guest ready',
+    'VMI gone',
+    'VMI g2 there with revision r2',
+    'VMI ready',
     'VM ready',
     'VM going',
     'VM gone',
@@ -125,19 +125,19 @@ test.each([
   ['Halted', vm({ strategy: 'Halted', ready: false }), null, 0],
   ['Manual, off', vm({ strategy: 'Manual', ready: false }), null, 0],
   ['Manual, asked to restart', vm({ strategy: 'Manual', ready: false, asked: true }), null, 1],
-  ['Manual, booting', vm({ strategy: 'Manual', ready: false }), guest('g', { ready: false }), 1],
-  ['Manual, stopping', vm({ strategy: 'Manual', ready: false }), guest('g', { ready: false, deleting: true }), 0],
-  ['Once, over', vm({ strategy: 'Once', ready: false }), guest('g', { ready: false, final: true }), 0],
-  ['Once, without a guest', vm({ strategy: 'Once', ready: false }), null, 1],
-  ['Always, over', vm({ ready: false }), guest('g', { ready: false, final: true }), 1],
+  ['Manual, booting', vm({ strategy: 'Manual', ready: false }), vmi('g', { ready: false }), 1],
+  ['Manual, stopping', vm({ strategy: 'Manual', ready: false }), vmi('g', { ready: false, deleting: true }), 0],
+  ['Once, over', vm({ strategy: 'Once', ready: false }), vmi('g', { ready: false, final: true }), 0],
+  ['Once, without a VMI', vm({ strategy: 'Once', ready: false }), null, 1],
+  ['Always, over', vm({ ready: false }), vmi('g', { ready: false, final: true }), 1],
   ['Always, whose VM lags', vm({ ready: true }), null, 1],
   ['Always, being deleted', vm({ ready: false, deleting: true }), null, 0],
-])('a VM that is %s', (_what, machine, instance, unavailable) => {
-  expect(logOf([ofVm(1, 'a', machine), ofGuest(2, 'a', instance)], 2).mostUnavailable()).toBe(unavailable);
+])('a VM that is %s', (_what, machine, vmi, unavailable) => {
+  expect(logOf([ofVm(1, 'a', machine), ofVmi(2, 'a', vmi)], 2).mostUnavailable()).toBe(unavailable);
 });
 
 test('with the number of VMs that there should be, missing ones count', () => {
-  const log = logOf([ofVm(1, 'a', vm()), ofGuest(2, 'a', guest('g')), ofVm(5, 'a', null)], 2);
+  const log = logOf([ofVm(1, 'a', vm()), ofVmi(2, 'a', vmi('g')), ofVm(5, 'a', null)], 2);
   expect(log.mostUnavailable()).toBe(0);
   expect(log.peak({ replicas: 1 })).toMatchObject({ unavailable: 1, version: 5n });
 });
@@ -149,7 +149,7 @@ test('the time that VMs were down is counted together', () => {
   expect(logOf(restart.slice(0, 4), 9).downtime()).toBe(2);
 });
 
-test('guests that are sent away are told, with how many are down from then on', () => {
+test('VMIs that are sent away are told, with how many are down from then on', () => {
   const broken = ofVm(3, 'broken', vm({ ready: false }));
   expect(logOf([...restart, broken], 9).departures()).toEqual([
     {
@@ -167,15 +167,15 @@ test('guests that are sent away are told, with how many are down from then on', 
   expect(
     logOf([
       broken,
-      ofGuest(4, 'broken', guest('g', { ready: false })),
-      ofGuest(5, 'broken', guest('g', { ready: false, deleting: true })),
+      ofVmi(4, 'broken', vmi('g', { ready: false })),
+      ofVmi(5, 'broken', vmi('g', { ready: false, deleting: true })),
     ]).departures(),
   ).toEqual([]);
   const scaledIn = [
     ofVm(1, 'a', vm()),
-    ofGuest(2, 'a', guest('g')),
+    ofVmi(2, 'a', vmi('g')),
     ofVm(3, 'a', vm({ deleting: true })),
-    ofGuest(4, 'a', guest('g', { ready: false, deleting: true })),
+    ofVmi(4, 'a', vmi('g', { ready: false, deleting: true })),
   ];
   expect(logOf(scaledIn).departures()).toEqual([]);
 });

@@ -43,7 +43,7 @@ export type Change = {
 } & ({ kind: 'vm'; facts: VmFacts | null } | { kind: 'vmi'; facts: VmiFacts | null });
 
 /** A VMI that a VM has or had. */
-export interface Guest {
+export interface Vmi {
   uid: string;
   /** The revisions that the VMI was started with and carried last: a live update changes the latter. */
   startedWith: string | null;
@@ -179,13 +179,13 @@ export class ReadinessLog {
   }
 
   /** Returns every VMI that the VM has had, oldest first. */
-  guestsOf(vm: string): Guest[] {
-    return this.#guests(vm, 0n);
+  vmisOf(vm: string): Vmi[] {
+    return this.#vmis(vm, 0n);
   }
 
   /** Returns the VMIs that the VM got since the recording began: one for each restart. */
-  restartsOf(vm: string): Guest[] {
-    return this.#guests(vm, this.#from);
+  restartsOf(vm: string): Vmi[] {
+    return this.#vmis(vm, this.#from);
   }
 
   /**
@@ -206,30 +206,28 @@ export class ReadinessLog {
   history(vm: string): Entry[] {
     const entries: Entry[] = [];
     let vmBefore: VmFacts | undefined;
-    let guestBefore: VmiFacts | undefined;
+    let vmiBefore: VmiFacts | undefined;
     this.#replay((change, { vms, vmis }) => {
       if (change.name !== vm) return;
-      const [now, guest] = [vms.get(vm), vmis.get(vm)];
-      for (const what of [...vmWords(vmBefore, now), ...guestWords(guestBefore, guest)])
+      const [now, vmi] = [vms.get(vm), vmis.get(vm)];
+      for (const what of [...vmWords(vmBefore, now), ...vmiWords(vmiBefore, vmi)])
         entries.push({ version: change.version, at: change.at, what });
-      [vmBefore, guestBefore] = [now, guest];
+      [vmBefore, vmiBefore] = [now, vmi];
     });
     return entries;
   }
 
-  #guests(vm: string, after: bigint): Guest[] {
-    const guests = new Map<string, Guest & { version: bigint }>();
+  #vmis(vm: string, after: bigint): Vmi[] {
+    const vmis = new Map<string, Vmi & { version: bigint }>();
     this.#replay((change) => {
       if (change.kind !== 'vmi' || change.name !== vm || change.facts === null) return;
       const { uid, revision } = change.facts;
-      const known = guests.get(uid);
+      const known = vmis.get(uid);
       if (known === undefined)
-        guests.set(uid, { uid, startedWith: revision, revision, at: change.at, version: change.version });
+        vmis.set(uid, { uid, startedWith: revision, revision, at: change.at, version: change.version });
       else known.revision = revision;
     });
-    return [...guests.values()]
-      .filter(({ version }) => version > after)
-      .map(({ version: _version, ...guest }) => guest);
+    return [...vmis.values()].filter(({ version }) => version > after).map(({ version: _version, ...vmi }) => vmi);
   }
 
   /** Passes `visit` the state after each change. */
@@ -254,23 +252,23 @@ function put<T>(map: Map<string, T>, name: string, facts: T | null): void {
 }
 
 /** Reports whether the VM's owner wants a VMI to run now. */
-export function isMeantToRun(vm: VmFacts, guest: VmiFacts | undefined): boolean {
+export function isMeantToRun(vm: VmFacts, vmi: VmiFacts | undefined): boolean {
   if (vm.deleting) return false;
   switch (vm.strategy) {
     case 'Always':
       return true;
     case 'Once':
-      return guest === undefined || !guest.final;
+      return vmi === undefined || !vmi.final;
     case 'RerunOnFailure':
     case 'Manual':
-      return vm.asked || (guest !== undefined && !guest.final && !guest.deleting);
+      return vm.asked || (vmi !== undefined && !vmi.final && !vmi.deleting);
     default:
       return false;
   }
 }
 
-const isDown = (vm: VmFacts | undefined, guest: VmiFacts | undefined): boolean =>
-  vm !== undefined && isMeantToRun(vm, guest) && !(vm.ready && guest?.ready === true);
+const isDown = (vm: VmFacts | undefined, vmi: VmiFacts | undefined): boolean =>
+  vm !== undefined && isMeantToRun(vm, vmi) && !(vm.ready && vmi?.ready === true);
 
 export const vmFacts = ({ metadata, spec, status }: Stored<VirtualMachine>): VmFacts => ({
   uid: metadata.uid,
@@ -308,13 +306,13 @@ function vmWords(before: VmFacts | undefined, now: VmFacts | undefined): string[
   return words;
 }
 
-function guestWords(before: VmiFacts | undefined, now: VmiFacts | undefined): string[] {
-  if (now === undefined) return before === undefined ? [] : ['guest gone'];
+function vmiWords(before: VmiFacts | undefined, now: VmiFacts | undefined): string[] {
+  if (now === undefined) return before === undefined ? [] : ['VMI gone'];
   const words: string[] = [];
   const fresh = before?.uid !== now.uid;
-  if (fresh) words.push(`guest ${now.uid} there with revision ${now.revision}`);
-  else if (before.revision !== now.revision) words.push(`guest has revision ${now.revision}`);
-  if (now.deleting && (fresh || !before.deleting)) words.push('guest going');
-  else if (fresh ? now.ready : before.ready !== now.ready) words.push(`guest ${now.ready ? 'ready' : 'not ready'}`);
+  if (fresh) words.push(`VMI ${now.uid} there with revision ${now.revision}`);
+  else if (before.revision !== now.revision) words.push(`VMI has revision ${now.revision}`);
+  if (now.deleting && (fresh || !before.deleting)) words.push('VMI going');
+  else if (fresh ? now.ready : before.ready !== now.ready) words.push(`VMI ${now.ready ? 'ready' : 'not ready'}`);
   return words;
 }

@@ -123,13 +123,13 @@ export class ReadinessWatch {
         }
       } catch (error) {
         if (signal.aborted) return;
-        if (error instanceof KubeError && error.status === 410) version = await this.#listAnew(stream, version);
+        if (error instanceof KubeError && error.status === 410) version = await this.#relist(stream, version);
         else await sleep(AGAIN_MS);
       }
     }
   }
 
-  async #listAnew(stream: Stream, from: bigint): Promise<bigint> {
+  async #relist(stream: Stream, from: bigint): Promise<bigint> {
     for (;;) {
       try {
         const to = await this.#list(stream);

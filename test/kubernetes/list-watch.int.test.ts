@@ -82,7 +82,7 @@ test('a server that fails at first, and cuts every watch: it goes on, and misses
   await watch.stop();
 });
 
-test('a version that the server has forgotten: it lists anew, and sees what went meanwhile', async () => {
+test('a version that the server has forgotten: it lists again, and sees what went meanwhile', async () => {
   const namespace = await fleet().namespace();
   await create(namespace, 'goes');
   let gone = false;

@@ -71,7 +71,7 @@ test('a cluster that was restored from a backup, and counts from an older versio
   expect(listWatch.version).toBe(500n);
 });
 
-test('all who ask for a list while one is under way share the next', async () => {
+test('all who ask for a list while one is in progress share the next', async () => {
   let lists = 0;
   const listWatch = await onServer(() => ({ metadata: { resourceVersion: String(++lists) }, items: [] }));
   await listWatch.ready();

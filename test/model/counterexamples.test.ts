@@ -39,7 +39,7 @@ async function begun(world: World, spec: Parameters<typeof aSpec>[0] = {}, name 
   await world.wait(2_000);
 }
 
-test('a VM that is deleted during its batch costs no other VM when the pool is scaled in, and is made anew before the batch is over', () =>
+test('a VM that is deleted during its batch costs no other VM when the pool is scaled in, and is recreated before the batch is over', () =>
   play(async (world) => {
     await begun(world, { replicas: 10, maxUnavailable: 2 });
     await world.changePool('web', { template: aTemplate({ version: 2, bootMs: 300_000 }) });
@@ -85,7 +85,7 @@ test('two pools whose disk templates have one name never run on one disk, nor de
     await world.wait(60_000);
   }));
 
-test('a VM that ran while nobody watched keeps its disks when its guest fails to start', () =>
+test('a VM that ran while nobody watched keeps its disks when its VMI fails to start', () =>
   play(async (world) => {
     await begun(world, {
       replicas: 3,
@@ -120,7 +120,7 @@ test('a surplus that nobody will remove stops no healing', () =>
       world.break('G12: web-5 is sick for half an hour, and is not healed');
   }));
 
-test('a pool that is made anew under its name begins with nothing of the old one', () =>
+test('a pool that is recreated under its name begins with nothing of the old one', () =>
   play(async (world) => {
     const { KubeError } = await import('../../kubernetes/errors.ts');
     const refusal = new KubeError(403, 'Forbidden', 'exceeded quota');
@@ -133,9 +133,10 @@ test('a pool that is made anew under its name begins with nothing of the old one
     await world.wait(5_000);
     const { spec } = world.pool('web') as { spec?: never } as { spec: Parameters<World['createPool']>[1] };
     const id = poolIdOf(world.refOf('web'));
-    const troubles = (): PoolProgress['troubles'] => (world.temporal.query(id, progress.name) as PoolProgress).troubles;
+    const recentErrors = (): PoolProgress['recentErrors'] =>
+      (world.temporal.query(id, progress.name) as PoolProgress).recentErrors;
     expect(statusOf(world)?.healing?.paused).toMatchObject({ by: 'ann' });
-    expect(troubles()).toMatchObject([{ message: refusal.message }]);
+    expect(recentErrors()).toMatchObject([{ message: refusal.message }]);
     for (const worker of world.workers) world.freeze(worker);
     world.server.refuse = () => null;
     await world.client.patch(...poolKey, 'merge', { metadata: { finalizers: null } });
@@ -146,7 +147,7 @@ test('a pool that is made anew under its name begins with nothing of the old one
     await world.wait(60_000);
     const isWhole = await world.until(isReady(world, 6), 300_000);
     if (!isWhole) world.break(`G14: the new pool has ${statusOf(world)?.readyReplicas} of 6 VMs ready`);
-    if (troubles().length > 0) world.break(`G14: the new pool has had ${JSON.stringify(troubles())}`);
+    if (recentErrors().length > 0) world.break(`G14: the new pool has had ${JSON.stringify(recentErrors())}`);
   }));
 
 test('one number that is refused blocks no other', () =>

@@ -7,7 +7,7 @@ import type { VirtualMachineInstance } from '../../simulator/types.ts';
 export const activityNow = (): string | null => asyncLocalStorage.getStore()?.info.activityType ?? null;
 export const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
 export const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
-export const isStaying = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
+export const isActive = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
 export const runs = (vm: Stored): boolean => (vm['spec'] as { runStrategy?: string }).runStrategy === 'Always';
 
 /** Reports whether the VMI runs and KubeVirt calls it ready. */

@@ -18,7 +18,7 @@ const OFF = (process.env['MODEL_OFF'] ?? '').split(',');
  */
 test.each<[string, fc.Arbitrary<Scenario>]>([
   ['people change their minds', anyScenario('wishes', 'wishes', 'rules', 'people')],
-  ['guests and disks fail', anyScenario('wishes', 'accidents', 'accidents', 'people')],
+  ['VMIs and disks fail', anyScenario('wishes', 'accidents', 'accidents', 'people')],
   ['workers are frozen, killed and cut off', anyScenario('wishes', 'wishes', 'faults', 'people')],
   ['machine types are changed', anyScenario('transitions', 'wishes', 'people', 'accidents', 'faults')],
   [

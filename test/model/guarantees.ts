@@ -15,7 +15,7 @@ import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';
 import { claimsOf } from '../../simulator/vm/volumes.ts';
 import type { Write } from './api-server.ts';
-import { activityNow, isGoing, isReady, isRemoved, isStaying, runs } from './facts.ts';
+import { activityNow, isGoing, isReady, isRemoved, isActive, runs } from './facts.ts';
 import type { Call } from './model-client.ts';
 import type { Onlooker, World } from './world.ts';
 
@@ -73,7 +73,7 @@ export class Guarantees implements Onlooker {
   /** Limits of each pool, the newest last. */
   readonly #limits = new Map<string, { at: number; most: number; replicas: number; revision: string }[]>();
   /** VMs that drover took down and that are not back yet, by UID, with the deleted VMI if there was one. */
-  readonly #down = new Map<string, { pool: string; name: string; guest: string | undefined }>();
+  readonly #down = new Map<string, { pool: string; name: string; vmi: string | undefined }>();
   readonly #missingSince = new Map<string, number>();
   /** Names whose VM healing removed, each after the UID of its pool. */
   readonly #wasHealed = new Set<string>();
@@ -263,17 +263,17 @@ export class Guarantees implements Onlooker {
     if (pool === undefined || isGoing(pool) || isRemoved(vm)) return;
     const { name } = vm.metadata;
     const { uid } = pool.metadata;
-    const staying = this.#world.vmsOf(uid).filter((other) => isStaying(other)).length;
+    const active = this.#world.vmsOf(uid).filter((other) => isActive(other)).length;
     const { replicas } = pool.spec;
     // `staying` no longer includes this VM.
-    if (staying < replicas) {
+    if (active < replicas) {
       const reading = this.#readingOf(uid);
       const isExcused =
         reading !== undefined && reading.at > this.#now - STALE_MS && (this.#meddled.get(uid) ?? 0) >= reading.at;
       if (!isExcused)
         this.#broken(
           'G1',
-          `${name} is ${how}: ${staying} stay, and ${replicas} are wanted${reading === undefined ? '; nobody asked the API server' : ''}`,
+          `${name} is ${how}: ${active} stay, and ${replicas} are wanted${reading === undefined ? '; nobody asked the API server' : ''}`,
         );
     }
     const policy = pool.spec.scaleInStrategy?.proactive?.selectionPolicy;
@@ -283,7 +283,7 @@ export class Guarantees implements Onlooker {
       if ((this.#meddled.get(uid) ?? 0) > at) return;
       const worse = this.#world
         .vmsOf(uid)
-        .find((other) => isStaying(other) && runs(other) && this.#downMs(other) > LONG_DOWN_MS);
+        .find((other) => isActive(other) && runs(other) && this.#downMs(other) > LONG_DOWN_MS);
       if (worse !== undefined)
         this.#broken(
           'G2',
@@ -301,7 +301,7 @@ export class Guarantees implements Onlooker {
     const known = this.#vms.get(uid)!;
     if (pool !== undefined) this.#wasHealed.add(`${pool.metadata.uid}/${name}`);
     if (pool !== undefined && pool.spec.autohealing?.preserveStorage !== false)
-      this.#world.say(`${name} is deleted as sick; its guests ran for ${known.longestRunMs} ms at most`);
+      this.#world.say(`${name} is deleted as sick; its VMIs ran for ${known.longestRunMs} ms at most`);
   }
 
   #changedByWorker(before: Stored, after: Stored): void {
@@ -376,7 +376,7 @@ export class Guarantees implements Onlooker {
     const known = this.#vms.get(uid);
     const wasDown =
       known?.downSince !== null && this.#now - (known?.downSince ?? 0) > 0 && !this.#wasReadyBefore(known);
-    this.#down.set(uid, { pool: pool.metadata.uid, name, guest: vmi?.metadata.uid });
+    this.#down.set(uid, { pool: pool.metadata.uid, name, vmi: vmi?.metadata.uid });
     // It already had its place in the budget when it was down, a moment ago.
     if (wasDown || (known !== undefined && known.readyAt > this.#now - KNOWN_AFTER_MS)) return;
     this.#forgetThoseBack();
@@ -387,7 +387,7 @@ export class Guarantees implements Onlooker {
     const lately = this.#lately(pool, since);
     const most = Math.max(...lately.map((limit) => limit.most));
     for (const other of this.#world.vmsOf(pool.metadata.uid))
-      if (isStaying(other) && runs(other) && this.#downMs(other) > 2 * KNOWN_AFTER_MS) names.add(other.metadata.name);
+      if (isActive(other) && runs(other) && this.#downMs(other) > 2 * KNOWN_AFTER_MS) names.add(other.metadata.name);
     if (names.size > most)
       this.#broken(
         'G9',
@@ -401,29 +401,29 @@ export class Guarantees implements Onlooker {
   }
 
   #forgetThoseBack(): void {
-    for (const [uid, { pool, name, guest }] of this.#down) {
+    for (const [uid, { pool, name, vmi }] of this.#down) {
       const vm = this.#world.vm(name);
       const owner = vm === undefined ? undefined : controllerOf(vm)?.uid;
       const isBack =
         vm !== undefined &&
         this.#isReady(name) &&
-        this.#world.vmi(name)?.metadata.uid !== guest &&
-        (guest !== undefined || vm.metadata.uid !== uid);
+        this.#world.vmi(name)?.metadata.uid !== vmi &&
+        (vmi !== undefined || vm.metadata.uid !== uid);
       const hasLeft =
         vm !== undefined &&
         (owner !== pool ||
           !runs(vm) ||
           isRemoved(vm) ||
-          (guest !== undefined && isGoing(vm)) ||
-          (guest !== undefined && vm.metadata.uid !== uid));
-      const isOver = vm === undefined && guest !== undefined;
+          (vmi !== undefined && isGoing(vm)) ||
+          (vmi !== undefined && vm.metadata.uid !== uid));
+      const isOver = vm === undefined && vmi !== undefined;
       const live = this.#world.server.all(VirtualMachinePools).find((one) => one.metadata.uid === pool) as
         | Pool
         | undefined;
       const isUnwanted =
         live === undefined ||
         isGoing(live) ||
-        (vm === undefined && this.#world.vmsOf(pool).filter(isStaying).length >= live.spec.replicas);
+        (vm === undefined && this.#world.vmsOf(pool).filter(isActive).length >= live.spec.replicas);
       if (isBack || hasLeft || isOver || isUnwanted) this.#down.delete(uid);
     }
   }

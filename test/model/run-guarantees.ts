@@ -76,7 +76,7 @@ export class RunGuarantees implements Onlooker {
     const wanted = resolveMachineType(vm.spec.template.spec.domain.machine?.type ?? '', undefined);
     const type = vmi.status?.machine?.type;
     if (type === wanted)
-      this.#broken('G4', `${vm.metadata.name} is restarted for its machine type, and its guest has ${type} already`);
+      this.#broken('G4', `${vm.metadata.name} is restarted for its machine type, and its VMI has ${type} already`);
   }
 
   /** Checks that a run has not taken down more VMs at once than it may. */
@@ -103,9 +103,9 @@ export class RunGuarantees implements Onlooker {
   #forgetThoseBack(): void {
     for (const [uid, { name, vmi }] of this.#down) {
       const vm = this.#world.vm(name);
-      const guest = this.#world.vmi(name);
+      const live = this.#world.vmi(name);
       const isOver = vm === undefined || vm.metadata.uid !== uid || isGoing(vm) || !runs(vm);
-      if (isOver || (isReady(guest) && guest?.metadata.uid !== vmi)) this.#down.delete(uid);
+      if (isOver || (isReady(live) && live?.metadata.uid !== vmi)) this.#down.delete(uid);
     }
   }
 

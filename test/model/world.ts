@@ -23,21 +23,21 @@ import {
 import type { Transition } from '../../decisions/machine-types/transition.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import type { HttpRequest } from '../../kubernetes/transport.ts';
-import { admitInstance, admitMachine } from '../../simulator/api/admission.ts';
+import { admitVmi, admitVm } from '../../simulator/api/admission.ts';
 import { perform } from '../../simulator/api/subresources.ts';
 import { DataVolumeController } from '../../simulator/controllers/data-volume-controller.ts';
 import { GarbageCollector } from '../../simulator/controllers/garbage-collector.ts';
 import { MigrationController } from '../../simulator/controllers/migration-controller.ts';
 import { NodeController } from '../../simulator/controllers/node-controller.ts';
 import { ClaimController } from '../../simulator/controllers/pvc-controller.ts';
-import { MachineController } from '../../simulator/controllers/vm-controller.ts';
-import { InstanceController } from '../../simulator/controllers/vmi-controller.ts';
+import { VmController } from '../../simulator/controllers/vm-controller.ts';
+import { VmiController } from '../../simulator/controllers/vmi-controller.ts';
 import { WorkloadUpdates } from '../../simulator/controllers/workload-updates.ts';
 import { Cluster } from '../../simulator/store/cluster.ts';
 import { OwnedKinds } from '../../simulator/store/owned-kinds.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';
 import { Refusal } from '../../simulator/vm/power.ts';
-import { nudgePool, tellGone } from '../../workers/watch/signal-pool.ts';
+import { notifyPool, tellGone } from '../../workers/watch/signal-pool.ts';
 import * as workflows from '../../workflows/index.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import { poolIdOf, transitionIdOf, watchIdOf, type PoolRef } from '../../workflows/messages.ts';
@@ -226,10 +226,16 @@ export class World {
         },
         ...createUpdateActivities(common),
         ...createHealActivities(common),
-        ...createRestartActivities({ ...common, chosenGuests: new ChosenVmis() }),
+        ...createRestartActivities({ ...common, chosenVmis: new ChosenVmis() }),
         ...createMachineTypeActivities({ ...common, patchConcurrency: 3 }),
         ...createAwaitActivities(common),
-        ...createWatchActivities({ cache, burst: this.#options.burst, nudgePool, tellGone, stopping: stopping.signal }),
+        ...createWatchActivities({
+          cache,
+          burst: this.#options.burst,
+          notifyPool,
+          tellGone,
+          stopping: stopping.signal,
+        }),
       });
       return { process, activities: activities, cache, stopping };
     });
@@ -354,7 +360,7 @@ export class World {
       .catch(ignored);
   }
 
-  /** Ends the VM's guest as a crash does. */
+  /** Ends the VM's VMI as a crash does. */
   crash(name: string): void {
     if (this.vmi(name)?.status?.phase !== 'Running') return;
     this.say(`-- ${name} crashes`);
@@ -425,8 +431,8 @@ export class World {
     const nodes = new NodeController(cluster);
     const controllers = [
       new GarbageCollector(cluster, kinds, 8),
-      new MachineController(cluster, 8),
-      new InstanceController(cluster, 8),
+      new VmController(cluster, 8),
+      new VmiController(cluster, 8),
       new DataVolumeController(cluster, 8),
       new MigrationController(cluster, 8),
       new WorkloadUpdates(cluster),
@@ -448,9 +454,9 @@ export class World {
       oldObject: before,
     };
     if (plural === 'virtualmachines' && !isKubeVirt)
-      return jsonPatch(object, admitMachine({ request }, undefined) as JsonPatch);
+      return jsonPatch(object, admitVm({ request }, undefined) as JsonPatch);
     if (plural === 'virtualmachineinstances' && before !== undefined && !isKubeVirt)
-      return jsonPatch(object, admitInstance({ request }) as JsonPatch);
+      return jsonPatch(object, admitVmi({ request }) as JsonPatch);
     if (plural === 'persistentvolumeclaims' && before === undefined)
       return {
         ...object,

@@ -173,16 +173,16 @@ try {
   const isReady = async (name: string): Promise<boolean> =>
     (await kube.get<Vm>(VirtualMachines, at(name))).status?.ready === true;
   await until(async () => (await Promise.all(names.map(isReady))).every(Boolean));
-  const guests = await Promise.all(
+  const vmis = await Promise.all(
     names.map(async (name) => [name, (await kube.get(VirtualMachineInstances, at(name))).metadata.uid] as const),
   );
-  const chosen = { default: Object.fromEntries(guests) };
+  const chosen = { default: Object.fromEntries(vmis) };
   const restart = await client.workflow.start<typeof restartVms>('restartVms', {
     workflowId: restartIdOf('default', 'recorded'),
     taskQueue: taskQueueOf('default'),
     args: [{ chosen, maxUnavailable: 1, maxFailures: 0, deadlineMs: 5_000, askedBy: 'a test', reason: null }],
   });
-  await until(async () => (await restart.query(restartProgress)).inHand.length === 1);
+  await until(async () => (await restart.query(restartProgress)).inProgress.length === 1);
   await restart.signal(pause, { by: 'a test' });
   await until(async () => (await restart.query(restartProgress)).restarted.length === 1);
   const sickly = { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } };
@@ -205,10 +205,10 @@ try {
   }
   await kube.create(VirtualMachines, { metadata: at('off'), spec: { ...template('six').spec, runStrategy: 'Halted' } });
   await kube.patch(VirtualMachines, at('off'), 'merge', typed);
-  type Guest = KubeObject & { status?: { machine?: { type: string } } };
-  const guestType = async (name: string): Promise<string | undefined> =>
-    (await kube.get<Guest>(VirtualMachineInstances, at(name)).catch(() => undefined))?.status?.machine?.type;
-  await until(async () => (await Promise.all(names.map(guestType))).every((type) => type === 'pc-q35-rhel8.6.0'));
+  type Vmi = KubeObject & { status?: { machine?: { type: string } } };
+  const vmiType = async (name: string): Promise<string | undefined> =>
+    (await kube.get<Vmi>(VirtualMachineInstances, at(name)).catch(() => undefined))?.status?.machine?.type;
+  await until(async () => (await Promise.all(names.map(vmiType))).every((type) => type === 'pc-q35-rhel8.6.0'));
   await until(async () => (await Promise.all(names.map(isReady))).every(Boolean));
   const { spec: six } = template('six');
   const old = {
@@ -216,7 +216,7 @@ try {
       ...six,
       template: {
         ...(six.template as object),
-        spec: { domain: { devices: {}, machine: { type: 'pc-q35-rhel8.6.0' } } },
+        spec: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type: 'pc-q35-rhel8.6.0' } } },
       },
     },
   };
@@ -247,7 +247,7 @@ try {
     taskQueue: taskQueueOf('default'),
     args: [{ ref: { cluster: 'default', id: '0123abcd' }, transition }],
   });
-  await until(async () => (await types.query(transitionProgress)).inHand.length === 1);
+  await until(async () => (await types.query(transitionProgress)).inProgress.length === 1);
   await types.signal(pause, { by: 'a test' });
   await until(async () => (await types.query(transitionProgress)).restarted === 1);
   const later = {

@@ -24,7 +24,7 @@ export interface Wanted {
   spec?: Partial<VirtualMachine['spec']>;
   metadata?: Partial<ObjectMeta>;
   annotations?: Record<string, string>;
-  guest?: Record<string, unknown>;
+  vmi?: Record<string, unknown>;
 }
 
 /** The stack of one test file, with the simulator, and what a user of KubeVirt would do there. */
@@ -53,11 +53,11 @@ export class SimulatedCluster {
   }
 
   /** Creates a VM that always runs, and boots and stops at once, unless `wanted` says otherwise. */
-  createMachine(name: string, { spec, metadata, annotations, guest }: Wanted = {}): Promise<Stored<VirtualMachine>> {
+  createMachine(name: string, { spec, metadata, annotations, vmi }: Wanted = {}): Promise<Stored<VirtualMachine>> {
     const domain = { devices: {}, cpu: { sockets: 1 }, memory: { guest: '2Gi' } };
     const template = {
       metadata: { labels: { vm: name }, annotations: { ...FAST, ...annotations } },
-      spec: { domain, ...guest },
+      spec: { domain, ...vmi },
     };
     return this.kube.create<VirtualMachine>(VirtualMachines, {
       metadata: { name, namespace: 'default', ...metadata },
@@ -65,9 +65,9 @@ export class SimulatedCluster {
     });
   }
 
-  machine = (name: string): Promise<Stored<VirtualMachine>> =>
+  vm = (name: string): Promise<Stored<VirtualMachine>> =>
     this.kube.get<VirtualMachine>(VirtualMachines, { namespace: 'default', name });
-  instance = (name: string): Promise<Stored<VirtualMachineInstance>> =>
+  vmi = (name: string): Promise<Stored<VirtualMachineInstance>> =>
     this.kube.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace: 'default', name });
   dataVolume = (name: string): Promise<Stored<DataVolume>> =>
     this.kube.get<DataVolume>(DataVolumes, { namespace: 'default', name });
@@ -77,11 +77,11 @@ export class SimulatedCluster {
   /** Resolves with the VM when it shows the status. */
   shows(name: string, printableStatus: string): Promise<Stored<VirtualMachine>> {
     return eventually(async () => {
-      const machine = await this.machine(name);
-      const { status } = machine;
+      const vm = await this.vm(name);
+      const { status } = vm;
       if (status?.printableStatus !== printableStatus)
         throw new Error(`${name} is ${JSON.stringify(status)}, not ${printableStatus}`);
-      return machine;
+      return vm;
     });
   }
 
@@ -89,10 +89,10 @@ export class SimulatedCluster {
   async running(
     name: string,
     wanted: Wanted = {},
-  ): Promise<{ machine: Stored<VirtualMachine>; instance: Stored<VirtualMachineInstance> }> {
+  ): Promise<{ vm: Stored<VirtualMachine>; vmi: Stored<VirtualMachineInstance> }> {
     await this.createMachine(name, wanted);
-    const machine = await this.shows(name, 'Running');
-    return { machine, instance: await this.instance(name) };
+    const vm = await this.shows(name, 'Running');
+    return { vm, vmi: await this.vmi(name) };
   }
 
   patch<T extends KubeObject>(
@@ -104,7 +104,7 @@ export class SimulatedCluster {
     return this.kube.patch<T>(resource, { namespace, name }, 'merge', patch);
   }
 
-  changeGuest = (name: string, spec: object): Promise<Stored<VirtualMachine>> =>
+  changeVmi = (name: string, spec: object): Promise<Stored<VirtualMachine>> =>
     this.patch<VirtualMachine>(VirtualMachines, name, { spec: { template: { spec } } });
 
   configure = (patch: object): Promise<Stored<KubeVirt>> =>

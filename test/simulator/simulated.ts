@@ -1,7 +1,7 @@
 import type { ObjectMeta, Stored } from '../../api/objects.ts';
 import type {
-  InstanceSpec,
-  InstanceStatus,
+  VmiSpec,
+  VmiStatus,
   Node,
   Phase,
   VirtualMachine,
@@ -24,7 +24,7 @@ const stored = (name: string, uid: string, metadata: Partial<ObjectMeta>): Store
   ...metadata,
 });
 
-export const guestSpec = (spec: Partial<InstanceSpec> = {}): InstanceSpec => ({
+export const vmiSpec = (spec: Partial<VmiSpec> = {}): VmiSpec => ({
   domain: {
     devices: {},
     machine: { type: 'q35' },
@@ -35,24 +35,24 @@ export const guestSpec = (spec: Partial<InstanceSpec> = {}): InstanceSpec => ({
   ...spec,
 });
 
-export const machine = (
+export const aVm = (
   spec: Partial<VirtualMachine['spec']> = { runStrategy: 'Always' },
   status?: VirtualMachineStatus,
   metadata: Partial<ObjectMeta> = {},
 ): Stored<VirtualMachine> => ({
   metadata: stored('web-1', 'vm-uid', { generation: 3, ...metadata }),
-  spec: { template: { metadata: {}, spec: guestSpec() }, ...spec },
+  spec: { template: { metadata: {}, spec: vmiSpec() }, ...spec },
   ...(status === undefined ? {} : { status }),
 });
 
-export const instance = (
+export const aVmi = (
   phase: Phase | undefined,
-  status: InstanceStatus = {},
+  status: VmiStatus = {},
   metadata: Partial<ObjectMeta> = {},
-  spec: Partial<InstanceSpec> = {},
+  spec: Partial<VmiSpec> = {},
 ): Stored<VirtualMachineInstance> => ({
   metadata: stored('web-1', 'vmi-uid', metadata),
-  spec: guestSpec(spec),
+  spec: vmiSpec(spec),
   status: { ...(phase === undefined ? {} : { phase }), ...status },
 });
 
@@ -65,13 +65,13 @@ export const around = (some: Partial<Surroundings> = {}): Surroundings => ({
   node: 'sim-node-1',
   nodeLost: false,
   failing: false,
-  hasMachine: true,
+  hasVm: true,
   machineType: 'pc-q35-rhel9.6.0',
   migratable: true,
   ...some,
 });
 
-export const passed = (...phases: Phase[]): InstanceStatus => ({
+export const passed = (...phases: Phase[]): VmiStatus => ({
   phaseTransitionTimestamps: phases.map((phase) => ({ phase, phaseTransitionTimestamp: at(-30) })),
 });
 

@@ -28,34 +28,34 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     afterAll(() => cluster?.end());
 
     test('runs a VM', async () => {
-      const { machine, instance } = await cluster.running('runs', { annotations: { note: 'kept' } });
-      expect(machine.metadata.finalizers).toEqual(['kubevirt.io/virtualMachineControllerFinalize']);
-      expect(machine.status).toMatchObject({
+      const { vm, vmi } = await cluster.running('runs', { annotations: { note: 'kept' } });
+      expect(vm.metadata.finalizers).toEqual(['kubevirt.io/virtualMachineControllerFinalize']);
+      expect(vm.status).toMatchObject({
         created: true,
         ready: true,
         runStrategy: 'Always',
-        desiredGeneration: machine.metadata.generation,
+        desiredGeneration: vm.metadata.generation,
       });
-      expect(machine.status?.observedGeneration).toBe(machine.status?.desiredGeneration);
-      expect(conditionOf(machine, 'Ready')?.status).toBe('True');
-      expect(controllerOf(instance)).toMatchObject({
+      expect(vm.status?.observedGeneration).toBe(vm.status?.desiredGeneration);
+      expect(conditionOf(vm, 'Ready')?.status).toBe('True');
+      expect(controllerOf(vmi)).toMatchObject({
         kind: 'VirtualMachine',
-        uid: machine.metadata.uid,
+        uid: vm.metadata.uid,
         blockOwnerDeletion: true,
       });
-      expect(instance.metadata).toMatchObject({ labels: { vm: 'runs' }, annotations: { note: 'kept' } });
-      expect(instance.status).toMatchObject({
+      expect(vmi.metadata).toMatchObject({ labels: { vm: 'runs' }, annotations: { note: 'kept' } });
+      expect(vmi.status).toMatchObject({
         phase: 'Running',
         machine: { type: 'pc-q35-rhel9.6.0' },
         nodeName: expect.stringMatching(/^sim-node-/),
       });
-      expect(instance.status?.phaseTransitionTimestamps?.map(({ phase }) => phase)).toEqual([
+      expect(vmi.status?.phaseTransitionTimestamps?.map(({ phase }) => phase)).toEqual([
         'Pending',
         'Scheduling',
         'Scheduled',
         'Running',
       ]);
-      expect(conditionOf(instance, 'LiveMigratable')?.status).toBe('True');
+      expect(conditionOf(vmi, 'LiveMigratable')?.status).toBe('True');
     });
 
     test('takes a VM down before it goes', async () => {
@@ -63,8 +63,8 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       await cluster.delete(VirtualMachines, 'leaves');
       await cluster.shows('leaves', 'Terminating');
       // As in KubeVirt, the VM's status follows its VMI.
-      await eventually(async () => expect((await cluster.machine('leaves')).status?.ready).toBeUndefined());
-      expect((await cluster.instance('leaves')).metadata.deletionTimestamp).toBeDefined();
+      await eventually(async () => expect((await cluster.vm('leaves')).status?.ready).toBeUndefined());
+      expect((await cluster.vmi('leaves')).metadata.deletionTimestamp).toBeDefined();
       await cluster.gone(VirtualMachines, 'leaves');
       await cluster.gone(VirtualMachineInstances, 'leaves');
     });
@@ -85,12 +85,10 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     });
 
     test('starts, stops and restarts as it is asked, and refuses as KubeVirt does', async () => {
-      const { instance } = await cluster.running('power');
+      const { vmi } = await cluster.running('power');
       expect(await cluster.call('virtualmachines/power/start')).toMatch(/^409 Conflict: .*VM is already running/);
       expect(await cluster.call('virtualmachines/power/restart')).toBe('ok');
-      await eventually(async () =>
-        expect((await cluster.instance('power')).metadata.uid).not.toBe(instance.metadata.uid),
-      );
+      await eventually(async () => expect((await cluster.vmi('power')).metadata.uid).not.toBe(vmi.metadata.uid));
       const restarted = await cluster.shows('power', 'Running');
       expect(restarted.status?.stateChangeRequests ?? []).toEqual([]);
       expect(await cluster.call('virtualmachines/power/stop')).toBe('ok');
@@ -104,15 +102,13 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     });
 
     test('starts a VM again whose VMI was deleted, where it always runs', async () => {
-      const { instance } = await cluster.running('again');
+      const { vmi } = await cluster.running('again');
       await cluster.delete(VirtualMachineInstances, 'again');
-      await eventually(async () =>
-        expect((await cluster.instance('again')).metadata.uid).not.toBe(instance.metadata.uid),
-      );
+      await eventually(async () => expect((await cluster.vmi('again')).metadata.uid).not.toBe(vmi.metadata.uid));
     });
 
-    test('pauses and migrates a guest', async () => {
-      const { instance } = await cluster.running('moves');
+    test('pauses and migrates a VMI', async () => {
+      const { vmi } = await cluster.running('moves');
       expect(await cluster.call('virtualmachineinstances/moves/pause')).toBe('ok');
       await cluster.shows('moves', 'Paused');
       expect(await cluster.call('virtualmachineinstances/moves/pause')).toMatch(/^409 Conflict: .*already paused/);
@@ -121,10 +117,10 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       expect(await cluster.call('virtualmachines/moves/migrate')).toBe('ok');
       await cluster.shows('moves', 'Migrating');
       await cluster.shows('moves', 'Running');
-      const moved = await cluster.instance('moves');
-      expect(moved.metadata.uid).toBe(instance.metadata.uid);
-      expect(moved.status?.nodeName).not.toBe(instance.status?.nodeName);
-      expect(moved.status?.migrationState).toMatchObject({ completed: true, sourceNode: instance.status?.nodeName });
+      const moved = await cluster.vmi('moves');
+      expect(moved.metadata.uid).toBe(vmi.metadata.uid);
+      expect(moved.status?.nodeName).not.toBe(vmi.status?.nodeName);
+      expect(moved.status?.migrationState).toMatchObject({ completed: true, sourceNode: vmi.status?.nodeName });
     });
 
     test('fails as many starts as it is told, counts them as KubeVirt does, and then succeeds for good', async () => {
@@ -135,13 +131,13 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
         startFailure: { consecutiveFailCount: 1, lastFailedVMIUID: expect.any(String) },
       });
       await eventually(async () =>
-        expect((await cluster.machine('fails')).status?.startFailure?.consecutiveFailCount).toBe(2),
+        expect((await cluster.vm('fails')).status?.startFailure?.consecutiveFailCount).toBe(2),
       );
       const up = await cluster.shows('fails', 'Running');
       expect(up.status?.startFailure ?? undefined).toBeUndefined();
-      const { uid } = (await cluster.instance('fails')).metadata;
+      const { uid } = (await cluster.vmi('fails')).metadata;
       await cluster.delete(VirtualMachineInstances, 'fails');
-      await eventually(async () => expect((await cluster.instance('fails')).metadata.uid).not.toBe(uid));
+      await eventually(async () => expect((await cluster.vmi('fails')).metadata.uid).not.toBe(uid));
       const restarted = await cluster.shows('fails', 'Running');
       expect(restarted.status?.startFailure ?? undefined).toBeUndefined();
       await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': null } } });
@@ -154,62 +150,60 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
         metadata: { annotations: { 'sim.drover.dev/unschedulable': null } },
       });
       await cluster.shows('nowhere', 'Running');
-      const { machine } = await cluster.running('sick', { annotations: { 'sim.drover.dev/never-ready': 'true' } });
-      expect(machine.status?.ready).toBeUndefined();
+      const { vm } = await cluster.running('sick', { annotations: { 'sim.drover.dev/never-ready': 'true' } });
+      expect(vm.status?.ready).toBeUndefined();
       await cluster.patch(VirtualMachineInstances, 'sick', {
         metadata: { annotations: { 'sim.drover.dev/never-ready': null } },
       });
-      await eventually(async () => expect((await cluster.machine('sick')).status?.ready).toBe(true));
+      await eventually(async () => expect((await cluster.vm('sick')).status?.ready).toBe(true));
     });
 
-    test('ends a guest by itself; the run strategy says what follows', async () => {
+    test('ends a VMI by itself; the run strategy says what follows', async () => {
       const crash = { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' };
-      const { instance } = await cluster.running('crashes');
+      const { vmi } = await cluster.running('crashes');
       await cluster.patch(VirtualMachineInstances, 'crashes', { metadata: { annotations: crash } });
-      await eventually(async () =>
-        expect((await cluster.instance('crashes')).metadata.uid).not.toBe(instance.metadata.uid),
-      );
+      await eventually(async () => expect((await cluster.vmi('crashes')).metadata.uid).not.toBe(vmi.metadata.uid));
       await cluster.createMachine('once', {
         spec: { runStrategy: 'Once' },
         annotations: { 'sim.drover.dev/run-time': '0s' },
       });
       expect((await cluster.shows('once', 'Stopped')).status?.created).toBe(true);
-      expect((await cluster.instance('once')).status?.phase).toBe('Succeeded');
+      expect((await cluster.vmi('once')).status?.phase).toBe('Succeeded');
       await cluster.createMachine('reruns', { spec: { runStrategy: 'RerunOnFailure' } });
       await cluster.shows('reruns', 'Running');
-      const { uid } = (await cluster.instance('reruns')).metadata;
+      const { uid } = (await cluster.vmi('reruns')).metadata;
       await cluster.patch(VirtualMachineInstances, 'reruns', { metadata: { annotations: crash } });
-      await eventually(async () => expect((await cluster.instance('reruns')).metadata.uid).not.toBe(uid));
+      await eventually(async () => expect((await cluster.vmi('reruns')).metadata.uid).not.toBe(uid));
     });
 
     test('says when a change waits for a restart, and makes it live where it can be', async () => {
-      const { instance } = await cluster.running('changes');
-      await cluster.changeGuest('changes', { domain: { cpu: { sockets: 2 }, memory: { guest: '4Gi' } } });
+      const { vmi } = await cluster.running('changes');
+      await cluster.changeVmi('changes', { domain: { cpu: { sockets: 2 }, memory: { guest: '4Gi' } } });
       await eventually(async () =>
-        expect((await cluster.instance('changes')).status).toMatchObject({
+        expect((await cluster.vmi('changes')).status).toMatchObject({
           currentCPUTopology: { sockets: 2 },
           memory: { guestCurrent: '4Gi' },
         }),
       );
-      expect(conditionOf(await cluster.machine('changes'), 'RestartRequired')).toBeUndefined();
-      const required = async () => conditionOf(await cluster.machine('changes'), 'RestartRequired');
-      await cluster.changeGuest('changes', { hostname: 'other' });
+      expect(conditionOf(await cluster.vm('changes'), 'RestartRequired')).toBeUndefined();
+      const required = async () => conditionOf(await cluster.vm('changes'), 'RestartRequired');
+      await cluster.changeVmi('changes', { hostname: 'other' });
       await eventually(async () => expect(await required()).toMatchObject({ status: 'True', message: NOT_LIVE }));
-      await cluster.changeGuest('changes', { hostname: null });
+      await cluster.changeVmi('changes', { hostname: null });
       await eventually(async () => expect(await required()).toBeUndefined());
-      await cluster.changeGuest('changes', { domain: { machine: { type: 'pc-q35-rhel9.4.0' } } });
+      await cluster.changeVmi('changes', { domain: { machine: { type: 'pc-q35-rhel9.4.0' } } });
       await eventually(async () => expect(await required()).toMatchObject({ status: 'True' }));
-      expect((await cluster.instance('changes')).metadata.uid).toBe(instance.metadata.uid);
+      expect((await cluster.vmi('changes')).metadata.uid).toBe(vmi.metadata.uid);
       expect(await cluster.call('virtualmachines/changes/restart')).toBe('ok');
       await eventually(async () =>
-        expect((await cluster.instance('changes')).status?.machine?.type).toBe('pc-q35-rhel9.4.0'),
+        expect((await cluster.vmi('changes')).status?.machine?.type).toBe('pc-q35-rhel9.4.0'),
       );
       await eventually(async () => expect(await required()).toBeUndefined());
     });
 
     test('makes nothing live where the cluster says Stage', async () => {
-      const required = async (name: string) => conditionOf(await cluster.machine(name), 'RestartRequired');
-      const select = (name: string) => cluster.changeGuest(name, { nodeSelector: { 'kubernetes.io/os': 'linux' } });
+      const required = async (name: string) => conditionOf(await cluster.vm(name), 'RestartRequired');
+      const select = (name: string) => cluster.changeVmi(name, { nodeSelector: { 'kubernetes.io/os': 'linux' } });
       await cluster.running('probe');
       await cluster.configure({ spec: { configuration: { vmRolloutStrategy: 'Stage' } } });
       // The simulator still applies changes live until it has observed the strategy; the probe waits for that.
@@ -217,54 +211,52 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       await eventually(async () => expect(await required('probe')).toMatchObject({ message: NOT_LIVE }));
       await select('runs');
       await eventually(async () => expect(await required('runs')).toMatchObject({ message: NOT_LIVE }));
-      expect((await cluster.instance('runs')).spec.nodeSelector).toBeUndefined();
+      expect((await cluster.vmi('runs')).spec.nodeSelector).toBeUndefined();
       await cluster.configure({ spec: { configuration: { vmRolloutStrategy: null } } });
       await eventually(async () =>
-        expect((await cluster.instance('runs')).spec.nodeSelector).toEqual({ 'kubernetes.io/os': 'linux' }),
+        expect((await cluster.vmi('runs')).spec.nodeSelector).toEqual({ 'kubernetes.io/os': 'linux' }),
       );
     });
 
     test('loses a node, and what ran there, until it is back', async () => {
-      const { instance } = await cluster.running('lost');
-      const name = instance.status!.nodeName!;
+      const { vmi } = await cluster.running('lost');
+      const name = vmi.status!.nodeName!;
       const mark = (lost: string | null) =>
         cluster.kube.patch(Nodes, { name }, 'merge', { metadata: { annotations: { 'sim.drover.dev/lost': lost } } });
       await mark('true');
       await eventually(async () =>
-        expect(conditionOf(await cluster.instance('lost'), 'Ready')?.reason).toBe('PodTerminating'),
+        expect(conditionOf(await cluster.vmi('lost'), 'Ready')?.reason).toBe('PodTerminating'),
       );
       // Reported earlier, as Kubernetes does.
       expect((await cluster.kube.get(Nodes, { name }))['status']).toMatchObject({
         conditions: [expect.objectContaining({ type: 'Ready', status: 'Unknown' })],
       });
-      await eventually(async () => expect((await cluster.machine('lost')).status?.ready).toBeUndefined());
+      await eventually(async () => expect((await cluster.vm('lost')).status?.ready).toBeUndefined());
       await cluster.delete(VirtualMachineInstances, 'lost');
-      const { instance: elsewhere } = await cluster.running('elsewhere');
+      const { vmi: elsewhere } = await cluster.running('elsewhere');
       expect(elsewhere.status?.nodeName).not.toBe(name);
-      expect((await cluster.instance('lost')).metadata.uid).toBe(instance.metadata.uid);
+      expect((await cluster.vmi('lost')).metadata.uid).toBe(vmi.metadata.uid);
       await mark(null);
-      await eventually(async () =>
-        expect((await cluster.instance('lost')).metadata.uid).not.toBe(instance.metadata.uid),
-      );
+      await eventually(async () => expect((await cluster.vmi('lost')).metadata.uid).not.toBe(vmi.metadata.uid));
       await cluster.shows('lost', 'Running');
     });
 
     test('fills in a machine type at once, as a dry run shows, and keeps others off what is its own', async () => {
       await eventually(async () => {
-        const machine = await cluster.kube.patch<VirtualMachine>(
+        const vm = await cluster.kube.patch<VirtualMachine>(
           VirtualMachines,
           { namespace: 'default', name: 'runs' },
           'merge',
           { spec: { template: { spec: { domain: { machine: null } } } } },
           { dryRun: true },
         );
-        expect(machine.spec.template.spec.domain.machine).toEqual({ type: 'q35' });
+        expect(vm.spec.template.spec.domain.machine).toEqual({ type: 'q35' });
       });
-      const instance = await cluster.patch<VirtualMachineInstance>(VirtualMachineInstances, 'runs', {
+      const vmi = await cluster.patch<VirtualMachineInstance>(VirtualMachineInstances, 'runs', {
         metadata: { labels: { mine: 'yes' } },
         status: { phase: 'Failed' },
       });
-      expect(instance).toMatchObject({ metadata: { labels: { mine: 'yes' } }, status: { phase: 'Running' } });
+      expect(vmi).toMatchObject({ metadata: { labels: { mine: 'yes' } }, status: { phase: 'Running' } });
       await expect(cluster.patch(VirtualMachineInstances, 'runs', { spec: { hostname: 'other' } })).rejects.toThrow(
         /update of VMI object is restricted/,
       );
@@ -274,18 +266,18 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       );
       const unheardOf = { spec: { runStrategy: 'Sometimes' as RunStrategy } };
       await expect(cluster.createMachine('unheard-of', unheardOf)).rejects.toThrow(/runStrategy must be one of/);
-      const { status } = await cluster.machine('runs');
+      const { status } = await cluster.vm('runs');
       const foreign = { type: 'Mine', status: 'True', lastProbeTime: null, lastTransitionTime: null };
       const patch = { status: { conditions: [...status!.conditions!, foreign] } };
       await cluster.kube.patch(VirtualMachines, { namespace: 'default', name: 'runs' }, 'merge', patch, {
         subresource: 'status',
       });
-      await eventually(async () => expect(conditionOf(await cluster.machine('runs'), 'Mine')).toBeUndefined());
+      await eventually(async () => expect(conditionOf(await cluster.vm('runs'), 'Mine')).toBeUndefined());
     });
 
     test('brings many up, round and down at once', async () => {
       const names = Array.from({ length: 60 }, (_, n) => `many-${n}`);
-      const uids = async () => Promise.all(names.map(async (name) => (await cluster.instance(name)).metadata.uid));
+      const uids = async () => Promise.all(names.map(async (name) => (await cluster.vmi(name)).metadata.uid));
       await Promise.all(names.map((name) => cluster.createMachine(name, { metadata: { labels: { many: 'yes' } } })));
       await eventually(async () => expect(await readyOf(cluster, 'many=yes')).toBe(names.length));
       const before = new Set(await uids());
@@ -302,14 +294,14 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
 
     test('goes on where it was when it was killed, and ends when it is asked to', async () => {
       await cluster.createMachine('interrupted', { annotations: { 'sim.drover.dev/boot-time': '3s' } });
-      await eventually(async () => expect((await cluster.instance('interrupted')).status?.phase).toBe('Scheduled'));
-      const { uid } = (await cluster.instance('interrupted')).metadata;
+      await eventually(async () => expect((await cluster.vmi('interrupted')).status?.phase).toBe('Scheduled'));
+      const { uid } = (await cluster.vmi('interrupted')).metadata;
       cluster.stack.kill('simulator', 'SIGKILL');
       await cluster.createMachine('meanwhile');
       await cluster.stack.restart('simulator');
       await cluster.shows('interrupted', 'Running');
       await cluster.shows('meanwhile', 'Running');
-      expect((await cluster.instance('interrupted')).metadata.uid).toBe(uid);
+      expect((await cluster.vmi('interrupted')).metadata.uid).toBe(uid);
       await cluster.stack.halt('simulator');
       await cluster.stack.restart('simulator');
       expect(await cluster.call('virtualmachines/meanwhile/restart')).toBe('ok');

@@ -36,7 +36,7 @@ const withDisk = (disk: string, annotations: Record<string, string> = {}): Wante
       },
     ],
   },
-  guest: { volumes: [{ name: 'root', dataVolume: { name: disk } }] },
+  vmi: { volumes: [{ name: 'root', dataVolume: { name: disk } }] },
 });
 const claim = (name: string) => ({
   metadata: { name, namespace: 'default' },
@@ -53,10 +53,10 @@ const ownedBy = ({ metadata }: KubeObject, kind: string, apiVersion = 'kubevirt.
 test("a VM's disk is provisioned before it starts, and goes with it", async () => {
   await cluster.createMachine('disk', withDisk('disk-root', { 'sim.drover.dev/provision-time': '1s' }));
   await cluster.shows('disk', 'Provisioning');
-  const machine = await cluster.shows('disk', 'Running');
+  const vm = await cluster.shows('disk', 'Running');
   const volume = await cluster.dataVolume('disk-root');
   const bound = await cluster.claim('disk-root');
-  expect(controllerOf(volume)).toMatchObject({ kind: 'VirtualMachine', uid: machine.metadata.uid });
+  expect(controllerOf(volume)).toMatchObject({ kind: 'VirtualMachine', uid: vm.metadata.uid });
   expect(volume.status).toMatchObject({ phase: 'Succeeded', progress: '100.0%', claimName: 'disk-root' });
   expect(controllerOf(bound)).toMatchObject({ kind: 'DataVolume', uid: volume.metadata.uid });
   expect(bound).toMatchObject({
@@ -70,8 +70,8 @@ test("a VM's disk is provisioned before it starts, and goes with it", async () =
 });
 
 test('a halted VM gets its disk too', async () => {
-  const { spec, guest } = withDisk('halted-root');
-  await cluster.createMachine('halted', { spec: { ...spec, runStrategy: 'Halted' }, guest: guest! });
+  const { spec, vmi } = withDisk('halted-root');
+  await cluster.createMachine('halted', { spec: { ...spec, runStrategy: 'Halted' }, vmi: vmi! });
   await eventually(async () => expect((await cluster.dataVolume('halted-root')).status?.phase).toBe('Succeeded'));
   await cluster.shows('halted', 'Stopped');
 });
@@ -84,10 +84,10 @@ test('a disk that nobody owns is adopted by the VM whose template names it', asy
   expect(controllerOf(await cluster.dataVolume('kept'))).toBeUndefined();
   await cluster.delete(VirtualMachineInstances, 'first');
   await cluster.gone(VirtualMachineInstances, 'first');
-  const { machine } = await cluster.running('second', withDisk('kept'));
+  const { vm } = await cluster.running('second', withDisk('kept'));
   const adopted = await cluster.dataVolume('kept');
   expect(adopted.metadata.uid).toBe(uid);
-  expect(controllerOf(adopted)?.uid).toBe(machine.metadata.uid);
+  expect(controllerOf(adopted)?.uid).toBe(vm.metadata.uid);
 });
 
 test('a disk that fails shows in its VM', async () => {
@@ -95,14 +95,14 @@ test('a disk that fails shows in its VM', async () => {
   await cluster.shows('broken', 'DataVolumeError');
 });
 
-test('a guest on a corrupt disk fails to start, and one on a fresh disk does not', async () => {
+test('a VMI on a corrupt disk fails to start, and one on a fresh disk does not', async () => {
   await cluster.configure({ metadata: { annotations: { [BACKOFF_ANNOTATION]: '0.01' } } });
   await cluster.running('corrupt', withDisk('corrupt-root'));
   await cluster.patch(DataVolumes, 'corrupt-root', { metadata: { annotations: { 'sim.drover.dev/corrupt': 'true' } } });
   await cluster.shows('corrupt', 'Running');
   await cluster.delete(VirtualMachineInstances, 'corrupt');
   await eventually(async () =>
-    expect((await cluster.machine('corrupt')).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(1),
+    expect((await cluster.vm('corrupt')).status?.startFailure?.consecutiveFailCount).toBeGreaterThan(1),
   );
   await cluster.delete(VirtualMachines, 'corrupt', 'Foreground');
   await cluster.gone(VirtualMachines, 'corrupt');
@@ -111,7 +111,7 @@ test('a guest on a corrupt disk fails to start, and one on a fresh disk does not
 
 test('a VM waits for a claim that is not there', async () => {
   await cluster.createMachine('waits', {
-    guest: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }] },
+    vmi: { volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }] },
   });
   await cluster.shows('waits', 'ErrorPvcNotFound');
   await cluster.kube.create(PersistentVolumeClaims, claim('later'));
@@ -127,25 +127,25 @@ test('a VM waits for a claim that is not there', async () => {
 
 test('a VM waits for a Secret that is not there', async () => {
   await cluster.createMachine('mounts', {
-    guest: { volumes: [{ name: 'seed', cloudInitNoCloud: { secretRef: { name: 'seed' } } }] },
+    vmi: { volumes: [{ name: 'seed', cloudInitNoCloud: { secretRef: { name: 'seed' } } }] },
   });
-  await eventually(async () => expect((await cluster.instance('mounts')).status?.phase).toBe('Scheduling'));
+  await eventually(async () => expect((await cluster.vmi('mounts')).status?.phase).toBe('Scheduling'));
   await cluster.shows('mounts', 'Starting');
   await cluster.kube.create(Secrets, { metadata: { name: 'seed', namespace: 'default' } });
   await cluster.shows('mounts', 'Running');
 });
 
-test('a VM that is deleted alone leaves its guest running, and a VM of its name takes it over', async () => {
-  const { instance } = await cluster.running('orphans');
+test('a VM that is deleted alone leaves its VMI running, and a VM of its name takes it over', async () => {
+  const { vmi } = await cluster.running('orphans');
   await cluster.delete(VirtualMachines, 'orphans', 'Orphan');
   await cluster.gone(VirtualMachines, 'orphans');
-  const left = await cluster.instance('orphans');
-  expect(left.metadata).toMatchObject({ uid: instance.metadata.uid });
+  const left = await cluster.vmi('orphans');
+  expect(left.metadata).toMatchObject({ uid: vmi.metadata.uid });
   expect(left.metadata.deletionTimestamp).toBeUndefined();
   expect(controllerOf(left)).toBeUndefined();
-  const { machine, instance: adopted } = await cluster.running('orphans');
-  expect(adopted.metadata.uid).toBe(instance.metadata.uid);
-  expect(controllerOf(adopted)?.uid).toBe(machine.metadata.uid);
+  const { vm, vmi: adopted } = await cluster.running('orphans');
+  expect(adopted.metadata.uid).toBe(vmi.metadata.uid);
+  expect(controllerOf(adopted)?.uid).toBe(vm.metadata.uid);
 });
 
 test('a VM that is deleted in the foreground goes after what it owns', async () => {
@@ -154,7 +154,7 @@ test('a VM that is deleted in the foreground goes after what it owns', async () 
     annotations: { 'sim.drover.dev/stop-time': '300ms' },
   });
   await cluster.delete(VirtualMachines, 'foreground', 'Foreground');
-  expect((await cluster.machine('foreground')).metadata.finalizers).toContain('foregroundDeletion');
+  expect((await cluster.vm('foreground')).metadata.finalizers).toContain('foregroundDeletion');
   await cluster.gone(VirtualMachines, 'foreground');
   const found = (resource: Resource, name: string) => cluster.kube.get(resource, { namespace: 'default', name });
   await expect(found(DataVolumes, 'foreground-root')).rejects.toMatchObject({ status: 404 });
@@ -187,25 +187,25 @@ test('what a dead owner leaves goes, and what has a living one stays', async () 
     spec: { runStrategy: 'Halted' },
   });
   await cluster.gone(VirtualMachines, 'of-none-again');
-  expect((await cluster.machine('of-service')).metadata.deletionTimestamp).toBeUndefined();
-  expect((await cluster.machine('of-living')).metadata.deletionTimestamp).toBeUndefined();
+  expect((await cluster.vm('of-service')).metadata.deletionTimestamp).toBeUndefined();
+  expect((await cluster.vm('of-living')).metadata.deletionTimestamp).toBeUndefined();
 });
 
 test("a VM leaves another's VMI of its name alone, and says that it can't start", async () => {
-  const { instance } = await cluster.running('taken');
+  const { vmi } = await cluster.running('taken');
   await cluster.delete(VirtualMachines, 'taken', 'Orphan');
   await cluster.gone(VirtualMachines, 'taken');
   const service = await cluster.kube.get(Services, { namespace: 'default', name: 'kubernetes' });
   await cluster.patch(VirtualMachineInstances, 'taken', ownedBy(service, 'Service', 'v1'));
   await cluster.createMachine('taken');
   await eventually(async () =>
-    expect(conditionOf(await cluster.machine('taken'), 'Failure')).toMatchObject({ reason: 'FailedCreate' }),
+    expect(conditionOf(await cluster.vm('taken'), 'Failure')).toMatchObject({ reason: 'FailedCreate' }),
   );
-  expect((await cluster.machine('taken')).status).toMatchObject({ printableStatus: 'Stopped' });
+  expect((await cluster.vm('taken')).status).toMatchObject({ printableStatus: 'Stopped' });
   await cluster.delete(VirtualMachines, 'taken');
   await cluster.gone(VirtualMachines, 'taken');
-  const left = await cluster.instance('taken');
-  expect(left.metadata.uid).toBe(instance.metadata.uid);
+  const left = await cluster.vmi('taken');
+  expect(left.metadata.uid).toBe(vmi.metadata.uid);
   expect(left.metadata.deletionTimestamp).toBeUndefined();
 });
 
@@ -218,7 +218,7 @@ test('a VMI that no VM made runs and goes as any other', async () => {
     },
     spec: { domain: { devices: {}, memory: { guest: '64Mi' } } },
   });
-  await eventually(async () => expect((await cluster.instance('bare')).status?.phase).toBe('Running'));
+  await eventually(async () => expect((await cluster.vmi('bare')).status?.phase).toBe('Running'));
   await cluster.delete(VirtualMachineInstances, 'bare');
   await cluster.gone(VirtualMachineInstances, 'bare');
 });
@@ -229,18 +229,18 @@ test('a disk template that no volume names is refused, on creation and on any ch
   const domain = { devices: {}, memory: { guest: '64Mi' } };
   const words = "each entry of spec.dataVolumeTemplates must be referenced in the VMI template's 'volumes' list";
   const spec = { runStrategy: 'Halted' as const, dataVolumeTemplates };
-  await expect(cluster.createMachine('loses', { spec, guest: { domain } })).rejects.toThrow(words);
-  await cluster.createMachine('loses', { spec, guest: { domain, volumes } });
-  await expect(cluster.changeGuest('loses', { volumes: [] })).rejects.toThrow(words);
+  await expect(cluster.createMachine('loses', { spec, vmi: { domain } })).rejects.toThrow(words);
+  await cluster.createMachine('loses', { spec, vmi: { domain, volumes } });
+  await expect(cluster.changeVmi('loses', { volumes: [] })).rejects.toThrow(words);
 });
 
 test('a VM that asks for no memory is admitted, and not started', async () => {
-  await cluster.createMachine('tiny', { guest: { domain: { devices: {} } } });
+  await cluster.createMachine('tiny', { vmi: { domain: { devices: {} } } });
   await eventually(async () =>
-    expect(conditionOf(await cluster.machine('tiny'), 'Failure')).toMatchObject({
+    expect(conditionOf(await cluster.vm('tiny'), 'Failure')).toMatchObject({
       reason: 'FailedCreate',
       message: expect.stringContaining('no memory requested') as string,
     }),
   );
-  expect((await cluster.machine('tiny')).status).toMatchObject({ printableStatus: 'Stopped' });
+  expect((await cluster.vm('tiny')).status).toMatchObject({ printableStatus: 'Stopped' });
 });

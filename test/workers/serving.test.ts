@@ -40,17 +40,17 @@ const aWorker = (): Promise<Worker> => {
 };
 const servingOf = (
   fields: Partial<ServingOptions> & Pick<ServingOptions, 'create'>,
-): { serving: Serving; stop: AbortController; troubles: string[]; served: Promise<void> } => {
+): { serving: Serving; stop: AbortController; recentErrors: string[]; served: Promise<void> } => {
   made.length = 0;
   const stop = new AbortController();
-  const troubles: string[] = [];
+  const recentErrors: string[] = [];
   const served = Promise.withResolvers<void>();
   const cache = { lost: new AbortController().signal };
-  const onTrouble = ({ message }: Error): void => void troubles.push(message);
+  const onTrouble = ({ message }: Error): void => void recentErrors.push(message);
   return {
     serving: new Serving({ cache, stop: stop.signal, onServing: served.resolve, onTrouble, ...fields }),
     stop,
-    troubles,
+    recentErrors,
     served: served.promise,
   };
 };
@@ -61,10 +61,10 @@ test('workers that Temporal does not take are created again, and none of the oth
     aWorker(),
     attempt++ === 0 ? Promise.reject(new Error('deadline exceeded')) : aWorker(),
   ];
-  const { serving, troubles, served } = servingOf({ create });
+  const { serving, recentErrors, served } = servingOf({ create });
   const run = serving.run();
   await served;
-  expect(troubles).toEqual(['deadline exceeded']);
+  expect(recentErrors).toEqual(['deadline exceeded']);
   expect(made.map(({ getState }) => getState())).toEqual(['STOPPED', 'RUNNING', 'RUNNING']);
   expect(serving.isServing).toBe(true);
   serving.drain();
@@ -72,12 +72,12 @@ test('workers that Temporal does not take are created again, and none of the oth
 });
 
 test('a process that is asked to end tries no more', async () => {
-  const { serving, stop, troubles } = servingOf({ create: () => [Promise.reject(new Error('deadline exceeded'))] });
+  const { serving, stop, recentErrors } = servingOf({ create: () => [Promise.reject(new Error('deadline exceeded'))] });
   const run = serving.run();
-  await expect.poll(() => troubles).toHaveLength(1);
+  await expect.poll(() => recentErrors).toHaveLength(1);
   stop.abort();
   await run;
-  expect(troubles).toHaveLength(1);
+  expect(recentErrors).toHaveLength(1);
 });
 
 test('a worker that can not go on takes the others with it, and its error is told', async () => {

@@ -38,17 +38,17 @@ export class TimedPool {
     this.#server = server;
     this.cluster = cluster;
     this.workflow = server.client.workflow.getHandle(poolIdOf(ref));
-    cluster.onChange = () => this.nudge();
+    cluster.onChange = () => this.notify();
   }
 
   /** Changes fields of the pool's spec, as a person does. */
   async change(spec: Partial<PoolSpec>): Promise<void> {
     this.cluster.change(spec);
-    await this.nudge();
+    await this.notify();
   }
 
   /** Makes the workflow plan again, as the watch does. */
-  nudge(): Promise<void> {
+  notify(): Promise<void> {
     return this.workflow.signal(changed);
   }
 
@@ -101,7 +101,7 @@ export class TimedPool {
 
   /** Makes the history so long that the workflow continues as new as soon as it can. */
   async fillHistory(): Promise<void> {
-    // A nudge with an extra argument, which the workflow ignores.
+    // A signal with an extra argument, which the workflow ignores.
     await Promise.all(Array.from({ length: FILLINGS }, () => this.workflow.signal<unknown[]>('changed', {}, FILLING)));
   }
 

@@ -36,9 +36,9 @@ export function createMetrics() {
       labelNames: ['resource'],
       registers,
     }),
-    failedGuests: new Counter({
+    failedVmis: new Counter({
       name: 'drover_failed_guests_total',
-      help: 'Guests of VMs that ran and then failed; KubeVirt recovers them. Every worker counts all of them.',
+      help: 'VMIs of VMs that ran and then failed; KubeVirt recovers them. Every worker counts all of them.',
       labelNames: ['namespace'],
       registers,
     }),
@@ -59,7 +59,7 @@ export function createMetrics() {
     healing: new HealingGauges(registry),
     healingReplacements: new Counter({
       name: 'drover_healing_replacements_total',
-      help: 'Sick VMs that this worker has taken down to be made anew: one an attempt.',
+      help: 'Sick VMs that this worker has taken down to be recreated: one an attempt.',
       labelNames: ['namespace', 'pool'],
       registers,
     }),
@@ -74,9 +74,9 @@ export function createMetrics() {
       help: 'VMs that this worker has restarted for their new machine type.',
       registers,
     }),
-    failedNudges: new Counter({
-      name: 'drover_failed_nudges_total',
-      help: 'Nudges that did not reach Temporal.',
+    failedSignals: new Counter({
+      name: 'drover_failed_signals_total',
+      help: 'Signals that did not reach Temporal.',
       registers,
     }),
   };

@@ -29,7 +29,7 @@ export class PoolGauges {
     this.#counts = {
       desired: gauge('desired', 'VMs that the spec of a pool asks for.'),
       current: gauge('current', 'VMs that a pool has.'),
-      ready: gauge('ready', 'VMs of a pool whose guests are ready.'),
+      ready: gauge('ready', 'VMs of a pool whose VMIs are ready.'),
       updated: gauge('updated', 'VMs of a pool that carry its newest revision.'),
       available: gauge('available', 'VMs of a pool that have been ready for minReadySeconds.'),
       unavailable: gauge('unavailable', 'VMs that the spec of a pool asks for and that are not available.'),

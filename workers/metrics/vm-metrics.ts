@@ -59,17 +59,17 @@ export class VmMetrics {
   }
 
   /** `isNews`: false for what existed before this worker watched. */
-  change({ before, after }: VmiChange, poolOf: (vmi: VmiView) => PoolLabels | null, isNews: boolean): void {
+  change({ before, after }: VmiChange, poolOf: (vmi: VmiView) => PoolLabels | null, shouldReport: boolean): void {
     if (before !== undefined && before.uid !== after?.uid) this.#stopped(before);
     if (after === undefined) return;
     const last = before?.uid === after.uid ? before : undefined;
     if (last?.phase === after.phase) return;
     const pool = this.#running.get(after.uid) ?? poolOf(after);
     if (pool === null) return;
-    if (isNews) this.#time(pool, last, after);
+    if (shouldReport) this.#time(pool, last, after);
     if (after.phase === 'Running' && !this.#running.has(after.uid)) {
       this.#running.set(after.uid, pool);
-      if (isNews) this.#starts.inc({ ...pool });
+      if (shouldReport) this.#starts.inc({ ...pool });
     }
     if (isFinal(after)) this.#stopped(after);
   }

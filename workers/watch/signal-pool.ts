@@ -4,14 +4,14 @@ import {
   WorkflowNotFoundError,
   type Client,
 } from '@temporalio/client';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { changed, poolIdOf, taskQueueOf, type PoolRef } from '../../workflows/messages.ts';
 import type { pool } from '../../workflows/pool/pool.ts';
 import { DroverCluster, DroverNamespace, DroverPool } from '../../workflows/search-attributes.ts';
 
 /** Signals the pool's workflow to look again, and starts the workflow if it isn't running. */
-export async function nudgePool(client: Client, ref: PoolRef, seen: Seen): Promise<void> {
-  await client.workflow.signalWithStart<typeof pool, [Seen?]>('pool', {
+export async function notifyPool(client: Client, ref: PoolRef, seen: ResourceVersions): Promise<void> {
+  await client.workflow.signalWithStart<typeof pool, [ResourceVersions?]>('pool', {
     workflowId: poolIdOf(ref),
     taskQueue: taskQueueOf(ref.cluster),
     args: [ref],
@@ -30,7 +30,7 @@ export async function nudgePool(client: Client, ref: PoolRef, seen: Seen): Promi
 }
 
 /** Signals the workflow of a deleted pool, so that it ends; starts none. */
-export async function tellGone(client: Client, ref: PoolRef, seen: Seen): Promise<void> {
+export async function tellGone(client: Client, ref: PoolRef, seen: ResourceVersions): Promise<void> {
   try {
     await client.workflow.getHandle(poolIdOf(ref)).signal(changed, seen);
   } catch (error) {

@@ -13,11 +13,11 @@ import type { HealActivities } from '../../activities/healing/replace-vm.ts';
 import type { PoolKey } from '../../activities/pool/types.ts';
 import { HealingAttempt, type AttemptEnd, type RemovalEnd } from '../../decisions/healing/attempt.ts';
 import {
-  replacementsInWords,
+  formatReplacements,
   type CycleNews,
   type Hold,
   type SickVm,
-  type Spent,
+  type FinishedCycle,
   type Verdict,
 } from '../../decisions/healing/state.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
@@ -39,7 +39,7 @@ export interface HealVmInput {
 }
 
 export interface CycleEnd {
-  end: Spent['end'];
+  end: FinishedCycle['end'];
   /** How many replacements were made. */
   attempts: number;
   why: string;
@@ -203,7 +203,7 @@ function eventOf(
   if (end === 'Healed')
     return made === 0
       ? null
-      : { type: 'Normal', reason: 'Healed', note: `${vm} runs well after ${replacementsInWords(made)}` };
+      : { type: 'Normal', reason: 'Healed', note: `${vm} runs well after ${formatReplacements(made)}` };
   return { type: 'Normal', reason: 'HealingEnded', note: `${vm}: ${why}` };
 }
 

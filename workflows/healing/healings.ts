@@ -3,7 +3,7 @@ import { getExternalWorkflowHandle, log, ParentClosePolicy, startChild } from '@
 import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
 import {
   beginningOf,
-  underWay as cyclesUnderWay,
+  inProgress as cyclesInProgress,
   unblocked,
   withNews,
   withoutBeginning,
@@ -41,7 +41,7 @@ export interface HealingsOptions {
   ref: PoolRef;
   /** Null before the first look, which reads it from the pool's status. */
   state: HealingState | null;
-  underWay: InFlight;
+  inProgress: InFlight;
   /** Called when the pool must be looked at again. */
   onChange: () => void;
 }
@@ -83,9 +83,7 @@ export class Healings {
   }
 
   /** Takes over what a plan has found, notifies the cycles, and starts the cycles of sick VMs. */
-  taken(key: PoolKey, { healing }: Partial<Pick<PoolPlan, 'healing'>>): void {
-    // Plans of drover 0.1.0, in the histories of workflows that began under it, say nothing about healing.
-    if (healing === undefined) return;
+  taken(key: PoolKey, { healing }: Pick<PoolPlan, 'healing'>): void {
     this.#pool = key.uid;
     const before = this.state?.hold ?? 'None';
     const isCurrent = this.#asks.length === 0;
@@ -155,7 +153,7 @@ export class Healings {
     if (vm !== undefined && this.#isHealing(vm)) this.#send(vm, (cycle) => cycle.signal(healSkip, asked));
   }
 
-  #isHealing = (name: string): boolean => cyclesUnderWay(this.state?.cycles ?? []).some(({ vm }) => vm === name);
+  #isHealing = (name: string): boolean => cyclesInProgress(this.state?.cycles ?? []).some(({ vm }) => vm === name);
 
   #tellHold(before: Hold, hold: Hold, ask: readonly string[], begun: ReadonlySet<string>): void {
     for (const { vm } of this.state!.cycles) {
@@ -173,7 +171,7 @@ export class Healings {
           ? { type: 'Normal' as const, reason: 'HealingResumed', note: 'no longer are too many VMs sick at once' }
           : null;
     if (event === null) return;
-    void this.#options.underWay.run({ kind: 'telling', reason: event.reason }, () =>
+    void this.#options.inProgress.run({ kind: 'telling', reason: event.reason }, () =>
       recordHealing(key, event).catch((error: unknown) =>
         log.warn('an Event was not written', { error: String(error) }),
       ),
@@ -193,7 +191,7 @@ export class Healings {
   /** Runs `act` after all earlier ones for this VM. The run does not end before them. */
   #inLine(vm: string, kind: 'batch' | 'telling', reason: string, act: () => Promise<void>): void {
     const before = this.#lines.get(vm);
-    const line = this.#options.underWay.run({ kind, reason }, async () => {
+    const line = this.#options.inProgress.run({ kind, reason }, async () => {
       await before;
       await act();
     });

@@ -16,16 +16,16 @@ export function transitionDetails(progress: TransitionProgress): string {
     restarted,
     failed,
     failures,
-    inHand,
-    passedOver,
+    inProgress,
+    skipped,
     full,
     maxRestarts,
     paused,
     aborted,
   } = progress;
   const { scope, to, restartNow, askedBy, reason } = transition;
-  const { toPatch, toRestart, waiting, inPools, parked, restarting, left, done } = counts;
-  const undone = toPatch + toRestart + waiting + inPools + parked;
+  const { toPatch, toRestart, waiting, inPools, deferred, restarting, left, done } = counts;
+  const undone = toPatch + toRestart + waiting + inPools + deferred;
   const what =
     scope.undoes === null
       ? `machine types like ${inlineCode(scope.glob)}, to ${to ?? "the cluster's default"}`
@@ -33,7 +33,7 @@ export function transitionDetails(progress: TransitionProgress): string {
   return [
     `**${phase}**: ${what}; ${patched} VMs changed and ${restarted} restarted by drover`,
     `| to change | to restart | restarting | ${restartNow ? 'wait until they run' : 'wait for a restart'} | in pools | put off | left alone | done |` +
-      `\n|---|---|---|---|---|---|---|---|\n| ${[toPatch, toRestart, restarting, waiting, inPools, parked, left, done].join(' | ')} |`,
+      `\n|---|---|---|---|---|---|---|---|\n| ${[toPatch, toRestart, restarting, waiting, inPools, deferred, left, done].join(' | ')} |`,
     `Asked for by ${escapeMarkdown(askedBy)}${because(reason)}; ${restartNow ? `restarts, ${maxRestarts} at a time` : 'restarts are left to the owners'}`,
     paused === null ? '' : `Paused by ${escapeMarkdown(paused.by)}${because(paused.why)}`,
     aborted === null ? '' : `Aborted by ${escapeMarkdown(aborted.by)}${because(aborted.why)}`,
@@ -42,11 +42,11 @@ export function transitionDetails(progress: TransitionProgress): string {
       : '',
     ...failed.slice(-FAILURES_SHOWN).map(({ vm, why }) => `- failed: ${vm}: ${escapeMarkdown(why)}`),
     failures <= FAILURES_SHOWN ? '' : `${failures} failures in all`,
-    inHand.length === 0 ? '' : `In progress: ${formatNames(inHand)}`,
+    inProgress.length === 0 ? '' : `In progress: ${formatNames(inProgress)}`,
     full.length === 0 ? '' : `The others wait: ${escapeMarkdown(full.join(', '))}`,
-    ...passedOver.map(
-      ({ why, isWish, count, vms }) =>
-        `- ${isWish ? 'left alone' : 'put off'}: ${formatNames(vms)}${andMore(count - vms.length)}: ${escapeMarkdown(why)}`,
+    ...skipped.map(
+      ({ why, isExcluded, count, vms }) =>
+        `- ${isExcluded ? 'left alone' : 'put off'}: ${formatNames(vms)}${andMore(count - vms.length)}: ${escapeMarkdown(why)}`,
     ),
     ...results
       .slice(0, RESULTS_SHOWN)

@@ -1,15 +1,15 @@
 import type { Planned } from '../../activities/pool/types.ts';
-import { underWay } from '../../decisions/healing/state.ts';
+import { inProgress } from '../../decisions/healing/state.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { RolloutsState } from '../rollout/rollouts.ts';
-import type { SetbacksState } from './setbacks.ts';
+import type { FailureBackoffState } from './failure-backoff.ts';
 
 /** Returns the Markdown that the Web UI shows for a pool. Failures come first, since the UI cuts the end off. */
 export function poolDetails(
   planned: Planned,
   doing: readonly string[],
-  { troubles, retryAt }: SetbacksState,
+  { recentErrors, retryAt }: FailureBackoffState,
   { batches }: RolloutsState,
 ): string {
   if (planned.gone) return 'The pool is gone.';
@@ -20,7 +20,7 @@ export function poolDetails(
     retryAt === null ? '' : `Next try at ${new Date(retryAt).toISOString()}`,
     ...rolloutDetails(planned, batches),
     ...healingDetails(planned),
-    ...troubles.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${escapeMarkdown(message)}`),
+    ...recentErrors.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${escapeMarkdown(message)}`),
     ...doing.map((reason) => `- ${reason}`),
     states.length === 0 ? '' : `VMs: ${states.join(', ')}`,
   ]
@@ -29,11 +29,11 @@ export function poolDetails(
 }
 
 function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsState['batches']): string[] {
-  if (planned.rollout === undefined || (planned.rollout.phase === 'Complete' && batches.length === 0)) return [];
-  const { phase, goal, state, waits } = planned.rollout;
+  if (planned.rollout.phase === 'Complete' && batches.length === 0) return [];
+  const { phase, target, state, waits } = planned.rollout;
   const { paused, halted, failures } = state;
   return [
-    `**Rollout of ${goal}**: ${phase}${paused === undefined ? '' : `, paused by ${escapeMarkdown(paused.by)}${because(paused.why)}`}`,
+    `**Rollout of ${target}**: ${phase}${paused === undefined ? '' : `, paused by ${escapeMarkdown(paused.by)}${because(paused.why)}`}`,
     halted === undefined ? '' : `${halted.kind} by ${escapeMarkdown(halted.by)}${because(halted.why)}`,
     ...waits.map(({ words }) => `- ${words}`),
     ...batches.map(
@@ -44,9 +44,8 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
 }
 
 function healingDetails({ healing }: Planned & { gone: false }): string[] {
-  if (healing === undefined) return [];
   const { state, suspended, waits } = healing;
-  const cycles = underWay(state.cycles);
+  const cycles = inProgress(state.cycles);
   return [
     state.paused === undefined
       ? ''

@@ -2,23 +2,23 @@ import { CancelledFailure, sleep } from '@temporalio/workflow';
 import type { PoolKey } from '../../activities/pool/types.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import type { FailureBackoff } from './failure-backoff.ts';
 import type { InFlight } from './in-flight.ts';
-import type { Setbacks } from './setbacks.ts';
 import { writeStatus } from './steps.ts';
 
 /** While VMs come and go, the least time between two writes of the status. */
 const GAP_MS = 500;
 
 export interface StatusWriterOptions {
-  underWay: InFlight;
-  setbacks: Setbacks;
+  inProgress: InFlight;
+  failureBackoff: FailureBackoff;
   /**
    * Called when a write has ended. `isDue`: another status must be written, because one was held back meanwhile, or
    * this one was late or failed.
    */
-  onWritten: (seen: Seen, isDue: boolean) => void;
+  onWritten: (seen: ResourceVersions, isDue: boolean) => void;
 }
 
 /** Writes a pool's status beside the turns, one write at a time. A later turn writes what was held back. */
@@ -37,18 +37,18 @@ export class StatusWriter {
    * written.
    */
   keep(): void {
-    this.#isDue ||= this.#options.underWay.has('status');
+    this.#isDue ||= this.#options.inProgress.has('status');
   }
 
   write(key: PoolKey, status: PoolStatus): void {
-    const { underWay, onWritten } = this.#options;
+    const { inProgress, onWritten } = this.#options;
     // When these end, another turn begins, and writes the status that was held back here.
-    const comeAndGo = underWay.has('creating') || underWay.has('deleting');
+    const comeAndGo = inProgress.has('creating') || inProgress.has('deleting');
     const tooSoon = comeAndGo && Date.now() - this.#last < GAP_MS;
-    this.#isDue = tooSoon || underWay.has('status');
+    this.#isDue = tooSoon || inProgress.has('status');
     if (this.#isDue) return;
     this.#last = Date.now();
-    void underWay.run({ kind: 'status', reason: 'write the status' }, async () => {
+    void inProgress.run({ kind: 'status', reason: 'write the status' }, async () => {
       const words = {
         summary: summary(`write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} VMs ready`),
       };
@@ -65,7 +65,7 @@ export class StatusWriter {
   /** Resolves when the write may be retried. */
   async #failed(error: Error): Promise<undefined> {
     if (error instanceof CancelledFailure) throw error;
-    this.#options.setbacks.note('StatusNotWritten', error.message);
+    this.#options.failureBackoff.note('StatusNotWritten', error.message);
     await sleep(backoffMs(++this.#failures));
   }
 }

@@ -2,15 +2,15 @@ import { ActivityFailure, log, proxyActivities, TimeoutFailure } from '@temporal
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { Done, PoolKey } from '../../activities/pool/types.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { Departure } from '../../decisions/pool/departure.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
 import type { PoolStep, Target } from '../../decisions/pool/steps.ts';
 import { vmName } from '../../decisions/pool/vm-names.ts';
 import type { Rollouts } from '../rollout/rollouts.ts';
+import type { FailureBackoff } from './failure-backoff.ts';
 import type { LaneKind, InFlight } from './in-flight.ts';
-import type { Setbacks } from './setbacks.ts';
 
 /**
  * How many VMs one activity creates or deletes. Activities run in parallel with different sizes, so that they end one
@@ -47,20 +47,20 @@ export interface StepContext {
   generation: number;
   /** Names of all VMs that leave the pool now, including those of the same plan. */
   leaving: readonly string[];
-  seen: Seen;
-  underWay: InFlight;
-  setbacks: Setbacks;
+  seen: ResourceVersions;
+  inProgress: InFlight;
+  failureBackoff: FailureBackoff;
   rollouts: Rollouts;
   /**
    * Called when a lane has ended, with the resource versions that a later plan must have seen; null if it is unknown
    * what the lane has done.
    */
-  onEnd: (seen: Seen | null) => void;
+  onEnd: (seen: ResourceVersions | null) => void;
 }
 
 /** Begins a step, in as many lanes as it needs, and returns at once: the lanes report their ends. */
 export function begin(step: PoolStep, context: StepContext): void {
-  const { key, generation, seen, setbacks } = context;
+  const { key, generation, seen, failureBackoff } = context;
   const { reason } = step;
   // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
@@ -76,7 +76,7 @@ export function begin(step: PoolStep, context: StepContext): void {
             numbers,
             step.revision,
             seen,
-            { generation, atBreadth: setbacks.hasProven },
+            { generation, skipSlowStart: failureBackoff.hasProven },
           ]),
         );
       }
@@ -95,7 +95,7 @@ export function begin(step: PoolStep, context: StepContext): void {
       for (const vms of lanes(step.vms)) leave(vms, () => releaseVms.executeWithOptions(words, [key, vms]));
       return;
     case 'discard':
-      if (context.underWay.has('disks')) return;
+      if (context.inProgress.has('disks')) return;
       return inLane({ kind: 'disks', names: [], reason }, context, 'FailedCreate', () =>
         discardDisks.executeWithOptions(words, [key, step.claims]),
       );
@@ -112,7 +112,7 @@ export function begin(step: PoolStep, context: StepContext): void {
       return tidy(context, 'revisions', reason, () => pruneRevisions.executeWithOptions(words, [key, step.revisions]));
     case 'hold':
     case 'let-go':
-      if (context.underWay.has('finalizer')) return;
+      if (context.inProgress.has('finalizer')) return;
       inLane({ kind: 'finalizer', names: [], reason }, context, 'FailedDelete', async () => ({
         ...nothing,
         seen: await setFinalizer.executeWithOptions(words, [key, step.kind === 'hold']),
@@ -125,17 +125,17 @@ export function begin(step: PoolStep, context: StepContext): void {
  * again when that has ended.
  */
 function tidy(
-  { underWay, onEnd }: StepContext,
+  { inProgress, onEnd }: StepContext,
   kind: 'revisions' | 'notes',
   reason: string,
   act: () => Promise<void>,
 ): void {
-  if (underWay.has(kind)) return underWay.hold(kind);
-  const run = underWay.run({ kind, reason }, () =>
+  if (inProgress.has(kind)) return inProgress.hold(kind);
+  const run = inProgress.run({ kind, reason }, () =>
     act().catch((error: unknown) => log.warn('a step failed', { reason, error: String(error) })),
   );
   void run.then(() => {
-    if (underWay.wasHeld(kind)) onEnd({});
+    if (inProgress.wasHeld(kind)) onEnd({});
   });
 }
 
@@ -143,21 +143,21 @@ const nothing: Done = { count: 0, taken: [], notWanted: [], refused: null, seen:
 
 function inLane(
   lane: { kind: LaneKind; names: string[]; reason: string },
-  { underWay, setbacks, onEnd }: StepContext,
+  { inProgress, failureBackoff, onEnd }: StepContext,
   failure: Failure['reason'],
   act: () => Promise<Done>,
 ): void {
-  let seen: Seen | null = null;
+  let seen: ResourceVersions | null = null;
   // A step does not count as failed if the pool has been replaced by then.
-  const { state } = setbacks;
-  const isOfPool = (): boolean => setbacks.state === state;
-  const run = underWay.run(lane, async () => {
+  const { state } = failureBackoff;
+  const isOfPool = (): boolean => failureBackoff.state === state;
+  const run = inProgress.run(lane, async () => {
     try {
       const done = await act();
       seen = done.seen;
       if (!isOfPool()) return;
-      if (done.refused !== null) setbacks.failed(failure, done.refused.message, done.refused, done.count);
-      else if (done.count > 0) setbacks.succeeded(failure);
+      if (done.refused !== null) failureBackoff.failed(failure, done.refused.message, done.refused, done.count);
+      else if (done.count > 0) failureBackoff.succeeded(failure);
     } catch (error) {
       // No worker has started it in time. It is unknown whether an earlier attempt has done something.
       if (
@@ -165,12 +165,12 @@ function inLane(
         error.cause instanceof TimeoutFailure &&
         error.cause.timeoutType === 'SCHEDULE_TO_START'
       ) {
-        log.info('a step is planned anew, for no worker has begun it', { reason: lane.reason });
+        log.info('a step is planned again, for no worker has begun it', { reason: lane.reason });
         return;
       }
       const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
       log.error('a step failed', { reason: lane.reason, message });
-      if (isOfPool()) setbacks.failed(failure, message);
+      if (isOfPool()) failureBackoff.failed(failure, message);
     }
   });
   void run.then(() => onEnd(seen));

@@ -15,14 +15,14 @@ export function restartDetails(progress: RestartProgress): string {
     restarted,
     failed,
     open,
-    inHand,
-    passedOver,
+    inProgress,
+    skipped,
     full,
     paused,
     aborted,
   } = progress;
   return [
-    `**${phase}**: ${restarted.length} of ${chosen} VMs restarted, ${inHand.length} in progress, ${open} to go, ${maxUnavailable} at a time`,
+    `**${phase}**: ${restarted.length} of ${chosen} VMs restarted, ${inProgress.length} in progress, ${open} to go, ${maxUnavailable} at a time`,
     `Asked for by ${escapeMarkdown(askedBy)}${because(reason)}`,
     paused === null ? '' : `Paused by ${escapeMarkdown(paused.by)}${because(paused.why)}`,
     aborted === null ? '' : `Aborted by ${escapeMarkdown(aborted.by)}${because(aborted.why)}`,
@@ -32,11 +32,10 @@ export function restartDetails(progress: RestartProgress): string {
         ({ vm, why, wasDown }) =>
           `- failed: ${vm}${wasDown ? ', which was not ready before' : ''}: ${escapeMarkdown(why)}`,
       ),
-    inHand.length === 0 ? '' : `In progress: ${formatNames(inHand)}`,
+    inProgress.length === 0 ? '' : `In progress: ${formatNames(inProgress)}`,
     full.length === 0 ? '' : `The others wait for room: ${escapeMarkdown(full.join(', '))}`,
-    ...passedOver.map(
-      ({ why, count, vms }) =>
-        `- passed over: ${formatNames(vms)}${andMore(count - vms.length)}: ${escapeMarkdown(why)}`,
+    ...skipped.map(
+      ({ why, count, vms }) => `- skipped: ${formatNames(vms)}${andMore(count - vms.length)}: ${escapeMarkdown(why)}`,
     ),
   ]
     .filter((line) => line !== '')

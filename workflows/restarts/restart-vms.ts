@@ -1,26 +1,16 @@
-import {
-  ActivityCancellationType,
-  condition,
-  continueAsNew,
-  log,
-  proxyActivities,
-  setCurrentDetails,
-  upsertSearchAttributes,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { ActivityCancellationType, continueAsNew, log, proxyActivities } from '@temporalio/workflow';
 import type { ChosenByNamespace } from '../../activities/restarts/chosen-vmis.ts';
-import type { RestartActivities, RestartLook } from '../../activities/restarts/restarts.ts';
-import { backoffMs } from '../../decisions/lib/backoff.ts';
+import type { RestartActivities, RestartObservation } from '../../activities/restarts/restarts.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { pick } from '../../decisions/lib/pick.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import type { HeldRestart, RestartOutcome } from '../../decisions/restarts/plan.ts';
+import type { RestartInProgress, RestartOutcome } from '../../decisions/restarts/plan.ts';
 import { noteFailure } from '../../decisions/restarts/size.ts';
 import { onQuery } from '../handlers.ts';
-import { restartProgress, type RestartPhase, type RestartProgress } from '../messages.ts';
+import { restartProgress, type RestartProgress } from '../messages.ts';
 import { waitQueue } from '../queues.ts';
-import { steered, RunControls } from '../runs/steering.ts';
-import { DroverPhase } from '../search-attributes.ts';
+import { steered } from '../runs/run-controls.ts';
+import { Run, type RunState } from '../runs/run.ts';
 import { restartDetails } from './details.ts';
 
 export interface RestartVmsInput {
@@ -42,17 +32,10 @@ export interface RestartVmsInput {
 }
 
 /** Plain data: each run hands it to the next, within the size that `decisions/restarts/size.ts` measures. */
-export interface RestartState extends Pick<
-  RestartProgress,
-  'restarted' | 'failed' | 'open' | 'passedOver' | 'full' | 'paused' | 'aborted'
-> {
-  inHand: HeldRestart[];
-  told: string | null;
+export interface RestartState
+  extends RunState, Pick<RestartProgress, 'restarted' | 'failed' | 'open' | 'skipped' | 'full'> {
+  /** When a VM was last restarted, or a person asked for something; milliseconds since the epoch. */
   quietSince: number;
-  notBefore: number;
-  /** Turns in a row in which every VM taken had to be given back. */
-  deferrals: number;
-  seen: Seen;
 }
 
 const awaiting = () =>
@@ -77,132 +60,123 @@ const { beginRestarts } = proxyActivities<RestartActivities>({
  *
  * Each turn waits until there is something to do, records which VMs it takes, and only then restarts them.
  */
-export const restartVms = (input: RestartVmsInput): Promise<RestartProgress> => steered(() => carryOut(input));
+export const restartVms = (input: RestartVmsInput): Promise<RestartProgress> =>
+  steered(() => new RestartRun(input).carryOut());
 
-async function carryOut(input: RestartVmsInput): Promise<RestartProgress> {
-  const { maxUnavailable, maxFailures, deadlineMs, askedBy, reason } = input;
-  const state = input.carried ?? begun();
-  const chosen = Object.values(input.chosen).reduce((sum, guests) => sum + Object.keys(guests).length, 0);
-  let phase: RestartPhase = 'Restarting';
+class RestartRun extends Run<RestartInProgress, RestartObservation, 'Restarting'> {
+  readonly #input: RestartVmsInput;
+  readonly #state: RestartState;
+  readonly #chosen: number;
 
-  const isTripped = (): boolean => state.failed.filter(({ wasDown }) => !wasDown).length > maxFailures;
-  const progress = (): RestartProgress => {
-    const { restarted, failed, open, passedOver, full, paused, aborted } = state;
-    const inHand = state.inHand.map(({ vm }) => vm);
+  constructor(input: RestartVmsInput) {
+    const state = input.carried ?? begun();
+    super(state, 'Restarting', {
+      pauses: 'Restart no further VM until resume; those that restart already come back.',
+      aborts: 'Restart no further VM, and end once those that restart already are back.',
+    });
+    this.#input = input;
+    this.#state = state;
+    this.#chosen = Object.values(input.chosen).reduce((sum, vmis) => sum + Object.keys(vmis).length, 0);
+    onQuery(restartProgress, () => this.#progress());
+  }
+
+  async carryOut(): Promise<RestartProgress> {
+    this.showNow();
+    await this.untilOver();
+    this.showEnd();
+    return this.#progress();
+  }
+
+  #progress(): RestartProgress {
     return {
-      phase,
-      chosen,
-      maxUnavailable,
-      maxFailures,
-      askedBy,
-      reason,
-      restarted,
-      failed,
-      inHand,
-      open,
-      passedOver,
-      full,
-      paused,
-      aborted,
+      phase: this.phase,
+      chosen: this.#chosen,
+      ...pick(this.#input, ['maxUnavailable', 'maxFailures', 'askedBy', 'reason']),
+      ...pick(this.#state, ['restarted', 'failed', 'open', 'skipped', 'full', 'paused', 'aborted']),
+      inProgress: this.#state.inProgress.map(({ vm }) => vm),
     };
-  };
-  const show = (now: RestartPhase): void => {
-    if (now !== phase) upsertSearchAttributes([{ key: DroverPhase, value: now }]);
-    phase = now;
-    setCurrentDetails(restartDetails(progress()));
-  };
-  const showCurrent = (): void => show(state.paused === null ? 'Restarting' : 'Paused');
-  const steering = new RunControls(state, {
-    pauses: 'Restart no further VM until resume; those that restart already come back.',
-    aborts: 'Restart no further VM, and end once those that restart already are back.',
-    onAsked() {
-      state.quietSince = Date.now();
-      showCurrent();
-    },
-  });
-  onQuery(restartProgress, progress);
-
-  showCurrent();
-  for (;;) {
-    // Nothing is in flight here. What an abandoned wait has found is found again.
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof restartVms>({ ...input, carried: state });
-    const found = await next();
-    if (found === null) continue;
-    settle(found);
-    if (found.isOver && (state.paused === null || found.open === 0 || state.aborted !== null || isTripped())) break;
-    if (found.isOver)
-      await condition(() => state.paused === null || state.aborted !== null || workflowInfo().continueAsNewSuggested);
-    else if (found.take.length > 0 && takes()) await take(found.take);
-    showCurrent();
-  }
-  show(state.aborted !== null ? 'Aborted' : state.failed.length > 0 ? 'Failed' : 'Complete');
-  return progress();
-
-  function takes(): boolean {
-    return state.paused === null && state.aborted === null && !isTripped();
   }
 
-  /** Resolves with null if somebody asks for something meanwhile. */
-  function next(): Promise<RestartLook | null> {
-    const { inHand, seen, notBefore, quietSince, told } = state;
-    const failed = state.failed.map(({ vm }) => vm);
-    const request = {
-      inHand: [...inHand],
-      seen,
-      notBefore,
-      quietSince,
-      told,
-      failed,
-      maxUnavailable,
-      deadlineMs,
-      takes: takes(),
-    };
-    return steering.look(() => awaiting().awaitRestarts(request));
+  protected details(): string {
+    return restartDetails(this.#progress());
   }
 
-  function settle({ settled, open, passedOver, full, told, seen }: RestartLook): void {
-    Object.assign(state, { open, passedOver, full, told });
-    end(settled, seen);
-    if (settled.length > 0) state.quietSince = Date.now();
+  protected working(): 'Restarting' {
+    return 'Restarting';
   }
 
-  async function take(vms: RestartLook['take']): Promise<void> {
+  protected hasFailures(): boolean {
+    return this.#state.failed.length > 0;
+  }
+
+  protected isTripped(): boolean {
+    return this.#state.failed.filter(({ wasDown }) => !wasDown).length > this.#input.maxFailures;
+  }
+
+  protected override isDone({ open }: RestartObservation): boolean {
+    return open === 0;
+  }
+
+  protected override onAsked(): void {
+    this.#state.quietSince = Date.now();
+    super.onAsked();
+  }
+
+  protected observe(): Promise<RestartObservation> {
+    const state = this.#state;
+    return awaiting().awaitRestarts({
+      ...pick(this.#input, ['maxUnavailable', 'deadlineMs']),
+      ...pick(state, ['seen', 'notBefore', 'quietSince', 'told']),
+      inProgress: [...state.inProgress],
+      failed: state.failed.map(({ vm }) => vm),
+      takes: this.mayTouch(),
+    });
+  }
+
+  protected keep({ settled, open, skipped, full, told }: RestartObservation): void {
+    Object.assign(this.#state, { open, skipped, full, told });
+    if (settled.length > 0) this.#state.quietSince = Date.now();
+  }
+
+  protected keepOutcome({ vm, end, why = '' }: RestartOutcome, held: RestartInProgress | undefined): void {
+    if (end === 'Restarted') this.#state.restarted.push(vm);
+    if (end !== 'Failed') return;
+    noteFailure(this.#state.failed, { vm, why, wasDown: held?.wasDown ?? false });
+    log.warn('a VM could not be restarted', { vm, why });
+  }
+
+  protected async act({ take }: RestartObservation): Promise<void> {
+    if (take.length === 0 || !this.mayTouch()) return;
+    const state = this.#state;
     const takenAt = Date.now();
-    state.inHand.push(...vms.map((vm) => ({ ...vm, takenAt })));
-    state.open -= vms.length;
-    showCurrent();
-    const names = vms.map(({ vm }) => vm);
-    const words = { summary: summary(`restart ${formatNames(names)}`) };
-    const { inHand, seen } = state;
-    const request = { vms: names, inHand: [...inHand], maxUnavailable, askedBy, reason, seen };
-    const { outcomes, seen: newer } = await beginRestarts.executeWithOptions(words, [request]);
-    end(outcomes, newer);
-    const deferred = outcomes.filter((outcome) => outcome.end === 'Deferred').length;
+    state.open -= take.length;
+    const deferred = await this.restart(
+      take.map((vm) => ({ ...vm, takenAt })),
+      (vms) =>
+        beginRestarts.executeWithOptions({ summary: summary(`restart ${formatNames(vms)}`) }, [
+          {
+            vms,
+            ...pick(this.#input, ['maxUnavailable', 'askedBy', 'reason']),
+            seen: state.seen,
+            inProgress: [...state.inProgress],
+          },
+        ]),
+    );
     state.open += deferred;
-    state.deferrals = deferred === vms.length ? state.deferrals + 1 : 0;
     if (state.deferrals === 0) state.quietSince = Date.now();
-    else state.notBefore = Date.now() + backoffMs(state.deferrals);
   }
 
-  function end(outcomes: readonly RestartOutcome[], seen: Seen): void {
-    const held = new Map(state.inHand.map((one) => [one.vm, one]));
-    for (const { vm, end, why = '' } of outcomes) {
-      if (end === 'Restarted') state.restarted.push(vm);
-      if (end === 'Failed') noteFailure(state.failed, { vm, why, wasDown: held.get(vm)?.wasDown ?? false });
-      if (end === 'Failed') log.warn('a VM could not be restarted', { vm, why });
-      held.delete(vm);
-    }
-    state.inHand = [...held.values()];
-    state.seen = laterSeen(state.seen, seen);
+  protected continueAsNew(): Promise<never> {
+    return continueAsNew<typeof restartVms>({ ...this.#input, carried: this.#state });
   }
 }
 
 const begun = (): RestartState => ({
-  inHand: [],
+  inProgress: [],
   restarted: [],
   failed: [],
   open: 0,
-  passedOver: [],
+  skipped: [],
   full: [],
   paused: null,
   aborted: null,

@@ -9,7 +9,7 @@ import {
 import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { Batch } from '../../decisions/rollout/batch.ts';
@@ -39,9 +39,9 @@ type Ask = (rollout: RolloutStatus, steps: number) => RolloutStatus;
 export interface RolloutsOptions {
   ref: PoolRef;
   state: RolloutsState | undefined;
-  underWay: InFlight;
+  inProgress: InFlight;
   /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
-  onChange: (seen?: Seen) => void;
+  onChange: (seen?: ResourceVersions) => void;
   /** Called with what could not be done. */
   onTrouble: (message: string) => void;
 }
@@ -94,9 +94,7 @@ export class Rollouts {
   /**
    * Takes over what a plan has found. Returns false if people asked for something meanwhile: its batch may not begin.
    */
-  taken({ rollout }: Partial<Pick<PoolPlan, 'rollout'>>): boolean {
-    // Plans of drover 0.1.0, in the histories of workflows that began under it, say nothing about rollouts.
-    if (rollout === undefined) return true;
+  taken({ rollout }: Pick<PoolPlan, 'rollout'>): boolean {
     const isCurrent = this.#asks.length === 0;
     this.state.steps = rollout.steps;
     this.state.rollout = this.#asks.splice(0).reduce((state, ask) => ask(state, rollout.steps), rollout.state);
@@ -108,13 +106,17 @@ export class Rollouts {
   }
 
   /** Starts a batch as a workflow of its own, which outlives this run. */
-  begin(key: PoolKey, { batch: planned, reason, askedBy, minReadyMs, deadlineMs }: PlannedBatch, seen: Seen): void {
-    const { ref, underWay, onChange, onTrouble } = this.#options;
+  begin(
+    key: PoolKey,
+    { batch: planned, reason, askedBy, minReadyMs, deadlineMs }: PlannedBatch,
+    seen: ResourceVersions,
+  ): void {
+    const { ref, inProgress, onChange, onTrouble } = this.#options;
     this.#pool = key.uid;
     const batch: Batch = { ...planned, startedAt: Date.now() };
     this.state.batches.push(batch);
     const { cluster, namespace, name } = ref;
-    void underWay.run({ kind: 'batch', reason }, async () => {
+    void inProgress.run({ kind: 'batch', reason }, async () => {
       try {
         const child = await startChild<typeof updateBatch>('updateBatch', {
           workflowId: updateBatchIdOf(ref, batch.revision, batch.n),

@@ -15,7 +15,7 @@ import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { laterSeen, type Seen } from '../../decisions/lib/resource-versions.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { numberOf } from '../../decisions/pool/vm-names.ts';
 import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
@@ -32,7 +32,7 @@ export interface UpdateBatchInput {
   reason: string;
   minReadyMs: number;
   deadlineMs: number;
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 // Retried until done: what is impossible comes back as an outcome.
@@ -59,7 +59,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   const { ref, key, batch, minReadyMs, deadlineMs, reason } = input;
   const { revision } = batch;
   const outcomes: UpdateOutcome[] = [];
-  let seen: Seen = input.seen;
+  let seen: ResourceVersions = input.seen;
   let waiting: readonly BatchVm[] = batch.vms;
   let superseded = false;
   const wait = new CancellationScope();
@@ -68,9 +68,9 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
     wait.cancel();
   });
 
-  const settle = (ended: readonly UpdateOutcome[], newer: Seen): void => {
+  const settle = (ended: readonly UpdateOutcome[], newer: ResourceVersions): void => {
     outcomes.push(...ended);
-    seen = laterSeen(seen, newer);
+    seen = maxVersions(seen, newer);
     const names = new Set(ended.map(({ vm }) => vm));
     waiting = waiting.filter(({ name }) => !names.has(name));
   };
@@ -137,17 +137,17 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
       deferred.map(({ name, why }) => ({ vm: name, end: 'Deferred', why })),
       removed,
     );
-    const staying = new Set([...refused, ...deferred].map(({ name }) => name));
-    const vms = planned.filter(({ name }) => !staying.has(name));
+    const active = new Set([...refused, ...deferred].map(({ name }) => name));
+    const vms = planned.filter(({ name }) => !active.has(name));
     if (vms.length === 0) return;
     const numbersOf = (some: readonly BatchVm[]): number[] => some.map(({ name }) => numberOf(key.name, name)!);
-    const how = { atBreadth: true, halted: numbersOf(vms.filter(({ halted }) => halted === true)) };
+    const how = { skipSlowStart: true, halted: numbersOf(vms.filter(({ halted }) => halted === true)) };
     for (let tries = 1; ; tries++) {
       const made = await createVms.executeWithOptions(
         { summary: summary(`create ${formatNames(vms.map(({ name }) => name))}`) },
         [key, numbersOf(vms), revision, removed, how],
       );
-      seen = laterSeen(seen, made.seen);
+      seen = maxVersions(seen, made.seen);
       settle(
         [...made.notWanted, ...made.taken].map((name) => ({ vm: name, end: 'Gone' })),
         {},
@@ -179,7 +179,7 @@ function detailsOf(
   return [
     `**Batch ${batch.n}** to revision **${batch.revision}**, asked for by ${escapeMarkdown(askedBy ?? 'somebody')}: ${doing}`,
     `${outcomes.filter(({ end }) => end === 'Updated').length} of ${batch.vms.length} VMs updated`,
-    waiting.length === 0 ? '' : `Under way: ${formatNames(waiting.map(({ name }) => name))}`,
+    waiting.length === 0 ? '' : `In progress: ${formatNames(waiting.map(({ name }) => name))}`,
     ended.join('\n'),
   ]
     .filter((line) => line !== '')

@@ -21,7 +21,7 @@ export const adoptDisksCommand = (): Command =>
     .argument('[names...]', 'of claims, as `drover get disks` shows them (default: all that it has kept)')
     .option('--pool <name>', 'the pool')
     .addOption(dryRunOption())
-    .addHelpText('after', examples(['After a pool was deleted and made anew', 'drover disks adopt --pool web']))
+    .addHelpText('after', examples(['After a pool was deleted and recreated', 'drover disks adopt --pool web']))
     .action((names: string[], options: AdoptOptions, command: Command) =>
       inSession(command, (session) => run(session, names, options)),
     );

@@ -12,7 +12,7 @@ export function disksCommand(): Command {
       examples(
         ['Which there are', 'drover get disks'],
         ['Delete those whose pool is no more', 'drover disks prune --orphaned'],
-        ['Give them to a pool that was made anew', 'drover disks adopt --pool web'],
+        ['Give them to a pool that was recreated', 'drover disks adopt --pool web'],
       ),
     );
   for (const command of [pruneDisksCommand(), adoptDisksCommand()]) disks.addCommand(command);

@@ -14,7 +14,7 @@ export const healNowCommand = (): Command =>
     .addHelpText(
       'after',
       examples(
-        ['The cause is gone: make it anew at once', 'drover heal now pool web web-3'],
+        ['The cause is gone: recreate it at once', 'drover heal now pool web web-3'],
         ['The same, for two', 'drover heal now pool/web web-3 web-7'],
       ),
     );
@@ -40,7 +40,7 @@ const cycle = (name: string, signal: CycleSignal): Command =>
 /** Asks for all VMs that can be asked for, even if others fail. */
 async function ask(session: Session, words: string[], signal: CycleSignal, options: CycleOptions): Promise<void> {
   const { pool: name, vms } = poolAndVms(words);
-  const [{ onePool }, { askCycle, cycleInWords }, { healView }] = await Promise.all([
+  const [{ onePool }, { askCycle, formatCycle }, { healView }] = await Promise.all([
     import('../../rollout/pools.ts'),
     import('../../heal/cycles.ts'),
     import('../../heal/view.ts'),
@@ -50,7 +50,7 @@ async function ask(session: Session, words: string[], signal: CycleSignal, optio
   const askOne = async (vm: string): Promise<void> => {
     const { done, pool: after } = await askCycle(session, pool, vm, signal, options);
     const what = plain(`${labelOf(Vms.resource, vm)} ${done}${dryRunRemark(options.dryRun)}`);
-    print(options.dryRun === 'none' ? `${what}\n  ${plain(cycleInWords(healView(after), vm, Date.now()))}` : what);
+    print(options.dryRun === 'none' ? `${what}\n  ${plain(formatCycle(healView(after), vm, Date.now()))}` : what);
   };
   await Promise.all(vms.map((vm) => askOne(vm).catch((error: unknown) => failures.push(error))));
   throwAll(failures);

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { reasonOption } from '../../cli/options.ts';
 import { print } from '../../cli/output.ts';
-import type { RunSignal } from '../../runs/steer.ts';
+import type { RunSignal } from '../../runs/signal.ts';
 import { inSession } from '../../session/session.ts';
 
 const SIGNALS: Record<RunSignal, [done: string, what: string]> = {
@@ -22,9 +22,9 @@ export const transitionSignalCommands = (): Command[] =>
     if (signal !== 'resume') command.addOption(reasonOption());
     return command.action((id: string | undefined, { reason }: { reason?: string }, command: Command) =>
       inSession(command, async (session) => {
-        const { steerTransition, transitionMeant } = await import('../../machine-types/transitions.ts');
+        const { signalTransition, transitionMeant } = await import('../../machine-types/transitions.ts');
         const meant = await transitionMeant(session, id, { orNewest: false });
-        await steerTransition(session, meant, signal, reason);
+        await signalTransition(session, meant, signal, reason);
         print(`${meant} ${done}`);
       }),
     );

@@ -21,7 +21,7 @@ export function machineTypesCommand(): Command {
         ['Which are in use, and which of them are old', 'drover machine-types types'],
         ['What would become of them', "drover machine-types plan --which-matches-glob '*rhel8.*'"],
         [
-          'Give VMs the default in their place, and restart their guests, a few at a time',
+          'Give VMs the default in their place, and restart their VMIs, a few at a time',
           "drover machine-types update --which-matches-glob '*rhel8.*' --restart-now",
         ],
         ['How far that is', 'drover machine-types status --watch'],

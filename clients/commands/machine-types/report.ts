@@ -15,7 +15,7 @@ export const transitionReportCommand = (): Command =>
       examples(
         ['For a spreadsheet', 'drover machine-types report 1f0c92ab -o csv > report.csv'],
         [
-          'VMs whose guests still have the old type',
+          'VMs whose VMIs still have the old type',
           'drover machine-types report -o json | jq -r \'.items[] | select(.state == "Waiting") | .namespace + "/" + .name\'',
         ],
       ),

@@ -37,5 +37,5 @@ async function status(session: Session, id: string | undefined, { watch, output 
   if (watch === true) return followTransition(session, handle, { untilChanged: false });
   const standing = await readTransition(session, handle);
   if (output === undefined) printStanding(meant, standing);
-  else await printData({ ...standing.progress, ended: standing.ended, troubles: standing.troubles }, output);
+  else await printData({ ...standing.progress, ended: standing.ended, recentErrors: standing.recentErrors }, output);
 }

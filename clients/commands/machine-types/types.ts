@@ -11,7 +11,7 @@ interface TypesOptions {
 export const typesCommand = (): Command =>
   new Command('types')
     .description(
-      'list the machine types in use, by namespace: how many VMs ask for them, how many guests have them, and which are old',
+      'list the machine types in use, by namespace: how many VMs ask for them, how many VMIs have them, and which are old',
     )
     .option('-A, --all-namespaces', 'in all namespaces, as without -n')
     .addOption(formatOption(['json', 'yaml', 'wide']))

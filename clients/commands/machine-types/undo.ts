@@ -20,8 +20,8 @@ export const undoTransitionCommand = (): Command =>
       'after',
       examples(
         [
-          'All of it, and restart the guests',
-          'drover machine-types undo 1f0c92ab --restart-now --reason "the guests lose their disks"',
+          'All of it, and restart the VMIs',
+          'drover machine-types undo 1f0c92ab --restart-now --reason "the VMIs lose their disks"',
         ],
         ['Of one namespace', 'drover machine-types undo 1f0c92ab -n shop'],
       ),

@@ -14,17 +14,17 @@ type UpdateFlags = ScopeFlags & RestartFlags & FollowFlags;
 
 export const updateMachineTypesCommand = (): Command =>
   addFollowOptions(addRestartOptions(addScopeOptions(new Command('update'))))
-    .description('change the machine types of VMs of any owner, and follow each until its guest has the new one')
+    .description('change the machine types of VMs of any owner, and follow each until its VMI has the new one')
     .addHelpText(
       'after',
       examples(
         [
-          'Whatever is on a type of RHEL 8: the default from now on, and guests when their owners restart them',
+          'Whatever is on a type of RHEL 8: the default from now on, and VMIs when their owners restart them',
           "drover machine-types update --which-matches-glob '*rhel8.*'",
         ],
         ['What would that be?', "drover machine-types update --which-matches-glob '*rhel8.*' --dry-run"],
         [
-          'Restart the guests too, one in twenty at a time, at night',
+          'Restart the VMIs too, one in twenty at a time, at night',
           "drover machine-types update --which-matches-glob '*rhel8.*' --restart-now --window '0 2 * * * 4h'",
         ],
         [

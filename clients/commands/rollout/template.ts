@@ -40,7 +40,7 @@ async function undo(session: Session, words: string[], { toRevision, reason, dry
   const [
     { namedPools },
     { inWords, readRevisions },
-    { undoTarget, undoneInWords },
+    { undoTarget, formatUndone },
     { changeTemplate, remarksOn },
     { revisionOf },
     { poolTemplate },
@@ -66,7 +66,7 @@ async function undo(session: Session, words: string[], { toRevision, reason, dry
     const why = reason ?? target.changeCause;
     const cause = `undo to revision ${inWords(target)}${why === null ? '' : `: ${why}`}`;
     await changeTemplate(kube, pool, { template: target.template, cause }, dryRun);
-    print(`${label} ${undoneInWords(target, revisions)}${dryRunRemark(dryRun)}`);
+    print(`${label} ${formatUndone(target, revisions)}${dryRunRemark(dryRun)}`);
     for (const remark of remarksOn(pool)) note(remark);
   }
 }

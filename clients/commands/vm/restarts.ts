@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { examples, formatOption } from '../../cli/options.ts';
 import { print } from '../../cli/output.ts';
 import type { DataFormat } from '../../rollout/data.ts';
-import type { RunSignal } from '../../runs/steer.ts';
+import type { RunSignal } from '../../runs/signal.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
 /** `drover vm restarts`, which lists restarts, and its commands for one restart. */

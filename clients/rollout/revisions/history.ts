@@ -20,7 +20,7 @@ export interface HistoryEntry extends Omit<Revision, 'number' | 'template' | 'cr
   createdAt: string | null;
   /** VMs whose spec is of this revision, and VMIs that were started from it. */
   vms: number;
-  guests: number;
+  vmis: number;
   /** The last revision that all VMs had. */
   isCurrent: boolean;
   /** The revision of the pool's template. */
@@ -34,13 +34,13 @@ export async function historyOf(kube: KubeClient, pool: Stored<Pool>): Promise<H
     ofKnownKind(resource, kube.list(resource, { namespace, labelSelector: `${POOL_LABEL}=${name}` })).then(
       ({ items }) => items,
     );
-  const [revisions, vms, guests] = await Promise.all([
+  const [revisions, vms, vmis] = await Promise.all([
     readRevisions(kube, pool),
     labelled(VirtualMachines).then((items) => items.filter((vm) => controllerOf(vm)?.uid === uid)),
     labelled(VirtualMachineInstances),
   ]);
   const uids = new Set(vms.map(({ metadata }) => metadata.uid));
-  const own = guests.filter((guest) => uids.has(controllerOf(guest)?.uid ?? ''));
+  const own = vmis.filter((vmi) => uids.has(controllerOf(vmi)?.uid ?? ''));
   return history(pool, revisions, countByRevision(vms), countByRevision(own));
 }
 
@@ -53,11 +53,11 @@ export function history(
   { metadata: { annotations = {} }, spec, status }: Pool,
   revisions: Revision[],
   vms: ReadonlyMap<string, number>,
-  guests: ReadonlyMap<string, number>,
+  vmis: ReadonlyMap<string, number>,
 ): HistoryEntry[] {
   const target = revisionOf(poolTemplate(spec));
   const kept = new Set(revisions.map(({ hash }) => hash));
-  const lost = [...new Set([...vms.keys(), ...guests.keys()])]
+  const lost = [...new Set([...vms.keys(), ...vmis.keys()])]
     .filter((hash) => !kept.has(hash) && hash !== target)
     .sort();
   const unknown = { number: null, createdAt: null, askedBy: null, changeCause: null };
@@ -74,7 +74,7 @@ export function history(
       askedBy,
       changeCause,
       vms: vms.get(hash) ?? 0,
-      guests: guests.get(hash) ?? 0,
+      vmis: vmis.get(hash) ?? 0,
       isCurrent: hash === status?.currentRevision,
       isTarget: hash === target,
     }),
@@ -82,17 +82,17 @@ export function history(
 }
 
 export function historyTable(entries: HistoryEntry[], now: number): string[] {
-  const rows = entries.map(({ number, hash, createdAt, askedBy, changeCause, vms, guests, ...marks }): Cell[] => [
+  const rows = entries.map(({ number, hash, createdAt, askedBy, changeCause, vms, vmis, ...marks }): Cell[] => [
     number ?? (marks.isTarget ? '<next>' : '<gone>'),
     hash,
     createdAt === null ? '<unknown>' : `${ageOf(createdAt, now)} ago`,
     vms,
-    guests,
+    vmis,
     markOf(marks),
     askedBy ?? '<unknown>',
     changeCause ?? '<none>',
   ]);
-  return table(['REVISION', 'HASH', 'FIRST USED', 'VMS', 'GUESTS', 'STATE', 'ASKED BY', 'CHANGE CAUSE'], rows);
+  return table(['REVISION', 'HASH', 'FIRST USED', 'VMS', 'VMIS', 'STATE', 'ASKED BY', 'CHANGE CAUSE'], rows);
 }
 
 function markOf({ isCurrent, isTarget }: Pick<HistoryEntry, 'isCurrent' | 'isTarget'>): Cell {

@@ -22,7 +22,7 @@ export function undoTarget(
 }
 
 /** The outcome of an undo. A worker makes this template the newest revision again, and renumbers it if needed. */
-export function undoneInWords(target: Revision, revisions: Revision[]): string {
+export function formatUndone(target: Revision, revisions: Revision[]): string {
   const newest = Math.max(...revisions.filter(({ hash }) => hash !== target.hash).map(({ number }) => number), 0);
   const renumbered = target.number > newest ? '' : `, which becomes revision ${newest + 1}`;
   return `has the template of revision ${inWords(target)} again${renumbered}`;

@@ -20,7 +20,7 @@ const createVm = (namespace: string): Promise<Stored> =>
     spec: haltedTemplate.spec,
   });
 
-const instanceOf = ({ metadata: { namespace, name, uid } }: Stored): KubeObject => ({
+const vmiOf = ({ metadata: { namespace, name, uid } }: Stored): KubeObject => ({
   metadata: {
     namespace: namespace!,
     name,
@@ -42,7 +42,7 @@ test('a VM has its own instance, and not the one that an earlier VM of its name 
   const namespace = await cluster().namespace();
   const cache = await started();
   const vm = await createVm(namespace);
-  await cluster().kube.create(VirtualMachineInstances, instanceOf(vm));
+  await cluster().kube.create(VirtualMachineInstances, vmiOf(vm));
   await until(async () => expect(cache.vmis.get(`${namespace}/web-1`)).toBeDefined());
   const view = { namespace, name: 'web-1', uid: vm.metadata.uid };
   expect(cache.vmiOf(view)).toMatchObject({
@@ -71,7 +71,7 @@ test('who has seen a newer instance than the watch has told is not answered with
   );
   await cache.start();
   const vm = await createVm(namespace);
-  const { metadata } = await cluster().kube.create(VirtualMachineInstances, instanceOf(vm));
+  const { metadata } = await cluster().kube.create(VirtualMachineInstances, vmiOf(vm));
   expect(await cache.catchUp({})).toMatchObject({ vmis: expect.stringMatching(/^\d+$/) as string });
   expect(cache.vmiOf(vm.metadata as { namespace: string; name: string; uid: string })).toBeUndefined();
   const reached = await cache.catchUp({ vmis: metadata.resourceVersion });

@@ -2,13 +2,13 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import { longLook, type Look } from '../../../activities/cache/long-look.ts';
+import { waitFor, type Observation } from '../../../activities/cache/wait-for.ts';
 import { createPoolActivities, type PoolActivityOptions } from '../../../activities/pool/pool.ts';
 import type { PlanRequest } from '../../../activities/pool/types.ts';
 
 const stopping = new AbortController().signal;
 const logger = new DefaultLogger('ERROR');
-const nothing: Look<null> = { found: null, worth: 'nothing', isNews: false, times: [] };
+const nothing: Observation<null> = { found: null, worth: 'nothing', shouldReport: false, times: [] };
 const givenUp = { type: 'ApiServerLost' };
 
 /** Caches that never change. */
@@ -17,12 +17,12 @@ const cachesOf = (lost: AbortSignal): ClusterCache =>
 
 /** A wait that finds nothing, and calls `onLook` at each look. */
 const wait = (lost: AbortSignal, onLook: () => void): Promise<null> => {
-  const options = { cache: cachesOf(lost), stopping, seen: {}, concerns: () => true };
-  const look = (): Look<null> => {
+  const options = { cache: cachesOf(lost), stopping, seen: {}, isRelevant: () => true };
+  const look = (): Observation<null> => {
     onLook();
     return nothing;
   };
-  return new MockActivityEnvironment(undefined, { logger }).run(() => longLook(options, look));
+  return new MockActivityEnvironment(undefined, { logger }).run(() => waitFor(options, look));
 };
 
 test('a wait is given up at once when its worker loses the API server', async () => {

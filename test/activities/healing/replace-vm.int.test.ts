@@ -59,10 +59,10 @@ class Scene {
       VirtualMachines,
       vmFromTemplate(pool, pool.spec.template, 1),
     );
-    const scene = new Scene(pool, made, worker);
+    const context = new Scene(pool, made, worker);
     await vi.waitFor(() => expect(worker.cache.witnessOf(made.metadata.uid)).not.toBeNull());
-    await scene.say({ printableStatus: 'CrashLoopBackOff', startFailure: { consecutiveFailCount: 3 } });
-    return scene;
+    await context.say({ printableStatus: 'CrashLoopBackOff', startFailure: { consecutiveFailCount: 3 } });
+    return context;
   }
 
   async say(status: object): Promise<void> {
@@ -73,11 +73,11 @@ class Scene {
   async comeUp(): Promise<void> {
     const { namespace, name, uid } = this.vm.metadata;
     const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
-    const guest = await cluster().kube.create(VirtualMachineInstances, {
+    const vmi = await cluster().kube.create(VirtualMachineInstances, {
       metadata: { namespace: namespace!, name, ownerReferences: [owner] },
       spec: { domain: { devices: {} } },
     });
-    await cluster().kube.patch(VirtualMachineInstances, guest.metadata, 'merge', {
+    await cluster().kube.patch(VirtualMachineInstances, vmi.metadata, 'merge', {
       status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
     });
   }
@@ -138,114 +138,114 @@ class Scene {
 }
 
 test('a sick VM is deleted after what it owns; the pool says so once, and the worker counts it', async () => {
-  const scene = await Scene.make();
-  expect(await scene.remove()).toMatchObject({ end: 'Removed', events: [] });
-  expect(await scene.became()).toBe('deleted');
+  const context = await Scene.make();
+  expect(await context.remove()).toMatchObject({ end: 'Removed', events: [] });
+  expect(await context.became()).toBe('deleted');
   // Asked again, as if the answer was lost: the VM is already terminating.
-  expect(await scene.remove()).toMatchObject({ end: 'Removed', events: [] });
-  expect(scene.replaced).toEqual(['web']);
-  const { items } = await cluster().kube.list(Events, { namespace: scene.pool.metadata.namespace });
+  expect(await context.remove()).toMatchObject({ end: 'Removed', events: [] });
+  expect(context.replaced).toEqual(['web']);
+  const { items } = await cluster().kube.list(Events, { namespace: context.pool.metadata.namespace });
   expect(items).toMatchObject([
     { reason: 'Healing', note: 'Replaces web-1 with its disks (replacement 1): it is sick' },
   ]);
 });
 
-test.each<[string, (scene: Scene) => Promise<void>, string]>([
-  ['has recovered', (scene) => scene.say({ startFailure: null }), 'it is no longer sick'],
-  ['was stopped', (scene) => scene.change({ spec: { runStrategy: 'Halted' } }), 'it is no longer sick'],
+test.each<[string, (context: Scene) => Promise<void>, string]>([
+  ['has recovered', (context) => context.say({ startFailure: null }), 'it is no longer sick'],
+  ['was stopped', (context) => context.change({ spec: { runStrategy: 'Halted' } }), 'it is no longer sick'],
   [
     'waits for a node with room',
-    (scene) => scene.say({ printableStatus: 'ErrorUnschedulable' }),
+    (context) => context.say({ printableStatus: 'ErrorUnschedulable' }),
     'it is no longer sick',
   ],
   [
     'was detached from its pool',
-    (scene) => scene.change({ metadata: { ownerReferences: [] } }),
+    (context) => context.change({ metadata: { ownerReferences: [] } }),
     'it has left the pool',
   ],
   [
     'is not to be disrupted',
-    (scene) => scene.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } }),
+    (context) => context.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } }),
     'it is not to be touched now',
   ],
-  ['is being restored', (scene) => scene.say({ restoreInProgress: 'nightly' }), 'it is not to be touched now'],
+  ['is being restored', (context) => context.say({ restoreInProgress: 'nightly' }), 'it is not to be touched now'],
   [
     'is of a pool that heals no more',
-    (scene) => scene.changePool({ spec: { autohealing: null } }),
+    (context) => context.changePool({ spec: { autohealing: null } }),
     'the pool heals no more',
   ],
   [
     'is of a pool that heals after more failures',
-    (scene) => scene.changePool({ spec: { autohealing: { startupFailureThreshold: 4 } } }),
+    (context) => context.changePool({ spec: { autohealing: { startupFailureThreshold: 4 } } }),
     'it is no longer sick',
   ],
 ])('a VM that meanwhile %s is left as it is', async (_what, meanwhile, why) => {
-  const scene = await Scene.make();
-  await meanwhile(scene);
-  const before = await scene.now();
-  expect(await scene.remove()).toEqual({ end: 'Kept', why });
-  expect((await scene.now()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+  const context = await Scene.make();
+  await meanwhile(context);
+  const before = await context.now();
+  expect(await context.remove()).toEqual({ end: 'Kept', why });
+  expect((await context.now()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
 });
 
-test('a VM whose guest comes up while it is found out whether its disks hold something is left as it is', async () => {
-  const scene = await Scene.make();
-  await scene.change({ metadata: { annotations: { 'drover.dev/not-yet-run': 'the-last' } } });
-  await scene.say({ startFailure: { consecutiveFailCount: 3, lastFailedVMIUID: 'the-last' } });
+test('a VM whose VMI comes up while it is found out whether its disks hold something is left as it is', async () => {
+  const context = await Scene.make();
+  await context.change({ metadata: { annotations: { 'drover.dev/not-yet-run': 'the-last' } } });
+  await context.say({ startFailure: { consecutiveFailCount: 3, lastFailedVMIUID: 'the-last' } });
   let hasAsked = false;
   const worker = await aWorker(async (method, path): Promise<Fate> => {
     if (method !== 'GET' || !path.includes('/persistentvolumeclaims/') || hasAsked) return 'pass';
     hasAsked = true;
-    await scene.comeUp();
+    await context.comeUp();
     return 'pass';
   });
-  expect(await scene.remove({}, worker)).toEqual({ end: 'Kept', why: 'it is no longer sick' });
+  expect(await context.remove({}, worker)).toEqual({ end: 'Kept', why: 'it is no longer sick' });
   expect(hasAsked).toBe(true);
-  await scene.expectUntouched();
+  await context.expectUntouched();
 });
 
 test('a VM of a pool that is being deleted is left to that', async () => {
-  const scene = await Scene.make();
-  await scene.changePool({ metadata: { finalizers: ['drover.dev/pool'] } });
-  await cluster().kube.delete(VirtualMachinePools, scene.pool.metadata);
-  expect(await scene.remove()).toEqual({ end: 'Kept', why: 'the pool heals no more' });
-  await scene.expectUntouched();
+  const context = await Scene.make();
+  await context.changePool({ metadata: { finalizers: ['drover.dev/pool'] } });
+  await cluster().kube.delete(VirtualMachinePools, context.pool.metadata);
+  expect(await context.remove()).toEqual({ end: 'Kept', why: 'the pool heals no more' });
+  await context.expectUntouched();
 });
 
 test('a VM that may not be deleted is left as it is, and nobody waits for that: why is the answer', async () => {
-  const scene = await Scene.make();
+  const context = await Scene.make();
   const why = 'deletion is denied by a policy';
   const protectedBy = await aWorker((method, path) =>
     ['DELETE', 'PATCH'].includes(method) && path.includes('/web-1') ? { status: 403, message: why } : 'pass',
   );
-  expect(await scene.remove({}, protectedBy)).toEqual({ end: 'Refused', why });
-  expect(await scene.remove({ holdsData: true }, protectedBy)).toEqual({ end: 'Refused', why });
-  await scene.expectUntouched();
+  expect(await context.remove({}, protectedBy)).toEqual({ end: 'Refused', why });
+  expect(await context.remove({ holdsData: true }, protectedBy)).toEqual({ end: 'Refused', why });
+  await context.expectUntouched();
 });
 
 test('another VM of its name, made since, is not touched', async () => {
-  const scene = await Scene.make();
-  expect(await scene.remove({ uid: 'that-of-the-one-before' })).toMatchObject({ end: 'Removed', events: [] });
-  await scene.expectUntouched();
+  const context = await Scene.make();
+  expect(await context.remove({ uid: 'that-of-the-one-before' })).toMatchObject({ end: 'Removed', events: [] });
+  await context.expectUntouched();
 });
 
 test.each([
   ['deleted', false],
   ['halted', true],
 ] as const)('a VM that changes in the moment before it is %s is looked at once more', async (_act, holdsData) => {
-  const scene = await Scene.make();
+  const context = await Scene.make();
   let met = 0;
   const fate = async (method: string, path: string): Promise<Fate> => {
     const isAct = ['DELETE', 'PATCH'].includes(method) && path.includes('/virtualmachines/web-1');
     if (isAct && ++met === 1)
-      await scene.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
+      await context.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });
     return 'pass';
   };
-  expect(await scene.remove({ holdsData }, await aWorker(fate))).toEqual({
+  expect(await context.remove({ holdsData }, await aWorker(fate))).toEqual({
     end: 'Kept',
     why: 'it is not to be touched now',
   });
   expect(met).toBe(1);
-  await scene.expectUntouched();
+  await context.expectUntouched();
 });
 
 const aClaim = (namespace: string): Promise<unknown> =>
@@ -259,9 +259,9 @@ test.each<[string, Autohealing, boolean, 'deleted' | 'halted']>([
   ['has run loses its disks where the pool says so', { preserveStorage: false }, true, 'deleted'],
   ['has never run keeps its disks where the pool says so', { preserveStorage: true }, false, 'halted'],
 ])('a VM that %s', async (_what, autohealing, holdsData, became) => {
-  const scene = await Scene.make({ autohealing });
-  expect(await scene.remove({ holdsData })).toMatchObject({ end: 'Removed' });
-  expect(await scene.became()).toBe(became);
+  const context = await Scene.make({ autohealing });
+  expect(await context.remove({ holdsData })).toMatchObject({ end: 'Removed' });
+  expect(await context.became()).toBe(became);
 });
 
 test('a VM that has never run keeps a disk that is older than itself, and loses one of its own', async () => {
@@ -295,19 +295,19 @@ test.each<[string, object, 'deleted' | 'halted']>([
 ])(
   'a VM of a time in which no worker watched %s',
   async (_what, { mark = '', ...failure }: { mark?: string; lastFailedVMIUID?: string }, became) => {
-    const scene = await Scene.make();
-    await scene.change({ metadata: { annotations: { 'drover.dev/not-yet-run': mark } } });
-    await scene.say({ startFailure: { consecutiveFailCount: 3, ...failure } });
-    await scene.remove({}, await aWorker());
-    expect(await scene.became()).toBe(became);
+    const context = await Scene.make();
+    await context.change({ metadata: { annotations: { 'drover.dev/not-yet-run': mark } } });
+    await context.say({ startFailure: { consecutiveFailCount: 3, ...failure } });
+    await context.remove({}, await aWorker());
+    expect(await context.became()).toBe(became);
   },
 );
 
-test('a VM keeps its disks where the worker has not heard of the guest that KubeVirt speaks of', async () => {
-  const scene = await Scene.make();
-  await scene.say({ startFailure: { consecutiveFailCount: 3, lastFailedVMIUID: 'of-a-watch-that-lags' } });
-  await scene.remove();
-  expect(await scene.became()).toBe('halted');
+test('a VM keeps its disks where the worker has not heard of the VMI that KubeVirt speaks of', async () => {
+  const context = await Scene.make();
+  await context.say({ startFailure: { consecutiveFailCount: 3, lastFailedVMIUID: 'of-a-watch-that-lags' } });
+  await context.remove();
+  expect(await context.became()).toBe('halted');
 });
 
 test.each<[string, object, 'deleted' | 'halted']>([
@@ -317,10 +317,10 @@ test.each<[string, object, 'deleted' | 'halted']>([
     'halted',
   ],
   ['never came to run loses them', [], 'deleted'],
-])('a VM whose guest, gone since, %s', async (_what, phaseTransitionTimestamps, became) => {
-  const scene = await Scene.make();
-  const { namespace, name, uid } = scene.vm.metadata;
-  const guest = await cluster().kube.create(VirtualMachineInstances, {
+])('a VM whose VMI, gone since, %s', async (_what, phaseTransitionTimestamps, became) => {
+  const context = await Scene.make();
+  const { namespace, name, uid } = context.vm.metadata;
+  const vmi = await cluster().kube.create(VirtualMachineInstances, {
     metadata: {
       namespace: namespace!,
       name,
@@ -328,61 +328,61 @@ test.each<[string, object, 'deleted' | 'halted']>([
     },
     spec: { domain: { devices: {} } },
   });
-  await cluster().kube.patch(VirtualMachineInstances, guest.metadata, 'merge', {
+  await cluster().kube.patch(VirtualMachineInstances, vmi.metadata, 'merge', {
     status: { phase: 'Scheduled', phaseTransitionTimestamps },
   });
-  await cluster().kube.delete(VirtualMachineInstances, guest.metadata);
-  await vi.waitFor(() => expect(scene.worker.cache.witnessOf(uid)).toMatchObject({ lastEnded: guest.metadata.uid }));
-  await scene.remove();
-  expect(await scene.became()).toBe(became);
+  await cluster().kube.delete(VirtualMachineInstances, vmi.metadata);
+  await vi.waitFor(() => expect(context.worker.cache.witnessOf(uid)).toMatchObject({ lastEnded: vmi.metadata.uid }));
+  await context.remove();
+  expect(await context.became()).toBe(became);
 });
 
-const markOf = async (scene: Scene): Promise<string | undefined> =>
-  (await scene.now()).metadata.annotations?.['drover.dev/not-yet-run'];
+const markOf = async (context: Scene): Promise<string | undefined> =>
+  (await context.now()).metadata.annotations?.['drover.dev/not-yet-run'];
 
 test('a VM that runs well is noted to have, and another that took its name is not', async () => {
-  const scene = await Scene.make();
-  const activities = createHealActivities({ ...scene.worker, concurrency: 8 });
+  const context = await Scene.make();
+  const activities = createHealActivities({ ...context.worker, concurrency: 8 });
   const note = (uid: string): Promise<void> => {
     const notes = [
       { name: 'web-1', uid, start: null },
       { name: 'gone', uid, start: null },
     ];
-    return new MockActivityEnvironment().run(() => activities.noteRuns(scene.pool.metadata, notes));
+    return new MockActivityEnvironment().run(() => activities.noteRuns(context.pool.metadata, notes));
   };
   await note('that-of-the-one-before');
-  expect(await markOf(scene)).toBe('');
-  await note(scene.vm.metadata.uid);
-  expect(await markOf(scene)).toBeUndefined();
+  expect(await markOf(context)).toBe('');
+  await note(context.vm.metadata.uid);
+  expect(await markOf(context)).toBeUndefined();
 });
 
 test('a VM that has left its pool since it was seen gets no note', async () => {
-  const scene = await Scene.make();
-  const { name, uid, resourceVersion } = scene.vm.metadata;
-  await cluster().kube.patch(VirtualMachines, scene.vm.metadata, 'merge', { metadata: { ownerReferences: null } });
-  const activities = createHealActivities({ ...scene.worker, concurrency: 8 });
+  const context = await Scene.make();
+  const { name, uid, resourceVersion } = context.vm.metadata;
+  await cluster().kube.patch(VirtualMachines, context.vm.metadata, 'merge', { metadata: { ownerReferences: null } });
+  const activities = createHealActivities({ ...context.worker, concurrency: 8 });
   const notes = [{ name, uid, resourceVersion, start: null }];
-  await new MockActivityEnvironment().run(() => activities.noteRuns(scene.pool.metadata, notes));
-  expect(await markOf(scene)).toBe('');
+  await new MockActivityEnvironment().run(() => activities.noteRuns(context.pool.metadata, notes));
+  expect(await markOf(context)).toBe('');
 });
 
 test('a note that is refused for one VM holds up no other', async () => {
-  const scene = await Scene.make();
-  const { namespace } = scene.pool.metadata;
+  const context = await Scene.make();
+  const { namespace } = context.pool.metadata;
   const others = await Promise.all(
     [2, 3].map((number) =>
       cluster().kube.create<VirtualMachine>(
         VirtualMachines,
-        vmFromTemplate(scene.pool, scene.pool.spec.template, number),
+        vmFromTemplate(context.pool, context.pool.spec.template, number),
       ),
     ),
   );
   const worker = await aWorker((method, path) =>
     method === 'PATCH' && path.includes('/web-1') ? { status: 403, message: 'denied by a policy' } : 'pass',
   );
-  const notes = [scene.vm, ...others].map(({ metadata: { name, uid } }) => ({ name, uid, start: null }));
+  const notes = [context.vm, ...others].map(({ metadata: { name, uid } }) => ({ name, uid, start: null }));
   await new MockActivityEnvironment().run(() =>
-    createHealActivities({ ...worker, concurrency: 8 }).noteRuns(scene.pool.metadata, notes),
+    createHealActivities({ ...worker, concurrency: 8 }).noteRuns(context.pool.metadata, notes),
   );
   const marks = (await cluster().kube.list(VirtualMachines, { namespace })).items.map(
     ({ metadata }) => metadata.annotations?.['drover.dev/not-yet-run'],

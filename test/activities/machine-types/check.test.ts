@@ -6,15 +6,19 @@ import {
   type Preflight,
   type PreflightRequest,
 } from '../../../activities/machine-types/check.ts';
-import type { Seen } from '../../../decisions/lib/resource-versions.ts';
-import { aTransition } from '../../decisions/machine-types/scenes.ts';
+import type { ResourceVersions } from '../../../decisions/lib/resource-versions.ts';
+import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 
 /** Returns what the preflight asks of a worker's empty caches before it reads them. */
-async function askedOfCaches(request: Pick<PreflightRequest, 'seen'>): Promise<(string | Seen)[]> {
-  const asked: (string | Seen)[] = [];
+async function askedOfCaches(request: Pick<PreflightRequest, 'seen'>): Promise<(string | ResourceVersions)[]> {
+  const asked: (string | ResourceVersions)[] = [];
   const listed = (name: string): object => ({ values: () => [], relist: () => Promise.resolve(asked.push(name)) });
   const caches = Object.fromEntries(['pools', 'vms', 'vmis', 'nodes'].map((name) => [name, listed(name)]));
-  const cache = { ...caches, catchUp: (seen: Seen) => Promise.resolve(asked.push(seen)), versionsOf: () => ({}) };
+  const cache = {
+    ...caches,
+    catchUp: (seen: ResourceVersions) => Promise.resolve(asked.push(seen)),
+    versionsOf: () => ({}),
+  };
   const client = { create: () => Promise.resolve({ status: { allowed: true } }) };
   const others = { refresh: () => Promise.resolve(), runs: () => false };
   const options = { client, cache, others } as unknown as CheckOptions;

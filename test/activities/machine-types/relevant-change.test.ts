@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Changed } from '../../../activities/cache/changes.ts';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import { concernsTransition } from '../../../activities/machine-types/relevant-change.ts';
+import { isRelevantToTransition } from '../../../activities/machine-types/relevant-change.ts';
 import { transitionRules } from '../../../decisions/machine-types/criteria.ts';
 import type { Transition, TransitionRecord } from '../../../decisions/machine-types/transition.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
@@ -10,7 +10,7 @@ import { aVm, aVmi } from '../../decisions/model/fleets.ts';
 
 const OLD = 'pc-q35-rhel8.6.0';
 const ID = '0a1b2c3d';
-const record: TransitionRecord = { id: ID, from: OLD, to: 'q35', guest: OLD, at: '2026-01-02T03:04:05Z' };
+const record: TransitionRecord = { id: ID, from: OLD, to: 'q35', vmiType: OLD, at: '2026-01-02T03:04:05Z' };
 const transition: Transition = {
   scope: {
     glob: '*rhel8.*',
@@ -38,21 +38,21 @@ const rules = transitionRules({
   othersRunning: new Set(),
 });
 
-function concerns(vm: VmView, vmi: VmiView | undefined, changed: Changed['change']): boolean {
+function isRelevant(vm: VmView, vmi: VmiView | undefined, changed: Changed['change']): boolean {
   const cache = {
     vms: new Map([[`${vm.namespace}/${vm.name}`, vm]]),
     vmiOf: () => vmi,
     ownedBy: () => [],
   } as unknown as ClusterCache;
-  return concernsTransition(
+  return isRelevantToTransition(
     cache,
     rules,
   )({ kind: changed.kind, namespace: vm.namespace, name: vm.name, change: changed });
 }
-const vmChange = (fields: Partial<VmView>, change: Partial<VmView>, guest: Partial<VmiView> = {}): boolean => {
+const vmChange = (fields: Partial<VmView>, change: Partial<VmView>, vmi: Partial<VmiView> = {}): boolean => {
   const before = aVm('vm', fields);
   const after = { ...before, resourceVersion: '2', ...change };
-  return concerns(after, aVmi(after, guest), { kind: 'vm', before, after });
+  return isRelevant(after, aVmi(after, vmi), { kind: 'vm', before, after });
 };
 
 test('a VM of another type, and of no transition, is none of its business', () => {
@@ -67,7 +67,7 @@ test('a VM of an old type is, and one that becomes so or stops being so, but not
   expect(vmChange({ machineType: OLD }, {})).toBe(false);
 });
 
-test('a VM whose guest is old is, and one that the transition has marked or changed', () => {
+test('a VM whose VMI is old is, and one that the transition has marked or changed', () => {
   expect(vmChange({ machineType: 'q35' }, { ready: false }, { machineType: OLD })).toBe(true);
   expect(vmChange({ transitionMark: ID }, { ready: false })).toBe(true);
   expect(vmChange({ transition: record }, { ready: false })).toBe(true);
@@ -78,12 +78,12 @@ test('a VM of another namespace is none, unless it carries the mark', () => {
   expect(vmChange({ namespace: 'other', machineType: OLD, transitionMark: ID }, { ready: false })).toBe(true);
 });
 
-test('a guest that goes or comes is, where it or its VM is', () => {
+test('a VMI that goes or comes is, where it or its VM is', () => {
   const vm = aVm('vm', { machineType: 'q35' });
-  const guest = aVmi(vm, { machineType: OLD });
-  expect(concerns(vm, undefined, { kind: 'vmi', before: guest, after: undefined })).toBe(true);
-  expect(concerns(vm, undefined, { kind: 'vmi', before: aVmi(vm), after: undefined })).toBe(false);
+  const vmi = aVmi(vm, { machineType: OLD });
+  expect(isRelevant(vm, undefined, { kind: 'vmi', before: vmi, after: undefined })).toBe(true);
+  expect(isRelevant(vm, undefined, { kind: 'vmi', before: aVmi(vm), after: undefined })).toBe(false);
   expect(
-    concerns(aVm('vm', { transitionMark: ID }), undefined, { kind: 'vmi', before: undefined, after: aVmi(vm) }),
+    isRelevant(aVm('vm', { transitionMark: ID }), undefined, { kind: 'vmi', before: undefined, after: aVmi(vm) }),
   ).toBe(true);
 });

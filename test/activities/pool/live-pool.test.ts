@@ -27,7 +27,7 @@ async function found(
   return pool?.metadata.uid;
 }
 
-describe('a pool that was made anew under its name', () => {
+describe('a pool that was recreated under its name', () => {
   test('is asked for when the cache still has the one before', async () => {
     expect(await found('second', first, second)).toBe('second');
     expect(await found('second', undefined, second)).toBe('second');

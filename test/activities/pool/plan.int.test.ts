@@ -20,28 +20,28 @@ async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>
     path.includes('watch=true') ? 'hang' : 'pass',
   );
   const client = new KubeClient(loadKubeConfig({ kubeconfig: proxy.kubeconfig }));
-  const picture = new ClusterCache({ client });
-  await picture.start();
+  const snapshot = new ClusterCache({ client });
+  await snapshot.start();
   onTestFinished(async () => {
-    await picture.stop();
+    await snapshot.stop();
     await client.close();
   });
   return createPoolActivities({
-    places: new Places(client, picture),
+    places: new Places(client, snapshot),
     client,
-    cache: picture,
-    revisions: new Revisions({ client, cache: picture }),
+    cache: snapshot,
+    revisions: new Revisions({ client, cache: snapshot }),
     burst: 250,
     concurrency: 8,
   });
 }
 
-const request = (namespace: string, seen = {}, inDoubt = false) => ({
+const request = (namespace: string, seen = {}, resultUnknown = false) => ({
   namespace,
   name: 'web',
   seen,
-  inDoubt,
-  underWay: { creating: [], deleting: [] },
+  resultUnknown,
+  inProgress: { creating: [], deleting: [] },
   allowance: null,
   failure: null,
   rollout: null,
@@ -70,7 +70,7 @@ test('a plan is never older than what was last written: it lists where its watch
   });
 });
 
-test('after a step of which nobody knows what it has done, a plan lists anew', async () => {
+test('after a step of which nobody knows what it has done, a plan lists again', async () => {
   const namespace = await fleet().namespace();
   const pool = await fleet().createPool(namespace, 'web', { replicas: 1 });
   const worker = await behindTheTimes();

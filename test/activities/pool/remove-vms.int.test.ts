@@ -107,11 +107,11 @@ test('a VM for which the budget has no room by now is not replaced, and the othe
       { subresource: 'status' },
     );
     const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
-    const guest = await kube.create(VirtualMachineInstances, {
+    const vmi = await kube.create(VirtualMachineInstances, {
       metadata: { namespace, name, ownerReferences: [owner] },
       spec: { domain: { devices: {} } },
     });
-    await kube.patch(VirtualMachineInstances, guest.metadata, 'merge', { status });
+    await kube.patch(VirtualMachineInstances, vmi.metadata, 'merge', { status });
   }
   await kube.patch(VirtualMachines, made[2]!.metadata, 'merge', { spec: { running: null, runStrategy: 'Always' } });
   await workerCache.cache.start();
@@ -213,71 +213,73 @@ async function late(planned: number): Promise<LateScene> {
 
 const inActivity = <T>(act: () => Promise<T>): Promise<T> => new MockActivityEnvironment().run(act) as Promise<T>;
 const waysOut = {
-  deleteVms: (scene: LateScene, departure: Departure, vms = scene.targets) =>
-    inActivity(() => scene.activities.deleteVms(scene.key, vms, false, departure)),
-  haltVms: (scene: LateScene, departure: Departure, vms = scene.targets) =>
-    inActivity(() => scene.activities.haltVms(scene.key, vms, departure)),
+  deleteVms: (context: LateScene, departure: Departure, vms = context.targets) =>
+    inActivity(() => context.activities.deleteVms(context.key, vms, false, departure)),
+  haltVms: (context: LateScene, departure: Departure, vms = context.targets) =>
+    inActivity(() => context.activities.haltVms(context.key, vms, departure)),
 };
 const isHalted = async ({ key }: LateScene): Promise<boolean> =>
   (await cluster().vms(key.namespace)).some((vm) => vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined);
 
 describe.each(Object.entries(waysOut))('%s, where it comes late', (_what, takeOut) => {
   test('touches no VM that the pool wants again, be it after a detour', async () => {
-    const scene = await late(0);
-    await scene.replicas(3);
-    const done = await takeOut(scene, { because: 'surplus', generation: scene.generation, others: [] });
+    const context = await late(0);
+    await context.replicas(3);
+    const done = await takeOut(context, { because: 'surplus', generation: context.generation, others: [] });
     expect(done).toMatchObject({ count: 0, refused: null });
     expect(done.notWanted.toSorted()).toEqual(['web-1', 'web-2', 'web-3']);
-    expect(await scene.names()).toHaveLength(3);
-    expect(await isHalted(scene)).toBe(false);
+    expect(await context.names()).toHaveLength(3);
+    expect(await isHalted(context)).toBe(false);
     // The next plan must see the spec because of which this one was called off.
     expect(BigInt(done.seen.pools!)).toBeGreaterThanOrEqual(
-      BigInt((await cluster().pool(scene.key.namespace, 'web'))!.metadata.resourceVersion),
+      BigInt((await cluster().pool(context.key.namespace, 'web'))!.metadata.resourceVersion),
     );
   });
 
   test('leaves as many VMs as the pool wants, though others went by other hands, or go by another act of the same plan', async () => {
-    const scene = await late(1);
-    const departure: Departure = { because: 'surplus', generation: scene.generation, others: ['web-3'] };
-    expect(await takeOut(scene, departure, scene.targets.slice(0, 2))).toMatchObject({ count: 0 });
-    expect(await isHalted(scene)).toBe(false);
-    expect(await takeOut(scene, departure, scene.targets.slice(0, 1))).toMatchObject({ count: 1, notWanted: [] });
+    const context = await late(1);
+    const departure: Departure = { because: 'surplus', generation: context.generation, others: ['web-3'] };
+    expect(await takeOut(context, departure, context.targets.slice(0, 2))).toMatchObject({ count: 0 });
+    expect(await isHalted(context)).toBe(false);
+    expect(await takeOut(context, departure, context.targets.slice(0, 1))).toMatchObject({ count: 1, notWanted: [] });
   });
 
   test('touches no VM of a pool that is not deleted after all, or is no more', async () => {
-    const scene = await late(3);
-    expect(await takeOut(scene, { because: 'pool deleted' })).toMatchObject({ count: 0 });
-    await cluster().kube.delete(VirtualMachinePools, scene.key);
-    expect(await takeOut(scene, { because: 'surplus', generation: scene.generation, others: [] })).toMatchObject({
+    const context = await late(3);
+    expect(await takeOut(context, { because: 'pool deleted' })).toMatchObject({ count: 0 });
+    await cluster().kube.delete(VirtualMachinePools, context.key);
+    expect(await takeOut(context, { because: 'surplus', generation: context.generation, others: [] })).toMatchObject({
       count: 0,
     });
-    expect(await scene.names()).toHaveLength(3);
-    expect(await isHalted(scene)).toBe(false);
+    expect(await context.names()).toHaveLength(3);
+    expect(await isHalted(context)).toBe(false);
   });
 });
 
 describe('createVms, where it comes late', () => {
   test('makes nothing for a spec that has changed since, nor for a pool that is deleted', async () => {
-    const scene = await late(5);
-    const revision = revisionOf((await cluster().pool(scene.key.namespace, 'web'))!.spec.template);
+    const context = await late(5);
+    const revision = revisionOf((await cluster().pool(context.key.namespace, 'web'))!.spec.template);
     const create = () =>
-      inActivity(() => scene.activities.createVms(scene.key, [4, 5], revision, {}, { generation: scene.generation }));
-    await scene.replicas(3);
+      inActivity(() =>
+        context.activities.createVms(context.key, [4, 5], revision, {}, { generation: context.generation }),
+      );
+    await context.replicas(3);
     expect(await create()).toMatchObject({ count: 0, notWanted: ['web-4', 'web-5'], refused: null });
-    await cluster().kube.delete(VirtualMachinePools, scene.key);
+    await cluster().kube.delete(VirtualMachinePools, context.key);
     expect(await create()).toMatchObject({ count: 0, notWanted: ['web-4', 'web-5'], refused: null });
-    expect(await scene.names()).toHaveLength(3);
+    expect(await context.names()).toHaveLength(3);
   });
 
   test('makes VMs in the place of others only as long as the pool would have fewer than it wants', async () => {
-    const scene = await late(5);
-    const revision = revisionOf((await cluster().pool(scene.key.namespace, 'web'))!.spec.template);
-    await scene.replicas(4);
+    const context = await late(5);
+    const revision = revisionOf((await cluster().pool(context.key.namespace, 'web'))!.spec.template);
+    await context.replicas(4);
     const done = await inActivity(() =>
-      scene.activities.createVms(scene.key, [4, 5, 6], revision, {}, { atBreadth: true }),
+      context.activities.createVms(context.key, [4, 5, 6], revision, {}, { skipSlowStart: true }),
     );
     expect(done).toMatchObject({ count: 1, refused: null });
     expect(done.notWanted).toHaveLength(2);
-    expect(await scene.names()).toHaveLength(4);
+    expect(await context.names()).toHaveLength(4);
   });
 });

@@ -49,7 +49,7 @@ test('a status is written beside claims of which the worker has not heard, and l
   expect(await statusOf(key)).toEqual({ replicas: 2, writes: 2, disruptedVMs: [claim] });
 });
 
-test('a status that is written late says nothing of a pool that was made anew under the name', async () => {
+test('a status that is written late says nothing of a pool that was recreated under the name', async () => {
   const { key, goOn } = await suspended();
   await cluster().kube.delete(VirtualMachinePools, key);
   await cluster().createPool(key.namespace, key.name);

@@ -21,13 +21,13 @@ test('what a look tells stays small, of however many VMs with however long names
   const chosen = new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
   const options = {
     cache,
-    chosenGuests: { ofThisRun: () => Promise.resolve(chosen) },
+    chosenVmis: { ofThisRun: () => Promise.resolve(chosen) },
     stopping: new AbortController().signal,
   };
   const { awaitRestarts } = createRestartActivities(options as unknown as RestartActivityOptions);
   const pace = {
     maxUnavailable: 1,
-    inHand: [],
+    inProgress: [],
     seen: {},
     failed: [],
     deadlineMs: 1,
@@ -36,6 +36,6 @@ test('what a look tells stays small, of however many VMs with however long names
     quietSince: 0,
   };
   const look = await new MockActivityEnvironment().run(awaitRestarts, { ...pace, told: null });
-  expect(look).toMatchObject({ isOver: true, passedOver: [{ count: 500 }] });
+  expect(look).toMatchObject({ isOver: true, skipped: [{ count: 500 }] });
   expect(JSON.stringify(look).length).toBeLessThan(4_000);
 });

@@ -66,32 +66,32 @@ const revisionsOf = async ({ pool }: Scene): Promise<string[]> =>
   );
 
 test('a suspended worker writes the revision of its batch while that is still wanted', async () => {
-  const scene = await suspended();
-  expect(await outcome(scene)).toEqual([{ vm: 'web-1', end: 'Updated' }]);
-  expect((await now(scene)).metadata.labels).toMatchObject({ 'drover.dev/revision': NEW, tier: 'new' });
+  const context = await suspended();
+  expect(await outcome(context)).toEqual([{ vm: 'web-1', end: 'Updated' }]);
+  expect((await now(context)).metadata.labels).toMatchObject({ 'drover.dev/revision': NEW, tier: 'new' });
 });
 
 test('a suspended worker leaves alone a VM whose pool has got a newer template, and keeps no older one as the newest', async () => {
-  const scene = await suspended();
-  await cluster().patchPool(scene.pool.metadata.namespace, 'web', { template: templateOf('newer') });
-  expect(await outcome(scene)).toMatchObject([{ vm: 'web-1', end: 'Deferred' }]);
-  expect((await now(scene)).metadata.resourceVersion).toBe(scene.vm.metadata.resourceVersion);
-  expect(await revisionsOf(scene)).toEqual([]);
+  const context = await suspended();
+  await cluster().patchPool(context.pool.metadata.namespace, 'web', { template: templateOf('newer') });
+  expect(await outcome(context)).toMatchObject([{ vm: 'web-1', end: 'Deferred' }]);
+  expect((await now(context)).metadata.resourceVersion).toBe(context.vm.metadata.resourceVersion);
+  expect(await revisionsOf(context)).toEqual([]);
 });
 
 test('a suspended worker leaves alone a VM that a newer batch has written', async () => {
-  const scene = await suspended();
-  const newer = await cluster().kube.patch(VirtualMachines, scene.vm.metadata, 'merge', {
+  const context = await suspended();
+  const newer = await cluster().kube.patch(VirtualMachines, context.vm.metadata, 'merge', {
     metadata: { labels: { 'drover.dev/revision': NEWER, tier: 'newer' } },
   });
-  expect(await outcome(scene)).toEqual([
+  expect(await outcome(context)).toEqual([
     { vm: 'web-1', end: 'Deferred', why: `its spec is of revision ${NEWER} by now` },
   ]);
-  expect((await now(scene)).metadata.resourceVersion).toBe(newer.metadata.resourceVersion);
+  expect((await now(context)).metadata.resourceVersion).toBe(newer.metadata.resourceVersion);
 });
 
 test('a suspended worker does nothing for a pool that is gone', async () => {
-  const scene = await suspended();
-  await cluster().kube.delete(VirtualMachinePools, scene.pool.metadata);
-  expect(await outcome(scene)).toEqual([{ vm: 'web-1', end: 'Gone' }]);
+  const context = await suspended();
+  await cluster().kube.delete(VirtualMachinePools, context.pool.metadata);
+  expect(await outcome(context)).toEqual([{ vm: 'web-1', end: 'Gone' }]);
 });

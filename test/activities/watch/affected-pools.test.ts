@@ -53,35 +53,38 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   ...fields,
 });
 const vmi = (fields: Partial<VmiView> = {}): VmiView => aVmi('web-1', { vmUid: vm.uid, ...fields });
-const stirred = (before: VmiView | undefined, after: VmiView | undefined) =>
+const affected = (before: VmiView | undefined, after: VmiView | undefined) =>
   affectedPools({ kind: 'vmi', before, after }, fleet);
 
 test('a VMI that comes, changes or goes stirs the pool of its VM', () => {
-  expect(stirred(undefined, vmi())).toEqual(['shop/web']);
-  expect(stirred(vmi({ ready: false }), vmi())).toEqual(['shop/web']);
+  expect(affected(undefined, vmi())).toEqual(['shop/web']);
+  expect(affected(vmi({ ready: false }), vmi())).toEqual(['shop/web']);
   expect(
-    stirred(vmi({ memory: { ...vmi().memory, current: '1Gi' } }), vmi({ memory: { ...vmi().memory, current: '2Gi' } })),
+    affected(
+      vmi({ memory: { ...vmi().memory, current: '1Gi' } }),
+      vmi({ memory: { ...vmi().memory, current: '2Gi' } }),
+    ),
   ).toEqual(['shop/web']);
-  expect(stirred(vmi(), undefined)).toEqual(['shop/web']);
+  expect(affected(vmi(), undefined)).toEqual(['shop/web']);
 });
 
 test('what no decision reads of a VMI stirs nobody', () => {
-  expect(stirred(vmi({ resourceVersion: '1' }), vmi({ resourceVersion: '2', cpu: { ...vmi().cpu } }))).toEqual([]);
+  expect(affected(vmi({ resourceVersion: '1' }), vmi({ resourceVersion: '2', cpu: { ...vmi().cpu } }))).toEqual([]);
 });
 
 test('a VMI of no VM, of another VM of its name, or of a VM without a pool stirs nobody', () => {
-  expect(stirred(undefined, vmi({ vmUid: null }))).toEqual([]);
-  expect(stirred(undefined, vmi({ vmUid: 'uid-of-an-earlier-one' }))).toEqual([]);
-  expect(stirred(undefined, aVmi('web-2', { vmUid: 'uid-of-web-2' }))).toEqual([]);
-  expect(stirred(undefined, aVmi('lone', { vmUid: 'uid-of-lone' }))).toEqual([]);
+  expect(affected(undefined, vmi({ vmUid: null }))).toEqual([]);
+  expect(affected(undefined, vmi({ vmUid: 'uid-of-an-earlier-one' }))).toEqual([]);
+  expect(affected(undefined, aVmi('web-2', { vmUid: 'uid-of-web-2' }))).toEqual([]);
+  expect(affected(undefined, aVmi('lone', { vmUid: 'uid-of-lone' }))).toEqual([]);
 });
 
 test("one that takes the place of an earlier VM's stirs the pool once", () => {
-  expect(stirred(vmi({ vmUid: 'uid-of-an-earlier-one' }), vmi())).toEqual(['shop/web']);
-  expect(stirred(vmi({ uid: 'first' }), vmi({ uid: 'second' }))).toEqual(['shop/web']);
+  expect(affected(vmi({ vmUid: 'uid-of-an-earlier-one' }), vmi())).toEqual(['shop/web']);
+  expect(affected(vmi({ uid: 'first' }), vmi({ uid: 'second' }))).toEqual(['shop/web']);
 });
 
-test('a node that is lost, or is back, stirs the pools of the guests on it, each once', () => {
+test('a node that is lost, or is back, stirs the pools of the VMIs on it, each once', () => {
   const others = [aVm('web-2'), aVm('web-3', { owner: null })];
   const vmis = [vm, ...others].map(({ name, uid }) => aVmi(name, { vmUid: uid, node: 'node-1' }));
   const [before, after] = [true, false].map((ready) => ({
@@ -112,7 +115,7 @@ test('a VM that moves from one pool to another stirs both, and one that looks as
 });
 
 test('what machine type transitions alone read stirs no pool', () => {
-  const record = { id: '0a1b2c3d', from: 'q35', to: 'q35', guest: null, at: '2026-01-02T03:04:05Z' };
+  const record = { id: '0a1b2c3d', from: 'q35', to: 'q35', vmiType: null, at: '2026-01-02T03:04:05Z' };
   const noted = {
     annotated: true,
     ownLabels: { some: 'label' },
@@ -121,7 +124,7 @@ test('what machine type transitions alone read stirs no pool', () => {
     transitionMark: record.id,
   };
   expect(affectedPools({ kind: 'vm', before: vm, after: { ...vm, ...noted } }, fleet)).toEqual([]);
-  expect(stirred(vmi(), vmi({ machineType: 'pc-q35-rhel9.6.0', specMachineType: 'q35' }))).toEqual([]);
+  expect(affected(vmi(), vmi({ machineType: 'pc-q35-rhel9.6.0', specMachineType: 'q35' }))).toEqual([]);
 });
 
 test("a VM of a pool of KubeVirt's own stirs no pool of drover's of that name", () => {

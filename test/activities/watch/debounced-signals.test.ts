@@ -1,72 +1,72 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { nudgeInterval, DebouncedSignals } from '../../../activities/watch/debounced-signals.ts';
+import { notifyInterval, DebouncedSignals } from '../../../activities/watch/debounced-signals.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 test('the first goes at once, more within the interval go as one at its end, and quiet sends nothing', () => {
   const sent: string[] = [];
-  const nudges = new DebouncedSignals(
+  const notifications = new DebouncedSignals(
     (key) => sent.push(key),
     () => 1_000,
   );
-  nudges.for('a');
+  notifications.for('a');
   expect(sent).toEqual(['a']);
-  for (let time = 0; time < 50; time++) nudges.for('a');
-  nudges.for('b');
+  for (let time = 0; time < 50; time++) notifications.for('a');
+  notifications.for('b');
   expect(sent).toEqual(['a', 'b']);
   vi.advanceTimersByTime(1_000);
   expect(sent).toEqual(['a', 'b', 'a']);
   vi.advanceTimersByTime(10_000);
   expect(sent).toHaveLength(3);
-  nudges.for('a');
+  notifications.for('a');
   expect(sent).toHaveLength(4);
 });
 
 test('stopped, it sends nothing more', () => {
   const sent: string[] = [];
-  const nudges = new DebouncedSignals(
+  const notifications = new DebouncedSignals(
     (key) => sent.push(key),
     () => 1_000,
   );
-  nudges.for('a');
-  nudges.for('a');
-  nudges.stop();
+  notifications.for('a');
+  notifications.for('a');
+  notifications.stop();
   vi.advanceTimersByTime(10_000);
   expect(sent).toEqual(['a']);
 });
 
 test('what a person waits for goes at once, and what was waiting goes with it', () => {
   const sent: string[] = [];
-  const nudges = new DebouncedSignals(
+  const notifications = new DebouncedSignals(
     (key) => sent.push(key),
     () => 1_000,
   );
-  nudges.for('a');
-  nudges.for('a');
-  nudges.atOnce('a');
+  notifications.for('a');
+  notifications.for('a');
+  notifications.atOnce('a');
   expect(sent).toEqual(['a', 'a']);
   vi.advanceTimersByTime(10_000);
   expect(sent).toEqual(['a', 'a']);
 });
 
 test('few keys wait a quarter of a second, more wait longer, and none longer than two seconds', () => {
-  expect([1, 12, 13, 50, 100, 101, 10_000].map(nudgeInterval)).toEqual([250, 250, 260, 1_000, 2_000, 2_000, 2_000]);
+  expect([1, 12, 13, 50, 100, 101, 10_000].map(notifyInterval)).toEqual([250, 250, 260, 1_000, 2_000, 2_000, 2_000]);
 });
 
 /** How many signals are sent in ten seconds while each of `keys` keys changes all the time. */
 function nudgesOf(keys: number): number {
   let sent = 0;
-  const nudges = new DebouncedSignals(() => void sent++, nudgeInterval);
+  const notifications = new DebouncedSignals(() => void sent++, notifyInterval);
   for (let time = 0; time < 10_000; time += 50) {
-    for (let key = 0; key < keys; key++) nudges.for(String(key));
+    for (let key = 0; key < keys; key++) notifications.for(String(key));
     vi.advanceTimersByTime(50);
   }
-  nudges.stop();
+  notifications.stop();
   return sent;
 }
 
-test('a pool that is stirred alone is nudged four times a second, and a hundred no more than fifty times in all', () => {
+test('a pool that is stirred alone is signalled four times a second, and a hundred no more than fifty times in all', () => {
   expect(nudgesOf(1)).toBeGreaterThanOrEqual(39);
   expect(nudgesOf(1)).toBeLessThanOrEqual(41);
   // The first signal of each key is sent at once.
@@ -76,29 +76,29 @@ test('a pool that is stirred alone is nudged four times a second, and a hundred 
 
 test('the last word of each of many keys is not lost', () => {
   const sent: string[] = [];
-  const nudges = new DebouncedSignals((key) => sent.push(key), nudgeInterval);
+  const notifications = new DebouncedSignals((key) => sent.push(key), notifyInterval);
   const keys = Array.from({ length: 60 }, (_, key) => String(key));
-  for (const key of keys) nudges.for(key);
+  for (const key of keys) notifications.for(key);
   sent.length = 0;
-  for (const key of keys) nudges.for(key);
+  for (const key of keys) notifications.for(key);
   expect(sent).toEqual([]);
-  vi.advanceTimersByTime(nudgeInterval(keys.length));
+  vi.advanceTimersByTime(notifyInterval(keys.length));
   expect(sent.toSorted()).toEqual(keys.toSorted());
 });
 
 test('of thousands of keys no more than fifty are on their way at once, and none is forgotten', async () => {
   const sent: string[] = [];
   const answers: (() => void)[] = [];
-  const nudges = new DebouncedSignals(
+  const notifications = new DebouncedSignals(
     (key) => {
       sent.push(key);
       return new Promise<void>((resolve) => void answers.push(resolve));
     },
     () => 1_000,
   );
-  for (let number = 0; number < 5_000; number++) nudges.for(`pool-${number}`);
+  for (let number = 0; number < 5_000; number++) notifications.for(`pool-${number}`);
   expect(sent).toHaveLength(50);
-  nudges.atOnce('asked-for');
+  notifications.atOnce('asked-for');
   expect(sent.at(-1)).toBe('asked-for');
   while (sent.length < 5_001) {
     const before = answers.splice(0);

@@ -325,7 +325,7 @@ describe('a description', () => {
       const described = await drover('describe', 'pool', 'web', '-n', namespace);
       expect(described.code).toBe(0);
       stdout = described.stdout;
-      expect(stdout).toMatch(/^Under way: +nothing$/m);
+      expect(stdout).toMatch(/^In progress: +nothing$/m);
     });
     expect(stdout).toMatch(/^Name: +web$/m);
     expect(stdout).toMatch(/^VMs: +2 desired, 2 total, 2 ready, 2 updated$/m);
@@ -348,7 +348,7 @@ describe('a description', () => {
     await fleet().createPool(namespace, 'web');
     const { code, stdout } = await drover('describe', 'pool', 'web', '-n', namespace, '--cluster', 'empty');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^Under way: +not known: no workflow (has taken it up yet|leads it now; .*)$/m);
+    expect(stdout).toMatch(/^In progress: +not known: no workflow (has taken it up yet|leads it now; .*)$/m);
   });
 });
 

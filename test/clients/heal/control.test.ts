@@ -3,10 +3,10 @@ import { checkHeals, pause, resume, type HealControl } from '../../../clients/he
 import {
   askCycle,
   checkCycle,
-  cycleInWords,
+  formatCycle,
   doneOf,
   hasTaken,
-  noCycleInWords,
+  formatNoCycle,
   whyNoCycle,
   type CycleSignal,
 } from '../../../clients/heal/cycles.ts';
@@ -15,7 +15,7 @@ import type { Session } from '../../../clients/session/session.ts';
 import { healingConditions } from '../../../decisions/healing/conditions.ts';
 import { noHealing } from '../../../decisions/healing/state.ts';
 import { shortened } from '../../../decisions/lib/bounded-message.ts';
-import { condition, cycle, healingPool, spent, type Said } from './pools.ts';
+import { condition, cycle, healingPool, spent, type UserRequest } from './pools.ts';
 
 vi.mock('../../../clients/session/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
 vi.mock('../../../clients/session/missing-workers.ts', () => ({ missingWorkers: () => Promise.resolve(undefined) }));
@@ -24,15 +24,15 @@ vi.mock('../../../clients/rollout/follow-pools.ts', () => ({
     expect(isEnough(pools)).toBe(true),
 }));
 
-const paused: Said = { healing: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', why: 'lunch' } } };
-const tooMany: Said = { conditions: [condition('HealingSuspended', 'True', 'TooManyUnhealthy', '5 of 10 are')] };
-const viewOf = (said: Said) => healView(healingPool(said));
+const paused: UserRequest = { healing: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', why: 'lunch' } } };
+const tooMany: UserRequest = { conditions: [condition('HealingSuspended', 'True', 'TooManyUnhealthy', '5 of 10 are')] };
+const viewOf = (said: UserRequest) => healView(healingPool(said));
 
 test.each([
   ['pause twice', pause, paused, /^the healing of pool web is already paused, by ada \S+ ago: lunch$/],
   ['resume what goes on', resume, {}, /^nobody has paused the healing of pool web: nothing to resume$/],
   ['resume what too many sick VMs hold', resume, tooMany, /: what suspends it ends by itself: 5 of 10 are$/],
-] as [string, HealControl, Said, RegExp][])('it makes no sense to %s', (_what, control, said, words) =>
+] as [string, HealControl, UserRequest, RegExp][])('it makes no sense to %s', (_what, control, said, words) =>
   expect(() => control.check(viewOf(said))).toThrow(words),
 );
 
@@ -58,12 +58,12 @@ test('a pool without autohealing cannot be asked, except for cycles that still g
 
 test('a new VM that is watched already is not waited for less', () => {
   const view = viewOf({ healing: { cycles: [cycle({ phase: 'Provisioning', attempt: 2 })] } });
-  expect(() => checkCycle('healNow', view, 'web-1')).toThrow(/^vm web-1 is made anew already \(replacement 2\)/);
+  expect(() => checkCycle('healNow', view, 'web-1')).toThrow(/^vm web-1 is recreated already \(replacement 2\)/);
   expect(() => checkCycle('healSkip', view, 'web-1')).not.toThrow();
   expect(() => checkCycle('healNow', view, 'web-2')).not.toThrow();
 });
 
-const waiting: Said = { healing: { cycles: [cycle({ phase: 'Waiting' })] } };
+const waiting: UserRequest = { healing: { cycles: [cycle({ phase: 'Waiting' })] } };
 test.each([
   ['the delay goes on', 'healNow', waiting, waiting, false],
   ['the new VM is made', 'healNow', waiting, { healing: { cycles: [cycle({ phase: 'Provisioning' })] } }, true],
@@ -92,14 +92,14 @@ test.each([
     { healing: { spent: [spent()] } },
     false,
   ],
-] as [string, CycleSignal, Said, Said, boolean][])(
+] as [string, CycleSignal, UserRequest, UserRequest, boolean][])(
   'where %s, %s of %j has been taken with %j: %s',
   (_what, signal, before, now, is) => expect(hasTaken(signal, 'web-1', viewOf(now), viewOf(before))).toBe(is),
 );
 
-test('a guest that has yet to stop is waited for all the same, and that is said', () => {
+test('a VMI that has yet to stop is waited for all the same, and that is said', () => {
   const view = viewOf({ healing: { cycles: [cycle(), cycle({ vm: 'web-2', phase: 'Waiting' })] } });
-  expect(doneOf('healNow', view, 'web-1')).toBe('does not wait any more, except until it is gone with its guest');
+  expect(doneOf('healNow', view, 'web-1')).toBe('does not wait any more, except until it is gone with its VMI');
   expect([doneOf('healNow', view, 'web-2'), doneOf('healSkip', view, 'web-1')]).toEqual([
     'does not wait any more',
     'skipped',
@@ -114,11 +114,11 @@ test('what holds for a VM is said in words', () => {
       spent: [spent({ end: 'Skipped', why: 'by ada' })],
     },
   });
-  expect(cycleInWords(view, 'web-2', now)).toBe('replacement 1, Waiting, next try in 10s (2026-01-01T00:00:10Z): sick');
-  expect(cycleInWords(view, 'web-1', now)).toBe('skipped after 1 replacement: by ada');
+  expect(formatCycle(view, 'web-2', now)).toBe('replacement 1, Waiting, next try in 10s (2026-01-01T00:00:10Z): sick');
+  expect(formatCycle(view, 'web-1', now)).toBe('skipped after 1 replacement: by ada');
   const before = viewOf({ healing: { cycles: [], spent: [spent({ end: 'Skipped', why: 'by ada', attempts: 0 })] } });
-  expect(cycleInWords(before, 'web-1', now)).toBe('skipped: by ada');
-  expect(cycleInWords(view, 'web-3', now)).toBe('no cycle of it is under way');
+  expect(formatCycle(before, 'web-1', now)).toBe('skipped: by ada');
+  expect(formatCycle(view, 'web-3', now)).toBe('no cycle of it is in progress');
 });
 
 /** The view of a pool in which `count` sick VMs wait, each with these words of KubeVirt's. */
@@ -132,7 +132,7 @@ const viewWith = (count: number, words: string) => {
   return viewOf({ conditions: healingConditions(healingPool() as never, told, '') });
 };
 
-describe('of a VM that no cycle is under way of', () => {
+describe('of a VM that no cycle is in progress of', () => {
   test('it is said what it waits for, whatever words there are in that', () => {
     const why = whyNoCycle(viewWith(2, 'no image; no disk; really'), 'web-2');
     expect(why).toMatch(
@@ -143,13 +143,13 @@ describe('of a VM that no cycle is under way of', () => {
 
   test('it is not called well where the status does not name all that are sick', () => {
     const [few, many, long] = [viewWith(2, 'x'), viewWith(25, 'x'), viewWith(20, 'x'.repeat(128))];
-    expect(noCycleInWords(few, 'web-7')).toMatch(/by the rules of pool web it is not sick/);
+    expect(formatNoCycle(few, 'web-7')).toMatch(/by the rules of pool web it is not sick/);
     expect(whyNoCycle(many, 'web-23')).toBeNull();
-    expect(noCycleInWords(many, 'web-23')).toMatch(
+    expect(formatNoCycle(many, 'web-23')).toMatch(
       /waits for one is not known: the status of pool web leaves out 5 of the /,
     );
     expect(whyNoCycle(long, 'web-20')).toBeNull();
-    expect(noCycleInWords(long, 'web-20')).toMatch(/whether it waits for one is not known/);
+    expect(formatNoCycle(long, 'web-20')).toMatch(/whether it waits for one is not known/);
   });
 });
 
@@ -182,7 +182,7 @@ describe('a cycle that does not wait for a delay, and is asked to wait no more,'
   test('has taken it once its workflow answers', async () => {
     const { session, calls } = sessionWhere(true);
     const { done } = await askCycle(session, removing, 'web-1', 'healNow', { dryRun: 'none' });
-    expect(done).toBe('does not wait any more, except until it is gone with its guest');
+    expect(done).toBe('does not wait any more, except until it is gone with its VMI');
     expect(calls).toEqual(['healNow', '__temporal_workflow_metadata']);
   });
 

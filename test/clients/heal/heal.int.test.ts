@@ -41,11 +41,11 @@ const viewIn = async (namespace: string): Promise<HealView> =>
 async function makeFail(namespace: string, name: string): Promise<void> {
   const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
   await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', { spec: { template: { metadata } } });
-  await endGuest(namespace, name);
+  await endVmi(namespace, name);
 }
 
 /** Deletes the VM's VMI; the next one uses the VM's current spec. */
-async function endGuest(namespace: string, name: string): Promise<void> {
+async function endVmi(namespace: string, name: string): Promise<void> {
   // KubeVirt may start the old spec until it has observed the new one.
   await until(async () => {
     const { metadata, status } = await fleet().kube.get<VirtualMachine & KubeObject>(VirtualMachines, {
@@ -128,7 +128,7 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
       /^virtualmachine\.kubevirt\.io\/web-3 skipped\n {2}skipped after 1 replacement: skipped by ada@desk \(why not\)\n$/,
     ),
     stderr:
-      'error: no replacement of vm web-1 is under way, and by the rules of pool web it is not sick: `drover heal status pool web` shows those that are\n',
+      'error: no replacement of vm web-1 is in progress, and by the rules of pool web it is not sick: `drover heal status pool web` shows those that are\n',
   });
 
   const history = async (): Promise<Action[]> =>
@@ -173,7 +173,7 @@ test('a VM that is still being removed is hurried, once its cycle has heard of i
   await until(async () => expect(await viewIn(namespace)).toMatchObject(isRemoved));
   expect(await healIn(namespace)('now', 'pool', 'web', 'web-2')).toMatchObject({
     code: 0,
-    stdout: matching(/ does not wait any more, except until it is gone with its guest\n {2}replacement 1, Removing: /),
+    stdout: matching(/ does not wait any more, except until it is gone with its VMI\n {2}replacement 1, Removing: /),
   });
   await setFinalizers((one) => one !== held);
   const isHealed = { cycles: [], spent: [{ vm: 'web-2', end: 'Healed' }] };
@@ -207,7 +207,7 @@ test('a VM that was given up is healed again when a person asks', async () => {
   expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({
     code: 0,
     stdout: matching(
-      /^virtualmachine\.kubevirt\.io\/web-2 is healed again, with its replacements counted anew \(given up after 1 replacement: /,
+      /^virtualmachine\.kubevirt\.io\/web-2 is healed again, with its replacements counted from zero \(given up after 1 replacement: /,
     ),
   });
   await until(async () =>
@@ -233,7 +233,7 @@ test('a VM that is sick and has to wait is told with what it waits for', async (
     spec: { template: { metadata: { annotations: { 'sim.drover.dev/unschedulable': 'true' } } } },
   };
   await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-2' }, 'merge', unschedulable);
-  await endGuest(namespace, 'web-2');
+  await endVmi(namespace, 'web-2');
   const waits = 'it waits (ErrorUnschedulable), and a new one would wait as well';
   await until(async () => expect((await viewIn(namespace)).waits).toContain(`web-2 is not replaced: ${waits}`));
   expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({

@@ -3,7 +3,7 @@ import type { Condition, HealingStatus, PoolSpec } from '../../../api/pool/pool.
 import type { Pool } from '../../../clients/pools/objects.ts';
 
 type Cycle = HealingStatus['cycles'][number];
-type Spent = HealingStatus['spent'][number];
+type FinishedCycle = HealingStatus['spent'][number];
 
 const at = '2026-01-01T00:00:00Z';
 
@@ -17,7 +17,7 @@ export const cycle = (more: Partial<Cycle> = {}): Cycle => ({
   ...more,
 });
 
-export const spent = (more: Partial<Spent> = {}): Spent => ({
+export const spent = (more: Partial<FinishedCycle> = {}): FinishedCycle => ({
   vm: 'web-1',
   uid: 'u1',
   attempts: 1,
@@ -35,7 +35,7 @@ export const condition = (type: string, status: Condition['status'], reason: str
   lastTransitionTime: at,
 });
 
-export interface Said {
+export interface UserRequest {
   healing?: Partial<HealingStatus> | undefined;
   conditions?: Condition[];
   /** `autohealing: undefined` turns healing off. */
@@ -44,7 +44,7 @@ export interface Said {
 }
 
 /** Returns a pool with autohealing and this status. */
-export function healingPool({ healing, conditions = [], spec = {}, generation = 2 }: Said = {}): Stored<Pool> {
+export function healingPool({ healing, conditions = [], spec = {}, generation = 2 }: UserRequest = {}): Stored<Pool> {
   const whole = { replicas: 10, template: { spec: { template: { spec: {} } } }, autohealing: {}, ...spec } as PoolSpec;
   return {
     metadata: { name: 'web', namespace: 'default', uid: 'u', resourceVersion: '1', creationTimestamp: at, generation },

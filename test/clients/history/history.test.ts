@@ -9,7 +9,7 @@ import { actionsOf, type Action } from '../../../clients/history/actions.ts';
 import { wideActionsOf } from '../../../clients/history/any-owner.ts';
 import type { History } from '../../../clients/history/events.ts';
 import { aboutVm, actionsTable, grouped } from '../../../clients/history/table.ts';
-import { aTransition } from '../../decisions/machine-types/scenes.ts';
+import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 
 const FOLDER = join(import.meta.dirname, '../../replay/histories');
 const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json.gz'));
@@ -177,8 +177,8 @@ describe('a healing cycle', () => {
     ],
     [
       'that the new VM is sick as well',
-      { workflowExecutionContinuedAsNewEventAttributes: { input: sick(2, 'no guest') } },
-      { end: 'SickAgain', why: 'no guest' },
+      { workflowExecutionContinuedAsNewEventAttributes: { input: sick(2, 'no VMI') } },
+      { end: 'SickAgain', why: 'no VMI' },
     ],
     ['that it goes on', { timerStartedEventAttributes: {} }, { end: 'InProgress', endedAt: null }],
     [

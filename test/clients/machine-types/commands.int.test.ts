@@ -10,7 +10,7 @@ import type { MachineTypeTransitionInput } from '../../../workflows/machine-type
 import { taskQueueOf } from '../../../workflows/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, runningTemplate, until, type TestWorker } from '../../integration/fleet.ts';
-import { Machines, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
+import { TypedVms, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 
 const fleet = aFleet({ workers: 0 });
@@ -23,7 +23,7 @@ const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER
 const drover = (...words: string[]): Promise<Outcome> => run(words, env());
 const machineTypes = (...words: string[]): Promise<Outcome> => drover('machine-types', ...words);
 /** Updates the VMs of one namespace that have an old type. */
-const update = ({ namespace }: Machines, ...words: string[]): Promise<Outcome> =>
+const update = ({ namespace }: TypedVms, ...words: string[]): Promise<Outcome> =>
   machineTypes('update', '--which-matches-glob', OLD_GLOB, '-n', namespace, ...words);
 
 const WHOLE_ID = /machine-types\/default\/[0-9a-f]{8}/;
@@ -54,10 +54,10 @@ const reportOf = async (id: string): Promise<Report> =>
 const matching = (pattern: RegExp): string => expect.stringMatching(pattern) as string;
 
 describe('a whole update', () => {
-  let machines: Machines;
+  let typedVms: TypedVms;
   let id: string;
   beforeAll(async () => {
-    machines = await Machines.of(fleet(), {
+    typedVms = await TypedVms.of(fleet(), {
       'db-1': {},
       'db-2': { runStrategy: 'Once' },
       new: { type: NEW },
@@ -65,18 +65,18 @@ describe('a whole update', () => {
     });
   });
 
-  test('changes what matches, restarts the guests, and says so', async () => {
-    const before = await machines.guests();
-    const done = await update(machines, '--restart-now', '--reason', 'RHEL 10');
+  test('changes what matches, restarts the VMIs, and says so', async () => {
+    const before = await typedVms.vmis();
+    const done = await update(typedVms, '--restart-now', '--reason', 'RHEL 10');
     id = idIn(done);
     expect(done).toMatchObject({ code: 0, stderr: '' });
     expect(done.stdout).toMatch(
-      new RegExp(`^${id} begun: 3 VMs, \\*rhel8\\.\\* to the default, guests restarted by drover\n`),
+      new RegExp(`^${id} begun: 3 VMs, \\*rhel8\\.\\* to the default, VMIs restarted by drover\n`),
     );
     expect(done.stdout).toMatch(
       /█{20} 3\/3 done: Complete\n.*; asked for by ada@desk: RHEL 10\n\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/,
     );
-    expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => machines.type(name)))).toEqual([
+    expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => typedVms.type(name)))).toEqual([
       'q35',
       'q35',
       'q35',
@@ -88,9 +88,9 @@ describe('a whole update', () => {
     ];
     // The worker need not read again what the command has read.
     expect(input.seen).toEqual({ vms: matching(/^\d+$/), vmis: matching(/^\d+$/) });
-    const after = await machines.guests();
+    const after = await typedVms.vmis();
     expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['db-1', 'db-2']);
-    expect((await machines.vm('db-2')).spec).toMatchObject({ runStrategy: 'Once' });
+    expect((await typedVms.vm('db-2')).spec).toMatchObject({ runStrategy: 'Once' });
   });
 
   test('is listed with its phase, and told when it is over', async () => {
@@ -126,20 +126,20 @@ describe('a whole update', () => {
   });
 
   test('is reported for a spreadsheet and a program', async () => {
-    const rows = ['db-1', 'db-2'].map((name) => `${machines.namespace},${name},${OLD},q35,${OLD},Done,`);
+    const rows = ['db-1', 'db-2'].map((name) => `${typedVms.namespace},${name},${OLD},q35,${OLD},Done,`);
     const csv = [
-      'namespace,name,from,to,guest before,state,why',
+      'namespace,name,from,to,VMI before,state,why',
       ...rows,
-      `${machines.namespace},off,${OLD},q35,,Done,`,
+      `${typedVms.namespace},off,${OLD},q35,,Done,`,
       '',
     ].join('\n');
     expect(await machineTypes('report', id, '-o', 'csv')).toMatchObject({ code: 0, stderr: '', stdout: csv });
     const row = {
-      namespace: machines.namespace,
+      namespace: typedVms.namespace,
       name: 'db-1',
       from: OLD,
       to: 'q35',
-      guestBefore: OLD,
+      vmiTypeBefore: OLD,
       state: 'Done',
       why: null,
     };
@@ -147,12 +147,12 @@ describe('a whole update', () => {
     expect(report).toMatchObject({ id, phase: 'Complete', transition: { reason: 'RHEL 10' } });
     expect(report.items).toContainEqual(row);
     expect((await machineTypes('report', id)).stdout).toMatch(
-      /^NAMESPACE +NAME +FROM +TO +GUEST BEFORE +STATE +WHY\n\S+ +db-1 .* Done +<none>\n/,
+      /^NAMESPACE +NAME +FROM +TO +VMI TYPE BEFORE +STATE +WHY\n\S+ +db-1 .* Done +<none>\n/,
     );
   });
 
   test('is in the history of each of its VMs', async () => {
-    const { code, stdout } = await drover('history', 'vm', 'db-1', '-n', machines.namespace, '-o', 'json');
+    const { code, stdout } = await drover('history', 'vm', 'db-1', '-n', typedVms.namespace, '-o', 'json');
     expect(code).toBe(0);
     const told = (JSON.parse(stdout) as Action[]).map(({ action, vms, from, to, end, askedBy, workflow }) => [
       action,
@@ -170,17 +170,17 @@ describe('a whole update', () => {
   });
 
   test('is planned to be undone, and nothing is written by that', async () => {
-    await machines.setType('off', NEW);
+    await typedVms.setType('off', NEW);
     const before = [
-      await machines.guests(),
-      await machines.record('db-1'),
-      (await machines.vm('db-1')).metadata.resourceVersion,
+      await typedVms.vmis(),
+      await typedVms.record('db-1'),
+      (await typedVms.vm('db-1')).metadata.resourceVersion,
     ];
     const begun = (JSON.parse((await machineTypes('list', '-o', 'json')).stdout) as { items: unknown[] }).items.length;
     const dry = await machineTypes('undo', lastPart(id), '--restart-now', '--max-restarts', '1', '--dry-run');
     expect(dry).toMatchObject({ code: 0, stderr: '' });
     expect(
-      dry.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replace(machines.namespace, 'NS')),
+      dry.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replace(typedVms.namespace, 'NS')),
     ).toEqual([
       'NAMESPACE | NAME | TYPE | RESULT | NEEDS',
       `NS | db-1 | q35 | ${OLD} | change, restart`,
@@ -191,9 +191,9 @@ describe('a whole update', () => {
       '',
     ]);
     expect([
-      await machines.guests(),
-      await machines.record('db-1'),
-      (await machines.vm('db-1')).metadata.resourceVersion,
+      await typedVms.vmis(),
+      await typedVms.record('db-1'),
+      (await typedVms.vm('db-1')).metadata.resourceVersion,
     ]).toEqual(before);
     expect((JSON.parse((await machineTypes('list', '-o', 'json')).stdout) as { items: unknown[] }).items).toHaveLength(
       begun,
@@ -205,7 +205,7 @@ describe('a whole update', () => {
       'undo',
       lastPart(id),
       '-n',
-      machines.namespace,
+      typedVms.namespace,
       '--restart-now',
       '--max-restarts',
       '100%',
@@ -215,11 +215,11 @@ describe('a whole update', () => {
       code: 0,
       stdout: matching(
         new RegExp(
-          `^${undo} begun: 3 VMs, undo of ${lastPart(id)}, guests restarted by drover\n[^]*\n2 of 2 VMs done: 2 changed, 2 restarted by drover\n$`,
+          `^${undo} begun: 3 VMs, undo of ${lastPart(id)}, VMIs restarted by drover\n[^]*\n2 of 2 VMs done: 2 changed, 2 restarted by drover\n$`,
         ),
       ),
     });
-    expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => machines.type(name)))).toEqual([
+    expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => typedVms.type(name)))).toEqual([
       OLD,
       OLD,
       NEW,
@@ -235,7 +235,7 @@ describe('a whole update', () => {
     expect(again).toMatchObject([
       { to: 'q35', state: 'ChangedSince', why: `transition ${lastPart(undo)} has changed it since` },
     ]);
-    await fleet().kube.delete(VirtualMachines, { namespace: machines.namespace, name: 'db-1' });
+    await fleet().kube.delete(VirtualMachines, { namespace: typedVms.namespace, name: 'db-1' });
     await until(async () =>
       expect((await reportOf(undo)).items.find(({ name }) => name === 'db-1')).toMatchObject({
         state: 'Gone',
@@ -251,13 +251,13 @@ describe('a whole update', () => {
 });
 
 describe('VMs of two namespaces, some with a label', () => {
-  let here: Machines;
-  let there: Machines;
+  let here: TypedVms;
+  let there: TypedVms;
   const NAMES = ['web', 'web-off', 'db', 'db-off'];
-  const typesIn = (machines: Machines): Promise<(string | undefined)[]> =>
-    Promise.all(NAMES.map((name) => machines.type(name)));
-  const marksIn = (machines: Machines): Promise<(string | undefined)[]> =>
-    Promise.all(NAMES.map((name) => machines.mark(name)));
+  const typesIn = (typedVms: TypedVms): Promise<(string | undefined)[]> =>
+    Promise.all(NAMES.map((name) => typedVms.type(name)));
+  const marksIn = (typedVms: TypedVms): Promise<(string | undefined)[]> =>
+    Promise.all(NAMES.map((name) => typedVms.mark(name)));
   /** Different from the labels of all other tests, as this test selects in all namespaces. */
   const labels = { tier: 'web-in-two-namespaces' };
   const selector = `tier=${labels.tier}`;
@@ -265,21 +265,21 @@ describe('VMs of two namespaces, some with a label', () => {
   beforeAll(async () => {
     const off = { runStrategy: 'Halted' };
     const shapes = { web: { labels }, 'web-off': { labels, ...off }, db: {}, 'db-off': off };
-    [here, there] = await Promise.all([Machines.of(fleet(), shapes), Machines.of(fleet(), shapes)]);
+    [here, there] = await Promise.all([TypedVms.of(fleet(), shapes), TypedVms.of(fleet(), shapes)]);
   });
 
   test('all flags in one change and restart what all of them choose', async () => {
-    const [before, others] = [await here.guests(), await there.guests()];
+    const [before, others] = [await here.vmis(), await there.vmis()];
     const flags = ['--namespace', here.namespace, '--label-selector', selector, '--restart-now'];
     const done = await machineTypes('update', ...glob, ...flags);
     idIn(done);
     expect(done).toMatchObject({ code: 0, stdout: matching(/\n2 of 2 VMs done: 2 changed, 1 restarted by drover\n$/) });
     expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
     expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
-    const after = await here.guests();
+    const after = await here.vmis();
     expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['web']);
-    expect((await here.guest('web'))?.status?.machine?.type).toBe(NEW);
-    expect([await typesIn(there), await there.guests()]).toEqual([[OLD, OLD, OLD, OLD], others]);
+    expect((await here.vmi('web'))?.status?.machine?.type).toBe(NEW);
+    expect([await typesIn(there), await there.vmis()]).toEqual([[OLD, OLD, OLD, OLD], others]);
   });
 
   test('--label-selector chooses in all namespaces, and only what runs is marked', async () => {
@@ -300,11 +300,11 @@ describe('VMs of two namespaces, some with a label', () => {
   });
 });
 
-test('without --restart-now it is followed until all is changed, and goes on until the owners have restarted their guests', async () => {
+test('without --restart-now it is followed until all is changed, and goes on until the owners have restarted their VMIs', async () => {
   await setAlias(fleet(), OLD);
-  const machines = await Machines.of(fleet(), { alias: { type: 'q35' }, db: {}, off: { runStrategy: 'Halted' } });
+  const typedVms = await TypedVms.of(fleet(), { alias: { type: 'q35' }, db: {}, off: { runStrategy: 'Halted' } });
   await setAlias(fleet(), NEW);
-  const begun = await update(machines);
+  const begun = await update(typedVms);
   const id = idIn(begun);
   expect(begun.code).toBe(0);
   expect(begun.stdout).toMatch(/\n1 of 3 VMs done: \d changed by drover; 2 waiting for a restart by their owners\n$/);
@@ -318,15 +318,15 @@ test('without --restart-now it is followed until all is changed, and goes on unt
     stdout: matching(/ 1\/3 done, 2 waiting for a restart by their owners: Waiting\n/),
   });
   expect((await reportOf(id)).items.map(({ name, state, why }) => [name, state, why])).toEqual([
-    ['alias', 'Waiting', `its guest still has ${OLD}`],
-    ['db', 'Waiting', `its guest still has ${OLD}`],
+    ['alias', 'Waiting', `its VMI still has ${OLD}`],
+    ['db', 'Waiting', `its VMI still has ${OLD}`],
     ['off', 'Done', null],
   ]);
   const { items } = JSON.parse((await drover('vm', 'pending', '-A', '-l', label, '-o', 'json')).stdout) as {
     items: PendingVm[];
   };
   expect(items.map(({ name }) => name)).toEqual(['alias', 'db']);
-  expect(items[0]!.why).toBe(`its guest has machine type ${OLD}, which transition ${lastPart(id)} takes away`);
+  expect(items[0]!.why).toBe(`its VMI has machine type ${OLD}, which transition ${lastPart(id)} takes away`);
   const watching = machineTypes('status', id, '--watch');
   expect(await drover('vm', 'restart', '--pending', '-A', '-l', label, '--max-unavailable', '100%')).toMatchObject({
     code: 0,
@@ -339,16 +339,16 @@ test('without --restart-now it is followed until all is changed, and goes on unt
 });
 
 test('a pool is changed by its template, and its VMs are told by their pool', async () => {
-  const machines = await Machines.empty(fleet());
-  const { namespace } = machines;
+  const typedVms = await TypedVms.empty(fleet());
+  const { namespace } = typedVms;
   const template = structuredClone(runningTemplate);
   template.spec.template = {
     ...(template.spec.template as object),
     spec: { domain: { devices: {}, machine: { type: OLD }, memory: { guest: '64Mi' } } },
   };
   await fleet().createPool(namespace, 'web', { replicas: 2, template });
-  await machines.ready(['web-1', 'web-2']);
-  const done = await update(machines, '--restart-now', '--reason', 'RHEL 10');
+  await typedVms.ready(['web-1', 'web-2']);
+  const done = await update(typedVms, '--restart-now', '--reason', 'RHEL 10');
   const id = idIn(done);
   const restarts = `A pool changes its VMs by its own update strategy, within its own budget, and may restart them: ${namespace}/web\n`;
   expect(done).toMatchObject({
@@ -362,7 +362,7 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
       name,
       from: OLD,
       to: 'q35',
-      guestBefore: null,
+      vmiTypeBefore: null,
       state: 'Done',
       why: 'rolled by pool web',
     })),
@@ -392,9 +392,9 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
 
 describe('one that goes on', () => {
   test('is left by Ctrl-C, with the commands to look at it and to end it', async () => {
-    const machines = await Machines.of(fleet(), { db: { knobs: { 'sim.drover.dev/boot-time': '5s' } } });
+    const typedVms = await TypedVms.of(fleet(), { db: { knobs: { 'sim.drover.dev/boot-time': '5s' } } });
     const child = start(
-      ['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', machines.namespace, '--restart-now'],
+      ['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', typedVms.namespace, '--restart-now'],
       env(),
     );
     const outcome = outcomeOf(child);
@@ -413,15 +413,18 @@ describe('one that goes on', () => {
   });
 
   test('is told as ended where somebody has terminated it', async () => {
-    const machines = await Machines.of(fleet(), { db: {} });
-    const id = idIn(await update(machines));
+    const typedVms = await TypedVms.of(fleet(), { db: {} });
+    const id = idIn(await update(typedVms));
     await fleet().temporal.client.workflow.getHandle(id).terminate('by hand');
     const ended = 'ended from outside (terminated): nothing of it goes on, and what it has marked stays marked';
     expect(await machineTypes('status', id)).toMatchObject({
       code: 0,
       stdout: matching(new RegExp(`\n {2}${ended.replace(/[()]/g, '\\$&')}\n$`)),
     });
-    expect(JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout)).toMatchObject({ ended, troubles: [] });
+    expect(JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout)).toMatchObject({
+      ended,
+      recentErrors: [],
+    });
     expect(await machineTypes('status', id, '--watch')).toMatchObject({
       code: 1,
       stderr: matching(new RegExp(`^error: ${id} was ended from outside: [^\n]*\n$`)),
@@ -433,13 +436,13 @@ describe('one that goes on', () => {
   });
 
   test('is begun without waiting, paused, resumed and aborted, each with who and why', async () => {
-    const machines = await Machines.of(fleet(), { 'db-1': {}, 'db-2': {} });
-    const begun = await update(machines, '--no-wait');
+    const typedVms = await TypedVms.of(fleet(), { 'db-1': {}, 'db-2': {} });
+    const begun = await update(typedVms, '--no-wait');
     const id = idIn(begun);
     expect(begun).toMatchObject({
       code: 0,
       stderr: '',
-      stdout: `${id} begun: 2 VMs, *rhel8.* to the default, guests restarted by their owners\n`,
+      stdout: `${id} begun: 2 VMs, *rhel8.* to the default, VMIs restarted by their owners\n`,
     });
     await until(async () => expect((await statusOf(id)).phase).toBe('Waiting'));
     // The id may be left out if exactly one transition runs.
@@ -452,10 +455,10 @@ describe('one that goes on', () => {
     await until(async () =>
       expect(await statusOf(id)).toMatchObject({ phase: 'Paused', paused: { by: 'ada@desk', why: 'lunch' } }),
     );
-    await machines.add('db-3');
+    await typedVms.add('db-3');
     expect((await machineTypes('status')).stdout).toMatch(/: Paused\n.*\n {2}paused by ada@desk: lunch\n/);
     expect(await machineTypes('resume', id)).toMatchObject({ code: 0, stdout: `${id} resumed\n` });
-    await until(async () => expect(await machines.type('db-3')).toBe('q35'));
+    await until(async () => expect(await typedVms.type('db-3')).toBe('q35'));
     const refused = await machineTypes('undo', id, '--no-wait');
     expect(refused).toMatchObject({
       code: 1,
@@ -474,23 +477,23 @@ describe('one that goes on', () => {
     expect((await reportOf(id)).items[0]).toMatchObject({
       name: 'db-1',
       state: 'Waiting',
-      why: `its guest still has ${OLD}, and nobody waits for its restart any more`,
+      why: `its VMI still has ${OLD}, and nobody waits for its restart any more`,
     });
   });
 
   test('keeps another off its VMs, which is told so', async () => {
-    const machines = await Machines.of(fleet(), { db: {} });
-    const first = idIn(await update(machines, '--no-wait'));
+    const typedVms = await TypedVms.of(fleet(), { db: {} });
+    const first = idIn(await update(typedVms, '--no-wait'));
     await until(async () => expect((await statusOf(first)).phase).toBe('Waiting'));
-    const second = await update(machines, '--restart-now', '--no-wait');
+    const second = await update(typedVms, '--restart-now', '--no-wait');
     const id = idIn(second);
     expect(second).toMatchObject({
       code: 0,
-      stderr: `put off: ${machines.key('db')}: ${first} is at work on it, until that ends, or \`drover machine-types abort ${lastPart(first)}\` ends it\n`,
+      stderr: `put off: ${typedVms.key('db')}: ${first} is at work on it, until that ends, or \`drover machine-types abort ${lastPart(first)}\` ends it\n`,
     });
     await until(async () => expect((await statusOf(id)).phase).toBe('Waiting'));
     expect((await machineTypes('status', id)).stdout).toMatch(
-      new RegExp(` 0/1 done, 1 put off: Waiting\n.*\n {2}put off: ${machines.key('db')}: .*${lastPart(first)}`),
+      new RegExp(` 0/1 done, 1 put off: Waiting\n.*\n {2}put off: ${typedVms.key('db')}: .*${lastPart(first)}`),
     );
     const which = /^error: 2 machine type transitions run, say which: machine-types\S+, machine-types\S+\n$/;
     await until(async () => expect(await machineTypes('pause')).toMatchObject({ code: 1, stderr: matching(which) }));
@@ -506,12 +509,12 @@ describe('one that goes on', () => {
 describe("what can't be done", () => {
   test('is refused in a sentence before anything is changed', async () => {
     needs('machine types on nodes');
-    const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
-    const refused = await update(machines, '--to', 'pc-q35-rhel9.9.9');
+    const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
+    const refused = await update(typedVms, '--to', 'pc-q35-rhel9.9.9');
     const id = idIn(refused);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(/^error: refused: .*pc-q35-rhel9\.9\.9.*\n$/);
-    expect(await machines.type('off')).toBe(OLD);
+    expect(await typedVms.type('off')).toBe(OLD);
     await until(async () => expect(await listed(id)).toMatchObject({ phase: 'Refused', to: 'pc-q35-rhel9.9.9' }));
     expect(await machineTypes('status', id)).toMatchObject({
       code: 0,
@@ -525,9 +528,9 @@ describe("what can't be done", () => {
   });
 
   test('is told where Temporal is not set up, and nothing is changed', async () => {
-    const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
+    const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
     const { connection } = fleet().temporal;
-    const namespace = `bare-${machines.namespace}`;
+    const namespace = `bare-${typedVms.namespace}`;
     const { config } = await connection.workflowService.describeNamespace({ namespace: 'default' });
     await connection.workflowService.registerNamespace({
       namespace,
@@ -538,14 +541,14 @@ describe("what can't be done", () => {
     await until(async () =>
       expect(await machineTypes('list', ...elsewhere)).toMatchObject({ code: 1, stdout: '', stderr: words }),
     );
-    expect(await update(machines, ...elsewhere)).toMatchObject({ code: 1, stdout: '', stderr: words });
-    expect(await machines.type('off')).toBe(OLD);
+    expect(await update(typedVms, ...elsewhere)).toMatchObject({ code: 1, stdout: '', stderr: words });
+    expect(await typedVms.type('off')).toBe(OLD);
   });
 
   test('a glob that nothing matches, and a dry run, begin nothing', async () => {
-    const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
-    const none = await machineTypes('update', '--which-matches-glob', '*rhel8-*', '-n', machines.namespace);
-    const types = `TYPE +VMS +GUESTS\n${OLD} +1 +0\n`;
+    const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
+    const none = await machineTypes('update', '--which-matches-glob', '*rhel8-*', '-n', typedVms.namespace);
+    const types = `TYPE +VMS +VMIS\n${OLD} +1 +0\n`;
     expect(none).toMatchObject({
       code: 1,
       stdout: '',
@@ -553,14 +556,14 @@ describe("what can't be done", () => {
         new RegExp(`^${types}error: no VM in namespace \\S+ has .* matches \\*rhel8-\\*; did you mean ${OLD}\\?\n$`),
       ),
     });
-    const dry = await update(machines, '--dry-run');
+    const dry = await update(typedVms, '--dry-run');
     expect(dry).toMatchObject({
       code: 0,
       stderr: '',
-      stdout: matching(new RegExp(`\n${machines.namespace} +off +${OLD} +q35 +change\n`)),
+      stdout: matching(new RegExp(`\n${typedVms.namespace} +off +${OLD} +q35 +change\n`)),
     });
     expect(dry.stdout).not.toMatch(WHOLE_ID);
-    expect(await machines.record('off')).toBeUndefined();
+    expect(await typedVms.record('off')).toBeUndefined();
     expect(await machineTypes('undo', '00000000')).toMatchObject({
       code: 1,
       stdout: '',
@@ -569,12 +572,12 @@ describe("what can't be done", () => {
   });
 
   test('a VM that does not come back fails it', async () => {
-    const machines = await Machines.of(fleet(), { db: { knobs: { 'sim.drover.dev/boot-time': '100ms' } }, 'db-2': {} });
+    const typedVms = await TypedVms.of(fleet(), { db: { knobs: { 'sim.drover.dev/boot-time': '100ms' } }, 'db-2': {} });
     for (const name of ['db', 'db-2'])
-      await machines.patch(name, {
+      await typedVms.patch(name, {
         spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } },
       });
-    const failed = await update(machines, '--restart-now', '--deadline', '2s');
+    const failed = await update(typedVms, '--restart-now', '--deadline', '2s');
     const id = idIn(failed);
     expect(failed.code).toBe(1);
     expect(failed.stderr).toMatch(
@@ -585,9 +588,9 @@ describe("what can't be done", () => {
   });
 
   test('nothing happens without a worker, and that is said', async () => {
-    const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
+    const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
     const words = `no drover worker polls the task queue ${taskQueueOf('other')}: nothing happens until one does; \`drover worker\` starts one\n`;
-    const begun = await update(machines, '--cluster', 'other', '--no-wait');
+    const begun = await update(typedVms, '--cluster', 'other', '--no-wait');
     const { workflow } = fleet().temporal.client;
     const end = (id: string): Promise<unknown> => workflow.getHandle(id).terminate();
     const [first] = /machine-types\/other\/\w+/.exec(begun.stdout)!;
@@ -598,7 +601,7 @@ describe("what can't be done", () => {
     });
     await end(first);
     const child = start(
-      ['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', machines.namespace, '--cluster', 'other'],
+      ['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', typedVms.namespace, '--cluster', 'other'],
       env(),
     );
     const outcome = outcomeOf(child);
@@ -609,19 +612,21 @@ describe("what can't be done", () => {
     const { code, stdout } = await outcome;
     expect(code).toBe(130);
     await end(/machine-types\/other\/\w+/.exec(stdout)![0]);
-    expect(await machines.type('off')).toBe(OLD);
+    expect(await typedVms.type('off')).toBe(OLD);
   });
 });
 
 test('what is tried in vain is told, until it can be done', async () => {
-  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
-  const allow = await deafen(machines.namespace);
-  const id = idIn(await update(machines, '--no-wait'));
+  const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
+  const allow = await deafen(typedVms.namespace);
+  const id = idIn(await update(typedVms, '--no-wait'));
   const trouble =
     /the check before the first change has failed \d+ times, and is tried again: .*failed calling webhook/;
   await until(async () => expect((await machineTypes('status', id)).stdout).toMatch(trouble));
-  const { troubles } = JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout) as { troubles: string[] };
-  expect(troubles).toEqual([matching(trouble)]);
+  const { recentErrors } = JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout) as {
+    recentErrors: string[];
+  };
+  expect(recentErrors).toEqual([matching(trouble)]);
   const watching = machineTypes('status', id, '--watch');
   await allow();
   expect(await watching).toMatchObject({ code: 0, stdout: matching(/\n1 of 1 VM done: 1 changed by drover\n$/) });
@@ -660,8 +665,8 @@ async function deafen(namespace: string): Promise<() => Promise<void>> {
 }
 
 test('an update whose workflow Temporal has forgotten is reported by what the VMs carry of it', async () => {
-  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
-  const id = idIn(await update(machines));
+  const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
+  const id = idIn(await update(typedVms));
   const { connection, namespace } = fleet().temporal;
   await connection.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId: id } });
   await until(async () =>
@@ -669,8 +674,8 @@ test('an update whose workflow Temporal has forgotten is reported by what the VM
   );
   expect(await machineTypes('report', lastPart(id), '-o', 'csv')).toMatchObject({
     code: 0,
-    stderr: `there is no ${id}: what failed or was passed over is not known\n`,
-    stdout: matching(new RegExp(`\n${machines.namespace},off,${OLD},q35,,Done,\n$`)),
+    stderr: `there is no ${id}: what failed or was skipped is not known\n`,
+    stdout: matching(new RegExp(`\n${typedVms.namespace},off,${OLD},q35,,Done,\n$`)),
   });
   const none = await machineTypes('report', '00000000');
   expect(none).toMatchObject({
@@ -682,10 +687,10 @@ test('an update whose workflow Temporal has forgotten is reported by what the VM
 // The last test: it kills the worker.
 test('one that is over is told of without a worker', async () => {
   needs('machine types on nodes');
-  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
-  const id = idIn(await update(machines));
-  await machines.add('db', { runStrategy: 'Halted' });
-  const refused = idIn(await update(machines, '--to', 'pc-q35-rhel9.9.9'));
+  const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
+  const id = idIn(await update(typedVms));
+  await typedVms.add('db', { runStrategy: 'Halted' });
+  const refused = idIn(await update(typedVms, '--to', 'pc-q35-rhel9.9.9'));
   await worker.kill();
   expect(await machineTypes('status', refused)).toMatchObject({
     code: 1,

@@ -30,7 +30,7 @@ const vm = (index: number): object => ({
   spec,
   status: { ready: true, created: true, printableStatus: 'Running' },
 });
-const guest = (index: number): object => ({
+const vmi = (index: number): object => ({
   metadata: {
     ...(vm(index) as { metadata: object }).metadata,
     uid: `vmi-${index}`,
@@ -47,7 +47,7 @@ const guest = (index: number): object => ({
   spec: spec.template.spec,
   status: { phase: 'Running', machine: { type: OLD } },
 });
-const MADE: Record<string, (index: number) => object> = { virtualmachines: vm, virtualmachineinstances: guest };
+const MADE: Record<string, (index: number) => object> = { virtualmachines: vm, virtualmachineinstances: vmi };
 
 /** An API server with only what a plan reads; records the requests. */
 function answer(asked: string[], { method, url = '' }: IncomingMessage, response: ServerResponse): void {

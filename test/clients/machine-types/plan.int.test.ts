@@ -5,7 +5,7 @@ import type { PlannedItem, TransitionPlanned } from '../../../clients/machine-ty
 import type { TypeInUse } from '../../../decisions/machine-types/types-in-use.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
-import { Machines, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
+import { TypedVms, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
 import { drover as run, nowhere, type Outcome } from '../drover.ts';
 
 // Reading needs no worker.
@@ -18,11 +18,11 @@ const env = (): NodeJS.ProcessEnv => ({
   TEMPORAL_ADDRESS: '127.0.0.1:1',
 });
 const machineTypes = (...words: string[]): Promise<Outcome> => run(['machine-types', ...words], env());
-const plan = ({ namespace }: Machines, ...words: string[]): Promise<Outcome> =>
+const plan = ({ namespace }: TypedVms, ...words: string[]): Promise<Outcome> =>
   machineTypes('plan', '--which-matches-glob', OLD_GLOB, '-n', namespace, ...words);
 
-async function planned(machines: Machines, ...words: string[]): Promise<TransitionPlanned> {
-  const { stdout } = await plan(machines, '-o', 'json', ...words);
+async function planned(typedVms: TypedVms, ...words: string[]): Promise<TransitionPlanned> {
+  const { stdout } = await plan(typedVms, '-o', 'json', ...words);
   return JSON.parse(stdout) as TransitionPlanned;
 }
 const needsOf = ({ items }: TransitionPlanned): string[] => items.map(({ name, need }) => `${name}: ${need}`);
@@ -40,16 +40,16 @@ async function versionsIn(namespace: string): Promise<string[]> {
 
 test('types in use are counted by namespace, and those told that are older than what nodes have', async () => {
   needs('machine types on nodes');
-  const one = await Machines.of(fleet(), {
+  const one = await TypedVms.of(fleet(), {
     'db-1': {},
     'db-2': { type: 'q35' },
     off: { runStrategy: 'Halted', type: 'pc-q35-rhel8.2.0' },
   });
-  const other = await Machines.of(fleet(), { web: { type: 'pc-q35-rhel9.8.0' }, 'web-2': {} });
+  const other = await TypedVms.of(fleet(), { web: { type: 'pc-q35-rhel9.8.0' }, 'web-2': {} });
   const all = await machineTypes('types');
   expect(all).toMatchObject({ code: 0, stderr: '' });
   const rows = all.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | '));
-  expect(rows[0]).toBe('NAMESPACE | TYPE | VMS | GUESTS | STATE');
+  expect(rows[0]).toBe('NAMESPACE | TYPE | VMS | VMIS | STATE');
   expect(rows).toEqual(
     expect.arrayContaining([
       `${one.namespace} | pc-q35-rhel8.2.0 | 1 | 0 | no schedulable node has it`,
@@ -62,7 +62,7 @@ test('types in use are counted by namespace, and those told that are older than 
   );
   const own = await machineTypes('types', '-n', other.namespace, '-o', 'json');
   const { length } = (await fleet().kube.list(Nodes)).items;
-  const counts = { vms: 1, guests: 1 };
+  const counts = { vms: 1, vmis: 1 };
   const { items } = JSON.parse(own.stdout) as { items: TypeInUse[] };
   expect(items).toEqual([
     {
@@ -85,7 +85,7 @@ test('types in use are counted by namespace, and those told that are older than 
     },
   ]);
   expect((await machineTypes('types', '-n', other.namespace, '-o', 'wide')).stdout).toMatch(
-    /^NAMESPACE +TYPE +VMS +GUESTS +NODES +NEWER +STATE\n/,
+    /^NAMESPACE +TYPE +VMS +VMIS +NODES +NEWER +STATE\n/,
   );
   expect((await machineTypes('types', '-n', other.namespace, '-o', 'yaml')).stdout).toMatch(
     /^items:\n- type: pc-q35-rhel8\.6\.0\n/,
@@ -106,24 +106,24 @@ test('types in use are counted by namespace, and those told that are older than 
 });
 
 test('a plan says of each VM what it would get and needs, and writes nothing', async () => {
-  const machines = await Machines.of(fleet(), {
+  const typedVms = await TypedVms.of(fleet(), {
     new: { type: NEW },
     off: { runStrategy: 'Halted' },
     on: {},
     wish: { annotations: { 'drover.dev/do-not-disrupt': 'true' } },
     paused: {},
   });
-  await machines.guestPower('paused', 'pause');
+  await typedVms.vmiPower('paused', 'pause');
   await setAlias(fleet(), OLD);
-  await machines.add('alias', { type: 'q35' });
-  await machines.ready(['alias']);
+  await typedVms.add('alias', { type: 'q35' });
+  await typedVms.ready(['alias']);
   await setAlias(fleet(), NEW);
-  await until(async () => expect((await machines.vm('paused')).status?.printableStatus).toBe('Paused'));
-  const before = await versionsIn(machines.namespace);
-  const table = await plan(machines, '--restart-now', '--max-restarts', '2');
+  await until(async () => expect((await typedVms.vm('paused')).status?.printableStatus).toBe('Paused'));
+  const before = await versionsIn(typedVms.namespace);
+  const table = await plan(typedVms, '--restart-now', '--max-restarts', '2');
   expect(table).toMatchObject({ code: 0, stderr: '' });
   expect(
-    table.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replace(machines.namespace, 'NS')),
+    table.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replace(typedVms.namespace, 'NS')),
   ).toEqual([
     'NAMESPACE | NAME | TYPE | RESULT | NEEDS',
     `NS | alias | q35 (${OLD}) | q35 | restart`,
@@ -137,7 +137,7 @@ test('a plan says of each VM what it would get and needs, and writes nothing', a
     '5 VMs: 1 to change, 1 to change and restart, 1 to restart, 1 put off, 1 left alone; 2 restarted at a time',
     '',
   ]);
-  const marked = await planned(machines);
+  const marked = await planned(typedVms);
   expect(needsOf(marked)).toEqual(['alias: Wait', 'off: Change', 'on: ChangeAndWait', 'paused: Later', 'wish: Left']);
   expect(marked).toMatchObject({
     vms: 5,
@@ -149,36 +149,38 @@ test('a plan says of each VM what it would get and needs, and writes nothing', a
   expect(marked.results).toMatchObject([{ from: OLD, wanted: null, to: 'q35', vms: 3, fault: null }]);
   const off: PlannedItem = {
     kind: 'VirtualMachine',
-    namespace: machines.namespace,
+    namespace: typedVms.namespace,
     name: 'off',
     pool: null,
     type: OLD,
-    guest: null,
+    vmiType: null,
     result: 'q35',
     need: 'Change',
     why: null,
   };
   expect(marked.items).toContainEqual(off);
-  expect(needsOf(await planned(machines, '--only', 'stopped'))).toEqual(['off: Change']);
+  expect(needsOf(await planned(typedVms, '--only', 'stopped'))).toEqual(['off: Change']);
   expect(
-    needsOf(await planned(machines, '--name', 'on', '--name', `${machines.namespace}/off`, '--exclude', 'of?')),
+    needsOf(await planned(typedVms, '--name', 'on', '--name', `${typedVms.namespace}/off`, '--exclude', 'of?')),
   ).toEqual(['on: ChangeAndWait']);
-  expect((await planned(machines, '--to', 'pc-q35-rhel9.4.0', '--name', 'on')).items).toMatchObject([
+  expect((await planned(typedVms, '--to', 'pc-q35-rhel9.4.0', '--name', 'on')).items).toMatchObject([
     { result: 'pc-q35-rhel9.4.0' },
   ]);
-  expect((await plan(machines, '-o', 'wide')).stdout).toMatch(/^NAMESPACE +NAME +TYPE +GUEST +POOL +RESULT +NEEDS\n/);
-  expect((await plan(machines, '-o', 'yaml')).stdout).toMatch(/^items:\n- kind: VirtualMachine\n/);
-  expect(await versionsIn(machines.namespace)).toEqual(before);
+  expect((await plan(typedVms, '-o', 'wide')).stdout).toMatch(
+    /^NAMESPACE +NAME +TYPE +VMI TYPE +POOL +RESULT +NEEDS\n/,
+  );
+  expect((await plan(typedVms, '-o', 'yaml')).stdout).toMatch(/^items:\n- kind: VirtualMachine\n/);
+  expect(await versionsIn(typedVms.namespace)).toEqual(before);
 });
 
 test('a plan that a worker would refuse says so, and what --force would do', async () => {
-  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
+  const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
   const configuration = { architectureConfiguration: { amd64: { machineType: 'pc-q35-rhel8.2.0' } } };
   await fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
     spec: { configuration },
   });
   try {
-    const refused = await plan(machines);
+    const refused = await plan(typedVms);
     expect(refused.code).toBe(1);
     const cause = 'it still matches \\*rhel8\\.\\*: a preference, or the default of the cluster, brings it back';
     expect(refused.stderr).toMatch(
@@ -186,18 +188,18 @@ test('a plan that a worker would refuse says so, and what --force would do', asy
         `^error: it would be refused: 1 VM with ${OLD} \\(amd64\\) would get pc-q35-rhel8.2.0: ${cause}; choose another type with --to, .*\n$`,
       ),
     );
-    const forced = await plan(machines, '--force');
+    const forced = await plan(typedVms, '--force');
     expect(forced).toMatchObject({
       code: 0,
       stderr: '',
       stdout: matching(/ left alone: it would come back as pc-q35-rhel8\.2\.0\n/),
     });
-    const unknown = await plan(machines, '--to', 'pc-q35-rhel10.0.0');
+    const unknown = await plan(typedVms, '--to', 'pc-q35-rhel10.0.0');
     expect(unknown).toMatchObject({
       code: 1,
       stderr: matching(/ would get pc-q35-rhel10\.0\.0: no schedulable node has pc-q35-rhel10\.0\.0; /),
     });
-    const alien = await plan(machines, '--to', 'virt-rhel9.2.0', '-o', 'json');
+    const alien = await plan(typedVms, '--to', 'virt-rhel9.2.0', '-o', 'json');
     expect(alien).toMatchObject({
       code: 1,
       stderr: matching(/ would get virt-rhel9\.2\.0: the API server refuses it: /),
@@ -210,16 +212,16 @@ test('a plan that a worker would refuse says so, and what --force would do', asy
 });
 
 test('a glob that matches nothing tells the types there are, and which was meant', async () => {
-  const machines = await Machines.of(fleet(), {
+  const typedVms = await TypedVms.of(fleet(), {
     'off-1': { runStrategy: 'Halted' },
     'off-2': { runStrategy: 'Halted' },
   });
-  const nothing = await machineTypes('plan', '--which-matches-glob', '*rhel-8.*', '-n', machines.namespace);
+  const nothing = await machineTypes('plan', '--which-matches-glob', '*rhel-8.*', '-n', typedVms.namespace);
   expect(nothing).toMatchObject({ code: 1, stdout: '' });
-  const sentence = `no VM in namespace ${machines.namespace} has a machine type that matches *rhel-8.*; did you mean ${OLD}?`;
-  expect(nothing.stderr).toBe(`TYPE               VMS   GUESTS\n${OLD}   2     0\nerror: ${sentence}\n`);
-  const excluded = await plan(machines, '--exclude', 'off-*');
-  const left = `none of the VMs that were chosen in namespace ${machines.namespace} has a machine type that matches ${OLD_GLOB}; 2 VMs that were not chosen have one`;
+  const sentence = `no VM in namespace ${typedVms.namespace} has a machine type that matches *rhel-8.*; did you mean ${OLD}?`;
+  expect(nothing.stderr).toBe(`TYPE               VMS   VMIS\n${OLD}   2     0\nerror: ${sentence}\n`);
+  const excluded = await plan(typedVms, '--exclude', 'off-*');
+  const left = `none of the VMs that were chosen in namespace ${typedVms.namespace} has a machine type that matches ${OLD_GLOB}; 2 VMs that were not chosen have one`;
   expect(excluded).toMatchObject({ code: 1, stdout: '', stderr: `error: ${left}\n` });
   const empty = await fleet().namespace();
   expect(await machineTypes('plan', '--which-matches-glob', '*', '-n', empty)).toMatchObject({
@@ -234,32 +236,32 @@ test('a glob that matches nothing tells the types there are, and which was meant
 });
 
 test('a VM that is named and not there is told, whatever else was chosen', async () => {
-  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
-  const named = await plan(machines, '--name', 'off', '--name', 'of', '--name', 'nobody/off');
+  const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
+  const named = await plan(typedVms, '--name', 'off', '--name', 'of', '--name', 'nobody/off');
   expect(named).toMatchObject({
     code: 1,
     stdout: '',
-    stderr: `error: there is no VM of, nor nobody/off in namespace ${machines.namespace}\n`,
+    stderr: `error: there is no VM of, nor nobody/off in namespace ${typedVms.namespace}\n`,
   });
-  expect(await plan(machines, '--name', 'off', '--name', machines.key('off'), '--name', 'off')).toMatchObject({
+  expect(await plan(typedVms, '--name', 'off', '--name', typedVms.key('off'), '--name', 'off')).toMatchObject({
     code: 0,
     stderr: '',
   });
 });
 
 test('pools are planned as a whole', async () => {
-  const machines = await Machines.empty(fleet());
+  const typedVms = await TypedVms.empty(fleet());
   const template = structuredClone(runningTemplate);
   Object.assign((template.spec.template as { spec: { domain: object } }).spec.domain, { machine: { type: OLD } });
   const worker = await fleet().startWorker();
-  await fleet().createPool(machines.namespace, 'web', { replicas: 2, template });
-  await fleet().settled(machines.namespace, 'web', ['web-1', 'web-2']);
-  await machines.ready(['web-1', 'web-2']);
+  await fleet().createPool(typedVms.namespace, 'web', { replicas: 2, template });
+  await fleet().settled(typedVms.namespace, 'web', ['web-1', 'web-2']);
+  await typedVms.ready(['web-1', 'web-2']);
   await worker.stop();
-  const whole = await plan(machines);
+  const whole = await plan(typedVms);
   expect(whole).toMatchObject({ code: 0, stderr: '' });
   expect(
-    whole.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replaceAll(machines.namespace, 'NS')),
+    whole.stdout.split('\n').map((row) => row.replaceAll(/ {3,}/g, ' | ').replaceAll(typedVms.namespace, 'NS')),
   ).toEqual([
     'NAMESPACE | NAME | TYPE | RESULT | NEEDS',
     `NS | pool.drover.dev/web | ${OLD} | <default> | change of its template`,
@@ -270,25 +272,25 @@ test('pools are planned as a whole', async () => {
     'A pool changes its VMs by its own update strategy, within its own budget, and may restart them: NS/web',
     '',
   ]);
-  const part = await planned(machines, '--name', 'web-1');
+  const part = await planned(typedVms, '--name', 'web-1');
   expect(part.items).toMatchObject([
     { kind: 'VirtualMachinePool', need: 'Left' },
     { name: 'web-1', need: 'Left', why: matching(/has VMs that were not chosen/) },
   ]);
 });
 
-test('VMs in the hand of another transition are put off, where Temporal tells that it runs', async () => {
-  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' }, on: {} });
-  const other = await machines.change();
-  await machines.patch('on', { metadata: { labels: { [MACHINE_TYPE_RESTART_LABEL]: other.id } } });
-  await machines.patch('off', { metadata: { labels: { [MACHINE_TYPE_RESTART_LABEL]: 'ended' } } });
-  const args = ['machine-types', 'plan', '--which-matches-glob', OLD_GLOB, '-n', machines.namespace];
+test('VMs of another transition are put off, where Temporal tells that it runs', async () => {
+  const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' }, on: {} });
+  const other = await typedVms.change();
+  await typedVms.patch('on', { metadata: { labels: { [MACHINE_TYPE_RESTART_LABEL]: other.id } } });
+  await typedVms.patch('off', { metadata: { labels: { [MACHINE_TYPE_RESTART_LABEL]: 'ended' } } });
+  const args = ['machine-types', 'plan', '--which-matches-glob', OLD_GLOB, '-n', typedVms.namespace];
   const told = await run(args, { ...nowhere, ...fleet().stack.env });
   expect(told).toMatchObject({ code: 0, stderr: '', stdout: matching(/ off .* change\n/) });
   expect(told.stdout).toContain(
     ` put off: machine-types/default/${other.id} is at work on it, until that ends, or \`drover machine-types abort ${other.id}\` ends it\n`,
   );
-  const untold = await plan(machines);
+  const untold = await plan(typedVms);
   expect(untold).toMatchObject({
     code: 0,
     stdout: matching(/2 VMs: 1 to change, 1 to change and be restarted by their owners\n$/),

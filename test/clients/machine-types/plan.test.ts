@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { passedOverLines, planLines, poolLines } from '../../../clients/machine-types/plan-view.ts';
+import { skippedLines, planLines, poolLines } from '../../../clients/machine-types/plan-view.ts';
 import { planOf, type PlannedItem, type TransitionPlanned } from '../../../clients/machine-types/plan.ts';
 import type { ReadFleet } from '../../../clients/machine-types/read.ts';
 import { typesLines } from '../../../clients/machine-types/types.ts';
@@ -7,7 +7,7 @@ import type { Transition } from '../../../decisions/machine-types/transition.ts'
 import type { TypeInUse } from '../../../decisions/machine-types/types-in-use.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
-import { aTransition } from '../../decisions/machine-types/scenes.ts';
+import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 import { aVm } from '../../decisions/model/fleets.ts';
 
 const item = (name: string, fields: Partial<PlannedItem>): PlannedItem => ({
@@ -16,7 +16,7 @@ const item = (name: string, fields: Partial<PlannedItem>): PlannedItem => ({
   name,
   pool: null,
   type: 'pc-q35-rhel8.2.0',
-  guest: null,
+  vmiType: null,
   result: 'q35',
   need: 'Change',
   why: null,
@@ -34,9 +34,9 @@ const rowsOf = (lines: string[]): string[] => lines.map((line) => line.replaceAl
 test('a plan has a line for each VM, and says what it is in all', () => {
   const plan = planned([
     item('off', {}),
-    item('on', { need: 'ChangeAndRestart', guest: 'pc-q35-rhel8.2.0' }),
-    item('late', { need: 'Later', why: 'it is paused', guest: 'pc-q35-rhel8.2.0' }),
-    item('alias', { need: 'Restart', type: 'q35', guest: 'pc-q35-rhel8.6.0' }),
+    item('on', { need: 'ChangeAndRestart', vmiType: 'pc-q35-rhel8.2.0' }),
+    item('late', { need: 'Later', why: 'it is paused', vmiType: 'pc-q35-rhel8.2.0' }),
+    item('alias', { need: 'Restart', type: 'q35', vmiType: 'pc-q35-rhel8.6.0' }),
     item('unknown', { result: null }),
     item('bare', { result: '' }),
   ]);
@@ -63,7 +63,7 @@ test('what a transition begins with, and nobody would expect of it, is told in a
     item('web', { kind: 'VirtualMachinePool' }),
     item('web-1', { need: 'Pool', pool: 'web' }),
   ]);
-  expect(passedOverLines(plan)).toEqual([
+  expect(skippedLines(plan)).toEqual([
     'put off: shop/db-2: it is paused',
     'left alone: shop/mail-1, shop/mail-2: its owner asked that nothing disrupts it',
   ]);
@@ -73,11 +73,11 @@ test('what a transition begins with, and nobody would expect of it, is told in a
   expect(poolLines(planned([item('db-1', {})]))).toEqual([]);
 });
 
-test('a wide plan has columns of guests and pools', () => {
+test('a wide plan has columns of VMIs and pools', () => {
   const rows = rowsOf(
-    planLines(planned([item('alias', { need: 'Wait', type: 'q35', guest: 'pc-q35-rhel8.6.0' })]), { wide: true }),
+    planLines(planned([item('alias', { need: 'Wait', type: 'q35', vmiType: 'pc-q35-rhel8.6.0' })]), { wide: true }),
   );
-  expect(rows[0]).toBe('NAMESPACE | NAME | TYPE | GUEST | POOL | RESULT | NEEDS');
+  expect(rows[0]).toBe('NAMESPACE | NAME | TYPE | VMI TYPE | POOL | RESULT | NEEDS');
   expect(rows[1]).toBe('shop | alias | q35 | pc-q35-rhel8.6.0 | <none> | q35 | restart by its owner');
   expect(rows.at(-1)).toBe('1 VM: 1 to be restarted by their owners');
 });
@@ -107,8 +107,8 @@ test('pools are shown as such, and what they do by themselves', () => {
 const type = (name: string, fields: Partial<TypeInUse>): TypeInUse => ({
   type: name,
   vms: 1,
-  guests: 0,
-  namespaces: { shop: { vms: 1, guests: 0 } },
+  vmis: 0,
+  namespaces: { shop: { vms: 1, vmis: 0 } },
   isAlias: false,
   nodes: 2,
   newer: null,
@@ -117,35 +117,35 @@ const type = (name: string, fields: Partial<TypeInUse>): TypeInUse => ({
 });
 
 test('types have a line for each namespace, and say whether nodes have them, or newer ones', () => {
-  const both = { shop: { vms: 2, guests: 1 }, bank: { vms: 0, guests: 1 } };
+  const both = { shop: { vms: 2, vmis: 1 }, bank: { vms: 0, vmis: 1 } };
   const types = [
     type('pc-q35-rhel8.2.0', { nodes: 0, newer: 'pc-q35-rhel9.2.0', isOld: true }),
-    type('pc-q35-rhel8.6.0', { vms: 2, guests: 2, namespaces: both, newer: 'pc-q35-rhel9.2.0', isOld: true }),
+    type('pc-q35-rhel8.6.0', { vms: 2, vmis: 2, namespaces: both, newer: 'pc-q35-rhel9.2.0', isOld: true }),
     type('pc-q35-rhel9.2.0', {}),
     type('q35', { isAlias: true }),
   ];
   expect(rowsOf(typesLines(types, { wide: false }))).toEqual([
-    'NAMESPACE | TYPE | VMS | GUESTS | STATE',
+    'NAMESPACE | TYPE | VMS | VMIS | STATE',
     'shop | pc-q35-rhel8.2.0 | 1 | 0 | no schedulable node has it',
     'shop | pc-q35-rhel8.6.0 | 2 | 1 | older: nodes have pc-q35-rhel9.2.0',
     'bank | pc-q35-rhel8.6.0 | 0 | 1 | older: nodes have pc-q35-rhel9.2.0; no VM asks for this one',
     'shop | pc-q35-rhel9.2.0 | 1 | 0 | newest of the nodes',
     'shop | q35 | 1 | 0 | alias',
     '',
-    '5 VMs, 2 guests; of types that no node has: 1 VM, 0 guests; of older types than nodes have: 2 VMs, 2 guests',
+    '5 VMs, 2 VMIs; of types that no node has: 1 VM, 0 VMIs; of older types than nodes have: 2 VMs, 2 VMIs',
   ]);
   const wide = rowsOf(
     typesLines([type('q35', { isAlias: true }), type('pc-q35-rhel9.2.0', { nodes: null })], { wide: true }),
   );
   expect(wide.slice(0, 3)).toEqual([
-    'NAMESPACE | TYPE | VMS | GUESTS | NODES | NEWER | STATE',
+    'NAMESPACE | TYPE | VMS | VMIS | NODES | NEWER | STATE',
     'shop | q35 | 1 | 0 | 2 | <none> | alias',
     'shop | pc-q35-rhel9.2.0 | 1 | 0 | <unknown> | <none> | <unknown>',
   ]);
   // Unknown whether that is an old type.
-  expect(wide.at(-1)).toBe('2 VMs, 0 guests');
+  expect(wide.at(-1)).toBe('2 VMs, 0 VMIs');
   expect(typesLines([type('q35', { isAlias: true })], { wide: false }).at(-1)).toBe(
-    '1 VM, 0 guests; none of an older type than nodes have',
+    '1 VM, 0 VMIs; none of an older type than nodes have',
   );
 });
 
@@ -234,7 +234,7 @@ describe('what is asked of the API server', () => {
   });
 
   test('is the type of before, for an undo', async () => {
-    const record = { id: '1f0c92ab', from: 'pc-q35-rhel8.2.0', to: 'q35', guest: null, at: '2026-01-01T00:00:00Z' };
+    const record = { id: '1f0c92ab', from: 'pc-q35-rhel8.2.0', to: 'q35', vmiType: null, at: '2026-01-01T00:00:00Z' };
     const fleet = fleetOf({
       vms: [
         aVm('off', { ...vm, machineType: 'q35', transition: record }),

@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { endInWords, shortfalls, transitionLines, wishes } from '../../../clients/machine-types/progress.ts';
+import { formatEnd, shortfalls, transitionLines, wishes } from '../../../clients/machine-types/progress.ts';
 import type { TransitionProgress } from '../../../decisions/machine-types/transition.ts';
-import { aTransition, scopeOf } from '../../decisions/machine-types/scenes.ts';
+import { aTransition, scopeOf } from '../../decisions/machine-types/snapshots.ts';
 
 const ID = 'machine-types/default/1f0c92ab';
 const NONE: TransitionProgress['counts'] = {
@@ -10,7 +10,7 @@ const NONE: TransitionProgress['counts'] = {
   toRestart: 0,
   waiting: 0,
   inPools: 0,
-  parked: 0,
+  deferred: 0,
   restarting: 0,
   left: 0,
   done: 0,
@@ -28,8 +28,8 @@ const progress = (
   restarted: 0,
   failed: [],
   failures: 0,
-  inHand: [],
-  passedOver: [],
+  inProgress: [],
+  skipped: [],
   full: [],
   maxRestarts: 1,
   paused: null,
@@ -42,20 +42,20 @@ const linesOf = (...fields: Parameters<typeof progress>): string[] =>
   transitionLines(ID, progress(...fields)).map(stripVTControlCharacters);
 
 const group = { wanted: null, architecture: null, preference: null };
-const wish = { why: 'its owner asked that nothing disrupts it', isWish: true, count: 1, vms: ['shop/vm-6'] };
-const later = { why: 'it is paused', isWish: false, count: 150, vms: ['shop/vm-7', 'shop/vm-8'] };
+const wish = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
+const later = { why: 'it is paused', isExcluded: false, count: 150, vms: ['shop/vm-7', 'shop/vm-8'] };
 
 describe('a transition in lines', () => {
   test('while it checks, no numbers are told that nobody knows yet', () => {
     expect(linesOf({ phase: 'Checking' })).toEqual([
       expect.stringMatching(/^machine-types\/default\/1f0c92ab {2}░{20} Checking$/),
-      '  *rhel8.* to the default, guests restarted by their owners; asked for by ada@desk',
+      '  *rhel8.* to the default, VMIs restarted by their owners; asked for by ada@desk',
     ]);
   });
 
   test('each number that is not zero, and of how many', () => {
     const [head] = linesOf({
-      counts: { toPatch: 5, toRestart: 4, waiting: 3, inPools: 2, parked: 6, restarting: 1, left: 7, done: 8 },
+      counts: { toPatch: 5, toRestart: 4, waiting: 3, inPools: 2, deferred: 6, restarting: 1, left: 7, done: 8 },
       failures: 9,
     });
     const counted =
@@ -64,21 +64,19 @@ describe('a transition in lines', () => {
     expect(linesOf({ phase: 'Complete', counts: { done: 3 } })[0]).toMatch(/█{20} 3\/3 done: Complete$/);
   });
 
-  test('where drover restarts guests, nobody waits for owners', () => {
+  test('where drover restarts VMIs, nobody waits for owners', () => {
     const restarts = { transition: { ...transition, restartNow: true }, counts: { waiting: 3 } };
-    expect(linesOf(restarts)[0]).toContain('0/3 done, 3 waiting until their guests run: ');
-    expect(endInWords(progress(restarts))).toBe(
-      '0 of 3 VMs done: 0 changed by drover; 3 waiting until their guests run',
-    );
+    expect(linesOf(restarts)[0]).toContain('0/3 done, 3 waiting until their VMIs run: ');
+    expect(formatEnd(progress(restarts))).toBe('0 of 3 VMs done: 0 changed by drover; 3 waiting until their VMIs run');
   });
 
   test('what it does, for whom, and why', () => {
     const asked = { ...transition, to: 'pc-q35-rhel9.2.0', restartNow: true, reason: 'RHEL 10' };
     expect(linesOf({ transition: asked })[1]).toBe(
-      '  *rhel8.* to pc-q35-rhel9.2.0, guests restarted by drover, 1 at a time; asked for by ada@desk: RHEL 10',
+      '  *rhel8.* to pc-q35-rhel9.2.0, VMIs restarted by drover, 1 at a time; asked for by ada@desk: RHEL 10',
     );
     expect(linesOf({ transition: { ...transition, scope: { ...scope, undoes: '0a0a0a0a' } } })[1]).toContain(
-      '  undo of 0a0a0a0a, guests',
+      '  undo of 0a0a0a0a, VMIs',
     );
   });
 
@@ -93,9 +91,9 @@ describe('a transition in lines', () => {
         ],
         paused: { ...by, why: 'lunch' },
         aborted: { ...by, why: null },
-        inHand: ['shop/vm-3', 'shop/vm-4'],
+        inProgress: ['shop/vm-3', 'shop/vm-4'],
         full: ['2 at a time', 'the window opens at 2026-01-02T02:00:00Z'],
-        passedOver: [wish, later],
+        skipped: [wish, later],
         failed: [{ vm: 'shop/vm-9', why: 'it came back\u001B[2J with pc-q35-rhel8.2.0' }],
         failures: 1,
       }).slice(2),
@@ -103,7 +101,7 @@ describe('a transition in lines', () => {
       '  1 VM with pc-q35-rhel8.2.0 would get pc-q35-rhel8.6.0: still matches *rhel8.*',
       '  paused by bob: lunch',
       '  aborted by bob',
-      '  under way: shop/vm-3, shop/vm-4',
+      '  in progress: shop/vm-3, shop/vm-4',
       '  no further restart now: 2 at a time, the window opens at 2026-01-02T02:00:00Z',
       '  left alone: shop/vm-6: its owner asked that nothing disrupts it',
       '  put off: shop/vm-7, shop/vm-8, 150 in all: it is paused',
@@ -128,30 +126,30 @@ test('what held it is told no more once it is over', () => {
 
 describe('how a transition ended', () => {
   test('in a sentence, with what it goes on to wait for', () => {
-    expect(endInWords(progress({ phase: 'Complete', patched: 1, counts: { done: 1, left: 2 } }))).toBe(
+    expect(formatEnd(progress({ phase: 'Complete', patched: 1, counts: { done: 1, left: 2 } }))).toBe(
       '1 of 1 VM done: 1 changed by drover',
     );
     expect(
-      endInWords(
+      formatEnd(
         progress({ phase: 'Failed', patched: 12, restarted: 8, counts: { done: 11, toRestart: 1 }, failures: 1 }),
       ),
     ).toBe('11 of 13 VMs done: 12 changed, 8 restarted by drover; 1 to restart');
     expect(
-      endInWords(progress({ phase: 'Waiting', patched: 12, counts: { done: 3, waiting: 9, inPools: 2, parked: 1 } })),
+      formatEnd(progress({ phase: 'Waiting', patched: 12, counts: { done: 3, waiting: 9, inPools: 2, deferred: 1 } })),
     ).toBe(
       '3 of 15 VMs done: 12 changed by drover; 9 waiting for a restart by their owners, 2 rolled by their pools, 1 put off',
     );
   });
 
   test('nothing is amiss where all was done, or is only waited for, or nobody may touch it', () => {
-    expect(shortfalls(ID, progress({ phase: 'Complete', passedOver: [wish], counts: { left: 1 } }))).toEqual([]);
+    expect(shortfalls(ID, progress({ phase: 'Complete', skipped: [wish], counts: { left: 1 } }))).toEqual([]);
     expect(
-      shortfalls(ID, progress({ phase: 'Waiting', passedOver: [later], counts: { waiting: 9, parked: 1 } })),
+      shortfalls(ID, progress({ phase: 'Waiting', skipped: [later], counts: { waiting: 9, deferred: 1 } })),
     ).toEqual([]);
     expect(
       shortfalls(ID, progress({ phase: 'Aborted', aborted: { by: 'bob', at: '', why: null }, counts: { done: 2 } })),
     ).toEqual([]);
-    expect(wishes(progress({ passedOver: [wish, later] }))).toEqual([
+    expect(wishes(progress({ skipped: [wish, later] }))).toEqual([
       'left alone: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
   });

@@ -14,7 +14,7 @@ const record = (fields: Partial<TransitionRecord> = {}): TransitionRecord => ({
   id: ID,
   from: OLD,
   to: NEW,
-  guest: OLD,
+  vmiType: OLD,
   at: '2026-01-01T00:00:00Z',
   ...fields,
 });
@@ -27,7 +27,7 @@ const vm = (fields: Partial<ReportedVm> = {}): ReportedVm => ({
   machineType: NEW,
   transition: record(),
   transitionMark: null,
-  guestType: null,
+  vmiType: null,
   ...fields,
 });
 const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow[] =>
@@ -36,40 +36,40 @@ const report = (vms: ReportedVm[], fields: Partial<ReportInput> = {}): ReportRow
 describe('what has become of a VM', () => {
   test.each<[string, Partial<ReportedVm>, Pick<ReportRow, 'state' | 'why'>]>([
     ['it is stopped', {}, { state: 'Done', why: null }],
-    ['its guest has the new type', { guestType: NEW, transitionMark: ID }, { state: 'Done', why: null }],
+    ['its VMI has the new type', { vmiType: NEW, transitionMark: ID }, { state: 'Done', why: null }],
     [
       'it was stopped then, and runs',
-      { transition: record({ guest: null }), guestType: NEW },
+      { transition: record({ vmiType: null }), vmiType: NEW },
       { state: 'Done', why: null },
     ],
     [
-      'its guest had the new type already',
-      { transition: record({ guest: NEW }), guestType: NEW },
+      'its VMI had the new type already',
+      { transition: record({ vmiType: NEW }), vmiType: NEW },
       { state: 'Done', why: null },
     ],
     [
-      'its guest has the old type',
-      { guestType: OLD, transitionMark: ID },
-      { state: 'Waiting', why: `its guest still has ${OLD}` },
+      'its VMI has the old type',
+      { vmiType: OLD, transitionMark: ID },
+      { state: 'Waiting', why: `its VMI still has ${OLD}` },
     ],
     [
       'nobody waits for it any more',
-      { guestType: OLD },
-      { state: 'Waiting', why: `its guest still has ${OLD}, and nobody waits for its restart any more` },
+      { vmiType: OLD },
+      { state: 'Waiting', why: `its VMI still has ${OLD}, and nobody waits for its restart any more` },
     ],
     [
-      'an alias, whose guest is old',
-      { transition: record({ from: 'q35', to: 'q35' }), machineType: 'q35', guestType: OLD, transitionMark: ID },
-      { state: 'Waiting', why: `its guest still has ${OLD}` },
+      'an alias, whose VMI is old',
+      { transition: record({ from: 'q35', to: 'q35' }), machineType: 'q35', vmiType: OLD, transitionMark: ID },
+      { state: 'Waiting', why: `its VMI still has ${OLD}` },
     ],
     [
-      'an alias, whose guest is new',
-      { transition: record({ from: 'q35', to: 'q35' }), machineType: 'q35', guestType: NEW },
+      'an alias, whose VMI is new',
+      { transition: record({ from: 'q35', to: 'q35' }), machineType: 'q35', vmiType: NEW },
       { state: 'Done', why: null },
     ],
     [
       'somebody has changed it since',
-      { machineType: 'pc-q35-rhel9.0.0', guestType: OLD },
+      { machineType: 'pc-q35-rhel9.0.0', vmiType: OLD },
       { state: 'ChangedSince', why: 'its type is pc-q35-rhel9.0.0 now' },
     ],
   ])('%s', (_words, fields, expected) => {
@@ -77,8 +77,8 @@ describe('what has become of a VM', () => {
   });
 
   test('with its types before and after', () => {
-    expect(report([vm({ guestType: NEW })])).toEqual([
-      { namespace: 'shop', name: 'db', from: OLD, to: NEW, guestBefore: OLD, state: 'Done', why: null },
+    expect(report([vm({ vmiType: NEW })])).toEqual([
+      { namespace: 'shop', name: 'db', from: OLD, to: NEW, vmiTypeBefore: OLD, state: 'Done', why: null },
     ]);
   });
 
@@ -89,19 +89,19 @@ describe('what has become of a VM', () => {
   test('VMs of a pool that it has changed, before and after the pool has rolled them', () => {
     const owner = poolOwner('web');
     const vms = [
-      vm({ name: 'web-2', transition: null, owner, machineType: OLD, guestType: OLD }),
-      vm({ name: 'web-3', transition: null, owner, guestType: OLD }),
-      vm({ name: 'web-4', transition: null, owner, guestType: NEW }),
+      vm({ name: 'web-2', transition: null, owner, machineType: OLD, vmiType: OLD }),
+      vm({ name: 'web-3', transition: null, owner, vmiType: OLD }),
+      vm({ name: 'web-4', transition: null, owner, vmiType: NEW }),
       vm({ name: 'db-1', transition: null, owner: poolOwner('db') }),
     ];
     const rows = report(vms, {
       pools: new Map([
-        ['uid-of-web', record({ guest: null, to: '' })],
+        ['uid-of-web', record({ vmiType: null, to: '' })],
         ['uid-of-db', record({ id: '0a0a0a0a' })],
       ]),
     });
     expect(
-      rows.map(({ name, from, to, guestBefore, state, why }) => [name, from, to, guestBefore, state, why]),
+      rows.map(({ name, from, to, vmiTypeBefore, state, why }) => [name, from, to, vmiTypeBefore, state, why]),
     ).toEqual([
       ['web-2', OLD, null, OLD, 'InPool', 'pool web is to roll it'],
       ['web-3', OLD, NEW, OLD, 'InPool', 'pool web is to roll it'],
@@ -111,15 +111,15 @@ describe('what has become of a VM', () => {
 
   test('VMs of a pool whose template had no type, which has one again', () => {
     const owner = poolOwner('web');
-    const ofPool = (name: string, machineType: string, guestType: string | null): ReportedVm =>
-      vm({ name, transition: null, owner, machineType, guestType });
+    const ofPool = (name: string, machineType: string, vmiType: string | null): ReportedVm =>
+      vm({ name, transition: null, owner, machineType, vmiType });
     const vms = [
       ofPool('web-1', 'q35', NEW),
       ofPool('web-2', OLD, NEW),
       ofPool('web-3', OLD, OLD),
       ofPool('web-4', OLD, null),
     ];
-    const rows = report(vms, { pools: new Map([['uid-of-web', record({ guest: null, from: '', to: OLD })]]) });
+    const rows = report(vms, { pools: new Map([['uid-of-web', record({ vmiType: null, from: '', to: OLD })]]) });
     expect(rows.map(({ name, from, to, state }) => [name, from, to, state])).toEqual([
       ['web-1', 'q35', OLD, 'InPool'],
       ['web-2', null, OLD, 'InPool'],
@@ -129,7 +129,7 @@ describe('what has become of a VM', () => {
   });
 
   test('VMs that were deleted since are told, once', () => {
-    const progress = { failed: [{ vm: 'shop/failed', why: 'not ready in time' }], passedOver: [], inHand: [] };
+    const progress = { failed: [{ vm: 'shop/failed', why: 'not ready in time' }], skipped: [], inProgress: [] };
     const rows = report([vm()], { progress, changed: ['shop/db', 'shop/failed', 'shop/gone'] });
     expect(rows.map(({ name, state, why }) => [name, state, why])).toEqual([
       ['db', 'Done', null],
@@ -145,47 +145,47 @@ describe('what has become of a VM', () => {
     });
     const why = 'transition 0a0a0a0a has changed it since';
     expect(rows).toEqual([
-      { namespace: 'shop', name: 'db', from: null, to: NEW, guestBefore: null, state: 'ChangedSince', why },
+      { namespace: 'shop', name: 'db', from: null, to: NEW, vmiTypeBefore: null, state: 'ChangedSince', why },
     ]);
   });
 
-  test('of one that was ended in Temporal, nothing is in hand any more, and nobody waits for its marks', () => {
+  test('of one that was ended in Temporal, nothing is in progress any more, and nobody waits for its marks', () => {
     const vms = [
-      vm({ name: 'a', guestType: NEW, transitionMark: ID }),
-      vm({ name: 'b', guestType: OLD, transitionMark: ID }),
+      vm({ name: 'a', vmiType: NEW, transitionMark: ID }),
+      vm({ name: 'b', vmiType: OLD, transitionMark: ID }),
     ];
-    const progress = { failed: [], passedOver: [], inHand: ['shop/a', 'shop/b'] };
+    const progress = { failed: [], skipped: [], inProgress: ['shop/a', 'shop/b'] };
     expect(report(vms, { progress }).map(({ state }) => state)).toEqual(['Restarting', 'Restarting']);
     expect(report(vms, { progress, isCutOff: true })).toMatchObject([
       { state: 'Done' },
-      { state: 'Waiting', why: `its guest still has ${OLD}, and nobody waits for its restart any more` },
+      { state: 'Waiting', why: `its VMI still has ${OLD}, and nobody waits for its restart any more` },
     ]);
   });
 
   test('one that is left alone since somebody has changed it is told as that', () => {
-    const passedOver = [
+    const skipped = [
       {
         why: 'somebody has set its machine type to pc-q35-rhel8.4.0 since',
-        isWish: true,
+        isExcluded: true,
         count: 2,
         vms: ['shop/db', 'shop/mail'],
       },
     ];
     const vms = [vm({ machineType: 'pc-q35-rhel8.4.0' }), vm({ name: 'mail', transition: null, machineType: OLD })];
-    const rows = report(vms, { progress: { failed: [], passedOver, inHand: [] } });
+    const rows = report(vms, { progress: { failed: [], skipped, inProgress: [] } });
     expect(rows.map(({ name, state }) => [name, state])).toEqual([
       ['db', 'ChangedSince'],
       ['mail', 'LeftAlone'],
     ]);
-    expect(rows[0]!.why).toBe(passedOver[0]!.why);
+    expect(rows[0]!.why).toBe(skipped[0]!.why);
   });
 
   test('what its workflow says of VMs counts for more than what they carry', () => {
     const vms = [
-      vm({ name: 'a', guestType: OLD }),
+      vm({ name: 'a', vmiType: OLD }),
       vm({ name: 'b', transition: null, machineType: OLD }),
       vm({ name: 'c', transition: null, machineType: OLD }),
-      vm({ name: 'd', guestType: OLD }),
+      vm({ name: 'd', vmiType: OLD }),
     ];
     const progress = {
       failed: [
@@ -193,11 +193,11 @@ describe('what has become of a VM', () => {
         { vm: 'shop/gone', why: 'refused' },
         { vm: 'pool shop/web', why: 'no right' },
       ],
-      passedOver: [
-        { why: 'it is paused', isWish: false, count: 1, vms: ['shop/b'] },
-        { why: 'its owner asked', isWish: true, count: 2, vms: ['shop/c', 'shop/left'] },
+      skipped: [
+        { why: 'it is paused', isExcluded: false, count: 1, vms: ['shop/b'] },
+        { why: 'its owner asked', isExcluded: true, count: 2, vms: ['shop/c', 'shop/left'] },
       ],
-      inHand: ['shop/d'],
+      inProgress: ['shop/d'],
     };
     expect(report(vms, { progress }).map(({ name, from, to, state, why }) => [name, from, to, state, why])).toEqual([
       ['a', OLD, NEW, 'Failed', 'not ready in time'],
@@ -216,13 +216,13 @@ test('as CSV, with quotes only where they must be', () => {
     name: 'db',
     from: OLD,
     to: null,
-    guestBefore: null,
+    vmiTypeBefore: null,
     state: 'Failed',
     why: 'it said "no", twice',
   };
   expect(csvOf([row, { ...row, why: null, to: NEW }])).toBe(
     [
-      'namespace,name,from,to,guest before,state,why',
+      'namespace,name,from,to,VMI before,state,why',
       `shop,db,${OLD},,,Failed,"it said ""no"", twice"`,
       `shop,db,${OLD},${NEW},,Failed,`,
     ].join('\n'),

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startTransition } from '../../../clients/machine-types/start.ts';
 import type { Session } from '../../../clients/session/session.ts';
-import { aTransition } from '../../decisions/machine-types/scenes.ts';
+import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 
 vi.mock('../../../clients/session/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
 
@@ -43,6 +43,6 @@ test('the Web UI, which reads Markdown, shows the whole glob and the reason as i
     seen: {},
   });
   expect(started.mock.calls[0]![1].staticSummary).toBe(
-    'Machine types: `*rhel8.*` to the default, guests restarted by drover; asked for by ann: one \\# two',
+    'Machine types: `*rhel8.*` to the default, VMIs restarted by drover; asked for by ann: one \\# two',
   );
 });

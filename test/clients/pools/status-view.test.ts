@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { countStates, vmsByPool, type Pool, type Vm } from '../../../clients/pools/objects.ts';
 import { statusLines } from '../../../clients/pools/status-view.ts';
-import { poolWith, revisionWith, type Said } from '../rollout/pools.ts';
+import { poolWith, revisionWith, type UserRequest } from '../rollout/pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:01:00Z');
 const meta = (name: string, more: object = {}) => ({
@@ -40,8 +40,8 @@ test('a pool is told in numbers that leave out what is going', () => {
   expect(states).toBe('  VMs: Running 1, Starting 1, Terminating 1');
 });
 
-test('what is under way, the next try and the last three errors follow', () => {
-  const troubles = [1, 2, 3, 4].map((n) => ({
+test('what is in progress, the next try and the last three errors follow', () => {
+  const recentErrors = [1, 2, 3, 4].map((n) => ({
     time: '2026-01-01T00:00:50Z',
     reason: 'Forbidden',
     message: `quota ${n}`,
@@ -50,14 +50,14 @@ test('what is under way, the next try and the last three errors follow', () => {
     creating: [],
     deleting: [],
     doing: ['create web-5'],
-    troubles,
+    recentErrors,
     retryAt: '2026-01-01T00:01:09.5Z',
     updating: [],
     rollout: null,
   };
   const lines = statusLines({ pool, vms: [], progress: { known: true, progress }, isLive: true }, NOW).slice(2);
   expect(lines).toEqual([
-    '  under way: create web-5',
+    '  in progress: create web-5',
     '  next try in 10s',
     '  10s ago: Forbidden: quota 2',
     '  10s ago: Forbidden: quota 3',
@@ -82,8 +82,12 @@ test('an error that a condition tells already is not told again', () => {
   const why = 'admission webhook "virtualmachine-validator.kubevirt.io" denied the request: no';
   const conditions = [{ type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: `web-1: ${why}` }];
   const failed = { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>;
-  const troubles = [why, 'quota'].map((message) => ({ time: '2026-01-01T00:00:50Z', reason: 'Forbidden', message }));
-  const progress = { creating: [], deleting: [], doing: [], troubles, retryAt: null, updating: [], rollout: null };
+  const recentErrors = [why, 'quota'].map((message) => ({
+    time: '2026-01-01T00:00:50Z',
+    reason: 'Forbidden',
+    message,
+  }));
+  const progress = { creating: [], deleting: [], doing: [], recentErrors, retryAt: null, updating: [], rollout: null };
   expect(
     statusLines({ pool: failed, vms: [], progress: { known: true, progress }, isLive: true }, NOW).slice(2),
   ).toEqual([`  ReplicaFailure: FailedCreate: web-1: ${why}`, '  10s ago: Forbidden: quota']);
@@ -131,7 +135,7 @@ test('revisions have their numbers as far as these are known', () => {
   expect(rollout).toMatch(/^ {2}RollingOut: revision 7 \(\w+\), from \w+: /);
 });
 
-const told = (said: Said): string[] =>
+const told = (said: UserRequest): string[] =>
   statusLines({ pool: poolWith(said), vms: [], progress: undefined, isLive: true }, NOW).slice(2);
 
 test('a rollout is told while there is something to tell of it', () => {

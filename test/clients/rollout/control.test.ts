@@ -11,17 +11,17 @@ import {
 } from '../../../clients/rollout/control.ts';
 import { rolloutView } from '../../../clients/rollout/view.ts';
 import type { Session } from '../../../clients/session/session.ts';
-import { byApproval, hashOf, poolWith, templateOf, type Said } from './pools.ts';
+import { byApproval, hashOf, poolWith, templateOf, type UserRequest } from './pools.ts';
 
 vi.mock('../../../clients/session/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
 
 const at = '2026-01-01T00:00:00Z';
 const paused = { by: 'ada', at, why: 'lunch' };
 const halted = (kind: 'Failed' | 'Aborted' | 'Undoing') => ({ kind, by: 'ada', at });
-const inSteps = { spec: { rollout: byApproval(1, 5) } } satisfies Said;
-const complete: Said = { progressing: ['Complete', 'False'], rollout: { completedAt: at } };
+const inSteps = { spec: { rollout: byApproval(1, 5) } } satisfies UserRequest;
+const complete: UserRequest = { progressing: ['Complete', 'False'], rollout: { completedAt: at } };
 
-const check = (control: Control, said: Said) => (): void => {
+const check = (control: Control, said: UserRequest) => (): void => {
   const pool = poolWith(said);
   control.check(pool, rolloutView(pool));
 };
@@ -68,7 +68,7 @@ test.each([
     { ...inSteps, spec: { ...inSteps.spec, template: templateOf(3) } },
     /^nothing of pool web is rolled out yet/,
   ],
-] as [string, Control, Said, RegExp][])('it makes no sense to %s', (_what, control, said, words) =>
+] as [string, Control, UserRequest, RegExp][])('it makes no sense to %s', (_what, control, said, words) =>
   expect(check(control, said)).toThrow(words),
 );
 
@@ -86,7 +86,9 @@ test.each([
   ],
   ['promote what waits', promote(false), { ...inSteps, rollout: { stepReachedAt: at } }],
   ['promote fully before the step', promote(true), inSteps],
-] as [string, Control, Said][])('one may %s', (_what, control, said) => expect(check(control, said)).not.toThrow());
+] as [string, Control, UserRequest][])('one may %s', (_what, control, said) =>
+  expect(check(control, said)).not.toThrow(),
+);
 
 test.each([
   ['pause', pause, {}, { rollout: { paused } }],
@@ -101,7 +103,7 @@ test.each([
     inSteps,
     { ...inSteps, spec: { ...inSteps.spec, template: templateOf(3) } },
   ],
-] as [string, Control, Said, Said][])(
+] as [string, Control, UserRequest, UserRequest][])(
   '%s has been taken once the status shows it, and not before',
   (_what, control, before, after) => {
     const [was, is] = [rolloutView(poolWith(before)), rolloutView(poolWith(after))];
@@ -118,7 +120,7 @@ test.each([
     { by: 'ada@desk', why: 'lunch', full: false },
   ],
   ['promote --full', promote(true), inSteps, { by: 'ada@desk', why: 'lunch', full: true }],
-] as [string, Control, Said, object][])(
+] as [string, Control, UserRequest, object][])(
   '%s tells the workflow all that was asked for',
   async (_what, control, said, told) => {
     const sent: unknown[] = [];

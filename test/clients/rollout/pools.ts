@@ -21,7 +21,7 @@ export const revisionWith = (number: number, cores: number, more: Partial<Revisi
   ...more,
 });
 
-export interface Said {
+export interface UserRequest {
   spec?: Partial<PoolSpec>;
   rollout?: Partial<NonNullable<PoolStatus['rollout']>>;
   status?: Partial<PoolStatus>;
@@ -37,7 +37,7 @@ export function poolWith({
   status,
   progressing = ['RollingOut', 'True', 'so it is'],
   generation = 2,
-}: Said = {}): Stored<Pool> {
+}: UserRequest = {}): Stored<Pool> {
   const [reason, is, message = ''] = progressing;
   return {
     metadata: {

@@ -240,7 +240,7 @@ describe('revisions', () => {
     await fleet().patchPool(namespace, 'web', { paused: true, template: templateWith(3) });
     await until(async () => expect((await rolloutIn(namespace)('history')).stdout).toContain('target'));
     const [headers, ...rows] = (await rolloutIn(namespace)('history')).stdout.trimEnd().split('\n');
-    expect(headers).toMatch(/^REVISION +HASH +FIRST USED +VMS +GUESTS +STATE +ASKED BY +CHANGE CAUSE$/);
+    expect(headers).toMatch(/^REVISION +HASH +FIRST USED +VMS +VMIS +STATE +ASKED BY +CHANGE CAUSE$/);
     expect(rows).toEqual([
       expect.stringMatching(/^1 +[0-9a-f]{10} +\d+s ago +0 +0 +test +<none>$/),
       expect.stringMatching(/^2 +[0-9a-f]{10} +\d+s ago +3 +3 +current +test +<none>$/),
@@ -250,7 +250,7 @@ describe('revisions', () => {
     const diff = await rolloutIn(namespace)('diff');
     expect(diff.stdout).toMatch(/^--- revision 2 .*\n\+\+\+ the template now, revision [0-9a-f]{10}\n/);
     expect(diff.stdout).toMatch(/^- +cores: 2\n\+ +cores: 3$/m);
-    expect(diff.stdout).toMatch(/\n\nRestart: guests are restarted\n$/);
+    expect(diff.stdout).toMatch(/\n\nRestart: VMIs are restarted\n$/);
     expect((await rolloutIn(namespace)('diff', '--revision', '1', '--to', '2')).stdout).toMatch(
       /^- +cores: 1\n\+ +cores: 2$/m,
     );

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { rolloutLines } from '../../../clients/rollout/lines.ts';
 import { rolloutView } from '../../../clients/rollout/view.ts';
-import { byApproval, hashOf, poolWith, revisionWith, templateOf, type Said } from './pools.ts';
+import { byApproval, hashOf, poolWith, revisionWith, templateOf, type UserRequest } from './pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:05:00Z');
-const linesOf = (said: Said): string[] =>
+const linesOf = (said: UserRequest): string[] =>
   rolloutLines(rolloutView(poolWith(said), [revisionWith(3, 1), revisionWith(4, 2)]), NOW);
 
-test('a rollout under way tells where it comes from and goes to, by number and hash', () => {
+test('a rollout in progress tells where it comes from and goes to, by number and hash', () => {
   expect(linesOf({})).toEqual([`RollingOut: revision 4 (${hashOf(2)}), from 3 (${hashOf(1)}): so it is`]);
 });
 
@@ -32,7 +32,7 @@ test('a revision whose number nobody knows is told by its hash', () => {
 
 test('who has paused it, when and why; and the pause of the spec', () => {
   const paused = { by: 'ada@desk', at: '2026-01-01T00:04:00Z', why: 'lunch' };
-  const progressing: Said['progressing'] = ['Paused', 'False'];
+  const progressing: UserRequest['progressing'] = ['Paused', 'False'];
   expect(linesOf({ progressing, rollout: { paused } })).toContain('paused by ada@desk 60s ago: lunch');
   expect(linesOf({ progressing, spec: { paused: true } })).toContain('paused by spec.paused');
   expect(linesOf({})).toHaveLength(1);
@@ -88,7 +88,7 @@ describe('the end', () => {
     ['the spec is newer than the status', { generation: 3 }],
     ['the status is about another template', { spec: { template: templateOf(3) } }],
     ['the status tells nothing of a rollout', { status: { conditions: [] } }],
-  ] as [string, Said][])('is not known where %s', (_why, said) =>
+  ] as [string, UserRequest][])('is not known where %s', (_why, said) =>
     expect(rolloutView(poolWith({ progressing: ['Complete', 'False'], ...said }))).toMatchObject({
       phase: 'Pending',
       end: null,

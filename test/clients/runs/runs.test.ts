@@ -2,7 +2,7 @@ import { NamespaceNotFoundError, WorkflowNotFoundError, type WorkflowHandle } fr
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { sentenceOf, UsageError } from '../../../clients/cli/failure.ts';
 import { followTransition } from '../../../clients/machine-types/follow.ts';
-import { steerTransition, transitionMeant } from '../../../clients/machine-types/transitions.ts';
+import { signalTransition, transitionMeant } from '../../../clients/machine-types/transitions.ts';
 import { listRuns, untilListed } from '../../../clients/runs/list.ts';
 import type { Session } from '../../../clients/session/session.ts';
 
@@ -146,12 +146,12 @@ test('who asks a transition that nobody runs for something is told that it waits
     cluster: 'default',
     temporal: () => Promise.resolve({ connection, client, namespace: 'default' }),
   } as unknown as Session;
-  await steerTransition(session, 'machine-types/default/a', 'abort');
+  await signalTransition(session, 'machine-types/default/a', 'abort');
   expect(said).toEqual([
     expect.stringMatching(/^no drover worker polls the task queue drover\/default: nothing happens until one does/),
   ]);
   pollers.push({ lastAccessTime: { seconds: Date.now() / 1000 } });
-  await steerTransition(session, 'machine-types/default/a', 'abort');
+  await signalTransition(session, 'machine-types/default/a', 'abort');
   expect(said).toHaveLength(1);
 });
 

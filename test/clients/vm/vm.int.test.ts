@@ -40,9 +40,9 @@ async function change(namespace: string, name: string): Promise<void> {
   await until(async () => expect((await vm('pending', '-n', namespace, '-o', 'name')).stdout).toContain(`/${name}\n`));
 }
 
-async function guestsOf(namespace: string, names: string[]): Promise<string[]> {
-  const guests = await Promise.all(names.map((name) => fleet().kube.get(VirtualMachineInstances, { namespace, name })));
-  return guests.map(({ metadata }) => metadata.uid);
+async function vmisOf(namespace: string, names: string[]): Promise<string[]> {
+  const vmis = await Promise.all(names.map((name) => fleet().kube.get(VirtualMachineInstances, { namespace, name })));
+  return vmis.map(({ metadata }) => metadata.uid);
 }
 
 const annotate = (namespace: string, name: string, annotations: Record<string, string>): Promise<unknown> =>
@@ -77,9 +77,9 @@ describe('what waits for a restart', () => {
     const wide = await vm('pending', '-n', namespace, '-o', 'wide');
     expect(wide.stdout).toMatch(/^NAMESPACE .* RUN STRATEGY +NODE +LEFT ALONE +WHY\n.* Always +\S+ +no /);
     const { items } = JSON.parse((await vm('pending', '-A', '-o', 'json')).stdout) as { items: PendingVm[] };
-    const [guest] = await guestsOf(namespace, ['db-2']);
+    const [vmi] = await vmisOf(namespace, ['db-2']);
     expect(items.filter((one) => one.namespace === namespace)).toMatchObject([
-      { name: 'db-2', owner: null, why, guest },
+      { name: 'db-2', owner: null, why, vmi },
       { name: 'db-3' },
     ]);
   });
@@ -88,7 +88,7 @@ describe('what waits for a restart', () => {
     const namespace = await someVms(['db-1', 'db-2', 'db-3']);
     await change(namespace, 'db-2');
     await change(namespace, 'db-3');
-    const before = await guestsOf(namespace, ['db-1', 'db-2', 'db-3']);
+    const before = await vmisOf(namespace, ['db-1', 'db-2', 'db-3']);
     const dry = await vm('restart', '--pending', '-n', namespace, '--dry-run');
     expect(dry).toMatchObject({ code: 0, stderr: '' });
     const lines = [
@@ -102,11 +102,11 @@ describe('what waits for a restart', () => {
     expect(done.stdout).toMatch(/^restart\/default\/\w{8} begun: 2 VMs, 1 at a time\n/);
     expect(done.stdout).toMatch(/2\/2 restarted, 0 restarting, 0 to go: Complete\n\n2 of 2 VMs restarted\n$/);
     expect(await vm('pending', '-n', namespace)).toMatchObject({ code: 0, stdout: '' });
-    const after = await guestsOf(namespace, ['db-1', 'db-2', 'db-3']);
+    const after = await vmisOf(namespace, ['db-1', 'db-2', 'db-3']);
     expect(after.map((uid, index) => uid === before[index])).toEqual([true, false, false]);
   });
 
-  test("is a pool's VM too whose guest runs an older revision, which the pool leaves to people", async () => {
+  test("is a pool's VM too whose VMI runs an older revision, which the pool leaves to people", async () => {
     const namespace = await fleet().namespace();
     const updated = (): Promise<void> =>
       until(async () =>
@@ -122,7 +122,7 @@ describe('what waits for a restart', () => {
     await until(async () => {
       const { stdout } = await vm('pending', '-n', namespace);
       expect(stdout).toMatch(
-        / web-1 +VirtualMachinePool\/web +<unknown> +its guest runs revision \w+, its spec is of \w+\n.* web-2 /,
+        / web-1 +VirtualMachinePool\/web +<unknown> +its VMI runs revision \w+, its spec is of \w+\n.* web-2 /,
       );
     });
     const restarted = await vm('restart', '--pending', '-n', namespace);
@@ -184,7 +184,13 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   });
   const status = async (): Promise<RestartProgress> =>
     JSON.parse((await vm('restarts', 'status', id, '-o', 'json')).stdout) as RestartProgress;
-  const paused = { phase: 'Paused', chosen: 30, inHand: [], paused: { by: 'ada@desk', why: 'lunch' }, reason: 'leaks' };
+  const paused = {
+    phase: 'Paused',
+    chosen: 30,
+    inProgress: [],
+    paused: { by: 'ada@desk', why: 'lunch' },
+    reason: 'leaks',
+  };
   await until(async () => expect(await status()).toMatchObject(paused));
   expect((await vm('restarts', 'status', id)).stdout).toMatch(
     /\d+\/30 restarted, 0 restarting, \d+ to go: Paused\n {2}paused by ada@desk: lunch\n$/,
@@ -203,7 +209,7 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
 
   expect(await vm('restarts', 'resume', whole)).toMatchObject({ code: 0, stdout: `${whole} resumed\n` });
   const watching = vm('restarts', 'status', id, '--watch');
-  await until(async () => expect((await status()).inHand.length).toBe(1));
+  await until(async () => expect((await status()).inProgress.length).toBe(1));
   expect(await vm('restarts', 'abort', id)).toMatchObject({ code: 0, stdout: `${whole} aborted\n` });
   const watched = await watching;
   expect(watched.code).toBe(1);

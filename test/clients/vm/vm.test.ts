@@ -3,8 +3,8 @@ import type { Stored } from '../../../api/objects.ts';
 import type { Vm } from '../../../clients/pools/objects.ts';
 import { ensureNotTooMany } from '../../../clients/vm/choose.ts';
 import { pendingAmong } from '../../../clients/vm/pending.ts';
-import { endInWords, progressLines, shortfalls, wishes } from '../../../clients/vm/progress.ts';
-import type { Vmi, VmWithGuest } from '../../../clients/vm/running.ts';
+import { formatEnd, progressLines, shortfalls, wishes } from '../../../clients/vm/progress.ts';
+import type { Vmi, VmWithVmi } from '../../../clients/vm/running.ts';
 import type { RestartProgress } from '../../../workflows/messages.ts';
 import { drover } from '../drover.ts';
 
@@ -22,11 +22,11 @@ const owner = (apiVersion: string) => [
 const required = (fields: object = {}): Pick<Vm, 'status'> => ({
   status: { conditions: [{ type: 'RestartRequired', status: 'True', message: 'a field was changed', ...fields }] },
 });
-const guestOf = (labels: Record<string, string> = {}): Stored<Vmi> => ({
-  metadata: meta('guest', labels),
+const vmiOf = (labels: Record<string, string> = {}): Stored<Vmi> => ({
+  metadata: meta('db', labels),
   status: { nodeName: 'node-1' },
 });
-const typedGuest = (type: string): Stored<Vmi> => ({ ...guestOf(), status: { machine: { type } } });
+const typedVmi = (type: string): Stored<Vmi> => ({ ...vmiOf(), status: { machine: { type } } });
 const revision = (hash: string) => ({ 'drover.dev/revision': hash });
 
 const progress = (fields: Partial<RestartProgress> = {}): RestartProgress => ({
@@ -38,17 +38,17 @@ const progress = (fields: Partial<RestartProgress> = {}): RestartProgress => ({
   reason: null,
   restarted: ['shop/vm-1', 'shop/vm-2'],
   failed: [],
-  inHand: [],
+  inProgress: [],
   open: 0,
-  passedOver: [],
+  skipped: [],
   full: [],
   paused: null,
   aborted: null,
   ...fields,
 });
 
-const one = (vm: Partial<Stored<Vm>>, guest: Stored<Vmi> | null = guestOf()): ReturnType<typeof pendingAmong> =>
-  pendingAmong([{ vm: { metadata: meta('db'), spec: { runStrategy: 'Once' }, ...vm }, guest } satisfies VmWithGuest]);
+const one = (vm: Partial<Stored<Vm>>, vmi: Stored<Vmi> | null = vmiOf()): ReturnType<typeof pendingAmong> =>
+  pendingAmong([{ vm: { metadata: meta('db'), spec: { runStrategy: 'Once' }, ...vm }, vmi } satisfies VmWithVmi]);
 
 describe('what waits for a restart', () => {
   test('what KubeVirt says, with or without a time and words', () => {
@@ -62,7 +62,7 @@ describe('what waits for a restart', () => {
         runStrategy: 'Once',
         node: 'node-1',
         optedOut: false,
-        guest: 'uid-of-guest',
+        vmi: 'uid-of-db',
       },
     ]);
     expect(one(required({ lastTransitionTime: null, message: '' }))).toMatchObject([
@@ -76,38 +76,38 @@ describe('what waits for a restart', () => {
     expect(one({})).toEqual([]);
   });
 
-  test('a guest of a drover pool that runs an older revision than the spec has', () => {
+  test('a VMI of a drover pool that runs an older revision than the spec has', () => {
     const vm = (apiVersion: string) => ({
       metadata: { ...meta('web-1', revision('new')), ownerReferences: owner(apiVersion) },
     });
-    expect(one(vm('drover.dev/v1alpha1'), guestOf(revision('old')))).toMatchObject([
-      { owner: 'VirtualMachinePool/web', since: null, why: 'its guest runs revision old, its spec is of new' },
+    expect(one(vm('drover.dev/v1alpha1'), vmiOf(revision('old')))).toMatchObject([
+      { owner: 'VirtualMachinePool/web', since: null, why: 'its VMI runs revision old, its spec is of new' },
     ]);
-    expect(one(vm('drover.dev/v1alpha1'), guestOf(revision('new')))).toEqual([]);
+    expect(one(vm('drover.dev/v1alpha1'), vmiOf(revision('new')))).toEqual([]);
     expect(one(vm('drover.dev/v1alpha1'))).toEqual([]);
-    expect(one(vm('pool.kubevirt.io/v1beta1'), guestOf(revision('old')))).toEqual([]);
+    expect(one(vm('pool.kubevirt.io/v1beta1'), vmiOf(revision('old')))).toEqual([]);
   });
 
-  test('a guest with the machine type that a transition takes away, though KubeVirt says nothing', () => {
-    const record = { id: '1f0c92ab', from: 'q35', to: 'q35', guest: 'pc-q35-rhel8.2.0', at: '2026-01-01T00:00:00Z' };
+  test('a VMI with the machine type that a transition takes away, though KubeVirt says nothing', () => {
+    const record = { id: '1f0c92ab', from: 'q35', to: 'q35', vmiType: 'pc-q35-rhel8.2.0', at: '2026-01-01T00:00:00Z' };
     const vm = (mark: string) => ({
       metadata: {
         ...meta('db', { 'drover.dev/machine-type-restart-required': mark }),
         annotations: { 'drover.dev/machine-type-transition': JSON.stringify(record) },
       },
     });
-    expect(one(vm('1f0c92ab'), typedGuest('pc-q35-rhel8.2.0'))).toMatchObject([
-      { why: 'its guest has machine type pc-q35-rhel8.2.0, which transition 1f0c92ab takes away' },
+    expect(one(vm('1f0c92ab'), typedVmi('pc-q35-rhel8.2.0'))).toMatchObject([
+      { why: 'its VMI has machine type pc-q35-rhel8.2.0, which transition 1f0c92ab takes away' },
     ]);
-    expect(one(vm('1f0c92ab'), typedGuest('pc-q35-rhel9.2.0'))).toEqual([]);
-    expect(one(vm('0a0a0a0a'), typedGuest('pc-q35-rhel8.2.0'))).toEqual([]);
+    expect(one(vm('1f0c92ab'), typedVmi('pc-q35-rhel9.2.0'))).toEqual([]);
+    expect(one(vm('0a0a0a0a'), typedVmi('pc-q35-rhel8.2.0'))).toEqual([]);
   });
 });
 
 function many(count: number, length: number): Parameters<typeof ensureNotTooMany>[0] {
   const names = Array.from({ length: count }, (_, n) => `${n}`.padStart(length, 'n'));
-  const guests = { shop: Object.fromEntries(names.map((name) => [name, '0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f'])) };
-  return { guests, vms: names.map((name) => ({ vm: `shop/${name}`, why: null })) };
+  const vmis = { shop: Object.fromEntries(names.map((name) => [name, '0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f'])) };
+  return { vmis, vms: names.map((name) => ({ vm: `shop/${name}`, why: null })) };
 }
 
 describe('one restart', () => {
@@ -121,20 +121,20 @@ describe('one restart', () => {
 });
 
 describe('a restart in words', () => {
-  const later = { why: 'it is paused', isWish: false, count: 1, vms: ['shop/vm-5'] };
-  const wish = { why: 'its owner asked that nothing disrupts it', isWish: true, count: 1, vms: ['shop/vm-6'] };
+  const later = { why: 'it is paused', isExcluded: false, count: 1, vms: ['shop/vm-5'] };
+  const wish = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
 
   test('how far it is, and what holds it', () => {
     const lines = progressLines(
       'restart/default/a',
-      progress({ inHand: ['shop/vm-3'], open: 5, passedOver: [later, wish], full: ['1 at a time'] }),
+      progress({ inProgress: ['shop/vm-3'], open: 5, skipped: [later, wish], full: ['1 at a time'] }),
     );
     expect(lines[0]).toMatch(/^restart\/default\/a {2}\S+ 2\/10 restarted, 1 restarting, 5 to go$/);
     expect(lines.slice(1)).toEqual([
       '  restarting: shop/vm-3',
       '  no room for more: 1 at a time',
-      '  passed over: shop/vm-5: it is paused',
-      '  passed over: shop/vm-6: its owner asked that nothing disrupts it',
+      '  skipped: shop/vm-5: it is paused',
+      '  skipped: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
     const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: 'lunch' };
     const held = progressLines('restart/default/a', progress({ phase: 'Paused', paused }));
@@ -146,16 +146,16 @@ describe('a restart in words', () => {
     const line = (fields: Partial<RestartProgress>): string | undefined =>
       progressLines('a', progress({ ...begun, ...fields }))[0];
     expect(line({})).toMatch(/ 0\/10 restarted, 0 restarting, 10 to go$/);
-    expect(line({ passedOver: [later] })).toMatch(/ 0 to go$/);
+    expect(line({ skipped: [later] })).toMatch(/ 0 to go$/);
     expect(line({ phase: 'Complete' })).toMatch(/ 0 to go: Complete$/);
   });
 
   test('its end, without anything that was not done', () => {
-    expect(endInWords(progress({ phase: 'Complete', passedOver: [wish] }))).toBe(
+    expect(formatEnd(progress({ phase: 'Complete', skipped: [wish] }))).toBe(
       '2 of 10 VMs restarted; nothing was to be done to 7: stopped, gone, or restarted by somebody else',
     );
-    expect(shortfalls('a', progress({ phase: 'Complete', passedOver: [wish] }))).toEqual([]);
-    expect(wishes(progress({ passedOver: [later, wish] }))).toEqual([
+    expect(shortfalls('a', progress({ phase: 'Complete', skipped: [wish] }))).toEqual([]);
+    expect(wishes(progress({ skipped: [later, wish] }))).toEqual([
       'left alone: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
   });
@@ -163,7 +163,7 @@ describe('a restart in words', () => {
   test.each<[string, Partial<RestartProgress>, string[]]>([
     [
       'left',
-      { phase: 'Complete', open: 1, passedOver: [later, wish] },
+      { phase: 'Complete', open: 1, skipped: [later, wish] },
       ['1 VM was left as it is: shop/vm-5: it is paused'],
     ],
     [

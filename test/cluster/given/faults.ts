@@ -4,11 +4,11 @@ import { DataVolumes, VirtualMachineInstances, type Resource } from '../../../ap
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isConflict, isNotFound, ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { ListWatch } from '../../../kubernetes/list-watch.ts';
-import { parseDuration } from '../../../simulator/knobs.ts';
+import { parseDuration } from '../../../simulator/annotations.ts';
 import type { VirtualMachineInstance } from '../../../simulator/types.ts';
 import type { GivenCluster } from './given.ts';
 
-type Instance = Stored<VirtualMachineInstance & KubeObject>;
+type Vmi = Stored<VirtualMachineInstance & KubeObject>;
 type Pod = Stored<KubeObject & { status?: { conditions?: { type: string; status: string }[] } }>;
 
 const Pods: Resource = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true };
@@ -22,7 +22,7 @@ export class Faults {
   readonly #kube: KubeClient;
   readonly #given: GivenCluster;
   readonly #isOwn: (namespace: string) => boolean;
-  readonly #watch: ListWatch<Instance, Instance>;
+  readonly #watch: ListWatch<Vmi, Vmi>;
   readonly #met = new Set<string>();
   readonly #failedStarts = new Map<string, number>();
 
@@ -30,10 +30,10 @@ export class Faults {
     this.#kube = kube;
     this.#given = given;
     this.#isOwn = isOwn;
-    this.#watch = new ListWatch<Instance, Instance>({
+    this.#watch = new ListWatch<Vmi, Vmi>({
       client: kube,
       resource: VirtualMachineInstances,
-      view: (instance) => instance,
+      view: (vmi) => vmi,
       onChange: (_key, _before, after) => {
         if (after !== undefined)
           void this.#meet(after).catch((error: Error) => process.stderr.write(`faults: ${error.message}\n`));
@@ -49,34 +49,34 @@ export class Faults {
     return this.#watch.stop();
   }
 
-  async #meet(instance: Instance): Promise<void> {
-    const { namespace = '', uid, deletionTimestamp } = instance.metadata;
-    const phase = instance.status?.phase;
+  async #meet(vmi: Vmi): Promise<void> {
+    const { namespace = '', uid, deletionTimestamp } = vmi.metadata;
+    const phase = vmi.status?.phase;
     if (!this.#isOwn(namespace) || deletionTimestamp !== undefined || phase === 'Failed' || phase === 'Succeeded')
       return;
     if (phase === 'Scheduling' || phase === 'Scheduled') {
-      if (!this.#met.has(uid) && (await this.#isToFail(instance))) {
+      if (!this.#met.has(uid) && (await this.#isToFail(vmi))) {
         this.#met.add(uid);
-        await this.#deletePods(instance);
+        await this.#deletePods(vmi);
       }
     } else if (phase === 'Running') {
-      await this.#endWhenDue(instance);
-      if (this.#given.hasStandIn) await this.#setReady(instance);
+      await this.#endWhenDue(vmi);
+      if (this.#given.hasStandIn) await this.#setReady(vmi);
     }
   }
 
-  async #isToFail(instance: Instance): Promise<boolean> {
-    if (await this.#hasCorruptDisk(instance)) return true;
-    const asked = knob(instance, 'fail-starts');
+  async #isToFail(vmi: Vmi): Promise<boolean> {
+    if (await this.#hasCorruptDisk(vmi)) return true;
+    const asked = knob(vmi, 'fail-starts');
     if (asked === undefined || asked === '0') return false;
     if (asked === 'always') return true;
-    const owner = `${controllerOf(instance)?.uid}/${asked}`;
+    const owner = `${controllerOf(vmi)?.uid}/${asked}`;
     const count = this.#failedStarts.get(owner) ?? 0;
     this.#failedStarts.set(owner, count + 1);
     return count < Number(asked);
   }
 
-  async #hasCorruptDisk({ metadata: { namespace }, spec }: Instance): Promise<boolean> {
+  async #hasCorruptDisk({ metadata: { namespace }, spec }: Vmi): Promise<boolean> {
     for (const { dataVolume } of spec.volumes ?? []) {
       if (dataVolume === undefined) continue;
       const disk = await ignoreNotFound(this.#kube.get(DataVolumes, { namespace, name: dataVolume.name }));
@@ -85,20 +85,20 @@ export class Faults {
     return false;
   }
 
-  async #endWhenDue(instance: Instance): Promise<void> {
-    const { uid } = instance.metadata;
-    const runTime = knob(instance, 'run-time');
+  async #endWhenDue(vmi: Vmi): Promise<void> {
+    const { uid } = vmi.metadata;
+    const runTime = knob(vmi, 'run-time');
     if (runTime === undefined || this.#met.has(uid)) return;
     this.#met.add(uid);
     await sleep(parseDuration(runTime) ?? 0);
-    await this.#deletePods(instance);
+    await this.#deletePods(vmi);
   }
 
-  async #setReady(instance: Instance): Promise<void> {
-    const ready = instance.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
-    const wanted = knob(instance, 'never-ready') === 'true' ? 'False' : 'True';
+  async #setReady(vmi: Vmi): Promise<void> {
+    const ready = vmi.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
+    const wanted = knob(vmi, 'never-ready') === 'true' ? 'False' : 'True';
     if (ready === wanted) return;
-    for (const pod of await this.#podsOf(instance)) {
+    for (const pod of await this.#podsOf(vmi)) {
       const conditions = pod.status?.conditions?.map((condition) =>
         condition.type.endsWith('Ready') ? { ...condition, status: wanted } : condition,
       );
@@ -109,17 +109,17 @@ export class Faults {
     }
   }
 
-  async #deletePods(instance: Instance): Promise<void> {
-    for (const { metadata } of await this.#podsOf(instance))
+  async #deletePods(vmi: Vmi): Promise<void> {
+    for (const { metadata } of await this.#podsOf(vmi))
       await tolerating(this.#kube.delete(Pods, metadata, { gracePeriodSeconds: 0, uid: metadata.uid }));
   }
 
-  async #podsOf({ metadata: { namespace, uid } }: Instance): Promise<Pod[]> {
+  async #podsOf({ metadata: { namespace, uid } }: Vmi): Promise<Pod[]> {
     return (await this.#kube.list<Pod>(Pods, { namespace, labelSelector: `kubevirt.io/created-by=${uid}` })).items;
   }
 }
 
-const knob = ({ metadata }: Instance, name: string): string | undefined => metadata.annotations?.[PREFIX + name];
+const knob = ({ metadata }: Vmi, name: string): string | undefined => metadata.annotations?.[PREFIX + name];
 
 async function tolerating(call: Promise<unknown>): Promise<void> {
   try {

@@ -21,26 +21,26 @@ describe('a VM is meant to run', () => {
   const failed = { phase: 'Failed', ready: false };
   const stopping = { deleting: true };
   test.each<[string, string, Partial<VmiView> | null, Partial<VmView>, boolean]>([
-    ['whatever its guest does', 'Always', null, {}, true],
-    ['whatever its guest does', 'Always', failed, {}, true],
+    ['whatever its VMI does', 'Always', null, {}, true],
+    ['whatever its VMI does', 'Always', failed, {}, true],
     ['never', 'Halted', running, {}, false],
     ['never', 'WaitAsReceiver', null, {}, false],
     ['until it has ended', 'Once', null, {}, true],
     ['until it has ended', 'Once', running, {}, true],
     ['until it has ended', 'Once', succeeded, {}, false],
     ['until it has ended', 'Once', failed, {}, false],
-    ['anew, when the guest that has ended goes', 'Once', { ...failed, ...stopping }, {}, true],
-    ['while its guest runs', 'RerunOnFailure', running, {}, true],
+    ['again, when the VMI that has ended goes', 'Once', { ...failed, ...stopping }, {}, true],
+    ['while its VMI runs', 'RerunOnFailure', running, {}, true],
     ['also while it comes back from a failure', 'RerunOnFailure', failed, {}, true],
     ['also while it comes back from a failure', 'RerunOnFailure', null, { state: 'CrashLoopBackOff' }, true],
     ['not once it has ended well', 'RerunOnFailure', succeeded, {}, false],
     ['not once it was stopped', 'RerunOnFailure', null, { state: 'Stopped' }, false],
     ['when it is asked to start', 'RerunOnFailure', null, { state: 'Stopped', changingState: true }, true],
-    ['while its guest runs', 'Manual', running, {}, true],
+    ['while its VMI runs', 'Manual', running, {}, true],
     ['not while it stops', 'Manual', stopping, { state: 'Stopping' }, false],
     ['while a restart has not been seen of the VM yet', 'Manual', stopping, { state: 'Running' }, true],
     [
-      'while the end of a restart has not been seen of its guest yet',
+      'while the end of a restart has not been seen of its VMI yet',
       'Manual',
       stopping,
       { state: 'Starting', ready: false },
@@ -48,7 +48,7 @@ describe('a VM is meant to run', () => {
     ],
     ['while it restarts', 'Manual', stopping, { changingState: true }, true],
     ['not once it has crashed', 'Manual', failed, {}, false],
-    ['not without a guest', 'Manual', null, {}, false],
+    ['not without a VMI', 'Manual', null, {}, false],
     ['when it is asked to start', 'Manual', null, { changingState: true }, true],
   ])('%s (%s)', (_when, runStrategy, fields, more, expected) => {
     const vm = aVm('web-1', { runStrategy, ...(fields === null ? gone : {}), ...more });
@@ -93,8 +93,8 @@ test.each<[PoolSpec['template']['spec'], boolean]>([
   expect(runsByItself({ spec })).toBe(expected);
 });
 
-const count = (vms: VmView[], inHand: string[] = [], spec: Partial<PoolSpec> = {}): number =>
-  unavailability({ pool: aPool({ replicas: vms.length, ...spec }), vms, vmiOf, inHand }).count;
+const count = (vms: VmView[], inProgress: string[] = [], spec: Partial<PoolSpec> = {}): number =>
+  unavailability({ pool: aPool({ replicas: vms.length, ...spec }), vms, vmiOf, inProgress }).count;
 
 describe('unavailable are', () => {
   test('those that should run and are not ready, whatever the cause', () => {
@@ -105,7 +105,7 @@ describe('unavailable are', () => {
     expect(count([aVm('web-1'), aVm('web-2', { runStrategy: 'Halted', ...gone })])).toBe(0);
   });
 
-  test('those in hand, each once', () => {
+  test('those in progress, each once', () => {
     expect(count([aVm('web-1'), aVm('web-2', { ready: false })], ['web-1', 'web-2'])).toBe(2);
   });
 

@@ -8,7 +8,7 @@ import {
   hasSpentClaimsAlone,
   standingClaims,
   type Ask,
-  type ClaimScene,
+  type ClaimContext,
 } from '../../../decisions/disruption-budget/claims.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
@@ -37,23 +37,23 @@ interface Given {
 const three = ['web-1', 'web-2', 'web-3'].map((name) => aVm(name));
 const [one, two, other] = three as [VmView, VmView, VmView];
 
-function sceneOf({
+function contextOf({
   vms = three,
   vmiOf = (vm) => aVmi(vm),
   claims = [],
   maxUnavailable = 1,
   replicas = 3,
-}: Given = {}): ClaimScene {
+}: Given = {}): ClaimContext {
   return { pool: { ...aPool({ replicas, maxUnavailable }), status: { replicas, disruptedVMs: claims } }, vms, vmiOf };
 }
 
 const ask = (vm: VmView, by = 'restart/default/two', vmi = aVmi(vm)): Ask => ({ vm, vmi, by });
 
 function answers(given: Given, ...asks: Ask[]): (string | null)[] {
-  const scene = sceneOf(given);
+  const context = contextOf(given);
   return claimPlaces(
-    scene,
-    standingClaims(scene, never).map(({ claim }) => claim),
+    context,
+    standingClaims(context, never).map(({ claim }) => claim),
     asks,
     AT,
   ).answers;
@@ -81,7 +81,7 @@ test('a VM that is down by its claim counts once', () => {
   expect(answers({ claims: [claimOf(one)], vmiOf, maxUnavailable: 2 }, ask(two))).toEqual([null]);
 });
 
-test('a claim ends when another guest of its VM is ready, and not before', () => {
+test('a claim ends when another VMI of its VM is ready, and not before', () => {
   const withNext =
     (ready: boolean): VmiOf =>
     (vm) =>
@@ -102,7 +102,7 @@ test('a claim ends when its VM is stopped, or the pool does not miss it', () => 
   expect(answers({ claims: [claimOf(one)], vms: [two, other] }, ask(two))).toEqual([full]);
 });
 
-test('who asks again for the same VM keeps the place; nobody else gets it while the guest runs', () => {
+test('who asks again for the same VM keeps the place; nobody else gets it while the VMI runs', () => {
   expect(answers({ claims: [claimOf(one)] }, ask(one, 'restart/default/one'))).toEqual([null]);
   expect(answers({ claims: [claimOf(one)], maxUnavailable: 3 }, ask(one))).toEqual([
     'restart/default/one is about to disrupt it',
@@ -141,29 +141,29 @@ test('a VM that is down already costs nothing, whoever had claimed it', () => {
 });
 
 test('what is granted stands beside the claims of others, with the versions that it was read in', () => {
-  const scene = sceneOf({ claims: [claimOf(one)], maxUnavailable: 2 });
-  const { claims } = claimPlaces(scene, scene.pool.status!.disruptedVMs!, [ask(two)], AT);
+  const context = contextOf({ claims: [claimOf(one)], maxUnavailable: 2 });
+  const { claims } = claimPlaces(context, context.pool.status!.disruptedVMs!, [ask(two)], AT);
   expect(claims).toEqual([claimOf(one), claimOf(two, { by: 'restart/default/two', seen: { vms: '1', vmis: '1' } })]);
 });
 
 test('no claim counts for longer than a minute', () => {
-  const scene = sceneOf({ claims: [claimOf(one)] });
-  expect(claimedNames(scene, now + CLAIM_MS - 1)).toEqual(['web-1']);
-  expect(claimedNames(scene, now + CLAIM_MS)).toEqual([]);
-  expect(claimedNames(sceneOf({ claims: [claimOf(one, { at: 'nonsense' })] }), now)).toEqual([]);
+  const context = contextOf({ claims: [claimOf(one)] });
+  expect(claimedNames(context, now + CLAIM_MS - 1)).toEqual(['web-1']);
+  expect(claimedNames(context, now + CLAIM_MS)).toEqual([]);
+  expect(claimedNames(contextOf({ claims: [claimOf(one, { at: 'nonsense' })] }), now)).toEqual([]);
 });
 
 test('a claim that a wrong clock dated into the future holds no place for as long as that clock is ahead', () => {
-  const scene = (ms: number) => sceneOf({ claims: [claimOf(one, { at: new Date(now + ms).toISOString() })] });
-  expect(claimedNames(scene(CLAIM_MS - 1), now)).toEqual(['web-1']);
-  expect(claimedNames(scene(3_600_000), now)).toEqual([]);
+  const context = (ms: number) => contextOf({ claims: [claimOf(one, { at: new Date(now + ms).toISOString() })] });
+  expect(claimedNames(context(CLAIM_MS - 1), now)).toEqual(['web-1']);
+  expect(claimedNames(context(3_600_000), now)).toEqual([]);
   // The local clock may be the wrong one, so it must not decide whether the claim has expired.
-  expect(hasSpentClaimsAlone(scene(3_600_000), now)).toBe(false);
+  expect(hasSpentClaimsAlone(context(3_600_000), now)).toBe(false);
 });
 
 test('a plan begins no batch in a place that somebody else has claimed, and looks again soon', () => {
   const old = aVm('web-2', { revision: 'old' });
-  const { pool } = sceneOf({ claims: [claimOf(one)] });
+  const { pool } = contextOf({ claims: [claimOf(one)] });
   const input = { ...quiet, pool, vms: [one, old, other], burst: 250, allowance: 250, now };
   const plan = planPool(input);
   expect(plan.steps.filter(({ kind }) => kind === 'update')).toEqual([]);
@@ -172,7 +172,7 @@ test('a plan begins no batch in a place that somebody else has claimed, and look
 });
 
 test('a status is written once more where nothing but spent claims is left to be said otherwise', () => {
-  const { pool, vms, vmiOf } = sceneOf();
+  const { pool, vms, vmiOf } = contextOf();
   const input = { ...quiet, pool, vms, vmiOf, burst: 250, allowance: 250, now };
   const { status } = planPool(input);
   const said = { ...pool, status: { ...status!, disruptedVMs: [] } };

@@ -7,10 +7,10 @@ import {
   carried,
   heldBack,
   noHealing,
-  underWay,
+  inProgress,
   type Cycle,
   type HealingState,
-  type Spent,
+  type FinishedCycle,
 } from '../../../decisions/healing/state.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
@@ -44,7 +44,7 @@ const cycle = (n: number, phase: Cycle['phase'], fields: Partial<Cycle> = {}): C
   heardAt: NOW - MINUTE,
   ...fields,
 });
-const spentOn = (n: number, end: Spent['end'], fields: Partial<Spent> = {}): Spent => ({
+const spentOn = (n: number, end: FinishedCycle['end'], fields: Partial<FinishedCycle> = {}): FinishedCycle => ({
   vm: `web-${n}`,
   uid: `uid-of-web-${n}`,
   attempts: 1,
@@ -126,7 +126,7 @@ describe('a sick VM', () => {
     ['its owner asked that nothing disrupts it', { optedOut: true }, {}],
     ['KubeVirt takes a snapshot of it', { snapshotting: true }, {}],
     ['it moves to another node', {}, { migrating: true }],
-    ['a person has paused its guest', {}, { paused: true }],
+    ['a person has paused its VMI', {}, { paused: true }],
     ['it is going', { deleting: true }, {}],
     ['it leaves the pool with its disks', { removing: true }, {}],
   ])('is left alone where %s', (_why, vm, vmi) => {
@@ -141,13 +141,13 @@ describe('a sick VM', () => {
     expect(begun(plan({ vms: [sick(1, { name: 'guest' }), ...numbered(well, 2, 5)] }))).toEqual([]);
   });
 
-  test('is left to those who have it in hand', () => {
+  test('is left to those who have it in progress', () => {
     const vms = [sick(1), sick(2), ...numbered(well, 3, 12)];
     const held = { name: 'web-1', uid: 'uid-of-web-1', act: 'restart' as const, from: null, wasDown: false };
     expect(
       begun(plan({ vms, batches: [{ n: 1, revision: 'two', rollout: 'two', vms: [held], startedAt: NOW }] })),
     ).toEqual(['web-2']);
-    expect(begun(plan({ vms, underWay: { creating: [], deleting: ['web-1'] } }))).toEqual(['web-2']);
+    expect(begun(plan({ vms, inProgress: { creating: [], deleting: ['web-1'] } }))).toEqual(['web-2']);
   });
 
   test("is no one's but that of one cycle, and no rollout takes it", () => {
@@ -263,12 +263,12 @@ describe('at once are healed at most', () => {
     ['a percentage of the pool', { rules: { maxConcurrent: '15%' } }, ['web-1', 'web-2', 'web-3']],
     ['the burst cap', { burst: 4 }, ['web-1', 'web-2', 'web-3', 'web-4']],
     [
-      'those beside the cycles under way',
+      'those beside the cycles in progress',
       { rules: { maxConcurrent: 2 }, state: { cycles: [cycle(6, 'Removing')] } },
       ['web-1'],
     ],
     [
-      'the burst cap, with the cycles under way',
+      'the burst cap, with the cycles in progress',
       { burst: 4, state: { cycles: [cycle(6, 'Removing')] } },
       ['web-1', 'web-2', 'web-3'],
     ],
@@ -397,7 +397,7 @@ describe('a cycle is told', () => {
     ['to leave one that came back to the pool', sick(1), provisioning, {}, 'Left: it is there again'],
     ['nothing during its delay', null, { phase: 'Waiting' }, {}, undefined],
     [
-      'nothing during its delay by a picture in which its VM is not yet gone',
+      'nothing during its delay by a snapshot in which its VM is not yet gone',
       sick(1, { deleting: true }),
       { phase: 'Waiting' },
       {},
@@ -481,26 +481,25 @@ describe('a cycle is told', () => {
     });
     // KubeVirt retries a failed start, until a start neither succeeds nor fails.
     const failed = { ...starting, startFailures: 1, createdAt: NOW - HOUR };
-    const guestSince = (minutes: number): Given => ({
+    const vmiSince = (minutes: number): Given => ({
       vmiOf: (vm) => (vm.uid === 'new' ? aVmi(vm, { createdAt: NOW - minutes * MINUTE }) : aVmi(vm)),
     });
     expect(told(judged(failed, provisioning, { vmiOf: (vm) => (vm.uid === 'new' ? undefined : aVmi(vm)) }))).toEqual(
       {},
     );
-    expect([
-      told(judged(failed, provisioning, guestSince(9))),
-      judged(failed, provisioning, guestSince(9)).wakeAt,
-    ]).toEqual([{}, NOW + MINUTE]);
-    expect(told(judged(failed, provisioning, guestSince(10)))).toEqual({
+    expect([told(judged(failed, provisioning, vmiSince(9))), judged(failed, provisioning, vmiSince(9)).wakeAt]).toEqual(
+      [{}, NOW + MINUTE],
+    );
+    expect(told(judged(failed, provisioning, vmiSince(10)))).toEqual({
       'web-1': 'Left: it is not ready yet (Running), and does not fail',
     });
     const rules = { unhealthyAfter: { notReady: '5m' } };
-    const guest = (vm: VmView): VmiView => aVmi(vm, { scheduledAt: NOW - 5 * MINUTE });
+    const vmi = (vm: VmView): VmiView => aVmi(vm, { scheduledAt: NOW - 5 * MINUTE });
     const late = { ...starting, notReadySince: NOW - 5 * MINUTE };
-    expect(told(judged(late, provisioning, { rules, vmiOf: guest }))).toEqual({ 'web-1': 'Sick' });
+    expect(told(judged(late, provisioning, { rules, vmiOf: vmi }))).toEqual({ 'web-1': 'Sick' });
   });
 
-  test('nothing twice: one that has been told to end is not told again, nor begun anew', () => {
+  test('nothing twice: one that has been told to end is not told again, nor started again', () => {
     const planned = judged(sick(1), { phase: 'Ending' });
     expect([told(planned), begun(planned)]).toEqual([{}, []]);
   });
@@ -560,7 +559,7 @@ describe('a VM comes back', () => {
 
 describe('memory', () => {
   const vms = [sick(1, { uid: 'new' }), ...numbered(well, 2, 5)];
-  const next = (spent: Spent[], rules: Autohealing = {}): number | undefined =>
+  const next = (spent: FinishedCycle[], rules: Autohealing = {}): number | undefined =>
     plan({ vms, rules, state: { spent } }).healing.begin[0]?.attempt;
   test('goes on where the last cycle was, until it has faded', () => {
     expect(next([spentOn(1, 'Healed', { attempts: 3 })])).toBe(4);
@@ -624,10 +623,10 @@ describe('whether a VM has run well', () => {
     ).toEqual([]);
   });
 
-  test('is noted when a guest has been ready for long enough, and not at the next event: by then it may have failed', () => {
+  test('is noted when a VMI has been ready for long enough, and not at the next event: by then it may have failed', () => {
     const rollout = { minReadySeconds: 60 };
     const vmiOf = (vm: VmView): VmiView => aVmi(vm, { readySince: NOW - 1_000 });
-    const wakeAt = (vm: VmView, spent: Spent[] = []): number | null =>
+    const wakeAt = (vm: VmView, spent: FinishedCycle[] = []): number | null =>
       plan({ vms: [vm], spec: { rollout }, vmiOf, state: { spent } }).healing.wakeAt;
     expect(wakeAt(well(1, { notYetRun: '' }))).toBe(NOW + 59_000);
     expect(wakeAt(well(1), [spentOn(1, 'GivenUp')])).toBe(NOW + 59_000);
@@ -673,9 +672,9 @@ const holds = (vm: VmView, witness: Witness | null, given: Given = {}): boolean 
 
 describe('the disks of a VM', () => {
   test.each<[string, VmView, Witness | null, boolean]>([
-    ['hold nothing where a worker has followed it since it was made, and no guest ran', young(), seenAll, false],
+    ['hold nothing where a worker has followed it since it was made, and no VMI ran', young(), seenAll, false],
     ['hold something where nobody was there to follow it, though nothing says that it ran', young(), null, true],
-    ['hold something where a guest ran that nobody noted', young(), { ...seenAll, longestRunMs: 60_000 }, true],
+    ['hold something where a VMI ran that nobody noted', young(), { ...seenAll, longestRunMs: 60_000 }, true],
     [
       'hold something where the VM has run well, or was not made by its pool',
       young({ notYetRun: null }),
@@ -691,7 +690,7 @@ describe('the disks of a VM', () => {
     ['hold something where starts have failed since that nobody followed', young({ notYetRun: 'second' }), null, true],
   ])('%s', (_what, vm, witness, expected) => expect(holds(vm, witness)).toBe(expected));
 
-  test('hold something where its guest has run, ready or not, for longer than a start takes to pass', () => {
+  test('hold something where its VMI has run, ready or not, for longer than a start takes to pass', () => {
     const ran = (probationMs: number | null) => ({
       vmiOf: (one: VmView) => aVmi(one, { ready: false, phase: 'Running', runningSince: NOW - MINUTE, probationMs }),
     });
@@ -716,11 +715,11 @@ describe('the disks of a VM', () => {
   });
 });
 
-describe('guests that end before they run well', () => {
+describe('VMIs that end before they run well', () => {
   const vm = well(1, { ready: false, state: 'Starting' });
   const failed = (n: number, createdAt: number, ran = 30_000): VmiView =>
     aVmi(vm, {
-      uid: `guest-${n}`,
+      uid: `vmi-${n}`,
       phase: 'Failed',
       createdAt,
       runningSince: createdAt,
@@ -728,8 +727,8 @@ describe('guests that end before they run well', () => {
       probationMs: MINUTE,
       ready: false,
     });
-  const seen = (guests: VmiView[], state: Partial<HealingState> = {}, of = vm): PoolPlan =>
-    plan({ vms: [of, ...numbered(well, 2, 5)], failedVmisOf: (one) => (one.uid === vm.uid ? guests : []), state });
+  const seen = (vmis: VmiView[], state: Partial<HealingState> = {}, of = vm): PoolPlan =>
+    plan({ vms: [of, ...numbered(well, 2, 5)], failedVmisOf: (one) => (one.uid === vm.uid ? vmis : []), state });
   const three = [1, 2, 3].map((n) => failed(n, NOW - HOUR + n * 31_000));
 
   test('count as starts that failed', () => {
@@ -739,13 +738,13 @@ describe('guests that end before they run well', () => {
 
   test('count once each, whichever worker has seen them', () => {
     const first = seen(three.slice(0, 1)).healing.state;
-    expect(first.earlyEnds).toEqual([{ vmUid: vm.uid, count: 1, vmis: ['guest-1'], endedAt: three[0]!.endedAt }]);
+    expect(first.earlyEnds).toEqual([{ vmUid: vm.uid, count: 1, vmis: ['vmi-1'], endedAt: three[0]!.endedAt }]);
     const second = seen([three[1]!], first).healing.state;
     expect(seen(three.slice(0, 2), second).healing.state).toEqual(second);
     expect(begun(seen([three[2]!], second))).toEqual(['web-1']);
   });
 
-  test('count anew after one that ran well', () => {
+  test('count again after one that ran well', () => {
     const [one, two, last] = three;
     expect(begun(seen([one!, two!, { ...last!, endedAt: last!.endedAt! + MINUTE }]))).toEqual([]);
     expect(begun(seen([one!, two!, failed(3, NOW - MINUTE)]))).toEqual([]);
@@ -775,13 +774,13 @@ describe('a VM whose starts fail', () => {
       { name: 'web-1', why: 'it fails to start for 5m', failingSince: NOW - 10_000 },
     ]);
   });
-  test('has failed anew where one of them went well', () => {
+  test('has failed again where one of them went well', () => {
     const between = seen(4, seen(0, {}).healing.state, { startFailures: 0 });
     expect(begun(seen(6, between.healing.state))).toEqual([]);
   });
 });
 
-describe('a VM whose guest a person has paused', () => {
+describe('a VM whose VMI a person has paused', () => {
   const rules = { unhealthyAfter: { notReady: '10m' } };
   const vms = [well(1, { ready: false, notReadySince: NOW - HOUR }), ...numbered(well, 2, 5)];
   const given = (state: Partial<HealingState>, paused = false): PoolPlan =>
@@ -789,9 +788,9 @@ describe('a VM whose guest a person has paused', () => {
   const during = given({}, true).healing.state;
 
   test('has been not ready from when it goes on, and not for all the time before', () => {
-    expect(during.guestPauses).toEqual([{ vmUid: 'uid-of-web-1', endedAt: null }]);
+    expect(during.vmiPauses).toEqual([{ vmUid: 'uid-of-web-1', endedAt: null }]);
     const resumed = given(during);
-    expect([begun(resumed), resumed.healing.state.guestPauses, resumed.wakeAt]).toEqual([
+    expect([begun(resumed), resumed.healing.state.vmiPauses, resumed.wakeAt]).toEqual([
       [],
       [{ vmUid: 'uid-of-web-1', endedAt: NOW }],
       NOW + 10 * MINUTE,
@@ -800,14 +799,14 @@ describe('a VM whose guest a person has paused', () => {
     expect(begun(given({}))).toEqual(['web-1']);
   });
 
-  test('is judged so too where it is one that was made anew', () => {
+  test('is judged so too where it is one that was recreated', () => {
     const made = {
       ...during,
-      guestPauses: [{ vmUid: 'uid-of-web-1', endedAt: null }],
+      vmiPauses: [{ vmUid: 'uid-of-web-1', endedAt: null }],
       cycles: [cycle(1, 'Provisioning', { uid: 'before' })],
     };
     expect(told(given(made))).toEqual({});
-    expect(told(given({ ...made, guestPauses: [] }))).toEqual({ 'web-1': 'Sick' });
+    expect(told(given({ ...made, vmiPauses: [] }))).toEqual({ 'web-1': 'Sick' });
   });
 
   test('is one like any other once it is ready again', () => {
@@ -818,7 +817,7 @@ describe('a VM whose guest a person has paused', () => {
       state: during,
       vmiOf: (vm) => aVmi(vm, { readySince: NOW }),
     });
-    expect(ready.healing.state.guestPauses).toEqual([]);
+    expect(ready.healing.state.vmiPauses).toEqual([]);
   });
 });
 
@@ -869,7 +868,7 @@ describe('cycles that are silent', () => {
     ['too many are sick', 'Removing', sick(1), { vms: numbered(sick, 2, 5) }],
     ['the VM that is deleted is not yet gone', 'Removing', sick(1, { deleting: true }), {}],
     [
-      'a person has paused the guest of the new VM',
+      'a person has paused the VMI of the new VM',
       'Provisioning',
       made,
       { vmiOf: (vm) => aVmi(vm, { paused: vm.uid === 'new' }) },
@@ -935,11 +934,11 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
     { maxUnhealthy: '100%', minFailingToStartDuration: '1h' },
   ],
   [
-    'guests that end early, whatever the threshold',
+    'VMIs that end early, whatever the threshold',
     (n) => well(n, { ready: false, state: 'Starting' }),
     { startupFailureThreshold: 100 },
   ],
-  ['guests that end early', (n) => well(n, { ready: false, state: 'Starting' }), { maxUnhealthy: '100%' }],
+  ['VMIs that end early', (n) => well(n, { ready: false, state: 'Starting' }), { maxUnhealthy: '100%' }],
 ])('what a pool of 10,000 VMs carries from turn to turn stays small: %s', (_what, make, rules) => {
   const vms = numbered(
     (n) => ({ ...make(n), uid: `${String(n).padStart(8, '0')}-0000-4000-8000-000000000000` }),
@@ -1001,7 +1000,7 @@ const carry = (state: Partial<HealingState>): HealingState => carried({ ...noHea
 describe('of what is carried from turn to turn stays, of many VMs,', () => {
   const numbers = Array.from({ length: 500 }, (_, index) => index + 1);
 
-  test('that of those whose guests have ended most often', () => {
+  test('that of those whose VMIs have ended most often', () => {
     const earlyEnds = numbers.map((n) => ({ vmUid: uidOf(n), count: n, vmis: [], endedAt: NOW }));
     expect(carry({ earlyEnds }).earlyEnds).toEqual(earlyEnds.slice(-50));
   });
@@ -1011,9 +1010,9 @@ describe('of what is carried from turn to turn stays, of many VMs,', () => {
     expect(carry({ failing }).failing).toEqual(failing.slice(-50));
   });
 
-  test('that of so many whose guests people have paused', () => {
-    const guestPauses = numbers.map((n) => ({ vmUid: uidOf(n), endedAt: null }));
-    expect(carry({ guestPauses }).guestPauses).toEqual(guestPauses.slice(0, 50));
+  test('that of so many whose VMIs people have paused', () => {
+    const vmiPauses = numbers.map((n) => ({ vmUid: uidOf(n), endedAt: null }));
+    expect(carry({ vmiPauses }).vmiPauses).toEqual(vmiPauses.slice(0, 50));
   });
 });
 
@@ -1074,7 +1073,7 @@ const anyGiven: fc.Arbitrary<Given & { vms: VmView[]; state: Partial<HealingStat
       .chain((numbers) =>
         fc.tuple(
           ...numbers.map((n) =>
-            fc.constantFrom<Spent['end']>('Healed', 'GivenUp', 'Skipped', 'Left').map((end) => spentOn(n, end)),
+            fc.constantFrom<FinishedCycle['end']>('Healed', 'GivenUp', 'Skipped', 'Left').map((end) => spentOn(n, end)),
           ),
         ),
       ),
@@ -1125,10 +1124,11 @@ describe('whatever the pool and its cycles are like', () => {
       }
       const cycles = planned.healing.state.cycles.map(({ vm }) => vm);
       expect(new Set(cycles).size).toBe(cycles.length);
-      const before = underWay(state.cycles ?? []).length;
+      const before = inProgress(state.cycles ?? []).length;
       if (names.length > 0)
-        expect(underWay(planned.healing.state.cycles).length).toBeLessThanOrEqual(Math.max(before, burst));
-      if (names.length > 0 && rules?.maxConcurrent === 1) expect(underWay(planned.healing.state.cycles).length).toBe(1);
+        expect(inProgress(planned.healing.state.cycles).length).toBeLessThanOrEqual(Math.max(before, burst));
+      if (names.length > 0 && rules?.maxConcurrent === 1)
+        expect(inProgress(planned.healing.state.cycles).length).toBe(1);
       if (state.paused !== undefined || planned.healing.suspended !== null) expect(names).toEqual([]);
     });
   });
@@ -1141,7 +1141,7 @@ describe('whatever the pool and its cycles are like', () => {
       );
       if (going.every((name) => cycles.has(name))) return;
       const present = new Set(vms.filter(({ deleting, removing }) => !deleting && !removing).map(({ name }) => name));
-      expect(underWay(planned.healing.state.cycles).filter(({ vm }) => !present.has(vm))).toEqual([]);
+      expect(inProgress(planned.healing.state.cycles).filter(({ vm }) => !present.has(vm))).toEqual([]);
     });
   });
 

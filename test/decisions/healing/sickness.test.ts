@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { healingRules } from '../../../api/pool-defaults.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';
-import { endedEarly, healthOf, isNextAfter, runsWell, type Health } from '../../../decisions/healing/sickness.ts';
+import { endedEarly, healthOf, isNextAfter, isAvailable, type Health } from '../../../decisions/healing/sickness.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVm, aVmi } from '../model/fleets.ts';
@@ -26,11 +26,11 @@ function health(
   minutes = 30,
 ): Health {
   const vm = aVm('web-1', { ready: false, state: 'Starting', notReadySince: NOW - minutes * MINUTE, ...fields });
-  const guest =
+  const live =
     vmi === null
       ? undefined
       : aVmi(vm, { ready: false, phase: 'Scheduling', scheduledAt: null, runningSince: null, ...vmi });
-  return healthOf({ vm, vmi: guest, lastTrouble, earlyEnds, hasRun, rules: healingRules(rules), now: NOW });
+  return healthOf({ vm, vmi: live, lastTrouble, earlyEnds, hasRun, rules: healingRules(rules), now: NOW });
 }
 const isSick = (one: Case, minutes?: number): boolean => health(one, minutes).sick;
 const wakesIn = (one: Case, minutes?: number): number | null => {
@@ -45,7 +45,7 @@ describe('starts that fail', () => {
     ['as many as the threshold', { vm: { startFailures: 3 } }, true],
     ['fewer', { vm: { startFailures: 2 } }, false],
     ['of another threshold', { vm: { startFailures: 5 }, rules: { startupFailureThreshold: 6 } }, false],
-    ['with early ends of guests among them', { vm: { startFailures: 1 }, earlyEnds: 2 }, true],
+    ['with early ends of VMIs among them', { vm: { startFailures: 1 }, earlyEnds: 2 }, true],
     [
       'between two starts, when there is no VMI',
       { vm: { startFailures: 3, hasVmi: false, state: 'CrashLoopBackOff' }, vmi: null },
@@ -79,7 +79,7 @@ describe('starts that fail', () => {
   });
 
   test.each([{ vmi: null }, { vmi: { trouble: 'it is not running yet' } }])(
-    'are told in the words of the guest that failed, once that is gone: %j',
+    'are told in the words of the VMI that failed, once that is gone: %j',
     ({ vmi }) => {
       const lastTrouble = 'the disk is unreadable';
       expect(health({ vm: { startFailures: 3 }, vmi, lastTrouble })).toEqual({
@@ -127,7 +127,7 @@ describe('a VM that has run', () => {
     ['is not, where it has never run', { ...stuck, hasRun: false }, false],
     ['is not, as long as it is stopping', { ...stuck, vmi: { ...running, deleting: true } }, false],
     ['is not, as long as it has no node', { ...stuck, vmi: {} }, false],
-    ['is not, as long as it has no guest', { ...stuck, vmi: null }, false],
+    ['is not, as long as it has no VMI', { ...stuck, vmi: null }, false],
   ])('%s', (_what, one, sick) => expect(isSick(one)).toBe(sick));
 
   test('wakes its pool in time', () => expect(wakesIn(stuck, 7)).toBe(3));
@@ -158,25 +158,25 @@ describe('a lost node', () => {
   });
   test.each<[string, Case]>([
     ['a VM of unknown state', { vm: { startFailures: 9, state: 'Unknown' } }],
-    ['a guest of unknown state', { vm: { startFailures: 9 }, vmi: { phase: 'Unknown' } }],
+    ['a VMI of unknown state', { vm: { startFailures: 9 }, vmi: { phase: 'Unknown' } }],
   ])('is what %s stands for', (_what, one) => expect(isSick({ ...one, rules: impatient })).toBe(false));
 });
 
-describe('the end of a guest', () => {
-  const guest = (fields: Partial<VmiView>): VmiView =>
+describe('the end of a VMI', () => {
+  const live = (fields: Partial<VmiView>): VmiView =>
     aVmi(aVm('web-1'), { phase: 'Failed', runningSince: NOW, endedAt: NOW + MINUTE, ready: false, ...fields });
   test.each<[string, VmiView, number, boolean]>([
-    ['within the probation of its liveness probe', guest({ probationMs: MINUTE }), 0, true],
-    ['after it', guest({ probationMs: MINUTE - 1 }), 0, false],
-    ['within minReadySeconds', guest({}), MINUTE, true],
-    ['where neither is asked for', guest({}), 0, false],
-    ['that never ran, which KubeVirt counts', guest({ probationMs: MINUTE, runningSince: null }), 0, false],
-    ['by its own will', guest({ probationMs: MINUTE, phase: 'Succeeded' }), 0, false],
+    ['within the probation of its liveness probe', live({ probationMs: MINUTE }), 0, true],
+    ['after it', live({ probationMs: MINUTE - 1 }), 0, false],
+    ['within minReadySeconds', live({}), MINUTE, true],
+    ['where neither is asked for', live({}), 0, false],
+    ['that never ran, which KubeVirt counts', live({ probationMs: MINUTE, runningSince: null }), 0, false],
+    ['by its own will', live({ probationMs: MINUTE, phase: 'Succeeded' }), 0, false],
   ])('%s', (_what, vmi, minReadyMs, early) => expect(endedEarly(vmi, minReadyMs)).toBe(early));
 
-  test('is followed by the next start, unless a guest ran well between', () => {
-    expect(isNextAfter(NOW, guest({ createdAt: NOW + 1000, probationMs: MINUTE }), 0)).toBe(true);
-    expect(isNextAfter(NOW, guest({ createdAt: NOW + 2 * MINUTE, probationMs: MINUTE }), 0)).toBe(false);
+  test('is followed by the next start, unless a VMI ran well between', () => {
+    expect(isNextAfter(NOW, live({ createdAt: NOW + 1000, probationMs: MINUTE }), 0)).toBe(true);
+    expect(isNextAfter(NOW, live({ createdAt: NOW + 2 * MINUTE, probationMs: MINUTE }), 0)).toBe(false);
   });
 });
 
@@ -190,8 +190,8 @@ describe('a VM runs well', () => {
     ['when it has', true, vm, { ...vmi, probationMs: 2 * MINUTE }, 0],
     ['not while its VM is not ready', false, { ...vm, ready: false }, vmi, 0],
     ['not while it stops', false, vm, { ...vmi, deleting: true }, 0],
-    ['not without a guest', false, vm, undefined, 0],
-  ])('%s', (_what, well, one, guest, minReadyMs) => expect(runsWell(one, guest, minReadyMs, NOW)).toBe(well));
+    ['not without a VMI', false, vm, undefined, 0],
+  ])('%s', (_what, well, one, live, minReadyMs) => expect(isAvailable(one, live, minReadyMs, NOW)).toBe(well));
 });
 
 const anyCase = fc.record({
@@ -228,9 +228,9 @@ const anyCase = fc.record({
 
 test('time alone makes sick only what said so before, and never cures', () => {
   fc.assert(
-    fc.property(anyCase, fc.nat(120 * MINUTE), ({ vm: fields, vmi: guest, rules, ...rest }, later) => {
+    fc.property(anyCase, fc.nat(120 * MINUTE), ({ vm: fields, vmi: live, rules, ...rest }, later) => {
       const vm = aVm('web-1', fields);
-      const vmi = guest === null ? undefined : aVmi(vm, guest);
+      const vmi = live === null ? undefined : aVmi(vm, live);
       const at = (now: number): Health => healthOf({ vm, vmi, ...rest, rules: healingRules(rules), now });
       const [first, second] = [at(NOW), at(NOW + later)];
       if (first.sick) expect(second.sick).toBe(true);
@@ -246,9 +246,9 @@ test('time alone makes sick only what said so before, and never cures', () => {
 
 test('nothing is sick that is ready, that nobody wants to run, or whose node is lost while the pool says nothing of that', () => {
   fc.assert(
-    fc.property(anyCase, ({ vm: fields, vmi: guest, rules, ...rest }) => {
+    fc.property(anyCase, ({ vm: fields, vmi: live, rules, ...rest }) => {
       const vm = aVm('web-1', fields);
-      const vmi = guest === null ? undefined : aVmi(vm, guest);
+      const vmi = live === null ? undefined : aVmi(vm, live);
       const isReady = vm.ready && vmi?.ready === true && !vmi.deleting;
       const isLost = vmi?.nodeLost === true && (rules.unhealthyAfter?.unknownNode ?? 'never') === 'never';
       fc.pre(isReady || vm.runStrategy === 'Halted' || isLost);
@@ -257,7 +257,7 @@ test('nothing is sick that is ready, that nobody wants to run, or whose node is 
   );
 });
 
-test('a guest that is ready is well, though its VM has yet to say so', () => {
+test('a VMI that is ready is well, though its VM has yet to say so', () => {
   const vm = aVm('web-1', { ready: false, startFailures: 9, state: 'CrashLoopBackOff' });
   const health = (ready: boolean) =>
     healthOf({ vm, vmi: aVmi(vm, { ready }), earlyEnds: 0, hasRun: false, rules: healingRules({}), now: 0 });

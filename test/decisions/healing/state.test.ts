@@ -8,7 +8,7 @@ import {
   withoutCycle,
   type HealingState,
   type SickVm,
-  type Spent,
+  type FinishedCycle,
 } from '../../../decisions/healing/state.ts';
 
 const sick: SickVm = {
@@ -41,13 +41,13 @@ test('a cycle that could not begin is no replacement', () => {
 });
 
 const AT = '2026-01-01T00:00:00Z';
-const over = (n: number, end: Spent['end']): Spent => {
+const over = (n: number, end: FinishedCycle['end']): FinishedCycle => {
   const vm = `web-${n}`;
   return { vm, uid: `uid-of-${vm}`, attempts: 1, end, why: 'why', at: AT };
 };
 
 test('a hundred replacements that are over are remembered: those go first that only lengthen a delay', () => {
-  let spent: Spent[] = [over(1, 'GivenUp')];
+  let spent: FinishedCycle[] = [over(1, 'GivenUp')];
   for (let n = 2; n <= 200; n++) spent = remembered(spent, over(n, 'Left'));
   const newest = Array.from({ length: 99 }, (_, index) => `web-${102 + index}`);
   expect(spent.map(({ vm }) => vm)).toEqual(['web-1', ...newest]);

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { seenIn } from '../../../decisions/lib/versions-read.ts';
+import { versionsIn } from '../../../decisions/lib/versions-read.ts';
 
 const versions = (...all: string[]): { resourceVersion: string }[] =>
   all.map((resourceVersion) => ({ resourceVersion }));
 
 test('the newest version of each kind is told, as numbers have it, and none of a kind of which there is nothing', () => {
   const pools = versions('3', '7').map((metadata) => ({ metadata }));
-  expect(seenIn({ pools, vms: versions('99', '100', '9'), vmis: [] })).toEqual({
+  expect(versionsIn({ pools, vms: versions('99', '100', '9'), vmis: [] })).toEqual({
     pools: '7',
     vms: '100',
     vmis: undefined,

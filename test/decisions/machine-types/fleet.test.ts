@@ -8,7 +8,7 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aVm } from '../model/fleets.ts';
 import { BAD_PREFERENCE, isNew, ModelCluster, ModelTransition } from './model.ts';
-import { aTransition, aTypedPool, ID, NEW, OLD, OTHER } from './scenes.ts';
+import { aTransition, aTypedPool, ID, NEW, OLD, OTHER } from './snapshots.ts';
 
 const OLDER = 'pc-q35-rhel8.2.0';
 
@@ -70,23 +70,23 @@ const STARTS = { runStrategy: 'Always' };
 
 class Story {
   readonly cluster: ModelCluster;
-  readonly #scene: Scene;
+  readonly #context: Scene;
   /** VMs to which people gave another type, by UID. */
   readonly edited = new Set<string>();
   isPoolEdited = false;
   #luck = 0;
 
-  constructor(scene: Scene) {
-    this.#scene = scene;
-    const pool = aTypedPool(scene.template, {
-      replicas: scene.vms.filter(({ inPool }) => inPool).length,
+  constructor(context: Scene) {
+    this.#context = context;
+    const pool = aTypedPool(context.template, {
+      replicas: context.vms.filter(({ inPool }) => inPool).length,
       maxUnavailable: 1,
     });
     const revision = revisionOf(pool.spec.template);
     this.cluster = new ModelCluster(
-      scene.vms.map((vm, index) => this.#vm(vm, index + 1, revision)),
+      context.vms.map((vm, index) => this.#vm(vm, index + 1, revision)),
       pool,
-      scene,
+      context,
     );
   }
 
@@ -100,13 +100,13 @@ class Story {
       ready: isRunning,
       state: isRunning ? 'Running' : 'Stopped',
     };
-    const machineType = inPool && this.#scene.template !== null ? this.#scene.template : type;
+    const machineType = inPool && this.#context.template !== null ? this.#context.template : type;
     const own = inPool ? { revision, runStrategy: isRunning ? 'Always' : 'Halted' } : { owner: null, namespace };
     return aVm(`web-${number}`, { ...fields, machineType, ...own, uid: `uid-${number}` });
   }
 
   get transition(): Transition {
-    const { glob, to, restartNow, only, namespaces, exclude, maxRestarts, maxFailures, force } = this.#scene;
+    const { glob, to, restartNow, only, namespaces, exclude, maxRestarts, maxFailures, force } = this.#context;
     return aTransition({ scope: { glob, only, namespaces, exclude }, to, restartNow, maxRestarts, maxFailures, force });
   }
 
@@ -124,7 +124,7 @@ class Story {
     if (what === 'late')
       return cluster.add(
         this.#vm(
-          this.#scene.vms[at % this.#scene.vms.length]!,
+          this.#context.vms[at % this.#context.vms.length]!,
           100 + (this.cluster.now % 1_000_000),
           revisionOf(cluster.pool.spec.template),
         ),
@@ -133,7 +133,7 @@ class Story {
     const vm = cluster.vms.get(key)!;
     const isOwned = vm.owner !== null;
     if (what === 'up') cluster.comeUp(key);
-    else if (what === 'ownerRestarts' && cluster.guests.has(key)) cluster.restart(key);
+    else if (what === 'ownerRestarts' && cluster.vmis.has(key)) cluster.restart(key);
     else if (what === 'edit' || what === 'editNew') {
       this.edited.add(vm.uid);
       cluster.setType(key, what === 'edit' ? OLDER : 'pc-q35-rhel9.2.0');
@@ -166,8 +166,8 @@ class Story {
       if (run.isOver) return;
       cluster.rollPool();
       for (const [key, vm] of cluster.vms) {
-        const { need } = transitionNeed(run.rules, vm, cluster.picture);
-        if (need === 'wait' && cluster.guests.get(key)?.ready === true) cluster.restart(key);
+        const { need } = transitionNeed(run.rules, vm, cluster.snapshot);
+        if (need === 'wait' && cluster.vmis.get(key)?.ready === true) cluster.restart(key);
         cluster.comeUp(key);
       }
     }
@@ -178,22 +178,22 @@ const most = (counts: ReadonlyMap<string, number>): number => Math.max(0, ...cou
 
 test('any fleet, whatever happens to it: within the limit, once each, to an end, and nothing else is touched', () => {
   fc.assert(
-    fc.property(anyScene, (scene) => {
-      const story = new Story(scene);
+    fc.property(anyScene, (context) => {
+      const story = new Story(context);
       const { cluster } = story;
       const run = new ModelTransition(cluster, ID, story.transition);
-      for (const { what, at } of scene.events) story.happen(run, what, at);
+      for (const { what, at } of context.events) story.happen(run, what, at);
       story.finish(run);
 
       expect(most(run.patched)).toBeLessThanOrEqual(1);
       expect(most(run.markedAgain)).toBeLessThanOrEqual(1);
       expect(most(run.restarted)).toBeLessThanOrEqual(1);
       expect(run.poolsChanged).toBeLessThanOrEqual(1);
-      if (!scene.restartNow) expect(run.restarted.size).toBe(0);
+      if (!context.restartNow) expect(run.restarted.size).toBe(0);
       const { rules, failed } = run;
       for (const vm of cluster.vms.values()) {
         expect(vm.transitionMark).toBeNull();
-        const { namespaces, exclude } = scene;
+        const { namespaces, exclude } = context;
         const isOut =
           (namespaces !== null && !namespaces.includes(vm.namespace)) || (exclude.length > 0 && vm.name.endsWith('-3'));
         if (isOut)
@@ -201,10 +201,10 @@ test('any fleet, whatever happens to it: within the limit, once each, to an end,
       }
       if (run.isEnding) return;
       for (const [key, vm] of cluster.vms) {
-        const { need } = transitionNeed(rules, vm, cluster.picture);
+        const { need } = transitionNeed(rules, vm, cluster.snapshot);
         const isFailed = failed.some((one) => one.vm === key);
         if (!isFailed) expect(['nothing', 'done', 'left']).toContain(need);
-        if (need === 'done' && !isFailed) expect(isNew(rules.scope.isOld, vm, cluster.guests.get(key))).toBe(true);
+        if (need === 'done' && !isFailed) expect(isNew(rules.scope.isOld, vm, cluster.vmis.get(key))).toBe(true);
       }
     }),
     { numRuns: 400 },
@@ -213,15 +213,15 @@ test('any fleet, whatever happens to it: within the limit, once each, to an end,
 
 test('an undo gives back every type that was changed, and that nobody has changed since', () => {
   fc.assert(
-    fc.property(anyScene, fc.boolean(), (scene, restartNow) => {
-      const story = new Story({ ...scene, maxFailures: 100 });
+    fc.property(anyScene, fc.boolean(), (context, restartNow) => {
+      const story = new Story({ ...context, maxFailures: 100 });
       const { cluster } = story;
       const types = new Map([...cluster.vms.values()].map((vm) => [vm.uid, vm.machineType]));
       const run = new ModelTransition(cluster, OTHER, story.transition);
-      for (const { what, at } of scene.events) if (what !== 'late' && what !== 'start') story.happen(run, what, at);
-      run.aborted = scene.events.length % 2 === 0;
+      for (const { what, at } of context.events) if (what !== 'late' && what !== 'start') story.happen(run, what, at);
+      run.aborted = context.events.length % 2 === 0;
       story.finish(run);
-      const { template } = scene;
+      const { template } = context;
       const isPoolChanged = run.poolsChanged > 0;
       const then = new Map([...cluster.vms.values()].map((vm) => [vm.uid, vm]));
       for (const key of cluster.vms.keys()) cluster.change(key, { optedOut: false });
@@ -232,7 +232,7 @@ test('an undo gives back every type that was changed, and that nobody has change
       const undo = new ModelTransition(
         cluster,
         ID,
-        aTransition({ scope: { undoes: OTHER }, restartNow, maxRestarts: scene.maxRestarts, maxFailures: 100 }),
+        aTransition({ scope: { undoes: OTHER }, restartNow, maxRestarts: context.maxRestarts, maxFailures: 100 }),
       );
       story.finish(undo);
 
@@ -245,10 +245,10 @@ test('an undo gives back every type that was changed, and that nobody has change
         if (undo.patched.has(vm.uid)) expect([run.patched.has(vm.uid), machineType]).toEqual([true, transition!.to]);
         if (story.edited.has(vm.uid) || (vm.owner !== null && (isPoolChanged || story.isPoolEdited))) continue;
         expect(vm.machineType).toBe(types.get(vm.uid));
-        const guest = cluster.guests.get(keyOf(vm));
+        const vmi = cluster.vmis.get(keyOf(vm));
         if (undo.aborted) continue;
-        if (undo.patched.has(vm.uid) && guest !== undefined && !undo.failed.some((one) => one.vm === key))
-          expect(guest.specMachineType).toBe(vm.machineType);
+        if (undo.patched.has(vm.uid) && vmi !== undefined && !undo.failed.some((one) => one.vm === key))
+          expect(vmi.specMachineType).toBe(vm.machineType);
       }
     }),
     { numRuns: 300 },

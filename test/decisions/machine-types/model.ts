@@ -1,14 +1,14 @@
 import { expect } from 'vitest';
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
-import { isDown, isStaying, liveVmi } from '../../../decisions/disruption-budget/availability.ts';
+import { isDown, isActive, liveVmi } from '../../../decisions/disruption-budget/availability.ts';
 import {
   keyOf,
   RestartBudget,
   type OwningPool,
-  type RestartPicture,
+  type RestartSnapshot,
 } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { transitionRules, type TransitionRules } from '../../../decisions/machine-types/criteria.ts';
-import { countedVms, type FailedVm, type HeldGuest } from '../../../decisions/machine-types/limit.ts';
+import { countedVms, type FailedVm, type VmiInProgress } from '../../../decisions/machine-types/limit.ts';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
 import { planTransition, type TransitionPlan } from '../../../decisions/machine-types/plan.ts';
 import { poolTransitionState, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
@@ -21,7 +21,7 @@ import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVmi } from '../model/fleets.ts';
-import { aTypedPool, OLD } from './scenes.ts';
+import { aTypedPool, OLD } from './snapshots.ts';
 
 /** With this preference, KubeVirt fills in an old type again. */
 export const BAD_PREFERENCE = 'VirtualMachinePreference/old';
@@ -29,7 +29,7 @@ export const BAD_PREFERENCE = 'VirtualMachinePreference/old';
 /** A small cluster with one pool: VMIs come and go, people change what they like, and the pool updates its VMs. */
 export class ModelCluster {
   readonly vms = new Map<string, VmView>();
-  readonly guests = new Map<string, VmiView>();
+  readonly vmis = new Map<string, VmiView>();
   pool: StoredPool;
   /** The type that KubeVirt fills in for a cleared one. */
   readonly defaultType: string;
@@ -47,11 +47,11 @@ export class ModelCluster {
     for (const vm of vms) this.add(vm);
   }
 
-  get picture(): RestartPicture {
+  get snapshot(): RestartSnapshot {
     const owner = this.owner;
     return {
       vmOf: (key) => this.vms.get(key),
-      vmiOf: (vm) => this.guests.get(keyOf(vm)),
+      vmiOf: (vm) => this.vmis.get(keyOf(vm)),
       poolOf: (vm) => (vm.owner === null ? undefined : owner),
     };
   }
@@ -65,26 +65,25 @@ export class ModelCluster {
   add(vm: VmView): void {
     this.vms.set(keyOf(vm), vm);
     this.#fit();
-    if (vm.hasVmi)
-      this.guests.set(keyOf(vm), aVmi(vm, { machineType: vm.machineType === 'q35' ? OLD : vm.machineType }));
+    if (vm.hasVmi) this.vmis.set(keyOf(vm), aVmi(vm, { machineType: vm.machineType === 'q35' ? OLD : vm.machineType }));
   }
 
   isDown(key: string): boolean {
     const vm = this.vms.get(key);
-    return vm !== undefined && isStaying(vm) && isDown(vm, this.guests.get(key));
+    return vm !== undefined && isActive(vm) && isDown(vm, this.vmis.get(key));
   }
 
-  change(key: string, fields: Partial<VmView>, guest: Partial<VmiView> = {}): void {
+  change(key: string, fields: Partial<VmView>, vmiFields: Partial<VmiView> = {}): void {
     const vm = this.vms.get(key);
     if (vm === undefined) return;
     this.vms.set(key, { ...vm, ...fields });
-    const vmi = this.guests.get(key);
-    if (vmi !== undefined) this.guests.set(key, { ...vmi, ...guest });
+    const vmi = this.vmis.get(key);
+    if (vmi !== undefined) this.vmis.set(key, { ...vmi, ...vmiFields });
   }
 
   remove(key: string): void {
     this.vms.delete(key);
-    this.guests.delete(key);
+    this.vmis.delete(key);
     this.#fit();
   }
 
@@ -100,34 +99,34 @@ export class ModelCluster {
   /** Ends the VMI. If the VM is meant to run, it gets another VMI later. */
   restart(key: string): void {
     if (this.stuck.has(key)) return this.change(key, { changingState: true });
-    this.guests.delete(key);
+    this.vmis.delete(key);
     // With `Manual`, KubeVirt starts the VM again because it was asked to.
     this.change(key, { ready: false, changingState: this.vms.get(key)?.runStrategy === 'Manual' });
   }
 
   halt(key: string): void {
-    this.guests.delete(key);
+    this.vmis.delete(key);
     this.change(key, { runStrategy: 'Halted', hasVmi: false, ready: false });
   }
 
   /** Brings a VM that is down one step nearer to being ready: a new VMI, its type, its readiness. */
   comeUp(key: string): void {
     const vm = this.vms.get(key);
-    const guest = this.guests.get(key);
-    if (vm === undefined || !this.isDown(key) || guest?.paused === true) return;
+    const current = this.vmis.get(key);
+    if (vm === undefined || !this.isDown(key) || current?.paused === true) return;
     const { machineType, revision } = vm;
-    if (guest === undefined) {
+    if (current === undefined) {
       const fresh = aVmi(vm, {
-        uid: `guest-${this.#next++}`,
+        uid: `vmi-${this.#next++}`,
         ready: false,
         machineType: null,
         specMachineType: machineType,
         revision,
       });
-      this.guests.set(key, fresh);
+      this.vmis.set(key, fresh);
       this.change(key, { hasVmi: true, changingState: false });
-    } else if (guest.machineType === null)
-      this.change(key, {}, { machineType: guest.specMachineType === 'q35' ? this.aliased : guest.specMachineType });
+    } else if (current.machineType === null)
+      this.change(key, {}, { machineType: current.specMachineType === 'q35' ? this.aliased : current.specMachineType });
     else this.change(key, { ready: true }, { ready: true });
   }
 
@@ -136,7 +135,7 @@ export class ModelCluster {
     const vms = this.owner.vms();
     const revision = revisionOf(this.pool.spec.template);
     const behind = vms.find(
-      (vm) => vm.revision !== revision || (this.guests.get(keyOf(vm))?.revision ?? revision) !== revision,
+      (vm) => vm.revision !== revision || (this.vmis.get(keyOf(vm))?.revision ?? revision) !== revision,
     );
     this.#tell(behind === undefined ? 'Complete' : 'RollingOut');
     if (behind === undefined || vms.some((vm) => this.isDown(keyOf(vm)))) return;
@@ -144,7 +143,7 @@ export class ModelCluster {
     this.change(key, { revision });
     if (templateTypeOf(this.pool) !== null || behind.revision !== revision)
       this.setType(key, templateTypeOf(this.pool));
-    if (this.guests.has(key)) this.restart(key);
+    if (this.vmis.has(key)) this.restart(key);
   }
 
   setTemplate(type: string | null, record?: TransitionRecord): void {
@@ -180,7 +179,7 @@ export class ModelTransition {
   readonly transition: Transition;
   readonly #cluster: ModelCluster;
   readonly #others: () => ReadonlySet<string>;
-  inHand: HeldGuest[] = [];
+  inProgress: VmiInProgress[] = [];
   failed: FailedVm[] = [];
   results: TransitionResult[] = [];
   broken = 0;
@@ -230,7 +229,7 @@ export class ModelTransition {
     this.#insistently(plan.pools, luck, () => this.#changePool());
     this.#insistently(plan.patch, luck, (key) => this.#patch(key));
     const { now } = this.#cluster;
-    this.inHand.push(...plan.take.map((one) => ({ ...one, takenAt: now })));
+    this.inProgress.push(...plan.take.map((one) => ({ ...one, takenAt: now })));
     const names = plan.take.map(({ vm }) => vm);
     const waiting = new Set(names);
     const givenBack = new Set<string>();
@@ -239,18 +238,18 @@ export class ModelTransition {
       else givenBack.add(key);
       waiting.delete(key);
     });
-    this.inHand = this.inHand.filter(({ vm }) => !givenBack.has(vm));
+    this.inProgress = this.inProgress.filter(({ vm }) => !givenBack.has(vm));
   }
 
   #plan(): TransitionPlan {
-    const { vms, picture, owner, now } = this.#cluster;
-    const { rules, inHand, failed, isEnding, maxRestarts } = this;
+    const { vms, snapshot, owner, now } = this.#cluster;
+    const { rules, inProgress, failed, isEnding, maxRestarts } = this;
     return planTransition({
       rules,
       vms: vms.values(),
       pools: [owner],
-      picture,
-      inHand,
+      snapshot,
+      inProgress,
       failed,
       maxRestarts,
       takes: !isEnding,
@@ -265,10 +264,10 @@ export class ModelTransition {
 
   #settle({ settled }: TransitionPlan): void {
     for (const { vm, end } of settled) {
-      const wasWell = this.inHand.find((one) => one.vm === vm)?.wasDown === false;
-      this.inHand = this.inHand.filter((one) => one.vm !== vm);
-      if (end === 'Failed') this.failed.push({ vm, wasWell });
-      if (end === 'Failed' && wasWell) this.broken++;
+      const wasAvailable = this.inProgress.find((one) => one.vm === vm)?.wasDown === false;
+      this.inProgress = this.inProgress.filter((one) => one.vm !== vm);
+      if (end === 'Failed') this.failed.push({ vm, wasAvailable });
+      if (end === 'Failed' && wasAvailable) this.broken++;
     }
   }
 
@@ -297,21 +296,21 @@ export class ModelTransition {
 
   #changePool(): void {
     const cluster = this.#cluster;
-    const stand = poolTransitionState(this.rules, cluster.owner, cluster.picture);
+    const stand = poolTransitionState(this.rules, cluster.owner, cluster.snapshot);
     if (stand.stand !== 'change') return;
     this.poolsChanged++;
     const from = templateTypeOf(cluster.pool) ?? '';
-    cluster.setTemplate(stand.to, { id: this.id, from, to: stand.to ?? '', guest: null, at: '2026-01-02T03:04:05Z' });
+    cluster.setTemplate(stand.to, { id: this.id, from, to: stand.to ?? '', vmiType: null, at: '2026-01-02T03:04:05Z' });
   }
 
   #patch(key: string): void {
     const cluster = this.#cluster;
     const vm = cluster.vms.get(key);
-    const need = vm && transitionNeed(this.rules, vm, cluster.picture);
+    const need = vm && transitionNeed(this.rules, vm, cluster.snapshot);
     if (vm === undefined || (need?.need !== 'patch' && need?.need !== 'mark')) return;
     const to = need.need === 'patch' ? cluster.filledIn(vm, need.to) : (vm.machineType ?? '');
     if (need.need === 'patch' && this.transition.scope.undoes === null) expect(this.rules.scope.isOld(to)).toBe(false);
-    const transition = newRecord(vm, cluster.guests.get(key), { id: this.id, to, at: '2026-01-02T03:04:05Z' });
+    const transition = newRecord(vm, cluster.vmis.get(key), { id: this.id, to, at: '2026-01-02T03:04:05Z' });
     const marks = need.need === 'mark' || need.marks;
     cluster.change(key, { machineType: to, transition, transitionMark: marks ? this.id : null });
     if (vm.transition?.id === this.id) {
@@ -325,14 +324,14 @@ export class ModelTransition {
   /** Returns false if the VM is given back. */
   #restart(key: string, waiting: ReadonlySet<string>): boolean {
     const cluster = this.#cluster;
-    const { picture, vms } = cluster;
+    const { snapshot, vms } = cluster;
     const vm = vms.get(key);
-    const held = this.inHand.find((one) => one.vm === key)!;
-    const need = restartNeed(held.guest, vm, cluster.guests.get(key), vm && picture.poolOf(vm));
+    const held = this.inProgress.find((one) => one.vm === key)!;
+    const need = restartNeed(held.vmi, vm, cluster.vmis.get(key), vm && snapshot.poolOf(vm));
     if (vm === undefined || need.need === 'nothing' || vm.changingState) return true;
-    const counted = countedVms(this.rules, vms.values(), picture, this);
-    const inHand = this.inHand.map((one) => one.vm).filter((one) => !waiting.has(one));
-    const budget = new RestartBudget({ counted, picture, inHand, maxUnavailable: this.maxRestarts });
+    const counted = countedVms(this.rules, vms.values(), snapshot, this);
+    const inProgress = this.inProgress.map((one) => one.vm).filter((one) => !waiting.has(one));
+    const budget = new RestartBudget({ counted, snapshot, inProgress, maxUnavailable: this.maxRestarts });
     if (need.need !== 'restart' || budget.whyNot(vm) !== null) return false;
     const wasDown = cluster.isDown(key);
     cluster.restart(key);
@@ -348,12 +347,10 @@ export class ModelTransition {
   #expectWithinLimits(key: string): void {
     const { vms, owner } = this.#cluster;
     const down = [...vms.values()].filter((vm) => this.restarted.has(vm.uid) && this.#cluster.isDown(keyOf(vm)));
-    const hopeless = new Set(this.failed.filter(({ wasWell }) => !wasWell).map(({ vm }) => vm));
+    const hopeless = new Set(this.failed.filter(({ wasAvailable }) => !wasAvailable).map(({ vm }) => vm));
     const spoiled = down.filter(
       (vm) =>
-        vm.transition?.id === this.id &&
-        !hopeless.has(keyOf(vm)) &&
-        this.#cluster.guests.get(keyOf(vm))?.paused !== true,
+        vm.transition?.id === this.id && !hopeless.has(keyOf(vm)) && this.#cluster.vmis.get(keyOf(vm))?.paused !== true,
     );
     expect(spoiled.length).toBeLessThanOrEqual(this.maxRestarts);
     if (vms.get(key)!.owner !== null)
@@ -365,9 +362,9 @@ const count = (counts: Map<string, number>, key: string): void => void counts.se
 
 /** Reports whether neither the VM nor its VMI is old any more. */
 export const isNew = (isOld: (type: string | null) => boolean, vm: VmView, vmi: VmiView | undefined): boolean => {
-  const guest = liveVmi(vmi);
+  const live = liveVmi(vmi);
   if (isOld(vm.machineType)) return false;
-  if (guest === undefined || guest.machineType === vm.machineType) return true;
+  if (live === undefined || live.machineType === vm.machineType) return true;
   // If the alias is to be replaced, the VMI's own type says nothing.
-  return !isOld(guest.machineType ?? guest.specMachineType) && (guest.specMachineType !== 'q35' || !isOld('q35'));
+  return !isOld(live.machineType ?? live.specMachineType) && (live.specMachineType !== 'q35' || !isOld('q35'));
 };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
-import type { HeldGuest } from '../../../decisions/machine-types/limit.ts';
+import type { VmiInProgress } from '../../../decisions/machine-types/limit.ts';
 import { MOST_TO_CHANGE, planTransition, type TransitionPlanInput } from '../../../decisions/machine-types/plan.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
@@ -19,7 +19,7 @@ import {
   snapshotOf,
   recordOfOurs,
   rulesOf,
-} from './scenes.ts';
+} from './snapshots.ts';
 
 const NOW = Date.parse('2026-01-02T03:04:05Z');
 const MARKED = { machineType: NEW, transition: recordOfOurs(), transitionMark: ID };
@@ -27,28 +27,31 @@ const MARKED = { machineType: NEW, transition: recordOfOurs(), transitionMark: I
 interface Scene {
   vms: VmView[];
   /** VMI fields, in the order of the VMs. By default, a VMI has its VM's type; null: there is none. */
-  guests?: (Partial<VmiView> | null)[];
+  vmiFields?: (Partial<VmiView> | null)[];
   pool?: ReturnType<typeof aTypedPool>;
   transition?: Transition;
 }
 
-function plan({ vms, guests = [], pool, transition = aTransition() }: Scene, input: Partial<TransitionPlanInput> = {}) {
+function plan(
+  { vms, vmiFields = [], pool, transition = aTransition() }: Scene,
+  input: Partial<TransitionPlanInput> = {},
+) {
   const vmis = vms.flatMap((vm, index) =>
-    guests[index] === null || !vm.hasVmi
+    vmiFields[index] === null || !vm.hasVmi
       ? []
-      : [anOldVmi(vm, { machineType: OLD, specMachineType: OLD, ...guests[index] })],
+      : [anOldVmi(vm, { machineType: OLD, specMachineType: OLD, ...vmiFields[index] })],
   );
-  const picture = snapshotOf(vms, { vmis, ...(pool === undefined ? {} : { pool }) });
-  const rest = { inHand: [], failed: [], maxRestarts: 1, takes: true, isEnding: false, now: NOW };
-  return planTransition({ rules: rulesOf(transition), vms, pools: picture.pools, picture, ...rest, ...input });
+  const snapshot = snapshotOf(vms, { vmis, ...(pool === undefined ? {} : { pool }) });
+  const rest = { inProgress: [], failed: [], maxRestarts: 1, takes: true, isEnding: false, now: NOW };
+  return planTransition({ rules: rulesOf(transition), vms, pools: snapshot.pools, snapshot, ...rest, ...input });
 }
 
 const many = (count: number, fields: Partial<VmView> = {}): VmView[] =>
   Array.from({ length: count }, (_, index) => anOldVm(`vm-${index + 1}`, fields));
-const heldOf = (vm: VmView, fields: Partial<HeldGuest> = {}): HeldGuest => ({
+const heldOf = (vm: VmView, fields: Partial<VmiInProgress> = {}): VmiInProgress => ({
   vm: keyOf(vm),
   uid: vm.uid,
-  guest: 'the last',
+  vmi: 'the last',
   wasDown: false,
   takenAt: NOW,
   ...fields,
@@ -79,54 +82,54 @@ test('each VM counts in one number, by what it needs', () => {
     anOldVm('new', { machineType: NEW }),
     anOldVm('held', MARKED),
   ];
-  const guests = [{}, {}, {}, { machineType: NEW }, {}, {}, { machineType: NEW }, {}];
-  const found = plan({ vms, guests }, { inHand: [heldOf(vms.at(-1)!, { guest: `vmi-of-${vms.at(-1)!.uid}` })] });
+  const vmiFields = [{}, {}, {}, { machineType: NEW }, {}, {}, { machineType: NEW }, {}];
+  const found = plan({ vms, vmiFields }, { inProgress: [heldOf(vms.at(-1)!, { vmi: `vmi-of-${vms.at(-1)!.uid}` })] });
   expect(found.counts).toEqual({
     toPatch: 2,
     toRestart: 1,
     waiting: 0,
     inPools: 0,
-    parked: 1,
+    deferred: 1,
     restarting: 1,
     left: 1,
     done: 1,
   });
-  expect(found.passedOver).toEqual([
-    { why: 'its owner asked that nothing disrupts it', isWish: true, count: 1, vms: ['shop/wish'] },
-    { why: 'a snapshot of it is taken or restored', isWish: false, count: 1, vms: ['shop/snapshot'] },
+  expect(found.skipped).toEqual([
+    { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/wish'] },
+    { why: 'a snapshot of it is taken or restored', isExcluded: false, count: 1, vms: ['shop/snapshot'] },
   ]);
-  const patient = plan({ vms, guests, transition: aTransition({ restartNow: false }) });
+  const patient = plan({ vms, vmiFields, transition: aTransition({ restartNow: false }) });
   expect(patient).toMatchObject({ take: [], counts: { toRestart: 0, waiting: 2 }, isOver: false });
 });
 
 describe('restarts', () => {
-  test('are within the limit, each with the guest that is meant', () => {
+  test('are within the limit, each with the VMI that is meant', () => {
     const vms = many(5, MARKED);
     const { take, full, counts } = plan({ vms }, { maxRestarts: 2 });
     expect(take.length).toBe(2);
-    for (const { vm, guest, uid } of take)
-      expect([guest, uid]).toEqual([`vmi-of-uid-of-${vm.slice(5)}`, `uid-of-${vm.slice(5)}`]);
+    for (const { vm, vmi, uid } of take)
+      expect([vmi, uid]).toEqual([`vmi-of-uid-of-${vm.slice(5)}`, `uid-of-${vm.slice(5)}`]);
     expect([full, counts.toRestart]).toEqual([['2 at a time'], 5]);
   });
   test('are only of VMs that were well before, or cost nothing; what is paused or failed by itself takes no room', () => {
     const [paused, hopeless, ...vms] = many(4, MARKED).map((vm, index) =>
       index < 2 ? { ...vm, ready: false } : vm,
     ) as [VmView, VmView, ...VmView[]];
-    const scene = { vms: [paused, hopeless, ...vms], guests: [{ paused: true }, { ready: false }] };
-    expect(plan(scene, { failed: [{ vm: keyOf(hopeless), wasWell: false }] }).take.length).toBe(1);
+    const context = { vms: [paused, hopeless, ...vms], vmiFields: [{ paused: true }, { ready: false }] };
+    expect(plan(context, { failed: [{ vm: keyOf(hopeless), wasAvailable: false }] }).take.length).toBe(1);
     // It was available until its restart: its place is not given to another VM.
-    expect(plan(scene, { failed: [{ vm: keyOf(hopeless), wasWell: true }] })).toMatchObject({
+    expect(plan(context, { failed: [{ vm: keyOf(hopeless), wasAvailable: true }] })).toMatchObject({
       take: [],
       full: ['1 at a time', 'shop/vm-2 not ready'],
     });
   });
   test('leave no room while one that was restarted is down again', () => {
     const done = { ...anOldVm('done', MARKED), ready: false };
-    expect(plan({ vms: [done, ...many(1, MARKED)], guests: [{ machineType: NEW, ready: false }] }).take).toEqual([]);
+    expect(plan({ vms: [done, ...many(1, MARKED)], vmiFields: [{ machineType: NEW, ready: false }] }).take).toEqual([]);
   });
-  test('are of a VM that was made anew under the name of one that has failed', () => {
+  test('are of a VM that was recreated under the name of one that has failed', () => {
     const vms = many(1, MARKED);
-    const failed = { vm: 'shop/vm-1', wasWell: true };
+    const failed = { vm: 'shop/vm-1', wasAvailable: true };
     expect(plan({ vms }, { failed: [{ ...failed, uid: vms[0]!.uid }] })).toMatchObject({
       take: [],
       counts: { toRestart: 0 },
@@ -137,7 +140,7 @@ describe('restarts', () => {
     });
   });
   test('are not of what has failed', () => {
-    expect(plan({ vms: many(1, MARKED) }, { failed: [{ vm: 'shop/vm-1', wasWell: false }] })).toMatchObject({
+    expect(plan({ vms: many(1, MARKED) }, { failed: [{ vm: 'shop/vm-1', wasAvailable: false }] })).toMatchObject({
       take: [],
       counts: { toRestart: 0 },
     });
@@ -145,30 +148,34 @@ describe('restarts', () => {
   test('begin only inside a window, and so do pools; patches do not wait for one', () => {
     const transition = aTransition({ windows: [{ cron: '0 5 * * *', duration: '1h', timeZone: 'UTC' }] });
     const pool = aTypedPool(OLD, { replicas: 1 });
-    const scene = { vms: [...many(1), anOldVm('marked', MARKED), aPoolVm(1, pool)], pool, transition };
+    const context = { vms: [...many(1), anOldVm('marked', MARKED), aPoolVm(1, pool)], pool, transition };
     const opens = Date.parse('2026-01-02T05:00:00Z');
-    expect(plan(scene)).toMatchObject({
+    expect(plan(context)).toMatchObject({
       patch: ['shop/vm-1'],
       pools: [],
       take: [],
       full: ['the next window opens at 2026-01-02T05:00:00.000Z'],
       wakeAt: opens,
     });
-    expect(plan(scene, { now: opens })).toMatchObject({ pools: ['shop/web'], take: [{ vm: 'shop/marked' }], full: [] });
-    expect(plan({ ...scene, vms: many(1) }).full).toEqual(['the next window opens at 2026-01-02T05:00:00.000Z']);
+    expect(plan(context, { now: opens })).toMatchObject({
+      pools: ['shop/web'],
+      take: [{ vm: 'shop/marked' }],
+      full: [],
+    });
+    expect(plan({ ...context, vms: many(1) }).full).toEqual(['the next window opens at 2026-01-02T05:00:00.000Z']);
     expect(plan({ vms: many(1), transition })).toMatchObject({ full: [], wakeAt: null });
   });
 });
 
-describe('a VM in hand', () => {
+describe('a VM in progress', () => {
   const vm = anOldVm('vm-1', MARKED);
-  const end = (guest: Partial<VmiView>, held: Partial<HeldGuest> = {}, fields: Partial<VmView> = {}) =>
+  const end = (vmi: Partial<VmiView>, held: Partial<VmiInProgress> = {}, fields: Partial<VmView> = {}) =>
     plan(
-      { vms: [{ ...vm, ...fields }], guests: [{ uid: 'the next', specMachineType: NEW, ...guest }] },
-      { inHand: [heldOf(vm, held)] },
+      { vms: [{ ...vm, ...fields }], vmiFields: [{ uid: 'the next', specMachineType: NEW, ...vmi }] },
+      { inProgress: [heldOf(vm, held)] },
     );
 
-  test('is done once another guest is ready with another type, and loses its mark', () => {
+  test('is done once another VMI is ready with another type, and loses its mark', () => {
     expect(end({ machineType: NEW })).toMatchObject({
       settled: [{ vm: 'shop/vm-1', end: 'Restarted' }],
       unmark: ['shop/vm-1'],
@@ -199,7 +206,7 @@ describe('a VM in hand', () => {
     });
   });
   test('is settled where it is gone', () => {
-    expect(plan({ vms: [] }, { inHand: [heldOf(vm)] })).toMatchObject({ settled: [{ end: 'Gone' }], isOver: true });
+    expect(plan({ vms: [] }, { inProgress: [heldOf(vm)] })).toMatchObject({ settled: [{ end: 'Gone' }], isOver: true });
   });
 });
 
@@ -211,15 +218,15 @@ describe('pools', () => {
     expect(plan({ vms: [], pool })).toMatchObject({ pools: ['shop/web'], isOver: false });
   });
   test('are not tried again once they could not be changed, and their VMs are left', () => {
-    const failed = [{ vm: 'pool shop/web', wasWell: false }];
+    const failed = [{ vm: 'pool shop/web', wasAvailable: false }];
     expect(plan({ vms: [], pool }, { failed })).toMatchObject({ pools: [], isOver: true });
-    const passedOver = [{ why: 'its pool shop/web could not be changed', isWish: true, count: 1 }];
+    const skipped = [{ why: 'its pool shop/web could not be changed', isExcluded: true, count: 1 }];
     expect(plan({ vms: [aPoolVm(1, pool)], pool }, { failed })).toMatchObject({
       counts: { left: 1, inPools: 0 },
-      passedOver,
+      skipped,
       isOver: true,
     });
-    expect(plan({ vms: [], pool }, { failed: [{ vm: 'shop/web', wasWell: false }] }).pools).toEqual(['shop/web']);
+    expect(plan({ vms: [], pool }, { failed: [{ vm: 'shop/web', wasAvailable: false }] }).pools).toEqual(['shop/web']);
   });
   test('have failed with a VM that they could not update', () => {
     const changed = aTypedPool(NEW, { replicas: 1 }, recordOfOurs());
@@ -235,15 +242,15 @@ describe('pools', () => {
     const settled = [{ vm: 'shop/web-1', end: 'Failed', why: 'its pool shop/web could not update it: not ready' }];
     expect(plan({ vms: [aPoolVm(1, pool)], pool: told })).toMatchObject({ settled });
     expect(
-      plan({ vms: [aPoolVm(1, pool)], pool: told }, { failed: [{ vm: 'shop/web-1', wasWell: true }] }),
+      plan({ vms: [aPoolVm(1, pool)], pool: told }, { failed: [{ vm: 'shop/web-1', wasAvailable: true }] }),
     ).toMatchObject({ settled: [], isOver: true });
   });
 });
 
 describe('its end', () => {
   test('is there when nothing is left, and no mark', () => {
-    expect(plan({ vms: [anOldVm('new', { machineType: NEW })], guests: [{ machineType: NEW }] }).isOver).toBe(true);
-    expect(plan({ vms: [anOldVm('done', MARKED)], guests: [{ machineType: NEW }] })).toMatchObject({
+    expect(plan({ vms: [anOldVm('new', { machineType: NEW })], vmiFields: [{ machineType: NEW }] }).isOver).toBe(true);
+    expect(plan({ vms: [anOldVm('done', MARKED)], vmiFields: [{ machineType: NEW }] })).toMatchObject({
       unmark: ['shop/done'],
       isOver: false,
     });
@@ -251,12 +258,12 @@ describe('its end', () => {
     expect(plan({ vms: [anOldVm('back', { ...MARKED, machineType: OLD })] })).toMatchObject({ unmark: ['shop/back'] });
   });
   test('does not wait for a mark that nobody can take off', () => {
-    const scene = { vms: [anOldVm('done', MARKED)], guests: [{ machineType: NEW }] };
-    expect(plan(scene, { failed: [{ vm: 'shop/done', wasWell: true }] })).toMatchObject({
+    const context = { vms: [anOldVm('done', MARKED)], vmiFields: [{ machineType: NEW }] };
+    expect(plan(context, { failed: [{ vm: 'shop/done', wasAvailable: true }] })).toMatchObject({
       unmark: ['shop/done'],
       isOver: false,
     });
-    expect(plan(scene, { failed: [{ vm: 'shop/done', wasWell: true, keepsMark: true }] })).toMatchObject({
+    expect(plan(context, { failed: [{ vm: 'shop/done', wasAvailable: true, keepsMark: true }] })).toMatchObject({
       unmark: [],
       isOver: true,
     });
@@ -269,27 +276,27 @@ describe('its end', () => {
       anOldVm('goes', { deleting: true }),
     ];
     const marked = vms.map((vm) => ({ ...vm, transitionMark: OTHER }));
-    const guests = vms.map(({ machineType }) => ({ machineType }));
+    const vmiFields = vms.map(({ machineType }) => ({ machineType }));
     const transition = aTransition({ scope: { namespaces: ['shop'] } });
-    expect(plan({ vms: marked, guests, transition })).toMatchObject({
+    expect(plan({ vms: marked, vmiFields, transition })).toMatchObject({
       unmark: ['shop/new', 'shop/wish'],
       isOver: false,
     });
     const rules = rulesOf(transition, { othersRunning: new Set([OTHER]) });
-    expect(plan({ vms: marked, guests, transition }, { rules }).unmark).toEqual([]);
+    expect(plan({ vms: marked, vmiFields, transition }, { rules }).unmark).toEqual([]);
     // A VM that is to be changed loses the mark by the change.
     expect(
       plan({
         vms: [anOldVm('old', { transitionMark: OTHER }), anOldVm('paused', { transitionMark: OTHER })],
-        guests: [{}, { paused: true }],
+        vmiFields: [{}, { paused: true }],
       }).unmark,
     ).toEqual([]);
   });
-  test('comes early where it is to end: nothing more is begun, and what is in hand is followed', () => {
+  test('comes early where it is to end: nothing more is begun, and what is in progress is followed', () => {
     const vms = [...many(1), anOldVm('marked', MARKED)];
     expect(plan({ vms }, { isEnding: true })).toMatchObject({ patch: [], take: [], check: [], isOver: true });
     expect(
-      plan({ vms }, { isEnding: true, inHand: [heldOf(vms[1]!, { guest: `vmi-of-${vms[1]!.uid}` })] }),
+      plan({ vms }, { isEnding: true, inProgress: [heldOf(vms[1]!, { vmi: `vmi-of-${vms[1]!.uid}` })] }),
     ).toMatchObject({ isOver: false });
   });
   test('does not come in a pause, in which nothing is begun', () => {

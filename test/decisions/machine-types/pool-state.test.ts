@@ -20,7 +20,7 @@ import {
   recordOfOurs,
   resultOf,
   rulesOf,
-} from './scenes.ts';
+} from './snapshots.ts';
 
 function standOf(
   pool: StoredPool,
@@ -28,11 +28,11 @@ function standOf(
   transition: Transition = aTransition(),
   input: Partial<TransitionRulesInput> = {},
 ) {
-  const picture = snapshotOf(vms, { pool });
+  const snapshot = snapshotOf(vms, { pool });
   const rules = rulesOf(transition, input);
   return {
-    ...poolTransitionState(rules, picture.pools[0]!, picture),
-    needs: vms.map((vm) => transitionNeed(rules, vm, picture)),
+    ...poolTransitionState(rules, snapshot.pools[0]!, snapshot),
+    needs: vms.map((vm) => transitionNeed(rules, vm, snapshot)),
   };
 }
 
@@ -82,7 +82,7 @@ describe('a pool whose template has the old type', () => {
   test('waits for another transition that has changed it and still runs', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs({ id: OTHER, from: NEW, to: OLD }));
     expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({
-      stand: 'parked',
+      stand: 'deferred',
       why: `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`,
     });
     expect(standOf(pool, vmsOf(pool)).stand).toBe('change');
@@ -93,8 +93,8 @@ describe('a pool whose template has the old type', () => {
       const vms = [...vmsOf(oldPool, 1), aPoolVm(2, pool, { machineType: NEW })];
       const why = `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`;
       expect(standOf(pool, vms, undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({
-        stand: 'parked',
-        needs: [{ need: 'parked', why }, { need: 'nothing' }],
+        stand: 'deferred',
+        needs: [{ need: 'deferred', why }, { need: 'nothing' }],
       });
       expect(standOf(pool, vms).needs).toMatchObject([{ need: to === '' ? 'patch' : 'pool' }, { need: 'nothing' }]);
     }
@@ -152,14 +152,14 @@ describe('a pool that this transition has changed', () => {
       needs: [{ need: 'pool' }, { need: 'done' }],
     });
   });
-  test('counts a VM as behind while its guest is of the template before', () => {
+  test('counts a VM as behind while its VMI is of the template before', () => {
     const pool = changed();
     const vm = aPoolVm(1, pool, { machineType: NEW });
-    const guest = anOldVmi(vm, { machineType: OLD, revision: revisionOf(oldPool.spec.template) });
-    const picture = snapshotOf([vm], { pool, vmis: [guest] });
-    expect(transitionNeed(rulesOf(aTransition()), vm, picture)).toMatchObject({ need: 'pool' });
+    const vmi = anOldVmi(vm, { machineType: OLD, revision: revisionOf(oldPool.spec.template) });
+    const snapshot = snapshotOf([vm], { pool, vmis: [vmi] });
+    expect(transitionNeed(rulesOf(aTransition()), vm, snapshot)).toMatchObject({ need: 'pool' });
   });
-  test('has a VM in hand until its new guest is ready, and its type is known', () => {
+  test('has a VM in progress until its new VMI is ready, and its type is known', () => {
     expect([
       needOf(changed(), null),
       needOf(changed(), { machineType: null }),
@@ -192,13 +192,13 @@ describe('a pool that this transition has changed', () => {
     ]);
     for (const updateStrategy of [{ opportunistic: {} }, { proactive: { disruption: 'Live' as const } }]) {
       const pool = told({}, { updateStrategy });
-      const guests = [anOldVmi(behind[0]!)];
-      const picture = (vmis: VmiView[]) => snapshotOf(behind, { pool, vmis });
-      expect(transitionNeed(rulesOf(aTransition()), behind[0]!, picture(guests))).toMatchObject({
+      const old = [anOldVmi(behind[0]!)];
+      const snapshot = (vmis: VmiView[]) => snapshotOf(behind, { pool, vmis });
+      expect(transitionNeed(rulesOf(aTransition()), behind[0]!, snapshot(old))).toMatchObject({
         need: 'pool',
         why: 'its pool shop/web leaves restarts to its owner',
       });
-      expect(transitionNeed(rulesOf(aTransition()), behind[0]!, picture([]))).toMatchObject({
+      expect(transitionNeed(rulesOf(aTransition()), behind[0]!, snapshot([]))).toMatchObject({
         need: 'pool',
         why: null,
       });

@@ -16,9 +16,9 @@ import {
   recordOfOurs,
   resultOf,
   rulesOf,
-} from './scenes.ts';
+} from './snapshots.ts';
 
-test('VMs are grouped by all that decides on their resulting type, the parked and those of pools too', () => {
+test('VMs are grouped by all that decides on their resulting type, the deferred and those of pools too', () => {
   const pool = aTypedPool(OLD);
   const vms = [
     anOldVm('vm-1'),
@@ -85,34 +85,34 @@ test('a resulting type must be another, and a schedulable node must have it wher
 test('a record says what was there and what ran; one that takes over what another has not finished says what was there before that', () => {
   const change = { id: ID, to: NEW, at: '2026-01-02T03:04:05Z' };
   const vm = anOldVm('vm-1');
-  expect(newRecord(vm, anOldVmi(vm, { uid: 'guest' }), change)).toEqual({
+  expect(newRecord(vm, anOldVmi(vm, { uid: 'vmi-uid' }), change)).toEqual({
     ...change,
     from: OLD,
-    guest: OLD,
-    guestUid: 'guest',
+    vmiType: OLD,
+    vmiUid: 'vmi-uid',
   });
-  expect(newRecord(vm, undefined, change)).toEqual({ ...change, from: OLD, guest: null });
-  expect(newRecord(vm, anOldVmi(vm, { machineType: null }), change).guest).toBe(OLD);
-  expect(newRecord(vm, anOldVmi(vm, { phase: 'Failed' }), change).guest).toBeNull();
+  expect(newRecord(vm, undefined, change)).toEqual({ ...change, from: OLD, vmiType: null });
+  expect(newRecord(vm, anOldVmi(vm, { machineType: null }), change).vmiType).toBe(OLD);
+  expect(newRecord(vm, anOldVmi(vm, { phase: 'Failed' }), change).vmiType).toBeNull();
   const changed = { ...vm, machineType: NEW, transition: recordOfOurs({ id: OTHER }) };
-  const guest = anOldVmi(changed, { machineType: OLD });
-  expect(newRecord(changed, guest, change).from).toBe(OLD);
+  const vmiType = anOldVmi(changed, { machineType: OLD });
+  expect(newRecord(changed, vmiType, change).from).toBe(OLD);
   // This VMI started later, with a type that it was not recorded with: the earlier record does not apply.
-  expect(newRecord(changed, { ...guest, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
+  expect(newRecord(changed, { ...vmiType, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
   // The VMI was never of that spec: the other transition's change was complete at once, and must not be undone with
   // this one.
-  const doneAtOnce = { ...changed, transition: recordOfOurs({ id: OTHER, guest: 'pc-q35-rhel8.8.0' }) };
-  expect(newRecord(doneAtOnce, { ...guest, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
-  const ofAlias = { ...changed, transition: recordOfOurs({ id: OTHER, from: 'q35', guest: OLD }) };
-  expect(newRecord(ofAlias, guest, change).from).toBe('q35');
+  const doneAtOnce = { ...changed, transition: recordOfOurs({ id: OTHER, vmiType: 'pc-q35-rhel8.8.0' }) };
+  expect(newRecord(doneAtOnce, { ...vmiType, machineType: 'pc-q35-rhel8.8.0' }, change).from).toBe(NEW);
+  const ofAlias = { ...changed, transition: recordOfOurs({ id: OTHER, from: 'q35', vmiType: OLD }) };
+  expect(newRecord(ofAlias, vmiType, change).from).toBe('q35');
   // A record of this transition: the VMI was started from the old spec while the spec was being changed.
-  expect(newRecord({ ...changed, transition: recordOfOurs({ guest: null }) }, guest, change)).toEqual({
+  expect(newRecord({ ...changed, transition: recordOfOurs({ vmiType: null }) }, vmiType, change)).toEqual({
     ...change,
     from: OLD,
-    guest: OLD,
-    guestUid: guest.uid,
+    vmiType: OLD,
+    vmiUid: vmiType.uid,
   });
-  expect(newRecord(changed, guest, { ...change, to: 'pc-q35-rhel9.8.0' }).from).toBe(NEW);
+  expect(newRecord(changed, vmiType, { ...change, to: 'pc-q35-rhel9.8.0' }).from).toBe(NEW);
 });
 
 test('others are those that have left something on VMs', () => {

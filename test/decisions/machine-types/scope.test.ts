@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { scopeRules, type Chooseable } from '../../../decisions/machine-types/scope.ts';
 import type { TransitionScope } from '../../../decisions/machine-types/transition.ts';
-import { anOldVm, anOldVmi, NEW, OLD, scopeOf } from './scenes.ts';
+import { anOldVm, anOldVmi, NEW, OLD, scopeOf } from './snapshots.ts';
 
 const vm: Chooseable = { namespace: 'shop', name: 'web-1', ownLabels: { tier: 'a' } };
 
@@ -22,16 +22,16 @@ test.each<[string, Partial<TransitionScope>, boolean]>([
 ])('%s', (_words, scope, is) => expect(scopeRules(scopeOf(scope)).chooses(vm)).toBe(is));
 
 test.each<[string, Parameters<typeof anOldVm>[1], Parameters<typeof anOldVmi>[1] | null, boolean]>([
-  ['with a guest', {}, {}, true],
-  ['that is to run, and has no guest for a moment', { hasVmi: false }, null, true],
-  ['whose guest goes, to be followed by another', {}, { deleting: true }, true],
+  ['with a VMI', {}, {}, true],
+  ['that is to run, and has no VMI for a moment', { hasVmi: false }, null, true],
+  ['whose VMI goes, to be followed by another', {}, { deleting: true }, true],
   ['that is halted', { runStrategy: 'Halted', hasVmi: false }, null, false],
   ['that was shut down', { runStrategy: 'Manual' }, { phase: 'Succeeded' }, false],
   ['that ran once', { runStrategy: 'Once' }, { phase: 'Succeeded' }, false],
-  ['that is halted while its guest still runs', { runStrategy: 'Halted' }, {}, true],
-])('running is a VM %s', (_words, fields, guest, runs) => {
+  ['that is halted while its VMI still runs', { runStrategy: 'Halted' }, {}, true],
+])('running is a VM %s', (_words, fields, vmiFields, runs) => {
   const one = anOldVm('web-1', fields);
-  const vmi = guest === null ? undefined : anOldVmi(one, guest);
+  const vmi = vmiFields === null ? undefined : anOldVmi(one, vmiFields);
   expect(scopeRules(scopeOf({ only: 'running' })).choosesState(one, vmi)).toBe(runs);
   expect(scopeRules(scopeOf({ only: 'stopped' })).choosesState(one, vmi)).toBe(!runs);
   expect(scopeRules(scopeOf()).choosesState(one, vmi)).toBe(true);

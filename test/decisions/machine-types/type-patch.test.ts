@@ -6,7 +6,7 @@ import { aVm } from '../model/fleets.ts';
 const TYPE = '/spec/template/spec/domain/machine/type';
 const LABEL = '/metadata/labels/drover.dev~1machine-type-restart-required';
 const ANNOTATION = '/metadata/annotations/drover.dev~1machine-type-transition';
-const record = { id: '0a1b2c3d', from: 'pc-q35-rhel8.6.0', to: 'q35', guest: null, at: '2026-01-02T03:04:05Z' };
+const record = { id: '0a1b2c3d', from: 'pc-q35-rhel8.6.0', to: 'q35', vmiType: null, at: '2026-01-02T03:04:05Z' };
 const old: Before = {
   uid: 'uid',
   machineType: 'pc-q35-rhel8.6.0',

@@ -23,23 +23,23 @@ const NODES = [
 
 function tallied(nodes: NodeView[] | null): TypeInUse[] {
   const tally = new TypeTally();
-  const machine = (name: string, machineType: string | null, namespace = 'shop'): void =>
+  const vm = (name: string, machineType: string | null, namespace = 'shop'): void =>
     tally.vm(aVm(name, { namespace, machineType }));
-  machine('a', 'pc-q35-rhel9.2.0');
-  machine('b', 'q35');
-  machine('c', 'q35', 'bank');
-  machine('d', null);
-  tally.guest(aVmi(aVm('b', { namespace: 'shop' }), { machineType: 'pc-q35-rhel8.6.0', specMachineType: 'q35' }));
-  tally.guest(aVmi(aVm('c', { namespace: 'bank' }), { machineType: null, specMachineType: 'pc-q35-rhel8.2.0' }));
-  tally.guest(aVmi(aVm('a', { namespace: 'shop' }), { machineType: 'pc-q35-rhel8.0.0', deleting: true }));
-  tally.guest(aVmi(aVm('e', { namespace: 'shop' }), { machineType: 'pc-q35-rhel8.0.0', phase: 'Failed' }));
-  tally.guest(aVmi(aVm('f', { namespace: 'shop' }), { machineType: 'pc-q35-rhel8.0.0', vmUid: null }));
+  vm('a', 'pc-q35-rhel9.2.0');
+  vm('b', 'q35');
+  vm('c', 'q35', 'bank');
+  vm('d', null);
+  tally.vmi(aVmi(aVm('b', { namespace: 'shop' }), { machineType: 'pc-q35-rhel8.6.0', specMachineType: 'q35' }));
+  tally.vmi(aVmi(aVm('c', { namespace: 'bank' }), { machineType: null, specMachineType: 'pc-q35-rhel8.2.0' }));
+  tally.vmi(aVmi(aVm('a', { namespace: 'shop' }), { machineType: 'pc-q35-rhel8.0.0', deleting: true }));
+  tally.vmi(aVmi(aVm('e', { namespace: 'shop' }), { machineType: 'pc-q35-rhel8.0.0', phase: 'Failed' }));
+  tally.vmi(aVmi(aVm('f', { namespace: 'shop' }), { machineType: 'pc-q35-rhel8.0.0', vmUid: null }));
   return tally.types(nodes);
 }
 
-const counts = (vms: number, guests: number): TypeCounts => ({ vms, guests });
+const counts = (vms: number, vmis: number): TypeCounts => ({ vms, vmis });
 
-test('types are counted by namespace, of specs and of guests that live', () => {
+test('types are counted by namespace, of specs and of VMIs that live', () => {
   expect(tallied(NODES)).toEqual([
     {
       type: 'pc-q35-rhel8.2.0',
@@ -88,7 +88,7 @@ test('nothing is old where nobody says what nodes have', () => {
   }
 });
 
-test('a type that only a node has that takes no guests is supported by none', () => {
+test('a type that only a node has that takes no VMIs is supported by none', () => {
   expect(supportedTypes(NODES)).toEqual(
     new Map([
       ['q35', 2],

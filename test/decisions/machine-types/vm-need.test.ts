@@ -16,21 +16,21 @@ import {
   recordOfOurs,
   resultOf,
   rulesOf,
-} from './scenes.ts';
+} from './snapshots.ts';
 
-type Guest = Partial<VmiView> | null;
+type Vmi = Partial<VmiView> | null;
 
 function needOf(
   fields: Partial<VmView>,
-  guest: Guest,
+  vmi: Vmi,
   transition: Transition = aTransition(),
   input: Partial<TransitionRulesInput> = {},
 ): TransitionNeed {
-  const vm = anOldVm('web-1', { hasVmi: guest !== null, ...fields });
+  const vm = anOldVm('web-1', { hasVmi: vmi !== null, ...fields });
   return transitionNeed(
     rulesOf(transition, input),
     vm,
-    snapshotOf([vm], { vmis: guest === null ? [] : [anOldVmi(vm, guest)] }),
+    snapshotOf([vm], { vmis: vmi === null ? [] : [anOldVmi(vm, vmi)] }),
   );
 }
 
@@ -39,44 +39,44 @@ const CHANGED = { machineType: NEW, transition: recordOfOurs() };
 const GUEST_OLD = { machineType: OLD, specMachineType: OLD };
 
 describe('what nobody has touched yet', () => {
-  test.each<[string, Partial<VmView>, Guest, object]>([
+  test.each<[string, Partial<VmView>, Vmi, object]>([
     ['is patched, and marked while it runs', {}, {}, { need: 'patch', to: null, marks: true }],
     ['is patched without a mark where it is stopped', STOPPED, null, { need: 'patch', to: null, marks: false }],
     [
-      'is patched without a mark where its guest has a new type',
+      'is patched without a mark where its VMI has a new type',
       {},
       { machineType: NEW },
       { need: 'patch', marks: false },
     ],
     [
-      'is patched while its guest comes up with the old type',
+      'is patched while its VMI comes up with the old type',
       { ready: false },
       { machineType: null },
       { need: 'patch', marks: true },
     ],
-    ['is marked where its guest alone is old', { machineType: 'q35' }, { machineType: OLD }, { need: 'mark' }],
+    ['is marked where its VMI alone is old', { machineType: 'q35' }, { machineType: OLD }, { need: 'mark' }],
     ['is not old with a new type', { machineType: NEW }, {}, { need: 'nothing' }],
     [
-      'is not old with an alias, whatever a guest that comes up will get',
+      'is not old with an alias, whatever a VMI that comes up will get',
       { machineType: 'q35' },
       { machineType: null },
       { need: 'nothing' },
     ],
-    ['is not old without a guest, with an alias', { machineType: 'q35', ...STOPPED }, null, { need: 'nothing' }],
+    ['is not old without a VMI, with an alias', { machineType: 'q35', ...STOPPED }, null, { need: 'nothing' }],
     ['is left alone where it goes', { deleting: true }, {}, { need: 'nothing' }],
     ['is left alone where it leaves its pool', { removing: true }, {}, { need: 'nothing' }],
     ['is left as its owner asked', { optedOut: true }, {}, { need: 'left' }],
-    ['waits while it is paused', {}, { paused: true }, { need: 'parked', why: 'it is paused' }],
-    ['waits while it migrates', {}, { migrating: true }, { need: 'parked', why: 'it migrates' }],
-    ['waits while a snapshot of it is taken', { snapshotting: true, ...STOPPED }, null, { need: 'parked' }],
-    ['waits while it receives a migration', { runStrategy: 'WaitAsReceiver' }, null, { need: 'parked' }],
+    ['waits while it is paused', {}, { paused: true }, { need: 'deferred', why: 'it is paused' }],
+    ['waits while it migrates', {}, { migrating: true }, { need: 'deferred', why: 'it migrates' }],
+    ['waits while a snapshot of it is taken', { snapshotting: true, ...STOPPED }, null, { need: 'deferred' }],
+    ['waits while it receives a migration', { runStrategy: 'WaitAsReceiver' }, null, { need: 'deferred' }],
     [
       'is taken over from a transition that is over',
       { transitionMark: OTHER, transition: recordOfOurs({ id: OTHER }), machineType: NEW },
       GUEST_OLD,
       { need: 'mark' },
     ],
-  ])('%s', (_words, fields, guest, need) => expect(needOf(fields, guest)).toMatchObject(need));
+  ])('%s', (_words, fields, vmi, need) => expect(needOf(fields, vmi)).toMatchObject(need));
 
   test('gets the type that was asked for', () => {
     const to = 'pc-q35-rhel9.4.0';
@@ -86,9 +86,9 @@ describe('what nobody has touched yet', () => {
   test('is left to another transition that still runs, and told', () => {
     const othersRunning = new Set([OTHER]);
     const why = `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`;
-    expect(needOf({ transitionMark: OTHER }, {}, undefined, { othersRunning })).toEqual({ need: 'parked', why });
+    expect(needOf({ transitionMark: OTHER }, {}, undefined, { othersRunning })).toEqual({ need: 'deferred', why });
     expect(needOf({ transition: recordOfOurs({ id: OTHER }), ...STOPPED }, null, undefined, { othersRunning })).toEqual(
-      { need: 'parked', why },
+      { need: 'deferred', why },
     );
     expect(needOf({ transitionMark: OTHER, machineType: NEW }, {}, undefined, { othersRunning })).toEqual({
       need: 'nothing',
@@ -121,32 +121,27 @@ describe('what would come out', () => {
 });
 
 describe('what this transition has changed', () => {
-  test.each<[string, Partial<VmView>, Guest, object]>([
-    ['is restarted while its guest is old', {}, GUEST_OLD, { need: 'restart', guest: { vmUid: 'uid-of-web-1' } }],
-    ['is done with a new guest', {}, { machineType: NEW }, { need: 'done' }],
-    ['is done without a guest', STOPPED, null, { need: 'done' }],
-    ['is done once its guest goes', {}, { ...GUEST_OLD, deleting: true }, { need: 'done' }],
+  test.each<[string, Partial<VmView>, Vmi, object]>([
+    ['is restarted while its VMI is old', {}, GUEST_OLD, { need: 'restart', vmi: { vmUid: 'uid-of-web-1' } }],
+    ['is done with a new VMI', {}, { machineType: NEW }, { need: 'done' }],
+    ['is done without a VMI', STOPPED, null, { need: 'done' }],
+    ['is done once its VMI goes', {}, { ...GUEST_OLD, deleting: true }, { need: 'done' }],
+    ['is done while a VMI of the new type comes up', {}, { machineType: null, specMachineType: NEW }, { need: 'done' }],
     [
-      'is done while a guest of the new type comes up',
-      {},
-      { machineType: null, specMachineType: NEW },
-      { need: 'done' },
-    ],
-    [
-      'waits where nobody knows yet what its guest gets for an alias',
+      'waits where nobody knows yet what its VMI gets for an alias',
       { machineType: 'q35' },
       { machineType: null, specMachineType: 'q35' },
       { need: 'wait' },
     ],
     [
-      'is restarted for an alias where its guest asks for the old type and may never run',
+      'is restarted for an alias where its VMI asks for the old type and may never run',
       { machineType: 'q35' },
       { machineType: null, specMachineType: OLD },
       { need: 'restart' },
     ],
-    ['waits for the next guest too, where it is to have one', { machineType: 'q35' }, null, { need: 'wait' }],
+    ['waits for the next VMI too, where it is to have one', { machineType: 'q35' }, null, { need: 'wait' }],
     ['is done with an alias where it is stopped', { machineType: 'q35', ...STOPPED }, null, { need: 'done' }],
-    ['is not restarted while it is paused', {}, { ...GUEST_OLD, paused: true }, { need: 'parked' }],
+    ['is not restarted while it is paused', {}, { ...GUEST_OLD, paused: true }, { need: 'deferred' }],
     ['is not restarted any more where its owner asks', { optedOut: true }, GUEST_OLD, { need: 'left' }],
     [
       'is left where somebody has set it back',
@@ -160,10 +155,10 @@ describe('what this transition has changed', () => {
       { machineType: NEW },
       { need: 'done' },
     ],
-  ])('%s', (_words, fields, guest, need) => expect(needOf({ ...CHANGED, ...fields }, guest)).toMatchObject(need));
+  ])('%s', (_words, fields, vmi, need) => expect(needOf({ ...CHANGED, ...fields }, vmi)).toMatchObject(need));
 
   test('waits on, and says so, where it was restarted and came back as it was', () => {
-    const transition = recordOfOurs({ from: 'q35', to: 'q35', guestUid: 'the first' });
+    const transition = recordOfOurs({ from: 'q35', to: 'q35', vmiUid: 'the first' });
     const patient = aTransition({ restartNow: false });
     const since = (uid: string, machineType: string | null) =>
       needOf({ machineType: 'q35', transition }, { specMachineType: 'q35', machineType, uid }, patient);
@@ -180,14 +175,14 @@ describe('what this transition has changed', () => {
     ['the type that its VM is to have', NEW, 'done', false],
     ['another type', 'pc-q35-rhel9.4.0', 'restart', true],
     ['no type yet', null, 'restart', true],
-  ])('has a guest of an alias which is to go, that runs with %s', (_words, machineType, need, marks) => {
+  ])('has a VMI of an alias which is to go, that runs with %s', (_words, machineType, need, marks) => {
     const aliased = aTransition({ scope: { glob: 'q35' }, to: NEW });
-    const guest = { specMachineType: 'q35', machineType };
+    const vmi = { specMachineType: 'q35', machineType };
     const results = [resultOf(anOldVm('any', { machineType: 'q35' }), NEW)];
-    expect(needOf({ machineType: 'q35' }, guest, aliased, { results })).toEqual({ need: 'patch', to: NEW, marks });
-    expect(needOf({ ...CHANGED, transition: recordOfOurs({ from: 'q35' }) }, guest, aliased)).toMatchObject({ need });
+    expect(needOf({ machineType: 'q35' }, vmi, aliased, { results })).toEqual({ need: 'patch', to: NEW, marks });
+    expect(needOf({ ...CHANGED, transition: recordOfOurs({ from: 'q35' }) }, vmi, aliased)).toMatchObject({ need });
     // Not changed: the VM's spec does not ask for the alias.
-    expect(needOf({ machineType: NEW }, guest, aliased)).toEqual({ need: machineType === null ? 'mark' : 'nothing' });
+    expect(needOf({ machineType: NEW }, vmi, aliased)).toEqual({ need: machineType === null ? 'mark' : 'nothing' });
   });
 
   test('is left with a word of a foreign owner that may have set it back', () => {
@@ -197,7 +192,7 @@ describe('what this transition has changed', () => {
   });
 
   test('is marked where it was started from its old spec while that was changed', () => {
-    const started = { ...CHANGED, transition: recordOfOurs({ guest: null }) };
+    const started = { ...CHANGED, transition: recordOfOurs({ vmiType: null }) };
     for (const restartNow of [true, false])
       expect(needOf(started, GUEST_OLD, aTransition({ restartNow }))).toEqual({ need: 'mark' });
     expect(needOf(started, { machineType: NEW })).toEqual({ need: 'done' });
@@ -222,10 +217,9 @@ describe('an undo', () => {
   const undo = aTransition({ scope: { undoes: OTHER } });
   const theirs = { machineType: NEW, transition: recordOfOurs({ id: OTHER }) };
   const results = [resultOf(anOldVm('any', { machineType: NEW }), OLD)];
-  const needOfUndo = (fields: Partial<VmView>, guest: Guest) =>
-    needOf({ ...theirs, ...fields }, guest, undo, { results });
+  const needOfUndo = (fields: Partial<VmView>, vmi: Vmi) => needOf({ ...theirs, ...fields }, vmi, undo, { results });
 
-  test('sets what was there, and marks a guest that has been started since', () => {
+  test('sets what was there, and marks a VMI that has been started since', () => {
     expect(needOfUndo({}, { specMachineType: NEW })).toEqual({ need: 'patch', to: OLD, marks: true });
     expect(needOfUndo({}, GUEST_OLD)).toEqual({ need: 'patch', to: OLD, marks: false });
     expect(needOfUndo(STOPPED, null)).toEqual({ need: 'patch', to: OLD, marks: false });
@@ -249,7 +243,7 @@ describe('an undo', () => {
       needOfUndo({ machineType: 'q35', transition: recordOfOurs({ id: OTHER, from: 'q35', to: 'q35' }) }, {}),
     ).toEqual({ need: 'nothing' });
   });
-  test('restarts what it has changed until a guest was started from that', () => {
+  test('restarts what it has changed until a VMI was started from that', () => {
     const own = { machineType: OLD, transition: recordOfOurs({ id: ID, from: NEW, to: OLD }) };
     expect(needOf(own, { machineType: NEW, specMachineType: NEW }, undo)).toMatchObject({ need: 'restart' });
     expect(needOf(own, GUEST_OLD, undo)).toEqual({ need: 'done' });

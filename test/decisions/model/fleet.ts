@@ -4,7 +4,7 @@ import { withDefaults } from '../../../api/pool-defaults.ts';
 import type { DisruptedVm, PoolSpec, PoolStatus, RolloutStatus, VmTemplate } from '../../../api/pool/pool.ts';
 import {
   isMeantToRun,
-  isStaying,
+  isActive,
   liveVmi,
   maxUnavailableOf,
   runsByItself,
@@ -14,7 +14,7 @@ import { healthOf, isLeftAlone } from '../../../decisions/healing/sickness.ts';
 import {
   beginningOf,
   unblocked,
-  underWay,
+  inProgress,
   withNews,
   withoutBeginning,
   withoutCycle,
@@ -46,12 +46,12 @@ import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { disruptionBetween } from '../../../decisions/vm-update/disruption.ts';
 import { updateNeed, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
-import { standingOf } from '../../../decisions/vm-update/progress.ts';
+import { progressOf } from '../../../decisions/vm-update/progress.ts';
 import { recheckVm } from '../../../decisions/vm-update/recheck.ts';
 import { Clock } from './clock.ts';
 import { ModelCycle, type Signal } from './cycle.ts';
 import { aPool, quiet } from './fleets.ts';
-import { isLive, ModelKubeVirt, Picture, Refused, type Machine } from './kubevirt.ts';
+import { isLive, ModelKubeVirt, Snapshot, Refused, type ModelVm } from './kubevirt.ts';
 
 /** An event from outside. `vm` is any number: modulo the number of VMs, it is an index into them. */
 export type Happening =
@@ -62,7 +62,7 @@ export type Happening =
   | { what: 'stop' | 'start' | 'delete' | 'detach' | 'crash' | 'shut down' | 'stumble'; vm: number }
   /** `heal lose`: a person terminates the workflow of the healing cycle. */
   | { what: 'heal now' | 'heal skip' | 'heal lose'; vm: number }
-  | { what: 'opt out' | 'snapshot' | 'migrate' | 'pause guest'; vm: number; on: boolean };
+  | { what: 'opt out' | 'snapshot' | 'migrate' | 'pause VMI'; vm: number; on: boolean };
 
 export interface Scenario {
   seed: number;
@@ -107,7 +107,7 @@ const PATIENCE_MS = 24 * 3_600_000;
 
 type HealAsk = (healing: HealingState) => HealingState;
 type Ask = (rollout: RolloutStatus, steps: number) => RolloutStatus;
-interface Seen {
+interface ResourceVersions {
   vms: number;
   vmis: number;
 }
@@ -117,13 +117,13 @@ interface Child {
   batch: Batch;
   minReadyMs: number;
   deadlineMs: number;
-  seen: Seen;
+  seen: ResourceVersions;
   outcomes: UpdateOutcome[];
   waiting: readonly BatchVm[];
   superseded: boolean;
   /** Null until the batch waits for its VMs. */
   deadline: number | null;
-  picture: Picture;
+  snapshot: Snapshot;
   isLooking: boolean;
   hasEnded: boolean;
 }
@@ -131,14 +131,14 @@ interface Child {
 /** One attempt of the activity that updates a batch's VMs. */
 interface Attempt {
   child: Child;
-  picture: Picture;
+  snapshot: Snapshot;
   template: VmTemplate;
   isDead: boolean;
   taken: Set<string>;
   outcomes: UpdateOutcome[];
   queue: BatchVm[];
   lanes: number;
-  seen: Seen;
+  seen: ResourceVersions;
 }
 
 /**
@@ -154,12 +154,12 @@ export class ModelFleet {
   readonly cluster: ModelKubeVirt;
   readonly #scenario: Scenario;
   readonly #trail: string[] = [];
-  readonly #pictures: Picture[];
+  readonly #snapshots: Snapshot[];
   readonly #kept = new Map<string, { number: number; template: VmTemplate }>();
   readonly #children = new Set<Child>();
   readonly #creating = new Set<string>();
   readonly #deleting = new Set<string>();
-  #seen: Seen = { vms: 0, vmis: 0 };
+  #seen: ResourceVersions = { vms: 0, vmis: 0 };
 
   // State of the pool's workflow.
   #rollout: RolloutStatus | null = null;
@@ -174,9 +174,9 @@ export class ModelFleet {
   readonly #cycles = new Map<string, ModelCycle>();
   /** The arrival time of the last signal to each cycle. The next signal arrives later. */
   readonly #lines = new Map<string, number>();
-  #stirred = false;
+  #affected = false;
   #isPlanning = false;
-  #isNudged = false;
+  #isNotified = false;
   #waiting = 0;
   #statusLane = false;
   #lastStatus = 0;
@@ -220,19 +220,19 @@ export class ModelFleet {
       failing: (revision) => (this.#turns === 0 ? 0 : (bad.get(revision) ?? 0)),
     });
     this.#planned = this.cluster.pool;
-    this.#pictures = [new Picture(this.cluster), new Picture(this.cluster)];
+    this.#snapshots = [new Snapshot(this.cluster), new Snapshot(this.cluster)];
     this.#keep(first);
     for (let number = 1; number <= spec.replicas; number++) this.cluster.create(number, first);
-    for (const machine of this.cluster.machines.values()) if (this.clock.chance() < 0.7) this.cluster.start(machine);
+    for (const modelVm of this.cluster.modelVms.values()) if (this.clock.chance() < 0.7) this.cluster.start(modelVm);
     while (this.clock.next());
     this.cluster.onChange = () => this.#changed();
-    this.cluster.onStart = (vm, guest) => this.#started(vm, guest);
+    this.cluster.onStart = (vm, vmi) => this.#started(vm, vmi);
     let at = 0;
     for (const happening of happenings) this.clock.in((at += happening.after), () => this.#happen(happening));
     // Healing waits for a person if too many VMs are sick, or if a person has paused healing or a VMI.
     if (spec.autohealing !== undefined) {
       this.clock.in(at + PATIENCE_MS, () => {
-        for (const machine of this.cluster.machines.values()) this.cluster.pause(machine, false);
+        for (const modelVm of this.cluster.modelVms.values()) this.cluster.pause(modelVm, false);
         this.#askedToHeal(({ paused: _paused, ...state }) => state);
         this.#setSpec({ autohealing: { ...this.cluster.pool.spec.autohealing, maxUnhealthy: '100%' } });
       });
@@ -265,16 +265,16 @@ export class ModelFleet {
   #happen(happening: Happening): void {
     this.#say(() => `-- ${JSON.stringify(happening)}`);
     const { cluster } = this;
-    const machines = [...cluster.machines.values()];
-    const machine = 'vm' in happening ? machines[happening.vm % machines.length] : undefined;
-    if ('vm' in happening && machine === undefined) return;
+    const modelVms = [...cluster.modelVms.values()];
+    const modelVm = 'vm' in happening ? modelVms[happening.vm % modelVms.length] : undefined;
+    if ('vm' in happening && modelVm === undefined) return;
     if (happening.what !== 'template' && !ASKS.has(happening.what)) this.#isUndisturbed = false;
     // People act on a VM that is being healed, if there is one.
-    const healed = underWay(this.#healing?.cycles ?? []);
+    const healed = inProgress(this.#healing?.cycles ?? []);
     const name =
       CYCLE_ASKS.has(happening.what) && 'vm' in happening && healed.length > 0
         ? healed[happening.vm % healed.length]!.vm
-        : (machine?.view.name ?? '');
+        : (modelVm?.view.name ?? '');
     switch (happening.what) {
       case 'template': {
         const template = this.#scenario.templates[happening.index % this.#scenario.templates.length]!;
@@ -325,34 +325,34 @@ export class ModelFleet {
         return;
       }
       case 'stop':
-        return cluster.stop(machine!);
+        return cluster.stop(modelVm!);
       case 'start':
-        return cluster.start(machine!);
+        return cluster.start(modelVm!);
       case 'delete':
         this.#skipped.delete(name);
-        return cluster.deleteVm(machine!.view.name, machine!.view.uid);
+        return cluster.deleteVm(modelVm!.view.name, modelVm!.view.uid);
       case 'detach':
         this.#skipped.delete(name);
-        return cluster.detach(machine!);
+        return cluster.detach(modelVm!);
       case 'crash':
-        return cluster.crash(machine!);
+        return cluster.crash(modelVm!);
       case 'shut down':
-        return cluster.shutDown(machine!);
+        return cluster.shutDown(modelVm!);
       case 'stumble':
-        return cluster.stumble(machine!, 3_000);
+        return cluster.stumble(modelVm!, 3_000);
       case 'opt out':
-        return cluster.optOut(machine!, happening.on);
+        return cluster.optOut(modelVm!, happening.on);
       case 'snapshot':
-        cluster.snapshot(machine!, happening.on);
+        cluster.snapshot(modelVm!, happening.on);
         // A snapshot ends by itself.
-        if (happening.on) this.clock.in(20_000, () => cluster.snapshot(machine!, false));
+        if (happening.on) this.clock.in(20_000, () => cluster.snapshot(modelVm!, false));
         return;
       case 'migrate':
-        cluster.migrate(machine!, happening.on);
-        if (happening.on) this.clock.in(20_000, () => cluster.migrate(machine!, false));
+        cluster.migrate(modelVm!, happening.on);
+        if (happening.on) this.clock.in(20_000, () => cluster.migrate(modelVm!, false));
         return;
-      case 'pause guest':
-        return cluster.pause(machine!, happening.on);
+      case 'pause VMI':
+        return cluster.pause(modelVm!, happening.on);
     }
   }
 
@@ -360,7 +360,7 @@ export class ModelFleet {
     const { pool } = this.cluster;
     const generation = (pool.metadata.generation ?? 0) + 1;
     this.cluster.pool = { ...pool, metadata: { ...pool.metadata, generation }, spec: { ...pool.spec, ...spec } };
-    this.#nudge();
+    this.#notify();
   }
 
   #asked(ask: Ask): void {
@@ -370,19 +370,19 @@ export class ModelFleet {
 
   // The pool's workflow.
 
-  #nudge(): void {
-    if (this.#isNudged) return;
-    this.#isNudged = true;
+  #notify(): void {
+    if (this.#isNotified) return;
+    this.#isNotified = true;
     this.clock.in(this.clock.between(1, 250), () => {
-      this.#isNudged = false;
-      // A nudge says how new the cache must be.
+      this.#isNotified = false;
+      // A signal says how new the cache must be.
       this.#stir({ vms: this.cluster.version, vmis: this.cluster.version });
     });
   }
 
-  #stir(seen?: Seen): void {
+  #stir(seen?: ResourceVersions): void {
     if (seen !== undefined) this.#seen = later(this.#seen, seen);
-    this.#stirred = true;
+    this.#affected = true;
     if (!this.#isPlanning) this.#turn();
   }
 
@@ -394,26 +394,26 @@ export class ModelFleet {
   #turn(): void {
     if (++this.#turns > MOST_TURNS) this.#broken('it does not end');
     this.#isPlanning = true;
-    this.#stirred = false;
+    this.#affected = false;
     if (this.#rollout !== null) this.#asks = [];
     if (this.#healing !== null) this.#healAsks = [];
-    const picture = this.#lookUp(this.#seen);
-    const input = this.#input(picture);
+    const snapshot = this.#lookUp(this.#seen);
+    const input = this.#input(snapshot);
     this.#planned = input.pool;
     const plan = planPool(input);
     this.#checkPlan(input, plan);
     this.clock.in(this.clock.between(0, 30), () => this.#taken(plan));
   }
 
-  #input(picture: Picture): PoolPlanInput {
+  #input(snapshot: Snapshot): PoolPlanInput {
     const { pool } = this.cluster;
     const { uid, name } = pool.metadata;
     return {
       ...quiet,
       pool,
-      vms: picture.ownedBy(uid),
-      vmiOf: picture.vmiOf,
-      isHeldByOther: (one) => picture.vms.has(one) && picture.vms.get(one)!.owner?.uid !== uid,
+      vms: snapshot.ownedBy(uid),
+      vmiOf: snapshot.vmiOf,
+      isHeldByOther: (one) => snapshot.vms.has(one) && snapshot.vms.get(one)!.owner?.uid !== uid,
       revisions: [...this.#kept].map(([revision, { number, template }]): KeptRevision => ({
         name: `${name}-${revision}`,
         revision,
@@ -421,12 +421,12 @@ export class ModelFleet {
         template,
       })),
       strategy: this.#scenario.strategy,
-      underWay: { creating: [...this.#creating], deleting: [...this.#deleting] },
+      inProgress: { creating: [...this.#creating], deleting: [...this.#deleting] },
       rollout: this.#rollout,
       batches: [...this.#batches],
       healing: this.#healing,
       failedVmisOf: (vm) =>
-        this.cluster.machines.get(vm.name)?.view.uid === vm.uid ? this.cluster.machines.get(vm.name)!.failedGuests : [],
+        this.cluster.modelVms.get(vm.name)?.view.uid === vm.uid ? this.cluster.modelVms.get(vm.name)!.failedVmis : [],
       batchesNotBefore: this.#notBefore,
       now: this.clock.now,
       burst: this.#scenario.burst,
@@ -445,11 +445,11 @@ export class ModelFleet {
     for (const n of rollout.lost) this.#batches = this.#batches.filter((batch) => batch.n !== n);
     for (const step of plan.steps) if (isCurrent || step.kind !== 'update') this.#begin(step);
     this.#heal(plan);
-    this.#stirred ||= !isCurrent;
+    this.#affected ||= !isCurrent;
     if (plan.status !== null) this.#writeStatus(plan.status);
     else this.#statusIsDue ||= this.#statusLane;
     this.#isPlanning = false;
-    if (this.#stirred) return this.#turn();
+    if (this.#affected) return this.#turn();
     const turn = (this.#waiting = this.#turns);
     if (plan.wakeAt === null) return;
     this.clock.in(Math.max(plan.wakeAt - this.clock.now, 50), () => {
@@ -484,13 +484,13 @@ export class ModelFleet {
       case 'keep':
         return clock.in(10, () => {
           this.#keep(cluster.pool.spec.template);
-          this.#nudge();
+          this.#notify();
         });
       case 'prune':
         return clock.in(10, () => {
           const newest = revisionOf(cluster.pool.spec.template);
           for (const name of step.revisions) if (name !== `web-${newest}`) this.#kept.delete(name.slice('web-'.length));
-          this.#nudge();
+          this.#notify();
         });
       case 'mark':
         return clock.in(clock.between(10, 50), () => {
@@ -531,7 +531,7 @@ export class ModelFleet {
       if (number === undefined || template === undefined) return done();
       this.#say(() => `create ${number} of ${revision}`);
       if (this.#cycles.get(vmName('web', number))?.mayBeMade === false)
-        this.#broken(`web-${number} is made anew, and the delay of its cycle is not over`);
+        this.#broken(`web-${number} is recreated, and the delay of its cycle is not over`);
       this.cluster.create(number, template, halted.includes(number));
       this.clock.in(this.clock.between(1, 50), next);
     };
@@ -563,7 +563,7 @@ export class ModelFleet {
   }
 
   #isHealing(name: string): boolean {
-    return underWay(this.#healing?.cycles ?? []).some(({ vm }) => vm === name);
+    return inProgress(this.#healing?.cycles ?? []).some(({ vm }) => vm === name);
   }
 
   /** Acts on a plan as `workflows/healing/healings.ts` does. */
@@ -582,12 +582,12 @@ export class ModelFleet {
       if ((report || hold !== before) && !begun.has(vm)) this.#send(vm, { signal: 'hold', hold, report });
     }
     for (const sick of begin) this.#beginCycle(sick, hold);
-    this.#stirred ||= !isCurrent;
+    this.#affected ||= !isCurrent;
   }
 
   #beginCycle(sick: SickVm, hold: HealingState['hold']): void {
     const { name } = sick;
-    if (this.#isHeld(name, sick.uid)) this.#broken(`${name} is healed, and a batch has it in hand`);
+    if (this.#isHeld(name, sick.uid)) this.#broken(`${name} is healed, and a batch works on it`);
     this.#say(() => `heal ${name}, replacement ${sick.attempt}: ${sick.why}`);
     if (this.#skipped.has(name)) this.#broken(`${name} is healed, and a person has skipped it`);
     this.#inOrder(name, () => {
@@ -639,11 +639,11 @@ export class ModelFleet {
     const { name, uid } = sick;
     const then = (act: () => void): void => clock.in(clock.between(1, 25), act);
     then(() => {
-      const vm = cluster.machines.get(name)?.view;
+      const vm = cluster.modelVms.get(name)?.view;
       if (vm === undefined || vm.uid !== uid) return done(null);
       then(() => {
-        const guest = cluster.machines.get(name)?.guest?.view;
-        const vmi = guest?.vmUid === uid ? guest : undefined;
+        const running = cluster.modelVms.get(name)?.vmi?.view;
+        const vmi = running?.vmUid === uid ? running : undefined;
         const { spec, metadata } = cluster.pool;
         if (vm.owner?.uid !== metadata.uid) return done('it has left the pool');
         if (vm.deleting || vm.removing) return done(null);
@@ -661,9 +661,9 @@ export class ModelFleet {
         });
         if (!health.sick) return done('it is no longer sick');
         then(() => {
-          const machine = cluster.machines.get(name);
-          if (machine?.view.uid === uid && machine.view.resourceVersion === vm.resourceVersion)
-            this.#checkRemoval(machine, sick);
+          const modelVm = cluster.modelVms.get(name);
+          if (modelVm?.view.uid === uid && modelVm.view.resourceVersion === vm.resourceVersion)
+            this.#checkRemoval(modelVm, sick);
           const keepDisks = rules.preserveStorage ?? sick.holdsData;
           const act = (): void =>
             keepDisks
@@ -681,15 +681,15 @@ export class ModelFleet {
     });
   }
 
-  #checkRemoval(machine: Machine, { why }: SickVm): void {
-    const { name, uid, ready, optedOut, owner } = machine.view;
+  #checkRemoval(modelVm: ModelVm, { why }: SickVm): void {
+    const { name, uid, ready, optedOut, owner } = modelVm.view;
     if (ready) this.#broken(`${name} is deleted as sick, and is ready`);
-    if (machine.guest?.isResuming === true && why.startsWith('it is not ready'))
+    if (modelVm.vmi?.isResuming === true && why.startsWith('it is not ready'))
       this.#broken(`${name} is deleted as sick, and a person has let it go on only now`);
     if (optedOut) this.#broken(`${name} is deleted as sick, and its owner asked not to`);
     if (owner === null) this.#broken(`${name} is deleted as sick, and is not the pool's`);
-    if (machine.stopped !== null) this.#broken(`${name} is deleted as sick, and a person has stopped it`);
-    if (this.#isHeld(name, uid)) this.#broken(`${name} is deleted as sick, and a batch has it in hand`);
+    if (modelVm.stopped !== null) this.#broken(`${name} is deleted as sick, and a person has stopped it`);
+    if (this.#isHeld(name, uid)) this.#broken(`${name} is deleted as sick, and a batch works on it`);
     if (this.cluster.pool.spec.autohealing === undefined)
       this.#broken(`${name} is deleted as sick, and its pool heals none`);
   }
@@ -707,7 +707,7 @@ export class ModelFleet {
       waiting: batch.vms,
       superseded: false,
       deadline: null,
-      picture: this.#worker(),
+      snapshot: this.#worker(),
       isLooking: false,
       hasEnded: false,
     };
@@ -780,10 +780,10 @@ export class ModelFleet {
       );
       return this.#afterActs(child);
     }
-    const picture = this.#lookUp(child.seen);
+    const snapshot = this.#lookUp(child.seen);
     const attempt: Attempt = {
       child,
-      picture,
+      snapshot,
       template,
       isDead: false,
       taken: new Set(),
@@ -838,10 +838,10 @@ export class ModelFleet {
       this.#nextVm(attempt);
     };
     // The VM and the VMI are read at different moments.
-    const vm = this.cluster.machines.get(held.name)?.view;
+    const vm = this.cluster.modelVms.get(held.name)?.view;
     this.#then(attempt, () => {
-      const machine = this.cluster.machines.get(held.name);
-      const vmi = machine?.view.uid === held.uid ? machine.guest?.view : undefined;
+      const modelVm = this.cluster.modelVms.get(held.name);
+      const vmi = modelVm?.view.uid === held.uid ? modelVm.vmi?.view : undefined;
       const take = recheckVm({ held, revision, rollout, startedAt, vm, vmi, pool: this.cluster.pool });
       if (take.take === 'gone') return done({ vm: held.name, end: 'Gone' });
       if (take.take === 'later') return done({ vm: held.name, end: 'Deferred', why: take.why });
@@ -863,14 +863,14 @@ export class ModelFleet {
           return again();
         if (take.restarts === null) this.#release(held.name);
         if (held.act !== 'write') return done(null);
-        const guest = liveVmi(vmi);
-        if (guest !== undefined) this.#labelUnlessRestarted(guest, attempt.template);
+        const live = liveVmi(vmi);
+        if (live !== undefined) this.#labelUnlessRestarted(live, attempt.template);
         done({ vm: held.name, end: 'Updated' });
       };
       if (!take.writes) return this.#then(attempt, () => restart(vm!));
       this.#then(attempt, () => {
         if (!this.#unlessRefused(() => this.#write(attempt, vm!))) return again();
-        const written = this.cluster.machines.get(held.name)!.view;
+        const written = this.cluster.modelVms.get(held.name)!.view;
         this.#then(attempt, () => restart(written));
       });
     });
@@ -880,15 +880,15 @@ export class ModelFleet {
    * Claims a place in the pool's disruption budget as `activities/disruption-budget` does. Returns null, or why there
    * is no place.
    */
-  #claim({ child, picture }: Attempt, vm: VmView, vmi: VmiView | undefined): string | null {
-    this.#catchUp(picture, this.#claims.map(seenOf).reduce(later, { vms: 0, vmis: 0 }));
+  #claim({ child, snapshot }: Attempt, vm: VmView, vmi: VmiView | undefined): string | null {
+    this.#catchUp(snapshot, this.#claims.map(seenOf).reduce(later, { vms: 0, vmis: 0 }));
     const { pool } = this.cluster;
     const status = { ...(pool.status ?? { replicas: 0 }), disruptedVMs: this.#claims };
-    const scene = { pool: { ...pool, status }, vms: picture.ownedBy(pool.metadata.uid), vmiOf: picture.vmiOf };
+    const context = { pool: { ...pool, status }, vms: snapshot.ownedBy(pool.metadata.uid), vmiOf: snapshot.vmiOf };
     const { now } = this.clock;
-    const standing = standingClaims(scene, ({ at }) => Date.parse(at) + CLAIM_MS < now).map(({ claim }) => claim);
+    const standing = standingClaims(context, ({ at }) => Date.parse(at) + CLAIM_MS < now).map(({ claim }) => claim);
     const { claims, answers } = claimPlaces(
-      scene,
+      context,
       standing,
       [{ vm, vmi, by: `batch ${child.batch.n}` }],
       new Date(now).toISOString(),
@@ -903,47 +903,47 @@ export class ModelFleet {
 
   #write(attempt: Attempt, read: VmView): void {
     const { cluster } = this;
-    const machine = cluster.machines.get(read.name);
-    if (machine?.view.optedOut === true && machine.view.resourceVersion === read.resourceVersion)
+    const modelVm = cluster.modelVms.get(read.name);
+    if (modelVm?.view.optedOut === true && modelVm.view.resourceVersion === read.resourceVersion)
       this.#broken(`${read.name} was written to, and its owner asked not to`);
-    const before = machine?.view.runStrategy;
+    const before = modelVm?.view.runStrategy;
     const base = read.revision === null ? undefined : this.#templateOf(read.revision);
     cluster.write(read.name, read, base, attempt.template);
     this.#say(() => `write ${read.name}`);
     attempt.seen = later(attempt.seen, { vms: cluster.version, vmis: 0 });
-    const after = machine!.view.runStrategy;
-    if (machine!.stopped === 'by spec' && after !== 'Halted') {
+    const after = modelVm!.view.runStrategy;
+    if (modelVm!.stopped === 'by spec' && after !== 'Halted') {
       if (base?.spec.runStrategy !== 'Halted') this.#broken(`${read.name} was stopped by a person, and is started`);
       // The previous template halted the VM too, and the new one doesn't.
-      machine!.stopped = null;
+      modelVm!.stopped = null;
     }
-    const isHalted = after === 'Halted' && before !== 'Halted' && isLive(machine!.guest);
-    if (isHalted && !attempt.taken.has(read.name) && this.#isReady(machine!))
+    const isHalted = after === 'Halted' && before !== 'Halted' && isLive(modelVm!.vmi);
+    if (isHalted && !attempt.taken.has(read.name) && this.#isReady(modelVm!))
       this.#broken(`${read.name} is stopped by a write that asked nobody`);
   }
 
-  #restart(attempt: Attempt, vm: VmView, guest: VmiView): void {
+  #restart(attempt: Attempt, vm: VmView, vmi: VmiView): void {
     const { cluster } = this;
     const { revision } = attempt.child.batch;
-    const machine = cluster.machines.get(vm.name);
+    const modelVm = cluster.modelVms.get(vm.name);
     const isDeleted = STARTS_AGAIN.has(vm.runStrategy);
     if (!isDeleted && (vm.changingState || vm.runStrategy === 'Halted')) {
       attempt.seen = later(attempt.seen, { vms: Number(vm.resourceVersion), vmis: 0 });
       return;
     }
-    const wasReady = machine !== undefined && this.#isReady(machine);
-    const hasBegun = isDeleted ? cluster.deleteVmi(vm.name, guest.uid) : cluster.restart(vm.name);
+    const wasReady = modelVm !== undefined && this.#isReady(modelVm);
+    const hasBegun = isDeleted ? cluster.deleteVmi(vm.name, vmi.uid) : cluster.restart(vm.name);
     if (!hasBegun) return;
     this.#say(() => `restart ${vm.name}`);
     const comesBack =
-      machine!.view.runStrategy === 'Halted' || !isDeleted || STARTS_AGAIN.has(machine!.view.runStrategy);
+      modelVm!.view.runStrategy === 'Halted' || !isDeleted || STARTS_AGAIN.has(modelVm!.view.runStrategy);
     if (!comesBack) this.#broken(`${vm.name} is taken down, and nothing starts it again`);
     attempt.seen = later(
       attempt.seen,
       isDeleted ? { vms: 0, vmis: cluster.version } : { vms: cluster.version, vmis: 0 },
     );
     this.#restarts++;
-    if (machine!.stopped !== null && !isDeleted) this.#broken(`${vm.name} was stopped by a person, and is restarted`);
+    if (modelVm!.stopped !== null && !isDeleted) this.#broken(`${vm.name} was stopped by a person, and is restarted`);
     const key = `${vm.uid} ${revision}`;
     const before = this.#restarted.get(key);
     if (before?.generation === this.#generation && before.resumes === this.#resumes)
@@ -951,48 +951,43 @@ export class ModelFleet {
     this.#restarted.set(key, { generation: this.#generation, resumes: this.#resumes });
     const disrupted = this.#disrupted.get(vm.name);
     if (disrupted !== undefined) disrupted.isDown = true;
-    else if (
-      wasReady &&
-      machine.view.owner !== null &&
-      isStaying(machine.view) &&
-      machine.view.runStrategy !== 'Halted'
-    )
+    else if (wasReady && modelVm.view.owner !== null && isActive(modelVm.view) && modelVm.view.runStrategy !== 'Halted')
       this.#broken(`${vm.name} is restarted, and nobody counts it`);
   }
 
   /** A VMI that started from another revision than its VM's target must be restarted once more. */
-  #started(vm: VmView, guest: VmiView): void {
+  #started(vm: VmView, vmi: VmiView): void {
     for (const key of this.#restarted.keys())
-      if (key.startsWith(`${vm.uid} `) && key !== `${vm.uid} ${guest.revision}`) this.#restarted.delete(key);
+      if (key.startsWith(`${vm.uid} `) && key !== `${vm.uid} ${vmi.revision}`) this.#restarted.delete(key);
   }
 
-  #labelUnlessRestarted(guest: VmiView, template: VmTemplate): void {
-    const before = guest.revision === null ? undefined : this.#templateOf(guest.revision);
+  #labelUnlessRestarted(vmi: VmiView, template: VmTemplate): void {
+    const before = vmi.revision === null ? undefined : this.#templateOf(vmi.revision);
     if (before === undefined || disruptionBetween(before, template, this.#scenario.strategy) !== 'None') return;
-    this.cluster.label(guest.name, guest.uid, revisionOf(template));
+    this.cluster.label(vmi.name, vmi.uid, revisionOf(template));
   }
 
   #afterActs(child: Child): void {
     const replaced = child.waiting.filter(({ act }) => act === 'replace');
     if (replaced.length === 0) return this.#beginWait(child);
-    child.picture = this.#lookUp(child.seen);
+    child.snapshot = this.#lookUp(child.seen);
     for (const { name, uid } of replaced) {
-      if (child.picture.vms.get(name)?.owner?.uid !== this.cluster.pool.metadata.uid) continue;
+      if (child.snapshot.vms.get(name)?.owner?.uid !== this.cluster.pool.metadata.uid) continue;
       this.#say(() => `replace ${name}`);
       this.#skipped.delete(name);
-      const machine = this.cluster.machines.get(name);
+      const modelVm = this.cluster.modelVms.get(name);
       const wasStopped =
-        machine?.view.uid === uid &&
-        machine.stopped === 'by spec' &&
+        modelVm?.view.uid === uid &&
+        modelVm.stopped === 'by spec' &&
         child.batch.vms.every((held) => held.name !== name || held.halted !== true);
-      if (wasStopped && machine.stoppedAt < child.batch.startedAt)
+      if (wasStopped && modelVm.stoppedAt < child.batch.startedAt)
         this.#broken(`${name} was stopped by a person, and the VM in its place would run`);
       const disrupted = this.#disrupted.get(name);
       if (disrupted !== undefined) disrupted.isDown = true;
       this.#unlessRefused(() => this.cluster.deleteVm(name, uid));
     }
     const create = (): void => {
-      if (replaced.some(({ name, uid }) => this.cluster.machines.get(name)?.view.uid === uid))
+      if (replaced.some(({ name, uid }) => this.cluster.modelVms.get(name)?.view.uid === uid))
         return this.clock.in(100, create);
       const made = (): void => {
         child.seen = later(child.seen, { vms: this.cluster.version, vmis: 0 });
@@ -1011,7 +1006,7 @@ export class ModelFleet {
   #beginWait(child: Child): void {
     child.deadline = this.clock.now + child.deadlineMs;
     if (child.superseded || child.waiting.length === 0) return this.#end(child);
-    child.picture = this.#lookUp(child.seen);
+    child.snapshot = this.#lookUp(child.seen);
     this.clock.in(child.deadlineMs, () => this.#look(child));
     this.#look(child);
   }
@@ -1020,8 +1015,8 @@ export class ModelFleet {
     if (child.hasEnded || child.deadline === null) return;
     const { cluster, clock } = this;
     const { revision } = child.batch;
-    const picture = child.picture;
-    this.#catchUp(picture, child.seen);
+    const snapshot = child.snapshot;
+    this.#catchUp(snapshot, child.seen);
     const template = this.#templateOf(revision);
     if (template === undefined) {
       this.#settle(
@@ -1031,14 +1026,14 @@ export class ModelFleet {
       return this.#end(child);
     }
     for (const held of child.waiting) {
-      const found = picture.vms.get(held.name);
+      const found = snapshot.vms.get(held.name);
       const vm = found?.owner?.uid === cluster.pool.metadata.uid ? found : undefined;
-      const standing = standingOf({
+      const standing = progressOf({
         held,
         revision,
         template,
         vm,
-        vmiOf: picture.vmiOf,
+        vmiOf: snapshot.vmiOf,
         minReadyMs: child.minReadyMs,
         now: clock.now,
       });
@@ -1053,7 +1048,7 @@ export class ModelFleet {
           this.#settle(child, [{ vm: held.name, end: 'RestartRequired', why: standing.why }]);
           break;
         case 'applied':
-          this.#label(picture.vmiOf(vm!)!, revision);
+          this.#label(snapshot.vmiOf(vm!)!, revision);
           break;
         case 'waiting':
           if (clock.now >= child.deadline) this.#settle(child, [{ vm: held.name, end: 'Failed', why: standing.for }]);
@@ -1073,8 +1068,8 @@ export class ModelFleet {
     });
   }
 
-  #label(guest: VmiView, revision: string): void {
-    this.clock.in(this.clock.between(1, 20), () => this.cluster.label(guest.name, guest.uid, revision));
+  #label(vmi: VmiView, revision: string): void {
+    this.clock.in(this.clock.between(1, 20), () => this.cluster.label(vmi.name, vmi.uid, revision));
   }
 
   #settle(child: Child, outcomes: UpdateOutcome[]): void {
@@ -1103,24 +1098,24 @@ export class ModelFleet {
 
   // What a worker sees.
 
-  #worker(): Picture {
-    return this.#pictures[this.clock.between(0, this.#pictures.length - 1)]!;
+  #worker(): Snapshot {
+    return this.#snapshots[this.clock.between(0, this.#snapshots.length - 1)]!;
   }
 
-  #lookUp(seen: Seen): Picture {
-    const picture = this.#worker();
-    this.#catchUp(picture, seen);
-    return picture;
+  #lookUp(seen: ResourceVersions): Snapshot {
+    const snapshot = this.#worker();
+    this.#catchUp(snapshot, seen);
+    return snapshot;
   }
 
-  #catchUp(picture: Picture, seen: Seen): void {
+  #catchUp(snapshot: Snapshot, seen: ResourceVersions): void {
     const { lag } = this.#scenario;
-    picture.catchUp('vm', this.clock.now - this.clock.between(0, lag), seen.vms);
-    picture.catchUp('vmi', this.clock.now - this.clock.between(0, lag), seen.vmis);
+    snapshot.catchUp('vm', this.clock.now - this.clock.between(0, lag), seen.vms);
+    snapshot.catchUp('vmi', this.clock.now - this.clock.between(0, lag), seen.vmis);
   }
 
   #changed(): void {
-    this.#nudge();
+    this.#notify();
     for (const child of this.#children) if (child.deadline !== null && !child.hasEnded) this.#lookAgain(child, 50);
     this.#watch();
   }
@@ -1153,12 +1148,12 @@ export class ModelFleet {
 
   // What an observer sees.
 
-  #isReady({ guest }: Machine): boolean {
-    return guest?.view.ready === true && !guest.view.deleting;
+  #isReady({ vmi }: ModelVm): boolean {
+    return vmi?.view.ready === true && !vmi.view.deleting;
   }
 
-  #members(): Machine[] {
-    return [...this.cluster.machines.values()].filter(({ view }) => view.owner !== null && isStaying(view));
+  #members(): ModelVm[] {
+    return [...this.cluster.modelVms.values()].filter(({ view }) => view.owner !== null && isActive(view));
   }
 
   /** Counts the VMs that should run but don't, and the missing ones. VMs in `more` count as down. */
@@ -1166,8 +1161,8 @@ export class ModelFleet {
     const { pool } = this.cluster;
     const names = new Set(more);
     const members = this.#members();
-    for (const machine of members)
-      if (isMeantToRun(machine.view, machine.guest?.view) && !this.#isReady(machine)) names.add(machine.view.name);
+    for (const modelVm of members)
+      if (isMeantToRun(modelVm.view, modelVm.vmi?.view) && !this.#isReady(modelVm)) names.add(modelVm.view.name);
     const present = new Set(members.map(({ view }) => view.name));
     const absent = [...names].filter((name) => !present.has(name)).length;
     const missing = runsByItself(pool.spec.template) ? Math.max(pool.spec.replicas - present.size - absent, 0) : 0;
@@ -1176,14 +1171,14 @@ export class ModelFleet {
 
   #forgetThoseBack(): void {
     for (const [name, { child, isDown }] of this.#disrupted) {
-      const machine = this.cluster.machines.get(name);
-      const isDone = isDown || machine?.guest?.view.revision === child.batch.revision;
-      const isBack = machine !== undefined && isDone && machine.requests.length === 0 && this.#isReady(machine);
+      const modelVm = this.cluster.modelVms.get(name);
+      const isDone = isDown || modelVm?.vmi?.view.revision === child.batch.revision;
+      const isBack = modelVm !== undefined && isDone && modelVm.requests.length === 0 && this.#isReady(modelVm);
       const isOut =
-        machine !== undefined && (machine.view.owner === null || (!isStaying(machine.view) && !this.#isReplaced(name)));
+        modelVm !== undefined && (modelVm.view.owner === null || (!isActive(modelVm.view) && !this.#isReplaced(name)));
       if (isOut) this.#disrupted.delete(name);
       // A VM halted by its new template is no longer meant to run, though its VMI takes a moment to stop.
-      const isOver = machine === undefined ? !this.#isReplaced(name) : !isMeantToRun(machine.view, machine.guest?.view);
+      const isOver = modelVm === undefined ? !this.#isReplaced(name) : !isMeantToRun(modelVm.view, modelVm.vmi?.view);
       if (isBack || isOver) this.#disrupted.delete(name);
     }
   }
@@ -1192,7 +1187,7 @@ export class ModelFleet {
   #watch(): void {
     this.#forgetThoseBack();
     for (const name of this.#skipped)
-      if (this.cluster.machines.get(name)?.view.ready === true) this.#skipped.delete(name);
+      if (this.cluster.modelVms.get(name)?.view.ready === true) this.#skipped.delete(name);
     if (!this.#isUndisturbed) return;
     const most = maxUnavailableOf(this.cluster.pool);
     const count = this.#unavailable([]);
@@ -1215,10 +1210,10 @@ export class ModelFleet {
   /** Checks that a VM about to be disrupted leaves the pool within its disruption budget. */
   #grant(child: Child, { name }: BatchVm): void {
     this.#forgetThoseBack();
-    const machine = this.cluster.machines.get(name)!;
+    const modelVm = this.cluster.modelVms.get(name)!;
     const known = this.#disrupted.get(name);
-    this.#disrupted.set(name, { child, isDown: false, byItself: known?.byItself ?? !this.#isReady(machine) });
-    if (known !== undefined || !this.#isReady(machine)) return;
+    this.#disrupted.set(name, { child, isDown: false, byItself: known?.byItself ?? !this.#isReady(modelVm) });
+    if (known !== undefined || !this.#isReady(modelVm)) return;
     const most = maxUnavailableOf(this.cluster.pool);
     // With stale caches, only drover's own disruptions can be known.
     const count =
@@ -1251,7 +1246,7 @@ export class ModelFleet {
     if (end?.by === 'drover' && end.at === new Date(now).toISOString()) {
       const most = withDefaults(pool.spec).rollout.maxFailures;
       const failures =
-        this.#failures.get(end.kind === 'UndoFailed' ? plan.rollout.goal : plan.rollout.state.revision) ?? 0;
+        this.#failures.get(end.kind === 'UndoFailed' ? plan.rollout.target : plan.rollout.state.revision) ?? 0;
       if (failures <= most) this.#broken(`it is ${end.kind}, and ${failures} have failed`);
     }
     const update = plan.steps.find((step) => step.kind === 'update');
@@ -1281,10 +1276,10 @@ export class ModelFleet {
   }
 
   /** Checks failures that no batch reported: each VM must have been down for the progress deadline. */
-  #checkRegressions({ pool, rollout, now }: PoolPlanInput, { rollout: { state, goal } }: PoolPlan): void {
+  #checkRegressions({ pool, rollout, now }: PoolPlanInput, { rollout: { state, target } }: PoolPlan): void {
     const before = rollout ?? pool.status?.rollout;
     const known = new Set(before?.failures.map(({ vm, at }) => `${vm} ${at}`));
-    const revision = isGoingBack(before ?? {}) ? goal : state.revision;
+    const revision = isGoingBack(before ?? {}) ? target : state.revision;
     const { progressDeadlineSeconds } = withDefaults(pool.spec).rollout;
     const at = new Date(now).toISOString();
     for (const failure of state.failures) {
@@ -1292,7 +1287,7 @@ export class ModelFleet {
       this.#failures.set(revision, (this.#failures.get(revision) ?? 0) + 1);
       this.#broughtDown.add(failure.vm);
       if (this.#scenario.lag > 0) continue;
-      const vm = this.cluster.machines.get(failure.vm)?.view;
+      const vm = this.cluster.modelVms.get(failure.vm)?.view;
       const isLate = vm?.notReadySince !== null && vm!.notReadySince <= now - progressDeadlineSeconds * 1000;
       if (!isLate)
         this.#broken(`${failure.vm} is called failed, and has not been down for ${progressDeadlineSeconds} s`);
@@ -1331,18 +1326,18 @@ export class ModelFleet {
     for (const child of this.#children) {
       if (child.batch.revision !== batch.revision) continue;
       for (const { name } of child.waiting) {
-        const machine = this.cluster.machines.get(name);
+        const modelVm = this.cluster.modelVms.get(name);
         if (
-          machine !== undefined &&
-          machine.view.owner !== null &&
-          isStaying(machine.view) &&
-          (mayStop || isMeantToRun(machine.view, machine.guest?.view))
+          modelVm !== undefined &&
+          modelVm.view.owner !== null &&
+          isActive(modelVm.view) &&
+          (mayStop || isMeantToRun(modelVm.view, modelVm.vmi?.view))
         )
           at.add(name);
       }
     }
-    for (const { view, guest } of this.#members()) {
-      const isOf = view.revision === batch.revision && (mayStop || isMeantToRun(view, guest?.view));
+    for (const { view, vmi } of this.#members()) {
+      const isOf = view.revision === batch.revision && (mayStop || isMeantToRun(view, vmi?.view));
       if (isOf && !failed.has(view.name) && this.#needOf(view, batch.revision).need !== 'act') at.add(view.name);
     }
     if (at.size > limit) this.#broken(`${at.size} VMs run the new revision or will, before a step to ${limit}`);
@@ -1354,25 +1349,25 @@ export class ModelFleet {
     if (this.#cycles.size > 0 || healing.state.cycles.length > 0)
       this.#broken(`cycles have not ended: ${JSON.stringify(healing.state.cycles)}`);
     if (rules === null) return;
-    for (const { view: vm, guest } of this.#members()) {
+    for (const { view: vm, vmi } of this.#members()) {
       const earlyEnds = healing.state.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.count ?? 0;
       const { sick } = healthOf({
         vm,
-        vmi: guest?.view,
+        vmi: vmi?.view,
         earlyEnds,
         hasRun: vm.notYetRun === null,
         rules,
         now: this.clock.now,
       });
       const isTold = healing.waits.some((words) => words.startsWith(`${vm.name} is sick`));
-      if (sick && !isTold && !isLeftAlone(vm, guest?.view))
+      if (sick && !isTold && !isLeftAlone(vm, vmi?.view))
         this.#broken(`${vm.name} is sick, and nobody heals it or says why`);
     }
   }
 
   #needOf(vm: VmView, revision: string): UpdateNeed {
     const { update, vmRolloutStrategy } = withDefaults(this.cluster.pool.spec);
-    return updateNeed(vm, (one) => this.cluster.machines.get(one.name)?.guest?.view, {
+    return updateNeed(vm, (one) => this.cluster.modelVms.get(one.name)?.vmi?.view, {
       revision,
       template: this.#templateOf(revision)!,
       templateOf: (one: string) => this.#templateOf(one),
@@ -1384,10 +1379,10 @@ export class ModelFleet {
 
   #checkEnd(plan: PoolPlan): void {
     const { pool } = this.cluster;
-    const picture = this.#lookUp({ vms: this.cluster.version, vmis: this.cluster.version });
-    picture.catchUp('vm', Infinity, 0);
-    picture.catchUp('vmi', Infinity, 0);
-    const input = this.#input(picture);
+    const snapshot = this.#lookUp({ vms: this.cluster.version, vmis: this.cluster.version });
+    snapshot.catchUp('vm', Infinity, 0);
+    snapshot.catchUp('vmi', Infinity, 0);
+    const input = this.#input(snapshot);
     const last = planPool({ ...input, now: this.clock.now + 1 });
     const idle = last.steps.length === 0 && last.status === null && last.wakeAt === null;
     if (!idle)
@@ -1395,24 +1390,26 @@ export class ModelFleet {
         `it stands still, and something is to be done: ${JSON.stringify([last.steps, last.status, pool.status, last.wakeAt])}`,
       );
     this.#checkHealed(last);
-    const { phase, goal, state, waits } = last.rollout;
+    const { phase, target, state, waits } = last.rollout;
     if (this.#batches.length > 0 || this.#children.size > 0) this.#broken('a batch has not ended');
     const ofThisWay = failuresOfThisWay(state);
     const failed = new Set(
       ofThisWay
-        .filter(({ vm, at }) => (this.cluster.machines.get(vm)?.view.createdAt ?? 0) <= Date.parse(at))
+        .filter(({ vm, at }) => (this.cluster.modelVms.get(vm)?.view.createdAt ?? 0) <= Date.parse(at))
         .map(({ vm }) => vm),
     );
     for (const { view } of this.#members()) {
       const isBehind =
-        failed.has(view.name) && this.#needOf(view, goal).need === 'act' && !this.#restarted.has(`${view.uid} ${goal}`);
+        failed.has(view.name) &&
+        this.#needOf(view, target).need === 'act' &&
+        !this.#restarted.has(`${view.uid} ${target}`);
       // Failures of an undo stay reported after it is aborted, on VMs of the previous revision. An undo needs no
       // restart to bring back a VM whose VMI was already ending.
       const { current } = last.rollout;
       const isOfUndo =
         phase === 'Aborted' &&
         (this.#restarted.has(`${view.uid} ${current}`) ||
-          this.cluster.machines.get(view.name)?.guest?.view.revision === current);
+          this.cluster.modelVms.get(view.name)?.vmi?.view.revision === current);
       if (isBehind && !isOfUndo) this.#broken(`${view.name} has failed, and was never restarted`);
     }
     const over = phase === 'Complete' || phase === 'Undone' || phase === 'Idle';
@@ -1424,11 +1421,11 @@ export class ModelFleet {
       const broken = isHeld
         ? undefined
         : this.#members().find(
-            (machine) =>
-              isMeantToRun(machine.view, machine.guest?.view) &&
-              !this.#isReady(machine) &&
-              this.#needOf(machine.view, goal).need === 'act' &&
-              !failed.has(machine.view.name),
+            (modelVm) =>
+              isMeantToRun(modelVm.view, modelVm.vmi?.view) &&
+              !this.#isReady(modelVm) &&
+              this.#needOf(modelVm.view, target).need === 'act' &&
+              !failed.has(modelVm.view.name),
           );
       if (broken !== undefined) this.#broken(`${broken.view.name} is down, would cost nothing, and is not taken`);
       const isLeft = waits.some(({ kind }) => kind === 'Vms');
@@ -1438,11 +1435,11 @@ export class ModelFleet {
     }
     if (withDefaults(pool.spec).update.kind !== 'proactive') return;
     for (const { view } of this.#members()) {
-      const { need } = this.#needOf(view, goal);
+      const { need } = this.#needOf(view, target);
       if ((need === 'act' && !failed.has(view.name)) || need === 'later')
         this.#broken(`it is ${phase}, and ${view.name} is not`);
     }
-    if (plan.rollout.goal !== goal) this.#broken('the last plan was for another revision');
+    if (plan.rollout.target !== target) this.#broken('the last plan was for another revision');
   }
 }
 
@@ -1464,9 +1461,12 @@ const STARTS_AGAIN = new Set(['Always', 'Once']);
 const TELLS = process.env['MODEL_TELLS'] !== undefined;
 
 const numbersOf = (vms: readonly BatchVm[]): number[] => vms.map(({ name }) => numberOf('web', name)!);
-const later = (one: Seen, other: Seen): Seen => ({
+const later = (one: ResourceVersions, other: ResourceVersions): ResourceVersions => ({
   vms: Math.max(one.vms, other.vms),
   vmis: Math.max(one.vmis, other.vmis),
 });
 
-const seenOf = ({ seen }: DisruptedVm): Seen => ({ vms: Number(seen?.vms ?? 0), vmis: Number(seen?.vmis ?? 0) });
+const seenOf = ({ seen }: DisruptedVm): ResourceVersions => ({
+  vms: Number(seen?.vms ?? 0),
+  vmis: Number(seen?.vmis ?? 0),
+});

@@ -104,7 +104,7 @@ export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
 export const quiet: Omit<PoolPlanInput, 'pool' | 'vms' | 'burst' | 'allowance'> = {
   vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined),
   isHeldByOther: () => false,
-  underWay: { creating: [], deleting: [] },
+  inProgress: { creating: [], deleting: [] },
   revisions: [{ name: `web-${REVISION}`, revision: REVISION, number: 1, template: aPool().spec.template }],
   strategy: 'LiveUpdate',
   rollout: null,

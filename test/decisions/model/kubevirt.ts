@@ -21,11 +21,11 @@ export interface KubeVirtOptions {
   failing: (revision: string) => number;
 }
 
-interface Guest {
+interface Vmi {
   view: VmiView;
   /** The cores, which only a start can change. */
   cores: unknown;
-  /** The guest has booted: it is ready unless something prevents it. */
+  /** The VMI has booted: it is ready unless something prevents it. */
   isUp: boolean;
   /** `wasReady`: it was ready when a person paused it. `isResuming`: it was unpaused, and is not ready again yet. */
   wasReady: boolean;
@@ -33,23 +33,23 @@ interface Guest {
 }
 
 /** A VM and what KubeVirt knows about it. */
-export interface Machine {
+export interface ModelVm {
   readonly number: number;
   object: NewVirtualMachine;
   view: VmView;
-  guest: Guest | undefined;
-  /** KubeVirt's stateChangeRequests; `guest` is the UID of the VMI to stop. */
-  requests: ({ action: 'Start' } | { action: 'Stop'; guest: string })[];
+  vmi: Vmi | undefined;
+  /** KubeVirt's stateChangeRequests; `vmi` is the UID of the VMI to stop. */
+  requests: ({ action: 'Start' } | { action: 'Stop'; vmi: string })[];
   /** How a person stopped the VM, unless it has been started since. */
   stopped: 'by spec' | 'by request' | null;
   stoppedAt: number;
   /** KubeVirt does not start the VM before this time, in milliseconds since the epoch. */
   heldBack: number;
   crashes: number;
-  /** Consecutive starts that failed before the guest ran. */
+  /** Consecutive starts that failed before the VMI ran. */
   startFailures: number;
   /** VMIs that ran and then failed, oldest first. */
-  failedGuests: VmiView[];
+  failedVmis: VmiView[];
   /** The run strategy that KubeVirt last saw. */
   knownStrategy: string | undefined;
   isDue: boolean;
@@ -65,13 +65,13 @@ export type Change = { at: number; version: number; name: string } & (
  * methods are the calls and actions of drover and of people.
  */
 export class ModelKubeVirt {
-  readonly machines = new Map<string, Machine>();
+  readonly modelVms = new Map<string, ModelVm>();
   /** All watch events, in order. */
   readonly changes: Change[] = [];
   pool: StoredPool;
   onChange: () => void = () => {};
   /** Called with each VMI that starts. */
-  onStart: (vm: VmView, guest: VmiView) => void = () => {};
+  onStart: (vm: VmView, vmi: VmiView) => void = () => {};
   readonly #clock: Clock;
   readonly #options: KubeVirtOptions;
   #version = 0;
@@ -93,50 +93,50 @@ export class ModelKubeVirt {
     const object = vmFromTemplate(this.pool, template, number);
     if (halted) object.spec = { ...object.spec, running: undefined, runStrategy: 'Halted' };
     const { name } = object.metadata;
-    if (this.machines.has(name)) return;
+    if (this.modelVms.has(name)) return;
     const uid = `vm-${++this.#uids}`;
-    const machine: Machine = {
+    const modelVm: ModelVm = {
       number,
       object,
       view: aVm(name, { uid, resourceVersion: '', createdAt: this.#clock.now, hasVmi: false, ready: false, state: '' }),
-      guest: undefined,
+      vmi: undefined,
       requests: [],
       stopped: halted ? 'by spec' : null,
       stoppedAt: this.#clock.now,
       heldBack: 0,
       crashes: 0,
       startFailures: 0,
-      failedGuests: [],
+      failedVmis: [],
       knownStrategy: undefined,
       isDue: false,
     };
-    this.machines.set(name, machine);
-    this.#note(machine);
-    this.#touch(machine);
+    this.modelVms.set(name, modelVm);
+    this.#note(modelVm);
+    this.#touch(modelVm);
   }
 
   /** Brings the VM to another template. Throws `Refused` if the VM has changed since it was `read`. */
   write(name: string, read: VmView, base: VmTemplate | undefined, target: VmTemplate): void {
-    const machine = this.#get(name, read.uid);
-    if (machine.view.resourceVersion !== read.resourceVersion) throw new Refused(`${name} has changed`);
-    const made = (template: VmTemplate): NewVirtualMachine => vmFromTemplate(this.pool, template, machine.number);
-    machine.object = mergeVm(machine.object, base === undefined ? null : made(base), made(target));
-    this.#note(machine);
-    this.#touch(machine);
+    const modelVm = this.#get(name, read.uid);
+    if (modelVm.view.resourceVersion !== read.resourceVersion) throw new Refused(`${name} has changed`);
+    const made = (template: VmTemplate): NewVirtualMachine => vmFromTemplate(this.pool, template, modelVm.number);
+    modelVm.object = mergeVm(modelVm.object, base === undefined ? null : made(base), made(target));
+    this.#note(modelVm);
+    this.#touch(modelVm);
   }
 
   deleteVm(name: string, uid: string, version?: string): void {
-    const machine = this.#get(name, uid, version);
-    this.#note(machine, { deleting: true });
-    this.#touch(machine);
+    const modelVm = this.#get(name, uid, version);
+    this.#note(modelVm, { deleting: true });
+    this.#touch(modelVm);
   }
 
   /** Halts a VM that leaves its pool, and keeps its disks. */
   letLeave(name: string, uid: string, version?: string): void {
-    const machine = this.#get(name, uid, version);
-    this.#power(machine, 'Halted');
-    this.#note(machine, { removing: true });
-    this.#touch(machine);
+    const modelVm = this.#get(name, uid, version);
+    this.#power(modelVm, 'Halted');
+    this.#note(modelVm, { removing: true });
+    this.#touch(modelVm);
   }
 
   /** Records that the VM has run well. */
@@ -146,199 +146,199 @@ export class ModelKubeVirt {
 
   /** Returns false if the VMI with this UID no longer exists. */
   deleteVmi(name: string, uid: string): boolean {
-    const machine = this.machines.get(name);
-    if (machine?.guest?.view.uid !== uid) return false;
-    this.#stop(machine);
+    const modelVm = this.modelVms.get(name);
+    if (modelVm?.vmi?.view.uid !== uid) return false;
+    this.#stop(modelVm);
     return true;
   }
 
   /** Returns false if the VM is already being started or stopped. Throws `Refused` if it can't be restarted. */
   restart(name: string): boolean {
-    const machine = this.#get(name);
-    if (machine.requests.length > 0) return false;
-    const { guest } = machine;
-    if (guest === undefined || machine.view.runStrategy === 'Halted' || machine.view.runStrategy === 'Once')
+    const modelVm = this.#get(name);
+    if (modelVm.requests.length > 0) return false;
+    const { vmi } = modelVm;
+    if (vmi === undefined || modelVm.view.runStrategy === 'Halted' || modelVm.view.runStrategy === 'Once')
       throw new Refused(`${name} can't be restarted`);
-    machine.requests = [{ action: 'Stop', guest: guest.view.uid }, { action: 'Start' }];
-    this.#note(machine);
-    this.#touch(machine);
+    modelVm.requests = [{ action: 'Stop', vmi: vmi.view.uid }, { action: 'Start' }];
+    this.#note(modelVm);
+    this.#touch(modelVm);
     return true;
   }
 
   label(name: string, vmiUid: string, revision: string): void {
-    const machine = this.machines.get(name);
-    if (machine?.guest?.view.uid === vmiUid) this.#noteGuest(machine, { revision });
+    const modelVm = this.modelVms.get(name);
+    if (modelVm?.vmi?.view.uid === vmiUid) this.#noteVmi(modelVm, { revision });
   }
 
   // Actions of people, and accidents.
 
-  stop(machine: Machine): void {
-    machine.stoppedAt = this.#clock.now;
-    const { runStrategy } = machine.view;
+  stop(modelVm: ModelVm): void {
+    modelVm.stoppedAt = this.#clock.now;
+    const { runStrategy } = modelVm.view;
     if (runStrategy === 'Always' || runStrategy === 'Once') {
-      this.#power(machine, 'Halted');
-      machine.stopped = 'by spec';
-    } else if (isLive(machine.guest)) {
-      machine.requests = [{ action: 'Stop', guest: machine.guest!.view.uid }];
-      machine.stopped = 'by request';
+      this.#power(modelVm, 'Halted');
+      modelVm.stopped = 'by spec';
+    } else if (isLive(modelVm.vmi)) {
+      modelVm.requests = [{ action: 'Stop', vmi: modelVm.vmi!.view.uid }];
+      modelVm.stopped = 'by request';
     }
-    this.#note(machine);
-    this.#touch(machine);
+    this.#note(modelVm);
+    this.#touch(modelVm);
   }
 
-  start(machine: Machine): void {
-    const { runStrategy } = machine.view;
-    if (isLive(machine.guest) || machine.guest?.view.deleting === true || machine.requests.length > 0) return;
-    if (runStrategy === 'Halted') this.#power(machine, 'Always');
-    else if (runStrategy === 'Manual' || runStrategy === 'RerunOnFailure') machine.requests = [{ action: 'Start' }];
+  start(modelVm: ModelVm): void {
+    const { runStrategy } = modelVm.view;
+    if (isLive(modelVm.vmi) || modelVm.vmi?.view.deleting === true || modelVm.requests.length > 0) return;
+    if (runStrategy === 'Halted') this.#power(modelVm, 'Always');
+    else if (runStrategy === 'Manual' || runStrategy === 'RerunOnFailure') modelVm.requests = [{ action: 'Start' }];
     else return;
-    machine.stopped = null;
-    machine.heldBack = 0;
-    this.#note(machine);
-    this.#touch(machine);
+    modelVm.stopped = null;
+    modelVm.heldBack = 0;
+    this.#note(modelVm);
+    this.#touch(modelVm);
   }
 
-  crash(machine: Machine): void {
-    if (!isLive(machine.guest)) return;
-    this.#noteGuest(machine, {
+  crash(modelVm: ModelVm): void {
+    if (!isLive(modelVm.vmi)) return;
+    this.#noteVmi(modelVm, {
       phase: 'Failed',
       ready: false,
       paused: false,
       migrating: false,
       endedAt: this.#clock.now,
     });
-    const { view } = machine.guest!;
-    if (view.runningSince === null) machine.startFailures++;
-    else machine.failedGuests.push(view);
-    this.#touch(machine);
+    const { view } = modelVm.vmi!;
+    if (view.runningSince === null) modelVm.startFailures++;
+    else modelVm.failedVmis.push(view);
+    this.#touch(modelVm);
   }
 
-  shutDown(machine: Machine): void {
-    if (!isLive(machine.guest)) return;
-    this.#noteGuest(machine, { phase: 'Succeeded', ready: false, paused: false, migrating: false });
-    this.#touch(machine);
+  shutDown(modelVm: ModelVm): void {
+    if (!isLive(modelVm.vmi)) return;
+    this.#noteVmi(modelVm, { phase: 'Succeeded', ready: false, paused: false, migrating: false });
+    this.#touch(modelVm);
   }
 
   /** Makes the VMI not ready for `ms` milliseconds. It recovers by itself. */
-  stumble(machine: Machine, ms: number): void {
-    const { guest } = machine;
-    if (guest?.view.ready !== true) return;
-    this.#noteGuest(machine, { ready: false, readySince: this.#clock.now });
-    this.#touch(machine);
-    this.#clock.in(ms, () => this.#becomeReady(machine, guest));
+  stumble(modelVm: ModelVm, ms: number): void {
+    const { vmi } = modelVm;
+    if (vmi?.view.ready !== true) return;
+    this.#noteVmi(modelVm, { ready: false, readySince: this.#clock.now });
+    this.#touch(modelVm);
+    this.#clock.in(ms, () => this.#becomeReady(modelVm, vmi));
   }
 
-  pause(machine: Machine, paused: boolean): void {
-    if (machine.guest?.view.phase !== 'Running' || machine.guest.view.paused === paused) return;
-    const { guest } = machine;
-    if (paused) guest.wasReady = guest.view.ready;
-    guest.isResuming = !paused && guest.wasReady;
-    this.#noteGuest(machine, { paused, ready: false, ...(guest.view.ready ? { readySince: this.#clock.now } : {}) });
-    this.#touch(machine);
+  pause(modelVm: ModelVm, paused: boolean): void {
+    if (modelVm.vmi?.view.phase !== 'Running' || modelVm.vmi.view.paused === paused) return;
+    const { vmi } = modelVm;
+    if (paused) vmi.wasReady = vmi.view.ready;
+    vmi.isResuming = !paused && vmi.wasReady;
+    this.#noteVmi(modelVm, { paused, ready: false, ...(vmi.view.ready ? { readySince: this.#clock.now } : {}) });
+    this.#touch(modelVm);
     // The pod must become ready first.
-    if (!paused && guest.isUp) this.#clock.in(this.#clock.between(50, 500), () => this.#becomeReady(machine, guest));
+    if (!paused && vmi.isUp) this.#clock.in(this.#clock.between(50, 500), () => this.#becomeReady(modelVm, vmi));
   }
 
-  migrate(machine: Machine, migrating: boolean): void {
-    if (machine.guest?.view.phase !== 'Running') return;
-    this.#noteGuest(machine, { migrating });
-    this.#touch(machine);
+  migrate(modelVm: ModelVm, migrating: boolean): void {
+    if (modelVm.vmi?.view.phase !== 'Running') return;
+    this.#noteVmi(modelVm, { migrating });
+    this.#touch(modelVm);
   }
 
-  optOut(machine: Machine, optedOut: boolean): void {
-    const { annotations, ...metadata } = machine.object.metadata;
+  optOut(modelVm: ModelVm, optedOut: boolean): void {
+    const { annotations, ...metadata } = modelVm.object.metadata;
     const { [DO_NOT_DISRUPT_ANNOTATION]: _asked, ...others } = annotations ?? {};
     const asked = optedOut ? { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } : {};
-    machine.object = { ...machine.object, metadata: { ...metadata, annotations: { ...others, ...asked } } };
-    this.#note(machine);
+    modelVm.object = { ...modelVm.object, metadata: { ...metadata, annotations: { ...others, ...asked } } };
+    this.#note(modelVm);
   }
 
-  snapshot(machine: Machine, snapshotting: boolean): void {
+  snapshot(modelVm: ModelVm, snapshotting: boolean): void {
     // When the snapshot is done, the VM may be deleted, and another may have its name.
-    if (this.machines.get(machine.view.name) === machine) this.#note(machine, { snapshotting });
+    if (this.modelVms.get(modelVm.view.name) === modelVm) this.#note(modelVm, { snapshotting });
   }
 
   /** Takes the VM out of its pool. */
-  detach(machine: Machine): void {
-    this.#note(machine, { owner: null });
+  detach(modelVm: ModelVm): void {
+    this.#note(modelVm, { owner: null });
   }
 
   // Actions of KubeVirt.
 
-  #touch(machine: Machine): void {
-    if (machine.isDue) return;
-    machine.isDue = true;
+  #touch(modelVm: ModelVm): void {
+    if (modelVm.isDue) return;
+    modelVm.isDue = true;
     this.#clock.in(this.#clock.between(1, 30), () => {
-      machine.isDue = false;
-      this.#reconcile(machine);
+      modelVm.isDue = false;
+      this.#reconcile(modelVm);
     });
   }
 
-  #reconcile(machine: Machine): void {
-    if (this.machines.get(machine.view.name) !== machine) return;
-    const { view, guest } = machine;
+  #reconcile(modelVm: ModelVm): void {
+    if (this.modelVms.get(modelVm.view.name) !== modelVm) return;
+    const { view, vmi } = modelVm;
     if (view.deleting) {
-      if (guest !== undefined) this.#stop(machine);
-      else this.#remove(machine);
+      if (vmi !== undefined) this.#stop(modelVm);
+      else this.#remove(modelVm);
       return;
     }
-    machine.requests = machine.requests.slice(outstanding(machine));
-    switch (this.#nextStep(machine)) {
+    modelVm.requests = modelVm.requests.slice(outstanding(modelVm));
+    switch (this.#nextStep(modelVm)) {
       case 'start':
-        this.#begin(machine);
+        this.#begin(modelVm);
         break;
       case 'stop':
-        this.#stop(machine);
+        this.#stop(modelVm);
         break;
       case 'request-start':
-        machine.requests.push({ action: 'Start' });
-        this.#stop(machine);
+        modelVm.requests.push({ action: 'Start' });
+        this.#stop(modelVm);
         break;
       case 'wait':
-        this.#clock.in(machine.heldBack - this.#clock.now, () => this.#touch(machine));
+        this.#clock.in(modelVm.heldBack - this.#clock.now, () => this.#touch(modelVm));
         break;
       case 'nothing':
-        this.#liveUpdate(machine);
+        this.#liveUpdate(modelVm);
     }
-    machine.requests = machine.requests.slice(outstanding(machine));
-    machine.knownStrategy = view.runStrategy;
-    this.#note(machine, this.#status(machine));
+    modelVm.requests = modelVm.requests.slice(outstanding(modelVm));
+    modelVm.knownStrategy = view.runStrategy;
+    this.#note(modelVm, this.#status(modelVm));
   }
 
   #nextStep({
     view,
-    guest,
+    vmi,
     requests,
     heldBack,
     knownStrategy,
-  }: Machine): 'start' | 'stop' | 'request-start' | 'wait' | 'nothing' {
+  }: ModelVm): 'start' | 'stop' | 'request-start' | 'wait' | 'nothing' {
     const [first] = requests;
     const asksToStart = first?.action === 'Start';
-    const asksToStop = first?.action === 'Stop' && first.guest === guest?.view.uid;
+    const asksToStop = first?.action === 'Stop' && first.vmi === vmi?.view.uid;
     const start = heldBack > this.#clock.now ? 'wait' : 'start';
-    if (guest?.view.deleting === true) return 'nothing';
+    if (vmi?.view.deleting === true) return 'nothing';
     switch (view.runStrategy) {
       case 'Always':
-        return guest === undefined ? start : asksToStop || isFinal(guest.view) ? 'stop' : 'nothing';
+        return vmi === undefined ? start : asksToStop || isFinal(vmi.view) ? 'stop' : 'nothing';
       case 'Once':
-        return guest === undefined ? 'start' : 'nothing';
+        return vmi === undefined ? 'start' : 'nothing';
       case 'Manual':
-        if (guest === undefined) return asksToStart ? 'start' : 'nothing';
+        if (vmi === undefined) return asksToStart ? 'start' : 'nothing';
         return asksToStop ? 'stop' : 'nothing';
       case 'RerunOnFailure':
-        if (guest === undefined) return asksToStart || knownStrategy !== 'RerunOnFailure' ? start : 'nothing';
-        if (guest.view.phase === 'Failed') return asksToStart || asksToStop ? 'stop' : 'request-start';
-        return asksToStop || isFinal(guest.view) ? 'stop' : 'nothing';
+        if (vmi === undefined) return asksToStart || knownStrategy !== 'RerunOnFailure' ? start : 'nothing';
+        if (vmi.view.phase === 'Failed') return asksToStart || asksToStop ? 'stop' : 'request-start';
+        return asksToStop || isFinal(vmi.view) ? 'stop' : 'nothing';
       default:
-        return guest === undefined ? 'nothing' : 'stop';
+        return vmi === undefined ? 'nothing' : 'stop';
     }
   }
 
-  #begin(machine: Machine): void {
-    const { view, object } = machine;
+  #begin(modelVm: ModelVm): void {
+    const { view, object } = modelVm;
     const domain = field(object.spec, 'template', 'spec', 'domain');
     const sockets = Number(field(domain, 'cpu', 'sockets') ?? 1);
-    const guest: Guest = {
+    const vmi: Vmi = {
       cores: field(domain, 'cpu', 'cores'),
       isUp: false,
       wasReady: false,
@@ -355,130 +355,130 @@ export class ModelKubeVirt {
         cpu: { sockets, maxSockets: 2, current: sockets },
       }),
     };
-    machine.guest = guest;
-    machine.stopped = null;
-    this.#noteGuest(machine, {});
-    this.onStart(view, guest.view);
+    modelVm.vmi = vmi;
+    modelVm.stopped = null;
+    this.#noteVmi(modelVm, {});
+    this.onStart(view, vmi.view);
     const fails = this.#clock.chance() < this.#options.failing(view.revision ?? '');
     this.#clock.in(this.#clock.between(50, 3_000), () => {
-      if (machine.guest !== guest || !isLive(guest)) return;
-      if (!fails) return this.#becomeReady(machine, guest);
+      if (modelVm.vmi !== vmi || !isLive(vmi)) return;
+      if (!fails) return this.#becomeReady(modelVm, vmi);
       // Some VMIs crash a few times before they hang: with an endless crash loop, the model would not end.
-      if (machine.crashes++ < 2 && this.#clock.chance() < 0.5) return this.crash(machine);
-      machine.startFailures = 0;
-      this.#noteGuest(machine, { phase: 'Running', runningSince: this.#clock.now });
-      this.#touch(machine);
+      if (modelVm.crashes++ < 2 && this.#clock.chance() < 0.5) return this.crash(modelVm);
+      modelVm.startFailures = 0;
+      this.#noteVmi(modelVm, { phase: 'Running', runningSince: this.#clock.now });
+      this.#touch(modelVm);
     });
   }
 
-  #becomeReady(machine: Machine, guest: Guest): void {
-    if (machine.guest !== guest || !isLive(guest) || guest.view.paused || guest.view.ready) return;
-    machine.startFailures = 0;
-    guest.isUp = true;
-    guest.isResuming = false;
+  #becomeReady(modelVm: ModelVm, vmi: Vmi): void {
+    if (modelVm.vmi !== vmi || !isLive(vmi) || vmi.view.paused || vmi.view.ready) return;
+    modelVm.startFailures = 0;
+    vmi.isUp = true;
+    vmi.isResuming = false;
     const { now } = this.#clock;
-    this.#noteGuest(machine, {
+    this.#noteVmi(modelVm, {
       phase: 'Running',
       ready: true,
       readySince: now,
-      runningSince: guest.view.runningSince ?? now,
+      runningSince: vmi.view.runningSince ?? now,
     });
-    this.#touch(machine);
+    this.#touch(modelVm);
   }
 
-  #stop(machine: Machine): void {
-    const guest = machine.guest!;
-    if (guest.view.deleting) return;
-    if (guest.view.phase === 'Failed') machine.heldBack = this.#clock.now + 1_000;
-    this.#noteGuest(machine, { deleting: true, migrating: false });
+  #stop(modelVm: ModelVm): void {
+    const vmi = modelVm.vmi!;
+    if (vmi.view.deleting) return;
+    if (vmi.view.phase === 'Failed') modelVm.heldBack = this.#clock.now + 1_000;
+    this.#noteVmi(modelVm, { deleting: true, migrating: false });
     this.#clock.in(this.#clock.between(10, 500), () => {
-      if (machine.guest !== guest) return;
-      machine.guest = undefined;
-      this.#tell({ kind: 'vmi', name: machine.view.name, view: undefined });
-      this.#touch(machine);
+      if (modelVm.vmi !== vmi) return;
+      modelVm.vmi = undefined;
+      this.#tell({ kind: 'vmi', name: modelVm.view.name, view: undefined });
+      this.#touch(modelVm);
     });
   }
 
   /** Hotplugs sockets if nothing else has changed and the VMI has room for them; otherwise a restart is required. */
-  #liveUpdate(machine: Machine): void {
-    const { guest, object } = machine;
-    if (guest === undefined || !isLive(guest)) return;
+  #liveUpdate(modelVm: ModelVm): void {
+    const { vmi, object } = modelVm;
+    if (vmi === undefined || !isLive(vmi)) return;
     const domain = field(object.spec, 'template', 'spec', 'domain');
     const sockets = Number(field(domain, 'cpu', 'sockets') ?? 1);
-    const now = guest.view.cpu.sockets!;
-    if (field(domain, 'cpu', 'cores') !== guest.cores) return this.#restartRequired(machine, 'cores');
-    if (sockets === now) return this.#restartRequired(machine, null);
-    if (this.#options.strategy === 'Stage') return this.#restartRequired(machine, 'sockets, and KubeVirt stages them');
+    const now = vmi.view.cpu.sockets!;
+    if (field(domain, 'cpu', 'cores') !== vmi.cores) return this.#restartRequired(modelVm, 'cores');
+    if (sockets === now) return this.#restartRequired(modelVm, null);
+    if (this.#options.strategy === 'Stage') return this.#restartRequired(modelVm, 'sockets, and KubeVirt stages them');
     // KubeVirt may also refuse for reasons that can't be foreseen.
-    if (sockets < now || sockets > guest.view.cpu.maxSockets! || this.#clock.chance() < 0.3)
-      return this.#restartRequired(machine, 'sockets');
-    this.#restartRequired(machine, null);
-    this.#noteGuest(machine, { cpu: { ...guest.view.cpu, sockets }, migrating: true });
+    if (sockets < now || sockets > vmi.view.cpu.maxSockets! || this.#clock.chance() < 0.3)
+      return this.#restartRequired(modelVm, 'sockets');
+    this.#restartRequired(modelVm, null);
+    this.#noteVmi(modelVm, { cpu: { ...vmi.view.cpu, sockets }, migrating: true });
     this.#clock.in(this.#clock.between(100, 1_000), () => {
-      if (machine.guest !== guest || !isLive(guest)) return;
-      this.#noteGuest(machine, { cpu: { ...guest.view.cpu, current: guest.view.cpu.sockets }, migrating: false });
-      this.#touch(machine);
+      if (modelVm.vmi !== vmi || !isLive(vmi)) return;
+      this.#noteVmi(modelVm, { cpu: { ...vmi.view.cpu, current: vmi.view.cpu.sockets }, migrating: false });
+      this.#touch(modelVm);
     });
   }
 
-  #restartRequired(machine: Machine, what: string | null): void {
+  #restartRequired(modelVm: ModelVm, what: string | null): void {
     const restartRequired =
-      what === null ? null : (machine.view.restartRequired ?? { since: this.#clock.now, why: `${what} changed` });
-    if (restartRequired !== machine.view.restartRequired) this.#note(machine, { restartRequired });
+      what === null ? null : (modelVm.view.restartRequired ?? { since: this.#clock.now, why: `${what} changed` });
+    if (restartRequired !== modelVm.view.restartRequired) this.#note(modelVm, { restartRequired });
   }
 
-  #status({ view, guest, heldBack, startFailures }: Machine): Partial<VmView> {
+  #status({ view, vmi, heldBack, startFailures }: ModelVm): Partial<VmView> {
     let state = 'Stopped';
-    if (guest?.view.deleting === true) state = 'Stopping';
-    else if (guest?.view.phase === 'Running')
-      state = guest.view.migrating ? 'Migrating' : guest.view.paused ? 'Paused' : 'Running';
-    else if (isLive(guest)) state = 'Starting';
+    if (vmi?.view.deleting === true) state = 'Stopping';
+    else if (vmi?.view.phase === 'Running')
+      state = vmi.view.migrating ? 'Migrating' : vmi.view.paused ? 'Paused' : 'Running';
+    else if (isLive(vmi)) state = 'Starting';
     else if (heldBack > this.#clock.now && view.runStrategy !== 'Halted') state = 'CrashLoopBackOff';
-    const restartRequired = isLive(guest) ? view.restartRequired : null;
-    return { hasVmi: guest !== undefined, ready: guest?.view.ready ?? false, state, restartRequired, startFailures };
+    const restartRequired = isLive(vmi) ? view.restartRequired : null;
+    return { hasVmi: vmi !== undefined, ready: vmi?.view.ready ?? false, state, restartRequired, startFailures };
   }
 
-  #remove(machine: Machine): void {
-    this.machines.delete(machine.view.name);
-    this.#tell({ kind: 'vm', name: machine.view.name, view: undefined });
+  #remove(modelVm: ModelVm): void {
+    this.modelVms.delete(modelVm.view.name);
+    this.#tell({ kind: 'vm', name: modelVm.view.name, view: undefined });
   }
 
-  #power(machine: Machine, runStrategy: string): void {
-    const { running: _running, ...spec } = machine.object.spec;
-    machine.object = { ...machine.object, spec: { ...spec, runStrategy } };
+  #power(modelVm: ModelVm, runStrategy: string): void {
+    const { running: _running, ...spec } = modelVm.object.spec;
+    modelVm.object = { ...modelVm.object, spec: { ...spec, runStrategy } };
   }
 
-  #get(name: string, uid?: string, version?: string): Machine {
-    const machine = this.machines.get(name);
-    if (machine === undefined || (uid !== undefined && machine.view.uid !== uid))
+  #get(name: string, uid?: string, version?: string): ModelVm {
+    const modelVm = this.modelVms.get(name);
+    if (modelVm === undefined || (uid !== undefined && modelVm.view.uid !== uid))
       throw new Refused(`${name} is not there`);
-    if (version !== undefined && machine.view.resourceVersion !== version) throw new Refused(`${name} has changed`);
-    return machine;
+    if (version !== undefined && modelVm.view.resourceVersion !== version) throw new Refused(`${name} has changed`);
+    return modelVm;
   }
 
   /** Emits the VM as it is now, if it differs from what was last emitted. */
-  #note(machine: Machine, fields: Partial<VmView> = {}): void {
-    const { view, object } = machine;
+  #note(modelVm: ModelVm, fields: Partial<VmView> = {}): void {
+    const { view, object } = modelVm;
     const next: VmView = {
       ...view,
       labels: object.metadata.labels,
       revision: object.metadata.labels[REVISION_LABEL] ?? null,
       runStrategy: powerOf(object.spec) ?? 'Halted',
       optedOut: object.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
-      changingState: machine.requests.length > 0,
+      changingState: modelVm.requests.length > 0,
       ...fields,
     };
     next.notReadySince = next.ready ? null : (view.notReadySince ?? this.#clock.now);
     if (view.resourceVersion !== '' && (Object.keys(next) as (keyof VmView)[]).every((key) => next[key] === view[key]))
       return;
-    machine.view = { ...next, resourceVersion: String(this.#version + 1) };
-    this.#tell({ kind: 'vm', name: view.name, view: machine.view });
+    modelVm.view = { ...next, resourceVersion: String(this.#version + 1) };
+    this.#tell({ kind: 'vm', name: view.name, view: modelVm.view });
   }
 
-  #noteGuest(machine: Machine, fields: Partial<VmiView>): void {
-    const guest = machine.guest!;
-    guest.view = { ...guest.view, ...fields, resourceVersion: String(this.#version + 1) };
-    this.#tell({ kind: 'vmi', name: machine.view.name, view: guest.view });
+  #noteVmi(modelVm: ModelVm, fields: Partial<VmiView>): void {
+    const vmi = modelVm.vmi!;
+    vmi.view = { ...vmi.view, ...fields, resourceVersion: String(this.#version + 1) };
+    this.#tell({ kind: 'vmi', name: modelVm.view.name, view: vmi.view });
   }
 
   #tell(
@@ -492,19 +492,19 @@ export class ModelKubeVirt {
 }
 
 /** Reports whether the VMI is running or starting. */
-export const isLive = (guest: { view: VmiView } | undefined): boolean =>
-  guest !== undefined && !guest.view.deleting && !isFinal(guest.view);
+export const isLive = (vmi: { view: VmiView } | undefined): boolean =>
+  vmi !== undefined && !vmi.view.deleting && !isFinal(vmi.view);
 
 /** Returns the index of a VM's first request that has not been carried out. */
-function outstanding({ requests, guest }: Machine): number {
+function outstanding({ requests, vmi }: ModelVm): number {
   const first = requests.findIndex((request) =>
-    request.action === 'Stop' ? request.guest === guest?.view.uid : !isLive(guest),
+    request.action === 'Stop' ? request.vmi === vmi?.view.uid : !isLive(vmi),
   );
   return first === -1 ? requests.length : first;
 }
 
 /** One worker's cache of the cluster. It follows the changes of each kind separately, and with a delay. */
-export class Picture {
+export class Snapshot {
   readonly vms = new Map<string, VmView>();
   readonly vmis = new Map<string, VmiView>();
   readonly #cluster: ModelKubeVirt;

@@ -16,7 +16,7 @@ export interface TemplateFields {
   cores?: number;
   /** Can be live-updated. */
   sockets?: number;
-  /** Does not concern the guest. */
+  /** Does not concern the VMI. */
   color?: string;
   /** The size of the VM's own disk. */
   disk?: string;

@@ -8,7 +8,7 @@ import { aPool, aVm, quiet } from '../model/fleets.ts';
 
 const idle = {
   ...quiet,
-  underWay: { creating: [], deleting: [] },
+  inProgress: { creating: [], deleting: [] },
   failure: null,
   rollout: null,
   batches: [],

@@ -7,8 +7,8 @@ const vms = ['web-1', 'web-2', 'web-3', 'web-4'].map((name) => aVm(name));
 const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z', generation: 2 };
 const orphaned = { ...deleted, finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] };
 
-const stays = (departure: Departure, pool: ReturnType<typeof aPool> | undefined, staying = vms) =>
-  whyStay({ departure, pool, vms: staying, leaving: new Set(['web-1']) });
+const stays = (departure: Departure, pool: ReturnType<typeof aPool> | undefined, active = vms) =>
+  whyStay({ departure, pool, vms: active, leaving: new Set(['web-1']) });
 const isLeftOut = (pool: ReturnType<typeof aPool> | undefined, generation?: number, made: string[] = []) =>
   whyNotMake({ generation, pool, vms, name: 'web-5', made: new Set(made) });
 

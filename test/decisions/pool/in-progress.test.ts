@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { inProgress, type InProgressInput } from '../../../decisions/pool/in-progress.ts';
+import { progressSentences, type InProgressInput } from '../../../decisions/pool/in-progress.ts';
 import type { BatchVm } from '../../../decisions/rollout/batch.ts';
 
 const idle: InProgressInput = { doing: [], batches: [], cycles: [], starting: 0 };
@@ -8,31 +8,34 @@ const cycle = (number: number) => ({ vm: `web-${number}`, attempt: 1, phase: 'Re
 
 describe('what a pool has in progress', () => {
   test('is nothing for a pool that only waits for changes', () => {
-    expect(inProgress(idle)).toEqual([]);
+    expect(progressSentences(idle)).toEqual([]);
   });
 
   test('contains a batch until it ends, also while no activity runs', () => {
-    expect(inProgress({ ...idle, batches: [{ n: 3, revision: 'new', vms: [vm('web-1'), vm('web-2')] }] })).toEqual([
-      'batch 3: bring web-1, web-2 to revision new, and wait until they are ready',
-    ]);
+    expect(
+      progressSentences({ ...idle, batches: [{ n: 3, revision: 'new', vms: [vm('web-1'), vm('web-2')] }] }),
+    ).toEqual(['batch 3: bring web-1, web-2 to revision new, and wait until they are ready']);
   });
 
   test('contains a healing cycle with what it waits for', () => {
     const waiting = { vm: 'web-3', attempt: 2, phase: 'Waiting' as const, nextAt: '2026-01-01T00:00:40Z' };
-    expect(inProgress({ ...idle, doing: ['create web-4'], cycles: [waiting] })).toEqual([
+    expect(progressSentences({ ...idle, doing: ['create web-4'], cycles: [waiting] })).toEqual([
       'create web-4',
-      'heal web-3 (replacement 2): wait until 2026-01-01T00:00:40Z, then make the VM anew',
+      'heal web-3 (replacement 2): wait until 2026-01-01T00:00:40Z, then recreate the VM',
     ]);
   });
 
   test('names ten healing cycles, and counts the others', () => {
-    const sentences = inProgress({ ...idle, cycles: Array.from({ length: 13 }, (_, index) => cycle(index + 1)) });
+    const sentences = progressSentences({
+      ...idle,
+      cycles: Array.from({ length: 13 }, (_, index) => cycle(index + 1)),
+    });
     expect(sentences).toHaveLength(11);
     expect(sentences.at(-1)).toBe('heal 3 more VMs');
   });
 
   test('is the wait for VMs that come up if there is nothing else', () => {
-    expect(inProgress({ ...idle, starting: 2 })).toEqual(['wait until 2 VMs are ready']);
-    expect(inProgress({ ...idle, doing: ['create web-4'], starting: 2 })).toEqual(['create web-4']);
+    expect(progressSentences({ ...idle, starting: 2 })).toEqual(['wait until 2 VMs are ready']);
+    expect(progressSentences({ ...idle, doing: ['create web-4'], starting: 2 })).toEqual(['create web-4']);
   });
 });

@@ -35,12 +35,12 @@ describe('scale-out', () => {
     expect(created(steps)).toEqual([1, 3, 4]);
   });
 
-  test('counts what is being created as there, so that a stale picture makes nothing twice', () => {
-    const { steps } = plan({ underWay: { creating: ['web-1', 'web-2'], deleting: [] } });
+  test('counts what is being created as there, so that a stale snapshot makes nothing twice', () => {
+    const { steps } = plan({ inProgress: { creating: ['web-1', 'web-2'], deleting: [] } });
     expect(created(steps)).toEqual([3]);
   });
 
-  test('waits for a VM that is going, and gives its number again', () => {
+  test('waits for a VM that is being deleted, and gives its number again', () => {
     const going = [aVm('web-1'), aVm('web-2', { deleting: true }), aVm('web-3')];
     expect(plan({ vms: going }).steps).toEqual([]);
     expect(created(plan({ vms: [aVm('web-1'), aVm('web-3')] }).steps)).toEqual([2]);
@@ -78,7 +78,7 @@ describe('scale-in', () => {
     expect(deleted(plan({ pool: aPool({ replicas: 0, scaleInStrategy }), vms }).steps)).toEqual(names);
   });
 
-  test('with its disks kept, halts a running VM and deletes it only once its guest is gone', () => {
+  test('with its disks kept, halts a running VM and deletes it only once its VMI is gone', () => {
     const pool = aPool({ replicas: 0, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });
     expect(plan({ pool, vms: [aVm('web-1')] }).steps).toMatchObject([{ kind: 'halt', vms: [{ name: 'web-1' }] }]);
     const stopping = aVm('web-1', { runStrategy: 'Halted', removing: true });
@@ -100,7 +100,7 @@ describe('scale-in', () => {
     for (const vm of [started, { ...started, hasVmi: false }])
       expect(plan({ pool: aPool({ replicas: 0 }), vms: [vm] }).steps).toMatchObject(halts);
     expect(
-      plan({ pool: aPool({ replicas: 0 }), vms: [started], underWay: { creating: [], deleting: ['web-1'] } }).steps,
+      plan({ pool: aPool({ replicas: 0 }), vms: [started], inProgress: { creating: [], deleting: ['web-1'] } }).steps,
     ).toEqual([]);
   });
 
@@ -124,7 +124,7 @@ describe('deletion of the pool', () => {
 
   test('does not let the pool go while a VM of it may still come', () => {
     expect(
-      plan({ pool: aPool({}, { deletionTimestamp }), underWay: { creating: ['web-1'], deleting: [] } }).steps,
+      plan({ pool: aPool({}, { deletionTimestamp }), inProgress: { creating: ['web-1'], deleting: [] } }).steps,
     ).toEqual([]);
   });
 
@@ -152,7 +152,7 @@ test('a VM that is held for its disks while it goes is taken up again by whoever
   expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([
     { kind: 'delete', keepDisks: true, vms: [{ name: 'web-2' }] },
   ]);
-  expect(plan({ pool: aPool({ replicas: 1 }), vms, underWay: { creating: [], deleting: ['web-2'] } }).steps).toEqual(
+  expect(plan({ pool: aPool({ replicas: 1 }), vms, inProgress: { creating: [], deleting: ['web-2'] } }).steps).toEqual(
     [],
   );
 });
@@ -173,7 +173,7 @@ describe('status', () => {
     expect(plan({ pool: reordered, vms }).status).toBeNull();
   });
 
-  test('counts no VM as ready whose guest goes: it says so itself a moment later', () => {
+  test('counts no VM as ready whose VMI goes: it says so itself a moment later', () => {
     const vms = [aVm('web-1'), aVm('web-2')];
     const planned = plan({
       pool: aPool({ replicas: 2 }),
@@ -236,7 +236,7 @@ describe('whatever the fleet', () => {
       vms,
       isHeldByOther: (name) =>
         held.some((number) => vmName('web', number) === name) && !vms.some((vm) => vm.name === name),
-      underWay: { creating: inFlight.map((number) => vmName('web', number)), deleting: [] },
+      inProgress: { creating: inFlight.map((number) => vmName('web', number)), deleting: [] },
       burst,
       allowance,
       failure: null,
@@ -247,10 +247,10 @@ describe('whatever the fleet', () => {
       fc.property(anyInput, (input) => {
         const { steps } = planPool(input);
         const names = created(steps).map((number) => vmName('web', number));
-        const all = [...input.vms.map((vm) => vm.name), ...input.underWay.creating, ...names];
+        const all = [...input.vms.map((vm) => vm.name), ...input.inProgress.creating, ...names];
         if (names.length > 0) expect(all.length).toBeLessThanOrEqual(input.pool.spec.replicas);
         expect(names.length).toBeLessThanOrEqual(input.allowance);
-        if (names.length > 0) expect(names.length + input.underWay.creating.length).toBeLessThanOrEqual(input.burst);
+        if (names.length > 0) expect(names.length + input.inProgress.creating.length).toBeLessThanOrEqual(input.burst);
         expect(new Set(all).size).toBe(all.length);
         for (const name of names) expect(input.isHeldByOther(name)).toBe(false);
       }),
@@ -266,14 +266,14 @@ describe('whatever the fleet', () => {
         );
         expect(new Set(leaving).size).toBe(leaving.length);
         const newly = leaving.filter((name) => !input.vms.find((vm) => vm.name === name)?.removing);
-        const staying = input.vms.filter((vm) => !vm.deleting && !vm.removing).length + input.underWay.creating.length;
-        if (newly.length > 0) expect(staying - newly.length).toBeGreaterThanOrEqual(input.pool.spec.replicas);
+        const active = input.vms.filter((vm) => !vm.deleting && !vm.removing).length + input.inProgress.creating.length;
+        if (newly.length > 0) expect(active - newly.length).toBeGreaterThanOrEqual(input.pool.spec.replicas);
         for (const name of leaving) expect(input.vms.find((vm) => vm.name === name)?.deleting).toBe(false);
       }),
     );
   });
 
-  test('the same picture gives the same plan, in whatever order it is read', () => {
+  test('the same snapshot gives the same plan, in whatever order it is read', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
         expect(planPool({ ...input, vms: input.vms.toReversed() }).steps).toEqual(planPool(input).steps);

@@ -15,7 +15,7 @@ function triesUntilTaken(all: string[], isRefused: (name: string) => boolean): n
   }
 }
 
-test('many refused VMs in a row are passed over within few tries, wherever they are', () => {
+test('many refused VMs in a row are skipped within few tries, wherever they are', () => {
   const parts = fc.record({ from: fc.integer({ min: 0, max: 500 }), count: fc.integer({ min: 1, max: 500 }) });
   fc.assert(
     fc.property(parts, ({ from, count }) => {

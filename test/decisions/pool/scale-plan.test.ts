@@ -36,7 +36,7 @@ describe('a VM that is gone while a batch holds its name', () => {
     expect(deleted(plan({ replicas: 8 }, { vms, batches }))).toHaveLength(1);
   });
 
-  test('is made anew at once, and does not wait for the other VMs of the batch', () => {
+  test('is recreated at once, and does not wait for the other VMs of the batch', () => {
     expect(created(plan({ replicas: 10 }, { vms, batches }))).toEqual([3]);
     expect(created(plan({ replicas: 10 }, { vms, batches, isHeldByOther: (name) => name === 'web-3' }))).toEqual([11]);
   });
@@ -67,8 +67,8 @@ describe('a VM that is gone while a batch holds its name', () => {
 });
 
 test('VMs that are still being made make none superfluous that are there: whoever makes them asks whether they are wanted', () => {
-  const underWay = { creating: ['web-4', 'web-5'], deleting: [] };
-  expect(plan({ replicas: 3 }, { vms: numbered(3), underWay })).toEqual([]);
+  const inProgress = { creating: ['web-4', 'web-5'], deleting: [] };
+  expect(plan({ replicas: 3 }, { vms: numbered(3), inProgress })).toEqual([]);
 });
 
 describe('scale-in in a rollout', () => {
@@ -102,7 +102,7 @@ describe('scale-in in a rollout', () => {
     expect(deleted(plan({ replicas: 0 }, { vms, batches }))).toHaveLength(10);
   });
 
-  test('takes what the policy names first, though a batch has it in hand', () => {
+  test('takes what the policy names first, though a batch works on it', () => {
     const spare = vms.map((vm) =>
       vm.name === 'web-4' ? { ...vm, ready: true, labels: { tier: 'spare' } } : { ...vm, ready: true },
     );
@@ -178,7 +178,7 @@ describe('opportunistic scale-in', () => {
   const vmiOf = (vm: typeof ended) =>
     vm.hasVmi ? aVmi(vm, vm.name === 'web-2' ? { phase: 'Succeeded' } : {}) : undefined;
 
-  test('takes VMs that their guests or owners have stopped, whatever their run strategy', () => {
+  test('takes VMs that their VMIs or owners have stopped, whatever their run strategy', () => {
     const vms = [stopped, ended, aVm('web-3', { runStrategy: 'Once' }), aVm('web-4')];
     expect(deleted(plan({ replicas: 0, scaleInStrategy: { opportunistic: {} } }, { vms, vmiOf }))).toEqual([
       'web-1',
@@ -202,7 +202,7 @@ describe('a VM with a name that the pool would not give', () => {
 
   test('counts as one of its VMs, and is told as the reason why it stays at its revision', () => {
     expect(plan({ replicas: 2 }, { vms: [adopted, aVm('web-1')] })).toEqual([]);
-    const goal = {
+    const target = {
       revision: 'new',
       template: aPool().spec.template,
       templateOf: () => aPool().spec.template,
@@ -210,7 +210,7 @@ describe('a VM with a name that the pool would not give', () => {
       clusterStrategy: 'Stage',
       limit: 'Restart',
     } as const;
-    expect(updateNeed(adopted, () => aVmi(adopted), goal)).toEqual({
+    expect(updateNeed(adopted, () => aVmi(adopted), target)).toEqual({
       need: 'left',
       why: 'its name is none that the pool gives',
     });

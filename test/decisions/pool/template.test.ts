@@ -28,7 +28,7 @@ describe('a change of nameGeneration', () => {
     expect(revision(CONFIG_MAPS)).toBe(revisionOf(seeded));
   });
 
-  test('restarts the guest, which reads a Secret only as it starts', () => {
+  test('restarts the VMI, which reads a Secret only as it starts', () => {
     expect(disruptionBetween(seeded, poolTemplate({ template: seeded, nameGeneration: SECRETS }), 'LiveUpdate')).toBe(
       'Restart',
     );
@@ -44,10 +44,10 @@ describe('a change of nameGeneration', () => {
       state: null,
     });
     expect(taken(rolled)).toEqual(['web-1']);
-    expect(rolled).toMatchObject({ goal: revision(SECRETS), update: { batch: { vms: [{ act: 'restart' }] } } });
+    expect(rolled).toMatchObject({ target: revision(SECRETS), update: { batch: { vms: [{ act: 'restart' }] } } });
     expect(
       plan({ vms: [old(1)], spec: { template: OLD_TEMPLATE, nameGeneration: SECRETS }, state: null }),
-    ).toMatchObject({ goal: OLD, update: null });
+    ).toMatchObject({ target: OLD, update: null });
   });
 
   test('reaches no VM that is made of an earlier revision', () => {

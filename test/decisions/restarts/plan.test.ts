@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   isDown,
-  isStaying,
+  isActive,
   maxUnavailableOf,
   unavailability,
 } from '../../../decisions/disruption-budget/availability.ts';
@@ -11,13 +11,13 @@ import {
   RestartBudget,
   type Chosen,
   type OwningPool,
-  type RestartPicture,
+  type RestartSnapshot,
 } from '../../../decisions/disruption-budget/restart-budget.ts';
 import {
   MOST_IN_HAND,
   planRestarts,
   restartNeed,
-  type HeldRestart,
+  type RestartInProgress,
   type RestartPlanInput,
   type Verdict,
 } from '../../../decisions/restarts/plan.ts';
@@ -46,12 +46,12 @@ interface Scene {
   pool?: StoredPool;
 }
 
-function snapshotOf({ vms, vmis = vms.filter((vm) => vm.hasVmi).map((vm) => aVmi(vm)), pool }: Scene): RestartPicture {
+function snapshotOf({ vms, vmis = vms.filter((vm) => vm.hasVmi).map((vm) => aVmi(vm)), pool }: Scene): RestartSnapshot {
   const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
-  const guests = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));
+  const vmiOfVm = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));
   return {
     vmOf: (key) => byKey.get(key),
-    vmiOf: (vm) => guests.get(vm.uid),
+    vmiOf: (vm) => vmiOfVm.get(vm.uid),
     poolOf: ({ owner }) => {
       const owned = (): VmView[] => vms.filter((vm) => vm.owner?.uid === owner?.uid);
       return pool === undefined || owner?.uid !== pool.metadata.uid ? undefined : { pool, vms: owned };
@@ -71,20 +71,20 @@ function aFullPool(vm: VmView): OwningPool {
 
 const chosenOf = (vms: VmView[]): Chosen => new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
 
-function plan(scene: Scene, input: Partial<RestartPlanInput> = {}) {
-  const picture = snapshotOf(scene);
+function plan(context: Scene, input: Partial<RestartPlanInput> = {}) {
+  const snapshot = snapshotOf(context);
   const rest = {
-    inHand: [],
+    inProgress: [],
     failed: new Set<string>(),
     maxUnavailable: 1,
     deadlineMs: DEADLINE_MS,
     takes: true,
     now: 1_000_000,
   };
-  return planRestarts({ chosen: chosenOf(scene.vms), picture, ...rest, ...input });
+  return planRestarts({ chosen: chosenOf(context.vms), snapshot, ...rest, ...input });
 }
 
-const held = (vm: VmView, fields: Partial<HeldRestart>): HeldRestart => ({
+const held = (vm: VmView, fields: Partial<RestartInProgress>): RestartInProgress => ({
   vm: keyOf(vm),
   uid: vm.uid,
   wasDown: false,
@@ -110,14 +110,14 @@ describe('what is taken', () => {
     const vms = named(3);
     const [other, ...rest] = vms as [VmView, ...VmView[]];
     const vmis = [aVmi(other, { uid: 'another', ready: false }), ...rest.map((vm) => aVmi(vm))];
-    const scene = { vms: [{ ...other, ready: false }, ...rest], vmis };
-    expect(plan(scene)).toMatchObject({ take: [], open: 2, full: ['1 at a time', 'shop/vm-1 not ready'] });
-    expect(plan(scene, { maxUnavailable: 2 }).take.length).toBe(1);
+    const context = { vms: [{ ...other, ready: false }, ...rest], vmis };
+    expect(plan(context)).toMatchObject({ take: [], open: 2, full: ['1 at a time', 'shop/vm-1 not ready'] });
+    expect(plan(context, { maxUnavailable: 2 }).take.length).toBe(1);
   });
 
-  test('one in hand takes up room though it is still ready, of its pool too', () => {
+  test('one in progress takes up room though it is still ready, of its pool too', () => {
     const [first] = named(1, {});
-    const input = { inHand: [held(first!, {})], maxUnavailable: 2 };
+    const input = { inProgress: [held(first!, {})], maxUnavailable: 2 };
     expect(plan({ vms: named(3, {}) }, input).take.length).toBe(1);
     expect(plan({ vms: named(3, {}) }, { ...input, maxUnavailable: 1 }).take).toEqual([]);
     expect(plan({ vms: named(3, {}), pool: settledPool({ maxUnavailable: 1 }) }, input).take).toEqual([]);
@@ -155,15 +155,15 @@ describe('what is taken', () => {
 
   test('full pools are told in a few words, however many there are', () => {
     const vms = named(100, {}).map((vm) => ({ ...vm, owner: { ...vm.owner!, uid: vm.name }, ready: true }));
-    const { full } = plan({ vms }, { picture: { ...snapshotOf({ vms }), poolOf: aFullPool }, maxUnavailable: 100 });
+    const { full } = plan({ vms }, { snapshot: { ...snapshotOf({ vms }), poolOf: aFullPool }, maxUnavailable: 100 });
     expect(full.length).toBe(41);
     expect(full.at(-1)).toBe('other pools are full too');
   });
 
   test.each(['RollingOut', 'Undoing'])('none of a pool whose rollout is %s', (reason) => {
     const pool = settledPool({ replicas: 2 }, reason);
-    const passedOver = [{ why: 'its pool shop/web is rolling out', isWish: false, count: 2 }];
-    expect(plan({ vms: named(2, {}), pool })).toMatchObject({ take: [], open: 2, passedOver });
+    const skipped = [{ why: 'its pool shop/web is rolling out', isExcluded: false, count: 2 }];
+    expect(plan({ vms: named(2, {}), pool })).toMatchObject({ take: [], open: 2, skipped });
   });
 
   test('none of a pool whose template nobody has looked at yet, and those of one that waits', () => {
@@ -188,9 +188,9 @@ describe('what one VM needs', () => {
   const vmi = aVmi(vm);
   test.each<[string, Partial<VmView>, Partial<VmiView>, object]>([
     ['its restart', {}, {}, { need: 'restart' }],
-    ['nothing, with another guest', {}, { uid: 'another' }, { need: 'nothing' }],
-    ['nothing while its guest goes', {}, { deleting: true }, { need: 'nothing' }],
-    ['nothing when its guest has ended', {}, { phase: 'Succeeded' }, { need: 'nothing' }],
+    ['nothing, with another VMI', {}, { uid: 'another' }, { need: 'nothing' }],
+    ['nothing while its VMI goes', {}, { deleting: true }, { need: 'nothing' }],
+    ['nothing when its VMI has ended', {}, { phase: 'Succeeded' }, { need: 'nothing' }],
     ['nothing when it is halted', { runStrategy: 'Halted' }, {}, { need: 'nothing' }],
     ['nothing when it is deleted', { deleting: true }, {}, { need: 'nothing' }],
     ['nothing when it leaves its pool', { removing: true }, {}, { need: 'nothing' }],
@@ -201,28 +201,28 @@ describe('what one VM needs', () => {
     ['to be waited for until KubeVirt knows its spec', { generationObserved: false }, {}, { need: 'later' }],
     ['its restart, under Once', { runStrategy: 'Once' }, {}, { need: 'restart' }],
     ['its restart, under Manual', { runStrategy: 'Manual' }, {}, { need: 'restart' }],
-  ])('%s', (_words, changed, guest, need) => {
-    expect(restartNeed(vmi.uid, { ...vm, ...changed }, { ...vmi, ...guest }, undefined)).toMatchObject(need);
+  ])('%s', (_words, changed, vmiFields, need) => {
+    expect(restartNeed(vmi.uid, { ...vm, ...changed }, { ...vmi, ...vmiFields }, undefined)).toMatchObject(need);
   });
   test('nothing, where it is not there', () =>
-    expect(restartNeed('guest', undefined, undefined, undefined)).toEqual({ need: 'nothing' }));
+    expect(restartNeed('vmi-uid', undefined, undefined, undefined)).toEqual({ need: 'nothing' }));
 });
 
-describe('what becomes of a VM in hand', () => {
+describe('what becomes of a VM in progress', () => {
   const vm = aVm('vm-1', NOBODYS);
   const settled = (
     changed: Partial<VmView> | null,
-    guest: Partial<VmiView> | null,
-    fields: Partial<HeldRestart> = {},
+    vmiFields: Partial<VmiView> | null,
+    fields: Partial<RestartInProgress> = {},
   ) => {
     const now = { ...vm, ...changed };
-    const scene = {
+    const context = {
       vms: changed === null ? [] : [now],
-      vmis: guest === null ? [] : [aVmi(now, { uid: 'the next', ...guest })],
+      vmis: vmiFields === null ? [] : [aVmi(now, { uid: 'the next', ...vmiFields })],
     };
-    return plan(scene, { chosen: chosenOf([vm]), inHand: [held(vm, fields)] }).settled;
+    return plan(context, { chosen: chosenOf([vm]), inProgress: [held(vm, fields)] }).settled;
   };
-  test('restarted, once another guest is ready', () =>
+  test('restarted, once another VMI is ready', () =>
     expect(settled({}, {})).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]));
   test('waited for until then', () => {
     expect(settled({}, { ready: false })).toEqual([]);
@@ -252,17 +252,17 @@ describe('what becomes of a VM in hand', () => {
     ]);
     expect(settled({}, { ready: false }, { takenAt: takenAt + 1 })).toEqual([]);
   });
-  test('one that has just failed is not taken again, though its guest is still the one that was chosen', () => {
-    const late = { inHand: [held(vm, { takenAt: 1_000_000 - DEADLINE_MS })], maxUnavailable: 2 };
+  test('one that has just failed is not taken again, though its VMI is still the one that was chosen', () => {
+    const late = { inProgress: [held(vm, { takenAt: 1_000_000 - DEADLINE_MS })], maxUnavailable: 2 };
     expect(plan({ vms: [vm] }, late)).toMatchObject({ settled: [{ end: 'Failed' }], take: [], open: 0 });
   });
-  test('more may be asked of its guest than to be ready', () => {
+  test('more may be asked of its VMI than to be ready', () => {
     const back = { vms: [vm], vmis: [aVmi(vm, { uid: 'the next' })] };
     const end = (is: Verdict, takenAt = 1_000_000) =>
       plan(back, {
         chosen: chosenOf([vm]),
-        inHand: [held(vm, { takenAt })],
-        verify: (_vm, guest) => (guest.uid === 'the next' ? is : { is: 'well' }),
+        inProgress: [held(vm, { takenAt })],
+        verify: (_vm, vmiFields) => (vmiFields.uid === 'the next' ? is : { is: 'well' }),
       }).settled;
     expect(end({ is: 'well' })).toEqual([{ vm: 'shop/vm-1', end: 'Restarted' }]);
     expect(end({ is: 'wrong', why: 'it is another' })).toEqual([
@@ -282,16 +282,16 @@ test('what counts may be more than what is to be restarted, or less', () => {
     VmView,
     VmView,
   ];
-  const scene = { vms: [down, ...well] };
-  expect(plan(scene, { chosen: chosenOf(well), counted: vms.map(keyOf) }).take).toEqual([]);
-  expect(plan(scene, { chosen: chosenOf(well), counted: well.map(keyOf) }).take.length).toBe(1);
+  const context = { vms: [down, ...well] };
+  expect(plan(context, { chosen: chosenOf(well), counted: vms.map(keyOf) }).take).toEqual([]);
+  expect(plan(context, { chosen: chosenOf(well), counted: well.map(keyOf) }).take.length).toBe(1);
 });
 
 /** A small cluster in which time passes, VMIs come and go, and two restarts run over some of the same VMs. */
 class Model {
   readonly pool: StoredPool;
   readonly vms = new Map<string, VmView>();
-  readonly guests = new Map<string, VmiView>();
+  readonly vmiOfVm = new Map<string, VmiView>();
   /** How often each VMI was restarted, by UID. */
   readonly restarted = new Map<string, number>();
   now = 1_000_000;
@@ -302,35 +302,35 @@ class Model {
     for (let number = 1; number <= count; number++) {
       const vm = aVm(`web-${number}`, number <= inPool ? {} : NOBODYS);
       this.vms.set(keyOf(vm), vm);
-      this.guests.set(keyOf(vm), aVmi(vm));
+      this.vmiOfVm.set(keyOf(vm), aVmi(vm));
     }
   }
 
-  get picture(): RestartPicture {
+  get snapshot(): RestartSnapshot {
     const owned = [...this.vms.values()].filter(({ owner }) => owner !== null);
     const owner: OwningPool = { pool: this.pool, vms: () => owned };
     return {
       vmOf: (key) => this.vms.get(key),
-      vmiOf: (vm) => this.guests.get(keyOf(vm)),
+      vmiOf: (vm) => this.vmiOfVm.get(keyOf(vm)),
       poolOf: (vm) => (vm.owner === null ? undefined : owner),
     };
   }
 
   isDown(key: string): boolean {
     const vm = this.vms.get(key)!;
-    return isStaying(vm) && isDown(vm, this.guests.get(key));
+    return isActive(vm) && isDown(vm, this.vmiOfVm.get(key));
   }
 
-  change(key: string, fields: Partial<VmView>, guest: Partial<VmiView> = {}): void {
+  change(key: string, fields: Partial<VmView>, vmiFields: Partial<VmiView> = {}): void {
     this.vms.set(key, { ...this.vms.get(key)!, ...fields });
-    const vmi = this.guests.get(key);
-    if (vmi !== undefined) this.guests.set(key, { ...vmi, ...guest });
+    const vmi = this.vmiOfVm.get(key);
+    if (vmi !== undefined) this.vmiOfVm.set(key, { ...vmi, ...vmiFields });
   }
 
   restart(key: string): void {
-    const { uid } = this.guests.get(key)!;
+    const { uid } = this.vmiOfVm.get(key)!;
     this.restarted.set(uid, (this.restarted.get(uid) ?? 0) + 1);
-    this.guests.delete(key);
+    this.vmiOfVm.delete(key);
     this.change(key, { ready: false });
   }
 
@@ -338,7 +338,7 @@ class Model {
   comeUp(key: string): void {
     if (!this.isDown(key)) return;
     const vm = this.vms.get(key)!;
-    if (!this.guests.has(key)) this.guests.set(key, aVmi(vm, { uid: `guest-${this.#next++}`, ready: false }));
+    if (!this.vmiOfVm.has(key)) this.vmiOfVm.set(key, aVmi(vm, { uid: `vmi-${this.#next++}`, ready: false }));
     else this.change(key, { ready: true }, { ready: true });
   }
 }
@@ -348,23 +348,23 @@ class Run {
   readonly chosen: Chosen;
   readonly failed = new Set<string>();
   readonly most: number;
-  inHand: HeldRestart[] = [];
+  inProgress: RestartInProgress[] = [];
   open = Infinity;
   readonly #model: Model;
 
   constructor(model: Model, keys: string[], most: number) {
     this.#model = model;
     this.most = most;
-    this.chosen = new Map(keys.map((key) => [key, model.guests.get(key)!.uid]));
+    this.chosen = new Map(keys.map((key) => [key, model.vmiOfVm.get(key)!.uid]));
   }
 
   turn(between: (key: string) => void = () => {}): void {
-    const { now, picture } = this.#model;
-    const { chosen, inHand, failed, most: maxUnavailable } = this;
+    const { now, snapshot } = this.#model;
+    const { chosen, inProgress, failed, most: maxUnavailable } = this;
     const found = planRestarts({
       chosen,
-      picture,
-      inHand,
+      snapshot,
+      inProgress,
       failed,
       maxUnavailable,
       deadlineMs: DEADLINE_MS,
@@ -372,34 +372,34 @@ class Run {
       now,
     });
     for (const { vm, end } of found.settled) {
-      this.inHand = this.inHand.filter((one) => one.vm !== vm);
+      this.inProgress = this.inProgress.filter((one) => one.vm !== vm);
       if (end === 'Failed') failed.add(vm);
     }
     this.open = found.open;
-    this.inHand.push(...found.take.map((one) => ({ ...one, takenAt: now })));
+    this.inProgress.push(...found.take.map((one) => ({ ...one, takenAt: now })));
     const waiting = new Set(found.take.map(({ vm }) => vm));
     for (const { vm: key } of found.take) {
       between(key);
-      if (!this.#act(key, waiting)) this.inHand = this.inHand.filter((one) => one.vm !== key);
+      if (!this.#act(key, waiting)) this.inProgress = this.inProgress.filter((one) => one.vm !== key);
       waiting.delete(key);
     }
   }
 
   get isOver(): boolean {
-    return this.inHand.length === 0 && this.open === 0;
+    return this.inProgress.length === 0 && this.open === 0;
   }
 
   #act(key: string, waiting: ReadonlySet<string>): boolean {
     const model = this.#model;
-    const { picture, vms, guests } = model;
+    const { snapshot, vms, vmiOfVm } = model;
     const { chosen, most: maxUnavailable } = this;
     const vm = vms.get(key)!;
-    const need = restartNeed(chosen.get(key)!, vm, guests.get(key), picture.poolOf(vm));
+    const need = restartNeed(chosen.get(key)!, vm, vmiOfVm.get(key), snapshot.poolOf(vm));
     if (need.need === 'nothing') return true;
-    const inHand = this.inHand.map((one) => one.vm).filter((one) => !waiting.has(one));
+    const inProgress = this.inProgress.map((one) => one.vm).filter((one) => !waiting.has(one));
     if (
       need.need !== 'restart' ||
-      new RestartBudget({ counted: chosen.keys(), picture, inHand, maxUnavailable }).whyNot(vm) !== null
+      new RestartBudget({ counted: chosen.keys(), snapshot, inProgress, maxUnavailable }).whyNot(vm) !== null
     )
       return false;
     const costs = !model.isDown(key);
@@ -409,11 +409,11 @@ class Run {
   }
 
   #expectWithinBudget({ owner }: VmView): void {
-    const { picture, pool } = this.#model;
+    const { snapshot, pool } = this.#model;
     expect([...this.chosen.keys()].filter((key) => this.#model.isDown(key)).length).toBeLessThanOrEqual(this.most);
     if (owner === null) return;
-    const vms = [...this.#model.vms.values()].filter((vm) => vm.owner !== null && isStaying(vm));
-    expect(unavailability({ pool, vms, vmiOf: picture.vmiOf, inHand: [] }).count).toBeLessThanOrEqual(
+    const vms = [...this.#model.vms.values()].filter((vm) => vm.owner !== null && isActive(vm));
+    expect(unavailability({ pool, vms, vmiOf: snapshot.vmiOf, inProgress: [] }).count).toBeLessThanOrEqual(
       maxUnavailableOf(pool),
     );
   }
@@ -468,7 +468,7 @@ test('any fleet, any events, two restarts at once: never beyond a budget, never 
         else if (what === 'wish') model.change(key, { optedOut: true });
         else if (what === 'pause' || what === 'unpause') model.change(key, {}, { paused: what === 'pause' });
         else if (what === 'time') model.now += 60_000;
-        else if (!model.guests.has(key)) model.change(key, { runStrategy: 'Halted', hasVmi: false });
+        else if (!model.vmiOfVm.has(key)) model.change(key, { runStrategy: 'Halted', hasVmi: false });
       };
       for (const { what, at } of events) happen(what, at);
       // From now on all goes well.
@@ -480,7 +480,8 @@ test('any fleet, any events, two restarts at once: never beyond a budget, never 
         for (let step = 0; step < 2; step++) for (const key of keys) model.comeUp(key);
       }
       for (const { chosen, failed } of runs) {
-        for (const [key, guest] of chosen) if (!failed.has(key)) expect(model.guests.get(key)?.uid).not.toBe(guest);
+        for (const [key, vmiFields] of chosen)
+          if (!failed.has(key)) expect(model.vmiOfVm.get(key)?.uid).not.toBe(vmiFields);
       }
       expect([...model.restarted.values()].filter((times) => times > 1)).toEqual([]);
     }),

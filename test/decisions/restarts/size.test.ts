@@ -14,26 +14,26 @@ interface Names {
 }
 
 const namesOf = ({ length, of }: Names): string[] => Array.from({ length: of }, (_, n) => `${n}`.padStart(length, 'n'));
-const guestsOf = (namespace: string, names: string[]) => ({
+const vmisOf = (namespace: string, names: string[]) => ({
   [namespace]: Object.fromEntries(names.map((name) => [name, UID])),
 });
 
 /** Returns as many VMs with names of this length as one restart may have. */
 function most(namespace: string, length: number): string[] {
   const names = namesOf({ length, of: 10_000 });
-  return names.slice(0, (10_000 * MOST_BYTES) / bytesOfNames(guestsOf(namespace, names)));
+  return names.slice(0, (10_000 * MOST_BYTES) / bytesOfNames(vmisOf(namespace, names)));
 }
 
 /** The largest input that a run hands to the next run: every VM has the longest possible report. */
 function worstInput(namespace: string, names: string[]): RestartVmsInput {
   const long = 'é'.repeat(10_000);
   const keys = names.map((name) => `${namespace}/${name}`);
-  const inHand = keys
+  const inProgress = keys
     .splice(0, MOST_IN_HAND)
     .map((vm) => ({ vm, uid: UID, wasDown: false, takenAt: 1_700_000_000_000 }));
   const groups = Array.from({ length: 50 }, (_, n) => ({
     why: `${n}${long}`,
-    isWish: false,
+    isExcluded: false,
     count: 50,
     vms: keys.splice(0, 50),
   }));
@@ -49,11 +49,11 @@ function worstInput(namespace: string, names: string[]): RestartVmsInput {
     seen: { vms: '9'.repeat(20) },
   };
   const carried = {
-    inHand,
+    inProgress,
     restarted: [],
     failed,
     open: names.length,
-    passedOver: inShort(groups),
+    skipped: inShort(groups),
     full,
     paused: said,
     aborted: said,
@@ -66,7 +66,7 @@ function worstInput(namespace: string, names: string[]): RestartVmsInput {
     askedBy: 'system:admin',
     reason: 'é'.repeat(10_000),
   };
-  return { chosen: guestsOf(namespace, names), ...asked, carried };
+  return { chosen: vmisOf(namespace, names), ...asked, carried };
 }
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
@@ -83,7 +83,7 @@ describe('what a restart hands to its next run', () => {
   );
 
   test('10,000 VMs with names of 30 letters are not too much', () => {
-    expect(bytesOfNames(guestsOf('n'.repeat(20), namesOf({ length: 30, of: 10_000 })))).toBeLessThan(MOST_BYTES);
+    expect(bytesOfNames(vmisOf('n'.repeat(20), namesOf({ length: 30, of: 10_000 })))).toBeLessThan(MOST_BYTES);
   });
 });
 

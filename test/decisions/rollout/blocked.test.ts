@@ -33,13 +33,13 @@ test('VMs that have been down for the deadline hold a rollout up', () => {
 
 describe('nothing is said to hold a rollout up that may free the budget by itself:', () => {
   const claim = { vm: 'web-1', vmi: 'guest-of-web-1', by: 'restart/default/one', at: at(NOW - 1_000) };
-  const guest = { uid: claim.vmi, ready: false };
+  const vmi = { uid: claim.vmi, ready: false };
   test.each<[string, RolloutFields]>([
     ['a batch', pool({ batches: [aBatch([held(old(2))])] })],
     ['a healing', pool({ isHealed: () => true })],
     ['an act on the VM', pool({ busy: new Set(['web-1']) })],
     ['a VM that is still to be made', pool({ spec: { replicas: 4 } })],
-    ['somebody who has claimed the place', pool({ status: { disruptedVMs: [claim] }, vmis: { 'web-1': guest } })],
+    ['somebody who has claimed the place', pool({ status: { disruptedVMs: [claim] }, vmis: { 'web-1': vmi } })],
   ])('%s', (_what, fields) => {
     const words = waits(plan(fields));
     expect(words.join()).toContain('maxUnavailable allows 1');

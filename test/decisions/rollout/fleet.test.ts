@@ -123,7 +123,7 @@ const edits: fc.Arbitrary<Happening> = fc
   .map((spec: Partial<PoolSpec>) => ({ what: 'spec', spec }));
 const people: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('stop', 'start', 'delete', 'detach', 'shut down'), vm }),
-  fc.record({ what: fc.constantFrom('opt out', 'snapshot', 'migrate', 'pause guest'), vm, on }),
+  fc.record({ what: fc.constantFrom('opt out', 'snapshot', 'migrate', 'pause VMI'), vm, on }),
 );
 
 /** Close together, or far apart. */
@@ -161,7 +161,7 @@ const FLEETS = process.env['RUNS'] === undefined ? { seed: Number(process.env['S
 test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
   ['only the template changes', happenings(changes)],
   ['people steer', happenings(changes, asks)],
-  ['guests crash', happenings(crashes, crashes, changes, asks)],
+  ['VMIs crash', happenings(crashes, crashes, changes, asks)],
   ['anything happens', happenings(changes, asks, crashes, edits, people, people)],
 ])(
   'a rollout keeps its rules and ends, whatever the fleet, where %s',
@@ -181,7 +181,7 @@ const healedSpec = fc
 
 test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
   ['only the template changes', happenings(changes)],
-  ['guests crash', happenings(crashes, crashes, crashes, changes)],
+  ['VMIs crash', happenings(crashes, crashes, crashes, changes)],
   ['people steer', happenings(crashes, crashes, changes, asks, healing)],
   ['anything happens', happenings(changes, asks, crashes, crashes, edits, people, healing)],
 ])(

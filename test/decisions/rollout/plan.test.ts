@@ -59,7 +59,7 @@ describe('a rollout begins', () => {
     expect(plan({ vms: all(3, fresh) })).toMatchObject({
       phase: 'Complete',
       current: NEW,
-      goal: NEW,
+      target: NEW,
       updated: 3,
       update: null,
       wakeAt: null,
@@ -138,7 +138,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('notes of each VM that is only written to whether its guest runs', () => {
+  test('notes of each VM that is only written to whether its VMI runs', () => {
     const { update } = plan({
       vms: [old(1), old(2, HALTED)],
       spec: { ...oldest, template: aTemplate({ color: 'blue' }) },
@@ -162,12 +162,12 @@ describe('a batch', () => {
     expect(taken(plan({ vms: [...all(3), old(4, DOWN)], spec: { ...oldest, ...color } }))).toHaveLength(4);
   });
 
-  test('holds no VM that another batch, or another act of drover, has in hand', () => {
+  test('holds no VM that another batch, or another act of drover, works on', () => {
     const batches = [aBatch([held(old(1))])];
     expect(taken(plan({ vms: all(8), spec: oldest, batches, busy: new Set(['web-2']) }))).toEqual(['web-3']);
   });
 
-  test('has 100 VMs at most, and with those in hand no more than the burst', () => {
+  test('has 100 VMs at most, and with those in progress no more than the burst', () => {
     const spec = { ...oldest, maxUnavailable: '100%' };
     expect(taken(plan({ vms: all(120), spec }))).toHaveLength(100);
     expect(taken(plan({ vms: all(120), spec, burst: 30 }))).toHaveLength(30);
@@ -297,7 +297,7 @@ describe('no batch begins', () => {
   });
 });
 
-describe('batches under way', () => {
+describe('batches in progress', () => {
   const one = aBatch([held(old(1))]);
 
   test('keep a rollout from being over', () => {
@@ -451,7 +451,7 @@ describe('below a step', () => {
     expect(waits(planned)).toEqual(['step 1 of 1 (1): 1 of its VMs are not ready']);
   });
 
-  test('its time begins anew when a VM of it was lost, restarted or not ready meanwhile', () => {
+  test('its time starts again when a VM of it was lost, restarted or not ready meanwhile', () => {
     const spec = { ...stepped(aStep(2, HALF_AN_HOUR), aStep(3)), replicas: 4 };
     const state = begunWith({ stepReachedAt: at(NOW - 29 * MINUTE) });
     const there = [fresh(1), fresh(2), old(3), old(4)];
@@ -623,7 +623,7 @@ describe('failures', () => {
     const state = { ...failed(2), completedAt: at(NOW - MINUTE) };
     expect(plan({ vms: all(2, fresh), spec: judged({ onFailure: 'Undo' }), state })).toMatchObject({
       phase: 'Complete',
-      goal: NEW,
+      target: NEW,
     });
   });
 
@@ -634,7 +634,7 @@ describe('failures', () => {
       const planned = plan({ vms, spec: undo, state: failed(1) });
       expect(planned).toMatchObject({
         phase: 'Undoing',
-        goal: OLD,
+        target: OLD,
         newest: NEW,
         state: { failures: [{ vm: 'web-1' }], halted: { kind: 'Undoing', by: 'drover' } },
       });
@@ -650,7 +650,7 @@ describe('failures', () => {
       expect(plan({ vms: all(3), spec: undo, state: undoing() })).toMatchObject({
         phase: 'Undone',
         current: OLD,
-        goal: OLD,
+        target: OLD,
         update: null,
         state: { completedAt: at(NOW) },
       });
@@ -675,17 +675,17 @@ describe('failures', () => {
       const planned = plan({ vms, spec: undo, state: undoing({ failures: [failure('web-2')] }) });
       expect(planned).toMatchObject({
         phase: 'Failed',
-        goal: OLD,
+        target: OLD,
         update: null,
         state: { halted: { kind: 'UndoFailed' } },
       });
     });
 
     test('but not where that revision is unknown, or the same', () => {
-      expect(plan({ vms, spec: undo, state: failed(1), kept: [] })).toMatchObject({ phase: 'Failed', goal: NEW });
+      expect(plan({ vms, spec: undo, state: failed(1), kept: [] })).toMatchObject({ phase: 'Failed', target: NEW });
       expect(plan({ vms, spec: undo, state: failed(1), status: { currentRevision: NEW } })).toMatchObject({
         phase: 'Failed',
-        goal: NEW,
+        target: NEW,
       });
     });
 
@@ -730,9 +730,9 @@ describe('new VMs get', () => {
   test.each<[string, RolloutFields, string]>([
     ['the newest revision, where all have it', { vms: all(2, fresh) }, NEW],
     ['the last one, until the newest has proven itself', { vms: all(2) }, OLD],
-    ['the last one, while the first guest of the newest comes up', { vms: [fresh(1, DOWN), old(2)] }, OLD],
+    ['the last one, while the first VMI of the newest comes up', { vms: [fresh(1, DOWN), old(2)] }, OLD],
     ['the last one, where the newest has only been written down', { vms: [fresh(1, HALTED), old(2)] }, OLD],
-    ['the newest, once a guest of it is ready', { vms: first }, NEW],
+    ['the newest, once a VMI of it is ready', { vms: first }, NEW],
     ['the last one, while it is paused', { vms: first, spec: { paused: true } }, OLD],
     [
       'the last one, after a failure',

@@ -67,8 +67,8 @@ describe('a VM that was updated and has lost its readiness', () => {
   });
 
   test('turns the rollout back if the pool wants that', () => {
-    const { phase, goal, update } = plan(pool(lost(10), { spec: { rollout: { onFailure: 'Undo' } } }));
-    expect({ phase, goal }).toEqual({ phase: 'Undoing', goal: OLD });
+    const { phase, target, update } = plan(pool(lost(10), { spec: { rollout: { onFailure: 'Undo' } } }));
+    expect({ phase, target }).toEqual({ phase: 'Undoing', target: OLD });
     expect(update?.batch.vms.map(({ name }) => name)).toEqual(['web-1']);
   });
 
@@ -126,7 +126,7 @@ describe('nothing is said against the revision by a VM', () => {
     ['that a person has paused', pool(lost(10), { vmis: { 'web-1': { ready: false, paused: true } } })],
     ['that a person has stopped', pool(lost(10, { runStrategy: 'Halted', hasVmi: false }))],
     ['of the old revision', pool(old(1, { ...LOST, notReadySince: NOW - 10 * MINUTE }))],
-    ['that is in the hand of a batch', pool(lost(10), { batches: [aBatch([held(lost(10))])] })],
+    ['that is of a batch', pool(lost(10), { batches: [aBatch([held(lost(10))])] })],
     ['that is being healed', pool(lost(10), { busy: new Set(['web-1']) })],
     ['that healing looks after', pool(lost(10), { isHealed: () => true })],
     [
@@ -140,8 +140,8 @@ describe('nothing is said against the revision by a VM', () => {
 });
 
 test('others go on being updated beside one that has not been down for so long', () => {
-  const { update, goal } = plan(pool(lost(4), { spec: { maxUnavailable: 2 } }));
-  expect({ goal, vms: update?.batch.vms.length }).toEqual({ goal: NEW, vms: 1 });
+  const { update, target } = plan(pool(lost(4), { spec: { maxUnavailable: 2 } }));
+  expect({ target, vms: update?.batch.vms.length }).toEqual({ target: NEW, vms: 1 });
 });
 
 test('several are told in the order of their names, however a cache holds them', () => {

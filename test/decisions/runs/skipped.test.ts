@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { inShort, type PassedOver } from '../../../decisions/runs/skipped.ts';
+import { inShort, type Skipped } from '../../../decisions/runs/skipped.ts';
 
-const one = (n: number, isWish: boolean): PassedOver => ({
+const one = (n: number, isExcluded: boolean): Skipped => ({
   why: `reason ${n}`,
-  isWish,
+  isExcluded,
   count: 2,
   vms: ['shop/a', 'shop/b'],
 });
@@ -17,14 +17,14 @@ test('of many reasons the rest is counted, and wishes are still told from what p
   const told = inShort(Array.from({ length: 100 }, (_, n) => one(n, n % 4 === 0)));
   expect(told.length).toBe(42);
   expect(told.slice(40)).toEqual([
-    { why: 'for other reasons', isWish: true, count: 30, vms: [] },
-    { why: 'for other reasons', isWish: false, count: 90, vms: [] },
+    { why: 'for other reasons', isExcluded: true, count: 30, vms: [] },
+    { why: 'for other reasons', isExcluded: false, count: 90, vms: [] },
   ]);
 });
 
 test('a long reason is cut, and of many names the first are told', () => {
   const vms = Array.from({ length: 100 }, (_, n) => `shop/vm-${n}`);
-  const [told] = inShort([{ why: 'x'.repeat(10_000), isWish: false, count: 500, vms }]);
+  const [told] = inShort([{ why: 'x'.repeat(10_000), isExcluded: false, count: 500, vms }]);
   expect(told).toMatchObject({ why: 'x'.repeat(300), count: 500 });
   expect(told!.vms).toEqual(vms.slice(0, 40));
 });

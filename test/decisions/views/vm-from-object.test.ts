@@ -20,7 +20,7 @@ const record = {
   id: '0a1b2c3d',
   from: 'pc-q35-rhel8.6.0',
   to: 'pc-q35-rhel9.6.0',
-  guest: null,
+  vmiType: null,
   at: '2026-01-02T03:04:05Z',
 };
 const noted = (text: string) => view({ annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: text } }).transition;
@@ -77,7 +77,7 @@ test('its own labels, and below them those of its template', () => {
 
 test('what a machine type transition has written, and nothing that another hand made of it', () => {
   expect(noted(JSON.stringify({ ...record, more: 1 }))).toEqual(record);
-  expect(noted(JSON.stringify({ ...record, guest: 'pc-q35-rhel8.6.0' }))?.guest).toBe('pc-q35-rhel8.6.0');
+  expect(noted(JSON.stringify({ ...record, vmiType: 'pc-q35-rhel8.6.0' }))?.vmiType).toBe('pc-q35-rhel8.6.0');
   for (const text of [
     '',
     '{',
@@ -86,13 +86,13 @@ test('what a machine type transition has written, and nothing that another hand 
     '"x"',
     '{}',
     JSON.stringify({ ...record, to: 1 }),
-    JSON.stringify({ ...record, guest: undefined }),
+    JSON.stringify({ ...record, vmiType: undefined }),
   ])
     expect(noted(text)).toBeNull();
   expect(view({ labels: { [MACHINE_TYPE_RESTART_LABEL]: record.id } }).transitionMark).toBe(record.id);
 });
 
-test('the machine types of a node are those that KubeVirt labels it with; a cordoned one takes no guest', () => {
+test('the machine types of a node are those that KubeVirt labels it with; a cordoned one takes no VMI', () => {
   const labels = {
     'machine-type.node.kubevirt.io/q35': 'true',
     'machine-type.node.kubevirt.io/pc': 'false',

@@ -50,7 +50,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
   });
 });
 
-test('of one that runs, what its guest has', () => {
+test('of one that runs, what its VMI has', () => {
   const spec = {
     domain: { cpu: { sockets: 2, maxSockets: 8 }, memory: { guest: '2Gi', maxGuest: 8589934592 } },
     tolerations: [{ key: 'gpu', operator: 'Exists' }],
@@ -92,7 +92,7 @@ test("it is no VM's where another kind controls it, or none", () => {
 const migrating = (migrationState: { completed?: boolean; failed?: boolean }) =>
   vmiView(aVmi({ status: { migrationState } })).migrating;
 
-test('a migration is under way until it is completed or has failed', () => {
+test('a migration is in progress until it is completed or has failed', () => {
   expect(migrating({})).toBe(true);
   expect(migrating({ completed: false })).toBe(true);
   expect(migrating({ completed: true })).toBe(false);

@@ -206,7 +206,7 @@ describe('disruption', () => {
       'None',
     ],
     [
-      'another disk that is made anew beside a new one',
+      'another disk that is recreated beside a new one',
       vm({ dataVolumeTemplates: [disk('a', '2Gi')] }),
       vm({ dataVolumeTemplates: [disk('b'), disk('a')] }),
       'Replace',

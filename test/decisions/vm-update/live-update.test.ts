@@ -6,14 +6,14 @@ import { liveProgress, liveRefusal, placementOf } from '../../../decisions/vm-up
 import { aVm, aVmi } from '../model/fleets.ts';
 import { anyTemplate } from '../model/templates.ts';
 
-const to = (sockets?: number, guest?: string | number): VmTemplate => ({
+const to = (sockets?: number, memory?: string | number): VmTemplate => ({
   spec: {
     runStrategy: 'Always',
     template: {
       spec: {
         domain: {
           ...(sockets === undefined ? {} : { cpu: { sockets } }),
-          ...(guest === undefined ? {} : { memory: { guest } }),
+          ...(memory === undefined ? {} : { memory: { guest: memory } }),
         },
       },
     },
@@ -22,7 +22,7 @@ const to = (sockets?: number, guest?: string | number): VmTemplate => ({
 const vm = aVm('web-1');
 const CPU = { sockets: 2, maxSockets: 8, current: 2 };
 const MEMORY = { guest: '2Gi', maxGuest: '4Gi', atBoot: '1Gi', current: '2Gi' };
-const guest = (
+const vmi = (
   cpu: Partial<VmiView['cpu']> = {},
   memory: Partial<VmiView['memory']> = {},
   fields: Partial<VmiView> = {},
@@ -30,81 +30,81 @@ const guest = (
 const STUCK = { migratable: false };
 
 describe('refused', () => {
-  test.each<[title: string, to: VmTemplate, guest: VmiView, why: RegExp | null]>([
-    ['more sockets, with room', to(4), guest(), null],
-    ['as many as there is room for', to(8), guest(), null],
-    ['more than that', to(10), guest(), /10 sockets are more than the 8/],
-    ['fewer', to(1), guest(), /1 sockets are fewer than the 2/],
-    ['no other', to(2), guest({}, {}, STUCK), null],
+  test.each<[title: string, to: VmTemplate, vmi: VmiView, why: RegExp | null]>([
+    ['more sockets, with room', to(4), vmi(), null],
+    ['as many as there is room for', to(8), vmi(), null],
+    ['more than that', to(10), vmi(), /10 sockets are more than the 8/],
+    ['fewer', to(1), vmi(), /1 sockets are fewer than the 2/],
+    ['no other', to(2), vmi({}, {}, STUCK), null],
     [
-      'sockets of a guest that was started without room',
+      'sockets of a VMI that was started without room',
       to(4),
-      guest({ maxSockets: null }),
+      vmi({ maxSockets: null }),
       /without room for more sockets/,
     ],
-    ['sockets of a guest that is not migratable', to(4), guest({}, {}, STUCK), /cannot be migrated/],
-    ['more memory, with room', to(2, '3Gi'), guest(), null],
-    ['as much as there is room for', to(2, '4096Mi'), guest(), null],
-    ['more than that, by little', to(2, '4097Mi'), guest(), /4097Mi of memory are more than the 4Gi/],
-    ['less, but not less than at the start', to(2, '1Gi'), guest(), null],
-    ['less than at the start', to(2, '1023Mi'), guest(), /1023Mi of memory are less than the 1Gi/],
-    ['less, where nobody knows the start', to(2, '1Gi'), guest({}, { atBoot: null }), /less than the 2Gi/],
-    ['the same by another name', to(2, '2048Mi'), guest({}, {}, STUCK), null],
-    ['the same as a number', to(2, 2 ** 31), guest({}, {}, STUCK), null],
+    ['sockets of a VMI that is not migratable', to(4), vmi({}, {}, STUCK), /cannot be migrated/],
+    ['more memory, with room', to(2, '3Gi'), vmi(), null],
+    ['as much as there is room for', to(2, '4096Mi'), vmi(), null],
+    ['more than that, by little', to(2, '4097Mi'), vmi(), /4097Mi of memory are more than the 4Gi/],
+    ['less, but not less than at the start', to(2, '1Gi'), vmi(), null],
+    ['less than at the start', to(2, '1023Mi'), vmi(), /1023Mi of memory are less than the 1Gi/],
+    ['less, where nobody knows the start', to(2, '1Gi'), vmi({}, { atBoot: null }), /less than the 2Gi/],
+    ['the same by another name', to(2, '2048Mi'), vmi({}, {}, STUCK), null],
+    ['the same as a number', to(2, 2 ** 31), vmi({}, {}, STUCK), null],
     [
-      'memory of a guest that was started without room',
+      'memory of a VMI that was started without room',
       to(2, '3Gi'),
-      guest({}, { maxGuest: null }),
+      vmi({}, { maxGuest: null }),
       /without room for another amount/,
     ],
-    ['memory of a guest that is not migratable', to(2, '3Gi'), guest({}, {}, STUCK), /cannot be migrated/],
-    ['what is no memory', to(2, 'lots'), guest(), /lots is no amount/],
-    ['neither', to(), guest({ maxSockets: null }, { maxGuest: null }, STUCK), null],
-    ['good sockets, bad memory', to(4, '5Gi'), guest(), /5Gi/],
-  ])('%s', (_title, to, guest, why) => {
-    if (why === null) expect(liveRefusal(to, guest)).toBeNull();
-    else expect(liveRefusal(to, guest)).toMatch(why);
+    ['memory of a VMI that is not migratable', to(2, '3Gi'), vmi({}, {}, STUCK), /cannot be migrated/],
+    ['what is no memory', to(2, 'lots'), vmi(), /lots is no amount/],
+    ['neither', to(), vmi({ maxSockets: null }, { maxGuest: null }, STUCK), null],
+    ['good sockets, bad memory', to(4, '5Gi'), vmi(), /5Gi/],
+  ])('%s', (_title, to, vmi, why) => {
+    if (why === null) expect(liveRefusal(to, vmi)).toBeNull();
+    else expect(liveRefusal(to, vmi)).toMatch(why);
   });
 });
 
 const waiting = (what: string): object => ({ state: 'waiting', for: expect.stringContaining(what) as string });
 
 describe('progress', () => {
-  test.each<[title: string, to: VmTemplate, guest: VmiView, progress: object]>([
-    ['all there', to(2, '2Gi'), guest(), { state: 'done' }],
-    ['nothing to be there', to(), guest({ sockets: 7 }), { state: 'done' }],
-    ['sockets not asked for', to(4), guest(), waiting('ask for 4 sockets')],
-    ['sockets not plugged in', to(4), guest({ sockets: 4 }), waiting('get 4 sockets: it has 2')],
-    ['sockets plugged in', to(4), guest({ sockets: 4, current: 4 }), { state: 'done' }],
-    ["sockets of which KubeVirt doesn't tell", to(4), guest({ sockets: 4, current: null }), { state: 'done' }],
-    ['memory not asked for', to(2, '3Gi'), guest(), waiting('ask for 3Gi')],
-    ['memory not plugged in', to(2, '3Gi'), guest({}, { guest: '3Gi' }), waiting('get 3Gi of memory: it has 2Gi')],
-    ['memory plugged in', to(2, '3Gi'), guest({}, { guest: '3072Mi', current: '3145728Ki' }), { state: 'done' }],
+  test.each<[title: string, to: VmTemplate, vmi: VmiView, progress: object]>([
+    ['all there', to(2, '2Gi'), vmi(), { state: 'done' }],
+    ['nothing to be there', to(), vmi({ sockets: 7 }), { state: 'done' }],
+    ['sockets not asked for', to(4), vmi(), waiting('ask for 4 sockets')],
+    ['sockets not plugged in', to(4), vmi({ sockets: 4 }), waiting('get 4 sockets: it has 2')],
+    ['sockets plugged in', to(4), vmi({ sockets: 4, current: 4 }), { state: 'done' }],
+    ["sockets of which KubeVirt doesn't tell", to(4), vmi({ sockets: 4, current: null }), { state: 'done' }],
+    ['memory not asked for', to(2, '3Gi'), vmi(), waiting('ask for 3Gi')],
+    ['memory not plugged in', to(2, '3Gi'), vmi({}, { guest: '3Gi' }), waiting('get 3Gi of memory: it has 2Gi')],
+    ['memory plugged in', to(2, '3Gi'), vmi({}, { guest: '3072Mi', current: '3145728Ki' }), { state: 'done' }],
     [
       "memory of which KubeVirt doesn't tell",
       to(2, '3Gi'),
-      guest({}, { guest: '3Gi', current: null }),
+      vmi({}, { guest: '3Gi', current: null }),
       { state: 'done' },
     ],
     [
       'placement of another',
       to(),
-      guest({}, {}, { placement: placementOf({ nodeSelector: { zone: 'a' } }) }),
+      vmi({}, {}, { placement: placementOf({ nodeSelector: { zone: 'a' } }) }),
       waiting('node selector'),
     ],
-  ])('%s', (_title, to, guest, progress) => expect(liveProgress(to, vm, guest)).toEqual(progress));
+  ])('%s', (_title, to, vmi, progress) => expect(liveProgress(to, vm, vmi)).toEqual(progress));
 
   test("placement is the VM's, with what people added", () => {
     const placement = placementOf({ nodeSelector: { zone: 'a', people: 'x' } });
-    expect(liveProgress(to(), { ...vm, placement }, guest({}, {}, { placement }))).toEqual({ state: 'done' });
+    expect(liveProgress(to(), { ...vm, placement }, vmi({}, {}, { placement }))).toEqual({ state: 'done' });
   });
 
-  test("KubeVirt's refusal, unless the guest is there already", () => {
+  test("KubeVirt's refusal, unless the VMI is there already", () => {
     const refused = { ...vm, restartRequired: { since: 0, why: 'CPU sockets' } };
-    expect(liveProgress(to(4), refused, guest())).toEqual({ state: 'refused', why: 'CPU sockets' });
-    expect(liveProgress(to(2), refused, guest())).toEqual({ state: 'done' });
+    expect(liveProgress(to(4), refused, vmi())).toEqual({ state: 'refused', why: 'CPU sockets' });
+    expect(liveProgress(to(2), refused, vmi())).toEqual({ state: 'done' });
     const wordless = { ...vm, restartRequired: { since: 0, why: '' } };
-    expect(liveProgress(to(4), wordless, guest())).toEqual({
+    expect(liveProgress(to(4), wordless, vmi())).toEqual({
       state: 'refused',
       why: expect.stringContaining('restart') as string,
     });
@@ -135,7 +135,7 @@ const startedFrom = ({ spec }: VmTemplate): VmiView => {
   });
 };
 
-test('a guest that was started from any template needs nothing, and one that is refused is not done', () => {
+test('a VMI that was started from any template needs nothing, and one that is refused is not done', () => {
   fc.assert(
     fc.property(anyTemplate(), anyTemplate(), (from, to) => {
       const started = startedFrom(from);

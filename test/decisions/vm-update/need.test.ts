@@ -4,7 +4,7 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { UpdateAct } from '../../../decisions/rollout/batch.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { updateNeed, type Goal, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
+import { updateNeed, type RolloutTarget, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
 import { aVmi } from '../model/fleets.ts';
 import {
   aTemplate,
@@ -22,11 +22,11 @@ interface Case {
   from?: TemplateFields;
   to: TemplateFields;
   limit?: Disruption | null;
-  strategy?: Goal['strategy'];
-  clusterStrategy?: Goal['strategy'];
+  strategy?: RolloutTarget['strategy'];
+  clusterStrategy?: RolloutTarget['strategy'];
   vm?: Partial<VmView>;
   /** Null: no VMI. */
-  guest?: Partial<VmiView> | null;
+  vmi?: Partial<VmiView> | null;
 }
 
 const ROOM = { cpu: { sockets: 1, maxSockets: 4, current: 1 } };
@@ -38,13 +38,13 @@ function need({
   strategy = 'LiveUpdate',
   clusterStrategy = strategy,
   vm: fields = {},
-  guest = {},
+  vmi = {},
 }: Case): UpdateNeed {
   const templates = [from, to].map(aTemplate);
   const [before, template] = [templates[0]!, templates[1]!];
   const byRevision = new Map(templates.map((one) => [revisionOf(one), one]));
   const vm = old(1, { revision: revisionOf(before), runStrategy: from.runStrategy ?? 'Always', ...fields });
-  const goal = {
+  const target = {
     revision: revisionOf(template),
     template,
     templateOf: (revision: string) => byRevision.get(revision),
@@ -54,8 +54,8 @@ function need({
   };
   return updateNeed(
     vm,
-    () => (guest === null ? undefined : aVmi(vm, { revision: revisionOf(before), ...ROOM, ...guest })),
-    goal,
+    () => (vmi === null ? undefined : aVmi(vm, { revision: revisionOf(before), ...ROOM, ...vmi })),
+    target,
   );
 }
 
@@ -82,7 +82,7 @@ describe('the least disruption that does the job, up to what the pool allows', (
     ],
     [
       'fewer sockets',
-      { from: { sockets: 2 }, to: {}, guest: { cpu: { sockets: 2, maxSockets: 4, current: 2 } } },
+      { from: { sockets: 2 }, to: {}, vmi: { cpu: { sockets: 2, maxSockets: 4, current: 2 } } },
       { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') },
     ],
     [
@@ -135,35 +135,32 @@ describe('the least disruption that does the job, up to what the pool allows', (
       expect([limit, need({ ...change, limit })]).toEqual([limit, expected[limit]]);
   });
 
-  test.each(['Always', 'Manual', 'RerunOnFailure', 'Once'])(
-    'a guest that runs under %s is restarted',
-    (runStrategy) => {
-      expect(need({ from: { runStrategy }, to: { runStrategy, cores: 2 } })).toEqual(act('restart'));
-    },
-  );
+  test.each(['Always', 'Manual', 'RerunOnFailure', 'Once'])('a VMI that runs under %s is restarted', (runStrategy) => {
+    expect(need({ from: { runStrategy }, to: { runStrategy, cores: 2 } })).toEqual(act('restart'));
+  });
 });
 
 describe('a VM that is not running', () => {
   test('is written to, whatever changes, if a person has stopped it', () => {
     for (const limit of ['None', 'Live', 'Restart', 'Replace', null] as const) {
       for (const to of [{ cores: 2 }, { sockets: 2 }, { color: 'blue' }, { runStrategy: 'Manual' }])
-        expect(need({ to, limit, vm: HALTED, guest: null })).toEqual(act('write'));
+        expect(need({ to, limit, vm: HALTED, vmi: null })).toEqual(act('write'));
     }
   });
 
   test('is not waited for, nor restarted, while it stops', () => {
     expect(need({ to: { cores: 2 }, vm: { runStrategy: 'Halted' } })).toEqual(act('write'));
-    expect(need({ to: { cores: 2 }, vm: { runStrategy: 'Halted' }, guest: { deleting: true } })).toEqual(act('write'));
+    expect(need({ to: { cores: 2 }, vm: { runStrategy: 'Halted' }, vmi: { deleting: true } })).toEqual(act('write'));
   });
 
   test('is waited for if it comes up', () => {
-    expect(need({ to: { cores: 2 }, vm: { hasVmi: false, ready: false }, guest: null })).toEqual(act('restart'));
-    expect(need({ to: { cores: 2 }, guest: { deleting: true } })).toEqual(act('restart'));
-    expect(need({ from: { runStrategy: 'Halted' }, to: {}, vm: HALTED, guest: null })).toEqual(act('restart'));
+    expect(need({ to: { cores: 2 }, vm: { hasVmi: false, ready: false }, vmi: null })).toEqual(act('restart'));
+    expect(need({ to: { cores: 2 }, vmi: { deleting: true } })).toEqual(act('restart'));
+    expect(need({ from: { runStrategy: 'Halted' }, to: {}, vm: HALTED, vmi: null })).toEqual(act('restart'));
   });
 
   test.each(['Manual', 'Once'])('has ended under %s, and stays so', (runStrategy) => {
-    expect(need({ from: { runStrategy }, to: { runStrategy, cores: 2 }, guest: { phase: 'Succeeded' } })).toEqual(
+    expect(need({ from: { runStrategy }, to: { runStrategy, cores: 2 }, vmi: { phase: 'Succeeded' } })).toEqual(
       act('write'),
     );
   });
@@ -173,17 +170,17 @@ describe('a VM that is not running', () => {
       { ...LARGE, runStrategy: 'Once' },
       { disk: '10Gi', runStrategy: 'Once' },
     ];
-    expect(need({ from, to, limit: 'Replace', guest: { phase: 'Succeeded' } })).toEqual(
+    expect(need({ from, to, limit: 'Replace', vmi: { phase: 'Succeeded' } })).toEqual(
       left('it has ended, and the VM in its place would run'),
     );
-    expect(need({ from: LARGE, to, limit: 'Replace', vm: HALTED, guest: null })).toEqual(act('replace'));
+    expect(need({ from: LARGE, to, limit: 'Replace', vm: HALTED, vmi: null })).toEqual(act('replace'));
     expect(
       need({
         from: { ...LARGE, runStrategy: 'Manual' },
         to: { ...to, runStrategy: 'Manual' },
         limit: 'Replace',
         vm: { hasVmi: false, ready: false },
-        guest: null,
+        vmi: null,
       }),
     ).toEqual(act('replace'));
   });
@@ -192,7 +189,7 @@ describe('a VM that is not running', () => {
 describe('where only those may be touched that do not run', () => {
   const stops = left('it runs, and is updated when it stops');
 
-  test('what a guest takes only as it starts is written before: the next guest may come up before anybody has seen this one stop', () => {
+  test('what a VMI takes only as it starts is written before: the next VMI may come up before anybody has seen this one stop', () => {
     expect(need({ to: { cores: 2 }, limit: null })).toEqual(act('write'));
     expect(need({ to: { cores: 2, sockets: 2 }, limit: null })).toEqual(act('write'));
     expect(need({ to: { sockets: 2 }, limit: null, strategy: 'Stage' })).toEqual(act('write'));
@@ -201,11 +198,9 @@ describe('where only those may be touched that do not run', () => {
     expect(need({ to, limit: null, vm: written })).toEqual(
       left('it waits for a restart, which the pool leaves to people'),
     );
-    expect(need({ to, limit: null, vm: written, guest: written })).toEqual({ need: 'nothing' });
+    expect(need({ to, limit: null, vm: written, vmi: written })).toEqual({ need: 'nothing' });
     // The change was reverted before any VMI started from it.
-    expect(need({ from: to, to: {}, limit: null, guest: { revision: revisionOf(aTemplate({})) } })).toEqual(
-      act('write'),
-    );
+    expect(need({ from: to, to: {}, limit: null, vmi: { revision: revisionOf(aTemplate({})) } })).toEqual(act('write'));
   });
 
   test.each<[string, Omit<Case, 'limit'>]>([
@@ -221,19 +216,19 @@ describe('where only those may be touched that do not run', () => {
       {
         from: { cores: 2, sockets: 1 },
         to: { sockets: 2 },
-        guest: { revision: revisionOf(aTemplate({ sockets: 1 })) },
+        vmi: { revision: revisionOf(aTemplate({ sockets: 1 })) },
       },
     ],
   ])('%s is not written while it runs', (_what, change) => expect(need({ ...change, limit: null })).toEqual(stops));
 
-  test('a VM without a guest is written to, and a paused one once it goes on', () => {
-    expect(need({ to: { cores: 2 }, limit: null, guest: { paused: true } })).toEqual({
+  test('a VM without a VMI is written to, and a paused one once it goes on', () => {
+    expect(need({ to: { cores: 2 }, limit: null, vmi: { paused: true } })).toEqual({
       need: 'later',
       why: 'it is paused',
     });
-    expect(need({ to: { cores: 2 }, limit: null, guest: { deleting: true } })).toEqual(act('write'));
-    expect(need({ to: { cores: 2 }, limit: null, vm: HALTED, guest: null })).toEqual(act('write'));
-    expect(need({ from: LARGE, to: { disk: '10Gi' }, limit: null, vm: HALTED, guest: null })).toEqual(DISKS);
+    expect(need({ to: { cores: 2 }, limit: null, vmi: { deleting: true } })).toEqual(act('write'));
+    expect(need({ to: { cores: 2 }, limit: null, vm: HALTED, vmi: null })).toEqual(act('write'));
+    expect(need({ from: LARGE, to: { disk: '10Gi' }, limit: null, vm: HALTED, vmi: null })).toEqual(DISKS);
   });
 });
 
@@ -245,8 +240,8 @@ describe('a VM is left alone', () => {
       { vm: { snapshotting: true } },
       { need: 'later', why: 'a snapshot of it is taken or restored' },
     ],
-    ['while it is paused', { guest: { paused: true } }, { need: 'later', why: 'it is paused' }],
-    ['while it migrates', { guest: { migrating: true } }, { need: 'later', why: 'it migrates' }],
+    ['while it is paused', { vmi: { paused: true } }, { need: 'later', why: 'it is paused' }],
+    ['while it migrates', { vmi: { migrating: true } }, { need: 'later', why: 'it migrates' }],
     [
       'while it is received',
       { vm: { runStrategy: 'WaitAsReceiver' } },
@@ -262,13 +257,13 @@ describe('a VM is left alone', () => {
   });
 
   test('and is not waited for where nothing would be done to it', () => {
-    expect(need({ to: {}, guest: { paused: true } })).toEqual({ need: 'nothing' });
-    expect(need({ from: LARGE, to: { disk: '10Gi' }, guest: { paused: true } })).toEqual(DISKS);
+    expect(need({ to: {}, vmi: { paused: true } })).toEqual({ need: 'nothing' });
+    expect(need({ from: LARGE, to: { disk: '10Gi' }, vmi: { paused: true } })).toEqual(DISKS);
     expect(need({ to: {}, vm: { optedOut: true } })).toEqual({ need: 'nothing' });
   });
 });
 
-const goal = (limit: Disruption): Goal => ({
+const target = (limit: Disruption): RolloutTarget => ({
   revision: NEW,
   template: NEW_TEMPLATE,
   templateOf: (revision) => ({ [OLD]: OLD_TEMPLATE, [NEW]: NEW_TEMPLATE })[revision],
@@ -277,13 +272,13 @@ const goal = (limit: Disruption): Goal => ({
   limit,
 });
 
-const of = (revision: string | null, guest: string | null, limit: Disruption = 'Restart'): UpdateNeed =>
-  updateNeed(old(1, { revision }), (vm) => aVmi(vm, { revision: guest, ...ROOM }), goal(limit));
+const of = (revision: string | null, vmi: string | null, limit: Disruption = 'Restart'): UpdateNeed =>
+  updateNeed(old(1, { revision }), (vm) => aVmi(vm, { revision: vmi, ...ROOM }), target(limit));
 
 describe('a VM in the middle', () => {
-  test('needs nothing where both its spec and its guest are of the revision', () => {
+  test('needs nothing where both its spec and its VMI are of the revision', () => {
     expect(of(NEW, NEW)).toEqual({ need: 'nothing' });
-    expect(updateNeed(old(1, { revision: NEW, ...HALTED }), () => undefined, goal('Restart'))).toEqual({
+    expect(updateNeed(old(1, { revision: NEW, ...HALTED }), () => undefined, target('Restart'))).toEqual({
       need: 'nothing',
     });
   });
@@ -306,7 +301,7 @@ describe('a VM in the middle', () => {
   test('keeps the run strategy that a person gave it, and is not restarted for another', () => {
     expect(need({ to: { runStrategy: 'Halted' }, vm: { runStrategy: 'Manual' } })).toEqual(act('write'));
     expect(
-      need({ from: { runStrategy: 'Halted' }, to: {}, vm: { ...HALTED, runStrategy: 'Manual' }, guest: null }),
+      need({ from: { runStrategy: 'Halted' }, to: {}, vm: { ...HALTED, runStrategy: 'Manual' }, vmi: null }),
     ).toEqual(act('write'));
   });
 });

@@ -1,46 +1,46 @@
 import { describe, expect, test } from 'vitest';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { standingOf, type Standing, type StandingInput } from '../../../decisions/vm-update/progress.ts';
+import { progressOf, type UpdateProgress, type StandingInput } from '../../../decisions/vm-update/progress.ts';
 import { aVmi } from '../model/fleets.ts';
 import { aTemplate, DOWN, fresh, HALTED, held, NEW, NEW_TEMPLATE, NOW, OLD, old } from '../model/rollout-pools.ts';
 
 const standing = (
   vm: VmView | undefined,
-  guest: Partial<VmiView> | null = {},
+  vmi: Partial<VmiView> | null = {},
   fields: Partial<StandingInput> = {},
-): Standing =>
-  standingOf({
+): UpdateProgress =>
+  progressOf({
     held: held(old(1)),
     revision: NEW,
     template: NEW_TEMPLATE,
     vm,
-    vmiOf: (one) => (guest === null ? undefined : aVmi(one, guest)),
+    vmiOf: (one) => (vmi === null ? undefined : aVmi(one, vmi)),
     minReadyMs: 0,
     now: NOW,
     ...fields,
   });
 
 describe('of a restart', () => {
-  test.each<[string, VmView | undefined, Partial<VmiView> | null, Standing]>([
+  test.each<[string, VmView | undefined, Partial<VmiView> | null, UpdateProgress]>([
     ['its VM is gone', undefined, null, { state: 'gone' }],
-    ['its VM is going', fresh(1, { deleting: true }), {}, { state: 'gone' }],
+    ['its VM is being deleted', fresh(1, { deleting: true }), {}, { state: 'gone' }],
     ['another VM has its name', fresh(1, { uid: 'another' }), {}, { state: 'gone' }],
     ['its spec is the old one', old(1), {}, { state: 'waiting', for: 'its new spec' }],
     [
-      'its old guest stops',
+      'its old VMI stops',
       fresh(1),
       { revision: OLD, deleting: true },
-      { state: 'waiting', for: 'its guest to start (Running)' },
+      { state: 'waiting', for: 'its VMI to start (Running)' },
     ],
     [
-      'it has no guest',
+      'it has no VMI',
       fresh(1, { hasVmi: false, ...DOWN }),
       null,
-      { state: 'waiting', for: 'its guest to start (Starting)' },
+      { state: 'waiting', for: 'its VMI to start (Starting)' },
     ],
     [
-      'its old guest is asked to restart',
+      'its old VMI is asked to restart',
       fresh(1, { changingState: true }),
       { revision: OLD },
       { state: 'waiting', for: 'its restart' },
@@ -51,25 +51,20 @@ describe('of a restart', () => {
       { revision: OLD },
       { state: 'refused', why: 'it was started with its old spec' },
     ],
+    ['its VMI is not ready', fresh(1, DOWN), { ready: false }, { state: 'waiting', for: 'it to be ready (Starting)' }],
     [
-      'its guest is not ready',
-      fresh(1, DOWN),
-      { ready: false },
-      { state: 'waiting', for: 'it to be ready (Starting)' },
-    ],
-    [
-      'its guest says why it is not ready',
+      'its VMI says why it is not ready',
       fresh(1, DOWN),
       { ready: false, trouble: 'no node fits' },
       { state: 'waiting', for: 'it to be ready: no node fits' },
     ],
     [
-      'the VM lags behind its guest',
+      'the VM lags behind its VMI',
       fresh(1, DOWN),
       { ready: true },
       { state: 'waiting', for: 'it to be ready (Starting)' },
     ],
-    ['its guest is ready', fresh(1), {}, { state: 'well' }],
+    ['its VMI is ready', fresh(1), {}, { state: 'well' }],
     ['its owner has stopped it meanwhile', fresh(1, HALTED), null, { state: 'well' }],
     ['its owner stops it', fresh(1, { runStrategy: 'Halted' }), { revision: OLD }, { state: 'well' }],
     ['it ran once, and has ended', fresh(1, { runStrategy: 'Once' }), { phase: 'Succeeded' }, { state: 'well' }],
@@ -77,7 +72,7 @@ describe('of a restart', () => {
       'it ran once, and the new revision failed',
       fresh(1, { runStrategy: 'Once' }),
       { phase: 'Failed' },
-      { state: 'waiting', for: 'its guest, which has failed' },
+      { state: 'waiting', for: 'its VMI, which has failed' },
     ],
     [
       'it ran once, and had failed before',
@@ -85,19 +80,19 @@ describe('of a restart', () => {
       { phase: 'Failed', revision: OLD },
       { state: 'well' },
     ],
-  ])('%s', (_what, vm, guest, expected) => {
-    expect(standing(vm, guest)).toEqual(expected);
+  ])('%s', (_what, vm, vmi, expected) => {
+    expect(standing(vm, vmi)).toEqual(expected);
   });
 
   test('it is well only once it has been ready for long enough, and says when', () => {
     const until = NOW + 7_000;
-    const guest = { readySince: NOW - 3_000 };
-    expect(standing(fresh(1), guest, { minReadyMs: 10_000 })).toEqual({
+    const vmi = { readySince: NOW - 3_000 };
+    expect(standing(fresh(1), vmi, { minReadyMs: 10_000 })).toEqual({
       state: 'waiting',
       for: 'it to have been ready for long enough',
       until,
     });
-    expect(standing(fresh(1), guest, { minReadyMs: 10_000, now: until })).toEqual({ state: 'well' });
+    expect(standing(fresh(1), vmi, { minReadyMs: 10_000, now: until })).toEqual({ state: 'well' });
     expect(standing(fresh(1), { readySince: null }, { minReadyMs: 10_000 })).toEqual({ state: 'well' });
   });
 });
@@ -106,12 +101,12 @@ const sockets = (count: number): VmiView['cpu'] => ({ sockets: count, maxSockets
 
 describe('of a live update', () => {
   const template = aTemplate({ sockets: 2 });
-  const live = (vm: VmView, guest: Partial<VmiView>): Standing =>
-    standing(vm, { revision: OLD, ...guest }, { held: held(old(1), 'live'), template });
+  const live = (vm: VmView, vmi: Partial<VmiView>): UpdateProgress =>
+    standing(vm, { revision: OLD, ...vmi }, { held: held(old(1), 'live'), template });
 
-  test.each<[string, VmView, Partial<VmiView>, Standing]>([
-    ['the guest has it, and is to be told so', fresh(1), { cpu: sockets(2) }, { state: 'applied' }],
-    ['the guest has it, and says so', fresh(1), { cpu: sockets(2), revision: NEW }, { state: 'well' }],
+  test.each<[string, VmView, Partial<VmiView>, UpdateProgress]>([
+    ['the VMI has it, and is to be told so', fresh(1), { cpu: sockets(2) }, { state: 'applied' }],
+    ['the VMI has it, and says so', fresh(1), { cpu: sockets(2), revision: NEW }, { state: 'well' }],
     ['KubeVirt is at it', fresh(1), { cpu: sockets(1) }, { state: 'waiting', for: 'KubeVirt to ask for 2 sockets' }],
     [
       'KubeVirt will not',
@@ -119,9 +114,9 @@ describe('of a live update', () => {
       { cpu: sockets(1) },
       { state: 'refused', why: 'too many' },
     ],
-    ['the guest has gone', fresh(1), { deleting: true }, { state: 'waiting', for: 'its guest to start (Running)' }],
-  ])('%s', (_what, vm, guest, expected) => {
-    expect(live(vm, guest)).toEqual(expected);
+    ['the VMI has gone', fresh(1), { deleting: true }, { state: 'waiting', for: 'its VMI to start (Running)' }],
+  ])('%s', (_what, vm, vmi, expected) => {
+    expect(live(vm, vmi)).toEqual(expected);
   });
 });
 
@@ -130,7 +125,7 @@ test('of a write alone, the spec is all that counts', () => {
   expect(standing(old(1), {}, { held: held(old(1), 'write') })).toEqual({ state: 'waiting', for: 'its new spec' });
 });
 
-const replaced = (vm: VmView | undefined): Standing => standing(vm, {}, { held: held(old(1), 'replace') });
+const replaced = (vm: VmView | undefined): UpdateProgress => standing(vm, {}, { held: held(old(1), 'replace') });
 
 describe('of a replacement', () => {
   test('another VM must take its place, and be well', () => {

@@ -21,14 +21,14 @@ import {
 interface Fields extends Partial<Omit<RecheckInput, 'pool' | 'vm' | 'vmi'>> {
   vm?: VmView | null;
   /** Fields of the VMI of the VM that is taken; null: it has none. */
-  guest?: Partial<VmiView> | null;
+  vmi?: Partial<VmiView> | null;
   spec?: Partial<PoolSpec>;
   rolled?: Partial<RolloutStatus>;
   deleted?: boolean;
 }
 
 /** Takes `web-1` of four. */
-function take({ vm = old(1), guest = {}, spec = {}, rolled = {}, deleted = false, ...fields }: Fields = {}): Recheck {
+function take({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = false, ...fields }: Fields = {}): Recheck {
   const pool = aPool(
     { replicas: 4, template: NEW_TEMPLATE, maxUnavailable: 1, ...spec },
     deleted ? { deletionTimestamp: at(NOW) } : {},
@@ -39,7 +39,7 @@ function take({ vm = old(1), guest = {}, spec = {}, rolled = {}, deleted = false
     rollout: NEW,
     startedAt: NOW,
     vm: vm ?? undefined,
-    vmi: vm === null || guest === null ? undefined : aVmi(vm, guest),
+    vmi: vm === null || vmi === null ? undefined : aVmi(vm, vmi),
     pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout: rolling(rolled) } },
     ...fields,
   });
@@ -54,21 +54,21 @@ describe('a VM is taken', () => {
   });
 
   test('and restarted only, where it was written to before a worker died', () => {
-    expect(take({ vm: fresh(1), guest: { revision: OLD } })).toMatchObject({ ...restart, writes: false });
+    expect(take({ vm: fresh(1), vmi: { revision: OLD } })).toMatchObject({ ...restart, writes: false });
   });
 
   test('and nothing is done, where all of it was', () => {
     expect(take({ vm: fresh(1) })).toEqual({ take: 'nothing' });
-    expect(take({ vm: fresh(1), guest: { revision: OLD, deleting: true } })).toEqual({ take: 'nothing' });
-    expect(take({ vm: fresh(1), guest: null })).toEqual({ take: 'nothing' });
+    expect(take({ vm: fresh(1), vmi: { revision: OLD, deleting: true } })).toEqual({ take: 'nothing' });
+    expect(take({ vm: fresh(1), vmi: null })).toEqual({ take: 'nothing' });
     // KubeVirt is migrating the VM for the change that was written before.
-    expect(take({ held: held(old(1), 'live'), vm: fresh(1), guest: { revision: OLD, migrating: true } })).toEqual({
+    expect(take({ held: held(old(1), 'live'), vm: fresh(1), vmi: { revision: OLD, migrating: true } })).toEqual({
       take: 'nothing',
     });
   });
 
-  test('and its guest labelled, where that is all that was left', () => {
-    expect(take({ held: held(old(1), 'write'), vm: fresh(1), guest: { revision: OLD } })).toEqual({
+  test('and its VMI labelled, where that is all that was left', () => {
+    expect(take({ held: held(old(1), 'write'), vm: fresh(1), vmi: { revision: OLD } })).toEqual({
       take: 'act',
       writes: false,
       restarts: null,
@@ -78,14 +78,14 @@ describe('a VM is taken', () => {
 
   test('and written to only, where nothing runs', () => {
     const written = { take: 'act', writes: true, restarts: null, disrupts: false };
-    expect(take({ guest: null })).toEqual(written);
-    expect(take({ guest: { deleting: true } })).toEqual(written);
-    expect(take({ vm: old(1, HALTED), guest: null })).toEqual(written);
+    expect(take({ vmi: null })).toEqual(written);
+    expect(take({ vmi: { deleting: true } })).toEqual(written);
+    expect(take({ vm: old(1, HALTED), vmi: null })).toEqual(written);
     expect(take({ vm: old(1, { runStrategy: 'Halted' }) })).toEqual(written);
-    expect(take({ held: held(old(1), 'write'), guest: null })).toEqual(written);
+    expect(take({ held: held(old(1), 'write'), vmi: null })).toEqual(written);
   });
 
-  test('and written to only, where its guest ran as that was planned; one that runs only by now might be stopped by it, or changed', () => {
+  test('and written to only, where its VMI ran as that was planned; one that runs only by now might be stopped by it, or changed', () => {
     const written = { take: 'act', writes: true, restarts: null, disrupts: false };
     expect(take({ held: held(old(1), 'write', { runs: true }) })).toEqual(written);
     expect(take({ held: held(old(1), 'write') })).toEqual(later('it runs by now'));
@@ -108,7 +108,7 @@ describe('a VM is taken', () => {
 
   test('as one that is stopped by its new run strategy, which a place is claimed for too', () => {
     const vm = old(1);
-    expect(take({ vm, guest: { revision: NEW } })).toEqual({
+    expect(take({ vm, vmi: { revision: NEW } })).toEqual({
       take: 'act',
       writes: true,
       restarts: null,
@@ -121,7 +121,7 @@ describe('it is another by now', () => {
   test.each<[string, Fields]>([
     ['deleted', { vm: null }],
     ['going', { vm: old(1, { deleting: true }) }],
-    ['made anew', { vm: old(1, { uid: 'another' }) }],
+    ['recreated', { vm: old(1, { uid: 'another' }) }],
     ['let go', { vm: old(1, { owner: null }) }],
     ['in another pool', { vm: old(1, { owner: { kind: 'VirtualMachinePool', name: 'web', uid: 'another' } }) }],
   ])('%s', (_what, fields) => {
@@ -133,15 +133,15 @@ describe('it is another by now', () => {
     ['a snapshot was begun meanwhile', { snapshotting: true }, {}, 'a snapshot of it is taken or restored'],
     ['it was paused meanwhile', {}, { paused: true }, 'it is paused'],
     ['it has begun to migrate', {}, { migrating: true }, 'it migrates'],
-  ])('%s', (_what, fields, guest, why) => {
-    expect(take({ vm: old(1, fields), guest })).toEqual(later(why));
+  ])('%s', (_what, fields, vmi, why) => {
+    expect(take({ vm: old(1, fields), vmi })).toEqual(later(why));
   });
 });
 
 test('a VM of a newer revision is left as it is by the batch of an older one', () => {
   const newer = old(1, { revision: 'newer' });
   expect(take({ vm: newer })).toEqual(later('its spec is of revision newer by now'));
-  expect(take({ vm: newer, guest: null })).toEqual(later('its spec is of revision newer by now'));
+  expect(take({ vm: newer, vmi: null })).toEqual(later('its spec is of revision newer by now'));
   expect(take({ vm: old(1, { revision: null }) })).toEqual(later('its spec is of revision unknown by now'));
   expect(take({ held: held(newer, 'restart', { from: 'newer' }), vm: newer })).toMatchObject({
     take: 'act',
@@ -153,7 +153,7 @@ describe('the rollout is another by now', () => {
   const after = at(NOW + 1);
   const before = at(NOW - 1);
   test.each<[string, Fields, string | null]>([
-    ['the pool goes', { deleted: true }, 'its pool is going'],
+    ['the pool goes', { deleted: true }, 'its pool is being deleted'],
     ['spec.paused', { spec: { paused: true } }, 'spec.paused is true'],
     ['a newer template', { spec: { template: OLD_TEMPLATE } }, 'the template has changed'],
     ['paused', { rolled: { paused: { by: 'anna', at: after } } }, 'paused by anna'],
@@ -182,7 +182,7 @@ describe('the rollout is another by now', () => {
       revision: OLD,
       rollout: NEW,
       vm: fresh(1),
-      guest: { revision: NEW },
+      vmi: { revision: NEW },
     };
     const undoing = (kind: 'Undoing' | 'UndoFailed' | 'Aborted', time: string): Recheck =>
       take({ ...back, rolled: { halted: { kind, by: 'drover', at: time } } });

@@ -30,7 +30,7 @@ const servers = {
 
 const held = (): string[] => readdirSync(data).sort();
 
-test.each(Object.entries(servers))('%s begins anew if its first start was cut off', (_, { spec, fill }) => {
+test.each(Object.entries(servers))('%s starts again if its first start was cut off', (_, { spec, fill }) => {
   const { beforeStart } = spec(false);
   beforeStart!();
   const empty = held();

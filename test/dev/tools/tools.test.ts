@@ -165,7 +165,7 @@ describe('where a tool is looked for', () => {
     ['etcd', 'etcd Version: 3.4.30'],
     ['kube-apiserver', 'Kubernetes v1.28.9'],
     ['kube-apiserver', 'something else'],
-  ] as const)('%s on PATH that says "%s" is passed over', async (name, version) => {
+  ] as const)('%s on PATH that says "%s" is skipped', async (name, version) => {
     for (const each of NAMES) program(cached(tools[each]), each);
     const bin = join(folder, 'bin');
     program(join(bin, name), name, version);
@@ -248,7 +248,7 @@ describe('building', () => {
     expect(progress.some((line) => /^waiting for process \d+, which is making /.test(line))).toBe(true);
   });
 
-  test('happens anew for another version', async () => {
+  test('happens again for another version', async () => {
     const env = { PATH: fakeGo(BUILDS_WELL) };
     const before = await resolve(env);
     const after = await resolve(env, { tools: { ...tools, etcd: { ...tools.etcd, version: '99.0.0' } } });

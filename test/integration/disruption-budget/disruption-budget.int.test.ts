@@ -27,7 +27,7 @@ async function aWatchedPool(): Promise<ReadinessWatch & { namespace: string }> {
   return Object.assign(watch, { namespace });
 }
 
-async function guestsOf(namespace: string): Promise<Map<string, string>> {
+async function vmisOf(namespace: string): Promise<Map<string, string>> {
   const { items } = await fleet().kube.list(VirtualMachineInstances, { namespace });
   return new Map(items.map(({ metadata }) => [metadata.name, metadata.uid]));
 }
@@ -44,9 +44,9 @@ test("two runs on two workers whose caches lag take no place of a pool's budget 
   });
   const chosen: RestartVmsInput['chosen'][] = [{}, {}];
   for (const pool of pools) {
-    const guests = await guestsOf(pool.namespace);
+    const vmis = await vmisOf(pool.namespace);
     namesUpTo('web', VMS).forEach(
-      (name, index) => ((chosen[index % 2]![pool.namespace] ??= {})[name] = guests.get(name)!),
+      (name, index) => ((chosen[index % 2]![pool.namespace] ??= {})[name] = vmis.get(name)!),
     );
     await pool.startRecording();
   }

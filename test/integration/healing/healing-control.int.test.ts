@@ -67,7 +67,7 @@ test('now ends a delay, skip ends a cycle, and each says who asked', async () =>
   await pool.pool.until({ readyReplicas: 3 });
 });
 
-test('a VM that is skipped while it is made anew is left as it is, though it fails again, until a person asks', async () => {
+test('a VM that is skipped while it is recreated is left as it is, though it fails again, until a person asks', async () => {
   const pool = await waiting(1);
   // The replacement fails as well.
   const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
@@ -149,7 +149,7 @@ test('a pool that is deleted without its VMs during a delay leaves them', async 
   expect([...(await pool.pool.vms()).keys()]).toEqual(['web-2', 'web-3']);
 });
 
-test("a pool's workflow that is ended by a person is begun anew, takes its cycles up, and keeps to their delay", async () => {
+test("a pool's workflow that is ended by a person is started again, takes its cycles up, and keeps to their delay", async () => {
   const pool = await waiting(1);
   const lives = await pool.lives();
   await pool.pool.workflow.terminate('by a person');

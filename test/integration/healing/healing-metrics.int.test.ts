@@ -35,18 +35,18 @@ test('a worker measures which VMs are being replaced, how often it was, and that
   await untilTold(`drover_healing_suspended{${ofPool},reason="PausedByPerson"} 1`);
 });
 
-test('a guest that fails after it ran well is for KubeVirt to recover: its end and the next start are counted, and its VM stays', async () => {
+test('a VMI that fails after it ran well is for KubeVirt to recover: its end and the next start are counted, and its VM stays', async () => {
   const { pool, ofPool, untilTold } = await measured({ ...QUICK, startupFailureThreshold: 1 });
   await untilTold(
     `drover_vm_starts_total{${ofPool}} 3`,
     `drover_pool_ready_vms{${ofPool}} 3`,
     `drover_pool_rollout{${ofPool},state="Complete"} 1`,
   );
-  const [vm, guest] = [await pool.uid(1), (await pool.pool.vmi('web-1')).metadata.uid];
+  const [vm, vmi] = [await pool.uid(1), (await pool.pool.vmi('web-1')).metadata.uid];
   await pool.pool.patchVmi('web-1', {
     metadata: { annotations: { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'Failed' } },
   });
-  await until(async () => expect((await pool.pool.vmi('web-1')).metadata.uid).not.toBe(guest));
+  await until(async () => expect((await pool.pool.vmi('web-1')).metadata.uid).not.toBe(vmi));
   await pool.pool.until({ readyReplicas: 3 });
   await untilTold(
     `drover_failed_guests_total{namespace="${pool.pool.namespace}"} 1`,

@@ -32,7 +32,7 @@ test('a VM is noted to have run well once it has for minReadySeconds, though not
   await until(async () => expect(await hasRun()).toBe(true));
 });
 
-test('a VM is not made anew before its claim is really gone', async () => {
+test('a VM is not recreated before its claim is really gone', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 2 });
   const lives = await pool.lives();
   const claim = { namespace: pool.pool.namespace, name: 'disk-1' };
@@ -58,12 +58,12 @@ test('a VM that works before its starts have failed too often is left as it is',
   await pool.pool.patchVm('web-1', {
     spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '2' } } } },
   });
-  await pool.endGuest(1);
+  await pool.endVmi(1);
   // The first VMI, two that fail, and one that works; the failure count is reset soon after. KubeVirt would wait for
   // minutes after a third failed start.
-  await until(async () => expect(watch.log.guestsOf('web-1')).toHaveLength(4));
+  await until(async () => expect(watch.log.vmisOf('web-1')).toHaveLength(4));
   await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
-  expect(watch.log.guestsOf('web-1')).toHaveLength(4);
+  expect(watch.log.vmisOf('web-1')).toHaveLength(4);
   expect(await pool.uid(1)).toBe(before);
   expect((await pool.healing()).spent).toEqual([]);
 });
@@ -141,22 +141,22 @@ test('a VM that is replaced in vain twice works the third time: each delay is tw
   );
 });
 
-test('a VM whose guest a person pauses for long is not taken for sick when it goes on', async () => {
+test('a VM whose VMI a person pauses for long is not taken for sick when it goes on', async () => {
   const pool = await HealedPool.ready(fleet(), {
     replicas: 2,
     autohealing: { ...QUICK, unhealthyAfter: { notReady: '2s' } },
   });
   const before = await pool.uid(1);
-  const guest = (verb: 'pause' | 'unpause'): Promise<void> =>
+  const vmi = (verb: 'pause' | 'unpause'): Promise<void> =>
     fleet().kube.request({
       method: 'PUT',
       path: `/apis/subresources.kubevirt.io/v1/namespaces/${pool.pool.namespace}/virtualmachineinstances/web-1/${verb}`,
       body: {},
     });
-  await guest('pause');
+  await vmi('pause');
   await pool.pool.until({ readyReplicas: 1 });
   await sleep(3_000);
-  await guest('unpause');
+  await vmi('unpause');
   await pool.pool.until({ readyReplicas: 2 });
   await sleep(500);
   expect([await pool.uid(1), await pool.healing()]).toMatchObject([before, { cycles: [], spent: [] }]);
@@ -202,14 +202,14 @@ test('a VM that has run keeps its disk by default, and so does the VM that is ma
   );
 });
 
-test('guests that end before their liveness probe has judged them count as starts that fail, though KubeVirt does not say when they ended', async () => {
+test('VMIs that end before their liveness probe has judged them count as starts that fail, though KubeVirt does not say when they ended', async () => {
   const livenessProbe = { periodSeconds: 1, tcpSocket: { port: 22 } };
-  const pool = await HealedPool.made(fleet(), { replicas: 2, template: withDisk({ guest: { livenessProbe } }) });
+  const pool = await HealedPool.made(fleet(), { replicas: 2, template: withDisk({ vmi: { livenessProbe } }) });
   await pool.pool.until({ readyReplicas: 2 });
   const before = await pool.uid(2);
   const annotations = { 'sim.drover.dev/run-time': '300ms', 'sim.drover.dev/run-end': 'PodGone' };
   await pool.pool.patchVm('web-2', { spec: { template: { metadata: { annotations } } } });
-  await pool.endGuest(2);
+  await pool.endVmi(2);
   await pool.replaced(2, before);
   await pool.untilSpent(2, {
     attempts: 1,
@@ -245,7 +245,7 @@ test('a VM that has been failing to start for long is replaced, however few its 
   });
 });
 
-test('a VM on a lost node is left alone; where the pool says so it is deleted, and made anew when its guest is really gone', async () => {
+test('a VM on a lost node is left alone; where the pool says so it is deleted, and recreated when its VMI is really gone', async () => {
   // KubeVirt's times have no fractions, so a limit of 1 s may already have passed when the worker hears of the VMI but
   // not yet of its node.
   const impatient = { ...QUICK, maxUnhealthy: '100%', unhealthyAfter: { notReady: '2s' } };
@@ -289,7 +289,7 @@ test('a VM that waits for a node, for a claim, or for its image, is never replac
   await pool.pool.patchVm('web-3', told('sim.drover.dev/image-pull-fails'));
   const volumes = [{ name: 'data', persistentVolumeClaim: { claimName: 'later' } }];
   await pool.pool.patchVm('web-2', { spec: { template: { spec: { volumes } } } });
-  for (const number of [1, 2, 3]) await pool.endGuest(number);
+  for (const number of [1, 2, 3]) await pool.endVmi(number);
   const states = async (): Promise<(string | undefined)[]> =>
     [...(await pool.pool.vms()).values()].map(({ status }) => status?.printableStatus);
   await until(async () =>

@@ -51,7 +51,7 @@ export const withDisk = ({ provisionTime = '50ms', ...shape }: Shape = {}): Pool
         },
       ],
     },
-    guest: { ...shape.guest, volumes: [{ name: 'root', dataVolume: { name: 'disk' } }] },
+    vmi: { ...shape.vmi, volumes: [{ name: 'root', dataVolume: { name: 'disk' } }] },
   });
 
 /** Heals after two failed starts, deletes disks, and backs off briefly. */
@@ -97,18 +97,18 @@ export class HealedPool {
     await this.#fleet.kube.patch<DataVolume>(DataVolumes, disk, 'merge', {
       metadata: { annotations: { 'sim.drover.dev/corrupt': 'true' } },
     });
-    await this.endGuest(number);
+    await this.endVmi(number);
   }
 
   /** Makes every start of this VM fail, with any disk; a replacement is not affected. */
   async break(number: number): Promise<void> {
     const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
     await this.pool.patchVm(`web-${number}`, { spec: { template: { metadata } } });
-    await this.endGuest(number);
+    await this.endVmi(number);
   }
 
   /** Deletes the VM's VMI; the next one uses the VM's current spec. */
-  async endGuest(number: number): Promise<void> {
+  async endVmi(number: number): Promise<void> {
     // KubeVirt may start the old spec until it has observed the new one.
     await until(async () => {
       const vm = await this.pool.vm(`web-${number}`);

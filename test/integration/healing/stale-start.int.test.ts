@@ -20,7 +20,7 @@ const lag = (text: string | null) =>
   });
 
 test.each(['Always', 'RerunOnFailure'])(
-  'KubeVirt sees new specs late: no guest is restarted before, for it would come back with the old one (%s)',
+  'KubeVirt sees new specs late: no VMI is restarted before, for it would come back with the old one (%s)',
   async (runStrategy) => {
     const namespace = await fleet().namespace();
     const watch = await ReadinessWatch.start(fleet().kube, namespace);

@@ -5,7 +5,7 @@ import type { TransitionRecord } from '../../../decisions/machine-types/transiti
 import { abort, pause } from '../../../workflows/messages.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from '../fleet.ts';
-import { Machines, NEW, OLD, setAlias } from './machine-types.ts';
+import { TypedVms, NEW, OLD, setAlias } from './machine-types.ts';
 
 /** What people, controllers and other transitions do between two steps of a transition. */
 const fleet = aFleet({ workers: 0 });
@@ -46,61 +46,61 @@ const restartOf =
     (method === 'PUT' && path.includes(`/virtualmachines/${name}/restart`));
 
 const recordBy = (id: string): string =>
-  JSON.stringify({ id, from: OLD, to: 'q35', guest: OLD, at: '2026-01-02T03:04:05Z' } satisfies TransitionRecord);
+  JSON.stringify({ id, from: OLD, to: 'q35', vmiType: OLD, at: '2026-01-02T03:04:05Z' } satisfies TransitionRecord);
 
-test('a VM that is deleted and made anew just before its patch is patched as the new one that it is', async () => {
-  const machines = await Machines.of(fleet(), { vm: off });
-  const { uid } = (await machines.vm('vm')).metadata;
+test('a VM that is deleted and recreated just before its patch is patched as a new VM', async () => {
+  const typedVms = await TypedVms.of(fleet(), { vm: off });
+  const { uid } = (await typedVms.vm('vm')).metadata;
   await justBefore(patchOf('virtualmachines', 'vm'), async () => {
-    await machines.remove('vm');
-    await machines.add('vm', off);
+    await typedVms.remove('vm');
+    await typedVms.add('vm', off);
   });
-  expect(await (await machines.change()).result()).toMatchObject({
+  expect(await (await typedVms.change()).result()).toMatchObject({
     phase: 'Complete',
     patched: 1,
     failures: 0,
-    passedOver: [],
+    skipped: [],
   });
-  expect((await machines.vm('vm')).metadata.uid).not.toBe(uid);
-  expect(await machines.type('vm')).toBe('q35');
+  expect((await typedVms.vm('vm')).metadata.uid).not.toBe(uid);
+  expect(await typedVms.type('vm')).toBe('q35');
 });
 
 test('a VM that is deleted just before its patch, or just before its restart, is not missed', async () => {
-  const machines = await Machines.of(fleet(), { vm: {}, other: {} });
+  const typedVms = await TypedVms.of(fleet(), { vm: {}, other: {} });
   const isPatch = patchOf('virtualmachines', 'vm');
   const isRestart = restartOf('other');
   let patches = 0;
   let restarts = 0;
   await throughProxy(async (method, path): Promise<Fate> => {
-    if (isPatch(method, path) && patches++ === 0) await machines.remove('vm');
-    if (isRestart(method, path) && restarts++ === 0) await machines.remove('other');
+    if (isPatch(method, path) && patches++ === 0) await typedVms.remove('vm');
+    if (isRestart(method, path) && restarts++ === 0) await typedVms.remove('other');
     return 'pass';
   });
-  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({
+  expect(await (await typedVms.change({ restartNow: true })).result()).toMatchObject({
     phase: 'Complete',
     patched: 1,
     restarted: 0,
     failures: 0,
-    inHand: [],
+    inProgress: [],
   });
 });
 
 test('a VM that somebody changes just before its patch is left, and taken up like any other where they change it back', async () => {
-  const machines = await Machines.of(fleet(), { vm: off, runs: {} });
-  await justBefore(patchOf('virtualmachines', 'vm'), () => machines.setType('vm', 'pc-q35-rhel9.2.0'));
-  const transition = await machines.change();
+  const typedVms = await TypedVms.of(fleet(), { vm: off, runs: {} });
+  await justBefore(patchOf('virtualmachines', 'vm'), () => typedVms.setType('vm', 'pc-q35-rhel9.2.0'));
+  const transition = await typedVms.change();
   await transition.until({
     patched: 1,
-    passedOver: [{ why: 'somebody has changed its machine type meanwhile', vms: [machines.key('vm')] }],
+    skipped: [{ why: 'somebody has changed its machine type meanwhile', vms: [typedVms.key('vm')] }],
   });
-  await machines.setType('vm', OLD);
-  await transition.until({ patched: 2, passedOver: [], counts: { waiting: 1, done: 1 } });
-  expect(await machines.type('vm')).toBe('q35');
+  await typedVms.setType('vm', OLD);
+  await transition.until({ patched: 2, skipped: [], counts: { waiting: 1, done: 1 } });
+  expect(await typedVms.type('vm')).toBe('q35');
 });
 
 test('VMs that their owners stop just before their restart stay stopped, and are done', async () => {
   const strategies = { always: 'Always', once: 'Once', manual: 'Manual', rerun: 'RerunOnFailure' };
-  const machines = await Machines.of(
+  const typedVms = await TypedVms.of(
     fleet(),
     Object.fromEntries(Object.entries(strategies).map(([name, runStrategy]) => [name, { runStrategy }])),
   );
@@ -109,62 +109,64 @@ test('VMs that their owners stop just before their restart stay stopped, and are
     const name = [...left].find((one) => restartOf(one)(method, path));
     if (name === undefined) return 'pass';
     left.delete(name);
-    await machines.power(name, 'stop');
-    await until(async () => expect(await machines.guest(name)).toBeUndefined());
+    await typedVms.power(name, 'stop');
+    await until(async () => expect(await typedVms.vmi(name)).toBeUndefined());
     return 'pass';
   });
-  expect(await (await machines.change({ restartNow: true, maxRestarts: 4 })).result()).toMatchObject({
+  expect(await (await typedVms.change({ restartNow: true, maxRestarts: 4 })).result()).toMatchObject({
     phase: 'Complete',
     restarted: 0,
     failures: 0,
-    inHand: [],
+    inProgress: [],
     counts: { done: 4 },
   });
   for (const [name, runStrategy] of Object.entries({ ...strategies, always: 'Halted', once: 'Halted' })) {
-    expect([(await machines.vm(name)).spec.runStrategy, await machines.guest(name), await machines.mark(name)]).toEqual(
-      [runStrategy, undefined, undefined],
-    );
+    expect([(await typedVms.vm(name)).spec.runStrategy, await typedVms.vmi(name), await typedVms.mark(name)]).toEqual([
+      runStrategy,
+      undefined,
+      undefined,
+    ]);
   }
 });
 
 test('a VM that its owner restarts just before its restart is not restarted again', async () => {
-  const machines = await Machines.of(fleet(), { vm: { runStrategy: 'Always' } });
+  const typedVms = await TypedVms.of(fleet(), { vm: { runStrategy: 'Always' } });
   let restarted: string | undefined;
   await justBefore(restartOf('vm'), async () => {
-    const before = await machines.guest('vm');
-    await machines.power('vm', 'restart');
+    const before = await typedVms.vmi('vm');
+    await typedVms.power('vm', 'restart');
     await until(async () => {
-      restarted = (await machines.guest('vm'))?.metadata.uid;
+      restarted = (await typedVms.vmi('vm'))?.metadata.uid;
       expect([undefined, before?.metadata.uid]).not.toContain(restarted);
     });
   });
-  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({
+  expect(await (await typedVms.change({ restartNow: true })).result()).toMatchObject({
     phase: 'Complete',
     failures: 0,
     counts: { done: 1 },
   });
-  expect((await machines.guest('vm'))?.metadata.uid).toBe(restarted);
+  expect((await typedVms.vmi('vm'))?.metadata.uid).toBe(restarted);
 });
 
-test('a VM that its owner starts just before its patch is marked all the same, for its guest is of the old type', async () => {
-  const machines = await Machines.of(fleet(), { vm: off });
+test('a VM that its owner starts just before its patch is marked all the same, for its VMI is of the old type', async () => {
+  const typedVms = await TypedVms.of(fleet(), { vm: off });
   await justBefore(patchOf('virtualmachines', 'vm'), async () => {
-    await machines.power('vm', 'start');
-    await until(async () => expect((await machines.guest('vm'))?.status?.machine?.type).toBe(OLD));
+    await typedVms.power('vm', 'start');
+    await until(async () => expect((await typedVms.vmi('vm'))?.status?.machine?.type).toBe(OLD));
   });
-  const transition = await machines.change();
+  const transition = await typedVms.change();
   await transition.until({ patched: 1, counts: { waiting: 1 } });
-  await until(async () => expect(await machines.mark('vm')).toBe(transition.id));
-  expect(await machines.record('vm')).toMatchObject({ from: OLD, to: 'q35', guest: OLD });
-  await machines.power('vm', 'restart');
+  await until(async () => expect(await typedVms.mark('vm')).toBe(transition.id));
+  expect(await typedVms.record('vm')).toMatchObject({ from: OLD, to: 'q35', vmiType: OLD });
+  await typedVms.power('vm', 'restart');
   expect(await transition.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 } });
 });
 
 test('spec.running stays as it is, for a VM that runs and for one that does not', async () => {
   await aWorker();
-  const machines = await Machines.of(fleet(), { on: { running: true }, off: { running: false } });
-  const guests = await machines.guests();
-  expect(await (await machines.change({ restartNow: true })).result()).toMatchObject({
+  const typedVms = await TypedVms.of(fleet(), { on: { running: true }, off: { running: false } });
+  const vmis = await typedVms.vmis();
+  expect(await (await typedVms.change({ restartNow: true })).result()).toMatchObject({
     phase: 'Complete',
     patched: 2,
     restarted: 1,
@@ -174,40 +176,40 @@ test('spec.running stays as it is, for a VM that runs and for one that does not'
     ['on', true],
     ['off', false],
   ] as const) {
-    const { spec } = await machines.vm(name);
+    const { spec } = await typedVms.vm(name);
     expect([spec.running, spec.runStrategy]).toEqual([running, undefined]);
   }
-  const after = await machines.guests();
+  const after = await typedVms.vmis();
   expect(Object.keys(after)).toEqual(['on']);
-  expect(after['on']).not.toBe(guests['on']);
-  expect((await machines.guest('on'))?.status?.machine?.type).toBe(NEW);
+  expect(after['on']).not.toBe(vmis['on']);
+  expect((await typedVms.vmi('on'))?.status?.machine?.type).toBe(NEW);
 });
 
 test('a VM that its owner restarts while its alias still stands for an old type waits on, and that is said', async () => {
   await setAlias(fleet(), OLD);
   onTestFinished(() => setAlias(fleet(), NEW));
   await aWorker();
-  const machines = await Machines.of(fleet(), { vm: { type: 'q35' } });
-  const transition = await machines.change();
-  await transition.until({ phase: 'Waiting', counts: { waiting: 1 }, passedOver: [] });
-  await machines.power('vm', 'restart');
+  const typedVms = await TypedVms.of(fleet(), { vm: { type: 'q35' } });
+  const transition = await typedVms.change();
+  await transition.until({ phase: 'Waiting', counts: { waiting: 1 }, skipped: [] });
+  await typedVms.power('vm', 'restart');
   const why = `it was restarted, and came back with ${OLD}: q35 still stands for that`;
   await transition.until({
     phase: 'Waiting',
     counts: { waiting: 1 },
-    passedOver: [{ why, isWish: false, vms: [machines.key('vm')] }],
+    skipped: [{ why, isExcluded: false, vms: [typedVms.key('vm')] }],
   });
-  expect(await machines.mark('vm')).toBe(transition.id);
+  expect(await typedVms.mark('vm')).toBe(transition.id);
   await setAlias(fleet(), NEW);
-  await machines.power('vm', 'restart');
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 }, passedOver: [] });
+  await typedVms.power('vm', 'restart');
+  expect(await transition.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 }, skipped: [] });
 });
 
-test('a VM that another transition takes just before its patch is left in the hand of that one, and taken once that has ended', async () => {
-  const machines = await Machines.of(fleet(), { paused: {}, vm: {} });
-  await machines.guestPower('paused', 'pause');
+test('a VM that another transition takes just before its patch is left to that transition, and taken once it has ended', async () => {
+  const typedVms = await TypedVms.of(fleet(), { paused: {}, vm: {} });
+  await typedVms.vmiPower('paused', 'pause');
   await until(async () =>
-    expect((await machines.guest('paused'))?.status?.conditions).toContainEqual(
+    expect((await typedVms.vmi('paused'))?.status?.conditions).toContainEqual(
       expect.objectContaining({ type: 'Paused', status: 'True' }),
     ),
   );
@@ -217,43 +219,43 @@ test('a VM that another transition takes just before its patch is left in the ha
       labels: { [MACHINE_TYPE_RESTART_LABEL]: other },
       annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: recordBy(other) },
     };
-    await machines.patch('vm', { metadata, spec: { template: { spec: { domain: { machine: { type: 'q35' } } } } } });
+    await typedVms.patch('vm', { metadata, spec: { template: { spec: { domain: { machine: { type: 'q35' } } } } } });
   });
   // The transition has written nothing yet, so others can't know of it.
-  const first = await machines.change({ scope: { names: ['paused'] } });
-  await first.until({ counts: { parked: 1 } });
+  const first = await typedVms.change({ scope: { names: ['paused'] } });
+  await first.until({ counts: { deferred: 1 } });
   other = first.id;
-  const second = await machines.change({ scope: { names: ['vm'] } });
+  const second = await typedVms.change({ scope: { names: ['vm'] } });
   const why = `machine-types/default/${first.id} is at work on it, until that ends, or \`drover machine-types abort ${first.id}\` ends it`;
-  await second.until({ counts: { parked: 1 }, passedOver: [{ why, vms: [machines.key('vm')] }] });
-  expect([await machines.mark('vm'), (await machines.record('vm'))?.id]).toEqual([first.id, first.id]);
+  await second.until({ counts: { deferred: 1 }, skipped: [{ why, vms: [typedVms.key('vm')] }] });
+  expect([await typedVms.mark('vm'), (await typedVms.record('vm'))?.id]).toEqual([first.id, first.id]);
   await first.handle.terminate();
-  await second.until({ counts: { parked: 0, waiting: 1 }, passedOver: [] });
-  expect([await machines.mark('vm'), (await machines.record('vm'))?.id]).toEqual([second.id, second.id]);
-  expect(await machines.record('vm')).toMatchObject({ from: OLD, guest: OLD });
+  await second.until({ counts: { deferred: 0, waiting: 1 }, skipped: [] });
+  expect([await typedVms.mark('vm'), (await typedVms.record('vm'))?.id]).toEqual([second.id, second.id]);
+  expect(await typedVms.record('vm')).toMatchObject({ from: OLD, vmiType: OLD });
 });
 
 test('the mark of a transition that was terminated goes with the next one that comes by', async () => {
   await aWorker();
-  const machines = await Machines.of(fleet(), { vm: {}, apart: {} });
-  const first = await machines.change();
+  const typedVms = await TypedVms.of(fleet(), { vm: {}, apart: {} });
+  const first = await typedVms.change();
   await first.until({ counts: { waiting: 2 } });
   await first.handle.terminate();
-  for (const name of ['vm', 'apart']) await machines.power(name, 'restart');
+  for (const name of ['vm', 'apart']) await typedVms.power(name, 'restart');
   await until(async () => {
-    for (const name of ['vm', 'apart']) expect((await machines.guest(name))?.status?.machine?.type).toBe(NEW);
+    for (const name of ['vm', 'apart']) expect((await typedVms.vmi(name))?.status?.machine?.type).toBe(NEW);
   });
-  await machines.add('late', off);
-  expect(await (await machines.change({ scope: { exclude: ['apart'] } })).result()).toMatchObject({
+  await typedVms.add('late', off);
+  expect(await (await typedVms.change({ scope: { exclude: ['apart'] } })).result()).toMatchObject({
     phase: 'Complete',
     patched: 1,
   });
-  expect([await machines.mark('vm'), await machines.mark('apart')]).toEqual([undefined, first.id]);
+  expect([await typedVms.mark('vm'), await typedVms.mark('apart')]).toEqual([undefined, first.id]);
 });
 
 test('a pool that somebody annotates just before its template is changed is changed all the same', async () => {
-  const machines = await Machines.empty(fleet());
-  const { namespace } = machines;
+  const typedVms = await TypedVms.empty(fleet());
+  const { namespace } = typedVms;
   await justBefore(patchOf('virtualmachinepools', 'web'), async () => {
     const annotations = { [MACHINE_TYPE_TRANSITION_ANNOTATION]: 'what nobody can read' };
     await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
@@ -261,82 +263,82 @@ test('a pool that somebody annotates just before its template is changed is chan
   const template = structuredClone(runningTemplate.spec);
   Object.assign((template.template as { spec: { domain: object } }).spec.domain, { machine: { type: OLD } });
   await fleet().createPool(namespace, 'web', { replicas: 0, template: { spec: template } });
-  expect(await (await machines.change()).result()).toMatchObject({ phase: 'Complete', failures: 0, passedOver: [] });
+  expect(await (await typedVms.change()).result()).toMatchObject({ phase: 'Complete', failures: 0, skipped: [] });
   const { spec, metadata } = (await fleet().pool(namespace, 'web'))!;
   expect(JSON.stringify(spec)).not.toContain(OLD);
   expect(metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION]).toContain(OLD);
 });
 
 test('a webhook that refuses one VM with 500 keeps no other from being changed', async () => {
-  const machines = await Machines.of(fleet(), { bad: off, good: off });
+  const typedVms = await TypedVms.of(fleet(), { bad: off, good: off });
   const denied = 'admission webhook "virtualmachine-validator.kubevirt.io" denied the request: no such preference';
   await justBefore(patchOf('virtualmachines', 'bad'), () => Promise.resolve(), { status: 500, message: denied });
-  const result = await (await machines.change()).result();
+  const result = await (await typedVms.change()).result();
   expect(result).toMatchObject({
     phase: 'Failed',
     patched: 1,
     failures: 1,
-    failed: [{ vm: machines.key('bad'), why: denied }],
+    failed: [{ vm: typedVms.key('bad'), why: denied }],
   });
-  expect(await machines.type('good')).toBe('q35');
+  expect(await typedVms.type('good')).toBe('q35');
 });
 
 test('a VM whose mark nobody may take off any more is told, and holds up no other', async () => {
-  const machines = await Machines.of(fleet(), { vm: {}, other: {} });
+  const typedVms = await TypedVms.of(fleet(), { vm: {}, other: {} });
   const isPatch = patchOf('virtualmachines', 'vm');
   let patches = 0;
   await throughProxy(async (method, path): Promise<Fate> =>
     isPatch(method, path) && patches++ > 0 ? { status: 403, message: 'a policy of the test' } : 'pass',
   );
-  const transition = await machines.change();
+  const transition = await typedVms.change();
   await transition.until({ counts: { waiting: 2 } });
-  await machines.power('vm', 'restart');
+  await typedVms.power('vm', 'restart');
   const why = 'its label could not be taken off: a policy of the test';
   await transition.until({
     phase: 'Waiting',
     failures: 1,
-    failed: [{ vm: machines.key('vm'), why }],
+    failed: [{ vm: typedVms.key('vm'), why }],
     counts: { waiting: 1, done: 0 },
   });
   const tries = patches;
-  await machines.power('other', 'restart');
+  await typedVms.power('other', 'restart');
   expect(await transition.result()).toMatchObject({ phase: 'Failed', failures: 1, counts: { waiting: 0, done: 1 } });
-  expect(await machines.mark('other')).toBeUndefined();
+  expect(await typedVms.mark('other')).toBeUndefined();
   // The transition tries once more when it ends.
   expect(patches).toBe(2 * tries - 1);
 });
 
 test('a transition whose preflight comes to no end can be aborted', async () => {
-  const machines = await Machines.of(fleet(), { vm: off });
+  const typedVms = await TypedVms.of(fleet(), { vm: off });
   await throughProxy((_method, path): Promise<Fate> =>
     Promise.resolve(path.includes('dryRun') ? { status: 503 } : 'pass'),
   );
-  const transition = await machines.change();
+  const transition = await typedVms.change();
   await transition.until({ phase: 'Checking' });
   await transition.handle.signal(pause, { by: 'bob' });
   await transition.handle.signal(abort, { by: 'eve' });
   expect(await transition.result()).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, patched: 0 });
-  expect(await machines.record('vm')).toBeUndefined();
+  expect(await typedVms.record('vm')).toBeUndefined();
 });
 
 test('an abort in the middle of the patches leaves no mark, and what is changed by then can be undone', async () => {
-  const machines = await Machines.of(fleet(), { a: {}, b: {}, c: off });
+  const typedVms = await TypedVms.of(fleet(), { a: {}, b: {}, c: off });
   const aborted = Promise.withResolvers<() => Promise<void>>();
   await justBefore(patchOf('virtualmachines', 'a'), async () => (await aborted.promise)());
-  const transition = await machines.change({ restartNow: true });
+  const transition = await typedVms.change({ restartNow: true });
   aborted.resolve(() => transition.handle.signal(abort, { by: 'eve' }));
-  const guests = await machines.guests();
+  const vmis = await typedVms.vmis();
   const { patched, ...result } = await transition.result();
-  expect(result).toMatchObject({ phase: 'Aborted', restarted: 0, failures: 0, inHand: [] });
+  expect(result).toMatchObject({ phase: 'Aborted', restarted: 0, failures: 0, inProgress: [] });
   const names = ['a', 'b', 'c'];
-  const records = await Promise.all(names.map((name) => machines.record(name)));
+  const records = await Promise.all(names.map((name) => typedVms.record(name)));
   expect(records.filter((record) => record?.id === transition.id)).toHaveLength(patched);
   expect(patched).toBeGreaterThan(0);
-  for (const name of names) expect(await machines.mark(name)).toBeUndefined();
-  expect(await (await machines.change({ scope: { glob: '*', undoes: transition.id } })).result()).toMatchObject({
+  for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
+  expect(await (await typedVms.change({ scope: { glob: '*', undoes: transition.id } })).result()).toMatchObject({
     phase: 'Complete',
     patched,
   });
-  for (const name of names) expect(await machines.type(name)).toBe(OLD);
-  expect(await machines.guests()).toEqual(guests);
+  for (const name of names) expect(await typedVms.type(name)).toBe(OLD);
+  expect(await typedVms.vmis()).toEqual(vmis);
 });

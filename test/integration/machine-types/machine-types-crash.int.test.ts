@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { aFleet, namesUpTo } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { seeded, seedOf } from '../seeded.ts';
-import { Machines, NEW, OLD, type Shape, type TestTransition } from './machine-types.ts';
+import { TypedVms, NEW, OLD, type Shape, type TestTransition } from './machine-types.ts';
 
 const fleet = aFleet({ workers: 0, ephemeral: false });
 /** A transition without progress for this long is stuck: Temporal and KubeVirt retry sooner. */
@@ -13,7 +13,7 @@ const MOST = 3;
 
 /** VMs of the old type, and an independent watch of them. */
 interface Scene {
-  machines: Machines;
+  typedVms: TypedVms;
   watch: ReadinessWatch;
   stopped: string[];
   running: string[];
@@ -22,7 +22,7 @@ interface Scene {
 async function aScene(counts: { stopped: number; running: number }): Promise<Scene> {
   const stopped = namesUpTo('off', counts.stopped);
   const running = namesUpTo('on', counts.running);
-  const machines = await Machines.empty(fleet());
+  const typedVms = await TypedVms.empty(fleet());
   const strategies = ['Always', 'Once', 'Manual', 'RerunOnFailure'];
   const shapes: [string, Shape][] = [
     ...stopped.map((name): [string, Shape] => [name, { runStrategy: 'Halted' }]),
@@ -32,14 +32,14 @@ async function aScene(counts: { stopped: number; running: number }): Promise<Sce
     ]),
   ];
   const lane = async (): Promise<void> => {
-    for (let next = shapes.shift(); next !== undefined; next = shapes.shift()) await machines.add(...next);
+    for (let next = shapes.shift(); next !== undefined; next = shapes.shift()) await typedVms.add(...next);
   };
   await Promise.all(Array.from({ length: 16 }, lane));
-  await machines.ready(running);
-  const watch = await ReadinessWatch.start(fleet().kube, machines.namespace);
+  await typedVms.ready(running);
+  const watch = await ReadinessWatch.start(fleet().kube, typedVms.namespace);
   onTestFinished(() => watch.stop());
   await watch.startRecording();
-  return { machines, watch, stopped, running };
+  return { typedVms, watch, stopped, running };
 }
 
 const patchedIn = ({ watch }: Scene): number =>
@@ -65,17 +65,17 @@ async function reached(transition: TestTransition, count: () => number, atLeast:
  * Waits until the transition ends by itself. Each VM was patched once, each VMI restarted once, and the limit always
  * held.
  */
-async function expectDone(scene: Scene, transition: TestTransition, { gaps = false } = {}): Promise<void> {
-  const { machines, watch, stopped, running } = scene;
+async function expectDone(context: Scene, transition: TestTransition, { gaps = false } = {}): Promise<void> {
+  const { typedVms, watch, stopped, running } = context;
   const all = [...stopped, ...running];
   const progress = await transition.result();
-  expect(progress).toMatchObject({ phase: 'Complete', failed: [], failures: 0, inHand: [] });
+  expect(progress).toMatchObject({ phase: 'Complete', failed: [], failures: 0, inProgress: [] });
   expect(progress.counts).toEqual({
     toPatch: 0,
     toRestart: 0,
     waiting: 0,
     inPools: 0,
-    parked: 0,
+    deferred: 0,
     restarting: 0,
     left: 0,
     done: all.length,
@@ -113,7 +113,7 @@ async function expectDone(scene: Scene, transition: TestTransition, { gaps = fal
       restarts: 1,
       history: [],
     });
-    expect((await machines.guest(name))?.status?.machine?.type).toBe(NEW);
+    expect((await typedVms.vmi(name))?.status?.machine?.type).toBe(NEW);
   }
   const peak = watch.log.peak();
   expect(peak.unavailable > MOST ? peak : null).toBeNull();
@@ -122,61 +122,61 @@ async function expectDone(scene: Scene, transition: TestTransition, { gaps = fal
 test('the worker is killed again and again in the middle of the patches', { timeout: 600_000 }, async () => {
   const random = seeded(seedOf());
   let worker = await fleet().startWorker();
-  const scene = await aScene({ stopped: 1_000, running: 6 });
-  const transition = await scene.machines.change({ to: NEW, restartNow: true, maxRestarts: MOST });
+  const context = await aScene({ stopped: 1_000, running: 6 });
+  const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
   const kills = Array.from({ length: 5 }, () => 1 + Math.floor(random() * 850)).sort((one, other) => one - other);
   for (const atLeast of kills) {
-    await reached(transition, () => patchedIn(scene), atLeast, 1_006);
+    await reached(transition, () => patchedIn(context), atLeast, 1_006);
     await worker.kill();
     worker = await fleet().startWorker();
   }
-  await expectDone(scene, transition);
+  await expectDone(context, transition);
   await worker.stop();
 });
 
 test('the worker is killed again and again in the middle of the restarts', { timeout: 600_000 }, async () => {
   const random = seeded(seedOf());
   let worker = await fleet().startWorker();
-  const scene = await aScene({ stopped: 10, running: 30 });
-  const transition = await scene.machines.change({ to: NEW, restartNow: true, maxRestarts: MOST });
+  const context = await aScene({ stopped: 10, running: 30 });
+  const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
   // Up to two rounds of three may come back before the kill, and three more VMs after it, so some are still left.
   const kills = Array.from({ length: 10 }, () => ({ restarts: Math.floor(random() * 20), later: random() * 700 }));
   for (const { restarts, later } of kills.sort((one, other) => one.restarts - other.restarts)) {
-    await reached(transition, () => restartedIn(scene), restarts, 30);
+    await reached(transition, () => restartedIn(context), restarts, 30);
     await sleep(later);
     await worker.kill();
     worker = await fleet().startWorker();
   }
-  await expectDone(scene, transition);
+  await expectDone(context, transition);
   await worker.stop();
 });
 
 test('Temporal is killed in the middle of the patches, and of the restarts', { timeout: 600_000 }, async () => {
   const worker = await fleet().startWorker();
-  const scene = await aScene({ stopped: 600, running: 18 });
-  const transition = await scene.machines.change({ to: NEW, restartNow: true, maxRestarts: MOST });
+  const context = await aScene({ stopped: 600, running: 18 });
+  const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
   const killed = async (): Promise<void> => {
     fleet().stack.kill('temporal', 'SIGKILL');
     await fleet().stack.restart('temporal');
   };
-  await reached(transition, () => patchedIn(scene), 100, 618);
+  await reached(transition, () => patchedIn(context), 100, 618);
   await killed();
-  await reached(transition, () => restartedIn(scene), 6, 18);
+  await reached(transition, () => restartedIn(context), 6, 18);
   await killed();
-  await expectDone(scene, transition);
+  await expectDone(context, transition);
   await worker.stop();
 });
 
 test('the API server is gone for 20 s in the middle of the restarts', { timeout: 600_000 }, async () => {
   const worker = await fleet().startWorker();
-  const scene = await aScene({ stopped: 10, running: 18 });
-  const transition = await scene.machines.change({ to: NEW, restartNow: true, maxRestarts: MOST });
-  await reached(transition, () => restartedIn(scene), 6, 18);
+  const context = await aScene({ stopped: 10, running: 18 });
+  const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
+  await reached(transition, () => restartedIn(context), 6, 18);
   fleet().stack.kill('kube-apiserver', 'SIGKILL');
   await sleep(20_000);
   await fleet().stack.restart('kube-apiserver');
   // The watch missed only what was created and deleted before it listed again: it would have seen a second VMI that
   // stayed.
-  await expectDone(scene, transition, { gaps: true });
+  await expectDone(context, transition, { gaps: true });
   await worker.stop();
 });

@@ -6,7 +6,7 @@ import { rulesOf } from '../../deploy/rights.ts';
 import { createServiceAccounts, ClusterRoles, kubeconfigOf } from '../../deploy/service-accounts.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
-import { Machines, OLD } from './machine-types.ts';
+import { TypedVms, OLD } from './machine-types.ts';
 
 const fleet = aFleet({ workers: 0 });
 
@@ -27,41 +27,41 @@ const isPatchOf =
     method === 'PATCH' && path.includes(`/virtualmachines/${name}?`) && !path.includes('dryRun');
 
 test('a VM that somebody edits just before its patch is left as they have it, and reported', async () => {
-  const machines = await Machines.of(fleet(), { edited: off, other: off });
+  const typedVms = await TypedVms.of(fleet(), { edited: off, other: off });
   let edits = 0;
   const isEdited = isPatchOf('edited');
   await throughProxy(async (method, path): Promise<Fate> => {
-    if (isEdited(method, path) && edits++ === 0) await machines.setType('edited', 'pc-q35-rhel9.2.0');
+    if (isEdited(method, path) && edits++ === 0) await typedVms.setType('edited', 'pc-q35-rhel9.2.0');
     return 'pass';
   });
-  const result = await (await machines.change()).result();
+  const result = await (await typedVms.change()).result();
   expect(result).toMatchObject({ phase: 'Complete', patched: 1, failures: 0 });
-  expect(result.passedOver).toMatchObject([
-    { why: 'somebody has changed its machine type meanwhile', vms: [machines.key('edited')] },
+  expect(result.skipped).toMatchObject([
+    { why: 'somebody has changed its machine type meanwhile', vms: [typedVms.key('edited')] },
   ]);
-  expect(await machines.type('edited')).toBe('pc-q35-rhel9.2.0');
-  expect(await machines.record('edited')).toBeUndefined();
+  expect(await typedVms.type('edited')).toBe('pc-q35-rhel9.2.0');
+  expect(await typedVms.record('edited')).toBeUndefined();
 });
 
 test('labels and annotations that somebody adds just before the first of ours stay', async () => {
-  const machines = await Machines.of(fleet(), { vm: {} });
+  const typedVms = await TypedVms.of(fleet(), { vm: {} });
   let edits = 0;
   const isVm = isPatchOf('vm');
   await throughProxy(async (method, path): Promise<Fate> => {
     if (isVm(method, path) && edits++ === 0)
-      await machines.patch('vm', { metadata: { labels: { tier: 'web' }, annotations: { note: 'mine' } } });
+      await typedVms.patch('vm', { metadata: { labels: { tier: 'web' }, annotations: { note: 'mine' } } });
     return 'pass';
   });
-  const transition = await machines.change();
+  const transition = await typedVms.change();
   await transition.until({ counts: { waiting: 1 } });
-  const { metadata } = await machines.vm('vm');
+  const { metadata } = await typedVms.vm('vm');
   expect(metadata.labels).toMatchObject({ tier: 'web' });
   expect(metadata.annotations).toMatchObject({ note: 'mine' });
-  expect(await machines.mark('vm')).toBe(transition.id);
+  expect(await typedVms.mark('vm')).toBe(transition.id);
 });
 
 test('patches whose answers are lost are made once, and counted once; what fails for good is told', async () => {
-  const machines = await Machines.of(fleet(), { lost: off, busy: off, bad: off });
+  const typedVms = await TypedVms.of(fleet(), { lost: off, busy: off, bad: off });
   const met = new Map<string, number>();
   await throughProxy((method, path) => {
     const name = ['lost', 'busy', 'bad'].find((one) => isPatchOf(one)(method, path));
@@ -71,16 +71,16 @@ test('patches whose answers are lost are made once, and counted once; what fails
     if (name === 'bad') return { status: 422 };
     return times > 2 ? 'pass' : name === 'busy' ? { status: 503 } : 'drop-answer';
   });
-  const result = await (await machines.change()).result();
+  const result = await (await typedVms.change()).result();
   expect(result).toMatchObject({
     phase: 'Failed',
     patched: 2,
     failures: 1,
-    failed: [{ vm: machines.key('bad'), why: 'the test answers 422' }],
+    failed: [{ vm: typedVms.key('bad'), why: 'the test answers 422' }],
   });
   for (const name of ['lost', 'busy']) {
-    expect(await machines.type(name)).toBe('q35');
-    expect((await machines.vm(name)).metadata.generation).toBe(2);
+    expect(await typedVms.type(name)).toBe('q35');
+    expect((await typedVms.vm(name)).metadata.generation).toBe(2);
   }
 });
 
@@ -92,50 +92,50 @@ test('what a missing right forbids is said before anything is written', async ()
   );
   await fleet().kube.patch(ClusterRoles, { name: 'drover-worker' }, 'merge', { rules });
   await aWorker({ KUBECONFIG: await kubeconfigOf(fleet(), 'drover-worker') });
-  const machines = await Machines.of(fleet(), { runs: {}, off });
-  const refused = await machines.change({ restartNow: true });
+  const typedVms = await TypedVms.of(fleet(), { runs: {}, off });
+  const refused = await typedVms.change({ restartNow: true });
   expect(await refused.refusal()).toContain('update virtualmachines.subresources.kubevirt.io/restart');
-  expect(await machines.type('off')).toBe(OLD);
+  expect(await typedVms.type('off')).toBe(OLD);
   // Without restarts the permission is not needed.
-  const allowed = await machines.change({ scope: { only: 'stopped' } });
+  const allowed = await typedVms.change({ scope: { only: 'stopped' } });
   expect(await allowed.result()).toMatchObject({ phase: 'Complete', patched: 1 });
 });
 
 test('VMs whose owners ask that nothing disrupts them are left, and restarts wait for a window, not so the patches', async () => {
   await aWorker();
-  const machines = await Machines.of(fleet(), {
+  const typedVms = await TypedVms.of(fleet(), {
     precious: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
     runs: {},
   });
-  const guests = await machines.guests();
+  const vmis = await typedVms.vmis();
   // Opens on February 29 only.
-  const transition = await machines.change({ restartNow: true, windows: [{ cron: '0 2 29 2 *', duration: '1h' }] });
+  const transition = await typedVms.change({ restartNow: true, windows: [{ cron: '0 2 29 2 *', duration: '1h' }] });
   await transition.until({
     patched: 1,
     counts: { left: 1, toRestart: 1 },
     full: [expect.stringContaining('the next window opens at')],
   });
-  expect(await machines.type('runs')).toBe('q35');
-  expect(await machines.guests()).toEqual(guests);
-  expect(await machines.type('precious')).toBe(OLD);
+  expect(await typedVms.type('runs')).toBe('q35');
+  expect(await typedVms.vmis()).toEqual(vmis);
+  expect(await typedVms.type('precious')).toBe(OLD);
   // The VM's owner need not wait for the window.
-  await fleet().kube.patch(VirtualMachines, { namespace: machines.namespace, name: 'runs' }, 'merge', {
+  await fleet().kube.patch(VirtualMachines, { namespace: typedVms.namespace, name: 'runs' }, 'merge', {
     metadata: { labels: { restarted: 'by-hand' } },
   });
-  await machines.power('runs', 'restart');
+  await typedVms.power('runs', 'restart');
   expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, counts: { left: 1, done: 1 } });
 });
 
-test('a history that has grown long is left behind, also with a VM in hand, and nothing is done twice', async () => {
+test('a history that has grown long is left behind, also with a VM in progress, and nothing is done twice', async () => {
   await aWorker();
   const names = namesUpTo('vm', 3);
-  const machines = await Machines.of(fleet(), Object.fromEntries(names.map((name) => [name, {}])));
+  const typedVms = await TypedVms.of(fleet(), Object.fromEntries(names.map((name) => [name, {}])));
   for (const name of names)
-    await machines.patch(name, {
+    await typedVms.patch(name, {
       spec: { template: { metadata: { annotations: { 'sim.drover.dev/boot-time': '20s' } } } },
     });
-  const transition = await machines.change({ restartNow: true, reason: 'rhel8 goes' });
-  await transition.until({ patched: 3, inHand: [expect.any(String)] });
+  const transition = await typedVms.change({ restartNow: true, reason: 'rhel8 goes' });
+  await transition.until({ patched: 3, inProgress: [expect.any(String)] });
   const { runId } = await transition.handle.describe();
   // Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
   // hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
@@ -146,12 +146,12 @@ test('a history that has grown long is left behind, also with a VM in hand, and 
     phase: 'Paused',
     patched: 3,
     restarted: 1,
-    inHand: [],
+    inProgress: [],
     results: [{ from: OLD, to: 'q35' }],
     paused: { by: 'bob' },
     counts: { toRestart: 2, done: 1 },
   });
   await transition.handle.signal(abort);
   expect(await transition.result()).toMatchObject({ phase: 'Aborted', patched: 3, restarted: 1, failures: 0 });
-  for (const name of names) expect(await machines.mark(name)).toBeUndefined();
+  for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
 });

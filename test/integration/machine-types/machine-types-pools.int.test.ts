@@ -4,7 +4,7 @@ import { abort } from '../../../workflows/messages.ts';
 import { chaosProxy } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
-import { Machines, NEW, OLD } from './machine-types.ts';
+import { TypedVms, NEW, OLD } from './machine-types.ts';
 
 /** Machine type transitions of VMs that drover's pools own. */
 const fleet = aFleet({ workers: 0 });
@@ -24,27 +24,27 @@ function typed(type: string, bootTime = '100ms'): PoolSpec['template'] {
 }
 
 /** Creates a pool named `web`; resolves when its VMs are ready and its rollout is complete. */
-async function aPool(machines: Machines, spec: Partial<PoolSpec>): Promise<void> {
-  const { namespace } = machines;
+async function aPool(typedVms: TypedVms, spec: Partial<PoolSpec>): Promise<void> {
+  const { namespace } = typedVms;
   const { replicas = 3 } = spec;
   await fleet().createPool(namespace, 'web', { template: typed(OLD), ...spec, replicas });
-  await machines.ready(namesUpTo('web', replicas));
+  await typedVms.ready(namesUpTo('web', replicas));
   await until(async () => expect((await fleet().condition(namespace, 'web', 'Progressing'))?.reason).toBe('Complete'));
 }
 
-const templateType = async ({ namespace }: Machines): Promise<unknown> => {
+const templateType = async ({ namespace }: TypedVms): Promise<unknown> => {
   const { spec } = (await fleet().pool(namespace, 'web'))!.spec.template;
   return (spec.template as { spec: { domain: { machine?: { type?: string } } } }).spec.domain.machine?.type;
 };
 
 /** Waits until all VMIs have this type: the last one may still be booting when the transition is done. */
-const guestsAre = (machines: Machines, type: string, count = 4): Promise<void> =>
+const vmisAre = (typedVms: TypedVms, type: string, count = 4): Promise<void> =>
   until(async () => {
-    const guests = await Promise.all(namesUpTo('web', count).map((name) => machines.guest(name)));
-    expect(guests.map((guest) => guest?.status?.machine?.type)).toEqual(guests.map(() => type));
+    const vmis = await Promise.all(namesUpTo('web', count).map((name) => typedVms.vmi(name)));
+    expect(vmis.map((vmi) => vmi?.status?.machine?.type)).toEqual(vmis.map(() => type));
   });
 
-async function watched({ namespace }: Machines): Promise<ReadinessWatch> {
+async function watched({ namespace }: TypedVms): Promise<ReadinessWatch> {
   const watch = await ReadinessWatch.start(fleet().kube, namespace);
   onTestFinished(() => watch.stop());
   await watch.startRecording();
@@ -53,109 +53,109 @@ async function watched({ namespace }: Machines): Promise<ReadinessWatch> {
 
 test('of a pool the template is changed, and the pool brings its VMs to it within its own budget', async () => {
   await aWorker();
-  const machines = await Machines.empty(fleet());
-  await aPool(machines, { replicas: 4, maxUnavailable: 1, template: typed(OLD, '1s') });
-  const watch = await watched(machines);
-  const transition = await machines.change({ restartNow: true, maxRestarts: 4 });
+  const typedVms = await TypedVms.empty(fleet());
+  await aPool(typedVms, { replicas: 4, maxUnavailable: 1, template: typed(OLD, '1s') });
+  const watch = await watched(typedVms);
+  const transition = await typedVms.change({ restartNow: true, maxRestarts: 4 });
   await transition.until({ counts: { inPools: expect.any(Number) as number }, phase: 'Waiting' });
   const result = await transition.result();
   expect(result).toMatchObject({ phase: 'Complete', failures: 0, restarted: 0, counts: { inPools: 0 } });
-  expect(await templateType(machines)).toBeUndefined();
-  for (const name of namesUpTo('web', 4)) expect(await machines.type(name)).toBe('q35');
-  await guestsAre(machines, NEW);
+  expect(await templateType(typedVms)).toBeUndefined();
+  for (const name of namesUpTo('web', 4)) expect(await typedVms.type(name)).toBe('q35');
+  await vmisAre(typedVms, NEW);
   await watch.caughtUp();
   expect(watch.log.mostUnavailable()).toBeLessThanOrEqual(1);
   expect(namesUpTo('web', 4).map((name) => watch.log.restartsOf(name).length)).toEqual([1, 1, 1, 1]);
 
-  const undo = await machines.change({ scope: { glob: '*', undoes: transition.id } });
+  const undo = await typedVms.change({ scope: { glob: '*', undoes: transition.id } });
   expect(await undo.result()).toMatchObject({ phase: 'Complete' });
-  expect(await templateType(machines)).toBe(OLD);
-  await guestsAre(machines, OLD);
+  expect(await templateType(typedVms)).toBe(OLD);
+  await vmisAre(typedVms, OLD);
 });
 
 test('a pool of which some VMs were not chosen is left, and said so', async () => {
   await aWorker();
-  const machines = await Machines.empty(fleet());
-  await aPool(machines, { replicas: 2 });
-  const result = await (await machines.change({ scope: { names: ['web-1'] } })).result();
+  const typedVms = await TypedVms.empty(fleet());
+  await aPool(typedVms, { replicas: 2 });
+  const result = await (await typedVms.change({ scope: { names: ['web-1'] } })).result();
   expect(result).toMatchObject({ phase: 'Complete', patched: 0, counts: { left: 1 } });
-  expect(result.passedOver).toMatchObject([
-    { why: expect.stringContaining(`pool ${machines.key('web')} has VMs that were not chosen`), isWish: true },
+  expect(result.skipped).toMatchObject([
+    { why: expect.stringContaining(`pool ${typedVms.key('web')} has VMs that were not chosen`), isExcluded: true },
   ]);
-  expect(await templateType(machines)).toBe(OLD);
+  expect(await templateType(typedVms)).toBe(OLD);
 });
 
 test('a pool whose template cannot be changed is told as failed once, its VMs are left, and the others are changed', async () => {
-  const machines = await Machines.of(fleet(), { other: { runStrategy: 'Halted' } });
+  const typedVms = await TypedVms.of(fleet(), { other: { runStrategy: 'Halted' } });
   let fails = false;
   const proxy = await chaosProxy(fleet().workerKubeconfig, (method, path) =>
     fails && method === 'PATCH' && path.includes('/virtualmachinepools/web?') ? { status: 422 } : 'pass',
   );
   await aWorker({ KUBECONFIG: proxy.kubeconfig });
-  await aPool(machines, { replicas: 1 });
+  await aPool(typedVms, { replicas: 1 });
   fails = true;
-  const result = await (await machines.change()).result();
+  const result = await (await typedVms.change()).result();
   expect(result).toMatchObject({
     phase: 'Failed',
     patched: 1,
     failures: 1,
-    failed: [{ vm: `pool ${machines.key('web')}`, why: expect.stringContaining('the test answers 422') }],
+    failed: [{ vm: `pool ${typedVms.key('web')}`, why: expect.stringContaining('the test answers 422') }],
   });
-  expect(await machines.type('web-1')).toBe(OLD);
+  expect(await typedVms.type('web-1')).toBe(OLD);
 });
 
 test('a paused pool gets its new template, and rolls it once it goes on; what keeps it is told', async () => {
   await aWorker();
-  const machines = await Machines.empty(fleet());
-  await aPool(machines, { replicas: 2, maxUnavailable: 1 });
-  const guests = await machines.guests();
-  await fleet().patchPool(machines.namespace, 'web', { paused: true });
-  const transition = await machines.change({ restartNow: true });
+  const typedVms = await TypedVms.empty(fleet());
+  await aPool(typedVms, { replicas: 2, maxUnavailable: 1 });
+  const vmis = await typedVms.vmis();
+  await fleet().patchPool(typedVms.namespace, 'web', { paused: true });
+  const transition = await typedVms.change({ restartNow: true });
   await transition.until({
     phase: 'Waiting',
     counts: { inPools: 2 },
-    passedOver: [{ why: `its pool ${machines.key('web')} is paused`, isWish: false, count: 2 }],
+    skipped: [{ why: `its pool ${typedVms.key('web')} is paused`, isExcluded: false, count: 2 }],
   });
-  expect(await templateType(machines)).toBeUndefined();
-  expect(await machines.guests()).toEqual(guests);
-  await fleet().patchPool(machines.namespace, 'web', { paused: false });
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0, passedOver: [] });
-  await guestsAre(machines, NEW, 2);
+  expect(await templateType(typedVms)).toBeUndefined();
+  expect(await typedVms.vmis()).toEqual(vmis);
+  await fleet().patchPool(typedVms.namespace, 'web', { paused: false });
+  expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0, skipped: [] });
+  await vmisAre(typedVms, NEW, 2);
 });
 
 test('a pool that leaves restarts to people is waited for, and that is said', async () => {
   await aWorker();
-  const machines = await Machines.empty(fleet());
-  await aPool(machines, { replicas: 1, updateStrategy: { opportunistic: {} } });
-  const transition = await machines.change({ restartNow: true });
+  const typedVms = await TypedVms.empty(fleet());
+  await aPool(typedVms, { replicas: 1, updateStrategy: { opportunistic: {} } });
+  const transition = await typedVms.change({ restartNow: true });
   await transition.until({
     phase: 'Waiting',
     counts: { inPools: 1 },
-    passedOver: [{ why: `its pool ${machines.key('web')} leaves restarts to its owner` }],
+    skipped: [{ why: `its pool ${typedVms.key('web')} leaves restarts to its owner` }],
   });
-  await machines.power('web-1', 'stop');
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0, passedOver: [] });
-  expect(await machines.type('web-1')).toBe('q35');
+  await typedVms.power('web-1', 'stop');
+  expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0, skipped: [] });
+  expect(await typedVms.type('web-1')).toBe('q35');
   // KubeVirt doesn't start a VM while its previous VMI exists.
-  await until(async () => expect(await machines.guest('web-1')).toBeUndefined());
-  await machines.power('web-1', 'start');
-  await guestsAre(machines, NEW, 1);
+  await until(async () => expect(await typedVms.vmi('web-1')).toBeUndefined());
+  await typedVms.power('web-1', 'start');
+  await vmisAre(typedVms, NEW, 1);
 });
 
 test('a pool that is rolling out something else goes on with both at once, within its budget', async () => {
   await aWorker();
-  const machines = await Machines.empty(fleet());
-  await aPool(machines, { replicas: 3, maxUnavailable: 1 });
-  const watch = await watched(machines);
+  const typedVms = await TypedVms.empty(fleet());
+  await aPool(typedVms, { replicas: 3, maxUnavailable: 1 });
+  const watch = await watched(typedVms);
   // The rollout reaches the last VM only after the transition has begun.
   const template = typed(OLD, '4s');
-  await fleet().patchPool(machines.namespace, 'web', { template });
+  await fleet().patchPool(typedVms.namespace, 'web', { template });
   await until(async () =>
-    expect((await fleet().condition(machines.namespace, 'web', 'Progressing'))?.reason).toBe('RollingOut'),
+    expect((await fleet().condition(typedVms.namespace, 'web', 'Progressing'))?.reason).toBe('RollingOut'),
   );
-  const transition = await machines.change({ restartNow: true, maxRestarts: 3 });
+  const transition = await typedVms.change({ restartNow: true, maxRestarts: 3 });
   expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, failures: 0 });
-  await guestsAre(machines, NEW, 3);
+  await vmisAre(typedVms, NEW, 3);
   await watch.caughtUp();
   expect(watch.log.mostUnavailable()).toBeLessThanOrEqual(1);
   // VMs that the rollout had not begun restart once; those that it had begun, at most twice.
@@ -166,15 +166,15 @@ test('a pool that is rolling out something else goes on with both at once, withi
 
 test('a pool that one transition has changed is in its hand until that one is over, whatever another one asks; abort leaves it to its pool', async () => {
   await aWorker();
-  const machines = await Machines.empty(fleet());
-  await aPool(machines, { replicas: 2, maxUnavailable: 1 });
-  await fleet().patchPool(machines.namespace, 'web', { paused: true });
-  const first = await machines.change();
+  const typedVms = await TypedVms.empty(fleet());
+  await aPool(typedVms, { replicas: 2, maxUnavailable: 1 });
+  await fleet().patchPool(typedVms.namespace, 'web', { paused: true });
+  const first = await typedVms.change();
   await first.until({ phase: 'Waiting', counts: { inPools: 2 } });
-  const second = await machines.change({ restartNow: true });
+  const second = await typedVms.change({ restartNow: true });
   await second.until({
-    counts: { parked: 2 },
-    passedOver: [
+    counts: { deferred: 2 },
+    skipped: [
       {
         why: `machine-types/default/${first.id} is at work on it, until that ends, or \`drover machine-types abort ${first.id}\` ends it`,
         count: 2,
@@ -182,11 +182,11 @@ test('a pool that one transition has changed is in its hand until that one is ov
     ],
   });
   for (const name of namesUpTo('web', 2))
-    expect([await machines.type(name), await machines.record(name)]).toEqual([OLD, undefined]);
+    expect([await typedVms.type(name), await typedVms.record(name)]).toEqual([OLD, undefined]);
   await first.handle.signal(abort, { by: 'eve' });
   expect(await first.result()).toMatchObject({ phase: 'Aborted' });
   await second.handle.signal(abort, { by: 'eve' });
   expect(await second.result()).toMatchObject({ phase: 'Aborted', patched: 0, restarted: 0 });
-  await fleet().patchPool(machines.namespace, 'web', { paused: false });
-  await guestsAre(machines, NEW, 2);
+  await fleet().patchPool(typedVms.namespace, 'web', { paused: false });
+  await vmisAre(typedVms, NEW, 2);
 });

@@ -5,19 +5,19 @@ import { DroverCluster, DroverPhase } from '../../../workflows/search-attributes
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
-import { Machines, NEW, OLD, setAlias } from './machine-types.ts';
+import { TypedVms, NEW, OLD, setAlias } from './machine-types.ts';
 
 const fleet = aFleet();
 
 test('stopped VMs have their type cleared, and are done: whatever else they are, and no other', async () => {
   const off = { runStrategy: 'Halted' };
-  const machines = await Machines.of(fleet(), {
+  const typedVms = await TypedVms.of(fleet(), {
     plain: off,
     labelled: { ...off, labels: { tier: 'web' }, annotations: { note: 'mine' } },
     'by-hand': { runStrategy: 'Halted', labels: { [MACHINE_TYPE_RESTART_LABEL]: 'deadbeef' } },
     newer: { ...off, type: 'pc-q35-rhel9.2.0' },
   });
-  const transition = await machines.change({ reason: 'rhel8 goes' });
+  const transition = await typedVms.change({ reason: 'rhel8 goes' });
   const result = await transition.result();
   expect(result).toMatchObject({
     id: transition.id,
@@ -26,68 +26,68 @@ test('stopped VMs have their type cleared, and are done: whatever else they are,
     restarted: 0,
     failures: 0,
     failed: [],
-    inHand: [],
+    inProgress: [],
   });
   expect(result.counts).toMatchObject({ toPatch: 0, waiting: 0, done: 3 });
   expect(result.results).toMatchObject([{ from: OLD, to: 'q35', fault: null }]);
   for (const name of ['plain', 'labelled', 'by-hand']) {
-    expect(await machines.type(name)).toBe('q35');
-    expect(await machines.record(name)).toEqual({
+    expect(await typedVms.type(name)).toBe('q35');
+    expect(await typedVms.record(name)).toEqual({
       id: transition.id,
       from: OLD,
       to: 'q35',
-      guest: null,
+      vmi: null,
       at: expect.any(String),
     });
-    expect(await machines.mark(name)).toBeUndefined();
+    expect(await typedVms.mark(name)).toBeUndefined();
   }
-  const { metadata } = await machines.vm('labelled');
+  const { metadata } = await typedVms.vm('labelled');
   expect(metadata.labels).toEqual({ tier: 'web' });
   expect(metadata.annotations).toMatchObject({ note: 'mine' });
-  expect(await machines.type('newer')).toBe('pc-q35-rhel9.2.0');
+  expect(await typedVms.type('newer')).toBe('pc-q35-rhel9.2.0');
   const { typedSearchAttributes } = await transition.handle.describe();
   expect(typedSearchAttributes.get(DroverPhase)).toBe('Complete');
   expect(typedSearchAttributes.get(DroverCluster)).toBe('default');
 });
 
 test('a running VM is changed and marked, its owner restarts it or stops it, the mark goes, and the transition ends', async () => {
-  const machines = await Machines.of(fleet(), { one: {}, two: {}, off: { runStrategy: 'Halted' } });
-  const guests = await machines.guests();
-  const transition = await machines.change();
+  const typedVms = await TypedVms.of(fleet(), { one: {}, two: {}, off: { runStrategy: 'Halted' } });
+  const vmis = await typedVms.vmis();
+  const transition = await typedVms.change();
   await transition.until({ phase: 'Waiting', patched: 3, counts: { waiting: 2, done: 1, toPatch: 0 } });
-  expect(await machines.guests()).toEqual(guests);
+  expect(await typedVms.vmis()).toEqual(vmis);
   for (const name of ['one', 'two']) {
-    expect(await machines.type(name)).toBe('q35');
-    expect(await machines.mark(name)).toBe(transition.id);
-    expect(await machines.record(name)).toMatchObject({ id: transition.id, from: OLD, to: 'q35', guest: OLD });
+    expect(await typedVms.type(name)).toBe('q35');
+    expect(await typedVms.mark(name)).toBe(transition.id);
+    expect(await typedVms.record(name)).toMatchObject({ id: transition.id, from: OLD, to: 'q35', vmiType: OLD });
   }
-  expect(await machines.mark('off')).toBeUndefined();
+  expect(await typedVms.mark('off')).toBeUndefined();
   await until(async () =>
-    expect(Object.keys(await machines.events('MachineTypeChanged')).sort()).toEqual(['one', 'two']),
+    expect(Object.keys(await typedVms.events('MachineTypeChanged')).sort()).toEqual(['one', 'two']),
   );
-  await machines.power('one', 'restart');
-  await until(async () => expect(await machines.mark('one')).toBeUndefined());
-  expect((await machines.guest('one'))?.status?.machine?.type ?? NEW).toBe(NEW);
+  await typedVms.power('one', 'restart');
+  await until(async () => expect(await typedVms.mark('one')).toBeUndefined());
+  expect((await typedVms.vmi('one'))?.status?.machine?.type ?? NEW).toBe(NEW);
   await transition.until({ phase: 'Waiting', counts: { waiting: 1, done: 2 } });
-  await machines.power('two', 'stop');
+  await typedVms.power('two', 'stop');
   expect(await transition.result()).toMatchObject({
     phase: 'Complete',
     patched: 3,
     restarted: 0,
     counts: { waiting: 0, done: 3 },
   });
-  expect(await machines.mark('two')).toBeUndefined();
+  expect(await typedVms.mark('two')).toBeUndefined();
 });
 
 test('with restartNow VMs of every run strategy are restarted within the limit, each once and verified, and keep their strategy', async () => {
   const strategies = { always: 'Always', once: 'Once', manual: 'Manual', rerun: 'RerunOnFailure', off: 'Halted' };
   const shapes = Object.fromEntries(Object.entries(strategies).map(([name, runStrategy]) => [name, { runStrategy }]));
-  const machines = await Machines.of(fleet(), shapes);
-  const before = await machines.guests();
-  const watch = await ReadinessWatch.start(fleet().kube, machines.namespace);
+  const typedVms = await TypedVms.of(fleet(), shapes);
+  const before = await typedVms.vmis();
+  const watch = await ReadinessWatch.start(fleet().kube, typedVms.namespace);
   onTestFinished(() => watch.stop());
   await watch.startRecording();
-  const transition = await machines.change({ restartNow: true, maxRestarts: 2 });
+  const transition = await typedVms.change({ restartNow: true, maxRestarts: 2 });
   const result = await transition.result();
   expect(result).toMatchObject({
     phase: 'Complete',
@@ -95,21 +95,21 @@ test('with restartNow VMs of every run strategy are restarted within the limit, 
     restarted: 4,
     maxRestarts: 2,
     failures: 0,
-    inHand: [],
+    inProgress: [],
     counts: { done: 5, restarting: 0, toRestart: 0 },
   });
   await watch.caughtUp();
   expect(watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
-  const after = await machines.guests();
+  const after = await typedVms.vmis();
   expect(Object.keys(after).sort()).toEqual(Object.keys(before).sort());
   for (const [name, runStrategy] of Object.entries(strategies)) {
-    const { spec } = await machines.vm(name);
+    const { spec } = await typedVms.vm(name);
     expect(spec).toMatchObject({ runStrategy, template: { spec: { domain: { machine: { type: 'q35' } } } } });
-    expect(await machines.mark(name)).toBeUndefined();
+    expect(await typedVms.mark(name)).toBeUndefined();
     if (name === 'off') continue;
     expect(after[name]).not.toBe(before[name]);
-    expect((await machines.guest(name))?.status?.machine?.type).toBe(NEW);
-    expect((await machines.events('Restarted'))[name]).toHaveLength(1);
+    expect((await typedVms.vmi(name))?.status?.machine?.type).toBe(NEW);
+    expect((await typedVms.events('Restarted'))[name]).toHaveLength(1);
     expect(watch.log.restartsOf(name)).toHaveLength(1);
   }
 });
@@ -117,54 +117,54 @@ test('with restartNow VMs of every run strategy are restarted within the limit, 
 test('a VM whose spec says an alias is judged by its guest: it is marked, its spec stays', async () => {
   await setAlias(fleet(), OLD);
   onTestFinished(() => setAlias(fleet(), NEW));
-  const machines = await Machines.of(fleet(), {
+  const typedVms = await TypedVms.of(fleet(), {
     old: { type: 'q35' },
     late: { type: 'q35' },
     off: { type: 'q35', runStrategy: 'Halted' },
   });
   await setAlias(fleet(), NEW);
-  await machines.add('new', { type: 'q35' });
-  await machines.ready(['new']);
-  const transition = await machines.change();
+  await typedVms.add('new', { type: 'q35' });
+  await typedVms.ready(['new']);
+  const transition = await typedVms.change();
   await transition.until({ phase: 'Waiting', counts: { waiting: 2 } });
-  expect(await machines.mark('old')).toBe(transition.id);
-  expect(await machines.record('old')).toMatchObject({ from: 'q35', to: 'q35', guest: OLD });
-  expect(await machines.record('new')).toBeUndefined();
-  expect(await machines.record('off')).toBeUndefined();
-  await machines.power('old', 'restart');
-  await machines.power('late', 'restart');
+  expect(await typedVms.mark('old')).toBe(transition.id);
+  expect(await typedVms.record('old')).toMatchObject({ from: 'q35', to: 'q35', vmiType: OLD });
+  expect(await typedVms.record('new')).toBeUndefined();
+  expect(await typedVms.record('off')).toBeUndefined();
+  await typedVms.power('old', 'restart');
+  await typedVms.power('late', 'restart');
   expect(await transition.result()).toMatchObject({ phase: 'Complete', counts: { done: 2 } });
-  expect((await machines.guest('old'))?.status?.machine?.type).toBe(NEW);
-  expect(await machines.mark('old')).toBeUndefined();
+  expect((await typedVms.vmi('old'))?.status?.machine?.type).toBe(NEW);
+  expect(await typedVms.mark('old')).toBeUndefined();
 });
 
-test('an alias that is to go takes along the guests that run with another type than their VMs are to have', async () => {
+test('an alias that is to go takes along the VMIs that run with another type than their VMs are to have', async () => {
   await setAlias(fleet(), OLD);
   onTestFinished(() => setAlias(fleet(), NEW));
-  const machines = await Machines.of(fleet(), { old: { type: 'q35' } });
+  const typedVms = await TypedVms.of(fleet(), { old: { type: 'q35' } });
   await setAlias(fleet(), NEW);
-  await machines.add('new', { type: 'q35' });
-  await machines.ready(['new']);
-  const before = await machines.guests();
-  const transition = await machines.change({ scope: { glob: 'q35' }, to: NEW, restartNow: true });
+  await typedVms.add('new', { type: 'q35' });
+  await typedVms.ready(['new']);
+  const before = await typedVms.vmis();
+  const transition = await typedVms.change({ scope: { glob: 'q35' }, to: NEW, restartNow: true });
   expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 2, restarted: 1, counts: { done: 2 } });
   for (const name of ['old', 'new']) {
-    expect(await machines.type(name)).toBe(NEW);
-    expect((await machines.guest(name))?.status?.machine?.type).toBe(NEW);
+    expect(await typedVms.type(name)).toBe(NEW);
+    expect((await typedVms.vmi(name))?.status?.machine?.type).toBe(NEW);
   }
-  const after = await machines.guests();
+  const after = await typedVms.vmis();
   expect(after['old']).not.toBe(before['old']);
   expect(after['new']).toBe(before['new']);
 });
 
-test('a guest that never ran, for no node has the type that it asks for, is restarted and runs', async () => {
+test('a VMI that never ran, for no node has the type that it asks for, is restarted and runs', async () => {
   needs('machine types on nodes');
-  const machines = await Machines.empty(fleet());
-  await machines.add('vm', { type: 'pc-q35-rhel7.6.0' });
+  const typedVms = await TypedVms.empty(fleet());
+  await typedVms.add('vm', { type: 'pc-q35-rhel7.6.0' });
   await until(async () =>
-    expect((await machines.vm('vm')).status).toMatchObject({ printableStatus: 'ErrorUnschedulable' }),
+    expect((await typedVms.vm('vm')).status).toMatchObject({ printableStatus: 'ErrorUnschedulable' }),
   );
-  const transition = await machines.change({ scope: { glob: '*rhel7.*' }, restartNow: true });
+  const transition = await typedVms.change({ scope: { glob: '*rhel7.*' }, restartNow: true });
   expect(await transition.result()).toMatchObject({
     phase: 'Complete',
     patched: 1,
@@ -172,61 +172,61 @@ test('a guest that never ran, for no node has the type that it asks for, is rest
     failures: 0,
     counts: { done: 1 },
   });
-  expect((await machines.guest('vm'))?.status?.machine?.type).toBe(NEW);
+  expect((await typedVms.vmi('vm'))?.status?.machine?.type).toBe(NEW);
 });
 
 test('a paused VM is put off wholly, and taken up when it runs again', async () => {
-  const machines = await Machines.of(fleet(), { paused: {} });
-  await machines.guestPower('paused', 'pause');
+  const typedVms = await TypedVms.of(fleet(), { paused: {} });
+  await typedVms.vmiPower('paused', 'pause');
   await until(async () =>
-    expect((await machines.guest('paused'))?.status?.conditions).toContainEqual(
+    expect((await typedVms.vmi('paused'))?.status?.conditions).toContainEqual(
       expect.objectContaining({ type: 'Paused', status: 'True' }),
     ),
   );
-  const transition = await machines.change({ restartNow: true });
-  await transition.until({ counts: { parked: 1 }, passedOver: [{ count: 1, vms: [machines.key('paused')] }] });
-  expect(await machines.type('paused')).toBe(OLD);
-  expect(await machines.record('paused')).toBeUndefined();
-  await machines.guestPower('paused', 'unpause');
+  const transition = await typedVms.change({ restartNow: true });
+  await transition.until({ counts: { deferred: 1 }, skipped: [{ count: 1, vms: [typedVms.key('paused')] }] });
+  expect(await typedVms.type('paused')).toBe(OLD);
+  expect(await typedVms.record('paused')).toBeUndefined();
+  await typedVms.vmiPower('paused', 'unpause');
   expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 1, restarted: 1 });
 });
 
 test('VMs that come to match later are taken up until it ends', async () => {
-  const machines = await Machines.of(fleet(), { first: {} });
-  const transition = await machines.change();
+  const typedVms = await TypedVms.of(fleet(), { first: {} });
+  const transition = await typedVms.change();
   await transition.until({ counts: { waiting: 1 } });
-  await machines.add('late', { runStrategy: 'Halted' });
-  await machines.add('changed', { runStrategy: 'Halted', type: NEW });
-  await machines.setType('changed', 'pc-q35-rhel8.4.0');
+  await typedVms.add('late', { runStrategy: 'Halted' });
+  await typedVms.add('changed', { runStrategy: 'Halted', type: NEW });
+  await typedVms.setType('changed', 'pc-q35-rhel8.4.0');
   await until(async () => {
-    expect(await machines.type('late')).toBe('q35');
-    expect(await machines.record('changed')).toMatchObject({ from: 'pc-q35-rhel8.4.0' });
+    expect(await typedVms.type('late')).toBe('q35');
+    expect(await typedVms.record('changed')).toMatchObject({ from: 'pc-q35-rhel8.4.0' });
   });
-  await machines.power('first', 'restart');
+  await typedVms.power('first', 'restart');
   expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 3, counts: { done: 3 } });
 });
 
 test('what a transition has changed is undone, but for what somebody has changed since', async () => {
-  const machines = await Machines.of(fleet(), {
+  const typedVms = await TypedVms.of(fleet(), {
     off: { runStrategy: 'Halted' },
     runs: {},
     edited: { runStrategy: 'Halted' },
   });
-  const done = await machines.change({ restartNow: true });
+  const done = await typedVms.change({ restartNow: true });
   await done.result();
-  await machines.setType('edited', 'pc-q35-rhel9.2.0');
-  const undo = await machines.change({ restartNow: true, scope: { glob: '*', undoes: done.id } });
+  await typedVms.setType('edited', 'pc-q35-rhel9.2.0');
+  const undo = await typedVms.change({ restartNow: true, scope: { glob: '*', undoes: done.id } });
   const result = await undo.result();
   expect(result).toMatchObject({ phase: 'Complete', patched: 2, restarted: 1 });
-  expect(await machines.type('off')).toBe(OLD);
-  expect(await machines.type('runs')).toBe(OLD);
-  expect((await machines.guest('runs'))?.status?.machine?.type).toBe(OLD);
-  expect(await machines.type('edited')).toBe('pc-q35-rhel9.2.0');
+  expect(await typedVms.type('off')).toBe(OLD);
+  expect(await typedVms.type('runs')).toBe(OLD);
+  expect((await typedVms.vmi('runs'))?.status?.machine?.type).toBe(OLD);
+  expect(await typedVms.type('edited')).toBe('pc-q35-rhel9.2.0');
 });
 
 test('--only, names, labels and exclusions narrow it', async () => {
   const off = { runStrategy: 'Halted' };
-  const machines = await Machines.of(fleet(), {
+  const typedVms = await TypedVms.of(fleet(), {
     'a-1': off,
     'a-2': off,
     'b-1': { ...off, labels: { tier: 'web' } },
@@ -239,61 +239,61 @@ test('--only, names, labels and exclusions narrow it', async () => {
   ];
   const changed = async (): Promise<string[]> => {
     const names = ['a-1', 'a-2', 'b-1', 'runs'];
-    const types = await Promise.all(names.map((name) => machines.type(name)));
+    const types = await Promise.all(names.map((name) => typedVms.type(name)));
     return names.filter((_, index) => types[index] === 'q35');
   };
-  await (await machines.change({ scope: scopes[0]! })).result();
+  await (await typedVms.change({ scope: scopes[0]! })).result();
   expect(await changed()).toEqual(['b-1']);
-  await (await machines.change({ scope: scopes[1]! })).result();
+  await (await typedVms.change({ scope: scopes[1]! })).result();
   expect(await changed()).toEqual(['a-1', 'b-1']);
-  await (await machines.change({ scope: scopes[2]!, restartNow: true })).result();
+  await (await typedVms.change({ scope: scopes[2]!, restartNow: true })).result();
   expect(await changed()).toEqual(['a-1', 'b-1', 'runs']);
 });
 
 test('pause lets no further VM be changed or restarted, resume goes on, abort ends it and clears its marks', async () => {
   const names = namesUpTo('vm', 4);
-  const machines = await Machines.of(
+  const typedVms = await TypedVms.of(
     fleet(),
     Object.fromEntries(names.map((name) => [name, { knobs: { 'sim.drover.dev/boot-time': '2s' } }])),
   );
-  const transition = await machines.change({ restartNow: true });
+  const transition = await typedVms.change({ restartNow: true });
   await until(async () => expect((await transition.progress()).restarted).toBeGreaterThanOrEqual(1));
   await transition.handle.signal(pause, { by: 'bob', why: 'lunch' });
-  await transition.until({ phase: 'Paused', inHand: [], paused: { by: 'bob', why: 'lunch' } });
+  await transition.until({ phase: 'Paused', inProgress: [], paused: { by: 'bob', why: 'lunch' } });
   const { restarted } = await transition.progress();
   expect(restarted).toBeLessThan(4);
-  await machines.add('late', { runStrategy: 'Halted' });
+  await typedVms.add('late', { runStrategy: 'Halted' });
   await transition.until({ counts: { toPatch: 1 } });
-  expect(await machines.type('late')).toBe(OLD);
+  expect(await typedVms.type('late')).toBe(OLD);
   await transition.handle.signal(resume);
   await until(async () => expect((await transition.progress()).restarted).toBeGreaterThan(restarted));
   await transition.handle.signal(abort, { by: 'eve' });
   const result = await transition.result();
-  expect(result).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, inHand: [] });
+  expect(result).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, inProgress: [] });
   expect(result.restarted).toBeLessThanOrEqual(4);
-  for (const name of names) expect(await machines.mark(name)).toBeUndefined();
+  for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
 });
 
 test('who requests its cancellation, as the Web UI offers to, aborts it: what restarts already comes back, and no mark stays', async () => {
   const names = namesUpTo('vm', 3);
-  const machines = await Machines.of(
+  const typedVms = await TypedVms.of(
     fleet(),
     Object.fromEntries(names.map((name) => [name, { knobs: { 'sim.drover.dev/boot-time': '1s' } }])),
   );
-  const transition = await machines.change({ restartNow: true });
-  await transition.until({ inHand: [expect.any(String)] });
+  const transition = await typedVms.change({ restartNow: true });
+  await transition.until({ inProgress: [expect.any(String)] });
   await transition.handle.cancel();
   const aborted = { by: 'somebody', why: 'its cancellation was requested in Temporal' };
   const result = await transition.result();
-  expect(result).toMatchObject({ phase: 'Aborted', aborted, inHand: [] });
+  expect(result).toMatchObject({ phase: 'Aborted', aborted, inProgress: [] });
   expect(result.restarted).toBeGreaterThanOrEqual(1);
   expect(result.counts.toRestart).toBeGreaterThanOrEqual(1);
-  for (const name of names) expect(await machines.mark(name)).toBeUndefined();
+  for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
 });
 
 test('whatever a person sends with a pause, it is paused, and goes on answering', async () => {
-  const machines = await Machines.of(fleet(), { db: {} });
-  const transition = await machines.change({ restartNow: false });
+  const typedVms = await TypedVms.of(fleet(), { db: {} });
+  const transition = await typedVms.change({ restartNow: false });
   for (const [what, why] of [
     [{ by: 5, why: { no: 'words' } }, null],
     ['lunch', 'lunch'],
@@ -307,11 +307,11 @@ test('whatever a person sends with a pause, it is paused, and goes on answering'
   expect(await transition.result()).toMatchObject({ phase: 'Aborted' });
 });
 
-test('a guest that does not come up ends the restarts: no more are begun, and it is told', async () => {
-  const machines = await Machines.of(fleet(), Object.fromEntries(namesUpTo('vm', 3).map((name) => [name, {}])));
+test('a VMI that does not come up ends the restarts: no more are begun, and it is told', async () => {
+  const typedVms = await TypedVms.of(fleet(), Object.fromEntries(namesUpTo('vm', 3).map((name) => [name, {}])));
   const never = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } };
-  for (const name of namesUpTo('vm', 3)) await machines.patch(name, never);
-  const transition = await machines.change({ restartNow: true, deadlineMs: 3_000 });
+  for (const name of namesUpTo('vm', 3)) await typedVms.patch(name, never);
+  const transition = await typedVms.change({ restartNow: true, deadlineMs: 3_000 });
   const result = await transition.result();
   expect(result).toMatchObject({
     phase: 'Failed',
@@ -323,52 +323,52 @@ test('a guest that does not come up ends the restarts: no more are begun, and it
   expect(result.counts.toRestart).toBe(2);
 });
 
-test('a guest that is ready but has an old type again has failed', async () => {
-  const machines = await Machines.of(fleet(), { vm: {} });
+test('a VMI that is ready but has an old type again has failed', async () => {
+  const typedVms = await TypedVms.of(fleet(), { vm: {} });
   // A dry run doesn't show what the alias resolves to.
   await setAlias(fleet(), OLD);
   onTestFinished(() => setAlias(fleet(), NEW));
-  const result = await (await machines.change({ restartNow: true })).result();
+  const result = await (await typedVms.change({ restartNow: true })).result();
   expect(result).toMatchObject({
     phase: 'Failed',
     patched: 1,
     restarted: 0,
     failures: 1,
-    failed: [{ vm: machines.key('vm'), why: `it came back with ${OLD}` }],
+    failed: [{ vm: typedVms.key('vm'), why: `it came back with ${OLD}` }],
   });
-  expect(await machines.mark('vm')).toBeUndefined();
+  expect(await typedVms.mark('vm')).toBeUndefined();
 });
 
 test('where the resulting type would still match, it is refused in words, and nothing is written', async () => {
   needs('machine types on nodes');
-  const machines = await Machines.of(fleet(), { off: { runStrategy: 'Halted' } });
-  const back = await machines.change({ scope: { glob: '*' } });
+  const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
+  const back = await typedVms.change({ scope: { glob: '*' } });
   expect(await back.refusal()).toContain('q35');
   const { typedSearchAttributes } = await back.handle.describe();
   expect(typedSearchAttributes.get(DroverPhase)).toBe('Refused');
-  expect(await (await machines.change({ scope: { glob: '[' } })).refusal()).toContain('"[" is no glob');
-  const unknown = await machines.change({ to: 'pc-q35-rhel11.0.0' });
+  expect(await (await typedVms.change({ scope: { glob: '[' } })).refusal()).toContain('"[" is no glob');
+  const unknown = await typedVms.change({ to: 'pc-q35-rhel11.0.0' });
   expect(await unknown.refusal()).toContain('no schedulable node has pc-q35-rhel11.0.0');
-  expect(await machines.type('off')).toBe(OLD);
-  expect((await machines.vm('off')).metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION]).toBeUndefined();
-  const forced = await machines.change({ to: 'pc-q35-rhel11.0.0', force: true });
+  expect(await typedVms.type('off')).toBe(OLD);
+  expect((await typedVms.vm('off')).metadata.annotations?.[MACHINE_TYPE_TRANSITION_ANNOTATION]).toBeUndefined();
+  const forced = await typedVms.change({ to: 'pc-q35-rhel11.0.0', force: true });
   expect(await forced.result()).toMatchObject({ phase: 'Complete', patched: 1 });
-  expect(await machines.type('off')).toBe('pc-q35-rhel11.0.0');
+  expect(await typedVms.type('off')).toBe('pc-q35-rhel11.0.0');
 });
 
-test('a VM in the hand of another transition is passed over with its name, and taken over once that has ended', async () => {
-  const machines = await Machines.of(fleet(), { vm: {} });
-  const first = await machines.change();
+test('a VM of another transition is skipped with its name, and taken over once that has ended', async () => {
+  const typedVms = await TypedVms.of(fleet(), { vm: {} });
+  const first = await typedVms.change();
   await first.until({ counts: { waiting: 1 } });
-  const second = await machines.change({ scope: { glob: '*rhel8*' } });
+  const second = await typedVms.change({ scope: { glob: '*rhel8*' } });
   await second.until({
-    passedOver: [{ why: expect.stringContaining(`machine-types/default/${first.id}`), vms: [machines.key('vm')] }],
+    skipped: [{ why: expect.stringContaining(`machine-types/default/${first.id}`), vms: [typedVms.key('vm')] }],
   });
   for (const { handle } of [second, first]) await handle.terminate();
-  const third = await machines.change({ scope: { glob: '*rhel8*' } });
+  const third = await typedVms.change({ scope: { glob: '*rhel8*' } });
   await third.until({ counts: { waiting: 1 } });
-  expect(await machines.mark('vm')).toBe(third.id);
-  expect(await machines.record('vm')).toMatchObject({ id: third.id, from: OLD, to: 'q35', guest: OLD });
-  await machines.power('vm', 'restart');
+  expect(await typedVms.mark('vm')).toBe(third.id);
+  expect(await typedVms.record('vm')).toMatchObject({ id: third.id, from: OLD, to: 'q35', vmiType: OLD });
+  await typedVms.power('vm', 'restart');
   expect(await third.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 } });
 });

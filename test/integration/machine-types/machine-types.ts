@@ -20,8 +20,8 @@ export const OLD = 'pc-q35-rhel8.6.0';
 export const NEW = 'pc-q35-rhel9.6.0';
 export const OLD_GLOB = '*rhel8.*';
 
-type Machine = Stored<VirtualMachine & KubeObject>;
-type Guest = Stored<VirtualMachineInstance & KubeObject>;
+type Vm = Stored<VirtualMachine & KubeObject>;
+type Vmi = Stored<VirtualMachineInstance & KubeObject>;
 type Event = KubeObject & { note: string; reason: string; regarding: { kind: string; name: string } };
 
 export interface Shape {
@@ -36,7 +36,7 @@ export interface Shape {
 }
 
 /** VMs of several machine types in a namespace of their own, and what tests do to them. */
-export class Machines {
+export class TypedVms {
   readonly fleet: TestFleet;
   readonly namespace: string;
 
@@ -45,18 +45,18 @@ export class Machines {
     this.namespace = namespace;
   }
 
-  static async empty(fleet: TestFleet): Promise<Machines> {
-    return new Machines(fleet, await fleet.namespace());
+  static async empty(fleet: TestFleet): Promise<TypedVms> {
+    return new TypedVms(fleet, await fleet.namespace());
   }
 
   /** Resolves when the VMs that are meant to run are ready. */
-  static async of(fleet: TestFleet, shapes: Record<string, Shape>): Promise<Machines> {
-    const machines = await Machines.empty(fleet);
-    for (const [name, shape] of Object.entries(shapes)) await machines.add(name, shape);
-    await machines.ready(
+  static async of(fleet: TestFleet, shapes: Record<string, Shape>): Promise<TypedVms> {
+    const typedVms = await TypedVms.empty(fleet);
+    for (const [name, shape] of Object.entries(shapes)) await typedVms.add(name, shape);
+    await typedVms.ready(
       Object.keys(shapes).filter((name) => shapes[name]!.runStrategy !== 'Halted' && shapes[name]!.running !== false),
     );
-    return machines;
+    return typedVms;
   }
 
   async add(
@@ -78,24 +78,24 @@ export class Machines {
 
   async ready(names: string[]): Promise<void> {
     await until(async () => {
-      const { items } = await this.fleet.kube.list<Machine>(VirtualMachines, { namespace: this.namespace });
+      const { items } = await this.fleet.kube.list<Vm>(VirtualMachines, { namespace: this.namespace });
       expect(items.filter(({ status }) => status?.ready).map(({ metadata }) => metadata.name)).toEqual(
         expect.arrayContaining(names),
       );
     });
   }
 
-  vm(name: string): Promise<Machine> {
-    return this.fleet.kube.get<Machine>(VirtualMachines, { namespace: this.namespace, name });
+  vm(name: string): Promise<Vm> {
+    return this.fleet.kube.get<Vm>(VirtualMachines, { namespace: this.namespace, name });
   }
 
-  guest(name: string): Promise<Guest | undefined> {
-    return ignoreNotFound(this.fleet.kube.get<Guest>(VirtualMachineInstances, { namespace: this.namespace, name }));
+  vmi(name: string): Promise<Vmi | undefined> {
+    return ignoreNotFound(this.fleet.kube.get<Vmi>(VirtualMachineInstances, { namespace: this.namespace, name }));
   }
 
   /** Returns the UIDs of the VMIs, by VM name. */
-  async guests(): Promise<Record<string, string>> {
-    const { items } = await this.fleet.kube.list<Guest>(VirtualMachineInstances, { namespace: this.namespace });
+  async vmis(): Promise<Record<string, string>> {
+    const { items } = await this.fleet.kube.list<Vmi>(VirtualMachineInstances, { namespace: this.namespace });
     return Object.fromEntries(items.map(({ metadata }) => [metadata.name, metadata.uid]));
   }
 
@@ -133,7 +133,7 @@ export class Machines {
     await this.fleet.kube.request({ method: 'PUT', path, body: {} });
   }
 
-  async guestPower(name: string, verb: 'pause' | 'unpause'): Promise<void> {
+  async vmiPower(name: string, verb: 'pause' | 'unpause'): Promise<void> {
     const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachineinstances/${name}/${verb}`;
     await this.fleet.kube.request({ method: 'PUT', path, body: {} });
   }
@@ -143,7 +143,7 @@ export class Machines {
     const key = { namespace: this.namespace, name };
     await this.fleet.kube.delete(VirtualMachines, key);
     await until(async () =>
-      expect([await ignoreNotFound(this.vm(name)), await this.guest(name)]).toEqual([undefined, undefined]),
+      expect([await ignoreNotFound(this.vm(name)), await this.vmi(name)]).toEqual([undefined, undefined]),
     );
   }
 
@@ -246,12 +246,12 @@ export async function setAlias(fleet: TestFleet, type: string): Promise<void> {
   await fleet.kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
     metadata: { annotations: { 'sim.drover.dev/q35': type } },
   });
-  const machines = await Machines.empty(fleet);
+  const typedVms = await TypedVms.empty(fleet);
   await until(async () => {
-    await machines.add('probe', { type: 'q35' });
-    await machines.ready(['probe']);
-    const { status } = (await machines.guest('probe'))!;
-    await machines.remove('probe');
+    await typedVms.add('probe', { type: 'q35' });
+    await typedVms.ready(['probe']);
+    const { status } = (await typedVms.vmi('probe'))!;
+    await typedVms.remove('probe');
     expect(status?.machine?.type).toBe(type);
   });
 }

@@ -15,7 +15,7 @@ const claimsIn = async (namespace: string): Promise<Record<string, string>> => {
 test('a pool whose disks would have the names of another pool takes none of them, says whose they are, and deletes none', async () => {
   const first = await TestPool.ready(fleet(), { replicas: 2, template: withDisk() });
   const { namespace } = first;
-  const before = { guests: await first.guests(), claims: await claimsIn(namespace) };
+  const before = { vmis: await first.vmis(), claims: await claimsIn(namespace) };
   expect(Object.keys(before.claims).sort()).toEqual(['disk-1', 'disk-2']);
 
   await fleet().createPool(namespace, 'db', { replicas: 1, template: withDisk() });
@@ -26,7 +26,7 @@ test('a pool whose disks would have the names of another pool takes none of them
 
   await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'db' }, { propagationPolicy: 'Foreground' });
   await until(async () => expect(await fleet().pool(namespace, 'db')).toBeUndefined());
-  expect({ guests: await first.guests(), claims: await claimsIn(namespace) }).toEqual(before);
+  expect({ vmis: await first.vmis(), claims: await claimsIn(namespace) }).toEqual(before);
   for (const { metadata } of (await fleet().kube.list(DataVolumes, { namespace })).items)
     expect(metadata.deletionTimestamp).toBeUndefined();
 });

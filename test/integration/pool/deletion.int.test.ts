@@ -161,8 +161,8 @@ test('scale-in with statePreservation Offline keeps the disks, and the VM that c
 test('a VM that a person starts while it is halted to keep its disks is halted again, and goes without them', async () => {
   const namespace = await fleet().namespace();
   const metadata = { annotations: { 'sim.drover.dev/stop-time': '2s' } };
-  const { template: guest } = diskTemplate.spec;
-  const template = { spec: { ...diskTemplate.spec, template: { ...guest, metadata } } };
+  const { template: vmi } = diskTemplate.spec;
+  const template = { spec: { ...diskTemplate.spec, template: { ...vmi, metadata } } };
   await fleet().createPool(namespace, 'web', {
     replicas: 1,
     template,
@@ -236,8 +236,8 @@ test('a kept disk comes back as what it is, and not at all once the pool keeps n
 
 test('a deleted pool leaves the disks that it has kept, also those of VMs that were just leaving', async () => {
   const namespace = await fleet().namespace();
-  const { template: guest } = diskTemplate.spec;
-  const slow = { ...guest, metadata: { annotations: { 'sim.drover.dev/stop-time': '1s' } } };
+  const { template: vmi } = diskTemplate.spec;
+  const slow = { ...vmi, metadata: { annotations: { 'sim.drover.dev/stop-time': '1s' } } };
   const template = { spec: { ...diskTemplate.spec, template: slow } };
   await fleet().createPool(namespace, 'web', {
     replicas: 2,

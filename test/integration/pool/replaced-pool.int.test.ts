@@ -25,13 +25,13 @@ test('a pool that takes the place of another, which no worker has seen go, begin
   await fleet().createPool(namespace, 'web', { replicas: 2, template: templateOf(), autohealing: {} });
   const next = await fleet().startWorker();
   onTestFinished(() => next.kill());
-  const anew = TestPool.of(fleet(), namespace);
-  await anew.untilComplete(revisionOf(templateOf()));
-  const { rollout, healing } = await anew.status();
+  const second = TestPool.of(fleet(), namespace);
+  await second.untilComplete(revisionOf(templateOf()));
+  const { rollout, healing } = await second.status();
   expect(rollout).toMatchObject({ batches: 0, failures: [] });
   expect(rollout).not.toHaveProperty('paused');
   expect(rollout).not.toHaveProperty('halted');
   expect(healing).toEqual({ cycles: [], spent: [] });
   // The same run had served the old pool.
-  expect((await anew.workflow.describe()).runId).toBe(runId);
+  expect((await second.workflow.describe()).runId).toBe(runId);
 });

@@ -22,9 +22,9 @@ import { ReadinessWatch } from '../readiness-watch.ts';
 
 const fleet = aFleet({ workers: 0 });
 
-type Machine = Stored<VirtualMachine & KubeObject>;
+type Vm = Stored<VirtualMachine & KubeObject>;
 type Event = KubeObject & { note: string; reportingController: string; regarding: { kind: string; name: string } };
-type Guest = Stored<VirtualMachineInstance & KubeObject>;
+type Vmi = Stored<VirtualMachineInstance & KubeObject>;
 
 /** Starts a worker for this test only. */
 async function aWorker(): Promise<TestWorker> {
@@ -36,7 +36,7 @@ async function aWorker(): Promise<TestWorker> {
 interface Shape {
   runStrategy?: string;
   vm?: Record<string, string>;
-  guest?: Record<string, string>;
+  vmi?: Record<string, string>;
 }
 
 /** VMs in a namespace of their own, an independent watch of them, and what tests do to them. */
@@ -59,8 +59,8 @@ class Herd {
   /** Creates VMs without an owner; resolves when those that are meant to run are ready. */
   static async of(shapes: Record<string, Shape>): Promise<Herd> {
     const herd = await Herd.empty();
-    for (const [name, { runStrategy = 'Always', vm = {}, guest = {} }] of Object.entries(shapes)) {
-      const annotations = { 'sim.drover.dev/boot-time': '300ms', 'sim.drover.dev/stop-time': '100ms', ...guest };
+    for (const [name, { runStrategy = 'Always', vm = {}, vmi = {} }] of Object.entries(shapes)) {
+      const annotations = { 'sim.drover.dev/boot-time': '300ms', 'sim.drover.dev/stop-time': '100ms', ...vmi };
       const spec = {
         runStrategy,
         template: { metadata: { annotations }, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } },
@@ -92,19 +92,19 @@ class Herd {
 
   async ready(names: string[]): Promise<void> {
     await until(async () => {
-      const { items } = await fleet().kube.list<Machine>(VirtualMachines, { namespace: this.namespace });
+      const { items } = await fleet().kube.list<Vm>(VirtualMachines, { namespace: this.namespace });
       expect(items.filter(({ status }) => status?.ready).map(({ metadata }) => metadata.name)).toEqual(
         expect.arrayContaining(names),
       );
     });
   }
 
-  vm(name: string): Promise<Machine> {
-    return fleet().kube.get<Machine>(VirtualMachines, { namespace: this.namespace, name });
+  vm(name: string): Promise<Vm> {
+    return fleet().kube.get<Vm>(VirtualMachines, { namespace: this.namespace, name });
   }
 
-  async guests(): Promise<Record<string, string>> {
-    const { items } = await fleet().kube.list<Guest>(VirtualMachineInstances, { namespace: this.namespace });
+  async vmis(): Promise<Record<string, string>> {
+    const { items } = await fleet().kube.list<Vmi>(VirtualMachineInstances, { namespace: this.namespace });
     return Object.fromEntries(items.map(({ metadata }) => [metadata.name, metadata.uid]));
   }
 
@@ -113,7 +113,7 @@ class Herd {
     await fleet().kube.request({ method: 'PUT', path, body: {} });
   }
 
-  async guestPower(name: string, verb: 'pause' | 'unpause'): Promise<void> {
+  async vmiPower(name: string, verb: 'pause' | 'unpause'): Promise<void> {
     const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachineinstances/${name}/${verb}`;
     await fleet().kube.request({ method: 'PUT', path, body: {} });
   }
@@ -125,7 +125,7 @@ class Herd {
   /** Starts a restart of all existing VMIs. */
   async restart(options: Partial<RestartVmsInput> = {}): Promise<Restart> {
     const id = restartIdOf('default', `t${Math.random().toString(36).slice(2, 9)}`);
-    const chosen = { [this.namespace]: await this.guests() };
+    const chosen = { [this.namespace]: await this.vmis() };
     const input: RestartVmsInput = {
       chosen,
       maxUnavailable: 1,
@@ -186,13 +186,13 @@ test('VMs of every run strategy are restarted once, two at a time, and keep thei
     ...each(['r-1', 'r-2'], { runStrategy: 'RerunOnFailure' }),
   };
   const herd = await Herd.of(shapes);
-  const before = await herd.guests();
+  const before = await herd.vmis();
   const restart = await herd.restart({ maxUnavailable: 2, reason: 'leaks' });
   const names = Object.keys(shapes).sort();
   const result = await restart.result();
-  expect(result).toMatchObject({ phase: 'Complete', chosen: 10, failed: [], open: 0, inHand: [], passedOver: [] });
+  expect(result).toMatchObject({ phase: 'Complete', chosen: 10, failed: [], open: 0, inProgress: [], skipped: [] });
   expect(result.restarted.sort()).toEqual(names.map((name) => herd.key(name)));
-  const after = await herd.guests();
+  const after = await herd.vmis();
   expect(Object.keys(after).sort()).toEqual(names);
   expect(names.filter((name) => after[name] === before[name])).toEqual([]);
   expect(await herd.restarts()).toEqual(each(names, 1));
@@ -237,9 +237,9 @@ test('two at once over the same VMs restart none twice, and keep within one budg
   await aWorker();
   const names = namesUpTo('vm', 8);
   const herd = await Herd.of(each(names, {}));
-  const guests = { chosen: { [herd.namespace]: await herd.guests() }, maxUnavailable: 2 };
+  const vmis = { chosen: { [herd.namespace]: await herd.vmis() }, maxUnavailable: 2 };
   const results = await Promise.all(
-    (await Promise.all([herd.restart(guests), herd.restart(guests)])).map((restart) => restart.result()),
+    (await Promise.all([herd.restart(vmis), herd.restart(vmis)])).map((restart) => restart.result()),
   );
   expect(results).toMatchObject([
     { phase: 'Complete', failed: [], open: 0 },
@@ -251,7 +251,7 @@ test('two at once over the same VMs restart none twice, and keep within one budg
   );
   expect(await herd.restarts()).toEqual(each(names, 1));
   expect(herd.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
-  expect(await (await herd.restart(guests)).result()).toMatchObject({
+  expect(await (await herd.restart(vmis)).result()).toMatchObject({
     phase: 'Complete',
     chosen: 8,
     restarted: [],
@@ -269,7 +269,7 @@ test('a VM that is not ready in time stops it, and the others are left as they a
     await fleet().kube.patch(VirtualMachines, { namespace: herd.namespace, name }, 'merge', patch);
   }
   const result = await (await herd.restart({ deadlineMs: 3_000 })).result();
-  expect(result).toMatchObject({ phase: 'Failed', restarted: [], open: 3, inHand: [] });
+  expect(result).toMatchObject({ phase: 'Failed', restarted: [], open: 3, inProgress: [] });
   expect(result.failed).toEqual([
     { vm: expect.any(String) as string, why: expect.stringContaining('not ready in time') as string, wasDown: false },
   ]);
@@ -297,30 +297,30 @@ test("what nobody may touch is left, what can't be touched now is waited for, an
     off: { runStrategy: 'Halted' },
     stops: { runStrategy: 'Manual' },
   });
-  await herd.guestPower('paused', 'pause');
-  await herd.guestPower('stays', 'pause');
-  const guests = await herd.guests();
+  await herd.vmiPower('paused', 'pause');
+  await herd.vmiPower('stays', 'pause');
+  const vmis = await herd.vmis();
   await herd.power('stops', 'stop');
-  await until(async () => expect(Object.keys(await herd.guests())).not.toContain('stops'));
+  await until(async () => expect(Object.keys(await herd.vmis())).not.toContain('stops'));
   // A paused VMI is not ready: a budget of one would block everything.
-  const restart = await herd.restart({ chosen: { [herd.namespace]: guests }, maxUnavailable: 3, deadlineMs: 8_000 });
+  const restart = await herd.restart({ chosen: { [herd.namespace]: vmis }, maxUnavailable: 3, deadlineMs: 8_000 });
   await restart.until({ restarted: [herd.key('well')] });
-  expect((await restart.progress()).passedOver).toEqual(
+  expect((await restart.progress()).skipped).toEqual(
     expect.arrayContaining([
       {
         why: 'it is paused',
-        isWish: false,
+        isExcluded: false,
         count: 2,
         vms: expect.arrayContaining([herd.key('paused'), herd.key('stays')]) as string[],
       },
-      { why: 'its owner asked that nothing disrupts it', isWish: true, count: 1, vms: [herd.key('wish')] },
+      { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: [herd.key('wish')] },
     ]),
   );
-  await herd.guestPower('paused', 'unpause');
+  await herd.vmiPower('paused', 'unpause');
   const result = await restart.result();
   expect(result).toMatchObject({ phase: 'Complete', chosen: 5, failed: [], open: 1 });
   expect(result.restarted).toEqual([herd.key('well'), herd.key('paused')]);
-  expect(result.passedOver.find(({ isWish }) => !isWish)).toMatchObject({
+  expect(result.skipped.find(({ isExcluded }) => !isExcluded)).toMatchObject({
     why: 'it is paused',
     vms: [herd.key('stays')],
   });
@@ -331,13 +331,13 @@ test("what nobody may touch is left, what can't be touched now is waited for, an
 test('a person pauses, resumes and aborts it; what restarts already comes back', async () => {
   await aWorker();
   const names = namesUpTo('vm', 6);
-  const herd = await Herd.of(each(names, { guest: { 'sim.drover.dev/boot-time': '1s' } }));
+  const herd = await Herd.of(each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
   const restart = await herd.restart();
-  await restart.until({ inHand: [expect.any(String)] });
+  await restart.until({ inProgress: [expect.any(String)] });
   await restart.handle.signal(pause, { by: 'bob', why: 'lunch' });
   await restart.until({
     phase: 'Paused',
-    inHand: [],
+    inProgress: [],
     restarted: [expect.any(String)],
     paused: { by: 'bob', why: 'lunch' },
   });
@@ -347,11 +347,11 @@ test('a person pauses, resumes and aborts it; what restarts already comes back',
   await new Promise((resolve) => void setTimeout(resolve, 2_000));
   expect((await restart.handle.describe()).historyLength).toBe(historyLength);
   await restart.handle.signal(resume);
-  await restart.until({ phase: 'Restarting', inHand: [expect.any(String)] });
+  await restart.until({ phase: 'Restarting', inProgress: [expect.any(String)] });
   await restart.handle.signal(abort);
   expect(await restart.result()).toMatchObject({
     phase: 'Aborted',
-    inHand: [],
+    inProgress: [],
     aborted: { by: 'somebody', why: null },
   });
   const restarts = inOrder(await herd.restarts());
@@ -361,14 +361,14 @@ test('a person pauses, resumes and aborts it; what restarts already comes back',
 
 test('who requests its cancellation in Temporal aborts it: what restarts already comes back', async () => {
   await aWorker();
-  const herd = await Herd.of(each(namesUpTo('vm', 3), { guest: { 'sim.drover.dev/boot-time': '1s' } }));
+  const herd = await Herd.of(each(namesUpTo('vm', 3), { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
   const restart = await herd.restart();
-  await restart.until({ inHand: [expect.any(String)] });
+  await restart.until({ inProgress: [expect.any(String)] });
   await restart.handle.cancel();
   const aborted = { by: 'somebody', why: 'its cancellation was requested in Temporal' };
   expect(await restart.result()).toMatchObject({
     phase: 'Aborted',
-    inHand: [],
+    inProgress: [],
     restarted: [expect.any(String)],
     aborted,
   });
@@ -395,13 +395,13 @@ function otherTemplate(of = runningTemplate): PoolSpec['template'] {
 test('VMs of a pool that is rolling out are left to its rollout', async () => {
   await aWorker();
   const herd = await Herd.ofPool({ replicas: 4, maxUnavailable: 1 });
-  const guests = { chosen: { [herd.namespace]: await herd.guests() }, maxUnavailable: 4 };
+  const vmis = { chosen: { [herd.namespace]: await herd.vmis() }, maxUnavailable: 4 };
   await fleet().patchPool(herd.namespace, 'web', { template: otherTemplate() });
   // Otherwise the worker might hear of the restart before it hears of the new template.
   await until(async () =>
     expect((await fleet().pool(herd.namespace, 'web'))!.status?.updateRevision).toBe(revisionOf(otherTemplate())),
   );
-  const result = await (await herd.restart(guests)).result();
+  const result = await (await herd.restart(vmis)).result();
   await until(async () =>
     expect((await fleet().pool(herd.namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 4, readyReplicas: 4 }),
   );
@@ -429,14 +429,14 @@ test("a rollout that begins in the middle of a restart, on two workers: the pool
   expect(herd.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
 });
 
-test('a history that has grown long is left behind, also with a VM in hand', async () => {
+test('a history that has grown long is left behind, also with a VM in progress', async () => {
   await aWorker();
   const names = namesUpTo('vm', 3);
   const herd = await Herd.of(each(names, {}));
   for (const name of names)
     await fleet().kube.patch(VirtualMachines, { namespace: herd.namespace, name }, 'merge', slow);
   const restart = await herd.restart({ reason: 'leaks' });
-  await restart.until({ inHand: [expect.any(String)] });
+  await restart.until({ inProgress: [expect.any(String)] });
   const { runId } = await restart.handle.describe();
   // Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
   // hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
@@ -446,7 +446,7 @@ test('a history that has grown long is left behind, also with a VM in hand', asy
   await restart.until({
     phase: 'Paused',
     chosen: 3,
-    inHand: [],
+    inProgress: [],
     restarted: [expect.any(String)],
     paused: { by: 'bob' },
     reason: 'leaks',
@@ -462,27 +462,27 @@ test('a run takes up what the last one has handed to it', async () => {
   await aWorker();
   const names = namesUpTo('vm', 3);
   const herd = await Herd.of(each(names, {}));
-  const guests = await herd.guests();
+  const vmis = await herd.vmis();
   // The previous run restarted one VM and was in the middle of the next.
   const { uid } = (await herd.vm('vm-2')).metadata;
-  const inHand = [{ vm: herd.key('vm-2'), uid, wasDown: false, takenAt: Date.now() }];
+  const inProgress = [{ vm: herd.key('vm-2'), uid, wasDown: false, takenAt: Date.now() }];
   await fleet().kube.delete(
     VirtualMachineInstances,
     { namespace: herd.namespace, name: 'vm-2' },
-    { uid: guests['vm-2']! },
+    { uid: vmis['vm-2']! },
   );
   const before = {
-    inHand,
+    inProgress,
     restarted: [herd.key('vm-1')],
     failed: [],
     open: 1,
-    passedOver: [],
+    skipped: [],
     full: [],
     paused: null,
     aborted: null,
   };
   const carried = { ...before, told: null, quietSince: Date.now(), notBefore: 0, deferrals: 0, seen: {} };
-  const chosen = { [herd.namespace]: { ...guests, 'vm-1': 'the guest that it had' } };
+  const chosen = { [herd.namespace]: { ...vmis, 'vm-1': 'the VMI that it had' } };
   const result = await (await herd.restart({ chosen, carried })).result();
   expect(result).toMatchObject({
     phase: 'Complete',

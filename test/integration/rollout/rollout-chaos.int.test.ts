@@ -32,7 +32,7 @@ const templateOf = (cores: number): PoolSpec['template'] => ({
 const isUp = ({ spec }: VirtualMachine): boolean => spec.runStrategy !== 'Halted';
 
 test(
-  'people, crashes, faults and newer templates come between: the budget holds, no guest goes twice for one revision, and it ends',
+  'people, crashes, faults and newer templates come between: the budget holds, no VMI goes twice for one revision, and it ends',
   { timeout: 600_000 },
   async () => {
     const random = seeded(seedOf());
@@ -124,7 +124,7 @@ test(
 
     const revision = revisionOf(templateOf(cores));
     let vms: Stored<VirtualMachine>[] = [];
-    let guests = new Map<string, Stored<VirtualMachineInstance>>();
+    let vmis = new Map<string, Stored<VirtualMachineInstance>>();
     await until(async () => {
       const { status } = (await fleet().pool(namespace, 'web'))!;
       expect(status).toMatchObject({
@@ -134,16 +134,16 @@ test(
         updateRevision: revision,
       });
       vms = (await fleet().kube.list<VirtualMachine>(VirtualMachines, { namespace })).items;
-      guests = new Map(
-        (await fleet().kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace })).items.map((guest) => [
-          guest.metadata.name,
-          guest,
+      vmis = new Map(
+        (await fleet().kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace })).items.map((vmi) => [
+          vmi.metadata.name,
+          vmi,
         ]),
       );
       expect(vms).toHaveLength(VMS);
       // The rollout doesn't wait for VMIs that the last acts ended or halted: they may still start or stop.
       expect(
-        vms.filter((vm) => (vm.status?.ready ?? false) !== isUp(vm) || guests.has(vm.metadata.name) !== isUp(vm)),
+        vms.filter((vm) => (vm.status?.ready ?? false) !== isUp(vm) || vmis.has(vm.metadata.name) !== isUp(vm)),
       ).toEqual([]);
     }, 180_000);
     await watch.caughtUp();
@@ -151,7 +151,7 @@ test(
     for (const vm of vms) {
       const { metadata, spec } = vm;
       const { name, labels } = metadata;
-      const guest = guests.get(name);
+      const vmi = vmis.get(name);
       expect({ name, revision: labels?.[REVISION_LABEL], cores: spec.template.spec.domain.cpu?.cores }).toEqual({
         name,
         revision,
@@ -165,7 +165,7 @@ test(
           strategy: halted.has(name) ? 'Halted' : 'Always',
         });
       if (isAsLeft && labelled.has(name)) expect({ name, mine: labels?.['mine'] }).toEqual({ name, mine: 'yes' });
-      expect({ name, revision: guest?.metadata.labels?.[REVISION_LABEL] }).toEqual({
+      expect({ name, revision: vmi?.metadata.labels?.[REVISION_LABEL] }).toEqual({
         name,
         revision: isUp(vm) ? revision : undefined,
       });
@@ -181,7 +181,7 @@ test(
     expect(byDrover.filter(({ down, at }) => down.filter((one) => counts(one, at)).length > MOST_DOWN)).toEqual([]);
     expect(byDrover.filter((departure) => departure.revision === revision)).toEqual([]);
     console.log(
-      `${acts.length} acts of people, ${byDrover.length} guests restarted by drover, up to revision ${cores}, at most ${watch.log.mostUnavailable()} down`,
+      `${acts.length} acts of people, ${byDrover.length} VMIs restarted by drover, up to revision ${cores}, at most ${watch.log.mostUnavailable()} down`,
     );
     expect(watch.gaps).toEqual([]);
   },

@@ -20,18 +20,18 @@ describe('pause', () => {
     { what: 'null', args: [null] },
     { what: 'words', args: [{ by: 'ada', why: 'lunch' }] },
   ])(
-    'by a signal with $what lets the VM in hand come back and starts no other, while the pool still scales',
+    'by a signal with $what lets the VM in progress come back and starts no other, while the pool still scales',
     async ({ args }) => {
       const pool = await aPool({ template: templateOf(slow) });
       const old = revisionOf(templateOf(slow));
-      const before = await pool.guests();
+      const before = await pool.vmiUids();
       const next = await pool.change(templateOf({ cores: 2, ...slow }));
       const taken = await pool.untilTaken();
       await pool.workflow.signal('pause', ...args);
       await pool.untilSaid({ Paused: 'PausedByPerson', Progressing: 'Paused' });
       expect((await pool.condition('Paused'))!.message).toBe(args[0] ? 'by ada: lunch' : 'by somebody');
       await until(async () => {
-        expect(await pool.inHand()).toEqual([]);
+        expect(await pool.inProgress()).toEqual([]);
         expect(await pool.running(next)).toEqual([taken]);
       });
 
@@ -44,7 +44,7 @@ describe('pause', () => {
         updateRevision: next,
       });
       expect(await pool.revisions()).toMatchObject({ 'web-5': [old, old] });
-      const { [taken]: _taken, 'web-5': _new, ...others } = await pool.guests();
+      const { [taken]: _taken, 'web-5': _new, ...others } = await pool.vmiUids();
       expect(before).toMatchObject(others);
 
       await pool.workflow.signal('resume', ...args);
@@ -87,7 +87,7 @@ describe('abort', () => {
     const pool = await aPool({ rollout: { steps: [approvalAt(1)] } });
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     await pool.workflow.signal('abort', { by: 'ada', why: 'too slow' });
     await pool.untilSaid({ Progressing: 'Aborted', Paused: 'NotPaused' });
     expect((await pool.condition('Progressing'))!.message).toContain('ada: too slow');
@@ -95,14 +95,14 @@ describe('abort', () => {
     await pool.workflow.signal('promote');
     await pool.patch({ replicas: 5 });
     await pool.until({ readyReplicas: 5, updatedReplicas: 1, currentRevision: first });
-    expect(await pool.guests()).toMatchObject(before);
+    expect(await pool.vmiUids()).toMatchObject(before);
     expect(revisionIn(await pool.vm('web-5'))).toBe(first);
 
     await pool.workflow.signal('resume');
     await pool.untilComplete(next);
   });
 
-  test('with null lets what is under way come back; the next template is rolled out', async () => {
+  test('with null lets what is in progress come back; the next template is rolled out', async () => {
     const pool = await aPool({ template: templateOf(slow) });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     const taken = await pool.untilTaken();
@@ -164,8 +164,8 @@ test('a VM counts as well only when it has been ready for minReadySeconds', asyn
   const [one, other] = ['web-1', 'web-2']
     .map((name) => watch.log.history(name))
     .toSorted((one, other) => one.at(-1)!.at - other.at(-1)!.at);
-  const readyAt = one!.findLast(({ what }) => what === 'guest ready')!.at;
-  const goingAt = other!.findLast(({ what }) => what === 'guest going')!.at;
+  const readyAt = one!.findLast(({ what }) => what === 'VMI ready')!.at;
+  const goingAt = other!.findLast(({ what }) => what === 'VMI going')!.at;
   // Less than 4 s: KubeVirt reports readiness in whole seconds, and these are the times at which the watch received it.
   expect(goingAt - readyAt).toBeGreaterThan(2_500);
 });
@@ -179,7 +179,7 @@ describe('failures', () => {
 
   test('Pause: a VM that is not ready in time ends the rollout, and the next template begins with it', async () => {
     const pool = await aPool({ rollout: deadline });
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     const bad = await pool.change(badTemplate(2));
     await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
     const [broken = ''] = await pool.running(bad);
@@ -197,7 +197,7 @@ describe('failures', () => {
     // New VMs get the proven template.
     await pool.patch({ replicas: 5 });
     await pool.until({ replicas: 5, readyReplicas: 4, currentRevision: first, updateRevision: bad });
-    const { [broken]: _broken, 'web-5': _new, ...others } = await pool.guests();
+    const { [broken]: _broken, 'web-5': _new, ...others } = await pool.vmiUids();
     expect(before).toMatchObject(others);
     expect(await pool.running(bad)).toEqual([broken]);
 
@@ -234,13 +234,13 @@ describe('failures', () => {
     const bad = await pool.change(badTemplate(2));
     await pool.untilSaid({ Progressing: 'Failed' });
     const [broken = ''] = await pool.running(bad);
-    const { [broken]: _broken, ...others } = await pool.guests();
+    const { [broken]: _broken, ...others } = await pool.vmiUids();
     await pool.untilComplete(await pool.change(templateOf(), noHurry));
     await pool.untilSaid({ Degraded: 'NoFailures' });
-    expect(await pool.guests()).toMatchObject(others);
+    expect(await pool.vmiUids()).toMatchObject(others);
   });
 
-  test('guests that fail to start count as well', async () => {
+  test('VMIs that fail to start count as well', async () => {
     const pool = await aPool({ rollout: deadline });
     await pool.change(templateOf({ cores: 2, annotations: { 'sim.drover.dev/fail-starts': 'always' } }));
     await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
@@ -249,12 +249,12 @@ describe('failures', () => {
 
   test('Undo: the VMs go back to the revision that they had', async () => {
     const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo' } });
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     const bad = await pool.change(badTemplate(2));
     await pool.untilSaid({ Progressing: 'Undone', Degraded: 'Undone' });
     await pool.until({ readyReplicas: 4, updatedReplicas: 0, currentRevision: first, updateRevision: bad });
     expect(Object.values(await pool.revisions())).toEqual(Array.from({ length: 4 }, () => [first, first]));
-    const after = await pool.guests();
+    const after = await pool.vmiUids();
     expect(Object.keys(before).filter((name) => before[name] !== after[name])).toHaveLength(1);
     expect((await pool.condition('Degraded'))!.message).toMatch(/web-\d/);
 
@@ -264,11 +264,11 @@ describe('failures', () => {
 
   test('Undo: a canary that fails goes back before anybody is asked', async () => {
     const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo', steps: [approvalAt(1)] } });
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     await pool.change(badTemplate(2));
     await pool.untilSaid({ Progressing: 'Undone' });
     await pool.until({ readyReplicas: 4, updatedReplicas: 0, currentRevision: first });
-    const after = await pool.guests();
+    const after = await pool.vmiUids();
     expect(Object.keys(before).filter((name) => before[name] !== after[name])).toHaveLength(1);
   });
 
@@ -300,7 +300,7 @@ describe('failures', () => {
 
   test('as many as maxFailures are borne', async () => {
     const pool = await aPool({ maxUnavailable: 2, rollout: { ...deadline, maxFailures: 1 } });
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     await pool.workflow.signal('pause');
     await pool.untilSaid({ Paused: 'PausedByPerson' });
     const bad = await pool.change(badTemplate(2));
@@ -313,7 +313,7 @@ describe('failures', () => {
     await until(async () => expect((await pool.status()).rollout!.failures).toHaveLength(2));
     await pool.untilSaid({ Progressing: 'RollingOut', Degraded: 'VmsFailed' });
     expect(await pool.running(worse)).toHaveLength(2);
-    const after = await pool.guests();
+    const after = await pool.vmiUids();
     expect(Object.keys(before).filter((name) => before[name] === after[name])).toHaveLength(2);
   });
 });
@@ -321,11 +321,11 @@ describe('failures', () => {
 describe('windows', () => {
   test('a rollout waits while none is open, and says until when', async () => {
     const pool = await aPool({ rollout: { windows: [{ cron: '0 0 1 1 *', duration: '1m' }] } });
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'WaitingForWindow' });
     expect((await pool.condition('Progressing'))!.message).toMatch(/opens at \d{4}-01-01T00:00:00.000Z/);
-    expect(await pool.guests()).toEqual(before);
+    expect(await pool.vmiUids()).toEqual(before);
     await pool.patch({ rollout: { windows: null } });
     await pool.untilComplete(next);
   });

@@ -42,7 +42,7 @@ async function running(maxUnavailable: number): Promise<{ namespace: string; wat
 
 const restartsIn = (watch: ReadinessWatch): number =>
   NAMES.reduce((sum, name) => sum + watch.log.restartsOf(name).length, 0);
-const underWay = (watch: ReadinessWatch, restarts: number): Promise<void> =>
+const inProgress = (watch: ReadinessWatch, restarts: number): Promise<void> =>
   until(async () => expect(restartsIn(watch)).toBeGreaterThanOrEqual(restarts), ENDS_WITHIN_MS);
 
 /** Waits until the rollout ends by itself. Each VM was restarted once, and `maxUnavailable` always held. */
@@ -82,7 +82,7 @@ test(`the worker is killed at ${KILLS} random instants of one rollout`, { timeou
     later: random() * 700,
   }));
   for (const { restarts, later } of instants.sort((one, other) => one.restarts - other.restarts)) {
-    await underWay(watch, restarts);
+    await inProgress(watch, restarts);
     await sleep(later);
     expect(restartsIn(watch)).toBeLessThan(VMS);
     await worker.kill();
@@ -103,7 +103,7 @@ test(
     const { namespace, watch } = await running(4);
     await fleet().patchPool(namespace, 'web', { template: NEXT });
     for (const restarts of [4, 16, 30, 44]) {
-      await underWay(watch, restarts);
+      await inProgress(watch, restarts);
       await sleep(random() * 500);
       const { pid } = workers[Math.floor(random() * 2)]!;
       process.kill(pid, 'SIGSTOP');
@@ -121,7 +121,7 @@ test('Temporal is killed in the middle of a rollout, twice', { timeout: 600_000 
   const { namespace, watch } = await running(6);
   await fleet().patchPool(namespace, 'web', { template: NEXT });
   for (const restarts of [9, 30]) {
-    await underWay(watch, restarts);
+    await inProgress(watch, restarts);
     fleet().stack.kill('temporal', 'SIGKILL');
     await fleet().stack.restart('temporal');
     expect(restartsIn(watch)).toBeLessThan(VMS);
@@ -135,7 +135,7 @@ test('the API server is gone for 30 s in the middle of a rollout', { timeout: 60
   const worker = await fleet().startWorker();
   const { namespace, watch } = await running(6);
   await fleet().patchPool(namespace, 'web', { template: NEXT });
-  await underWay(watch, 20);
+  await inProgress(watch, 20);
   fleet().stack.kill('kube-apiserver', 'SIGKILL');
   await sleep(30_000);
   await fleet().stack.restart('kube-apiserver');
@@ -157,7 +157,7 @@ test(
     const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
     const { namespace, watch } = await running(6);
     await fleet().patchPool(namespace, 'web', { template: NEXT });
-    await underWay(watch, 20);
+    await inProgress(watch, 20);
     away = true;
     proxy.cut();
     await sleep(30_000);

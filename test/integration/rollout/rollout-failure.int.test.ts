@@ -70,10 +70,10 @@ describe('with a worker that lives', () => {
       await pool.untilSaid({ Progressing: 'WaitingForApproval' });
       await pool.workflow.signal('promote');
       await pool.until({ updatedReplicas: 2, rollout: { step: 1, stepReachedAt: expect.any(String) as string } });
-      const before = await pool.guests();
+      const before = await pool.vmiUids();
       await terminate(pool, () => pool.patch({ replicas: 4 }));
       await pool.until({ replicas: 4, readyReplicas: 4, updatedReplicas: 2, rollout: { step: 1 } });
-      expect(await pool.guests()).toMatchObject(before);
+      expect(await pool.vmiUids()).toMatchObject(before);
       await pool.workflow.signal('promote');
       await pool.untilComplete(next);
       await until(async () =>
@@ -123,7 +123,7 @@ describe('with a worker that lives', () => {
     });
   });
 
-  test('a canary that was well and is then down for the deadline fails the rollout, and has its time anew after a resume', async () => {
+  test('a canary that was well and is then down for the deadline fails the rollout, and has its time again after a resume', async () => {
     const pool = await aPool({ rollout: { steps: [approvalAt(1)], progressDeadlineSeconds: 3 } });
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
@@ -152,10 +152,10 @@ describe('with a worker that lives', () => {
     await pool.untilSaid({ Progressing: 'Failed' });
     const [broken] = await pool.running(bad);
     const ready = namesUpTo('web', 4).filter((name) => name !== broken);
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     await pool.patch({ replicas: 3 });
     await fleet().settled(pool.namespace, 'web', ready);
-    const after = await pool.guests();
+    const after = await pool.vmiUids();
     expect(after).toEqual(Object.fromEntries(ready.map((name) => [name, before[name]])));
   });
 
@@ -187,7 +187,7 @@ describe('with a worker that lives', () => {
     await expectOneRestartEach(pool, watch, next);
   });
 
-  test('the pool is deleted in the middle: no VM is made anew, and nothing is left', async () => {
+  test('the pool is deleted in the middle: no VM is recreated, and nothing is left', async () => {
     const pool = await aPool({ template: slow(1) });
     const watch = await pool.watched();
     await pool.change(slow(2));
@@ -225,7 +225,7 @@ test('a worker that is asked to end while a batch waits for its VM hands the wai
   expect(watch.log.restartsOf(taken)).toHaveLength(1);
 });
 
-test('a guest whose new labels the API server refuses fails its VM in these words', async () => {
+test('a VMI whose new labels the API server refuses fails its VM in these words', async () => {
   const proxy = await chaosProxy(fleet().workerKubeconfig, (method, path) =>
     method === 'PATCH' && path.includes('/virtualmachineinstances/')
       ? { status: 422, message: 'metadata.labels: no such label here' }

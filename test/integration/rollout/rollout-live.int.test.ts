@@ -44,19 +44,19 @@ async function acts(pool: TestPool): Promise<string[]> {
 
 /** Asserts that every VMI has been replaced. */
 async function expectRestarted(pool: TestPool, before: Record<string, string>): Promise<void> {
-  const after = await pool.guests();
+  const after = await pool.vmiUids();
   expect(Object.keys(after)).toEqual(Object.keys(before));
   for (const [name, uid] of Object.entries(before)) expect(after[name]).not.toBe(uid);
 }
 
 describe('a live update', () => {
-  test('of sockets and memory changes the guests that run, and is told of them once they have it', async () => {
+  test('of sockets and memory changes the VMIs that run, and is told of them once they have it', async () => {
     needs('live migration');
     const pool = await aPool();
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ sockets: 2, memory: '2Gi', labels: { size: 'big' } }));
     await pool.untilComplete(next);
-    expect(await pool.guests()).toEqual(before);
+    expect(await pool.vmiUids()).toEqual(before);
     for (const name of namesUpTo('web', 2)) {
       expect(await pool.vmi(name)).toMatchObject({
         metadata: { labels: { [REVISION_LABEL]: next, size: 'big' } },
@@ -71,7 +71,7 @@ describe('a live update', () => {
     await until(async () => expect(await acts(pool)).toEqual(['live']));
   });
 
-  test('says on no guest that it has what it has not yet got', async () => {
+  test('says on no VMI that it has what it has not yet got', async () => {
     needs('live migration');
     const pool = await aPool();
     const next = await pool.change(templateOf({ ...small, sockets: 3 }));
@@ -87,7 +87,7 @@ describe('a live update', () => {
 
   test('of node selector, affinity and tolerations, and away with them again', async () => {
     const pool = await aPool();
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     const affinity = {
       podAntiAffinity: {
         preferredDuringSchedulingIgnoredDuringExecution: [
@@ -100,22 +100,22 @@ describe('a live update', () => {
       tolerations: [{ key: 'gpu', operator: 'Exists' }],
       affinity,
     };
-    const next = await pool.change(templateOf({ ...small, guest: placement }));
+    const next = await pool.change(templateOf({ ...small, vmi: placement }));
     await pool.untilComplete(next);
     expect((await pool.vmi('web-2')).spec).toMatchObject(placement);
     await pool.untilComplete(await pool.change(templateOf(small)));
     const { spec } = await pool.vmi('web-2');
     for (const field of Object.keys(placement)) expect(spec).not.toHaveProperty(field);
-    expect(await pool.guests()).toEqual(before);
+    expect(await pool.vmiUids()).toEqual(before);
   });
 });
 
-describe('what a guest has no room for', () => {
+describe('what a VMI has no room for', () => {
   const tooMuch = templateOf({ ...small, sockets: 5 });
 
   test('takes a restart', async () => {
     const pool = await aPool();
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     const watch = await pool.watched();
     await pool.untilComplete(await pool.change(tooMuch));
     await expectRestarted(pool, before);
@@ -127,14 +127,14 @@ describe('what a guest has no room for', () => {
   test('waits where the pool allows no restart, and is told of; whoever restarts the VM ends the wait', async () => {
     needs('live migration');
     const pool = await aPool(atMost('Live'));
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     const next = await pool.change(tooMuch);
     await until(async () =>
       expect((await pool.condition('Progressing'))!.message).toContain(
         'web-1, web-2: it waits for a restart, which the pool leaves to people',
       ),
     );
-    expect(await pool.guests()).toEqual(before);
+    expect(await pool.vmiUids()).toEqual(before);
     const old = revisionOf(templateOf(small));
     expect(await pool.revisions()).toEqual({ 'web-1': [next, old], 'web-2': [next, old] });
     await pool.until({ updatedReplicas: 0, currentRevision: old, updateRevision: next });
@@ -149,7 +149,7 @@ describe('what a guest has no room for', () => {
   test('as only KubeVirt knows, takes a restart too', async () => {
     needs('live migration');
     const pool = await aPool();
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     await pool.untilComplete(await pool.change(unaligned));
     await expectRestarted(pool, before);
     await until(async () => expect(await acts(pool)).toEqual(['live', 'restart']));
@@ -159,28 +159,28 @@ describe('what a guest has no room for', () => {
   test('as only KubeVirt knows, waits where the pool allows no restart', async () => {
     needs('live migration');
     const pool = await aPool(atMost('Live'));
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     await pool.change(unaligned);
     await until(async () =>
       expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart'),
     );
-    expect(await pool.guests()).toEqual(before);
+    expect(await pool.vmiUids()).toEqual(before);
     expect((await pool.status()).rollout!.failures).toEqual([]);
   });
 
   test('as the room itself, takes a restart', async () => {
     const pool = await aPool();
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     await pool.untilComplete(await pool.change(templateOf({ ...small, maxSockets: 8 })));
     await expectRestarted(pool, before);
   });
 });
 
 describe('the strategy', () => {
-  test('Stage of the cluster: every change of the guest is a restart', async () => {
+  test('Stage of the cluster: every change of the VMI is a restart', async () => {
     await clusterStrategy('Stage');
     const pool = await aPool();
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
     await expectRestarted(pool, before);
     await until(async () => expect(await acts(pool)).toEqual(['restart']));
@@ -189,19 +189,19 @@ describe('the strategy', () => {
   test('of the pool is heeded when it changes in the middle', async () => {
     needs('live migration');
     const pool = await aPool({ ...atMost('Live'), vmRolloutStrategy: 'Stage' });
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ ...small, sockets: 2 }));
     await until(async () =>
       expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart'),
     );
     await pool.patch({ vmRolloutStrategy: null });
     await pool.untilComplete(next);
-    expect(await pool.guests()).toEqual(before);
+    expect(await pool.vmiUids()).toEqual(before);
   });
 
   test('Stage of the pool: as of the cluster, for this pool', async () => {
     const pool = await aPool({ vmRolloutStrategy: 'Stage' });
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
     await expectRestarted(pool, before);
   });
@@ -209,7 +209,7 @@ describe('the strategy', () => {
   test('LiveUpdate of the pool in a cluster that stages: what KubeVirt refuses takes a restart', async () => {
     await clusterStrategy('Stage');
     const pool = await aPool({ vmRolloutStrategy: 'LiveUpdate' });
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
     await expectRestarted(pool, before);
   });
@@ -225,7 +225,7 @@ const disk = (
 });
 const withDisks = (...templates: ReturnType<typeof disk>[]) => ({
   vm: { dataVolumeTemplates: templates },
-  guest: { volumes: templates.map(({ metadata: { name } }) => ({ name, dataVolume: { name } })) },
+  vmi: { volumes: templates.map(({ metadata: { name } }) => ({ name, dataVolume: { name } })) },
 });
 const disks = (storage: string) => withDisks(disk('root', storage));
 const sizes = async (pool: TestPool): Promise<Record<string, unknown>> => {
@@ -241,7 +241,7 @@ const uids = async (pool: TestPool, resource: Resource): Promise<Record<string, 
   );
 const allUids = async (pool: TestPool): Promise<Record<string, Record<string, string>>> => ({
   vms: Object.fromEntries([...(await pool.vms())].map(([name, { metadata }]) => [name, metadata.uid])),
-  guests: await pool.guests(),
+  vmis: await pool.vmiUids(),
   disks: await uids(pool, DataVolumes),
   claims: await uids(pool, PersistentVolumeClaims),
 });
@@ -249,20 +249,20 @@ const allUids = async (pool: TestPool): Promise<Record<string, Record<string, st
 describe('disruption', () => {
   test('None: a change that needs a restart is staged, and taken by VMs as they stop', async () => {
     const pool = await aPool(atMost('None'));
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ ...small, cores: 2 }));
     await until(async () =>
       expect((await pool.condition('Progressing'))!.message).toContain(
         'web-1, web-2: it waits for a restart, which the pool leaves to people',
       ),
     );
-    expect(await pool.guests()).toEqual(before);
+    expect(await pool.vmiUids()).toEqual(before);
     await pool.power('web-1', 'restart');
     await until(async () => expect(await pool.running(next)).toEqual(['web-1']));
-    expect(await pool.guests()).toMatchObject({ 'web-2': before['web-2'] });
+    expect(await pool.vmiUids()).toMatchObject({ 'web-2': before['web-2'] });
   });
 
-  test('None: what KubeVirt would do to a guest that runs is not even written; a halted VM is', async () => {
+  test('None: what KubeVirt would do to a VMI that runs is not even written; a halted VM is', async () => {
     needs('live migration');
     const pool = await aPool(atMost('None'));
     await pool.power('web-2', 'stop');
@@ -280,7 +280,7 @@ describe('disruption', () => {
     expect((await pool.vmi('web-1')).spec.domain.cpu).toMatchObject({ sockets: 1 });
   });
 
-  test('Restart: disks that would have to be made anew are left, and told of', async () => {
+  test('Restart: disks that would have to be recreated are left, and told of', async () => {
     const pool = await aPool({ template: templateOf(disks('2Gi')) });
     const before = await allUids(pool);
     const next = await pool.change(templateOf({ cores: 2, ...disks('1Gi') }));
@@ -297,7 +297,7 @@ describe('disruption', () => {
     expect(await allUids(pool)).toEqual(before);
   });
 
-  test('Live: a larger disk grows under its guest, and nothing restarts', async () => {
+  test('Live: a larger disk grows under its VMI, and nothing restarts', async () => {
     needs('a default storage class that expands');
     const pool = await aPool({ template: templateOf(disks('1Gi')), ...atMost('Live') });
     await pool.power('web-2', 'stop');
@@ -319,7 +319,7 @@ describe('disruption', () => {
     expect(await sizes(pool)).toEqual({ 'data-1': '3Gi', 'data-2': '3Gi', 'root-1': '1Gi', 'root-2': '1Gi' });
     const grown = await allUids(pool);
     expect(grown).toMatchObject({ vms: before['vms'], disks: before['disks'], claims: before['claims'] });
-    for (const [name, uid] of Object.entries(before['guests']!)) expect(grown['guests']![name]).not.toBe(uid);
+    for (const [name, uid] of Object.entries(before['vmis']!)) expect(grown['guests']![name]).not.toBe(uid);
     await pool.untilComplete(await pool.change(templateOf(disks('1Gi'))));
     expect(await allUids(pool)).toMatchObject({ disks: grown['disks'], claims: grown['claims'] });
     expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toHaveLength(1);
@@ -352,7 +352,7 @@ describe('disruption', () => {
     expect(await allUids(pool)).toEqual(before);
   });
 
-  test('Replace: VMs and their disks are made anew, within the budget', async () => {
+  test('Replace: VMs and their disks are recreated, within the budget', async () => {
     const pool = await aPool({ replicas: 3, template: templateOf(disks('4Gi')), ...atMost('Replace') });
     const before = await allUids(pool);
     const watch = await pool.watched();
@@ -385,7 +385,7 @@ describe('disruption', () => {
     expect(await allUids(pool)).toEqual(before);
   });
 
-  test('Replace: a VM that a person has stopped is made anew as well, and stays stopped', async () => {
+  test('Replace: a VM that a person has stopped is recreated as well, and stays stopped', async () => {
     const pool = await aPool({ template: templateOf(disks('4Gi')), ...atMost('Replace') });
     await pool.power('web-1', 'stop');
     await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2']));

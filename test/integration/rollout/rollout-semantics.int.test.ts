@@ -40,7 +40,7 @@ async function kept({ namespace }: TestPool): Promise<Kept[]> {
 const numbers = async (pool: TestPool): Promise<[revision: string | undefined, number: number][]> =>
   (await kept(pool)).map((one) => [revisionIn(one), one.revision]);
 
-const guestMark = (name: string): object => ({ metadata: { annotations: { [name]: 'true' } } });
+const vmiMark = (name: string): object => ({ metadata: { annotations: { [name]: 'true' } } });
 
 describe('revisions', () => {
   test('are kept as ControllerRevisions of the pool; going back finds one again, and makes it the newest', async () => {
@@ -86,7 +86,7 @@ describe('revisions', () => {
 
   test('are not made by a change of anything but the template', async () => {
     const pool = await aPool({ replicas: 1 });
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     await pool.patch({
       replicas: 2,
       paused: true,
@@ -103,7 +103,7 @@ describe('revisions', () => {
     });
     await pool.patch({ paused: false, updateStrategy: { opportunistic: null, proactive: { disruption: 'Live' } } });
     await pool.until({ readyReplicas: 2, currentRevision: first, updateRevision: first });
-    expect(await pool.guests()).toMatchObject(before);
+    expect(await pool.vmiUids()).toMatchObject(before);
     expect(await numbers(pool)).toEqual([[first, 1]]);
   });
 
@@ -157,13 +157,13 @@ describe('revisions', () => {
 
   test('a change that is taken back before anything was taken restarts nobody', async () => {
     const pool = await aPool({ paused: true });
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'Paused' });
     await pool.change(templateOf());
     await pool.patch({ paused: false });
     await pool.untilComplete(first);
-    expect(await pool.guests()).toEqual(before);
+    expect(await pool.vmiUids()).toEqual(before);
   });
 });
 
@@ -196,20 +196,20 @@ describe('strategies', () => {
     const old = revisionOf(templateOf(slow));
     await pool.power('web-1', 'stop');
     await until(async () => expect([...(await pool.vmis()).keys()]).not.toContain('web-1'));
-    const before = await pool.guests();
+    const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     await until(async () => expect(await pool.revisions()).toMatchObject({ 'web-1': [next, undefined] }));
     await pool.untilSaid({ Progressing: 'LeftToOthers' });
     expect((await pool.condition('Progressing'))!.message).toContain(
       'web-2 … web-4: it waits for a restart, which the pool leaves to people',
     );
-    expect(await pool.guests()).toEqual(before);
+    expect(await pool.vmiUids()).toEqual(before);
 
     await fleet().kube.delete(VirtualMachineInstances, { namespace: pool.namespace, name: 'web-2' });
     await until(async () => expect(await pool.revisions()).toMatchObject({ 'web-2': [next, next] }));
     await pool.until({ readyReplicas: 3, updatedReplicas: 2, currentRevision: old, updateRevision: next });
     const { 'web-1': _halted, 'web-2': _restarted, ...others } = before;
-    expect(await pool.guests()).toMatchObject(others);
+    expect(await pool.vmiUids()).toMatchObject(others);
     expect(await pool.revisions()).toMatchObject({
       'web-1': [next, undefined],
       'web-3': [next, old],
@@ -223,7 +223,7 @@ describe('strategies', () => {
   });
 });
 
-test('a change of the strategy begins a rollout that was left to people, and holds one that is under way', async () => {
+test('a change of the strategy begins a rollout that was left to people, and holds one that is in progress', async () => {
   const pool = await aPool({
     replicas: 4,
     maxUnavailable: 1,
@@ -285,7 +285,7 @@ describe('the order', () => {
       { replicas: 1, updateStrategy: { proactive: { selectionPolicy: { basePolicy: 'Oldest' } } } },
       3,
     );
-    await pool.patchVmi('web-3', guestMark('sim.drover.dev/never-ready'));
+    await pool.patchVmi('web-3', vmiMark('sim.drover.dev/never-ready'));
     await pool.until({ readyReplicas: 2 });
     const watch = await pool.watched();
     await pool.untilComplete(await pool.change(templateOf({ cores: 2 })));
@@ -295,7 +295,7 @@ describe('the order', () => {
   });
 });
 
-test('labels and annotations alone restart nobody, reach VM and guest, and go again; those of people stay', async () => {
+test('labels and annotations alone restart nobody, reach VM and VMI, and go again; those of people stay', async () => {
   const with1 = templateOf({
     vmMetadata: { labels: { team: 'red', old: 'vm' }, annotations: { note: 'one', old: 'vm' } },
     labels: { app: 'one', old: 'guest' },
@@ -309,10 +309,10 @@ test('labels and annotations alone restart nobody, reach VM and guest, and go ag
   const pool = await aPool({ replicas: 2, template: with1, updateStrategy: { proactive: { disruption: 'None' } } });
   const mine = { metadata: { labels: { mine: 'label' }, annotations: { mine: 'note' } } };
   await Promise.all([pool.patchVm('web-1', mine), pool.patchVmi('web-1', mine)]);
-  const before = await pool.guests();
+  const before = await pool.vmiUids();
   const next = await pool.change(with2);
   await pool.untilComplete(next);
-  expect(await pool.guests()).toEqual(before);
+  expect(await pool.vmiUids()).toEqual(before);
   for (const name of namesUpTo('web', 2)) {
     const [vm, vmi] = await Promise.all([pool.vm(name), pool.vmi(name)]);
     const theirs = name === 'web-1' ? { mine: 'label' } : {};
@@ -327,7 +327,7 @@ test('labels and annotations alone restart nobody, reach VM and guest, and go ag
   }
 });
 
-test('a newer template takes the place of one that is under way: no VM gets the one between but that which was taken', async () => {
+test('a newer template takes the place of one that is in progress: no VM gets the one between but that which was taken', async () => {
   const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
   const watch = await pool.watched();
   const middle = await pool.change(templateOf({ cores: 2, ...slow }));
@@ -360,12 +360,12 @@ describe("people's will", () => {
   test('a VM whose owner asks that nothing disrupts it is left alone and told of, until the wish is gone', async () => {
     const pool = await aPool({ replicas: 3 });
     await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
-    const { 'web-2': uid } = await pool.guests();
+    const { 'web-2': uid } = await pool.vmiUids();
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.until({ readyReplicas: 3, updatedReplicas: 2, currentRevision: next });
     await pool.untilSaid({ Progressing: 'Complete' });
     expect((await pool.condition('Progressing'))!.message).toContain('web-2: its owner asked that nothing disrupts it');
-    expect(await pool.guests()).toMatchObject({ 'web-2': uid });
+    expect(await pool.vmiUids()).toMatchObject({ 'web-2': uid });
     expect(await pool.revisions()).toMatchObject({ 'web-2': [first, first] });
     await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: null } } });
     await pool.untilComplete(next);
@@ -424,7 +424,7 @@ describe("people's will", () => {
         spec: { source: { blank: {} }, storage: { resources: { requests: { storage: '1Gi' } } } },
       },
     ];
-    const shape = { vm: { dataVolumeTemplates }, guest: { volumes: [{ name: 'root', dataVolume: { name: 'root' } }] } };
+    const shape = { vm: { dataVolumeTemplates }, vmi: { volumes: [{ name: 'root', dataVolume: { name: 'root' } }] } };
     const pool = await aPool({ replicas: 2, maxUnavailable: 2, template: templateOf(shape) });
     const claims = async (): Promise<string[]> =>
       (await fleet().kube.list(PersistentVolumeClaims, { namespace: pool.namespace })).items.map(
@@ -462,15 +462,15 @@ describe("people's will", () => {
 describe('in the middle of a rollout', () => {
   test('a VM that a person has paused is waited for, and told of', async () => {
     const pool = await aPool({ maxUnavailable: 2 });
-    const guest = (verb: string): Promise<void> =>
+    const vmi = (verb: string): Promise<void> =>
       fleet().kube.request({
         method: 'PUT',
         path: `/apis/subresources.kubevirt.io/v1/namespaces/${pool.namespace}/virtualmachineinstances/web-2/${verb}`,
         body: {},
       });
-    await guest('pause');
+    await vmi('pause');
     await pool.until({ readyReplicas: 2 });
-    const { 'web-2': uid } = await pool.guests();
+    const { 'web-2': uid } = await pool.vmiUids();
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.until({ updatedReplicas: 2, currentRevision: first });
     await until(async () =>
@@ -479,8 +479,8 @@ describe('in the middle of a rollout', () => {
         message: expect.stringContaining('web-2: it is paused') as string,
       }),
     );
-    expect(await pool.guests()).toMatchObject({ 'web-2': uid });
-    await guest('unpause');
+    expect(await pool.vmiUids()).toMatchObject({ 'web-2': uid });
+    await vmi('unpause');
     await pool.untilComplete(next);
   });
 
@@ -499,7 +499,7 @@ describe('in the middle of a rollout', () => {
     expect(await pool.vm(taken)).toMatchObject({ spec: { runStrategy: 'Halted' } });
   });
 
-  test('a VM that somebody deletes is made anew, and the rollout goes on', async () => {
+  test('a VM that somebody deletes is recreated, and the rollout goes on', async () => {
     const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow) });
     const watch = await pool.watched();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
@@ -519,11 +519,11 @@ describe('in the middle of a rollout', () => {
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
     const [updated = ''] = await pool.running(next);
     const left = namesUpTo('web', 3).find((name) => name !== updated)!;
-    const { [left]: uid } = await pool.guests();
+    const { [left]: uid } = await pool.vmiUids();
     await pool.patchVm(left, { metadata: { ownerReferences: null } });
     await pool.workflow.signal('promote');
     await pool.until({ replicas: 3, readyReplicas: 3, updatedReplicas: 3, currentRevision: next });
-    expect(await pool.guests()).toMatchObject({ [left]: uid });
+    expect(await pool.vmiUids()).toMatchObject({ [left]: uid });
     expect(await pool.revisions()).toMatchObject({
       [left]: [revisionOf(templateOf(slow)), revisionOf(templateOf(slow))],
       'web-4': [next, next],
@@ -614,11 +614,11 @@ test('status, Events, ids, search attributes and details tell how a rollout goes
 
 test('a VM that the API server will not have as the new template wants it fails, and is named', async () => {
   const pool = await aPool({ replicas: 2, maxUnavailable: 1 });
-  const before = await pool.guests();
-  await pool.change(templateOf({ cores: 2, guest: { terminationGracePeriodSeconds: 'soon' } }));
+  const before = await pool.vmiUids();
+  await pool.change(templateOf({ cores: 2, vmi: { terminationGracePeriodSeconds: 'soon' } }));
   await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
   expect((await pool.condition('Degraded'))!.message).toMatch(/web-\d: .*terminationGracePeriodSeconds/);
-  expect(await pool.guests()).toEqual(before);
+  expect(await pool.vmiUids()).toEqual(before);
   expect(await pool.events()).toContainEqual({
     reason: 'FailedUpdate',
     note: expect.stringMatching(/web-\d: /) as string,

@@ -10,8 +10,8 @@ import { poolIdOf, progress, type PoolProgress } from '../../../workflows/messag
 import { until, type PoolObject, type TestFleet } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 
-export type Machine = Stored<VirtualMachine & KubeObject>;
-export type Guest = Stored<VirtualMachineInstance & KubeObject>;
+export type Vm = Stored<VirtualMachine & KubeObject>;
+export type Vmi = Stored<VirtualMachineInstance & KubeObject>;
 
 interface Shape {
   /** A change needs a restart. */
@@ -24,7 +24,7 @@ interface Shape {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   /** Further fields of the VMI spec, added to those that all tests share. */
-  guest?: object;
+  vmi?: object;
   vm?: object;
 }
 
@@ -37,7 +37,7 @@ export function templateOf({
   vmMetadata,
   labels,
   annotations,
-  guest,
+  vmi,
   vm,
 }: Shape = {}): VmTemplate {
   const cpu = {
@@ -55,7 +55,7 @@ export function templateOf({
           ...(labels === undefined ? {} : { labels }),
           annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations },
         },
-        spec: { domain: { cpu, devices: {}, memory: { guest: memory } }, ...guest },
+        spec: { domain: { cpu, devices: {}, memory: { guest: memory } }, ...vmi },
       },
     },
   };
@@ -164,31 +164,31 @@ export class TestPool {
     await this.untilSaid({ Progressing: 'Complete' });
   }
 
-  async vms(): Promise<Map<string, Machine>> {
-    const { items } = await this.fleet.kube.list<Machine>(VirtualMachines, { namespace: this.namespace });
+  async vms(): Promise<Map<string, Vm>> {
+    const { items } = await this.fleet.kube.list<Vm>(VirtualMachines, { namespace: this.namespace });
     return new Map(items.map((vm) => [vm.metadata.name, vm]));
   }
 
-  vm(name: string): Promise<Machine> {
-    return this.fleet.kube.get<Machine>(VirtualMachines, { namespace: this.namespace, name });
+  vm(name: string): Promise<Vm> {
+    return this.fleet.kube.get<Vm>(VirtualMachines, { namespace: this.namespace, name });
   }
 
-  vmi(name: string): Promise<Guest> {
-    return this.fleet.kube.get<Guest>(VirtualMachineInstances, { namespace: this.namespace, name });
+  vmi(name: string): Promise<Vmi> {
+    return this.fleet.kube.get<Vmi>(VirtualMachineInstances, { namespace: this.namespace, name });
   }
 
-  async vmis(): Promise<Map<string, Guest>> {
-    const { items } = await this.fleet.kube.list<Guest>(VirtualMachineInstances, { namespace: this.namespace });
+  async vmis(): Promise<Map<string, Vmi>> {
+    const { items } = await this.fleet.kube.list<Vmi>(VirtualMachineInstances, { namespace: this.namespace });
     return new Map(items.map((vmi) => [vmi.metadata.name, vmi]));
   }
 
   /** Returns the UIDs of the VMIs, by VM name. */
-  async guests(): Promise<Record<string, string>> {
+  async vmiUids(): Promise<Record<string, string>> {
     return Object.fromEntries([...(await this.vmis())].map(([name, vmi]) => [name, vmi.metadata.uid]));
   }
 
   /** Returns the revisions of each VM's spec and of its VMI, by VM name. */
-  async revisions(): Promise<Record<string, [spec: string | undefined, guest: string | undefined]>> {
+  async revisions(): Promise<Record<string, [spec: string | undefined, vmi: string | undefined]>> {
     const [vms, vmis] = await Promise.all([this.vms(), this.vmis()]);
     return Object.fromEntries([...vms].map(([name, vm]) => [name, [revisionIn(vm), revisionIn(vmis.get(name))]]));
   }
@@ -201,12 +201,12 @@ export class TestPool {
       .sort();
   }
 
-  patchVm(name: string, patch: object): Promise<Machine> {
-    return this.fleet.kube.patch<Machine>(VirtualMachines, { namespace: this.namespace, name }, 'merge', patch);
+  patchVm(name: string, patch: object): Promise<Vm> {
+    return this.fleet.kube.patch<Vm>(VirtualMachines, { namespace: this.namespace, name }, 'merge', patch);
   }
 
-  patchVmi(name: string, patch: object): Promise<Guest> {
-    return this.fleet.kube.patch<Guest>(VirtualMachineInstances, { namespace: this.namespace, name }, 'merge', patch);
+  patchVmi(name: string, patch: object): Promise<Vmi> {
+    return this.fleet.kube.patch<Vmi>(VirtualMachineInstances, { namespace: this.namespace, name }, 'merge', patch);
   }
 
   /** Starts, stops or restarts a VM the way virtctl does. */
@@ -233,7 +233,7 @@ export class TestPool {
   }
 
   /** Returns the names of the VMs whose updates are in flight. */
-  async inHand(): Promise<string[]> {
+  async inProgress(): Promise<string[]> {
     return (await this.progress()).updating.flatMap(({ vms }) => vms);
   }
 

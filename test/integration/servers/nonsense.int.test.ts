@@ -14,7 +14,7 @@ import {
 import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
 import { aFleet, haltedTemplate, until } from '../fleet.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from '../healing/healings.ts';
-import { Machines } from '../machine-types/machine-types.ts';
+import { TypedVms } from '../machine-types/machine-types.ts';
 import { badTemplate, TestPool } from '../rollout/rollouts.ts';
 
 const fleet = aFleet();
@@ -165,11 +165,11 @@ test('whatever is sent to a healing cycle, it goes on, and heals', async () => {
 });
 
 test('whatever is sent to a restart and to a machine type transition, they go on, and end', async () => {
-  const machines = await Machines.of(fleet(), { db: {}, other: {} });
+  const typedVms = await TypedVms.of(fleet(), { db: {}, other: {} });
   const never = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } };
-  await machines.patch('db', never);
+  await typedVms.patch('db', never);
   const input: RestartVmsInput = {
-    chosen: { [machines.namespace]: { db: (await machines.guest('db'))!.metadata.uid } },
+    chosen: { [typedVms.namespace]: { db: (await typedVms.vmi('db'))!.metadata.uid } },
     maxUnavailable: 1,
     maxFailures: 0,
     deadlineMs: 3_600_000,
@@ -182,15 +182,15 @@ test('whatever is sent to a restart and to a machine type transition, they go on
     taskQueue: taskQueueOf('default'),
     args: [input],
   });
-  const transition = await machines.change({ restartNow: false });
+  const transition = await typedVms.change({ restartNow: false });
   for (const handle of [restart, transition.handle]) {
     await sendNonsense(handle);
     await ask(handle);
     await unharmed(handle);
     await handle.signal<unknown[]>('abort', deep(1_000));
   }
-  const guest = { namespace: machines.namespace, name: 'db' };
-  await fleet().kube.patch(VirtualMachineInstances, guest, 'merge', {
+  const vmi = { namespace: typedVms.namespace, name: 'db' };
+  await fleet().kube.patch(VirtualMachineInstances, vmi, 'merge', {
     metadata: { annotations: { 'sim.drover.dev/never-ready': null } },
   });
   expect(await transition.result()).toMatchObject({ phase: 'Aborted' });

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { restartIdOf, restartProgress, taskQueueOf } from '../../../workflows/messages.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
-import { Machines, NEW } from '../machine-types/machine-types.ts';
+import { TypedVms, NEW } from '../machine-types/machine-types.ts';
 import { badTemplate, TestPool } from '../rollout/rollouts.ts';
 
 const fleet = aFleet({ workers: 0 });
@@ -21,18 +21,18 @@ test('waits for VMs, and the watch, take no slot of what works: with one alone, 
 test('waits of restarts and of machine type transitions take none either', async () => {
   const worker = await fleet().startWorker({ DROVER_SLOTS: '1' });
   onTestFinished(() => worker.kill());
-  const machines = await Machines.of(fleet(), { old: {}, paused: { type: NEW } });
-  const { namespace } = machines;
-  const transition = await machines.change();
+  const typedVms = await TypedVms.of(fleet(), { old: {}, paused: { type: NEW } });
+  const { namespace } = typedVms;
+  const transition = await typedVms.change();
   await transition.until({ phase: 'Waiting' });
-  const { paused } = await machines.guests();
-  await machines.guestPower('paused', 'pause');
+  const { paused } = await typedVms.vmis();
+  await typedVms.vmiPower('paused', 'pause');
   const limits = { maxUnavailable: 1, maxFailures: 0, deadlineMs: 600_000 };
   const input = { chosen: { [namespace]: { paused } }, ...limits, askedBy: 'ada', reason: null };
   const how = { workflowId: restartIdOf('default', 'waits'), taskQueue: taskQueueOf('default'), args: [input] };
   const restart = await fleet().temporal.client.workflow.start('restartVms', how);
-  const passedOver = [{ why: 'it is paused' }];
-  await until(async () => expect(await restart.query(restartProgress)).toMatchObject({ passedOver }));
+  const skipped = [{ why: 'it is paused' }];
+  await until(async () => expect(await restart.query(restartProgress)).toMatchObject({ skipped }));
 
   await fleet().createPool(namespace, 'web', { replicas: 3 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));

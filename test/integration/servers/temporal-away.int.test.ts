@@ -6,7 +6,7 @@ import { aFleet, until } from '../fleet.ts';
 
 const fleet = aFleet({ simulator: false, ephemeral: false, workers: 0 });
 
-test('Temporal is away for longer than a nudge is tried: the same worker goes on when it is back, with what changed meanwhile', async () => {
+test('Temporal is away for longer than a signal is tried: the same worker goes on when it is back, with what changed meanwhile', async () => {
   const worker = await fleet().startWorker();
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 2 });
@@ -23,7 +23,7 @@ test('Temporal is away for longer than a nudge is tried: the same worker goes on
   await fleet().stack.halt('temporal');
   await fleet().patchPool(namespace, 'web', { replicas: 4 });
   const log = join(fleet().stack.state, 'logs', `test-worker-${worker.pid}.log`);
-  await until(async () => expect(readFileSync(log, 'utf8')).toContain('a pool could not be nudged'));
+  await until(async () => expect(readFileSync(log, 'utf8')).toContain('a pool could not be signalled'));
   await fleet().stack.restart('temporal');
   await fleet().settled(namespace, 'web', ['web-1', 'web-2', 'web-3', 'web-4']);
   expect(await worker.stop()).toBe(0);

@@ -1,23 +1,23 @@
 import { describe, expect, test } from 'vitest';
-import { admitInstance, admitMachine, answered } from '../../../simulator/api/admission.ts';
-import { instance, machine } from '../simulated.ts';
+import { admitVmi, admitVm, answered } from '../../../simulator/api/admission.ts';
+import { aVmi, aVm } from '../simulated.ts';
 
 const review = (operation: string, object: unknown, oldObject?: unknown) => ({
   request: { uid: 'review-uid', operation, object, oldObject },
 });
 
-type Given = Parameters<typeof admitMachine>;
+type Given = Parameters<typeof admitVm>;
 const filled = (object: unknown, kubevirt: Given[1], preference?: Given[2]) =>
-  admitMachine(review('UPDATE', object), kubevirt, preference).at(-1)?.value;
+  admitVm(review('UPDATE', object), kubevirt, preference).at(-1)?.value;
 
 describe('admission', () => {
   const bare = {
-    ...machine(),
+    ...aVm(),
     spec: { runStrategy: 'Always' as const, template: { spec: { domain: { devices: {} } } } },
   };
 
   test('fills in what a new VM leaves open', () => {
-    expect(admitMachine(review('CREATE', bare), undefined)).toEqual([
+    expect(admitVm(review('CREATE', bare), undefined)).toEqual([
       { op: 'add', path: '/spec/template/spec/architecture', value: 'amd64' },
       { op: 'add', path: '/spec/template/spec/domain/machine', value: { type: 'q35' } },
       {
@@ -35,13 +35,13 @@ describe('admission', () => {
   });
 
   test('fills in a machine type that was taken away', () => {
-    expect(admitMachine(review('UPDATE', bare, machine()), undefined)).toEqual([
+    expect(admitVm(review('UPDATE', bare, aVm()), undefined)).toEqual([
       { op: 'add', path: '/spec/template/spec/architecture', value: 'amd64' },
       { op: 'add', path: '/spec/template/spec/domain/machine', value: { type: 'q35' } },
     ]);
   });
 
-  test("fills in the machine type of the preference, then that of the cluster, then that of the guest's architecture", () => {
+  test("fills in the machine type of the preference, then that of the cluster, then that of the VMI's architecture", () => {
     const preference = { metadata: { name: 'rhel' }, spec: { machine: { preferredMachineType: 'pc-q35-rhel9.4.0' } } };
     const configuration = {
       architectureConfiguration: {
@@ -68,7 +68,7 @@ describe('admission', () => {
   });
 
   test("drops what others say of a VMI's state", () => {
-    expect(admitInstance(review('UPDATE', instance('Failed'), instance('Running')))).toEqual([
+    expect(admitVmi(review('UPDATE', aVmi('Failed'), aVmi('Running')))).toEqual([
       { op: 'add', path: '/status', value: { phase: 'Running' } },
     ]);
   });

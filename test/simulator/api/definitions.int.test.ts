@@ -12,8 +12,8 @@ import {
 } from '../../../api/resources.ts';
 import { VirtualMachineInstanceMigrations } from '../../../simulator/store/resources.ts';
 import type { KubeVirt, Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
-import { machineStatus } from '../../../simulator/vm/status.ts';
-import { instanceOf } from '../../../simulator/vmi/from-template.ts';
+import { vmStatus } from '../../../simulator/vm/status.ts';
+import { vmiOf } from '../../../simulator/vmi/from-template.ts';
 import { nextMove } from '../../../simulator/vmi/lifecycle.ts';
 import { begun, ended, inPhase } from '../../../simulator/vmi/migration.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
@@ -24,11 +24,11 @@ const crds = resolve(import.meta.dirname, '../../../../shared/kubevirt/crds.json
 /** With strict validation, the API server refuses a field that it would otherwise prune silently. */
 describe.skipIf(!existsSync(crds))("what the simulator writes is wholly known to KubeVirt's own definitions", () => {
   let cluster: SimulatedCluster;
-  let machine: Stored<VirtualMachine>;
-  let instance: Stored<VirtualMachineInstance>;
+  let vm: Stored<VirtualMachine>;
+  let vmi: Stored<VirtualMachineInstance>;
   beforeAll(async () => {
     cluster = await SimulatedCluster.start(crds);
-    ({ machine, instance } = await cluster.running('strict'));
+    ({ vm, vmi } = await cluster.running('strict'));
   });
   afterAll(() => cluster?.end());
 
@@ -49,7 +49,7 @@ describe.skipIf(!existsSync(crds))("what the simulator writes is wholly known to
   };
 
   test('the check itself sees a field that is not known', async () => {
-    const unknown = { ...machine, status: { ...machine.status, unheardOf: 1 } };
+    const unknown = { ...vm, status: { ...vm.status, unheardOf: 1 } };
     await expect(strictly(VirtualMachines, 'PUT', unknown, 'status')).rejects.toThrow(
       /unknown field "status.unheardOf"/,
     );
@@ -57,16 +57,16 @@ describe.skipIf(!existsSync(crds))("what the simulator writes is wholly known to
 
   test('a VMI, on all its ways', async () => {
     const now = Date.now();
-    const pending = instanceOf(machine, undefined, now) as Stored<VirtualMachineInstance>;
+    const pending = vmiOf(vm, undefined, now) as Stored<VirtualMachineInstance>;
     const move = (from: Stored<VirtualMachineInstance>, some: object = {}) =>
-      nextMove(from, around({ now, since: 0, ...some })).instance;
+      nextMove(from, around({ now, since: 0, ...some })).vmi;
     const scheduled = move(pending);
     const running = move(scheduled);
     const grown = move({
       ...running,
       spec: { ...running.spec, domain: { ...running.spec.domain, cpu: { sockets: 2 } } },
     });
-    const migration = { metadata: { ...machine.metadata, uid: 'm' }, spec: { vmiName: 'strict' } };
+    const migration = { metadata: { ...vm.metadata, uid: 'm' }, spec: { vmiName: 'strict' } };
     const moving = begun(running, migration, 'sim-node-2', now);
     const ways = [
       pending,
@@ -83,15 +83,15 @@ describe.skipIf(!existsSync(crds))("what the simulator writes is wholly known to
       ended(moving, false, now),
     ];
     for (const way of ways)
-      await strictly(VirtualMachineInstances, 'PUT', { ...way, metadata: { ...instance.metadata, ...way.metadata } });
+      await strictly(VirtualMachineInstances, 'PUT', { ...way, metadata: { ...vmi.metadata, ...way.metadata } });
   });
 
   test("a VM's status, with everything in it", async () => {
     const stateChangeRequests = [{ action: 'Start' as const, data: { paused: 'true' } }];
-    const failed = { ...instance, status: { phase: 'Failed' as const } };
-    const status = machineStatus({
-      machine: { ...machine, status: { ...machine.status, stateChangeRequests } },
-      instance: failed,
+    const failed = { ...vmi, status: { phase: 'Failed' as const } };
+    const status = vmStatus({
+      vm: { ...vm, status: { ...vm.status, stateChangeRequests } },
+      vmi: failed,
       dataVolumePhases: [],
       unboundClaim: false,
       restartRequired: { why: 'why' },
@@ -101,7 +101,7 @@ describe.skipIf(!existsSync(crds))("what the simulator writes is wholly known to
       backoffFactor: 1,
     });
     expect(status).toMatchObject({ stateChangeRequests, startFailure: { consecutiveFailCount: 1 } });
-    await strictly(VirtualMachines, 'PUT', { ...machine, status }, 'status');
+    await strictly(VirtualMachines, 'PUT', { ...vm, status }, 'status');
   });
 
   test('the KubeVirt object, and migrations', async () => {

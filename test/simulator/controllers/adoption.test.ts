@@ -8,7 +8,7 @@ import { claimDataVolumes } from '../../../simulator/vm/data-volume-templates.ts
 
 const at = { namespace: 'shop', resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z' };
 /** The objects as the watches show them: the VM runs, and its disk has no owner. */
-const machine = {
+const vm = {
   metadata: { ...at, name: 'web-1', uid: 'of-web-1' },
   spec: { dataVolumeTemplates: [{ metadata: { name: 'disk-1' }, spec: {} }] },
 } as unknown as Stored<VirtualMachine>;
@@ -24,14 +24,11 @@ async function adoptedWith(now: Partial<Stored['metadata']> | undefined): Promis
     get: () =>
       now === undefined
         ? Promise.reject(new KubeError(404, 'NotFound', 'no such VM'))
-        : Promise.resolve({ ...machine, metadata: { ...machine.metadata, ...now } }),
+        : Promise.resolve({ ...vm, metadata: { ...vm.metadata, ...now } }),
     patch: (_resource: unknown, { name }: { name: string }) => Promise.resolve(void adopted.push(name)),
   };
   const dataVolumes = { resource: DataVolumes, get: () => disk, remember() {} };
-  await claimDataVolumes(
-    { client, machines: { resource: VirtualMachines }, dataVolumes } as unknown as Cluster,
-    machine,
-  );
+  await claimDataVolumes({ client, vms: { resource: VirtualMachines }, dataVolumes } as unknown as Cluster, vm);
   return adopted;
 }
 

@@ -3,7 +3,7 @@ import type { Stored } from '../../../api/objects.ts';
 import { claimOf, provision } from '../../../simulator/controllers/data-volume-controller.ts';
 import type { DataVolume } from '../../../simulator/types.ts';
 import { fromTemplate } from '../../../simulator/vm/data-volume-templates.ts';
-import { machine, NOW } from '../simulated.ts';
+import { aVm, NOW } from '../simulated.ts';
 
 describe('DataVolumes', () => {
   const template = {
@@ -11,13 +11,13 @@ describe('DataVolumes', () => {
     spec: { source: { blank: {} }, storage: { resources: { requests: { storage: '3Gi' } } } },
   };
   const volume = {
-    ...fromTemplate(template, machine()),
-    metadata: { ...machine().metadata, name: 'root-1', uid: 'dv-uid' },
+    ...fromTemplate(template, aVm()),
+    metadata: { ...aVm().metadata, name: 'root-1', uid: 'dv-uid' },
   } as Stored<DataVolume>;
   const bound = { ...claimOf(volume), status: { phase: 'Bound' } };
 
   test("are the VM's", () => {
-    expect(fromTemplate(template, machine()).metadata).toMatchObject({
+    expect(fromTemplate(template, aVm()).metadata).toMatchObject({
       name: 'root-1',
       labels: { a: 'b' },
       ownerReferences: [{ uid: 'vm-uid', controller: true }],

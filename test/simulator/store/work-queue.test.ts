@@ -81,7 +81,7 @@ test('a conflict is tried again and not told', async () => {
   expect(errors).toEqual([]);
 });
 
-test('once stopped it waits for the work in hand and begins no more', async () => {
+test('once stopped it waits for the work in progress and begins no more', async () => {
   const finish = Promise.withResolvers<number>();
   const { queue, done } = queueOf(() => finish.promise, 1);
   queue.add('a');

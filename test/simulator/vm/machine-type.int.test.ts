@@ -38,7 +38,7 @@ const change = (name: string, from: string, to: string | null, dryRun = false): 
   );
 const typeOf = ({ spec }: VirtualMachine): string | undefined => spec.template.spec.domain.machine?.type;
 const cleared = async (name: string): Promise<string | undefined> =>
-  typeOf(await change(name, typeOf(await cluster.machine(name))!, null, true));
+  typeOf(await change(name, typeOf(await cluster.vm(name))!, null, true));
 const configured = async (configuration: object): Promise<void> => {
   const key = { namespace: 'kubevirt', name: 'kubevirt' };
   const before = (await cluster.kube.get<KubeVirt>(KubeVirts, key)).spec?.configuration ?? {};
@@ -48,12 +48,11 @@ const configured = async (configuration: object): Promise<void> => {
     await cluster.configure({ spec: { configuration: undone } });
   });
 };
-const guestOf = async (name: string): Promise<string | undefined> =>
-  (await cluster.instance(name)).status?.machine?.type;
+const typeOfVmi = async (name: string): Promise<string | undefined> => (await cluster.vmi(name)).status?.machine?.type;
 const stopped = (name: string, type: string, spec: Partial<VirtualMachine['spec']> = {}) =>
   cluster.createMachine(name, {
     spec: { runStrategy: 'Halted', ...spec },
-    guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } },
+    vmi: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } },
   });
 const running = (
   name: string,
@@ -63,7 +62,7 @@ const running = (
 ) =>
   cluster.running(name, {
     spec: { runStrategy },
-    guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } },
+    vmi: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type } } },
     annotations,
   });
 const prefers = (kind: typeof VirtualMachinePreferences, name: string, preferredMachineType: string) =>
@@ -85,7 +84,7 @@ describe('a machine type that is taken away', () => {
     await eventually(async () => expect(await cleared('bare')).toBe('pc-q35-rhel9.4.0'));
     expect(await cleared('of-cluster')).toBe('pc-q35-rhel9.2.0');
     expect(await cleared('of-namespace')).toBe('pc-q35-rhel8.6.0');
-    expect(typeOf(await cluster.machine('of-cluster'))).toBe('pc-q35-rhel8.6.0');
+    expect(typeOf(await cluster.vm('of-cluster'))).toBe('pc-q35-rhel8.6.0');
     await configured({ machineType: 'pc-q35-rhel9.8.0' });
     await eventually(async () => expect(await cleared('bare')).toBe('pc-q35-rhel9.8.0'));
     expect(typeOf(await change('of-cluster', 'pc-q35-rhel8.6.0', null))).toBe('pc-q35-rhel9.2.0');
@@ -102,7 +101,7 @@ describe('a machine type that is taken away', () => {
       ({ metadata }) => metadata,
     );
     const kept = await eventually(async () => {
-      const ref = (await cluster.machine(name)).status?.preferenceRef;
+      const ref = (await cluster.vm(name)).status?.preferenceRef;
       expect(ref).toMatchObject({
         name: 'moves-on',
         controllerRevisionRef: { name: expect.stringMatching(/^follows-moves-on-v1beta1-/) },
@@ -130,7 +129,7 @@ describe('a machine type that is taken away', () => {
     await stopped('unpreferred', 'pc-q35-rhel8.6.0', { preference: { name: 'nowhere' } });
     expect(await cleared('unpreferred')).toBe('q35');
     await eventually(async () =>
-      expect(conditionOf(await cluster.machine('unpreferred'), 'Failure')).toMatchObject({
+      expect(conditionOf(await cluster.vm('unpreferred'), 'Failure')).toMatchObject({
         status: 'True',
         reason: 'FailedFindPreference',
       }),
@@ -162,31 +161,31 @@ describe('a machine type that the cluster does not emulate', () => {
   });
 });
 
-describe('a running guest', () => {
+describe('a running VMI', () => {
   test('keeps its type until it is restarted, which RestartRequired asks for without a reason', async () => {
-    const { instance } = await running('keeps', 'pc-q35-rhel8.6.0', 'Always', { 'sim.drover.dev/boot-time': '2s' });
+    const { vmi } = await running('keeps', 'pc-q35-rhel8.6.0', 'Always', { 'sim.drover.dev/boot-time': '2s' });
     await change('keeps', 'pc-q35-rhel8.6.0', 'pc-q35-rhel9.4.0');
     const asked = await eventually(async () => {
-      const condition = conditionOf(await cluster.machine('keeps'), 'RestartRequired');
+      const condition = conditionOf(await cluster.vm('keeps'), 'RestartRequired');
       expect(condition).toMatchObject({ status: 'True', message: NOT_LIVE });
       return condition!;
     });
     expect(asked.reason ?? '').toBe('');
-    expect(await guestOf('keeps')).toBe('pc-q35-rhel8.6.0');
+    expect(await typeOfVmi('keeps')).toBe('pc-q35-rhel8.6.0');
     await cluster.kube.delete(
       VirtualMachineInstances,
       { namespace: 'default', name: 'keeps' },
-      { uid: instance.metadata.uid },
+      { uid: vmi.metadata.uid },
     );
     const next = await eventually(async () => {
-      const found = await cluster.instance('keeps');
-      expect(found.metadata.uid).not.toBe(instance.metadata.uid);
+      const found = await cluster.vmi('keeps');
+      expect(found.metadata.uid).not.toBe(vmi.metadata.uid);
       return found;
     });
     expect(next.status?.machine).toBeUndefined();
     await cluster.shows('keeps', 'Running');
-    expect(await guestOf('keeps')).toBe('pc-q35-rhel9.4.0');
-    expect(conditionOf(await cluster.machine('keeps'), 'RestartRequired')).toBeUndefined();
+    expect(await typeOfVmi('keeps')).toBe('pc-q35-rhel9.4.0');
+    expect(conditionOf(await cluster.vm('keeps'), 'RestartRequired')).toBeUndefined();
   });
 
   test('of an alias has an old type that no change of its VM tells', async () => {
@@ -194,16 +193,16 @@ describe('a running guest', () => {
     onTestFinished(
       async () => void (await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/q35': null } } })),
     );
-    const guest = await eventually(async () => {
+    const vmi = await eventually(async () => {
       await cluster.kube.delete(VirtualMachines, { namespace: 'default', name: 'alias' }).catch(() => undefined);
       await cluster.gone(VirtualMachines, 'alias');
-      const { instance } = await running('alias', 'q35');
-      expect(instance.status?.machine?.type).toBe('pc-q35-rhel8.6.0');
-      return instance;
+      const { vmi } = await running('alias', 'q35');
+      expect(vmi.status?.machine?.type).toBe('pc-q35-rhel8.6.0');
+      return vmi;
     });
     await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/q35': null } } });
-    expect(conditionOf(await cluster.machine('alias'), 'RestartRequired')).toBeUndefined();
-    expect(guest.spec.domain.machine?.type).toBe('q35');
+    expect(conditionOf(await cluster.vm('alias'), 'RestartRequired')).toBeUndefined();
+    expect(vmi.spec.domain.machine?.type).toBe('q35');
   });
 
   test('can be played in a snapshot, in which its VM can be changed and not switched', async () => {
@@ -218,10 +217,8 @@ describe('a running guest', () => {
       );
     await note('nightly');
     await change('snapped', 'pc-q35-rhel8.6.0', 'pc-q35-rhel9.4.0');
-    await eventually(async () =>
-      expect(conditionOf(await cluster.machine('snapped'), 'RestartRequired')).toBeDefined(),
-    );
-    expect((await cluster.machine('snapped')).status?.snapshotInProgress).toBe('nightly');
+    await eventually(async () => expect(conditionOf(await cluster.vm('snapped'), 'RestartRequired')).toBeDefined());
+    expect((await cluster.vm('snapped')).status?.snapshotInProgress).toBe('nightly');
     const words = 'Cannot update vm running state until snapshot "nightly" completes';
     expect(await cluster.call('virtualmachines/snapped/stop')).toBe(
       `500 InternalError: Internal error occurred: admission webhook "virtualmachine-validator.kubevirt.io" denied the request: ${words}`,
@@ -239,17 +236,17 @@ describe('a running guest', () => {
     const end = { metadata: { annotations: { 'sim.drover.dev/migration-time': '0s' } } };
     await cluster.patch(VirtualMachineInstances, 'moves', end);
     await cluster.shows('moves', 'Running');
-    expect((await cluster.instance('moves')).status?.migrationState).toMatchObject({ completed: true });
+    expect((await cluster.vmi('moves')).status?.migrationState).toMatchObject({ completed: true });
   });
 });
 
-test('no node takes a guest whose machine type none has, until one has it', async () => {
+test('no node takes a VMI whose machine type none has, until one has it', async () => {
   await cluster.createMachine('retired', {
-    guest: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type: 'pc-q35-rhel7.4.0' } } },
+    vmi: { domain: { devices: {}, memory: { guest: '64Mi' }, machine: { type: 'pc-q35-rhel7.4.0' } } },
   });
   await cluster.shows('retired', 'ErrorUnschedulable');
   const label = 'machine-type.node.kubevirt.io/pc-q35-rhel7.4.0';
   await cluster.kube.patch<Node>(Nodes, { name: 'sim-node-2' }, 'merge', { metadata: { labels: { [label]: 'true' } } });
   await cluster.shows('retired', 'Running');
-  expect((await cluster.instance('retired')).status?.nodeName).toBe('sim-node-2');
+  expect((await cluster.vmi('retired')).status?.nodeName).toBe('sim-node-2');
 });

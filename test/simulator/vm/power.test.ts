@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import type { RunStrategy } from '../../../simulator/types.ts';
-import { checkGuest, Refusal, restart, start, stop } from '../../../simulator/vm/power.ts';
-import { condition, instance, machine } from '../simulated.ts';
+import { checkVmi, Refusal, restart, start, stop } from '../../../simulator/vm/power.ts';
+import { condition, aVmi, aVm } from '../simulated.ts';
 
-const running = instance('Running');
-const succeeded = instance('Succeeded');
+const running = aVmi('Running');
+const succeeded = aVmi('Succeeded');
 const stopRequest = { action: 'Stop', uid: 'vmi-uid' };
 
 /** Returns the answer, or the code of the refusal. */
 function outcome(act: typeof start, runStrategy: RunStrategy, found?: typeof running, body = {}): unknown {
   try {
-    return act(machine({ runStrategy }), found, body);
+    return act(aVm({ runStrategy }), found, body);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return error.code;
@@ -26,13 +26,13 @@ describe('start', () => {
     ['Manual', undefined, { status: { stateChangeRequests: [{ action: 'Start' }] } }],
     ['Manual', succeeded, { status: { stateChangeRequests: [stopRequest, { action: 'Start' }] } }],
     ['RerunOnFailure', succeeded, { status: { stateChangeRequests: [stopRequest, { action: 'Start' }] } }],
-    ['RerunOnFailure', instance('Failed'), 409],
+    ['RerunOnFailure', aVmi('Failed'), 409],
   ] as const)('of a VM that is %s', (strategy, found, expected) => {
     expect(outcome(start, strategy, found)).toEqual(expected);
   });
 
   test('of one that says running', () => {
-    expect(start(machine({ running: false }), undefined, {})).toEqual({ spec: { running: true } });
+    expect(start(aVm({ running: false }), undefined, {})).toEqual({ spec: { running: true } });
   });
 
   test('paused', () => {
@@ -55,13 +55,13 @@ describe('stop', () => {
       'Halted',
       running,
       { gracePeriod: 0 },
-      { status: { stateChangeRequests: [stopRequest] }, instanceSpec: { terminationGracePeriodSeconds: 0 } },
+      { status: { stateChangeRequests: [stopRequest] }, vmiSpec: { terminationGracePeriodSeconds: 0 } },
     ],
     [
       'Always',
       running,
       { gracePeriod: 3 },
-      { spec: { runStrategy: 'Halted' }, instanceSpec: { terminationGracePeriodSeconds: 3 } },
+      { spec: { runStrategy: 'Halted' }, vmiSpec: { terminationGracePeriodSeconds: 3 } },
     ],
   ] as const)('of a VM that is %s', (strategy, found, body, expected) => {
     expect(outcome(stop, strategy, found, body)).toEqual(expected);
@@ -78,22 +78,22 @@ describe('restart', () => {
     ['Always', undefined, {}, 409],
     ['Halted', running, {}, 409],
     ['Once', running, {}, 409],
-    ['Always', running, { gracePeriodSeconds: 0 }, { ...requests, instanceSpec: { terminationGracePeriodSeconds: 1 } }],
+    ['Always', running, { gracePeriodSeconds: 0 }, { ...requests, vmiSpec: { terminationGracePeriodSeconds: 1 } }],
     ['Always', running, { gracePeriodSeconds: 5 }, 400],
     ['Always', running, { gracePeriodSeconds: -1 }, 400],
   ] as const)('of a VM that is %s', (strategy, found, body, expected) => {
     expect(outcome(restart, strategy, found, body)).toEqual(expected);
   });
 
-  test('while one is under way is an error of 500, as KubeVirt answers', () => {
-    const under = machine({ runStrategy: 'Always' }, { stateChangeRequests: [{ action: 'Stop', uid: 'vmi-uid' }] });
+  test('while one is in progress is an error of 500, as KubeVirt answers', () => {
+    const under = aVm({ runStrategy: 'Always' }, { stateChangeRequests: [{ action: 'Stop', uid: 'vmi-uid' }] });
     expect(() => restart(under, running, {})).toThrow(
       expect.objectContaining({ code: 500, message: expect.stringContaining('already underway') }),
     );
   });
 
   test('by hand need not wait for a backoff', () => {
-    const failing = machine({ runStrategy: 'Always' }, { startFailure: { consecutiveFailCount: 2 } });
+    const failing = aVm({ runStrategy: 'Always' }, { startFailure: { consecutiveFailCount: 2 } });
     expect(restart(failing, running, {}).status).toMatchObject({ startFailure: null });
   });
 });
@@ -101,10 +101,10 @@ describe('restart', () => {
 test.each([
   ['pause', running, undefined],
   ['pause', succeeded, 'VM is not running'],
-  ['pause', instance('Running', { conditions: [condition('Paused', 'True')] }), 'VMI is already paused'],
+  ['pause', aVmi('Running', { conditions: [condition('Paused', 'True')] }), 'VMI is already paused'],
   ['unpause', running, 'VMI is not paused'],
-  ['softreboot', instance('Running', { conditions: [condition('Paused', 'True')] }), 'VMI is paused'],
-])('%s of a guest: %j', (action, guest, message) => {
-  if (message === undefined) expect(() => checkGuest(action, guest)).not.toThrow();
-  else expect(() => checkGuest(action, guest)).toThrow(message);
+  ['softreboot', aVmi('Running', { conditions: [condition('Paused', 'True')] }), 'VMI is paused'],
+])('%s of a guest: %j', (action, vmi, message) => {
+  if (message === undefined) expect(() => checkVmi(action, vmi)).not.toThrow();
+  else expect(() => checkVmi(action, vmi)).toThrow(message);
 });

@@ -18,11 +18,11 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.end());
 
-const uidOf = async (name: string): Promise<string> => (await cluster.instance(name)).metadata.uid;
+const uidOf = async (name: string): Promise<string> => (await cluster.vmi(name)).metadata.uid;
 const end = (name: string, uid: string) =>
   cluster.kube.delete(VirtualMachineInstances, { namespace: 'default', name }, { uid });
-const restartRequired = async (name: string) => conditionOf(await cluster.machine(name), 'RestartRequired');
-const sockets = async (name: string) => (await cluster.instance(name)).status?.currentCPUTopology?.sockets;
+const restartRequired = async (name: string) => conditionOf(await cluster.vm(name), 'RestartRequired');
+const sockets = async (name: string) => (await cluster.vmi(name)).status?.currentCPUTopology?.sockets;
 const methods = (workloadUpdateMethods: string[]) =>
   cluster.configure({ spec: { workloadUpdateStrategy: { workloadUpdateMethods } } });
 
@@ -32,24 +32,24 @@ async function relabel(name: string, metadata: object): Promise<void> {
     metadata: { generation },
   } = await cluster.patch<VirtualMachine>(VirtualMachines, name, { spec: { template: { metadata } } });
   await eventually(async () =>
-    expect((await cluster.machine(name)).status?.desiredGeneration).toBeGreaterThanOrEqual(generation!),
+    expect((await cluster.vm(name)).status?.desiredGeneration).toBeGreaterThanOrEqual(generation!),
   );
 }
 
 const restarted = (name: string, uid: string): Promise<VirtualMachineInstance> =>
   eventually(async () => {
-    const instance = await cluster.instance(name);
-    expect(instance.metadata.uid).not.toBe(uid);
-    return instance;
+    const vmi = await cluster.vmi(name);
+    expect(vmi.metadata.uid).not.toBe(uid);
+    return vmi;
   });
 
 describe('a VMI that is deleted', () => {
   test.each(['Always', 'Once'] as const)('comes back under %s, which stays', async (runStrategy) => {
     const name = `back-${runStrategy.toLowerCase()}`;
-    const { instance } = await cluster.running(name, { spec: { runStrategy } });
+    const { vmi } = await cluster.running(name, { spec: { runStrategy } });
     await expect(end(name, 'another')).rejects.toMatchObject({ status: 409 });
-    await end(name, instance.metadata.uid);
-    await restarted(name, instance.metadata.uid);
+    await end(name, vmi.metadata.uid);
+    await restarted(name, vmi.metadata.uid);
     expect((await cluster.shows(name, 'Running')).spec.runStrategy).toBe(runStrategy);
   });
 
@@ -75,7 +75,7 @@ describe('a VMI that is deleted', () => {
 });
 
 test('through a restart, the VM follows its VMI down and up', async () => {
-  const { machine, instance } = await cluster.running('turns', {
+  const { vm, vmi } = await cluster.running('turns', {
     annotations: { 'sim.drover.dev/boot-time': '200ms', 'sim.drover.dev/stop-time': '200ms' },
   });
   const abort = new AbortController();
@@ -85,7 +85,7 @@ test('through a restart, the VM follows its VMI down and up', async () => {
   const follow = async (): Promise<void> => {
     const query = {
       resourceVersion: metadata.resourceVersion,
-      fieldSelector: `metadata.name=${machine.metadata.name}`,
+      fieldSelector: `metadata.name=${vm.metadata.name}`,
     };
     for await (const event of cluster.kube.watch<VirtualMachine>(VirtualMachines, {
       namespace: 'default',
@@ -99,21 +99,21 @@ test('through a restart, the VM follows its VMI down and up', async () => {
     }
   };
   const following = follow();
-  await end('turns', instance.metadata.uid);
+  await end('turns', vmi.metadata.uid);
   await following;
   expect(seen).toEqual(['Stopping, created', 'Starting', 'Starting, created', 'Running, created, ready']);
 });
 
 describe('labels and annotations', () => {
   test('of the template are those of the next VMI, and need no restart', async () => {
-    const { instance } = await cluster.running('labelled');
+    const { vmi } = await cluster.running('labelled');
     await relabel('labelled', { labels: { tier: 'web' }, annotations: { note: 'new' } });
-    await cluster.changeGuest('labelled', { nodeSelector: { 'kubernetes.io/os': 'linux' } });
-    await eventually(async () => expect((await cluster.instance('labelled')).spec.nodeSelector).toBeDefined());
+    await cluster.changeVmi('labelled', { nodeSelector: { 'kubernetes.io/os': 'linux' } });
+    await eventually(async () => expect((await cluster.vmi('labelled')).spec.nodeSelector).toBeDefined());
     expect(await restartRequired('labelled')).toBeUndefined();
-    expect((await cluster.instance('labelled')).metadata.labels?.['tier']).toBeUndefined();
-    await end('labelled', instance.metadata.uid);
-    const next = await restarted('labelled', instance.metadata.uid);
+    expect((await cluster.vmi('labelled')).metadata.labels?.['tier']).toBeUndefined();
+    await end('labelled', vmi.metadata.uid);
+    const next = await restarted('labelled', vmi.metadata.uid);
     expect(next.metadata).toMatchObject({ labels: { tier: 'web' }, annotations: { note: 'new' } });
   });
 
@@ -122,20 +122,18 @@ describe('labels and annotations', () => {
     await cluster.patch(VirtualMachineInstances, 'marked', {
       metadata: { labels: { mark: 'mine' }, annotations: { note: 'mine' } },
     });
-    await cluster.changeGuest('marked', { domain: { cpu: { sockets: 2 } } });
-    await eventually(async () =>
-      expect((await cluster.instance('marked')).status?.currentCPUTopology?.sockets).toBe(2),
-    );
-    expect((await cluster.instance('marked')).metadata).toMatchObject({
+    await cluster.changeVmi('marked', { domain: { cpu: { sockets: 2 } } });
+    await eventually(async () => expect((await cluster.vmi('marked')).status?.currentCPUTopology?.sockets).toBe(2));
+    expect((await cluster.vmi('marked')).metadata).toMatchObject({
       labels: { mark: 'mine' },
       annotations: { note: 'mine' },
     });
   });
 
   test('a new VM has some in its template that nobody asked for', async () => {
-    const { machine } = await cluster.running('noted');
-    expect(machine.spec.template.metadata?.annotations).toMatchObject({ 'kubevirt.io/pci-topology-version': 'v3' });
-    expect(machine.spec.template.spec.domain.firmware).toEqual({
+    const { vm } = await cluster.running('noted');
+    expect(vm.spec.template.metadata?.annotations).toMatchObject({ 'kubevirt.io/pci-topology-version': 'v3' });
+    expect(vm.spec.template.spec.domain.firmware).toEqual({
       uuid: expect.any(String),
       serial: expect.any(String),
     });
@@ -143,9 +141,9 @@ describe('labels and annotations', () => {
 });
 
 test('a change beside the template shows in the generations as observed, a change of it only after a restart', async () => {
-  const { instance } = await cluster.running('counted');
+  const { vmi } = await cluster.running('counted');
   const generations = async () => {
-    const { metadata, status } = await cluster.machine('counted');
+    const { metadata, status } = await cluster.vm('counted');
     return { now: metadata.generation, desired: status?.desiredGeneration, observed: status?.observedGeneration };
   };
   await cluster.patch(VirtualMachines, 'counted', { spec: { runStrategy: 'Manual' } });
@@ -153,14 +151,14 @@ test('a change beside the template shows in the generations as observed, a chang
   await relabel('counted', { labels: { tier: 'web' } });
   await eventually(async () => expect(await generations()).toEqual({ now: 3, desired: 3, observed: 2 }));
   expect(await cluster.call('virtualmachines/counted/restart')).toBe('ok');
-  await restarted('counted', instance.metadata.uid);
+  await restarted('counted', vmi.metadata.uid);
   await eventually(async () => expect(await generations()).toEqual({ now: 3, desired: 3, observed: 3 }));
 });
 
 describe('RestartRequired', () => {
   test('stays with a VM that is stopped, until its next start', async () => {
     await cluster.running('stopped');
-    await cluster.changeGuest('stopped', { hostname: 'other' });
+    await cluster.changeVmi('stopped', { hostname: 'other' });
     await eventually(async () =>
       expect(await restartRequired('stopped')).toMatchObject({ status: 'True', message: NOT_LIVE }),
     );
@@ -174,7 +172,7 @@ describe('RestartRequired', () => {
 
   test('of what can go live and does not fit has the time of the last look', async () => {
     await cluster.running('grows');
-    await cluster.changeGuest('grows', { domain: { cpu: { sockets: 9 } } });
+    await cluster.changeVmi('grows', { domain: { cpu: { sockets: 9 } } });
     const first = await eventually(async () => {
       const condition = await restartRequired('grows');
       expect(condition?.message).toMatch(/higher than what's available/);
@@ -191,25 +189,25 @@ describe('sockets that are plugged in', () => {
   test('come with a live migration, where the cluster migrates for it, and only then', async () => {
     await methods([]);
     onTestFinished(async () => void (await methods(['LiveMigrate'])));
-    const { instance } = await cluster.running('plugs');
-    await cluster.changeGuest('plugs', { domain: { cpu: { sockets: 2 } } });
+    const { vmi } = await cluster.running('plugs');
+    await cluster.changeVmi('plugs', { domain: { cpu: { sockets: 2 } } });
     await eventually(async () =>
-      expect(conditionOf(await cluster.machine('plugs'), 'HotVCPUChange')).toMatchObject({
+      expect(conditionOf(await cluster.vm('plugs'), 'HotVCPUChange')).toMatchObject({
         status: 'True',
         lastTransitionTime: null,
       }),
     );
-    await cluster.changeGuest('plugs', { domain: { cpu: { sockets: 3 } } });
+    await cluster.changeVmi('plugs', { domain: { cpu: { sockets: 3 } } });
     await eventually(async () =>
-      expect(conditionOf(await cluster.machine('plugs'), 'Failure')?.reason).toBe('HotPlugCPUError'),
+      expect(conditionOf(await cluster.vm('plugs'), 'Failure')?.reason).toBe('HotPlugCPUError'),
     );
     expect(await sockets('plugs')).toBe(1);
     await methods(['LiveMigrate']);
     await eventually(async () => expect(await sockets('plugs')).toBe(3));
-    const after = await cluster.instance('plugs');
-    expect(after.metadata.uid).toBe(instance.metadata.uid);
+    const after = await cluster.vmi('plugs');
+    expect(after.metadata.uid).toBe(vmi.metadata.uid);
     expect(conditionOf(after, 'HotVCPUChange')).toBeUndefined();
-    await eventually(async () => expect(conditionOf(await cluster.machine('plugs'), 'Failure')).toBeUndefined());
+    await eventually(async () => expect(conditionOf(await cluster.vm('plugs'), 'Failure')).toBeUndefined());
     const { items } = await cluster.kube.list(VirtualMachineInstanceMigrations, { namespace: 'default' });
     const own = items.filter(({ spec }) => (spec as { vmiName?: string }).vmiName === 'plugs');
     expect(own).toHaveLength(2);
@@ -229,15 +227,15 @@ describe('a VM with a disk that is deleted in the foreground', () => {
       },
     ],
   };
-  const guest = { volumes: [{ name: 'root', dataVolume: { name: 'fresh-root' } }] };
+  const vmi = { volumes: [{ name: 'root', dataVolume: { name: 'fresh-root' } }] };
 
-  test('is there until its guest and its disk are gone, and the next of its name has a disk of its own', async () => {
-    await cluster.running('fresh', { spec, guest, annotations: { 'sim.drover.dev/stop-time': '500ms' } });
+  test('is there until its VMI and its disk are gone, and the next of its name has a disk of its own', async () => {
+    await cluster.running('fresh', { spec, vmi, annotations: { 'sim.drover.dev/stop-time': '500ms' } });
     const [volume, claim] = [await cluster.dataVolume('fresh-root'), await cluster.claim('fresh-root')];
     for (const { metadata } of [volume, claim])
       expect(metadata.ownerReferences).toMatchObject([{ controller: true, blockOwnerDeletion: true }]);
     await cluster.delete(VirtualMachines, 'fresh', 'Foreground');
-    expect((await cluster.machine('fresh')).metadata.finalizers).toContain('foregroundDeletion');
+    expect((await cluster.vm('fresh')).metadata.finalizers).toContain('foregroundDeletion');
     await cluster.gone(VirtualMachines, 'fresh');
     for (const [resource, name] of [
       [VirtualMachineInstances, 'fresh'],
@@ -245,7 +243,7 @@ describe('a VM with a disk that is deleted in the foreground', () => {
       [PersistentVolumeClaims, 'fresh-root'],
     ] as const)
       await expect(cluster.kube.get(resource, { namespace: 'default', name })).rejects.toMatchObject({ status: 404 });
-    await cluster.running('fresh', { spec, guest });
+    await cluster.running('fresh', { spec, vmi });
     expect((await cluster.dataVolume('fresh-root')).metadata.uid).not.toBe(volume.metadata.uid);
     expect((await cluster.claim('fresh-root')).metadata.uid).not.toBe(claim.metadata.uid);
   });
@@ -260,12 +258,12 @@ test.each<RunStrategy>(['Always', 'Once', 'RerunOnFailure'])(
         void (await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': null } } })),
     );
     const name = `bad-${runStrategy.toLowerCase()}`;
-    const { instance } = await cluster.running(name, { spec: { runStrategy } });
+    const { vmi } = await cluster.running(name, { spec: { runStrategy } });
     await relabel(name, { annotations: { 'sim.drover.dev/fail-starts': 'always' } });
     if (runStrategy === 'RerunOnFailure') expect(await cluster.call(`virtualmachines/${name}/restart`)).toBe('ok');
-    else await end(name, instance.metadata.uid);
+    else await end(name, vmi.metadata.uid);
     await eventually(async () =>
-      expect((await cluster.machine(name)).status?.startFailure?.consecutiveFailCount).toBeGreaterThanOrEqual(1),
+      expect((await cluster.vm(name)).status?.startFailure?.consecutiveFailCount).toBeGreaterThanOrEqual(1),
     );
     await relabel(name, { annotations: { 'sim.drover.dev/fail-starts': null } });
     // A VM with run strategy Once stays failed; it is started again by hand.

@@ -1,35 +1,35 @@
 import { describe, expect, test } from 'vitest';
-import type { InstanceSpec, InstanceStatus, KubeVirt, VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { VmiSpec, VmiStatus, KubeVirt, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { withRoomToGrow } from '../../../simulator/vm/hotplug-capacity.ts';
 import { NOT_LIVE, planRollout } from '../../../simulator/vm/rollout.ts';
-import { instanceOf } from '../../../simulator/vmi/from-template.ts';
-import { condition, guestSpec, machine, NOW } from '../simulated.ts';
+import { vmiOf } from '../../../simulator/vmi/from-template.ts';
+import { condition, vmiSpec, aVm, NOW } from '../simulated.ts';
 
 const kubevirt = (configuration: NonNullable<KubeVirt['spec']>['configuration'] = {}): KubeVirt => ({
   metadata: { name: 'kubevirt' },
   spec: { configuration },
 });
-const domainOf = (domain: Partial<InstanceSpec['domain']>): InstanceSpec =>
-  guestSpec({ domain: { ...guestSpec().domain, ...domain } });
-const without = (field: 'cpu' | 'memory'): InstanceSpec => {
-  const { [field]: _field, ...domain } = guestSpec().domain;
-  return guestSpec({ domain });
+const domainOf = (domain: Partial<VmiSpec['domain']>): VmiSpec =>
+  vmiSpec({ domain: { ...vmiSpec().domain, ...domain } });
+const without = (field: 'cpu' | 'memory'): VmiSpec => {
+  const { [field]: _field, ...domain } = vmiSpec().domain;
+  return vmiSpec({ domain });
 };
 
 /** Returns a running VMI that was started from `from`. */
-function started(from: InstanceSpec, status: InstanceStatus = {}): VirtualMachineInstance {
-  const made = instanceOf(machine({ template: { spec: from } }), kubevirt(), NOW);
+function started(from: VmiSpec, status: VmiStatus = {}): VirtualMachineInstance {
+  const made = vmiOf(aVm({ template: { spec: from } }), kubevirt(), NOW);
   return {
     ...made,
     status: { ...made.status, phase: 'Running', conditions: [condition('LiveMigratable', 'True')], ...status },
   };
 }
-const plan = (wanted: InstanceSpec, liveUpdate = true, instance = started(guestSpec())) =>
-  planRollout(machine({ template: { spec: wanted } }), instance, liveUpdate);
+const plan = (wanted: VmiSpec, liveUpdate = true, vmi = started(vmiSpec())) =>
+  planRollout(aVm({ template: { spec: wanted } }), vmi, liveUpdate);
 const whyOf = ({ restartRequired }: ReturnType<typeof planRollout>): string | undefined =>
   typeof restartRequired === 'object' ? restartRequired.why : undefined;
 
-const roomOf = (cpu: NonNullable<InstanceSpec['domain']['cpu']>) =>
+const roomOf = (cpu: NonNullable<VmiSpec['domain']['cpu']>) =>
   withRoomToGrow(domainOf({ cpu }), kubevirt()).domain.cpu?.maxSockets;
 
 const UNCHANGED = { restartRequired: 'none', live: undefined };
@@ -37,17 +37,17 @@ const NOT_LIVE_CHANGE = { restartRequired: { why: NOT_LIVE }, live: undefined };
 
 describe('a change of a running template', () => {
   test.each([true, false])('that changes nothing needs nothing (live update %s)', (liveUpdate) => {
-    expect(plan(guestSpec(), liveUpdate)).toEqual(UNCHANGED);
+    expect(plan(vmiSpec(), liveUpdate)).toEqual(UNCHANGED);
   });
 
   test('in the order of its fields is none', () => {
-    const { domain, ...rest } = guestSpec();
+    const { domain, ...rest } = vmiSpec();
     expect(plan({ ...rest, domain: Object.fromEntries(Object.entries(domain).toReversed()) })).toEqual(UNCHANGED);
   });
 
   test.each([
     ['the machine type', domainOf({ machine: { type: 'pc-q35-rhel9.4.0' } })],
-    ['a field that the simulator knows nothing of', guestSpec({ hostname: 'other' })],
+    ['a field that the simulator knows nothing of', vmiSpec({ hostname: 'other' })],
     ['cores', domainOf({ cpu: { sockets: 1, cores: 2 } })],
     ['the room to grow', domainOf({ cpu: { sockets: 1, maxSockets: 16 } })],
     ['the firmware UUID', domainOf({ firmware: { uuid: 'f-2' } })],
@@ -57,31 +57,21 @@ describe('a change of a running template', () => {
     expect(plan(wanted)).toEqual(NOT_LIVE_CHANGE);
   });
 
-  test("that leaves the firmware UUID out means the guest's own", () => {
+  test("that leaves the firmware UUID out means the VMI's own", () => {
     expect(plan(domainOf({ firmware: {} }))).toEqual(UNCHANGED);
   });
 
   test.each([
-    ['sockets', domainOf({ cpu: { sockets: 2 } }), (spec: InstanceSpec) => spec.domain.cpu?.sockets, 2],
-    ['memory', domainOf({ memory: { guest: '4Gi' } }), (spec: InstanceSpec) => spec.domain.memory?.guest, '4Gi'],
+    ['sockets', domainOf({ cpu: { sockets: 2 } }), (spec: VmiSpec) => spec.domain.cpu?.sockets, 2],
+    ['memory', domainOf({ memory: { guest: '4Gi' } }), (spec: VmiSpec) => spec.domain.memory?.guest, '4Gi'],
     [
       'the node selector',
-      guestSpec({ nodeSelector: { zone: 'b' } }),
-      (spec: InstanceSpec) => spec.nodeSelector,
+      vmiSpec({ nodeSelector: { zone: 'b' } }),
+      (spec: VmiSpec) => spec.nodeSelector,
       { zone: 'b' },
     ],
-    [
-      'tolerations',
-      guestSpec({ tolerations: [{ key: 'a' }] }),
-      (spec: InstanceSpec) => spec.tolerations,
-      [{ key: 'a' }],
-    ],
-    [
-      'affinity',
-      guestSpec({ affinity: { nodeAffinity: {} } }),
-      (spec: InstanceSpec) => spec.affinity,
-      { nodeAffinity: {} },
-    ],
+    ['tolerations', vmiSpec({ tolerations: [{ key: 'a' }] }), (spec: VmiSpec) => spec.tolerations, [{ key: 'a' }]],
+    ['affinity', vmiSpec({ affinity: { nodeAffinity: {} } }), (spec: VmiSpec) => spec.affinity, { nodeAffinity: {} }],
   ])('in %s goes live, or waits under Stage', (_what, wanted, field, expected) => {
     const { restartRequired, live } = plan(wanted);
     expect(restartRequired).toBe('none');
@@ -99,16 +89,16 @@ describe('a change of a running template', () => {
     [domainOf({ memory: { guest: '9Gi' } }), /Guest memory is greater/],
     [domainOf({ memory: { guest: '1Gi' } }), /lower than what the VM started with/],
     [domainOf({ memory: { guest: '2049Mi' } }), /2Mi aligned/],
-  ])('beyond what the guest was given room for waits for a restart, as of now', (wanted, message) => {
+  ])('beyond what the VMI was given room for waits for a restart, as of now', (wanted, message) => {
     expect(plan(wanted)).toMatchObject({
-      restartRequired: { why: expect.stringMatching(message), anew: true },
+      restartRequired: { why: expect.stringMatching(message), isNew: true },
       live: undefined,
     });
   });
 
   test('fewer sockets wait for a restart; none named are none', () => {
     const two = started(domainOf({ cpu: { sockets: 2 } }));
-    expect(whyOf(plan(guestSpec(), true, two))).toMatch(/Reduction/);
+    expect(whyOf(plan(vmiSpec(), true, two))).toMatch(/Reduction/);
     const model = domainOf({ cpu: { model: 'host-model' } });
     expect(whyOf(plan(model, true, started(model)))).toMatch(/Reduction/);
     const cores = domainOf({ cpu: { cores: 2 } });
@@ -116,13 +106,13 @@ describe('a change of a running template', () => {
   });
 
   test('that names a CPU for the first time waits for a restart, one that names memory does not', () => {
-    expect(plan(guestSpec(), true, started(without('cpu')))).toEqual(NOT_LIVE_CHANGE);
-    expect(plan(guestSpec(), true, started(without('memory')))).toEqual(UNCHANGED);
+    expect(plan(vmiSpec(), true, started(without('cpu')))).toEqual(NOT_LIVE_CHANGE);
+    expect(plan(vmiSpec(), true, started(without('memory')))).toEqual(UNCHANGED);
   });
 
-  test('memory of a guest that cannot migrate waits for a restart, and all else goes live', () => {
+  test('memory of a VMI that cannot migrate waits for a restart, and all else goes live', () => {
     const wanted = { ...domainOf({ memory: { guest: '4Gi' }, cpu: { sockets: 2 } }), nodeSelector: { zone: 'b' } };
-    const { live, ...rest } = plan(wanted, true, started(guestSpec(), { conditions: [] }));
+    const { live, ...rest } = plan(wanted, true, started(vmiSpec(), { conditions: [] }));
     expect(whyOf({ live, ...rest })).toMatch(/only available for migratable VMs/);
     expect(live).toMatchObject({
       nodeSelector: { zone: 'b' },
@@ -131,41 +121,41 @@ describe('a change of a running template', () => {
   });
 
   test('memory that could not be plugged in waits for a restart', () => {
-    const failed = started(guestSpec(), { conditions: [condition('HotMemoryChange', 'False')] });
-    expect(whyOf(plan(guestSpec(), true, failed))).toMatch(/failed/);
+    const failed = started(vmiSpec(), { conditions: [condition('HotMemoryChange', 'False')] });
+    expect(whyOf(plan(vmiSpec(), true, failed))).toMatch(/failed/);
   });
 
-  const migrating: InstanceStatus = { migrationState: { startTimestamp: '2026-05-04T10:00:00Z' } };
+  const migrating: VmiStatus = { migrationState: { startTimestamp: '2026-05-04T10:00:00Z' } };
   test.each([
     ['sockets', domainOf({ cpu: { sockets: 2 } }), 'HotPlugCPUError'],
     ['memory', domainOf({ memory: { guest: '4Gi' } }), 'HotPlugMemoryError'],
-    ['the node selector', guestSpec({ nodeSelector: { zone: 'b' } }), 'AffinityChangeError'],
-    ['tolerations', guestSpec({ tolerations: [{ key: 'a' }] }), 'TolerationsChangeError'],
-  ])('in %s has to wait while the guest migrates', (_what, wanted, reason) => {
+    ['the node selector', vmiSpec({ nodeSelector: { zone: 'b' } }), 'AffinityChangeError'],
+    ['tolerations', vmiSpec({ tolerations: [{ key: 'a' }] }), 'TolerationsChangeError'],
+  ])('in %s has to wait while the VMI migrates', (_what, wanted, reason) => {
     const status = { ...migrating, conditions: [condition('LiveMigratable', 'True')] };
-    expect(plan(wanted, true, started(guestSpec(), status))).toMatchObject({ failure: { reason }, live: undefined });
+    expect(plan(wanted, true, started(vmiSpec(), status))).toMatchObject({ failure: { reason }, live: undefined });
   });
 
   test('in sockets has to wait until those before have been plugged in', () => {
-    const plugging = started(guestSpec(), { conditions: [condition('HotVCPUChange', 'True')] });
+    const plugging = started(vmiSpec(), { conditions: [condition('HotVCPUChange', 'True')] });
     expect(plan(domainOf({ cpu: { sockets: 2 } }), true, plugging).failure?.message).toMatch(
       /another CPU hotplug is in progress/,
     );
   });
 
-  test('is told of a guest that goes, and not made live', () => {
+  test('is told of a VMI that goes, and not made live', () => {
     const going = {
-      ...started(guestSpec()),
-      metadata: { ...started(guestSpec()).metadata, deletionTimestamp: '2026-05-04T10:00:00Z' },
+      ...started(vmiSpec()),
+      metadata: { ...started(vmiSpec()).metadata, deletionTimestamp: '2026-05-04T10:00:00Z' },
     };
-    expect(plan(guestSpec({ hostname: 'other' }), true, going)).toEqual(NOT_LIVE_CHANGE);
+    expect(plan(vmiSpec({ hostname: 'other' }), true, going)).toEqual(NOT_LIVE_CHANGE);
     expect(plan(domainOf({ cpu: { sockets: 2 } }), true, going)).toEqual(UNCHANGED);
   });
 });
 
 describe('room to grow', () => {
-  test('is four times what the guest starts with', () => {
-    expect(withRoomToGrow(guestSpec(), kubevirt()).domain).toMatchObject({
+  test('is four times what the VMI starts with', () => {
+    expect(withRoomToGrow(vmiSpec(), kubevirt()).domain).toMatchObject({
       cpu: { sockets: 1, maxSockets: 4 },
       memory: { maxGuest: '8Gi' },
     });
@@ -173,7 +163,7 @@ describe('room to grow', () => {
 
   test("is the cluster's, or the VM's own, where they say so", () => {
     const configured = kubevirt({ liveUpdateConfiguration: { maxCpuSockets: 6, maxGuest: '3Gi' } });
-    expect(withRoomToGrow(guestSpec(), configured).domain).toMatchObject({
+    expect(withRoomToGrow(vmiSpec(), configured).domain).toMatchObject({
       cpu: { maxSockets: 6 },
       memory: { maxGuest: '3Gi' },
     });
@@ -184,12 +174,12 @@ describe('room to grow', () => {
     });
   });
 
-  test('is none for a small guest, and none under Stage', () => {
+  test('is none for a small VMI, and none under Stage', () => {
     expect(withRoomToGrow(domainOf({ memory: { guest: '512Mi' } }), kubevirt()).domain.memory).toEqual({
       guest: '512Mi',
     });
     const staged = kubevirt({ vmRolloutStrategy: 'Stage' });
-    expect(withRoomToGrow(guestSpec(), staged)).toEqual(guestSpec());
+    expect(withRoomToGrow(vmiSpec(), staged)).toEqual(vmiSpec());
   });
 
   test('is at most 512 vCPUs, and no less than there are', () => {

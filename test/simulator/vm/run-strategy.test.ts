@@ -1,20 +1,20 @@
 import { describe, expect, test } from 'vitest';
 import type { RunStrategy } from '../../../simulator/types.ts';
 import { nextStep, outstandingRequests, runStrategyOf } from '../../../simulator/vm/run-strategy.ts';
-import { at, instance, machine, NOW } from '../simulated.ts';
+import { at, aVmi, aVm, NOW } from '../simulated.ts';
 
 const step = (
   runStrategy: RunStrategy,
-  status: Parameters<typeof machine>[1],
-  found: ReturnType<typeof instance> | undefined,
-): string => nextStep(machine({ runStrategy }, status), found, NOW).do;
+  status: Parameters<typeof aVm>[1],
+  found: ReturnType<typeof aVmi> | undefined,
+): string => nextStep(aVm({ runStrategy }, status), found, NOW).do;
 
 const stopRequest = { stateChangeRequests: [{ action: 'Stop' as const, uid: 'vmi-uid' }] };
 const startRequest = { stateChangeRequests: [{ action: 'Start' as const }] };
-const running = instance('Running');
-const succeeded = instance('Succeeded');
-const failed = instance('Failed');
-const leaving = instance('Running', {}, { deletionTimestamp: at(0) });
+const running = aVmi('Running');
+const succeeded = aVmi('Succeeded');
+const failed = aVmi('Failed');
+const leaving = aVmi('Running', {}, { deletionTimestamp: at(0) });
 
 describe('what a run strategy asks for', () => {
   test.each([
@@ -45,21 +45,21 @@ describe('what a run strategy asks for', () => {
     ['Halted', {}, leaving, 'nothing'],
     ['Halted', startRequest, undefined, 'become-always'],
   ] as const)('%s with status %j', (strategy, status, found, expected) => {
-    expect(step(strategy, status as Parameters<typeof machine>[1], found)).toBe(expected);
+    expect(step(strategy, status as Parameters<typeof aVm>[1], found)).toBe(expected);
   });
 
   test.each(['Always', 'RerunOnFailure'] as const)(
     '%s is held back until its failed start may be tried again',
     (runStrategy) => {
-      const held = machine({ runStrategy }, { startFailure: { consecutiveFailCount: 1, retryAfterTimestamp: at(12) } });
+      const held = aVm({ runStrategy }, { startFailure: { consecutiveFailCount: 1, retryAfterTimestamp: at(12) } });
       expect(nextStep(held, undefined, NOW)).toEqual({ do: 'wait', until: NOW + 12_000 });
       expect(nextStep(held, undefined, NOW + 12_000)).toEqual({ do: 'start' });
     },
   );
 
   test('running is the older way to say it', () => {
-    expect(runStrategyOf(machine({ running: true }))).toBe('Always');
-    expect(runStrategyOf(machine({ running: false }))).toBe('Halted');
+    expect(runStrategyOf(aVm({ running: true }))).toBe('Always');
+    expect(runStrategyOf(aVm({ running: false }))).toBe('Halted');
   });
 });
 
@@ -67,16 +67,16 @@ describe('requests that have been done', () => {
   const restart = { stateChangeRequests: [{ action: 'Stop' as const, uid: 'vmi-uid' }, { action: 'Start' as const }] };
 
   test('a restart is outstanding while the old instance is there', () => {
-    expect(outstandingRequests(machine({}, restart), running)).toHaveLength(2);
-    expect(outstandingRequests(machine({}, restart), leaving)).toHaveLength(2);
+    expect(outstandingRequests(aVm({}, restart), running)).toHaveLength(2);
+    expect(outstandingRequests(aVm({}, restart), leaving)).toHaveLength(2);
   });
 
   test('its stop is done once that has gone, its start once there is a new one', () => {
-    expect(outstandingRequests(machine({}, restart), undefined)).toEqual([{ action: 'Start' }]);
-    expect(outstandingRequests(machine({}, restart), instance('Pending', {}, { uid: 'new' }))).toEqual([]);
+    expect(outstandingRequests(aVm({}, restart), undefined)).toEqual([{ action: 'Start' }]);
+    expect(outstandingRequests(aVm({}, restart), aVmi('Pending', {}, { uid: 'new' }))).toEqual([]);
   });
 
   test('an instance that has ended does not count as started', () => {
-    expect(outstandingRequests(machine({}, startRequest), failed)).toHaveLength(1);
+    expect(outstandingRequests(aVm({}, startRequest), failed)).toHaveLength(1);
   });
 });

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { backoffFactorOf, backoffSeconds, startFailureOf } from '../../../simulator/vm/start-failure.ts';
-import { at, instance, machine, NOW, passed } from '../simulated.ts';
+import { at, aVmi, aVm, NOW, passed } from '../simulated.ts';
 
 const chance = { now: NOW, random: 0, backoffFactor: 1 };
-const failed = instance('Failed', passed('Pending', 'Scheduling'));
+const failed = aVmi('Failed', passed('Pending', 'Scheduling'));
 
 test.each([
   [1, 10, 15],
@@ -26,33 +26,31 @@ test.each([
 });
 
 test('an instance that ended without ever running counts, once', () => {
-  const first = startFailureOf(machine(), failed, chance);
+  const first = startFailureOf(aVm(), failed, chance);
   expect(first).toEqual({ consecutiveFailCount: 1, lastFailedVMIUID: 'vmi-uid', retryAfterTimestamp: at(10) });
-  const again = startFailureOf(machine(undefined, { startFailure: first! }), failed, { ...chance, now: NOW + 5000 });
+  const again = startFailureOf(aVm(undefined, { startFailure: first! }), failed, { ...chance, now: NOW + 5000 });
   expect(again).toEqual(first);
   const second = startFailureOf(
-    machine(undefined, { startFailure: { ...first!, lastFailedVMIUID: 'before' } }),
+    aVm(undefined, { startFailure: { ...first!, lastFailedVMIUID: 'before' } }),
     failed,
     chance,
   );
   expect(second).toEqual({ consecutiveFailCount: 2, lastFailedVMIUID: 'vmi-uid', retryAfterTimestamp: at(40) });
 });
 
-test('it is kept while the next start is under way, and forgotten once one has run', () => {
+test('it is kept while the next start is in progress, and forgotten once one has run', () => {
   const before = { startFailure: { consecutiveFailCount: 2, lastFailedVMIUID: 'before', retryAfterTimestamp: at(10) } };
-  expect(startFailureOf(machine(undefined, before), undefined, chance)).toEqual(before.startFailure);
-  expect(startFailureOf(machine(undefined, before), instance('Scheduled', passed('Pending')), chance)).toEqual(
+  expect(startFailureOf(aVm(undefined, before), undefined, chance)).toEqual(before.startFailure);
+  expect(startFailureOf(aVm(undefined, before), aVmi('Scheduled', passed('Pending')), chance)).toEqual(
     before.startFailure,
   );
-  expect(
-    startFailureOf(machine(undefined, before), instance('Running', passed('Pending', 'Running')), chance),
-  ).toBeUndefined();
+  expect(startFailureOf(aVm(undefined, before), aVmi('Running', passed('Pending', 'Running')), chance)).toBeUndefined();
 });
 
 test('an end after having run is no failed start, and some strategies never count', () => {
-  expect(startFailureOf(machine(), instance('Failed', passed('Pending', 'Running', 'Failed')), chance)).toBeUndefined();
-  expect(startFailureOf(machine({ runStrategy: 'Manual' }), failed, chance)).toBeUndefined();
-  expect(startFailureOf(machine({ runStrategy: 'Halted' }), failed, chance)).toBeUndefined();
+  expect(startFailureOf(aVm(), aVmi('Failed', passed('Pending', 'Running', 'Failed')), chance)).toBeUndefined();
+  expect(startFailureOf(aVm({ runStrategy: 'Manual' }), failed, chance)).toBeUndefined();
+  expect(startFailureOf(aVm({ runStrategy: 'Halted' }), failed, chance)).toBeUndefined();
 });
 
 test('the KubeVirt object can shorten the wait', () => {
@@ -62,5 +60,5 @@ test('the KubeVirt object can shorten the wait', () => {
   expect(
     backoffFactorOf({ metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/backoff-factor': 'soon' } } }),
   ).toBe(1);
-  expect(startFailureOf(machine(), failed, { ...chance, backoffFactor: 0.1 })?.retryAfterTimestamp).toBe(at(1));
+  expect(startFailureOf(aVm(), failed, { ...chance, backoffFactor: 0.1 })?.retryAfterTimestamp).toBe(at(1));
 });

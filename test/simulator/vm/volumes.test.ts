@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { sourcesOf } from '../../../simulator/vm/volumes.ts';
-import { guestSpec } from '../simulated.ts';
+import { vmiSpec } from '../simulated.ts';
 
 const namesOf = (...volumes: object[]): string[] =>
-  sourcesOf(guestSpec({ volumes: volumes.map((volume, index) => ({ name: `v${index}`, ...volume })) })).map(
+  sourcesOf(vmiSpec({ volumes: volumes.map((volume, index) => ({ name: `v${index}`, ...volume })) })).map(
     ({ kind, name }) => `${kind}/${name}`,
   );
 
-test('a guest needs the Secrets and ConfigMaps that its volumes name', () => {
+test('a VMI needs the Secrets and ConfigMaps that its volumes name', () => {
   expect(namesOf({ secret: { secretName: 'key' } }, { configMap: { name: 'motd' } })).toEqual([
     'Secret/key',
     'ConfigMap/motd',

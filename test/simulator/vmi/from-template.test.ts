@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { defaultMachineType, resolveMachineType } from '../../../simulator/vm/machine-type.ts';
-import { instanceOf } from '../../../simulator/vmi/from-template.ts';
-import { at, guestSpec, machine, NOW } from '../simulated.ts';
+import { vmiOf } from '../../../simulator/vmi/from-template.ts';
+import { at, vmiSpec, aVm, NOW } from '../simulated.ts';
 
 describe('machine types', () => {
   const configured = { metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/q35': 'pc-q35-rhel9.8.0' } } };
@@ -22,9 +22,9 @@ describe('machine types', () => {
 test('a VMI is made from its VM: name, owner, labels, annotations, finalizers', () => {
   const template = {
     metadata: { labels: { app: 'web' }, annotations: { note: 'kept' } },
-    spec: guestSpec({ hostname: 'web' }),
+    spec: vmiSpec({ hostname: 'web' }),
   };
-  const made = instanceOf(machine({ runStrategy: 'Always', template }), undefined, NOW);
+  const made = vmiOf(aVm({ runStrategy: 'Always', template }), undefined, NOW);
   expect(made.metadata).toMatchObject({
     name: 'web-1',
     namespace: 'default',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { InstanceStatus } from '../../../simulator/types.ts';
+import type { VmiStatus } from '../../../simulator/types.ts';
 import { nextMove } from '../../../simulator/vmi/lifecycle.ts';
-import { around, at, condition, instance, NOW, passed } from '../simulated.ts';
+import { around, at, condition, aVmi, NOW, passed } from '../simulated.ts';
 
 const notReady = { conditions: [condition('Ready', 'False', 'GuestNotRunning')] };
 const both = ['kubevirt.io/virtualMachineControllerFinalize', 'kubevirt.io/foregroundDeleteVirtualMachine'];
@@ -11,7 +11,7 @@ const leaving = (annotations: Record<string, string> = {}) => ({
   annotations,
 });
 const annotated = (annotations: Record<string, string>) => ({ annotations });
-const conditionsOf = ({ status }: { status?: InstanceStatus }) =>
+const conditionsOf = ({ status }: { status?: VmiStatus }) =>
   Object.fromEntries(
     (status?.conditions ?? []).map(({ type, status, reason }) => [
       type,
@@ -26,13 +26,13 @@ const running = {
 
 describe('on the way up', () => {
   test('one that nobody admitted gets its finalizer and its first phase', () => {
-    const { instance: next } = nextMove(instance(undefined), around());
+    const { vmi: next } = nextMove(aVmi(undefined), around());
     expect(next.metadata.finalizers).toEqual(['kubevirt.io/foregroundDeleteVirtualMachine']);
     expect(next.status?.phase).toBe('Pending');
   });
 
   test('a node at hand takes it at once, and each phase is told', () => {
-    const { instance: next } = nextMove(instance('Pending', { ...passed('Pending'), ...notReady }), around());
+    const { vmi: next } = nextMove(aVmi('Pending', { ...passed('Pending'), ...notReady }), around());
     expect(next.status).toMatchObject({ phase: 'Scheduled', nodeName: 'sim-node-1' });
     expect(next.metadata.labels).toEqual({ 'kubevirt.io/nodeName': 'sim-node-1' });
     expect(next.status?.phaseTransitionTimestamps?.map(({ phase }) => phase)).toEqual([
@@ -43,15 +43,15 @@ describe('on the way up', () => {
   });
 
   test('it waits for a claim that is missing', () => {
-    const pending = instance('Pending', notReady);
-    const { instance: next } = nextMove(pending, around({ missingClaim: 'disk' }));
+    const pending = aVmi('Pending', notReady);
+    const { vmi: next } = nextMove(pending, around({ missingClaim: 'disk' }));
     expect(next.status?.phase).toBe('Pending');
     expect(conditionsOf(next)).toMatchObject({
       Synchronized: 'False FailedPvcNotFound',
       PodScheduled: 'False Unschedulable',
     });
-    expect(nextMove(next, around({ missingClaim: 'disk' })).instance).toBe(next);
-    const { instance: found } = nextMove(next, around());
+    expect(nextMove(next, around({ missingClaim: 'disk' })).vmi).toBe(next);
+    const { vmi: found } = nextMove(next, around());
     expect(found.status?.phase).toBe('Scheduled');
     expect(Object.keys(conditionsOf(found))).toEqual(['Ready']);
   });
@@ -60,53 +60,51 @@ describe('on the way up', () => {
     ['no node fits', {}, { node: undefined }],
     ['it is marked', annotated({ 'sim.drover.dev/unschedulable': 'true' }), {}],
   ])('it is unschedulable where %s', (_why, metadata, some) => {
-    const { instance: next } = nextMove(instance('Pending', notReady, metadata), around(some));
+    const { vmi: next } = nextMove(aVmi('Pending', notReady, metadata), around(some));
     expect(next.status?.phase).toBe('Scheduling');
     expect(conditionsOf(next)).toEqual({ Ready: 'False GuestNotRunning', PodScheduled: 'False Unschedulable' });
-    expect(nextMove(next, around(some)).instance).toBe(next);
-    expect(nextMove({ ...next, metadata: instance('Scheduling').metadata }, around()).instance.status?.phase).toBe(
-      'Scheduled',
-    );
+    expect(nextMove(next, around(some)).vmi).toBe(next);
+    expect(nextMove({ ...next, metadata: aVmi('Scheduling').metadata }, around()).vmi.status?.phase).toBe('Scheduled');
   });
 
-  test('it stays without a guest for as long as its pod has nothing to mount for a Secret or ConfigMap', () => {
-    const { instance: next } = nextMove(instance('Pending', notReady), around({ lacksSource: true }));
+  test('it stays without a VMI for as long as its pod has nothing to mount for a Secret or ConfigMap', () => {
+    const { vmi: next } = nextMove(aVmi('Pending', notReady), around({ lacksSource: true }));
     expect(next.status?.phase).toBe('Scheduling');
     expect(conditionsOf(next)).toEqual({ Ready: 'False GuestNotRunning' });
-    expect(nextMove(next, around({ lacksSource: true })).instance).toBe(next);
-    expect(nextMove(next, around()).instance.status?.phase).toBe('Scheduled');
+    expect(nextMove(next, around({ lacksSource: true })).vmi).toBe(next);
+    expect(nextMove(next, around()).vmi.status?.phase).toBe('Scheduled');
   });
 
-  test('it stays without a guest for as long as its image can not be had', () => {
-    const pending = instance('Pending', notReady, annotated({ 'sim.drover.dev/image-pull-fails': 'true' }));
-    const { instance: next } = nextMove(pending, around());
+  test('it stays without a VMI for as long as its image can not be had', () => {
+    const pending = aVmi('Pending', notReady, annotated({ 'sim.drover.dev/image-pull-fails': 'true' }));
+    const { vmi: next } = nextMove(pending, around());
     expect(next.status?.phase).toBe('Scheduling');
     expect(conditionsOf(next)).toEqual({ Ready: 'False GuestNotRunning', Synchronized: 'False ImagePullBackOff' });
-    expect(nextMove(next, around()).instance).toBe(next);
-    const { instance: pulled } = nextMove({ ...next, metadata: instance('Scheduling').metadata }, around());
+    expect(nextMove(next, around()).vmi).toBe(next);
+    const { vmi: pulled } = nextMove({ ...next, metadata: aVmi('Scheduling').metadata }, around());
     expect(pulled.status?.phase).toBe('Scheduled');
     expect(conditionsOf(pulled)['Synchronized']).toBeUndefined();
   });
 
   test('it boots for as long as it is told', () => {
-    const booting = instance('Scheduled', notReady, annotated({ 'sim.drover.dev/boot-time': '1m30s' }));
-    expect(nextMove(booting, around({ since: NOW - 10_000 }))).toEqual({ instance: booting, wakeAt: NOW + 80_000 });
-    const { instance: up } = nextMove(booting, around({ since: NOW - 90_000 }));
+    const booting = aVmi('Scheduled', notReady, annotated({ 'sim.drover.dev/boot-time': '1m30s' }));
+    expect(nextMove(booting, around({ since: NOW - 10_000 }))).toEqual({ vmi: booting, wakeAt: NOW + 80_000 });
+    const { vmi: up } = nextMove(booting, around({ since: NOW - 90_000 }));
     expect(up.status).toMatchObject({
       phase: 'Running',
       machine: { type: 'pc-q35-rhel9.6.0' },
     });
     expect(conditionsOf(up)).toEqual({ Ready: 'True', LiveMigratable: 'True' });
-    expect(nextMove(up, around())).toEqual({ instance: up });
+    expect(nextMove(up, around())).toEqual({ vmi: up });
   });
 
   test('a second, where nothing is told', () => {
-    expect(nextMove(instance('Scheduled'), around()).wakeAt).toBe(NOW + 1000);
+    expect(nextMove(aVmi('Scheduled'), around()).wakeAt).toBe(NOW + 1000);
   });
 
   test('a start that fails ends it', () => {
-    const { instance: next } = nextMove(
-      instance('Scheduled', { ...passed('Scheduled'), ...notReady }),
+    const { vmi: next } = nextMove(
+      aVmi('Scheduled', { ...passed('Scheduled'), ...notReady }),
       around({ since: 0, failing: true }),
     );
     expect(next.status?.phase).toBe('Failed');
@@ -114,51 +112,44 @@ describe('on the way up', () => {
   });
 
   test('one that is asked to start paused does', () => {
-    const { instance: next } = nextMove(
-      instance('Scheduled', notReady, {}, { startStrategy: 'Paused' }),
-      around({ since: 0 }),
-    );
+    const { vmi: next } = nextMove(aVmi('Scheduled', notReady, {}, { startStrategy: 'Paused' }), around({ since: 0 }));
     expect(conditionsOf(next)).toMatchObject({ Paused: 'True PausedByUser', Ready: 'False ReadinessGatesNotReady' });
   });
 });
 
 describe('while it runs', () => {
   test('never-ready keeps it from being ready, for as long as it is there', () => {
-    const unready = instance('Running', running, annotated({ 'sim.drover.dev/never-ready': 'true' }));
-    const { instance: next } = nextMove(unready, around());
+    const unready = aVmi('Running', running, annotated({ 'sim.drover.dev/never-ready': 'true' }));
+    const { vmi: next } = nextMove(unready, around());
     expect(conditionsOf(next)['Ready']).toBe('False ContainersNotReady');
-    expect(
-      conditionsOf(nextMove({ ...next, metadata: instance('Running').metadata }, around()).instance)['Ready'],
-    ).toBe('True');
+    expect(conditionsOf(nextMove({ ...next, metadata: aVmi('Running').metadata }, around()).vmi)['Ready']).toBe('True');
   });
 
   test('on a lost node nothing is known of it, until the node is back', () => {
-    const { instance: lost } = nextMove(instance('Running', running), around({ nodeLost: true }));
+    const { vmi: lost } = nextMove(aVmi('Running', running), around({ nodeLost: true }));
     expect(lost.status?.phase).toBe('Running');
     expect(conditionsOf(lost)['Ready']).toBe('False PodTerminating');
-    expect(conditionsOf(nextMove(lost, around()).instance)['Ready']).toBe('True');
+    expect(conditionsOf(nextMove(lost, around()).vmi)['Ready']).toBe('True');
   });
 
   test.each([
     ['Succeeded', { 'sim.drover.dev/run-time': '5s' }],
     ['Failed', { 'sim.drover.dev/run-time': '5s', 'sim.drover.dev/run-end': 'Failed' }],
-  ])('its guest ends by itself: %s', (phase, annotations) => {
-    const ending = instance('Running', running, annotated(annotations));
+  ])('its VMI ends by itself: %s', (phase, annotations) => {
+    const ending = aVmi('Running', running, annotated(annotations));
     expect(nextMove(ending, around()).wakeAt).toBe(NOW + 5000);
-    const { instance: next } = nextMove(ending, around({ since: NOW - 5000 }));
+    const { vmi: next } = nextMove(ending, around({ since: NOW - 5000 }));
     expect(next.status?.phase).toBe(phase);
     expect(conditionsOf(next)['Ready']).toBe('False GuestNotRunning');
   });
 
   test('without its pod it is Failed, and KubeVirt does not say since when', () => {
-    const { instance: next } = nextMove(
-      instance('Running', running, annotated({ 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'PodGone' })),
+    const { vmi: next } = nextMove(
+      aVmi('Running', running, annotated({ 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': 'PodGone' })),
       around(),
     );
     expect(next.status?.phase).toBe('Failed');
-    expect(next.status?.phaseTransitionTimestamps).toEqual(
-      instance('Running', running).status?.phaseTransitionTimestamps,
-    );
+    expect(next.status?.phaseTransitionTimestamps).toEqual(aVmi('Running', running).status?.phaseTransitionTimestamps);
     expect(conditionsOf(next)['Ready']).toBe('False PodNotExists');
   });
 
@@ -169,62 +160,62 @@ describe('while it runs', () => {
       memory: { guestAtBoot: '1Gi', guestCurrent: '1Gi', guestRequested: '1Gi' },
     };
     const domain = { cpu: { sockets: 2, maxSockets: 4 }, memory: { guest: '2Gi', maxGuest: '4Gi' } };
-    const { instance: first } = nextMove(instance('Running', had, {}, { domain }), around());
+    const { vmi: first } = nextMove(aVmi('Running', had, {}, { domain }), around());
     expect(conditionsOf(first)).toMatchObject({ HotVCPUChange: 'True', HotMemoryChange: 'True' });
     expect(first.status).toMatchObject({ currentCPUTopology: { sockets: 1 }, memory: { guestCurrent: '1Gi' } });
-    expect(nextMove(first, around({ now: NOW + 60_000 }))).toEqual({ instance: first });
+    expect(nextMove(first, around({ now: NOW + 60_000 }))).toEqual({ vmi: first });
   });
 
   test('disks that are not shared keep it where it is', () => {
-    expect(
-      conditionsOf(nextMove(instance('Running', running), around({ migratable: false })).instance)['LiveMigratable'],
-    ).toBe('False DisksNotLiveMigratable');
+    expect(conditionsOf(nextMove(aVmi('Running', running), around({ migratable: false })).vmi)['LiveMigratable']).toBe(
+      'False DisksNotLiveMigratable',
+    );
   });
 });
 
 describe('on the way down', () => {
-  test('a running guest has its time, and is not ready meanwhile', () => {
-    const stopping = instance('Running', running, leaving({ 'sim.drover.dev/stop-time': '3s' }));
+  test('a running VMI has its time, and is not ready meanwhile', () => {
+    const stopping = aVmi('Running', running, leaving({ 'sim.drover.dev/stop-time': '3s' }));
     const first = nextMove(stopping, around());
-    expect(conditionsOf(first.instance)['Ready']).toBe('False PodTerminating');
+    expect(conditionsOf(first.vmi)['Ready']).toBe('False PodTerminating');
     expect(first).toMatchObject({
       wakeAt: NOW + 3000,
-      instance: { metadata: { finalizers: both }, status: { phase: 'Running' } },
+      vmi: { metadata: { finalizers: both }, status: { phase: 'Running' } },
     });
-    const { instance: gone } = nextMove(first.instance, around({ now: NOW + 3000 }));
+    const { vmi: gone } = nextMove(first.vmi, around({ now: NOW + 3000 }));
     expect(gone.status?.phase).toBe('Succeeded');
     expect(gone.metadata.finalizers).toEqual([]);
   });
 
   test('but no more than its grace period', () => {
-    const stopping = instance('Running', running, leaving({ 'sim.drover.dev/stop-time': '1h' }));
+    const stopping = aVmi('Running', running, leaving({ 'sim.drover.dev/stop-time': '1h' }));
     expect(nextMove(stopping, around()).wakeAt).toBe(NOW + 30_000);
     const forced = { ...stopping, spec: { ...stopping.spec, terminationGracePeriodSeconds: 1 } };
     expect(nextMove(forced, around()).wakeAt).toBe(NOW + 1000);
   });
 
   test('one that never ran goes at once, and its VM is left to count that', () => {
-    const { instance: next } = nextMove(instance('Scheduling', notReady, leaving()), around());
+    const { vmi: next } = nextMove(aVmi('Scheduling', notReady, leaving()), around());
     expect(next.status?.phase).toBe('Failed');
     expect(next.metadata.finalizers).toEqual(['kubevirt.io/virtualMachineControllerFinalize']);
-    expect(nextMove(next, around()).instance).toBe(next);
-    expect(
-      nextMove(instance('Scheduling', notReady, leaving()), around({ hasMachine: false })).instance.metadata.finalizers,
-    ).toEqual([]);
+    expect(nextMove(next, around()).vmi).toBe(next);
+    expect(nextMove(aVmi('Scheduling', notReady, leaving()), around({ hasVm: false })).vmi.metadata.finalizers).toEqual(
+      [],
+    );
   });
 
   test('one that has ended stays until it is deleted', () => {
-    const failed = instance('Failed', passed('Running', 'Failed'), { finalizers: both });
-    expect(nextMove(failed, around())).toEqual({ instance: failed });
+    const failed = aVmi('Failed', passed('Running', 'Failed'), { finalizers: both });
+    expect(nextMove(failed, around())).toEqual({ vmi: failed });
     const deleted = { ...failed, metadata: { ...failed.metadata, deletionTimestamp: at(0) } };
-    expect(nextMove(deleted, around()).instance.metadata.finalizers).toEqual([
+    expect(nextMove(deleted, around()).vmi.metadata.finalizers).toEqual([
       'kubevirt.io/virtualMachineControllerFinalize',
     ]);
   });
 
   test.each(['Scheduled', 'Running'] as const)('on a lost node it stays, %s', (phase) => {
-    const stuck = instance(phase, running, leaving());
-    const { instance: next, wakeAt } = nextMove(stuck, around({ nodeLost: true, now: NOW + 3_600_000 }));
+    const stuck = aVmi(phase, running, leaving());
+    const { vmi: next, wakeAt } = nextMove(stuck, around({ nodeLost: true, now: NOW + 3_600_000 }));
     expect(next.metadata.finalizers).toEqual(both);
     expect(next.status?.phase).toBe(phase);
     expect(wakeAt).toBeUndefined();

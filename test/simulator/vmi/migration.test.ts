@@ -4,21 +4,21 @@ import { isToMigrate, mostAtOnce } from '../../../simulator/controllers/workload
 import type { Migration } from '../../../simulator/types.ts';
 import { withPlugs } from '../../../simulator/vm/hotplug.ts';
 import { begun, ended, migrationStep } from '../../../simulator/vmi/migration.ts';
-import { condition, instance, machine, NOW } from '../simulated.ts';
+import { condition, aVmi, aVm, NOW } from '../simulated.ts';
 
 const asked = (metadata = {}): Stored<Migration> => ({
-  metadata: { ...machine().metadata, name: 'm', uid: 'm-uid', ...metadata },
+  metadata: { ...aVm().metadata, name: 'm', uid: 'm-uid', ...metadata },
   spec: { vmiName: 'web-1' },
 });
 
 describe('migrations', () => {
-  const running = instance('Running', { nodeName: 'n1' });
+  const running = aVmi('Running', { nodeName: 'n1' });
   const moving = begun(running, asked(), 'n2', NOW);
 
   test('one after the other, and only of what runs', () => {
     expect(migrationStep(running, [], NOW)).toEqual({ do: 'nothing' });
     expect(migrationStep(running, [asked()], NOW)).toEqual({ do: 'begin', migration: asked() });
-    expect(migrationStep(instance('Pending'), [asked()], NOW)).toMatchObject({ do: 'note', phase: 'Failed' });
+    expect(migrationStep(aVmi('Pending'), [asked()], NOW)).toMatchObject({ do: 'note', phase: 'Failed' });
     expect(migrationStep(undefined, [asked()], NOW)).toMatchObject({ do: 'note', phase: 'Failed' });
     expect(migrationStep(moving, [asked(), asked({ uid: 'next' })], NOW)).toEqual({ do: 'wait', until: NOW + 1000 });
   });
@@ -39,7 +39,7 @@ describe('migrations', () => {
   });
 
   test('bring sockets and memory that were plugged in', () => {
-    const guest = withPlugs({
+    const vmi = withPlugs({
       ...moving,
       spec: {
         domain: { cpu: { sockets: 2, cores: 1, threads: 1, maxSockets: 4 }, memory: { guest: '4Gi', maxGuest: '8Gi' } },
@@ -50,7 +50,7 @@ describe('migrations', () => {
         memory: { guestAtBoot: '2Gi', guestCurrent: '2Gi', guestRequested: '2Gi' },
       },
     });
-    expect(guest.status?.conditions).toEqual(
+    expect(vmi.status?.conditions).toEqual(
       ['HotVCPUChange', 'HotMemoryChange'].map((type) => ({
         type,
         status: 'True',
@@ -58,9 +58,9 @@ describe('migrations', () => {
         lastTransitionTime: null,
       })),
     );
-    expect(withPlugs(guest)).toBe(guest);
-    expect(ended(guest, false, NOW).status?.conditions).toHaveLength(2);
-    expect(ended(guest, true, NOW).status).toMatchObject({
+    expect(withPlugs(vmi)).toBe(vmi);
+    expect(ended(vmi, false, NOW).status?.conditions).toHaveLength(2);
+    expect(ended(vmi, true, NOW).status).toMatchObject({
       conditions: [],
       currentCPUTopology: { sockets: 2, cores: 1, threads: 1 },
       memory: { guestAtBoot: '2Gi', guestCurrent: '4Gi', guestRequested: '4Gi' },
@@ -68,8 +68,8 @@ describe('migrations', () => {
   });
 });
 
-test('a guest is migrated for its plugs where it runs, can, and does not already', () => {
-  const waiting = instance('Running', {
+test('a VMI is migrated for its plugs where it runs, can, and does not already', () => {
+  const waiting = aVmi('Running', {
     conditions: [condition('HotVCPUChange', 'True'), condition('LiveMigratable', 'True')],
   });
   expect(isToMigrate(waiting)).toBe(true);
@@ -80,6 +80,6 @@ test('a guest is migrated for its plugs where it runs, can, and does not already
     isToMigrate({ ...waiting, metadata: { ...waiting.metadata, deletionTimestamp: '2026-05-04T10:00:00Z' } }),
   ).toBe(false);
   expect(isToMigrate(begun(waiting, asked(), 'n2', NOW))).toBe(false);
-  expect(isToMigrate(instance('Running', { conditions: [condition('LiveMigratable', 'True')] }))).toBe(false);
+  expect(isToMigrate(aVmi('Running', { conditions: [condition('LiveMigratable', 'True')] }))).toBe(false);
   expect(mostAtOnce(undefined)).toBe(5);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { newNode, withReadiness } from '../../../simulator/controllers/node-controller.ts';
 import { fits, isLost, nextNode } from '../../../simulator/vmi/scheduling.ts';
-import { guestSpec, node, NOW } from '../simulated.ts';
+import { vmiSpec, node, NOW } from '../simulated.ts';
 
 const all = (): boolean => true;
 
@@ -27,7 +27,7 @@ describe('scheduling', () => {
     ['a lost node', node('n', {}, { annotations: { 'sim.drover.dev/lost': 'true' } }), {}, 'q35', false],
     ['a cordoned node', { ...node('n'), spec: { unschedulable: true } }, {}, 'q35', false],
   ])('honours %s', (_what, candidate, spec, machineType, expected) => {
-    expect(fits(candidate, guestSpec(spec), machineType)).toBe(expected);
+    expect(fits(candidate, vmiSpec(spec), machineType)).toBe(expected);
   });
 });
 

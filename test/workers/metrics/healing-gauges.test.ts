@@ -2,9 +2,9 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { HealingGauges } from '../../../workers/metrics/healing-gauges.ts';
-import { condition, cycle, healingPool, spent, type Said } from '../../clients/heal/pools.ts';
+import { condition, cycle, healingPool, spent, type UserRequest } from '../../clients/heal/pools.ts';
 
-const metricsOf = (...looks: Said[][]): Promise<string> => {
+const metricsOf = (...looks: UserRequest[][]): Promise<string> => {
   const registry = new Registry();
   const gauges = new HealingGauges(registry);
   for (const pools of looks) gauges.look(pools.map((said) => healingPool(said) as StoredPool));
@@ -36,7 +36,7 @@ test('a pool that heals, and has nothing to heal, has zeros, and is not suspende
   expect(told).not.toContain('drover_healing_suspended{');
 });
 
-test.each<[string, Said[]]>([
+test.each<[string, UserRequest[]]>([
   ['that does not heal', [{}]],
   ['that is gone', []],
 ])('nothing of a pool %s', async (_what, pools) =>

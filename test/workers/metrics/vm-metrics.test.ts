@@ -16,9 +16,9 @@ class Watched {
   pool: { namespace: string; pool: string } | null = { namespace: 'shop', pool: 'web' };
 
   /** Changes the VMI; `null`: it is deleted. */
-  is(change: Partial<VmiView> | null, isNews = true): this {
+  is(change: Partial<VmiView> | null, shouldReport = true): this {
     const after = change === null ? undefined : { ...aVmi(aVm('web-1')), createdAt: 0, ...change };
-    this.metrics.change({ before: this.#now, after }, () => this.pool, isNews);
+    this.metrics.change({ before: this.#now, after }, () => this.pool, shouldReport);
     this.#now = after;
     return this;
   }

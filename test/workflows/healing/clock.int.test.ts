@@ -139,7 +139,7 @@ test('a delay outlives the run of the pool that it began under', async () => {
   expect(pool.cluster.times('create')).toHaveLength(1);
 });
 
-test('a cycle soon after another goes on where that was, and one after a quiet time begins anew', async () => {
+test('a cycle soon after another goes on where that was, and one after a quiet time starts again', async () => {
   const pool = await aSickPool({ ...BACKOFF, max: '10m' });
   for (const [index, attempt] of [1, 2, 1].entries()) {
     await pool.breakDown('web-4', false);
@@ -180,7 +180,7 @@ test('a delay that nobody can read, in a pool that was stored before such were r
   await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ end: 'Healed' }] }));
 });
 
-test('a VM that is sick again while its last cycle closes is healed anew right after', async () => {
+test('a VM that is sick again while its last cycle closes is healed again right after', async () => {
   const pool = await aSickPool({ ...BACKOFF, initial: '0s' });
   const held = Promise.withResolvers<void>();
   const asked = vi.spyOn(pool, 'closing').mockReturnValueOnce(held.promise);

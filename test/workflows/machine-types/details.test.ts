@@ -36,13 +36,13 @@ const progress: TransitionProgress = {
       fault: null,
     },
   ],
-  counts: { toPatch: 1, toRestart: 2, waiting: 3, inPools: 4, parked: 5, restarting: 6, left: 7, done: 8 },
+  counts: { toPatch: 1, toRestart: 2, waiting: 3, inPools: 4, deferred: 5, restarting: 6, left: 7, done: 8 },
   patched: 30,
   restarted: 9,
   failed: [{ vm: 'shop/web', why: 'not ready in time' }],
   failures: 1,
-  inHand: ['shop/vm-1', 'shop/vm-2'],
-  passedOver: [{ why: 'it is paused', isWish: false, count: 5, vms: ['shop/vm-7'] }],
+  inProgress: ['shop/vm-1', 'shop/vm-2'],
+  skipped: [{ why: 'it is paused', isExcluded: false, count: 5, vms: ['shop/vm-7'] }],
   full: ['2 at a time'],
   maxRestarts: 2,
   paused: null,
@@ -70,7 +70,7 @@ test('one that too many failures have ended says so, and one with nothing left t
   const all = { ...progress, phase: 'Failed' as const, aborted: null };
   expect(transitionDetails(all)).toContain(ended);
   expect(transitionDetails({ ...all, phase: 'Changing' })).not.toContain('Ended early');
-  const counts = { toPatch: 0, toRestart: 0, waiting: 0, inPools: 0, parked: 0, restarting: 0, left: 7, done: 8 };
+  const counts = { toPatch: 0, toRestart: 0, waiting: 0, inPools: 0, deferred: 0, restarting: 0, left: 7, done: 8 };
   expect(transitionDetails({ ...all, counts })).not.toContain('Ended early');
 });
 
@@ -97,12 +97,12 @@ test('an undo says what it undoes, and restarts that are left to the owners are 
 test('what people and servers say is read as they have written it, and no Markdown', () => {
   const { transition } = progress;
   const reason = 'a | b\n# Head `x` *y* [l](http://z) <b>';
-  const passedOver = [
-    { why: 'it still matches *rhel8.*: a preference brings it back', isWish: true, count: 1, vms: ['shop/vm-7'] },
+  const skipped = [
+    { why: 'it still matches *rhel8.*: a preference brings it back', isExcluded: true, count: 1, vms: ['shop/vm-7'] },
   ];
   const text = transitionDetails({
     ...progress,
-    passedOver,
+    skipped,
     transition: { ...transition, reason, scope: { ...transition.scope, glob: 'a`b*' } },
   });
   expect(text).toContain(String.raw`Asked for by ada: a \| b \# Head \`x\` \*y\* \[l\](http://z) \<b\>; restarts`);

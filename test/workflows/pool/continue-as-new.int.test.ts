@@ -6,7 +6,7 @@ import { aTimedPool } from '../timed-pool.ts';
 
 const server = aTimeSkippingServer();
 
-test('the next run knows how the rollout stands, which batch is under way, and that it is paused', async () => {
+test('the next run knows how the rollout stands, which batch is in progress, and that it is paused', async () => {
   const pool = await aTimedPool(server(), { rollout: { steps: [{ to: 1, then: { approval: {} } }] } });
   const batch = await pool.heldBatch();
   await pool.workflow.signal(pause, { by: 'anna', why: 'the weekend' });
@@ -76,7 +76,7 @@ test('a run gives way once it has handed many VMs of its batches to plans, long 
   for (let turns = 1; turns <= 30 && (await pool.runId()) === first; turns++) {
     const { plans } = pool.cluster;
     // This server rejects a signal that arrives just as a run continues as new.
-    await pool.nudge().catch(() => pool.continued(first));
+    await pool.notify().catch(() => pool.continued(first));
     await soon(() => expect(pool.cluster.plans).toBeGreaterThan(plans));
   }
   expect(await pool.runId()).not.toBe(first);

@@ -36,7 +36,10 @@ const bothWays = (one: string) =>
   );
 
 test.each(Object.keys(revisions).flatMap(bothWays))('while %s hangs, %s is begun all the same', (one, other) => {
-  const context = { key: { namespace: 'shop', name: 'web', uid: 'web-uid' }, underWay: new InFlight() } as StepContext;
+  const context = {
+    key: { namespace: 'shop', name: 'web', uid: 'web-uid' },
+    inProgress: new InFlight(),
+  } as StepContext;
   begin(steps[one]!, context);
   begin(steps[other]!, context);
   expect(begun).toEqual([one, other]);

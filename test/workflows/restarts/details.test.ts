@@ -11,9 +11,9 @@ const progress: RestartProgress = {
   reason: '# new\n*kernel*',
   restarted: ['shop/a'],
   failed: [{ vm: 'shop/b', why: 'no <node>', wasDown: false }],
-  inHand: [],
+  inProgress: [],
   open: 1,
-  passedOver: [{ why: 'it is [paused]', isWish: false, count: 1, vms: ['shop/c'] }],
+  skipped: [{ why: 'it is [paused]', isExcluded: false, count: 1, vms: ['shop/c'] }],
   full: ['1 of at most 1 | pool web'],
   paused: { by: 'bob', at: '2026-01-02T03:04:05Z', why: 'a `look`' },
   aborted: null,
@@ -26,6 +26,6 @@ test('words of people and servers are shown as they were written', () => {
     'Paused by bob: a \\`look\\`',
     String.raw`- failed: shop/b: no \<node\>`,
     String.raw`The others wait for room: 1 of at most 1 \| pool web`,
-    String.raw`- passed over: shop/c: it is \[paused\]`,
+    String.raw`- skipped: shop/c: it is \[paused\]`,
   ]);
 });

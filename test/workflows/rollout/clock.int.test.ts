@@ -112,7 +112,7 @@ test('a pool that no plan can be made for says so, and is looked at again by a t
   isAway = true;
   await pool.change({ replicas: 5 });
   const trouble = { reason: 'NotPlanned', message: 'the API server is away' };
-  await soon(async () => expect((await pool.progress()).troubles).toContainEqual(expect.objectContaining(trouble)));
+  await soon(async () => expect((await pool.progress()).recentErrors).toContainEqual(expect.objectContaining(trouble)));
   const before = plans;
   await server().pass('3m');
   // Three attempts each time, with at most 10 s in between.
@@ -128,7 +128,7 @@ test('a step of which nobody knows what it has done stays in doubt where no plan
   const doubts: boolean[] = [];
   const pool = await aTimedPool(server(), {}, (cluster) => ({
     plan: (...args: Parameters<typeof cluster.activities.plan>) => {
-      doubts.push(args[0].inDoubt);
+      doubts.push(args[0].resultUnknown);
       return isAway ? Promise.reject(new Error('the API server is away')) : cluster.activities.plan(...args);
     },
     createVms: () => {
@@ -195,12 +195,12 @@ test('a batch that nobody hears of any more is taken for lost a quarter of an ho
   batch.fail();
   await server().orphanEnded(batch.workflow);
 
-  // An unsettled pool is nudged every few minutes, even if nothing happens to it.
+  // An unsettled pool is signalled every few minutes, even if nothing happens to it.
   await server().pass('24m');
-  await pool.nudge();
+  await pool.notify();
   expect((await pool.progress()).updating).toHaveLength(1);
   await server().pass('2m');
-  await pool.nudge();
+  await pool.notify();
   await pool.completed();
   expect(pool.cluster.acts).toHaveLength(5);
   const [first, second] = pool.cluster.acts;
@@ -222,7 +222,7 @@ test('a batch that is given up is asked to end, before others take its VMs', asy
   const first = await pool.batch(1);
   await server().pass('17m');
   isAway = false;
-  await pool.nudge();
+  await pool.notify();
   await pool.completed();
   await soon(async () => expect((await first.describe()).status.name).toBe('CANCELLED'));
 });

@@ -8,7 +8,7 @@ import { restarted } from '../../../../clients/rollout/restart.ts';
 import { sidesOf, templateDiff } from '../../../../clients/rollout/revisions/diff.ts';
 import { history, historyTable } from '../../../../clients/rollout/revisions/history.ts';
 import { findRevision } from '../../../../clients/rollout/revisions/revisions.ts';
-import { undoneInWords, undoTarget } from '../../../../clients/rollout/revisions/undo.ts';
+import { formatUndone, undoTarget } from '../../../../clients/rollout/revisions/undo.ts';
 import { hashOf, poolWith, revisionWith, templateOf } from '../pools.ts';
 
 const revisions = [revisionWith(1, 8), revisionWith(3, 1), revisionWith(4, 2)];
@@ -48,10 +48,10 @@ describe('an undo', () => {
     expect(undoTarget(poolWith(), revisions, '4')).toBe(revisions[2]));
 
   test('tells where it goes, and the number that this has from then on', () => {
-    expect(undoneInWords(revisions[0]!, revisions)).toBe(
+    expect(formatUndone(revisions[0]!, revisions)).toBe(
       `has the template of revision 1 (${hashOf(8)}) again, which becomes revision 5`,
     );
-    expect(undoneInWords(revisions[2]!, revisions)).toBe(`has the template of revision 4 (${hashOf(2)}) again`);
+    expect(formatUndone(revisions[2]!, revisions)).toBe(`has the template of revision 4 (${hashOf(2)}) again`);
   });
 
   test('has nowhere to go in a pool that never had another template', () =>
@@ -102,9 +102,9 @@ describe('a difference', () => {
 
 describe('what a change takes', () => {
   test.each([
-    ['LiveUpdate', 'Live: guests take it while they run'],
-    ['Stage', 'Restart: guests are restarted'],
-    [null, 'Live: guests take it while they run, or under vmRolloutStrategy Stage Restart: guests are restarted'],
+    ['LiveUpdate', 'Live: VMIs take it while they run'],
+    ['Stage', 'Restart: VMIs are restarted'],
+    [null, 'Live: VMIs take it while they run, or under vmRolloutStrategy Stage Restart: VMIs are restarted'],
   ] as const)('under %s is told', (strategy, words) =>
     expect(formatDisruption(poolWith(), sockets(1), sockets(2), strategy)).toBe(words),
   );
@@ -112,7 +112,7 @@ describe('what a change takes', () => {
   test('is told with what the pool allows', () => {
     const gentle = poolWith({ spec: { updateStrategy: { proactive: { disruption: 'Live' } } } });
     expect(formatDisruption(gentle, templateOf(1), templateOf(2), 'LiveUpdate')).toBe(
-      'Restart: guests are restarted, but the pool allows no more than Live',
+      'Restart: VMIs are restarted, but the pool allows no more than Live',
     );
     const lazy = poolWith({ spec: { updateStrategy: { opportunistic: {} } } });
     expect(formatDisruption(lazy, templateOf(1), templateOf(2), null)).toMatch(
@@ -122,7 +122,7 @@ describe('what a change takes', () => {
 
   test('may be a start or a stop', () =>
     expect(formatDisruption(poolWith(), templateOf(1), templateOf(1, { runStrategy: 'Halted' }), 'Stage')).toBe(
-      'None: no guest is touched; KubeVirt starts or stops VMs for it',
+      'None: no VMI is touched; KubeVirt starts or stops VMs for it',
     ));
 });
 
@@ -141,9 +141,9 @@ describe('the history', () => {
 
   test('says who has what, also of what is not kept any more', () =>
     expect(entries).toMatchObject([
-      { number: null, hash: 'lost', vms: 1, guests: 0, isCurrent: false, isTarget: false },
-      { number: 3, hash: hashOf(1), vms: 7, guests: 6, isCurrent: true, isTarget: false },
-      { number: 4, hash: hashOf(2), vms: 3, guests: 0, isCurrent: false, isTarget: true, askedBy: 'ada@desk' },
+      { number: null, hash: 'lost', vms: 1, vmis: 0, isCurrent: false, isTarget: false },
+      { number: 3, hash: hashOf(1), vms: 7, vmis: 6, isCurrent: true, isTarget: false },
+      { number: 4, hash: hashOf(2), vms: 3, vmis: 0, isCurrent: false, isTarget: true, askedBy: 'ada@desk' },
     ]));
 
   test('has the template that no batch has begun to bring', () => {
@@ -163,7 +163,7 @@ describe('the history', () => {
         stripVTControlCharacters(line).replaceAll(/ {2,}/g, ' | '),
       ),
     ).toEqual([
-      'REVISION | HASH | FIRST USED | VMS | GUESTS | STATE | ASKED BY | CHANGE CAUSE',
+      'REVISION | HASH | FIRST USED | VMS | VMIS | STATE | ASKED BY | CHANGE CAUSE',
       '<gone> | lost | <unknown> | 1 | 0 | <unknown> | <none>',
       `3 | ${hashOf(1)} | 60m ago | 7 | 6 | current | <unknown> | <none>`,
       `4 | ${hashOf(2)} | 60m ago | 3 | 0 | target | ada@desk | more cores`,

@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import type { Seen } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import { Changes, type Changed } from './changes.ts';
 import type { ClusterCache } from './cluster-cache.ts';
@@ -13,16 +13,16 @@ export const SETTLE_MS_A_VM = 0.05;
 /** Without any change, the cluster is looked at again after this long, in case a watch has missed something. */
 const LOOK_AGAIN_MS = 30_000;
 /** News that needs no action is reported after this long. */
-const TELL_MS = 5_000;
+const REPORT_MS = 5_000;
 
 /** What one look at the cluster found. */
-export interface Look<T> {
+export interface Observation<T> {
   /** What the wait resolves to if it ends with this look. */
   found: T;
   /** Whether there is nothing to act on, something (more may be gathered), or enough. */
   worth: 'nothing' | 'something' | 'enough';
   /** Whether there is something to report, even if there is nothing to act on. */
-  isNews: boolean;
+  shouldReport: boolean;
   /** VMs that this look takes for failed because their deadline has passed, by `namespace/name`. */
   late?: readonly string[];
   /**
@@ -32,13 +32,13 @@ export interface Look<T> {
   times: number[];
 }
 
-export interface LongLookOptions {
+export interface WaitForOptions {
   cache: ClusterCache;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
   /** Every look is at caches that are at least this new. */
-  seen: Seen;
-  concerns: (changed: Changed) => boolean;
+  seen: ResourceVersions;
+  isRelevant: (changed: Changed) => boolean;
   /** How long changes are gathered before the next look, in milliseconds; asked before each look. */
   settleMs?: () => number;
   /** How long more is gathered once something has been found, in milliseconds. */
@@ -50,13 +50,13 @@ export interface LongLookOptions {
  * worth a turn of the workflow. For an activity that heartbeats meanwhile. Asks the API server before it takes a VM for
  * late: the caches alone may be outdated.
  */
-export async function longLook<T>(
-  options: LongLookOptions,
-  look: (now: number, isConfirmed: boolean) => Look<T> | Promise<Look<T>>,
+export async function waitFor<T>(
+  options: WaitForOptions,
+  look: (now: number, isConfirmed: boolean) => Observation<T> | Promise<Observation<T>>,
 ): Promise<T> {
-  const { cache, stopping, seen, concerns, settleMs = () => 0, gatherMs = 0 } = options;
+  const { cache, stopping, seen, isRelevant, settleMs = () => 0, gatherMs = 0 } = options;
   await cache.catchUp(seen);
-  const changes = new Changes(cache, stopping, concerns);
+  const changes = new Changes(cache, stopping, isRelevant);
   try {
     const began = Date.now();
     let foundAt: number | null = null;
@@ -64,12 +64,12 @@ export async function longLook<T>(
       cancellationSignal().throwIfAborted();
       if (cache.lost.aborted) throw serverLost();
       const now = Date.now();
-      const { found, worth, isNews, times } = await confirmed(cache, now, look);
+      const { found, worth, shouldReport, times } = await confirmed(cache, now, look);
       foundAt = worth === 'nothing' ? null : (foundAt ?? now);
       const dueAt = Math.min(
         worth === 'enough' ? now : Infinity,
         foundAt === null ? Infinity : foundAt + gatherMs,
-        isNews ? began + TELL_MS : Infinity,
+        shouldReport ? began + REPORT_MS : Infinity,
       );
       if (dueAt <= now) return found;
       const wakeAt = Math.min(dueAt, now + LOOK_AGAIN_MS, ...times.filter((time) => time > now));
@@ -83,8 +83,8 @@ export async function longLook<T>(
 async function confirmed<T>(
   cache: ClusterCache,
   now: number,
-  look: (now: number, isConfirmed: boolean) => Look<T> | Promise<Look<T>>,
-): Promise<Look<T>> {
+  look: (now: number, isConfirmed: boolean) => Observation<T> | Promise<Observation<T>>,
+): Promise<Observation<T>> {
   const first = await look(now, false);
   if (first.late === undefined || first.late.length === 0) return first;
   await cache.confirm(first.late);

@@ -1,6 +1,6 @@
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { keyOf, type OwningPool, type RestartPicture } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { keyOf, type OwningPool, type RestartSnapshot } from '../../../decisions/disruption-budget/restart-budget.ts';
 import {
   groupOf,
   transitionRules,
@@ -65,7 +65,7 @@ export const recordOfOurs = (fields: Partial<TransitionRecord> = {}): Transition
   id: ID,
   from: OLD,
   to: NEW,
-  guest: OLD,
+  vmiType: OLD,
   at: '2026-01-02T03:04:05Z',
   ...fields,
 });
@@ -117,16 +117,16 @@ export const aPoolVm = (number: number, pool: StoredPool, fields: Partial<VmView
 export function snapshotOf(
   vms: readonly VmView[],
   { vmis, pool }: { vmis?: VmiView[]; pool?: StoredPool } = {},
-): RestartPicture & { pools: OwningPool[] } {
+): RestartSnapshot & { pools: OwningPool[] } {
   const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
-  const guests = new Map(
+  const vmiOfVm = new Map(
     (vmis ?? vms.filter((vm) => vm.hasVmi).map((vm) => anOldVmi(vm))).map((vmi) => [vmi.vmUid, vmi]),
   );
   const owner =
     pool === undefined ? undefined : { pool, vms: () => vms.filter((vm) => vm.owner?.uid === pool.metadata.uid) };
   return {
     vmOf: (key) => byKey.get(key),
-    vmiOf: (vm) => guests.get(vm.uid),
+    vmiOf: (vm) => vmiOfVm.get(vm.uid),
     poolOf: (vm) => (vm.owner?.uid === owner?.pool.metadata.uid ? owner : undefined),
     pools: owner === undefined ? [] : [owner],
   };

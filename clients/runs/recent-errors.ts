@@ -22,7 +22,7 @@ const WORDS: Record<string, string> = {
  * Returns the activities that keep failing and why, a sentence each; empty if Temporal doesn't answer. The workflow
  * can't report them itself: it only knows that it waits, and the rest of its work waits, too.
  */
-export async function troublesOf(session: Session, handle: WorkflowHandle): Promise<string[]> {
+export async function recentErrorsOf(session: Session, handle: WorkflowHandle): Promise<string[]> {
   const described = await session.untilAnswered(handle.describe()).catch(() => null);
   return (described?.raw.pendingActivities ?? []).flatMap(({ activityType, attempt, lastFailure }) => {
     if (!lastFailure || (attempt ?? 1) <= TRIES_UNTOLD + 1) return [];
@@ -32,4 +32,5 @@ export async function troublesOf(session: Session, handle: WorkflowHandle): Prom
   });
 }
 
-export const troubleLines = (troubles: string[]): string[] => troubles.map((trouble) => paint('red', `  ${trouble}`));
+export const recentErrorLines = (recentErrors: string[]): string[] =>
+  recentErrors.map((trouble) => paint('red', `  ${trouble}`));

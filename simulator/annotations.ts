@@ -1,7 +1,7 @@
 import type { ObjectMeta } from '../api/objects.ts';
 
 /** Annotations that control one VM, set on its template or, while it runs, on its VMI; some on other objects. */
-export const Knob = {
+export const SimulatorAnnotation = {
   bootTime: 'sim.drover.dev/boot-time',
   stopTime: 'sim.drover.dev/stop-time',
   failStarts: 'sim.drover.dev/fail-starts',
@@ -9,7 +9,7 @@ export const Knob = {
   imagePullFails: 'sim.drover.dev/image-pull-fails',
   neverReady: 'sim.drover.dev/never-ready',
   migrationTime: 'sim.drover.dev/migration-time',
-  /** How long the guest runs before it ends by itself. */
+  /** How long the VMI runs before it ends by itself. */
   runTime: 'sim.drover.dev/run-time',
   /** How it ends then: `Succeeded` (a shutdown, the default), `Failed` (a crash) or `PodGone` (its pod is lost). */
   runEnd: 'sim.drover.dev/run-end',
@@ -31,8 +31,8 @@ export const FAIL_STARTS_DONE = 'sim.drover.dev/fail-starts-done';
 /** On a VMI: hashes of the template that it was started from. */
 export const STARTED_FROM = 'sim.drover.dev/started-from';
 
-type Knobs = typeof Knob;
-type Name = Knobs[keyof Knobs];
+type SimulatorAnnotations = typeof SimulatorAnnotation;
+type Name = SimulatorAnnotations[keyof SimulatorAnnotations];
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
@@ -55,7 +55,7 @@ export const isOn = (metadata: ObjectMeta, name: Name): boolean => metadata.anno
 
 /** Returns how many starts fail before one succeeds; `Infinity` for `always`. */
 export function failingStarts(metadata: ObjectMeta): number {
-  const text = metadata.annotations?.[Knob.failStarts];
+  const text = metadata.annotations?.[SimulatorAnnotation.failStarts];
   if (text === 'always') return Infinity;
   return text !== undefined && /^\d+$/.test(text) ? Number(text) : 0;
 }

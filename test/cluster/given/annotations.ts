@@ -1,4 +1,4 @@
-import { parseDuration } from '../../../simulator/knobs.ts';
+import { parseDuration } from '../../../simulator/annotations.ts';
 import { entriesIn } from '../entries.ts';
 import type { GivenCluster } from './given.ts';
 
@@ -32,7 +32,7 @@ function reasonFor(given: GivenCluster, name: string, value: unknown): string | 
     case 'boot-time':
     case 'stop-time':
       return typeof value === 'string' && (parseDuration(value) ?? 0) > SLOW_MS
-        ? `its guests take ${value} to ${name === 'boot-time' ? 'boot' : 'stop'}`
+        ? `its VMIs take ${value} to ${name === 'boot-time' ? 'boot' : 'stop'}`
         : undefined;
     case 'provision-time':
     case 'provision-fails':
@@ -43,11 +43,9 @@ function reasonFor(given: GivenCluster, name: string, value: unknown): string | 
     case 'run-time':
       return undefined;
     case 'run-end':
-      return value === 'Failed' || value === 'PodGone' || value === null
-        ? undefined
-        : 'its guests shut themselves down';
+      return value === 'Failed' || value === 'PodGone' || value === null ? undefined : 'its VMIs shut themselves down';
     case 'never-ready':
-      return given.hasStandIn ? undefined : 'its guests run and are not ready';
+      return given.hasStandIn ? undefined : 'its VMIs run and are not ready';
     default:
       return `it asks the simulator for ${PREFIX}${name}`;
   }

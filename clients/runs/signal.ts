@@ -13,7 +13,7 @@ export type RunSignal = keyof typeof SIGNALS;
  * Signals a workflow that a person started. Throws `Failure` if none with this id runs; `lists` is the command that
  * lists them.
  */
-export async function steerRun(
+export async function signalRun(
   session: Session,
   id: string,
   signal: RunSignal,

@@ -4,14 +4,14 @@ import type { Failure } from '../../decisions/pool/status.ts';
 import type { Trouble } from '../messages.ts';
 
 /** Plain data: each run hands it to the next. */
-export interface SetbacksState {
+export interface FailureBackoffState {
   failure: Failure | null;
   /** Failures in a row; the delay doubles with each. */
   inARow: number;
   /** Milliseconds since the epoch; nothing is begun before it. */
   retryAt: number | null;
   /** Newest last. */
-  troubles: Trouble[];
+  recentErrors: Trouble[];
   /** Names of VMs refused since the pool was last edited, the latest refused last; other VMs go before them. */
   refused?: string[];
   /** Whether the failure concerns only the refused VMs. */
@@ -21,16 +21,16 @@ export interface SetbacksState {
 const TROUBLES_KEPT = 10;
 const REFUSED_KEPT = 250;
 
-const none = (): SetbacksState => ({ failure: null, inARow: 0, retryAt: null, troubles: [] });
+const none = (): FailureBackoffState => ({ failure: null, inARow: 0, retryAt: null, recentErrors: [] });
 
 /**
  * Remembers what went wrong, and limits how much may be begun again: nothing during the delay, then one VM, then all.
  */
-export class Setbacks {
-  state: SetbacksState;
+export class FailureBackoff {
+  state: FailureBackoffState;
   #hasProven = false;
 
-  constructor(state: SetbacksState = none()) {
+  constructor(state: FailureBackoffState = none()) {
     this.state = state;
   }
 
@@ -91,9 +91,12 @@ export class Setbacks {
 
   note(reason: string, message: string): void {
     const { state } = this;
-    const last = state.troubles.at(-1);
-    const others = last?.reason === reason && last.message === message ? state.troubles.slice(0, -1) : state.troubles;
-    state.troubles = [...others, { time: new Date(Date.now()).toISOString(), reason, message }].slice(-TROUBLES_KEPT);
+    const last = state.recentErrors.at(-1);
+    const others =
+      last?.reason === reason && last.message === message ? state.recentErrors.slice(0, -1) : state.recentErrors;
+    state.recentErrors = [...others, { time: new Date(Date.now()).toISOString(), reason, message }].slice(
+      -TROUBLES_KEPT,
+    );
   }
 
   isWaiting(): boolean {

@@ -1,10 +1,10 @@
 import { CancellationScope, isCancellation } from '@temporalio/workflow';
-import type { Said, Steered } from '../../decisions/runs/user-request.ts';
+import type { UserRequest, ControlledRun } from '../../decisions/runs/user-request.ts';
 import { onSignal } from '../handlers.ts';
 import { abort, pause, resume } from '../messages.ts';
 import type { Asking } from '../payloads.ts';
 
-interface SteeringOptions {
+interface RunControlsOptions {
   /** What pausing and aborting mean here, for Temporal's Web UI. */
   pauses: string;
   aborts: string;
@@ -22,9 +22,9 @@ export const steered = <T>(run: () => Promise<T>): Promise<T> => CancellationSco
 export class RunControls {
   #look = new CancellationScope();
 
-  constructor(state: Steered, { pauses, aborts, onAsked }: SteeringOptions) {
+  constructor(state: ControlledRun, { pauses, aborts, onAsked }: RunControlsOptions) {
     const asked =
-      (change: (what: Said) => void) =>
+      (change: (what: UserRequest) => void) =>
       (asking: Asking): void => {
         change(said(asking));
         onAsked();
@@ -63,7 +63,7 @@ export class RunControls {
   }
 }
 
-const said = ({ by = 'somebody', why = null as string | null }: { by?: string; why?: string | null }): Said => ({
+const said = ({ by = 'somebody', why = null as string | null }: { by?: string; why?: string | null }): UserRequest => ({
   by,
   at: new Date(Date.now()).toISOString(),
   why,

@@ -1,28 +1,28 @@
 import { expect, test } from 'vitest';
-import { Lag } from '../../simulator/lag.ts';
-import { machine, NOW } from './simulated.ts';
+import { ObservationDelay } from '../../simulator/observation-delay.ts';
+import { aVm, NOW } from './simulated.ts';
 
-const at = (generation: number) => machine(undefined, undefined, { generation });
+const at = (generation: number) => aVm(undefined, undefined, { generation });
 const lagging = (text: string) => ({
   metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/spec-lag': text } },
 });
 
 test('a changed spec is seen later, where the cluster says so, and when is said at each look', () => {
-  const lag = new Lag();
+  const lag = new ObservationDelay();
   lag.note('a', at(1), at(2), lagging('2s'), NOW);
-  expect(lag.see('a', at(2), NOW)).toEqual({ machine: at(1), again: 2000 });
-  expect(lag.see('a', at(2), NOW + 1999)).toEqual({ machine: at(1), again: 1 });
+  expect(lag.see('a', at(2), NOW)).toEqual({ vm: at(1), again: 2000 });
+  expect(lag.see('a', at(2), NOW + 1999)).toEqual({ vm: at(1), again: 1 });
   lag.note('a', at(2), at(3), lagging('2s'), NOW + 1000);
-  expect(lag.see('a', at(3), NOW + 1999)).toEqual({ machine: at(1), again: 1 });
-  expect(lag.see('a', at(3), NOW + 2000)).toEqual({ machine: at(3) });
+  expect(lag.see('a', at(3), NOW + 1999)).toEqual({ vm: at(1), again: 1 });
+  expect(lag.see('a', at(3), NOW + 2000)).toEqual({ vm: at(3) });
 });
 
 test('all else is seen at once', () => {
-  const lag = new Lag();
+  const lag = new ObservationDelay();
   lag.note('a', at(1), at(2), undefined, NOW);
   lag.note('b', at(1), at(1), lagging('2s'), NOW);
   lag.note('c', undefined, at(1), lagging('2s'), NOW);
   lag.note('d', at(1), at(2), lagging('2s'), NOW);
   lag.note('d', at(2), undefined, lagging('2s'), NOW);
-  for (const key of ['a', 'b', 'c', 'd']) expect(lag.see(key, at(2), NOW)).toEqual({ machine: at(2) });
+  for (const key of ['a', 'b', 'c', 'd']) expect(lag.see(key, at(2), NOW)).toEqual({ vm: at(2) });
 });

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { parseDuration } from '../../simulator/annotations.ts';
 import { startFails } from '../../simulator/controllers/vmi-controller.ts';
-import { parseDuration } from '../../simulator/knobs.ts';
 import { amountOf } from '../../simulator/quantity.ts';
-import { instance, machine } from './simulated.ts';
+import { aVmi, aVm } from './simulated.ts';
 
 const failing = (failStarts: string) =>
-  instance('Scheduled', {}, { annotations: { 'sim.drover.dev/fail-starts': failStarts } });
+  aVmi('Scheduled', {}, { annotations: { 'sim.drover.dev/fail-starts': failStarts } });
 const after = (consecutiveFailCount: number, annotations = {}) =>
-  machine(undefined, { startFailure: { consecutiveFailCount } }, { annotations });
+  aVm(undefined, { startFailure: { consecutiveFailCount } }, { annotations });
 
 test.each([
   ['1s', 1000],
@@ -37,7 +37,7 @@ test.each([
 
 describe('starts that fail', () => {
   test.each([
-    ['2', machine(), true],
+    ['2', aVm(), true],
     ['2', after(1), true],
     ['2', after(2), false],
     ['2', after(0, { 'sim.drover.dev/fail-starts-done': '2' }), false],
@@ -45,7 +45,7 @@ describe('starts that fail', () => {
     ['always', after(99, { 'sim.drover.dev/fail-starts-done': '2' }), true],
     ['always', undefined, true],
     ['2', undefined, false],
-    ['0', machine(), false],
+    ['0', aVm(), false],
   ])('fail-starts: %s', (failStarts, vm, expected) => {
     expect(startFails(failing(failStarts), vm)).toBe(expected);
   });

@@ -1,5 +1,5 @@
 import type { Stored } from '../api/objects.ts';
-import { parseDuration } from './knobs.ts';
+import { parseDuration } from './annotations.ts';
 import type { KubeVirt, VirtualMachine } from './types.ts';
 
 /**
@@ -7,20 +7,14 @@ import type { KubeVirt, VirtualMachine } from './types.ts';
  */
 export const LAG_ANNOTATION = 'sim.drover.dev/spec-lag';
 
-type Machine = Stored<VirtualMachine>;
+type Vm = Stored<VirtualMachine>;
 
 /** Shows VMs as they were a while ago, if the KubeVirt object asks for a lag. */
-export class Lag {
-  readonly #before = new Map<string, { machine: Machine; until: number }>();
+export class ObservationDelay {
+  readonly #before = new Map<string, { vm: Vm; until: number }>();
 
   /** Notes that a VM has changed. */
-  note(
-    key: string,
-    before: Machine | undefined,
-    after: Machine | undefined,
-    kubevirt: KubeVirt | undefined,
-    now: number,
-  ): void {
+  note(key: string, before: Vm | undefined, after: Vm | undefined, kubevirt: KubeVirt | undefined, now: number): void {
     const lag = parseDuration(kubevirt?.metadata.annotations?.[LAG_ANNOTATION] ?? '') ?? 0;
     if (after === undefined) this.#before.delete(key);
     if (
@@ -31,17 +25,17 @@ export class Lag {
     )
       return;
     const known = this.#before.get(key);
-    if (known === undefined || known.until <= now) this.#before.set(key, { machine: before, until: now + lag });
+    if (known === undefined || known.until <= now) this.#before.set(key, { vm: before, until: now + lag });
   }
 
   /**
    * Returns the VM as the controller sees it: `current` or, while a change is held back, the older VM and the
    * milliseconds until the change shows.
    */
-  see(key: string, current: Machine | undefined, now: number): { machine: Machine | undefined; again?: number } {
+  see(key: string, current: Vm | undefined, now: number): { vm: Vm | undefined; again?: number } {
     const known = this.#before.get(key);
-    if (known !== undefined && known.until > now) return { machine: known.machine, again: known.until - now };
+    if (known !== undefined && known.until > now) return { vm: known.vm, again: known.until - now };
     this.#before.delete(key);
-    return { machine: current };
+    return { vm: current };
   }
 }

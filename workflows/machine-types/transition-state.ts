@@ -1,0 +1,81 @@
+import type { FailedVm, VmiInProgress } from '../../decisions/machine-types/limit.ts';
+import type { TransitionCounts, TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import type { Skipped } from '../../decisions/runs/skipped.ts';
+import type { RunState } from '../runs/run.ts';
+
+/** The part of the progress that is kept as it is reported. */
+export const KEPT = [
+  'results',
+  'counts',
+  'patched',
+  'restarted',
+  'failed',
+  'failures',
+  'full',
+  'maxRestarts',
+  'paused',
+  'aborted',
+  'startedAt',
+] as const satisfies readonly (keyof TransitionProgress)[];
+
+/**
+ * Plain data: each run hands it to the next. Holds only VMs in flight and failed VMs; everything else is in the
+ * cluster.
+ */
+export interface TransitionState
+  extends RunState<VmiInProgress>, Pick<TransitionProgress, (typeof KEPT)[number] | 'skipped'> {
+  /** All failed VMs, which are not tried again. */
+  failedVms: FailedVm[];
+  /** The latest VMs that somebody else changed just before drover could. */
+  changed: string[];
+  /** Failed restarts of VMs that were ready before: more than `maxFailures` end the transition. */
+  broken: number;
+}
+
+const NONE: TransitionCounts = {
+  toPatch: 0,
+  toRestart: 0,
+  waiting: 0,
+  inPools: 0,
+  deferred: 0,
+  restarting: 0,
+  left: 0,
+  done: 0,
+};
+
+/** Returns the state of a transition that begins. */
+export const begun = (): TransitionState => ({
+  results: [],
+  counts: NONE,
+  patched: 0,
+  restarted: 0,
+  failed: [],
+  failedVms: [],
+  failures: 0,
+  changed: [],
+  broken: 0,
+  inProgress: [],
+  skipped: [],
+  full: [],
+  maxRestarts: 1,
+  paused: null,
+  aborted: null,
+  told: null,
+  notBefore: 0,
+  deferrals: 0,
+  startedAt: new Date(Date.now()).toISOString(),
+  seen: {},
+});
+
+/** Lists VMs that somebody else changed just before drover could, as skipped. */
+export const changedMeanwhile = (vms: readonly string[]): Skipped[] =>
+  vms.length === 0
+    ? []
+    : [{ why: 'somebody has changed its machine type meanwhile', isExcluded: true, count: vms.length, vms: [...vms] }];
+
+/**
+ * Reports whether drover itself has something to do. False if all that is left waits for others: owners, pools, a
+ * budget or a window.
+ */
+export const isAtWork = ({ counts, inProgress, full, told }: TransitionState): boolean =>
+  told === null || inProgress.length > 0 || counts.toPatch > 0 || (counts.toRestart > 0 && full.length === 0);

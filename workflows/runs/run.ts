@@ -1,0 +1,155 @@
+import { condition, setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import { backoffMs } from '../../decisions/lib/backoff.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { RestartInProgress, RestartOutcome } from '../../decisions/restarts/plan.ts';
+import type { ControlledRun } from '../../decisions/runs/user-request.ts';
+import { DroverPhase } from '../search-attributes.ts';
+import { RunControls } from './run-controls.ts';
+
+/** What every run hands to the next when its history has grown long: plain data. */
+export interface RunState<Vm extends RestartInProgress = RestartInProgress> extends ControlledRun {
+  inProgress: Vm[];
+  /** Digest of what the last observation reported. */
+  told: string | null;
+  /** No restart begins before this time, in milliseconds since the epoch. */
+  notBefore: number;
+  /** Turns in a row in which every VM taken had to be given back. */
+  deferrals: number;
+  /** Observations are of caches that are at least this new. */
+  seen: ResourceVersions;
+}
+
+/** What an activity has found in the cluster. */
+interface Observation {
+  /** VMs that were in progress, and are not any more. */
+  settled: RestartOutcome[];
+  /** Whether nothing is left to do, or to wait for. */
+  isOver: boolean;
+  seen: ResourceVersions;
+}
+
+/** `Failed`: VMs have failed; if they were too many, the others were left as they are. */
+type Phase<Working extends string> = Working | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
+
+/**
+ * A run that a person has started, and may pause, resume and abort: it restarts VMs, a few at a time. Each turn waits
+ * until there is something to do, records which VMs it takes, and only then acts. `Working`: its phases while it is
+ * neither paused nor over.
+ */
+export abstract class Run<Vm extends RestartInProgress, Found extends Observation, Working extends string> {
+  protected readonly controls: RunControls;
+  protected phase: Phase<Working>;
+  readonly #state: RunState<Vm>;
+
+  constructor(state: RunState<Vm>, phase: Working, meaning: { pauses: string; aborts: string }) {
+    this.#state = state;
+    this.phase = phase;
+    this.controls = new RunControls(state, { ...meaning, onAsked: () => this.onAsked() });
+  }
+
+  /** The phase while the run is neither paused nor over. */
+  protected abstract working(): Working;
+
+  /** Markdown for Temporal's Web UI. */
+  protected abstract details(): string;
+
+  /** Waits until there is something to do. Changes nothing. */
+  protected abstract observe(): Promise<Found>;
+
+  /** Keeps what was found, for reports. */
+  protected abstract keep(found: Found): void;
+
+  protected abstract act(found: Found): Promise<void>;
+
+  /** Keeps what has become of a VM; `held` is absent if the VM was not in progress. */
+  protected abstract keepOutcome(outcome: RestartOutcome, held: Vm | undefined): void;
+
+  protected abstract hasFailures(): boolean;
+
+  /** Whether more has failed than the person allowed. */
+  protected abstract isTripped(): boolean;
+
+  protected abstract continueAsNew(): Promise<never>;
+
+  /** Whether the run, which is over but for its pause, need not wait for the end of that. */
+  protected isDone(_found: Found): boolean {
+    return false;
+  }
+
+  protected onAsked(): void {
+    this.showNow();
+  }
+
+  /** Whether the run may touch further VMs. */
+  protected mayTouch(): boolean {
+    return this.#state.paused === null && !this.isEnding();
+  }
+
+  protected isEnding(): boolean {
+    return this.#state.aborted !== null || this.isTripped();
+  }
+
+  protected async untilOver(): Promise<void> {
+    for (;;) {
+      // Nothing is in flight here. What an abandoned wait has found is found again.
+      if (workflowInfo().continueAsNewSuggested) await this.continueAsNew();
+      const found = await this.controls.look(() => this.observe());
+      if (found === null) continue;
+      this.keep(found);
+      this.#end(found.settled, found.seen);
+      if (!found.isOver) await this.act(found);
+      else if (this.#state.paused === null || this.isEnding() || this.isDone(found)) return;
+      else await this.#untilResumed();
+      this.showNow();
+    }
+  }
+
+  /** Restarts VMs through `begin`. Returns how many VMs `begin` gave back untouched. */
+  protected async restart(
+    taken: Vm[],
+    begin: (vms: string[]) => Promise<{ outcomes: RestartOutcome[]; seen: ResourceVersions }>,
+  ): Promise<number> {
+    const state = this.#state;
+    state.inProgress.push(...taken);
+    this.showNow();
+    const { outcomes, seen } = await begin(taken.map(({ vm }) => vm));
+    this.#end(outcomes, seen);
+    const deferred = outcomes.filter(({ end }) => end === 'Deferred').length;
+    state.deferrals = deferred === taken.length ? state.deferrals + 1 : 0;
+    if (state.deferrals > 0) state.notBefore = Date.now() + backoffMs(state.deferrals);
+    return deferred;
+  }
+
+  protected learn(seen: ResourceVersions): void {
+    this.#state.seen = maxVersions(this.#state.seen, seen);
+  }
+
+  protected show(phase: Phase<Working>): void {
+    if (phase !== this.phase) upsertSearchAttributes([{ key: DroverPhase, value: phase }]);
+    this.phase = phase;
+    setCurrentDetails(this.details());
+  }
+
+  protected showNow(): void {
+    this.show(this.#state.paused === null ? this.working() : 'Paused');
+  }
+
+  protected showEnd(): void {
+    this.show(this.#state.aborted !== null ? 'Aborted' : this.hasFailures() ? 'Failed' : 'Complete');
+  }
+
+  #untilResumed(): Promise<void> {
+    const state = this.#state;
+    return condition(() => state.paused === null || state.aborted !== null || workflowInfo().continueAsNewSuggested);
+  }
+
+  #end(outcomes: readonly RestartOutcome[], seen: ResourceVersions): void {
+    const held = new Map(this.#state.inProgress.map((one) => [one.vm, one]));
+    for (const outcome of outcomes) {
+      this.keepOutcome(outcome, held.get(outcome.vm));
+      held.delete(outcome.vm);
+    }
+    this.#state.inProgress = [...held.values()];
+    this.learn(seen);
+  }
+}

@@ -16,6 +16,8 @@ class CrashesFirst extends BaseSequencer {
   }
 }
 
+/** Servers of tests live for minutes: they may keep more garbage, which saves an eighth of their CPU. */
+process.env['GOGC'] ??= '400';
 /** Tests start hundreds of commands and workers: each finds what Node has made of the code before. */
 process.env['NODE_COMPILE_CACHE'] ??= join(defaultCache(), 'compiled');
 

@@ -177,7 +177,7 @@ const recordInPool = (
 export const isOldVmi = (current: string | null, { vmiType, to }: TransitionRecord): boolean =>
   vmiType !== null && vmiType !== to && current === vmiType;
 
-export const REPORT_COLUMNS = ['namespace', 'name', 'from', 'to', 'VMI before', 'state', 'why'];
+export const REPORT_COLUMNS = ['namespace', 'name', 'from', 'to', 'VMI type before', 'state', 'why'];
 
 export const cellsOf = ({ namespace, name, from, to, vmiTypeBefore, state, why }: ReportRow): (string | null)[] => [
   namespace,

@@ -36,7 +36,7 @@ test('stopped VMs have their type cleared, and are done: whatever else they are,
       id: transition.id,
       from: OLD,
       to: 'q35',
-      vmi: null,
+      vmiType: null,
       at: expect.any(String),
     });
     expect(await typedVms.mark(name)).toBeUndefined();

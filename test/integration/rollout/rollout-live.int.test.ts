@@ -319,7 +319,7 @@ describe('disruption', () => {
     expect(await sizes(pool)).toEqual({ 'data-1': '3Gi', 'data-2': '3Gi', 'root-1': '1Gi', 'root-2': '1Gi' });
     const grown = await allUids(pool);
     expect(grown).toMatchObject({ vms: before['vms'], disks: before['disks'], claims: before['claims'] });
-    for (const [name, uid] of Object.entries(before['vmis']!)) expect(grown['guests']![name]).not.toBe(uid);
+    for (const [name, uid] of Object.entries(before['vmis']!)) expect(grown['vmis']![name]).not.toBe(uid);
     await pool.untilComplete(await pool.change(templateOf(disks('1Gi'))));
     expect(await allUids(pool)).toMatchObject({ disks: grown['disks'], claims: grown['claims'] });
     expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toHaveLength(1);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { activityInfo, log } from '@temporalio/activity';
 import { API_VERSION, EVENT_REPORTER } from '../../api/names.ts';
+import type { EventReason } from '../../api/reasons.ts';
 import { apiVersionOf, CoreEvents, VirtualMachines } from '../../api/resources.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -9,8 +10,7 @@ import { isAlreadyExists } from '../../kubernetes/errors.ts';
 
 export interface PoolEvent {
   type: 'Normal' | 'Warning';
-  /** One word in CamelCase, as Kubernetes' own controllers use: `SuccessfulCreate`, `FailedDelete`. */
-  reason: string;
+  reason: EventReason;
   /** What drover was doing. */
   action: string;
   note: string;

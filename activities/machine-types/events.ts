@@ -3,7 +3,6 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { recordVmEvent } from '../lib/events.ts';
 
-const REASON = 'MachineTypeChanged';
 const ACTION = 'ChangeMachineType';
 
 /** Records an Event on the VM: what a transition has changed, and whether a restart must follow. */
@@ -20,7 +19,7 @@ export function recordTypeChange(
   const waits = vmiType === null ? '' : '; its VMI takes it when it is restarted';
   return recordVmEvent(client, vm, {
     type: 'Normal',
-    reason: REASON,
+    reason: 'MachineTypeChanged',
     action: ACTION,
     note: `${what}, asked for by ${askedBy}${waits}`,
   });

@@ -22,7 +22,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal, type KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { recordEvent } from '../lib/events.ts';
+import { recordEvent, type PoolEvent } from '../lib/events.ts';
 import type { Scene } from './context.ts';
 import type { Unpatched } from './patch-vms.ts';
 
@@ -129,8 +129,8 @@ const livePool = async (client: KubeClient, { metadata }: StoredPool): Promise<S
     | StoredPool
     | undefined;
 
-const eventOf = ({ from, to }: TransitionRecord, askedBy: string) => ({
-  type: 'Normal' as const,
+const eventOf = ({ from, to }: TransitionRecord, askedBy: string): PoolEvent => ({
+  type: 'Normal',
   reason: 'MachineTypeChanged',
   action: 'ChangeMachineType',
   note: `Changed the machine type of the template from ${from || 'none'} to ${to || "the cluster's default"}, asked for by ${askedBy}`,

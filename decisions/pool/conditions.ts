@@ -1,8 +1,11 @@
 import type { Condition } from '../../api/pool/pool.ts';
+import type { ConditionReason, ConditionType } from '../../api/reasons.ts';
 import type { StoredPool } from '../views/pool.ts';
 
-/** A condition without its transition time, which only the pool's status knows. */
-export type Untimed = Omit<Condition, 'lastTransitionTime'> & { reason: string };
+/** A condition of this type without its transition time, which only the pool's status knows. */
+export type Untimed<Type extends ConditionType = ConditionType> = {
+  [T in Type]: Omit<Condition, 'lastTransitionTime' | 'type' | 'reason'> & { type: T; reason: ConditionReason<T> };
+}[Type];
 
 /** Follows Kubernetes: `lastTransitionTime` changes only with the condition's status. */
 export function withTime({ status }: StoredPool, condition: Untimed, now: string): Condition {

@@ -1,4 +1,5 @@
 import { MOST_DEPTH, tooDeep } from '../../api/depth.ts';
+import type { ConditionReason } from '../../api/reasons.ts';
 import { noHealing } from '../healing/state.ts';
 import { begun } from '../rollout/state.ts';
 import { withTime } from './conditions.ts';
@@ -63,7 +64,7 @@ export function containedPlan(input: PoolPlanInput): ContainedPlan {
 /** Returns a plan that does nothing and reports why. */
 function stalled(
   { pool, vms, failure, rollout, healing, now }: PoolPlanInput,
-  reason: string,
+  reason: ConditionReason<'Stalled'>,
   message: string,
 ): PoolPlan {
   const time = new Date(now).toISOString();

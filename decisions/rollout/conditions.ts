@@ -1,5 +1,6 @@
 import { scaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
+import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
 import { withTime, type Untimed } from '../pool/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -25,13 +26,13 @@ export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, now: stri
 }
 
 /** Neither a rollout nor a change of size goes on in a pool that is being deleted. */
-const deleting = ({ metadata }: StoredPool): Untimed | null =>
+const deleting = ({ metadata }: StoredPool): Untimed<'Progressing'> | null =>
   metadata.deletionTimestamp === undefined
     ? null
     : { type: 'Progressing', status: 'True', reason: 'Deleting', message: 'the pool is being deleted' };
 
 /** The existing VMs run the template, but are not as many as the pool wants. */
-function scaling({ spec }: StoredPool, { phase, target, present }: RolloutPlan): Untimed | null {
+function scaling({ spec }: StoredPool, { phase, target, present }: RolloutPlan): Untimed<'Progressing'> | null {
   if (phase !== 'Complete' || present === spec.replicas) return null;
   const words = `${present} of ${spec.replicas} VMs exist, of revision ${target}`;
   if (present < spec.replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message: words };
@@ -47,7 +48,7 @@ function scaling({ spec }: StoredPool, { phase, target, present }: RolloutPlan):
   };
 }
 
-function upToDate({ reason, message }: Untimed, { behind, target }: RolloutPlan): Untimed {
+function upToDate({ reason, message }: Untimed<'Progressing'>, { behind, target }: RolloutPlan): Untimed<'UpToDate'> {
   if (reason !== 'Complete') return { type: 'UpToDate', status: 'False', reason, message: message ?? '' };
   if (behind === 0)
     return {
@@ -61,7 +62,7 @@ function upToDate({ reason, message }: Untimed, { behind, target }: RolloutPlan)
   return { type: 'UpToDate', status: 'False', reason: 'VmsFailed', message: words };
 }
 
-function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed {
+function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progressing'> {
   const { phase, state, target, waits, updated, present, notBack } = plan;
   const words = [...new Set(waits.map((wait) => wait.words))].join('; ');
   // A VM that is being replaced is missing for a while.
@@ -73,7 +74,7 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed {
       reason: 'ProgressDeadlineExceeded',
       message: far.slice(0, MESSAGE_LENGTH),
     };
-  const { reason, message } = {
+  const told: Record<RolloutPlan['phase'], { reason: ConditionReason<'Progressing'>; message: string }> = {
     Complete: {
       reason: 'Complete',
       message: words === '' ? `all VMs are of revision ${target}` : `revision ${target} is rolled out; ${words}`,
@@ -95,17 +96,18 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed {
       reason: 'Aborted',
       message: `by ${state.halted?.by ?? 'somebody'}${state.halted?.why === undefined ? '' : `: ${state.halted.why}`}`,
     },
-  }[phase];
+  };
+  const { reason, message } = told[phase];
   const status = phase === 'RollingOut' || phase === 'Waiting' || phase === 'Undoing' ? 'True' : 'False';
   return { type: 'Progressing', status, reason, message: message.slice(0, MESSAGE_LENGTH) };
 }
 
-function waitReason(waits: RolloutPlan['waits']): string {
+function waitReason(waits: RolloutPlan['waits']): ConditionReason<'Progressing'> {
   const kinds = new Set(waits.map(({ kind }) => kind));
   return kinds.has('Approval') ? 'WaitingForApproval' : kinds.has('Window') ? 'WaitingForWindow' : 'WaitingAtStep';
 }
 
-function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed {
+function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed<'Paused'> {
   if (state.paused !== undefined) {
     const { by, why } = state.paused;
     return {
@@ -120,7 +122,7 @@ function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed {
   return { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
 }
 
-function degraded({ state, phase, notBack }: RolloutPlan): Untimed {
+function degraded({ state, phase, notBack }: RolloutPlan): Untimed<'Degraded'> {
   const { failures, halted } = state;
   if (halted !== undefined && halted.kind !== 'Aborted') {
     const reason = phase !== 'Undone' ? halted.kind : notBack.length === 0 ? 'Undone' : 'UndoFailed';

@@ -10,6 +10,7 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
+import type { PoolEvent } from '../../activities/lib/events.ts';
 import type { PoolKey } from '../../activities/pool/types.ts';
 import { HealingAttempt, type AttemptEnd, type RemovalEnd } from '../../decisions/healing/attempt.ts';
 import {
@@ -192,11 +193,7 @@ class Cycle {
   }
 }
 
-function eventOf(
-  vm: string,
-  made: number,
-  { end, why }: AttemptEnd,
-): { type: 'Normal' | 'Warning'; reason: string; note: string } | null {
+function eventOf(vm: string, made: number, { end, why }: AttemptEnd): Omit<PoolEvent, 'action'> | null {
   if (end === 'GivenUp') return { type: 'Warning', reason: 'HealingGivenUp', note: `${vm}: ${why}` };
   if (end === 'Refused')
     return { type: 'Warning', reason: 'HealingRefused', note: `${vm} is sick and could not be deleted: ${why}` };

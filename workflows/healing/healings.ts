@@ -1,5 +1,6 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import { getExternalWorkflowHandle, log, ParentClosePolicy, startChild } from '@temporalio/workflow';
+import type { PoolEvent } from '../../activities/lib/events.ts';
 import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
 import {
   beginningOf,
@@ -164,11 +165,11 @@ export class Healings {
   }
 
   #recordHold(key: PoolKey, before: Hold, hold: Hold, suspended: string | null): void {
-    const event =
+    const event: Omit<PoolEvent, 'action'> | null =
       hold === 'Removals'
-        ? { type: 'Warning' as const, reason: 'HealingSuspended', note: suspended ?? '' }
+        ? { type: 'Warning', reason: 'HealingSuspended', note: suspended ?? '' }
         : before === 'Removals'
-          ? { type: 'Normal' as const, reason: 'HealingResumed', note: 'no longer are too many VMs sick at once' }
+          ? { type: 'Normal', reason: 'HealingResumed', note: 'no longer are too many VMs sick at once' }
           : null;
     if (event === null) return;
     void this.#options.inProgress.run({ kind: 'telling', reason: event.reason }, () =>

@@ -222,7 +222,7 @@ test('as CSV, with quotes only where they must be', () => {
   };
   expect(csvOf([row, { ...row, why: null, to: NEW }])).toBe(
     [
-      'namespace,name,from,to,VMI before,state,why',
+      'namespace,name,from,to,VMI type before,state,why',
       `shop,db,${OLD},,,Failed,"it said ""no"", twice"`,
       `shop,db,${OLD},${NEW},,Failed,`,
     ].join('\n'),

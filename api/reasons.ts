@@ -1,0 +1,98 @@
+/**
+ * Conditions in a pool's status, and their reasons. They are part of the API: scripts wait for them. Each has a
+ * description; `docs/pools.md` names all of them, and a test compares.
+ */
+export const CONDITION_REASONS = {
+  Available: {
+    MinimumReplicasAvailable: 'enough VMs are available',
+    MinimumReplicasUnavailable: 'more VMs than maxUnavailable are missing or not available, or all are',
+  },
+  Progressing: {
+    RollingOut: 'VMs are brought to another revision',
+    ScalingOut: 'VMs are created',
+    ScalingIn: 'VMs are deleted',
+    WaitingForApproval: 'a step waits for `drover rollout promote`',
+    WaitingAtStep: 'a step waits for its time',
+    WaitingForWindow: 'no maintenance window is open',
+    Undoing: 'VMs go back to the revision before',
+    Deleting: 'the pool is being deleted',
+    Complete: 'nothing is left to do',
+    LeftToOthers: 'VMs of an older revision are left to their owners',
+    Paused: 'the rollout is paused',
+    Undone: 'VMs are back at the revision before',
+    UndoFailed: 'VMs could not be brought back',
+    Failed: 'too many VMs have failed',
+    Aborted: 'a person has ended the rollout',
+    ProgressDeadlineExceeded: 'VMs that are down by themselves take up the disruption budget',
+  },
+  UpToDate: {
+    UpToDate: 'all VMs that the pool wants run its template',
+    VmsFailed: 'VMs have failed to take the template',
+  },
+  Paused: {
+    PausedByPerson: 'by `drover rollout pause`',
+    PausedBySpec: 'by `spec.paused`',
+    NotPaused: '',
+  },
+  Degraded: {
+    VmsFailed: 'VMs have failed',
+    Failed: 'too many VMs have failed',
+    Undoing: 'too many VMs have failed, and go back',
+    Undone: 'too many VMs had failed, and are back',
+    UndoFailed: 'VMs could not be brought back',
+    NoFailures: '',
+  },
+  Healing: {
+    ReplacingVms: 'VMs are being replaced',
+    Waiting: 'VMs are sick and not replaced',
+    NothingToHeal: 'no VM is sick',
+  },
+  HealingSuspended: {
+    TooManyUnhealthy: 'more VMs are sick than maxUnhealthy allows',
+    PausedByPerson: 'by `drover heal pause`',
+    NotSuspended: '',
+  },
+  Stalled: {
+    SpecRefused: 'drover takes no such template',
+    DecisionFailed: 'an error in drover',
+  },
+  DisksKept: {
+    Kept: 'disks of VMs that have left are kept',
+    OfOlderTemplate: 'kept disks are not as the template would make them',
+  },
+  ReplicaFailure: {
+    FailedCreate: 'VMs could not be created',
+    FailedDelete: 'VMs could not be deleted',
+  },
+} as const satisfies Record<string, Record<string, string>>;
+
+export type ConditionType = keyof typeof CONDITION_REASONS;
+
+/** A pool that is not up to date gives the reason of `Progressing`. */
+export type ConditionReason<Type extends ConditionType> =
+  | keyof (typeof CONDITION_REASONS)[Type]
+  | (Type extends 'UpToDate' ? ConditionReason<'Progressing'> : never);
+
+/** Reasons of the Events that drover records on pools and VMs. */
+export const EVENT_REASONS = {
+  SuccessfulCreate: 'VMs were created',
+  FailedCreate: 'VMs could not be created',
+  SuccessfulDelete: 'VMs were deleted',
+  FailedDelete: 'VMs could not be deleted',
+  SuccessfulHalt: 'VMs that leave with their disks kept were halted',
+  FailedHalt: 'VMs that leave with their disks kept could not be halted',
+  SuccessfulUpdate: 'VMs were brought to another revision',
+  FailedUpdate: 'VMs could not be brought to another revision',
+  KeptDisksDeleted: 'kept disks that nothing needs any more were deleted',
+  Restarted: 'a VM was restarted, because a person asked for that',
+  MachineTypeChanged: 'the machine type of a VM or of a template was changed',
+  Healing: 'a sick VM is being replaced',
+  Healed: 'a replaced VM runs well',
+  HealingGivenUp: 'a VM was replaced as often as maxReplacements allows, and is still sick',
+  HealingRefused: 'a sick VM could not be deleted',
+  HealingEnded: 'the healing of a VM has ended otherwise',
+  HealingSuspended: 'too many VMs are sick at once: no further VM is replaced',
+  HealingResumed: 'VMs are replaced again',
+} as const satisfies Record<string, string>;
+
+export type EventReason = keyof typeof EVENT_REASONS;

@@ -85,7 +85,7 @@ export const HealingStatus = z.strictObject({
     )
     .max(250)
     .describe('VMs that are being replaced.'),
-  spent: z
+  finished: z
     .array(
       z.strictObject({
         vm: z.string(),
@@ -105,6 +105,22 @@ export const HealingStatus = z.strictObject({
     .describe(
       'Cycles that have ended: the next of the same VM goes on where this one was, unless a quiet time lies between.',
     ),
+  notReplaced: z
+    .array(
+      z.strictObject({
+        vm: z.string(),
+        why: z.string().max(1024).describe('What is wrong with it, or why it is not replaced.'),
+        waitsFor: z
+          .string()
+          .max(1024)
+          .describe('What its replacement waits for; absent if it is not to be replaced.')
+          .exactOptional(),
+      }),
+    )
+    .max(250)
+    .describe('VMs that are not ready and not being replaced, those whose replacement waits first.')
+    .exactOptional(),
+  notListed: count('How many more VMs are not ready and not being replaced.').exactOptional(),
 });
 export type HealingStatus = z.infer<typeof HealingStatus>;
 

@@ -1,6 +1,7 @@
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
+import { formatNotReplaced } from '../../decisions/healing/sentences.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import type { AskingOf } from '../../workflows/payloads.ts';
 import { Failure } from '../cli/failure.ts';
@@ -118,11 +119,11 @@ export function formatCycle(view: HealView, vm: string, now: number): string {
 
 const cycleOf = ({ cycles }: HealView, vm: string): HealView['cycles'][number] | undefined =>
   cycles.find((one) => one.vm === vm);
-const lastOf = ({ spent }: HealView, vm: string): HealView['spent'][number] | undefined =>
-  spent.find((one) => one.vm === vm);
+const lastOf = ({ finished }: HealView, vm: string): HealView['finished'][number] | undefined =>
+  finished.find((one) => one.vm === vm);
 
 /** The last cycle of a VM that was given up or skipped; null for any other VM. */
-function endedOf(view: HealView, vm: string): HealView['spent'][number] | null {
+function endedOf(view: HealView, vm: string): HealView['finished'][number] | null {
   const last = lastOf(view, vm);
   return last?.end === 'GivenUp' || last?.end === 'Skipped' ? last : null;
 }
@@ -152,25 +153,25 @@ export function whyNoCycle(view: HealView, vm: string): string | null {
     const again = `\`drover heal now pool ${view.pool} ${vm}\` has it healed again`;
     return `vm ${vm} is left as it is already (${inWords(last)}): ${again}`;
   }
-  const waits = view.waits.find((words) => words.startsWith(`${vm} is sick`));
-  if (waits !== undefined) return `no replacement of vm ${vm} has begun: ${waits}`;
-  const spared = view.waits.find((words) => words.startsWith(`${vm} is not replaced`));
-  return spared === undefined ? null : `vm ${spared}`;
+  const found = view.notReplaced.find((one) => one.vm === vm);
+  if (found === undefined) return null;
+  const words = formatNotReplaced(found);
+  return found.waitsFor === undefined ? `vm ${words}` : `no replacement of vm ${vm} has begun: ${words}`;
 }
 
 /** For a VM that the status doesn't name: it is known not to be sick only if the status names all sick VMs. */
-export function formatNoCycle({ pool, untold, suspended }: HealView, vm: string): string {
+export function formatNoCycle({ pool, notListed, suspended }: HealView, vm: string): string {
   const none = `no replacement of vm ${vm} is in progress`;
-  if (untold === 0) {
+  if (notListed === 0) {
     const others = `\`drover heal status pool ${pool}\` shows those that are`;
     return `${none}, and by the rules of pool ${pool} it is not sick: ${others}`;
   }
-  const left = `the status of pool ${pool} leaves out ${untold} of the VMs that are not replaced`;
+  const left = `the status of pool ${pool} leaves out ${notListed} of the VMs that are not replaced`;
   const why = suspended === null ? '' : `; healing is suspended: ${suspended.message}`;
   return `${none}, and whether it waits for one is not known: ${left}${why}`;
 }
 
-function inWords({ end, attempts, why }: HealView['spent'][number]): string {
+function inWords({ end, attempts, why }: HealView['finished'][number]): string {
   if (end === 'Healed') return `healed after ${replacements(attempts)}: ${why}`;
   // The reason for giving up already begins with how it ended.
   if (end === 'GivenUp') return why;

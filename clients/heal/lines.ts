@@ -1,3 +1,4 @@
+import { formatNotReplaced } from '../../decisions/healing/sentences.ts';
 import { ageOf, paint, plain, shortDuration, table, type Cell, type Style } from '../cli/output.ts';
 import { whenOf } from '../rollout/lines.ts';
 import type { HealView } from './view.ts';
@@ -8,9 +9,9 @@ const ENDED_SHOWN = 20;
  * Describes the healing of a pool: its state and why, the VMs being replaced, and those whose replacement has ended.
  */
 export function healLines(view: HealView, now: number): string[] {
-  const { cycles, spent } = view;
-  const ended = spent.slice(-ENDED_SHOWN);
-  const earlier = spent.length - ended.length;
+  const { cycles, finished } = view;
+  const ended = finished.slice(-ENDED_SHOWN);
+  const earlier = finished.length - ended.length;
   return [
     ...standingLines(view, now),
     ...(cycles.length === 0 ? [] : ['', ...cyclesTable(cycles, now)]),
@@ -21,7 +22,7 @@ export function healLines(view: HealView, now: number): string[] {
 
 /** The state of healing, who paused it, and which sick VMs wait. */
 export function standingLines(view: HealView, now: number): string[] {
-  const { phase, waits, untold, paused, suspended } = view;
+  const { phase, notReplaced, notListed, paused, suspended } = view;
   // A person's pause has a line of its own, which says since when.
   const isTold = suspended === null || (suspended.reason === 'PausedByPerson' && paused !== null);
   return [
@@ -42,8 +43,8 @@ export function standingLines(view: HealView, now: number): string[] {
             plain(`suspended, ${suspended.reason}: ${suspended.message}`),
           ),
         ]),
-    ...waits.map(plain),
-    ...(untold === 0 ? [] : [`and ${untold} more`]),
+    ...notReplaced.map((one) => plain(formatNotReplaced(one))),
+    ...(notListed === 0 ? [] : [`and ${notListed} more`]),
   ];
 }
 
@@ -53,8 +54,8 @@ function styleOf({ phase, cycles, suspended }: HealView): Style {
   return cycles.length > 0 ? 'cyan' : phase === 'NothingToHeal' ? 'green' : 'yellow';
 }
 
-function formatPhase({ pool, phase, autohealing, cycles, spent }: HealView): string {
-  const left = spent.filter(({ end }) => end === 'GivenUp' || end === 'Skipped').map(({ vm }) => vm);
+function formatPhase({ pool, phase, autohealing, cycles, finished }: HealView): string {
+  const left = finished.filter(({ end }) => end === 'GivenUp' || end === 'Skipped').map(({ vm }) => vm);
   const also =
     left.length === 0
       ? ''
@@ -87,7 +88,7 @@ export function nextTry(nextAt: string | null, now: number): string {
   return `${left <= 0 ? 'now' : `in ${shortDuration(left)}`} (${nextAt.slice(0, 19)}Z)`;
 }
 
-const END_STYLES: Record<HealView['spent'][number]['end'], Style> = {
+const END_STYLES: Record<HealView['finished'][number]['end'], Style> = {
   Healed: 'green',
   GivenUp: 'red',
   Skipped: 'yellow',
@@ -95,8 +96,8 @@ const END_STYLES: Record<HealView['spent'][number]['end'], Style> = {
   Refused: 'red',
 };
 
-function endedTable(spent: HealView['spent'], now: number): string[] {
-  const rows = spent.map(({ vm, attempts, end, at, why }): Cell[] => [
+function endedTable(finished: HealView['finished'], now: number): string[] {
+  const rows = finished.map(({ vm, attempts, end, at, why }): Cell[] => [
     vm,
     attempts,
     { text: end, style: END_STYLES[end] },

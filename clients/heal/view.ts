@@ -1,11 +1,10 @@
 import type { Stored } from '../../api/objects.ts';
 import type { HealingStatus } from '../../api/pool/pool.ts';
-import { cyclePrefix } from '../../decisions/healing/cycle-names.ts';
-import { leftOutOf, sentencesIn } from '../../decisions/lib/bounded-message.ts';
+import type { NotReplaced } from '../../decisions/healing/find-sick.ts';
 import type { Pool } from '../pools/objects.ts';
 
 type Cycle = HealingStatus['cycles'][number];
-type FinishedCycle = HealingStatus['spent'][number];
+type FinishedCycle = HealingStatus['finished'][number];
 
 /** State of a pool's healing, from the pool's status; `-o json` prints it as is. */
 export interface HealView {
@@ -18,38 +17,37 @@ export interface HealView {
    * `Deleting` while the pool is being deleted.
    */
   phase: string;
-  /** Sick VMs that are not being replaced yet, and what each waits for, a sentence each. */
-  waits: string[];
-  /** How many more the status leaves out: any VM of the pool may be among them. */
-  untold: number;
+  /** VMs that are not ready and not being replaced, those whose replacement waits first. */
+  notReplaced: NotReplaced[];
+  /** How many more of them there are. */
+  notListed: number;
   /** Why sick VMs are not replaced: reason and message of the condition `HealingSuspended`. */
   suspended: { reason: string; message: string } | null;
   paused: { by: string; at: string; why: string | null } | null;
   /** In order of their start. */
   cycles: (Omit<Cycle, 'nextAt'> & { nextAt: string | null })[];
   /** Ended cycles, only the newest of each VM; the newest last. */
-  spent: FinishedCycle[];
+  finished: FinishedCycle[];
 }
 
 export function healView(pool: Stored<Pool>): HealView {
   const { metadata, spec, status } = pool;
-  const { paused, cycles = [], spent = [] } = status?.healing ?? {};
+  const { paused, cycles = [], finished = [], notReplaced = [], notListed = 0 } = status?.healing ?? {};
   const conditions = status?.conditions ?? [];
   const healing = conditions.find(({ type }) => type === 'Healing');
-  const message = healing?.message ?? '';
   const suspended = conditions.find(({ type, status }) => type === 'HealingSuspended' && status === 'True');
   return {
     namespace: metadata.namespace ?? '',
     pool: metadata.name,
     autohealing: spec.autohealing !== undefined,
     phase: phaseOf(pool, healing?.reason),
-    waits: waitsIn(message, cycles),
-    untold: leftOutOf(message),
+    notReplaced,
+    notListed,
     suspended:
       suspended === undefined ? null : { reason: suspended.reason ?? 'Unknown', message: suspended.message ?? '' },
     paused: paused === undefined ? null : { ...paused, why: paused.why ?? null },
     cycles: cycles.map((cycle) => ({ ...cycle, nextAt: cycle.nextAt ?? null })),
-    spent: spent.toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at)),
+    finished: finished.toSorted((one, other) => Date.parse(one.at) - Date.parse(other.at)),
   };
 }
 
@@ -57,10 +55,4 @@ function phaseOf({ metadata, spec, status }: Stored<Pool>, reason: string | unde
   if (metadata.deletionTimestamp !== undefined) return 'Deleting';
   if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0)) return 'Pending';
   return reason ?? (spec.autohealing === undefined ? 'Off' : 'Pending');
-}
-
-/** The sentences of the condition's message that are not about cycles: a table shows cycles better. */
-function waitsIn(message: string, cycles: Cycle[]): string[] {
-  const named = cycles.map(cyclePrefix);
-  return sentencesIn(message).filter((sentence) => !named.some((words) => sentence.includes(words)));
 }

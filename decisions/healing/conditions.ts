@@ -2,15 +2,15 @@ import type { Condition, HealingStatus, PoolStatus } from '../../api/pool/pool.t
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { withTime, type Untimed } from '../pool/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { formatCycles } from './cycle-names.ts';
 import type { HealingPlan } from './plan.ts';
+import { formatCycles, formatNotReplaced } from './sentences.ts';
 import { inProgress } from './state.ts';
 
 const MESSAGE_LENGTH = 2_048;
 const CYCLES_KEPT = 100;
 
 /** The parts of a plan that the pool's status shows. */
-export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits' | 'spared'>;
+export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'notReplaced' | 'notListed'>;
 
 /**
  * `Healing`: VMs are being replaced. `HealingSuspended`: sick VMs are left as they are, and why. Returns no conditions
@@ -19,10 +19,13 @@ export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'waits' | 's
 export function healingConditions(pool: StoredPool, told: HealingTold, now: string): Condition[] {
   const cycles = inProgress(told.state.cycles);
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
-  const message = inOneMessage([...formatCycles(cycles), ...told.waits, ...told.spared], MESSAGE_LENGTH);
+  const { notReplaced, notListed } = told;
+  const sentences = [...formatCycles(cycles), ...notReplaced.map(formatNotReplaced)];
+  const message = inOneMessage(sentences, MESSAGE_LENGTH, notListed);
+  const waits = notReplaced.some(({ waitsFor }) => waitsFor !== undefined);
   const healing: Untimed =
     cycles.length === 0
-      ? { type: 'Healing', status: 'False', reason: told.waits.length === 0 ? 'NothingToHeal' : 'Waiting', message }
+      ? { type: 'Healing', status: 'False', reason: waits ? 'Waiting' : 'NothingToHeal', message }
       : { type: 'Healing', status: 'True', reason: 'ReplacingVms', message };
   return [healing, suspended(told)].map((condition) => withTime(pool, condition, now));
 }
@@ -54,10 +57,16 @@ export function toldWhole({ healing, ...status }: StatusTold, told: HealingTold)
 }
 
 /** The healing status: enough for another run of the workflow to resume from. */
-export const healingStatus = ({ state: { paused, cycles, spent } }: HealingTold): HealingStatus => ({
+export const healingStatus = ({
+  state: { paused, cycles, finished },
+  notReplaced,
+  notListed,
+}: HealingTold): HealingStatus => ({
   ...(paused === undefined ? {} : { paused }),
   cycles: inProgress(cycles)
     .slice(0, CYCLES_KEPT)
     .map(({ heardAt: _heardAt, ...cycle }) => cycle),
-  spent,
+  finished,
+  ...(notReplaced.length === 0 ? {} : { notReplaced }),
+  ...(notListed === 0 ? {} : { notListed }),
 });

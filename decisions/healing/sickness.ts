@@ -6,10 +6,10 @@ import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 
 /**
- * Whether a VM is to be replaced. `at`: when time alone may make it sick, in milliseconds since the epoch. `spared`:
+ * Whether a VM is to be replaced. `at`: when time alone may make it sick, in milliseconds since the epoch. `exempt`:
  * why a VM that a person may think sick is not.
  */
-export type Health = { sick: true; why: string } | { sick: false; at: number | null; spared?: string };
+export type Health = { sick: true; why: string } | { sick: false; at: number | null; exempt?: string };
 
 /** KubeVirt's states of a VM that waits for something that a replacement would wait for as well. */
 const WAITS_FOR_ITS_SURROUNDINGS = new Set([
@@ -72,13 +72,13 @@ export function healthOf({
   if (isNodeUnknown(vm, vmi)) {
     const { unknownNode } = rules.unhealthyAfter;
     if (unknownNode === 'never')
-      return { ...well, spared: 'its node does not answer, and unhealthyAfter.unknownNode says never' };
+      return { ...well, exempt: 'its node does not answer, and unhealthyAfter.unknownNode says never' };
     return overdue(vm.notReadySince, unknownNode, 'its node does not answer', now);
   }
   if (WAITS_FOR_ITS_SURROUNDINGS.has(vm.state))
     return PASSING.has(vm.state)
       ? well
-      : { ...well, spared: `it waits (${vm.state}), and a new one would wait as well` };
+      : { ...well, exempt: `it waits (${vm.state}), and a new one would wait as well` };
   const trouble = vmi?.trouble ?? null;
   const failures = vm.startFailures + earlyEnds;
   if (failures >= rules.startupFailureThreshold)

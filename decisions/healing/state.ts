@@ -12,7 +12,7 @@ export type Cycle = HealingStatus['cycles'][number] & {
    */
   heardAt?: number;
 };
-export type FinishedCycle = HealingStatus['spent'][number];
+export type FinishedCycle = HealingStatus['finished'][number];
 
 /** Consecutive VMIs of one VM that ended before they ran well. */
 export interface EarlyEnds {
@@ -39,18 +39,31 @@ export interface VmiPause {
 }
 
 /** What a pool's workflow knows of its healing. */
-export interface HealingState extends Omit<HealingStatus, 'cycles'> {
+export interface HealingState extends Omit<HealingStatus, 'cycles' | 'notReplaced' | 'notListed'> {
   cycles: Cycle[];
   earlyEnds: EarlyEnds[];
-  /** Kept only if the pool sets minFailingToStartDuration; absent in the state that drover 0.2.0 carried over. */
-  failing?: Failing[];
-  /** Absent in the state that drover 0.2.0 carried over. */
-  vmiPauses?: VmiPause[];
+  /** Kept only if the pool sets minFailingToStartDuration. */
+  failing: Failing[];
+  vmiPauses: VmiPause[];
   /** The hold that the cycles were last told. */
   hold: Hold;
 }
 
-export const noHealing: HealingState = { cycles: [], spent: [], earlyEnds: [], hold: 'None' };
+export const noHealing: HealingState = {
+  cycles: [],
+  finished: [],
+  earlyEnds: [],
+  failing: [],
+  vmiPauses: [],
+  hold: 'None',
+};
+
+/** Returns what a new workflow of the pool knows: what the status says. */
+export function stateFrom(status: HealingStatus | undefined): HealingState {
+  if (status === undefined) return noHealing;
+  const { notReplaced: _notReplaced, notListed: _notListed, ...known } = status;
+  return { ...noHealing, ...known };
+}
 
 /** The rules that a cycle follows; all others concern the pool alone. */
 export type CycleRules = Pick<HealingRules, 'backoff' | 'maxAttempts'>;
@@ -101,7 +114,7 @@ export type CycleNews = { vm: string; pool: string; attempt: number; uid: string
   | { news: 'Ended'; end: FinishedCycle['end'] }
 );
 
-const SPENT_KEPT = 100;
+const FINISHED_KEPT = 100;
 /**
  * A pool's workflow carries its state from turn to turn, so that must stay small, whatever KubeVirt says and however
  * many VMs there are.
@@ -162,12 +175,12 @@ export function withNews(state: HealingState, news: CycleNews, now: number): Hea
   const known = state.cycles.find(({ vm }) => vm === news.vm);
   if (news.news === 'Ended') {
     const { vm, uid, attempt: attempts, end, why } = news;
-    const last = state.spent.find((one) => one.vm === vm && one.uid === uid);
+    const last = state.finished.find((one) => one.vm === vm && one.uid === uid);
     const refusals = end === 'Refused' ? { refusals: (last?.refusals ?? 0) + 1 } : {};
     return {
       ...state,
       cycles: state.cycles.filter((cycle) => cycle !== known),
-      spent: remembered(state.spent, { vm, uid, attempts, ...refusals, end, why, at: at(now) }),
+      finished: remembered(state.finished, { vm, uid, attempts, ...refusals, end, why, at: at(now) }),
     };
   }
   const { vm, uid, attempt, phase, why } = news;
@@ -214,30 +227,30 @@ export function withoutCycle(
   const why = 'its workflow was ended from outside';
   return {
     ...withoutBeginning(state, vm, startedAt),
-    spent: remembered(state.spent, { vm, uid, attempts: attempt, end: 'Left', why, at: at(now) }),
+    finished: remembered(state.finished, { vm, uid, attempts: attempt, end: 'Left', why, at: at(now) }),
   };
 }
 
 /** Allows healing a VM again that was given up or skipped; its attempts are counted from the start. */
 export const unblocked = (state: HealingState, vm: string): HealingState => ({
   ...state,
-  spent: state.spent.filter((one) => one.vm !== vm || !isFinal(one)),
+  finished: state.finished.filter((one) => one.vm !== vm || !isFinal(one)),
 });
 
 /** True for an end after which the VM is left as it is, for as long as the same VM exists and is sick. */
 export const isFinal = ({ end }: FinishedCycle): boolean => end === 'GivenUp' || end === 'Skipped';
 
 /** True for a VM that healing leaves as it is until a person intervenes. */
-export const isGivenUp = ({ spent }: HealingState, { name, uid }: { name: string; uid: string }): boolean =>
-  spent.some((one) => one.vm === name && one.uid === uid && isFinal(one));
+export const isGivenUp = ({ finished }: HealingState, { name, uid }: { name: string; uid: string }): boolean =>
+  finished.some((one) => one.vm === name && one.uid === uid && isFinal(one));
 
 /**
  * Keeps the newest ended cycle of each VM. If there are too many, drops those first that are not final: they only
  * lengthen a delay.
  */
-export function remembered(spent: readonly FinishedCycle[], newest: FinishedCycle): FinishedCycle[] {
-  const all = [...spent.filter(({ vm }) => vm !== newest.vm), { ...newest, why: newest.why.slice(0, WHY_LENGTH) }];
-  while (all.length > SPENT_KEPT)
+export function remembered(finished: readonly FinishedCycle[], newest: FinishedCycle): FinishedCycle[] {
+  const all = [...finished.filter(({ vm }) => vm !== newest.vm), { ...newest, why: newest.why.slice(0, WHY_LENGTH) }];
+  while (all.length > FINISHED_KEPT)
     all.splice(
       Math.max(
         all.findIndex((one) => !isFinal(one)),
@@ -253,7 +266,7 @@ export function remembered(spent: readonly FinishedCycle[], newest: FinishedCycl
  * remember the others.
  */
 export function carried(state: HealingState): HealingState {
-  const { earlyEnds, failing = [], vmiPauses = [] } = state;
+  const { earlyEnds, failing, vmiPauses } = state;
   return {
     ...state,
     earlyEnds: few(earlyEnds, (one, other) => other.count - one.count),
@@ -274,10 +287,10 @@ const byVmUid = (one: { vmUid: string }, other: { vmUid: string }): number => (o
 /** `1 replacement`, `2 replacements`. */
 export const formatReplacements = (count: number): string => `${count} ${count === 1 ? 'replacement' : 'replacements'}`;
 
-export const pauseEndedAt = ({ vmiPauses = [] }: Pick<HealingState, 'vmiPauses'>, vmUid: string): number | null =>
+export const pauseEndedAt = ({ vmiPauses }: Pick<HealingState, 'vmiPauses'>, vmUid: string): number | null =>
   vmiPauses.find((one) => one.vmUid === vmUid)?.endedAt ?? null;
 
-export const failingSince = ({ failing = [] }: Pick<HealingState, 'failing'>, vmUid: string): number | null =>
+export const failingSince = ({ failing }: Pick<HealingState, 'failing'>, vmUid: string): number | null =>
   failing.find((one) => one.vmUid === vmUid)?.since ?? null;
 
 const at = (now: number): string => new Date(now).toISOString();

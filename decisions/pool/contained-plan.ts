@@ -1,6 +1,6 @@
 import { MOST_DEPTH, tooDeep } from '../../api/depth.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
-import { noHealing } from '../healing/state.ts';
+import { stateFrom } from '../healing/state.ts';
 import { begun } from '../rollout/state.ts';
 import { withTime } from './conditions.ts';
 import type { PoolPlanInput } from './plan-input.ts';
@@ -104,13 +104,13 @@ function stalled(
       steps: 0,
     },
     healing: {
-      state: healing ?? { ...noHealing, ...pool.status?.healing },
+      state: healing ?? stateFrom(pool.status?.healing),
       begin: [],
       verdicts: [],
       ask: [],
       suspended: null,
-      waits: [],
-      spared: [],
+      notReplaced: [],
+      notListed: 0,
       wakeAt: null,
     },
     wakeAt: now + AGAIN_MS,

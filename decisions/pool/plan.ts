@@ -5,7 +5,7 @@ import { createSteps, unmarkStep } from '../disks/reuse.ts';
 import { isReady, isActive } from '../disruption-budget/availability.ts';
 import { hasSpentClaimsAlone } from '../disruption-budget/claims.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
-import { heldBack, isGivenUp, noHealing, toBeMade, inProgress as cyclesInProgress } from '../healing/state.ts';
+import { heldBack, isGivenUp, stateFrom, toBeMade, inProgress as cyclesInProgress } from '../healing/state.ts';
 import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import { revisionOf } from '../revisions/hash.ts';
@@ -75,7 +75,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     lastTroubleOf: input.lastTroubleOf ?? (() => null),
     witnessOf: input.witnessOf ?? (() => null),
     isHeldByOther: input.isHeldByOther,
-    state: input.healing ?? { ...noHealing, ...pool.status?.healing },
+    state: input.healing ?? stateFrom(pool.status?.healing),
     busy: new Set([...inProgress.creating, ...inProgress.deleting, ...inBatches.held]),
     unproven,
     burst,

@@ -162,7 +162,7 @@ try {
   const metadata = { annotations: { 'sim.drover.dev/fail-starts': 'always' } };
   await kube.patch(VirtualMachines, sick!.metadata, 'merge', { spec: { template: { metadata } } });
   await kube.delete(VirtualMachineInstances, sick!.metadata);
-  await until(async () => (await status()).healing?.spent.length === 1);
+  await until(async () => (await status()).healing?.finished.length === 1);
   // A restart of unowned VMs, with a pause, and with a VM that does not come back, so that another VM is skipped.
   const names = ['one', 'two', 'three'];
   for (const name of names)

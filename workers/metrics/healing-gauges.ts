@@ -35,12 +35,12 @@ export class HealingGauges {
     for (const { metadata, status } of pools) {
       if (status?.healing === undefined) continue;
       const labels = { namespace: metadata.namespace, pool: metadata.name };
-      const { cycles, spent } = status.healing;
+      const { cycles, finished } = status.healing;
       // A pool that currently heals nothing reports zero, so that an alert can tell it from a deleted pool.
       for (const phase of ['Removing', 'Waiting', 'Provisioning']) {
         this.#cycles.set({ ...labels, phase }, cycles.filter((one) => one.phase === phase).length);
       }
-      this.#givenUp.set(labels, spent.filter(({ end }) => end === 'GivenUp').length);
+      this.#givenUp.set(labels, finished.filter(({ end }) => end === 'GivenUp').length);
       const suspended = status.conditions?.find(
         (condition) => condition.type === 'HealingSuspended' && condition.status === 'True',
       );

@@ -1,4 +1,5 @@
 import type { Planned } from '../../activities/pool/types.ts';
+import { formatNotReplaced } from '../../decisions/healing/sentences.ts';
 import { inProgress } from '../../decisions/healing/state.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
@@ -44,8 +45,10 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
 }
 
 function healingDetails({ healing }: Planned & { gone: false }): string[] {
-  const { state, suspended, waits } = healing;
+  const { state, suspended, notReplaced, notListed } = healing;
   const cycles = inProgress(state.cycles);
+  const waiting = notReplaced.filter(({ waitsFor }) => waitsFor !== undefined);
+  const more = Math.max(waiting.length - WAITS_TOLD, 0) + notListed;
   return [
     state.paused === undefined
       ? ''
@@ -58,10 +61,12 @@ function healingDetails({ healing }: Planned & { gone: false }): string[] {
           `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${escapeMarkdown(why)}`,
       ),
     cycles.length > CYCLES_TOLD ? `- and ${cycles.length - CYCLES_TOLD} more` : '',
-    ...waits.map((words) => `- ${words}`),
+    ...waiting.slice(0, WAITS_TOLD).map((one) => `- ${escapeMarkdown(formatNotReplaced(one))}`),
+    more === 0 ? '' : `- and ${more} more`,
   ];
 }
 
+const WAITS_TOLD = 20;
 const CYCLES_TOLD = 10;
 
 const because = (why: string | undefined): string => (why === undefined ? '' : `: ${escapeMarkdown(why)}`);

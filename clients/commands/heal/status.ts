@@ -23,7 +23,7 @@ export const healStatusCommand = (): Command =>
         ['One of them, as it changes', 'drover heal status pool web --watch'],
         [
           'VMs that were given up',
-          'drover heal status pool web -o json | jq -r \'.spent[] | select(.end == "GivenUp").vm\'',
+          'drover heal status pool web -o json | jq -r \'.finished[] | select(.end == "GivenUp").vm\'',
         ],
       ),
     )

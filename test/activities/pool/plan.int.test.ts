@@ -98,5 +98,5 @@ test('what a plan says of healing is in it once: its status leaves it out', asyn
   const pool = await fleet().createPool(namespace, 'web', { autohealing: {} });
   const worker = await behindTheTimes();
   const plan = worker.plan(request(namespace, { pools: pool.metadata.resourceVersion }));
-  expect(await plan).toMatchObject({ status: { healing: null }, healing: { state: { cycles: [], spent: [] } } });
+  expect(await plan).toMatchObject({ status: { healing: null }, healing: { state: { cycles: [], finished: [] } } });
 });

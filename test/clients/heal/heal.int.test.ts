@@ -82,8 +82,8 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   expect(await viewIn(namespace)).toMatchObject({
     autohealing: true,
     phase: 'ReplacingVms',
-    waits: [],
-    untold: 0,
+    notReplaced: [],
+    notListed: 0,
     cycles: [{ vm: 'web-2', attempt: 1, nextAt: matching(/Z$/) }],
   });
   expect((await heal('status', 'pool/web')).stdout).toMatch(
@@ -109,7 +109,10 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
     stdout: matching(/^virtualmachine\.kubevirt\.io\/web-2 does not wait any more\n {2}\S/),
   });
   await until(async () =>
-    expect(await viewIn(namespace)).toMatchObject({ cycles: [], spent: [{ vm: 'web-2', attempts: 1, end: 'Healed' }] }),
+    expect(await viewIn(namespace)).toMatchObject({
+      cycles: [],
+      finished: [{ vm: 'web-2', attempts: 1, end: 'Healed' }],
+    }),
   );
   expect(await heal('resume', 'pool', 'web')).toMatchObject({
     code: 0,
@@ -176,7 +179,7 @@ test('a VM that is still being removed is hurried, once its cycle has heard of i
     stdout: matching(/ does not wait any more, except until it is gone with its VMI\n {2}replacement 1, Removing: /),
   });
   await setFinalizers((one) => one !== held);
-  const isHealed = { cycles: [], spent: [{ vm: 'web-2', end: 'Healed' }] };
+  const isHealed = { cycles: [], finished: [{ vm: 'web-2', end: 'Healed' }] };
   await until(async () => expect(await viewIn(namespace)).toMatchObject(isHealed));
 });
 
@@ -197,7 +200,9 @@ test('a VM that was given up is healed again when a person asks', async () => {
   metadata.annotations['sim.drover.dev/fail-starts'] = 'always';
   await fleet().patchPool(namespace, 'web', { template: startsFail, updateStrategy: { unmanaged: {} } });
   await until(async () => expect((await heal('now', 'pool', 'web', 'web-2')).code).toBe(0));
-  await until(async () => expect(await viewIn(namespace)).toMatchObject({ spent: [{ vm: 'web-2', end: 'GivenUp' }] }));
+  await until(async () =>
+    expect(await viewIn(namespace)).toMatchObject({ finished: [{ vm: 'web-2', end: 'GivenUp' }] }),
+  );
   expect(await heal('skip', 'pool', 'web', 'web-2')).toMatchObject({
     code: 1,
     stderr: matching(
@@ -220,7 +225,9 @@ test('a VM that is sick and has to wait is told with what it waits for', async (
   const heal = healIn(namespace);
   await heal('pause', 'pool', 'web');
   await makeFail(namespace, 'web-1');
-  await until(async () => expect((await viewIn(namespace)).waits).toEqual([matching(/^web-1 is sick/)]));
+  await until(async () =>
+    expect((await viewIn(namespace)).notReplaced).toMatchObject([{ vm: 'web-1', waitsFor: 'healing is paused' }]),
+  );
   for (const command of ['now', 'skip']) {
     expect(await heal(command, 'pool', 'web', 'web-1')).toMatchObject({
       code: 1,
@@ -235,7 +242,7 @@ test('a VM that is sick and has to wait is told with what it waits for', async (
   await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-2' }, 'merge', unschedulable);
   await endVmi(namespace, 'web-2');
   const waits = 'it waits (ErrorUnschedulable), and a new one would wait as well';
-  await until(async () => expect((await viewIn(namespace)).waits).toContain(`web-2 is not replaced: ${waits}`));
+  await until(async () => expect((await viewIn(namespace)).notReplaced).toContainEqual({ vm: 'web-2', why: waits }));
   expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({
     code: 1,
     stderr: `error: vm web-2 is not replaced: ${waits}\n`,

@@ -3,7 +3,7 @@ import type { Condition, HealingStatus, PoolSpec } from '../../../api/pool/pool.
 import type { Pool } from '../../../clients/pools/objects.ts';
 
 type Cycle = HealingStatus['cycles'][number];
-type FinishedCycle = HealingStatus['spent'][number];
+type FinishedCycle = HealingStatus['finished'][number];
 
 const at = '2026-01-01T00:00:00Z';
 
@@ -17,7 +17,7 @@ export const cycle = (more: Partial<Cycle> = {}): Cycle => ({
   ...more,
 });
 
-export const spent = (more: Partial<FinishedCycle> = {}): FinishedCycle => ({
+export const finished = (more: Partial<FinishedCycle> = {}): FinishedCycle => ({
   vm: 'web-1',
   uid: 'u1',
   attempts: 1,
@@ -53,7 +53,7 @@ export function healingPool({ healing, conditions = [], spec = {}, generation = 
       observedGeneration: 2,
       replicas: 10,
       conditions,
-      ...(healing === undefined ? {} : { healing: { cycles: [], spent: [], ...healing } }),
+      ...(healing === undefined ? {} : { healing: { cycles: [], finished: [], ...healing } }),
     },
   };
 }

@@ -5,9 +5,7 @@ import type { Condition, HealingStatus } from '../../../api/pool/pool.ts';
 import { healLines } from '../../../clients/heal/lines.ts';
 import { healView } from '../../../clients/heal/view.ts';
 import type { Pool } from '../../../clients/pools/objects.ts';
-import { healingConditions } from '../../../decisions/healing/conditions.ts';
-import { noHealing } from '../../../decisions/healing/state.ts';
-import { condition, cycle, healingPool, spent } from './pools.ts';
+import { condition, cycle, healingPool, finished } from './pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:10:00Z');
 const linesOf = (pool: Stored<Pool>): string[] => healLines(healView(pool), NOW).map(stripVTControlCharacters);
@@ -20,7 +18,7 @@ test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, stri
   ['nothing is sick', {}, [nothing, notSuspended], {}, ['NothingToHeal: nothing to heal']],
   [
     'a VM was given up',
-    { spent: [spent({ end: 'GivenUp' })] },
+    { finished: [finished({ end: 'GivenUp' })] },
     [nothing],
     {},
     ['NothingToHeal: nothing to heal; 1 VM given up or skipped: `drover heal now pool web web-1` has it healed again'],
@@ -35,7 +33,7 @@ test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, stri
   ['drover has not seen the pool', undefined, [], {}, ['Pending: drover has not looked at the newest spec yet']],
   [
     'sick VMs wait',
-    {},
+    { notReplaced: [{ vm: 'web-1', why: 'x', waitsFor: 'as many as may be are healed' }] },
     [condition('Healing', 'False', 'Waiting', 'web-1 is sick (x): as many as may be are healed')],
     {},
     ['Waiting: VMs are sick and not replaced', 'web-1 is sick (x): as many as may be are healed'],
@@ -68,12 +66,12 @@ test('cycles and ended ones are tables', () => {
     cycle({ vm: 'web-7' }),
   ];
   const ended = [
-    spent({ vm: 'web-9', end: 'GivenUp', attempts: 5, at: '2026-01-01T00:09:00Z', why: 'no luck' }),
-    spent({ vm: 'web-8' }),
+    finished({ vm: 'web-9', end: 'GivenUp', attempts: 5, at: '2026-01-01T00:09:00Z', why: 'no luck' }),
+    finished({ vm: 'web-8' }),
   ];
   const lines = linesOf(
     healingPool({
-      healing: { cycles, spent: ended },
+      healing: { cycles, finished: ended },
       conditions: [condition('Healing', 'True', 'ReplacingVms', 'whatever')],
     }),
   );
@@ -81,7 +79,6 @@ test('cycles and ended ones are tables', () => {
     [
       'ReplacingVms: 3 VMs are being replaced; 1 VM given up or skipped: `drover heal now pool web web-9` has it healed again',
     ],
-    ['whatever'],
     [''],
     ['VM', 'ATTEMPT', 'PHASE', 'NEXT TRY', 'SINCE', 'WHY'],
     ['web-2', '3', 'Waiting', 'in 4m (2026-01-01T00:14:00Z)', '10m', 'CrashLoopBackOff'],
@@ -96,34 +93,21 @@ test('cycles and ended ones are tables', () => {
 
 test('the newest 20 ended ones are shown, and that there are more', () => {
   const many = Array.from({ length: 23 }, (_, index) =>
-    spent({ vm: `web-${index}`, at: new Date(NOW - index * 1000).toISOString() }),
+    finished({ vm: `web-${index}`, at: new Date(NOW - index * 1000).toISOString() }),
   );
-  const lines = linesOf(healingPool({ healing: { spent: many }, conditions: [nothing] }));
+  const lines = linesOf(healingPool({ healing: { finished: many }, conditions: [nothing] }));
   expect(lines.at(-1)).toBe('3 older ones: -o json');
   expect(lines.at(-2)).toMatch(/^web-0 /);
   expect(lines.some((line) => line.startsWith('web-20 '))).toBe(false);
 });
 
-test("the condition's words about cycles are not told beside their table, those about VMs that wait are", () => {
-  const cycles = [cycle({ vm: 'web-2', why: 'a; b' }), cycle({ vm: 'web-3' })];
-  const pool = healingPool({ healing: { cycles } });
-  const told = (waits: string[]): string[] =>
-    healView(
-      healingPool({
-        healing: { cycles },
-        conditions: healingConditions(
-          pool as never,
-          { state: { ...noHealing, cycles }, suspended: null, waits, spared: [] },
-          '',
-        ),
-      }),
-    ).waits;
-  expect(told([])).toEqual([]);
-  expect(told(['web-5 is sick (x): later'])).toEqual(['web-5 is sick (x): later']);
-});
-
 test('VMs that wait have a line each, and it is told how many more there are', () => {
-  const message = 'web-1 is sick (x): later; web-2 is not replaced: its node is away; and 3 more';
-  const lines = linesOf(healingPool({ healing: {}, conditions: [condition('Healing', 'False', 'Waiting', message)] }));
+  const notReplaced = [
+    { vm: 'web-1', why: 'x', waitsFor: 'later' },
+    { vm: 'web-2', why: 'its node is away' },
+  ];
+  const lines = linesOf(
+    healingPool({ healing: { notReplaced, notListed: 3 }, conditions: [condition('Healing', 'False', 'Waiting', '')] }),
+  );
   expect(lines.slice(1)).toEqual(['web-1 is sick (x): later', 'web-2 is not replaced: its node is away', 'and 3 more']);
 });

@@ -44,7 +44,7 @@ const cycle = (n: number, phase: Cycle['phase'], fields: Partial<Cycle> = {}): C
   heardAt: NOW - MINUTE,
   ...fields,
 });
-const spentOn = (n: number, end: FinishedCycle['end'], fields: Partial<FinishedCycle> = {}): FinishedCycle => ({
+const finishedOn = (n: number, end: FinishedCycle['end'], fields: Partial<FinishedCycle> = {}): FinishedCycle => ({
   vm: `web-${n}`,
   uid: `uid-of-web-${n}`,
   attempts: 1,
@@ -293,7 +293,9 @@ test('a VM whose deletion was refused holds no place, and is tried again after d
     plan({
       vms: [sick(1), sick(2), ...numbered(well, 3, 10)],
       rules: { maxConcurrent: 1 },
-      state: { spent: [spentOn(1, 'Refused', { attempts: 0, refusals, why: 'denied by a policy', at: at(NOW - ms) })] },
+      state: {
+        finished: [finishedOn(1, 'Refused', { attempts: 0, refusals, why: 'denied by a policy', at: at(NOW - ms) })],
+      },
     });
   expect([
     begun(refused(9_000, 1)),
@@ -301,12 +303,14 @@ test('a VM whose deletion was refused holds no place, and is tried again after d
     begun(refused(39_000, 3)),
     begun(refused(40_000, 3)),
   ]).toEqual([['web-2'], ['web-1'], ['web-2'], ['web-1']]);
-  expect(refused(9_000, 1).healing.waits[0]).toBe(
-    `web-1 is sick (3 starts in a row have failed): its deletion was refused (denied by a policy), and is asked for again at ${at(NOW + 1_000)}`,
-  );
+  expect(refused(9_000, 1).healing.notReplaced[0]).toEqual({
+    vm: 'web-1',
+    why: '3 starts in a row have failed',
+    waitsFor: `its deletion was refused (denied by a policy), and is asked for again at ${at(NOW + 1_000)}`,
+  });
   const alone = plan({
     vms: [sick(1), ...numbered(well, 2, 5)],
-    state: { spent: [spentOn(1, 'Refused', { attempts: 0, refusals: 1, at: at(NOW) })] },
+    state: { finished: [finishedOn(1, 'Refused', { attempts: 0, refusals: 1, at: at(NOW) })] },
   });
   expect([alone.wakeAt, condition(alone, 'Healing')?.reason]).toEqual([NOW + 10_000, 'Waiting']);
 });
@@ -323,7 +327,7 @@ describe('a revision that no VM has run yet', () => {
   test("is its rollout's to judge", () => {
     const planned = plan({ vms, spec: { template }, status });
     expect(begun(planned)).toEqual([]);
-    expect(planned.healing.waits).toEqual([expect.stringContaining('its rollout decides')]);
+    expect(planned.healing.notReplaced).toMatchObject([{ waitsFor: expect.stringContaining('its rollout decides') }]);
   });
   test('is healed when one of it is ready, or where nobody rolls it out', () => {
     expect(begun(plan({ vms: vms.with(1, well(2, { revision: newest })), spec: { template }, status }))).toEqual([
@@ -559,47 +563,49 @@ describe('a VM comes back', () => {
 
 describe('memory', () => {
   const vms = [sick(1, { uid: 'new' }), ...numbered(well, 2, 5)];
-  const next = (spent: FinishedCycle[], rules: Autohealing = {}): number | undefined =>
-    plan({ vms, rules, state: { spent } }).healing.begin[0]?.attempt;
+  const next = (finished: FinishedCycle[], rules: Autohealing = {}): number | undefined =>
+    plan({ vms, rules, state: { finished } }).healing.begin[0]?.attempt;
   test('goes on where the last cycle was, until it has faded', () => {
-    expect(next([spentOn(1, 'Healed', { attempts: 3 })])).toBe(4);
-    expect(next([spentOn(1, 'Healed', { attempts: 3, at: at(NOW - HOUR + 1) })])).toBe(4);
-    expect(next([spentOn(1, 'Healed', { attempts: 3, at: at(NOW - HOUR) })])).toBe(1);
-    expect(next([spentOn(2, 'Healed', { attempts: 3 })])).toBe(1);
+    expect(next([finishedOn(1, 'Healed', { attempts: 3 })])).toBe(4);
+    expect(next([finishedOn(1, 'Healed', { attempts: 3, at: at(NOW - HOUR + 1) })])).toBe(4);
+    expect(next([finishedOn(1, 'Healed', { attempts: 3, at: at(NOW - HOUR) })])).toBe(1);
+    expect(next([finishedOn(2, 'Healed', { attempts: 3 })])).toBe(1);
   });
 
   test('wakes the pool when it fades, and is gone from the status', () => {
-    const planned = plan({ vms: numbered(well, 1, 5), state: { spent: [spentOn(1, 'Healed')] } });
+    const planned = plan({ vms: numbered(well, 1, 5), state: { finished: [finishedOn(1, 'Healed')] } });
     expect(planned.wakeAt).toBe(NOW - MINUTE + HOUR);
     expect(
-      plan({ vms: numbered(well, 1, 5), state: { spent: [spentOn(1, 'Healed')] }, now: NOW + HOUR }).healing.state
-        .spent,
+      plan({ vms: numbered(well, 1, 5), state: { finished: [finishedOn(1, 'Healed')] }, now: NOW + HOUR }).healing.state
+        .finished,
     ).toEqual([]);
   });
 
   test('gives up after maxAttempts, and says so', () => {
-    const planned = plan({ vms, rules: { maxAttempts: 3 }, state: { spent: [spentOn(1, 'Healed', { attempts: 3 })] } });
+    const planned = plan({
+      vms,
+      rules: { maxAttempts: 3 },
+      state: { finished: [finishedOn(1, 'Healed', { attempts: 3 })] },
+    });
     expect(begun(planned)).toEqual([]);
-    expect(planned.healing.state.spent).toMatchObject([{ vm: 'web-1', uid: 'new', end: 'GivenUp', attempts: 3 }]);
+    expect(planned.healing.state.finished).toMatchObject([{ vm: 'web-1', uid: 'new', end: 'GivenUp', attempts: 3 }]);
     expect(condition(planned, 'Healing')?.message).toContain('given up after 3 replacements');
   });
 
   test.each(['GivenUp', 'Skipped'] as const)('of one that was %s stays for as long as it is sick', (end) => {
-    const long = spentOn(1, end, { uid: 'new', at: at(NOW - 900 * HOUR) });
+    const long = finishedOn(1, end, { uid: 'new', at: at(NOW - 900 * HOUR) });
     expect(next([long])).toBeUndefined();
-    expect(plan({ vms, state: { spent: [long] } }).healing.state.spent).toEqual([long]);
+    expect(plan({ vms, state: { finished: [long] } }).healing.state.finished).toEqual([long]);
     expect(next([{ ...long, uid: 'another' }])).toBe(1);
-    const isWell = plan({ vms: vms.with(0, well(1, { uid: 'new' })), state: { spent: [long] } });
-    expect(isWell.healing.state.spent).toMatchObject([{ end: 'Healed', at: at(NOW) }]);
+    const isWell = plan({ vms: vms.with(0, well(1, { uid: 'new' })), state: { finished: [long] } });
+    expect(isWell.healing.state.finished).toMatchObject([{ end: 'Healed', at: at(NOW) }]);
   });
 
   test('of one that was skipped when it had been deleted is about the VM that takes its place', () => {
-    const state = { spent: [spentOn(1, 'Skipped', { uid: '' })] };
+    const state = { finished: [finishedOn(1, 'Skipped', { uid: '' })] };
     const next = plan({ vms: [sick(1), ...numbered(well, 2, 9)], state });
-    expect([begun(next), next.healing.waits]).toEqual([
-      [],
-      [expect.stringContaining('a person wants it left as it is')],
-    ]);
+    expect(begun(next)).toEqual([]);
+    expect(next.healing.notReplaced).toMatchObject([{ waitsFor: 'a person wants it left as it is' }]);
     // A new VM of this name, which a person had recreated, is healed.
     expect(
       begun(plan({ vms: [sick(1, { uid: 'another' }), ...numbered(well, 2, 9)], state: next.healing.state })),
@@ -626,10 +632,10 @@ describe('whether a VM has run well', () => {
   test('is noted when a VMI has been ready for long enough, and not at the next event: by then it may have failed', () => {
     const rollout = { minReadySeconds: 60 };
     const vmiOf = (vm: VmView): VmiView => aVmi(vm, { readySince: NOW - 1_000 });
-    const wakeAt = (vm: VmView, spent: FinishedCycle[] = []): number | null =>
-      plan({ vms: [vm], spec: { rollout }, vmiOf, state: { spent } }).healing.wakeAt;
+    const wakeAt = (vm: VmView, finished: FinishedCycle[] = []): number | null =>
+      plan({ vms: [vm], spec: { rollout }, vmiOf, state: { finished } }).healing.wakeAt;
     expect(wakeAt(well(1, { notYetRun: '' }))).toBe(NOW + 59_000);
-    expect(wakeAt(well(1), [spentOn(1, 'GivenUp')])).toBe(NOW + 59_000);
+    expect(wakeAt(well(1), [finishedOn(1, 'GivenUp')])).toBe(NOW + 59_000);
     expect(wakeAt(well(1))).toBeNull();
     expect(marked({ vms: [well(1, { notYetRun: '' })], spec: { rollout }, vmiOf, now: NOW + 59_000 })).toEqual([
       'web-1',
@@ -900,7 +906,7 @@ describe('cycles that are silent', () => {
 
   test('are asked at once by a workflow that knows of them from the status alone', () => {
     const { heardAt: _, ...one } = cycle(1, 'Waiting', { nextAt: at(NOW + HOUR) });
-    const status = { replicas: 4, healing: { cycles: [one], spent: [] } };
+    const status = { replicas: 4, healing: { cycles: [one], finished: [] } };
     const vms = numbered(well, 2, 5);
     const planned = planPool({
       ...quiet,
@@ -922,8 +928,7 @@ describe('cycles that are silent', () => {
 test('what a plan tells stays short, however many are sick', () => {
   const vms = numbered((n) => sick(n, { notYetRun: '' }), 1, 600);
   const planned = plan({ vms });
-  expect(planned.healing.waits.length).toBe(21);
-  expect(planned.healing.waits.at(-1)).toBe('and 579 more');
+  expect([planned.healing.notReplaced.length, planned.healing.notListed]).toEqual([50, 549]);
 });
 
 test.each<[string, (n: number) => VmView, Autohealing]>([
@@ -962,8 +967,8 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
       : [];
   let state: HealingState = {
     ...noHealing,
-    spent: numbered(well, 9_001, 9_100).map(({ name, uid }) => ({
-      ...spentOn(1, 'Left', { why: 'x'.repeat(128) }),
+    finished: numbered(well, 9_001, 9_100).map(({ name, uid }) => ({
+      ...finishedOn(1, 'Left', { why: 'x'.repeat(128) }),
       vm: name,
       uid,
     })),
@@ -985,8 +990,9 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
 });
 
 test('of VMs that are sick and whose owners opted out, few are told', () => {
-  const { spared } = plan({ vms: numbered((n) => sick(n, { optedOut: true }), 1, 600) }).healing;
-  expect([spared.length, spared.at(-1)]).toEqual([21, 'and 580 more']);
+  const { notReplaced, notListed } = plan({ vms: numbered((n) => sick(n, { optedOut: true }), 1, 600) }).healing;
+  expect([notReplaced.length, notListed]).toEqual([50, 550]);
+  expect(notReplaced[0]).toEqual({ vm: 'web-1', why: expect.stringContaining('its owner asked') });
 });
 
 test('no more notes are written at once than VMs may be in flight', () => {
@@ -1068,17 +1074,19 @@ const anyGiven: fc.Arbitrary<Given & { vms: VmView[]; state: Partial<HealingStat
       },
       { requiredKeys: [] },
     ),
-    spent: fc
+    finished: fc
       .uniqueArray(fc.integer({ min: 1, max: 25 }), { maxLength: 5 })
       .chain((numbers) =>
         fc.tuple(
           ...numbers.map((n) =>
-            fc.constantFrom<FinishedCycle['end']>('Healed', 'GivenUp', 'Skipped', 'Left').map((end) => spentOn(n, end)),
+            fc
+              .constantFrom<FinishedCycle['end']>('Healed', 'GivenUp', 'Skipped', 'Left')
+              .map((end) => finishedOn(n, end)),
           ),
         ),
       ),
   })
-  .map(({ members, replicas, burst, scaleInStrategy, paused, rules, spent }) => {
+  .map(({ members, replicas, burst, scaleInStrategy, paused, rules, finished }) => {
     const vms = members.flatMap(({ vm }) => vm ?? []);
     const held = new Set(
       members.filter(({ vm, isHeldByOther }) => vm === null && isHeldByOther).map((_, index) => `web-${index + 1}`),
@@ -1092,7 +1100,7 @@ const anyGiven: fc.Arbitrary<Given & { vms: VmView[]; state: Partial<HealingStat
       isHeldByOther: (name: string) => held.has(name) && !vms.some((vm) => vm.name === name),
       state: {
         cycles: members.flatMap((member) => member.cycle ?? []),
-        spent,
+        finished,
         ...(paused ? { paused: { by: 'kim', at: at(NOW) } } : {}),
       },
     };
@@ -1188,4 +1196,11 @@ describe('whatever the pool and its cycles are like', () => {
       if (planned.wakeAt !== null) expect(planned.wakeAt).toBeGreaterThan(NOW);
     });
   });
+});
+
+test('of those that are not replaced, those that wait for it come first', () => {
+  const vms = [sick(1, { optedOut: true }), ...numbered((n) => sick(n), 2, 3), ...numbered(well, 4, 9)];
+  const state = { finished: [finishedOn(2, 'Skipped'), finishedOn(3, 'Skipped')] };
+  const { notReplaced, notListed } = plan({ vms, state }).healing;
+  expect([notReplaced.map(({ vm }) => vm), notListed]).toEqual([['web-2', 'web-3', 'web-1'], 0]);
 });

@@ -149,7 +149,7 @@ describe('a lost node', () => {
     expect(health({ ...lost, rules: impatient })).toEqual({
       sick: false,
       at: null,
-      spared: 'its node does not answer, and unhealthyAfter.unknownNode says never',
+      exempt: 'its node does not answer, and unhealthyAfter.unknownNode says never',
     }));
   test('does where the pool says so, and in time', () => {
     const rules = { ...impatient, unhealthyAfter: { unknownNode: '30m' } };

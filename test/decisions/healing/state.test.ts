@@ -27,7 +27,7 @@ test('a cycle that is lost is forgotten, and the one that has followed it is not
   const startedAt = beginningOf(first, 'web-1');
   expect(withoutCycle(first, 'web-1', startedAt, 3_000)).toMatchObject({
     cycles: [],
-    spent: [{ vm: 'web-1', end: 'Left', attempts: 1 }],
+    finished: [{ vm: 'web-1', end: 'Left', attempts: 1 }],
   });
   expect(withoutCycle(second, 'web-1', startedAt, 3_000)).toBe(second);
   expect(withoutCycle(noHealing, 'web-1', beginningOf(noHealing, 'web-1'), 3_000)).toBe(noHealing);
@@ -47,8 +47,8 @@ const over = (n: number, end: FinishedCycle['end']): FinishedCycle => {
 };
 
 test('a hundred replacements that are over are remembered: those go first that only lengthen a delay', () => {
-  let spent: FinishedCycle[] = [over(1, 'GivenUp')];
-  for (let n = 2; n <= 200; n++) spent = remembered(spent, over(n, 'Left'));
+  let finished: FinishedCycle[] = [over(1, 'GivenUp')];
+  for (let n = 2; n <= 200; n++) finished = remembered(finished, over(n, 'Left'));
   const newest = Array.from({ length: 99 }, (_, index) => `web-${102 + index}`);
-  expect(spent.map(({ vm }) => vm)).toEqual(['web-1', ...newest]);
+  expect(finished.map(({ vm }) => vm)).toEqual(['web-1', ...newest]);
 });

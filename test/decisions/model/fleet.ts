@@ -1359,7 +1359,7 @@ export class ModelFleet {
         rules,
         now: this.clock.now,
       });
-      const isTold = healing.waits.some((words) => words.startsWith(`${vm.name} is sick`));
+      const isTold = healing.notReplaced.some((one) => one.vm === vm.name && one.waitsFor !== undefined);
       if (sick && !isTold && !isLeftAlone(vm, vmi?.view))
         this.#broken(`${vm.name} is sick, and nobody heals it or says why`);
     }

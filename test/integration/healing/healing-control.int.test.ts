@@ -47,22 +47,22 @@ test('a pause by a person holds what is sick and what waits, and says who; resum
   expect((await pool.healing()).paused).toMatchObject({ by: 'kim' });
   await pool.pool.workflow.signal('healResume', { by: 'kim' });
   await pool.replaced(2, before);
-  await pool.untilSpent(1, { end: 'Healed' });
-  await pool.untilSpent(2, { end: 'Healed' });
+  await pool.untilFinished(1, { end: 'Healed' });
+  await pool.untilFinished(2, { end: 'Healed' });
 });
 
 test('now ends a delay, skip ends a cycle, and each says who asked', async () => {
   const pool = await waiting(1);
   await gone(pool, 1)();
   await pool.cycle(1).signal('healNow', { by: 'kim' });
-  await pool.untilSpent(1, { end: 'Healed', attempts: 1 });
+  await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
 
   // drover forgets the skip as soon as the replacement is available; delay that.
   await pool.pool.patch({ rollout: { minReadySeconds: 60 } });
   await pool.break(2);
   await pool.untilCycle(2, { phase: 'Waiting' });
   await pool.pool.workflow.signal('healSkip', { vm: 'web-2', by: 'lee', why: 'it is known' });
-  await pool.untilSpent(2, { end: 'Skipped', why: 'skipped by lee (it is known)' });
+  await pool.untilFinished(2, { end: 'Skipped', why: 'skipped by lee (it is known)' });
   // The pool fills the skipped VM's number itself.
   await pool.pool.until({ readyReplicas: 3 });
 });
@@ -74,14 +74,14 @@ test('a VM that is skipped while it is recreated is left as it is, though it fai
   await pool.pool.patch({ template, updateStrategy: { unmanaged: {} } });
   await pool.pool.until({});
   await pool.pool.workflow.signal('healSkip', { vm: 'web-1', by: 'lee' });
-  await pool.untilSpent(1, { end: 'Skipped' });
+  await pool.untilFinished(1, { end: 'Skipped' });
   await until(async () =>
     expect((await pool.pool.condition('Healing'))?.message).toMatch(
       /^web-1 is sick .*: a person wants it left as it is$/,
     ),
   );
   const before = await pool.uid(1);
-  expect((await pool.healing()).spent).toMatchObject([{ vm: 'web-1', uid: before, end: 'Skipped' }]);
+  expect((await pool.healing()).finished).toMatchObject([{ vm: 'web-1', uid: before, end: 'Skipped' }]);
   await pool.pool.workflow.signal('healNow', { vm: 'web-1', by: 'lee' });
   await pool.untilCycle(1, { phase: 'Waiting', attempt: 1 });
 });
@@ -108,7 +108,7 @@ test('a pool that shrinks during a delay keeps its healthy VMs', async () => {
   const pool = await waiting(2);
   const before = [await pool.uid(1), await pool.uid(3)];
   await pool.pool.patch({ replicas: 2 });
-  await pool.untilSpent(2, { end: 'Left', why: 'the pool needs fewer VMs now' });
+  await pool.untilFinished(2, { end: 'Left', why: 'the pool needs fewer VMs now' });
   await pool.pool.until({ replicas: 2, readyReplicas: 2 });
   expect([await pool.uid(1), await pool.uid(3)]).toEqual(before);
   expect(await pool.cycle(2).result()).toMatchObject({ end: 'Left' });
@@ -161,7 +161,7 @@ test("a pool's workflow that is ended by a person is started again, takes its cy
   expect(lives.of('vm', 'web-1').length).toBe(0);
   expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Waiting', attempt: 1 }]);
   await pool.cycle(1).signal('healNow');
-  await pool.untilSpent(1, { end: 'Healed', attempts: 1 });
+  await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
   expect(lives.of('vm', 'web-1').length).toBe(1);
 });
 
@@ -177,7 +177,7 @@ test("a pool's workflow that was away while its cycle went on learns of it when 
   await fleet().kube.patch(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, 'merge', {
     spec: { revisionHistoryLimit: 9 },
   });
-  await pool.untilSpent(1, { end: 'Healed', attempts: 1 });
+  await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
   await pool.pool.until({ readyReplicas: 3 });
 });
 
@@ -236,7 +236,7 @@ test('a cycle that is cancelled counts as skipped', async () => {
   await pool.break(1);
   await pool.untilCycle(1, { phase: 'Waiting' });
   await pool.cycle(1).cancel();
-  await pool.untilSpent(1, { end: 'Skipped', why: 'its workflow was cancelled' });
+  await pool.untilFinished(1, { end: 'Skipped', why: 'its workflow was cancelled' });
   await pool.pool.until({ readyReplicas: 2 });
 });
 
@@ -257,6 +257,6 @@ test('healing and a rollout go on beside each other: no VM is in two hands, and 
   await pool.pool.untilSaid({ Progressing: 'Failed' });
   expect((await pool.pool.batches()).flatMap(({ vms }) => vms.map(({ name }) => name))).not.toContain('web-4');
   await pool.cycle(4).signal('healNow');
-  await pool.untilSpent(4, { end: 'Healed' });
+  await pool.untilFinished(4, { end: 'Healed' });
   expect(revisionIn(await pool.pool.vm('web-4'))).toBe(first);
 });

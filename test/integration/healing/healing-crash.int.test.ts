@@ -12,7 +12,7 @@ const RULES = { ...QUICK, backoff: { initial: '4s', jitter: 0 } };
 
 /** Waits until web-2 is one new VM with new storage, and the other VMs are as they were. */
 async function expectHealed(pool: HealedPool, lives: Lives): Promise<void> {
-  await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
+  await pool.untilFinished(2, { end: 'Healed', attempts: 1 });
   await pool.pool.until({ replicas: 3, readyReplicas: 3 });
   lives.expectFresh(2, 2);
   for (const number of [1, 3]) lives.expectFresh(number, 1);
@@ -62,7 +62,7 @@ test('the worker is killed while a VM goes whose disk stays: one VM of that name
   await first.kill();
   await letGo();
   const second = await fleet().startWorker();
-  await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
+  await pool.untilFinished(2, { end: 'Healed', attempts: 1 });
   await pool.pool.until({ replicas: 3, readyReplicas: 3 });
   expect([
     lives.of('vm', 'web-2').length,
@@ -89,7 +89,7 @@ test('all workers are away while a VM runs for the first time, and then its star
     expect((await pool.pool.vm('web-1')).status?.startFailure).toMatchObject({ consecutiveFailCount: 3 }),
   );
   const second = await fleet().startWorker();
-  await pool.untilSpent(1, { end: 'Healed', attempts: 1 });
+  await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
   expect([
     lives.of('vm', 'web-1').length,
     lives.of('disk', 'disk-1').length,
@@ -167,7 +167,7 @@ test.each(phases)(
     fleet().stack.kill('kube-apiserver', 'SIGKILL');
     await fleet().stack.restart('kube-apiserver');
     await letGo();
-    await pool.untilSpent(2, { end: 'Healed', attempts: 1 });
+    await pool.untilFinished(2, { end: 'Healed', attempts: 1 });
     await pool.pool.until({ replicas: 3, readyReplicas: 3 });
     const after = await objectsOf(pool);
     expect(Object.keys(after)).toEqual(Object.keys(before));

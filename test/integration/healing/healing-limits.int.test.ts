@@ -32,8 +32,8 @@ test('when too many are sick at once none is replaced, and the pool says so; it 
   await pool.pool.patchVm('web-3', {
     spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '0' } } } },
   });
-  await pool.untilSpent(1, { end: 'Healed' });
-  await pool.untilSpent(2, { end: 'Healed' });
+  await pool.untilFinished(1, { end: 'Healed' });
+  await pool.untilFinished(2, { end: 'Healed' });
   lives.expectFresh(1, 2);
   lives.expectFresh(2, 2);
   lives.expectFresh(3, 1);
@@ -44,7 +44,7 @@ test('two that are sick at once in a small pool are replaced', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 3 });
   const lives = await pool.lives();
   await breakAtOnce(pool, [1, 2]);
-  for (const number of [1, 2]) await pool.untilSpent(number, { end: 'Healed' });
+  for (const number of [1, 2]) await pool.untilFinished(number, { end: 'Healed' });
   for (const [number, count] of [
     [1, 2],
     [2, 2],
@@ -60,7 +60,7 @@ test('no more are healed at once than maxConcurrent', async () => {
   });
   const lives = await pool.lives();
   for (const number of [1, 2, 3]) await pool.break(number);
-  for (const number of [1, 2, 3]) await pool.untilSpent(number, { end: 'Healed' });
+  for (const number of [1, 2, 3]) await pool.untilFinished(number, { end: 'Healed' });
   const spans = [1, 2, 3].map((number) => {
     lives.expectFresh(number, 2);
     const [before, after] = lives.of('vm', `web-${number}`);
@@ -107,6 +107,6 @@ test('a VM gets its own number again, though lower ones are free', async () => {
   const before = await pool.uid(4);
   await pool.break(4);
   await pool.replaced(4, before);
-  await pool.untilSpent(4, { end: 'Healed', attempts: 1 });
+  await pool.untilFinished(4, { end: 'Healed', attempts: 1 });
   expect(await fleet().vmNames(pool.pool.namespace, 'web')).toEqual(['web-3', 'web-4']);
 });

@@ -58,5 +58,5 @@ test('a VMI that fails after it ran well is for KubeVirt to recover: its end and
     `drover_vmi_phase_transition_from_creation_seconds_count{${ofPool},phase="Running"} 4`,
   );
   expect(await pool.uid(1)).toBe(vm);
-  expect((await pool.healing()).spent).toEqual([]);
+  expect((await pool.healing()).finished).toEqual([]);
 });

@@ -15,7 +15,7 @@ test('a VM whose disk is corrupt is replaced under its number, with a new disk a
   const lives = await pool.lives();
   await pool.corrupt(2);
   await pool.replaced(2, lives.of('vm', 'web-2')[0]!.uid);
-  await pool.untilSpent(2, { attempts: 1, end: 'Healed' });
+  await pool.untilFinished(2, { attempts: 1, end: 'Healed' });
   lives.expectFresh(2, 2);
   for (const number of [1, 3]) lives.expectFresh(number, 1);
   expect(await pool.cycle(2).result()).toMatchObject({ end: 'Healed', attempts: 1 });
@@ -47,7 +47,7 @@ test('a VM is not recreated before its claim is really gone', async () => {
   expect(lives.of('vm', 'web-1').length).toBe(1);
   expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Removing' }]);
   await hold([]);
-  await pool.untilSpent(1, { attempts: 1, end: 'Healed' });
+  await pool.untilFinished(1, { attempts: 1, end: 'Healed' });
   lives.expectFresh(1, 2);
 });
 
@@ -65,7 +65,7 @@ test('a VM that works before its starts have failed too often is left as it is',
   await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
   expect(watch.log.vmisOf('web-1')).toHaveLength(4);
   expect(await pool.uid(1)).toBe(before);
-  expect((await pool.healing()).spent).toEqual([]);
+  expect((await pool.healing()).finished).toEqual([]);
 });
 
 test('a VM that is replaced in vain twice works the third time: each delay is twice the last, and the failures are kept', async () => {
@@ -113,7 +113,7 @@ test('a VM that is replaced in vain twice works the third time: each delay is tw
     // A replacement comes only after its back-off.
     expect(Date.now()).toBeGreaterThanOrEqual(delays[attempt]!);
   }
-  await pool.untilSpent(3, { attempts: 3, end: 'Healed' });
+  await pool.untilFinished(3, { attempts: 3, end: 'Healed' });
   lives.expectFresh(3, 4);
   const timers: number[] = [];
   let runId: string | undefined;
@@ -159,7 +159,7 @@ test('a VM whose VMI a person pauses for long is not taken for sick when it goes
   await vmi('unpause');
   await pool.pool.until({ readyReplicas: 2 });
   await sleep(500);
-  expect([await pool.uid(1), await pool.healing()]).toMatchObject([before, { cycles: [], spent: [] }]);
+  expect([await pool.uid(1), await pool.healing()]).toMatchObject([before, { cycles: [], finished: [] }]);
 });
 
 test('a VM that never works is given up after maxAttempts, stays so, and is healed again when a person asks for it', async () => {
@@ -170,7 +170,7 @@ test('a VM that never works is given up after maxAttempts, stays so, and is heal
     autohealing: { ...QUICK, maxAttempts: 2, backoff: { initial: '200ms', jitter: 0 } },
   });
   const lives = await pool.lives();
-  await pool.untilSpent(1, { attempts: 2, end: 'GivenUp' });
+  await pool.untilFinished(1, { attempts: 2, end: 'GivenUp' });
   lives.expectFresh(1, 3);
   expect((await pool.pool.condition('Healing'))?.message).toContain('given up after 2 replacements');
   // The cycle writes the Event only after it has reported to its pool.
@@ -187,11 +187,11 @@ test('a VM that has run keeps its disk by default, and so does the VM that is ma
   const lives = await pool.lives();
   await pool.break(1);
   await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
-  await pool.untilSpent(1, { attempts: 1, end: 'Healed' });
+  await pool.untilFinished(1, { attempts: 1, end: 'Healed' });
   // It never works on a corrupt disk: drover must not delete the disk, and another VM would fare no better.
   await pool.corrupt(1);
   const why = expect.stringContaining('3 replacements on the same disks') as string;
-  await pool.untilSpent(1, { end: 'GivenUp', why });
+  await pool.untilFinished(1, { end: 'GivenUp', why });
   expect([lives.of('disk', 'disk-1').length, lives.of('claim', 'disk-1').length]).toEqual([1, 1]);
   const disk = await fleet().kube.get<DataVolume>(DataVolumes, { namespace: pool.pool.namespace, name: 'disk-1' });
   await fleet().kube.patch(DataVolumes, disk.metadata, 'merge', {
@@ -211,12 +211,12 @@ test('VMIs that end before their liveness probe has judged them count as starts 
   await pool.pool.patchVm('web-2', { spec: { template: { metadata: { annotations } } } });
   await pool.endVmi(2);
   await pool.replaced(2, before);
-  await pool.untilSpent(2, {
+  await pool.untilFinished(2, {
     attempts: 1,
     end: 'Healed',
     why: expect.stringContaining('2 starts in a row have failed') as string,
   });
-  expect((await pool.healing()).spent.length).toBe(1);
+  expect((await pool.healing()).finished.length).toBe(1);
 });
 
 test('a VM that ran and is not ready for too long is replaced by the clock alone', async () => {
@@ -227,7 +227,7 @@ test('a VM that ran and is not ready for too long is replaced by the clock alone
   const before = await pool.uid(1);
   await pool.pool.patchVmi('web-1', { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } });
   await pool.replaced(1, before);
-  await pool.untilSpent(1, { attempts: 1, end: 'Healed' });
+  await pool.untilFinished(1, { attempts: 1, end: 'Healed' });
 });
 
 test('a VM that has been failing to start for long is replaced, however few its starts', async () => {
@@ -238,7 +238,7 @@ test('a VM that has been failing to start for long is replaced, however few its 
   const before = await pool.uid(1);
   await pool.break(1);
   await pool.replaced(1, before);
-  await pool.untilSpent(1, {
+  await pool.untilFinished(1, {
     attempts: 1,
     end: 'Healed',
     why: expect.stringMatching(/^it fails to start: .* for 3s$/) as string,
@@ -267,7 +267,7 @@ test('a VM on a lost node is left alone; where the pool says so it is deleted, a
   expect((await pool.pool.vmi('web-1')).status?.phase).toBe('Running');
   await pool.setNodeLost(node, false);
   await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
-  await pool.untilSpent(1, { end: 'Healed' });
+  await pool.untilFinished(1, { end: 'Healed' });
   lives.expectFresh(1, 2);
 });
 
@@ -298,7 +298,7 @@ test('a VM that waits for a node, for a claim, or for its image, is never replac
   await sleep(4_000);
   expect([await pool.uid(1), await pool.uid(2), await pool.uid(3)]).toEqual(before);
   const healing = await pool.healing();
-  expect([healing.cycles, healing.spent]).toEqual([[], []]);
+  expect([healing.cycles, healing.finished]).toEqual([[], []]);
   expect(await pool.pool.condition('Healing')).toMatchObject({
     reason: 'NothingToHeal',
     message: expect.stringMatching(

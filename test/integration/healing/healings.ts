@@ -158,7 +158,7 @@ export class HealedPool {
   }
 
   async healing(): Promise<HealingStatus> {
-    return (await this.pool.status()).healing ?? { cycles: [], spent: [] };
+    return (await this.pool.status()).healing ?? { cycles: [], finished: [] };
   }
 
   /** Waits for a cycle of the VM that matches this. */
@@ -169,11 +169,11 @@ export class HealedPool {
   }
 
   /** Waits until the VM has no cycle any more and a spent cycle of it matches this. */
-  untilSpent(number: number, wanted: Partial<HealingStatus['spent'][number]>): Promise<void> {
+  untilFinished(number: number, wanted: Partial<HealingStatus['finished'][number]>): Promise<void> {
     return until(async () => {
-      const { cycles, spent } = await this.healing();
+      const { cycles, finished } = await this.healing();
       expect(cycles.filter(({ vm }) => vm === `web-${number}`)).toEqual([]);
-      expect(spent).toContainEqual(expect.objectContaining({ vm: `web-${number}`, ...wanted }));
+      expect(finished).toContainEqual(expect.objectContaining({ vm: `web-${number}`, ...wanted }));
     });
   }
 

@@ -31,7 +31,7 @@ test('a pool that takes the place of another, which no worker has seen go, begin
   expect(rollout).toMatchObject({ batches: 0, failures: [] });
   expect(rollout).not.toHaveProperty('paused');
   expect(rollout).not.toHaveProperty('halted');
-  expect(healing).toEqual({ cycles: [], spent: [] });
+  expect(healing).toEqual({ cycles: [], finished: [] });
   // The same run had served the old pool.
   expect((await second.workflow.describe()).runId).toBe(runId);
 });

@@ -159,7 +159,7 @@ test('whatever is sent to a healing cycle, it goes on, and heals', async () => {
   await unharmed(cycle);
   await healed.untilCycle(1, { phase: 'Waiting' });
   for (const args of NONSENSE) await cycle.signal<unknown[]>('healNow', ...args);
-  await healed.untilSpent(1, { end: 'Healed' });
+  await healed.untilFinished(1, { end: 'Healed' });
   await unharmed(cycle);
   await unharmed(handleOf(poolIdOf(healed.pool.ref)));
 });

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { HealingGauges } from '../../../workers/metrics/healing-gauges.ts';
-import { condition, cycle, healingPool, spent, type UserRequest } from '../../clients/heal/pools.ts';
+import { condition, cycle, healingPool, finished, type UserRequest } from '../../clients/heal/pools.ts';
 
 const metricsOf = (...looks: UserRequest[][]): Promise<string> => {
   const registry = new Registry();
@@ -18,7 +18,7 @@ test('cycles by their phase, VMs that were given up, and why a pool heals none',
     {
       healing: {
         cycles: [cycle(), cycle({ vm: 'web-2', phase: 'Waiting' }), cycle({ vm: 'web-3', phase: 'Waiting' })],
-        spent: [spent(), spent({ vm: 'web-4', end: 'GivenUp' })],
+        finished: [finished(), finished({ vm: 'web-4', end: 'GivenUp' })],
       },
       conditions: [condition('HealingSuspended', 'True', 'TooManyUnhealthy')],
     },

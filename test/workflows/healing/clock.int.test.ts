@@ -114,7 +114,7 @@ test('a VM that never works is replaced for a week, each delay twice the last up
   await soon(() =>
     expect(healing(pool)).toMatchObject({
       cycles: [],
-      spent: [{ vm: 'web-4', end: 'Healed', attempts: pool.removals.length }],
+      finished: [{ vm: 'web-4', end: 'Healed', attempts: pool.removals.length }],
     }),
   );
 });
@@ -135,7 +135,7 @@ test('a delay outlives the run of the pool that it began under', async () => {
     server().client.workflow.getHandle(healVmIdOf({ cluster: 'default', namespace: 'shop', name: 'web' }, 'web-4')),
   );
   await passing;
-  await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ end: 'Healed', attempts: 1 }] }));
+  await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ end: 'Healed', attempts: 1 }] }));
   expect(pool.cluster.times('create')).toHaveLength(1);
 });
 
@@ -150,7 +150,7 @@ test('a cycle soon after another goes on where that was, and one after a quiet t
     );
     await server().pass('1m');
     await soon(() =>
-      expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ end: 'Healed', attempts: attempt }] }),
+      expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ end: 'Healed', attempts: attempt }] }),
     );
     expect(pool.cluster.times('create')).toHaveLength(index + 1);
     await server().pass(attempt === 1 ? '30m' : '61m');
@@ -166,7 +166,7 @@ test.each(['120h', '999999999h999999999h999999999h'])('a person ends a delay of 
   await server().pass('24h');
   expect(pool.cluster.times('create')).toEqual([]);
   await pool.workflow.signal(healNow, { vm: 'web-4', by: 'kim' });
-  await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ end: 'Healed' }] }));
+  await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ end: 'Healed' }] }));
   expect(pool.cluster.times('create')[0]! - pool.removals[0]!).toBeLessThan(24 * HOUR + MINUTE);
 });
 
@@ -177,7 +177,7 @@ test('a delay that nobody can read, in a pool that was stored before such were r
     expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', nextAt: expect.any(String) as string }]),
   );
   await server().pass('12s');
-  await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ end: 'Healed' }] }));
+  await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ end: 'Healed' }] }));
 });
 
 test('a VM that is sick again while its last cycle closes is healed again right after', async () => {
@@ -199,7 +199,7 @@ test('a VM that is sick again while its last cycle closes is healed again right 
   expect(pool.removals).toHaveLength(1);
   held.resolve();
   await soon(() =>
-    expect(healing(pool)).toMatchObject({ cycles: [], spent: [{ vm: 'web-4', end: 'Healed', attempts: 2 }] }),
+    expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ vm: 'web-4', end: 'Healed', attempts: 2 }] }),
   );
   expect(pool.removals).toHaveLength(2);
 });

@@ -1,0 +1,149 @@
+import { isActive } from '../disruption-budget/availability.ts';
+import { byNumber } from '../lib/names.ts';
+import { earlier } from '../lib/times.ts';
+import { numberOf } from '../pool/vm-names.ts';
+import type { VmView } from '../views/vm.ts';
+import { healingDelayMs } from './backoff.ts';
+import { healthOf, isLeftAlone } from './sickness.ts';
+import {
+  formatReplacements,
+  isFinal,
+  remembered,
+  WHY_LENGTH,
+  type FinishedCycle,
+  type HealingState,
+  type SickVm,
+} from './state.ts';
+import { cycleRules, holdsData, surplusOf, type HealingView } from './view.ts';
+
+/** A VM that is not ready and not replaced. `waitsFor`: what its replacement waits for; absent if it needs none. */
+export interface NotReplaced {
+  vm: string;
+  why: string;
+  waitsFor?: string;
+}
+
+interface Found {
+  sick: SickVm[];
+  finished: FinishedCycle[];
+  /** Sick VMs whose replacement waits, in the order of their numbers. */
+  waiting: NotReplaced[];
+  /** VMs that are not ready, and need no replacement, in the order of their numbers. */
+  exempt: NotReplaced[];
+  wakeAt: number | null;
+}
+
+/**
+ * Finds sick VMs that nothing else is working on, in the order of their numbers, and VMs that are not replaced, and why.
+ */
+export function findSick(view: HealingView, state: HealingState): Found {
+  const { pool, vms, vmiOf, lastTroubleOf, busy, rules, now } = view;
+  const healing = new Set(state.cycles.map(({ vm }) => vm));
+  const ends = new Map(state.earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
+  const failing = new Map(state.failing.map((one) => [one.vmUid, one.since]));
+  const pauses = new Map(state.vmiPauses.map((one) => [one.vmUid, one.endedAt]));
+  const all: { vm: VmView; sick: SickVm }[] = [];
+  const exempt: NotReplaced[] = [];
+  let wakeAt: number | null = null;
+  for (const vm of vms) {
+    const isForeign = numberOf(pool.metadata.name, vm.name) === null;
+    if (
+      !isActive(vm) ||
+      isForeign ||
+      healing.has(vm.name) ||
+      busy.has(vm.name) ||
+      (isLeftAlone(vm, vmiOf(vm)) && !vm.optedOut)
+    )
+      continue;
+    const earlyEnds = ends.get(vm.uid) ?? 0;
+    const since = failing.get(vm.uid) ?? null;
+    const health = healthOf({
+      vm,
+      vmi: vmiOf(vm),
+      lastTrouble: lastTroubleOf(vm),
+      failingSince: since,
+      pauseEndedAt: pauses.get(vm.uid) ?? null,
+      earlyEnds,
+      hasRun: vm.notYetRun === null,
+      rules,
+      now,
+    });
+    const { name, uid } = vm;
+    const why = health.sick ? health.why.slice(0, WHY_LENGTH) : '';
+    if (health.sick && vm.optedOut) exempt.push({ vm: name, why: `its owner asked that nothing disrupts it (${why})` });
+    else if (health.sick)
+      all.push({
+        vm,
+        sick: {
+          name,
+          uid,
+          attempt: 1,
+          why,
+          rules: cycleRules(rules),
+          holdsData: holdsData(view, vm),
+          earlyEnds,
+          failingSince: since,
+        },
+      });
+    else wakeAt = earlier(wakeAt, health.at);
+    if (!health.sick && health.exempt !== undefined) exempt.push({ vm: name, why: health.exempt });
+  }
+  const found = replaceable(
+    view,
+    state,
+    all.toSorted((one, other) => byNumber(one.vm.name, other.vm.name)),
+  );
+  return {
+    ...found,
+    exempt: exempt.toSorted((one, other) => byNumber(one.vm, other.vm)),
+    wakeAt: earlier(wakeAt, found.wakeAt),
+  };
+}
+
+function replaceable(
+  view: HealingView,
+  state: HealingState,
+  all: readonly { vm: VmView; sick: SickVm }[],
+): Omit<Found, 'exempt'> {
+  const { unproven, rules, now } = view;
+  const memory = new Map(state.finished.map((one) => [one.vm, one]));
+  const sick: SickVm[] = [];
+  const waiting: NotReplaced[] = [];
+  let { finished } = state;
+  let wakeAt: number | null = null;
+  let again = 0;
+  const hasTooMany = surplusOf(view, state) > 0;
+  for (const { vm, sick: one } of all) {
+    const { name, uid, why } = one;
+    const wait = (waitsFor: string): void => void waiting.push({ vm: name, why, waitsFor });
+    const last = memory.get(name);
+    const attempts = last?.attempts ?? 0;
+    if (last !== undefined && last.uid === uid && isFinal(last))
+      wait(
+        last.end === 'GivenUp' ? `given up after ${formatReplacements(attempts)}` : 'a person wants it left as it is',
+      );
+    else if (last !== undefined && last.uid === uid && (again = againAt(view, last)) > now) {
+      wakeAt = earlier(wakeAt, again);
+      wait(`its deletion was refused (${last.why}), and is asked for again at ${new Date(again).toISOString()}`);
+    } else if (vm.revision !== null && vm.revision === unproven)
+      wait(`no VM has run revision ${unproven} yet, and its rollout decides`);
+    else if (rules.maxAttempts !== null && attempts >= rules.maxAttempts) {
+      const givenUp = `given up after ${formatReplacements(attempts)}`;
+      finished = remembered(finished, {
+        vm: name,
+        uid,
+        attempts,
+        end: 'GivenUp',
+        why: givenUp,
+        at: new Date(now).toISOString(),
+      });
+      wait(givenUp);
+    } else if (hasTooMany) wait('the pool has more VMs than it wants');
+    else sick.push({ ...one, attempt: attempts + 1 });
+  }
+  return { sick, finished, waiting, wakeAt };
+}
+
+/** When a refused deletion may be retried; 0 if none was refused. */
+const againAt = ({ rules }: HealingView, { end, at, refusals = 1 }: FinishedCycle): number =>
+  end === 'Refused' ? Date.parse(at) + healingDelayMs(rules.backoff, refusals, 0) : 0;

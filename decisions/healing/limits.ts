@@ -1,0 +1,51 @@
+import { countOf } from '../../api/int-or-percent.ts';
+import { isActive } from '../disruption-budget/availability.ts';
+import { inProgress, type HealingState } from './state.ts';
+import { hasProven, type HealingView } from './view.ts';
+
+/** The most cycles per pool, and per turn: the workflow's knowledge of them is in its history at every turn. */
+const MOST_CYCLES = 100;
+const BEGUN_AT_ONCE = 50;
+/** In a small pool a percentage would mean one VM or none, but two that fail at once are no sign of a common cause. */
+const LEAST_SHARE = 2;
+
+/**
+ * Returns why no more VMs may be removed if too many are sick or being replaced, else null. While no VM of the pool has
+ * ever run, one is tried all the same.
+ */
+export function breaker(view: HealingView, unhealthy: number): string | null {
+  if (!hasProven(view)) return null;
+  const { rules, pool } = view;
+  const most = countOf(
+    rules.maxUnhealthy,
+    pool.spec.replicas,
+    typeof rules.maxUnhealthy === 'number' ? 1 : LEAST_SHARE,
+  );
+  return unhealthy > most
+    ? `${unhealthy} VMs are sick or being replaced, more than ${most} (${rules.maxUnhealthy}): the fault is hardly in each of them`
+    : null;
+}
+
+/** How many more cycles may begin, and what holds back the next one. */
+export function roomFor(view: HealingView, state: HealingState): { count: number; full: string } {
+  const { pool, vms, rules, burst } = view;
+  const cycles = inProgress(state.cycles);
+  const inCycles = new Set(cycles.map(({ vm }) => vm));
+  const leaving = vms.filter((vm) => !isActive(vm) && !inCycles.has(vm.name)).length;
+  const limits = [
+    {
+      count: Math.min(Math.min(burst, MOST_CYCLES) - leaving - cycles.length, BEGUN_AT_ONCE),
+      full: 'others are in flight',
+    },
+  ];
+  if (rules.maxConcurrent !== null)
+    limits.push({
+      count: countOf(rules.maxConcurrent, pool.spec.replicas, 1) - cycles.length,
+      full: 'others are healed first',
+    });
+  // If no VM has ever run, the fault is probably common to all: only one is tried.
+  if (!hasProven(view))
+    limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
+  const least = limits.reduce((one, other) => (other.count < one.count ? other : one));
+  return { ...least, count: Math.max(least.count, 0) };
+}

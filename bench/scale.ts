@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
-import { vmFromTemplate, type NewVirtualMachine } from '../decisions/pool/vm-from-template.ts';
+import { vmFromTemplate, type NewVirtualMachine } from '../decisions/template/vm-from-template.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import { onStack, type Bench } from './stack.ts';
 

@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { controllerOf } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../api/resources.ts';
 import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
-import { vmName } from '../../decisions/pool/vm-names.ts';
+import { vmName } from '../../decisions/scaling/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { PoolKey } from '../pool/types.ts';

@@ -5,7 +5,7 @@ import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } f
 import { diskIdentity, diskTemplates, sizeOf } from '../../decisions/disks/disk-template.ts';
 import { keptDiskMark } from '../../decisions/disks/kept-disk.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
-import { numberOf } from '../../decisions/pool/vm-names.ts';
+import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';

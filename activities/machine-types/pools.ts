@@ -16,8 +16,8 @@ import {
   type Before,
   type Operation,
 } from '../../decisions/machine-types/type-patch.ts';
-import { poolTemplate } from '../../decisions/pool/template.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { poolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal, type KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';

@@ -9,8 +9,8 @@ import {
 import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { ControllerRevisions, VirtualMachinePools } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
-import { poolTemplate, type PoolTemplate } from '../../decisions/pool/template.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ControllerRevision } from '../../decisions/views/revision-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';

@@ -5,11 +5,11 @@ import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { grownDisks, mergePatch, mergeVm } from '../../decisions/merge/vm.ts';
-import { poolTemplate, type PoolTemplate } from '../../decisions/pool/template.ts';
-import { vmFromTemplate } from '../../decisions/pool/vm-from-template.ts';
-import { numberOf } from '../../decisions/pool/vm-names.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import { numberOf } from '../../decisions/scaling/vm-names.ts';
+import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
+import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';

@@ -1,8 +1,8 @@
 import { askedByStamp } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
-import { poolTemplate } from '../../decisions/pool/template.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Pool } from '../pools/objects.ts';
 
 /** The field of the stamp, as the API server names it in a conflict. */

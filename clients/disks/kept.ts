@@ -2,7 +2,7 @@ import { KEPT_DISK } from '../../api/names.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
-import { vmName } from '../../decisions/pool/vm-names.ts';
+import { vmName } from '../../decisions/scaling/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 

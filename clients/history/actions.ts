@@ -1,7 +1,7 @@
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { Done } from '../../activities/pool/types.ts';
-import { vmName } from '../../decisions/pool/vm-names.ts';
 import type { UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import { vmName } from '../../decisions/scaling/vm-names.ts';
 import type { CycleEnd, HealVmInput } from '../../workflows/healing/heal-vm.ts';
 import type { updateBatch } from '../../workflows/rollout/update-batch.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { numberOf } from '../../decisions/pool/vm-names.ts';
+import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import type { PoolRef } from '../../workflows/messages.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';

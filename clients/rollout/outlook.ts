@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
-import { poolTemplate } from '../../decisions/pool/template.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { poolTemplate } from '../../decisions/template/template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { plain } from '../cli/output.ts';
 import type { Pool } from '../pools/objects.ts';

@@ -1,5 +1,5 @@
 import { RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
-import type { PoolTemplate } from '../../decisions/pool/template.ts';
+import type { PoolTemplate } from '../../decisions/template/template.ts';
 
 interface VmiTemplate {
   metadata?: { annotations?: Record<string, string> };

@@ -1,8 +1,8 @@
 import { formatNames } from '../lib/names.ts';
-import type { ScaleStep } from '../pool/scale-plan.ts';
 import type { PoolStep } from '../pool/steps.ts';
-import type { PoolTemplate } from '../pool/template.ts';
-import { vmName } from '../pool/vm-names.ts';
+import type { ScaleStep } from '../scaling/plan.ts';
+import { vmName } from '../scaling/vm-names.ts';
+import type { PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { reuseOf, type KeptClaim } from './kept-claims.ts';
 

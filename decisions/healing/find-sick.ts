@@ -1,7 +1,7 @@
 import { isActive } from '../disruption-budget/availability.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
-import { numberOf } from '../pool/vm-names.ts';
+import { numberOf } from '../scaling/vm-names.ts';
 import type { VmView } from '../views/vm.ts';
 import { healingDelayMs } from './backoff.ts';
 import { healthOf, isLeftAlone } from './sickness.ts';

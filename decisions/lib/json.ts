@@ -10,3 +10,8 @@ export const isObject = (value: unknown): value is Json =>
  */
 export const field = (holder: unknown, ...path: string[]): unknown =>
   path.reduce<unknown>((value, key) => (isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined), holder);
+
+/** Returns these fields of an object, and no others. */
+export function pick<T extends object, const K extends keyof T>(object: T, fields: readonly K[]): Pick<T, K> {
+  return Object.fromEntries(fields.map((field) => [field, object[field]])) as Pick<T, K>;
+}

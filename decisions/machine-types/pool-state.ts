@@ -2,9 +2,9 @@ import { withDefaults } from '../../api/pool-defaults.ts';
 import { isActive } from '../disruption-budget/availability.ts';
 import { keyOf, type OwningPool, type RestartSnapshot } from '../disruption-budget/restart-budget.ts';
 import { field } from '../lib/json.ts';
-import { poolTemplate } from '../pool/template.ts';
-import { vmName } from '../pool/vm-names.ts';
 import { revisionOf } from '../revisions/hash.ts';
+import { vmName } from '../scaling/vm-names.ts';
+import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import {

@@ -1,7 +1,7 @@
 import { diskTemplates, isLarger, sizeOf, withSize } from '../disks/disk-template.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-import type { NewVirtualMachine } from '../pool/vm-from-template.ts';
+import type { NewVirtualMachine } from '../template/vm-from-template.ts';
 import { powerOf } from '../views/run-strategy.ts';
 import { merge } from './three-way.ts';
 

@@ -5,10 +5,10 @@ import type { Witness } from '../healing/proof.ts';
 import type { HealingState } from '../healing/state.ts';
 import type { KeptRevision } from '../revisions/retained.ts';
 import type { Batch } from '../rollout/batch.ts';
+import type { RefusedVms } from '../scaling/refused-vms.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import type { RefusedVms } from './refused-vms.ts';
 import type { Failure } from './status.ts';
 
 export interface PoolPlanInput {

@@ -13,13 +13,13 @@ import { revisionsToPrune } from '../revisions/retained.ts';
 import { batchHold } from '../rollout/batch-hold.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { isGoingBack } from '../rollout/state.ts';
+import { planDeletion, planScale } from '../scaling/plan.ts';
+import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import { isHalted, type VmView } from '../views/vm.ts';
 import { poolAvailability } from './availability.ts';
 import type { PoolPlanInput } from './plan-input.ts';
-import { planDeletion, planScale } from './scale-plan.ts';
 import { poolStatus, saysTheSame, type Failure } from './status.ts';
 import type { PoolStep } from './steps.ts';
-import { poolTemplate, type PoolTemplate } from './template.ts';
 
 export interface PoolPlan {
   steps: PoolStep[];

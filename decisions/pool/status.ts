@@ -6,10 +6,10 @@ import { healingConditions, healingStatus, type HealingTold } from '../healing/c
 import { canonical } from '../lib/canonical-json.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
+import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { availableCondition, type PoolAvailability } from './availability.ts';
-import { poolTemplate } from './template.ts';
 
 /** A failure to bring the pool to its spec, from when it began until it passes. */
 export interface Failure {

@@ -1,6 +1,6 @@
 import type { RunNote } from '../healing/plan.ts';
 import type { PlannedBatch } from '../rollout/next-batch.ts';
-import type { Departure } from './departure.ts';
+import type { Departure } from '../scaling/departure.ts';
 
 /**
  * A VM that a step acts on. The UID protects a later VM of the same name; the resource version, a VM that has changed

@@ -7,9 +7,9 @@ import {
   type RestartSnapshot,
 } from '../disruption-budget/restart-budget.ts';
 import { formatNames } from '../lib/names.ts';
-import { poolTemplate } from '../pool/template.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { inShort, SkippedVms, type Skipped } from '../runs/skipped.ts';
+import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';

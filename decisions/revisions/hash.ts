@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { canonical } from '../lib/canonical-json.ts';
-import type { PoolTemplate } from '../pool/template.ts';
+import type { PoolTemplate } from '../template/template.ts';
 
 /**
  * Names a pool's template by its content: equal templates have the same revision, whatever the order of their keys, and

@@ -1,5 +1,5 @@
 import { DEFAULT_REVISION_HISTORY_LIMIT } from '../../api/pool-defaults.ts';
-import type { PoolTemplate } from '../pool/template.ts';
+import type { PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 
 /** A template of a pool that is kept as a ControllerRevision. */

@@ -1,8 +1,8 @@
 import { withDefaults, type CompletePoolSpec } from '../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isActive, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
-import { poolTemplate, type PoolTemplate } from '../pool/template.ts';
 import { revisionOf } from '../revisions/hash.ts';
+import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { Batch } from './batch.ts';

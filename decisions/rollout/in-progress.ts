@@ -1,4 +1,4 @@
-import { poolTemplate } from '../pool/template.ts';
+import { poolTemplate } from '../template/template.ts';
 import { progressOf } from '../vm-update/progress.ts';
 import type { RolloutContext } from './context.ts';
 

@@ -5,7 +5,7 @@ import { isMeantToRun, maxUnavailableOf, activeVmi, unavailability } from '../di
 import { claimedNames } from '../disruption-budget/claims.ts';
 import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
-import { updateOrder } from '../pool/selection-order.ts';
+import { updateOrder } from '../scaling/selection-order.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch, BatchVm } from './batch.ts';
 import { blockedAt } from './blocked.ts';

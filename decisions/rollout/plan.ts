@@ -1,6 +1,6 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown, isReady } from '../disruption-budget/availability.ts';
-import { poolTemplate } from '../pool/template.ts';
+import { poolTemplate } from '../template/template.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch } from './batch.ts';
 import { rolloutNeeds } from './candidates.ts';

@@ -1,6 +1,6 @@
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
-import type { PoolTemplate } from '../pool/template.ts';
+import type { PoolTemplate } from '../template/template.ts';
 import { kindOf } from './owner-kind.ts';
 
 /** Kubernetes' ControllerRevision, as drover writes it; its `data` is immutable. */

@@ -4,7 +4,7 @@ import { diskDisruption } from '../disks/disk-template.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { amountOf } from '../lib/quantity.ts';
-import type { PoolTemplate } from '../pool/template.ts';
+import type { PoolTemplate } from '../template/template.ts';
 import { powerOf } from '../views/run-strategy.ts';
 
 /** From least to most disruptive. */

@@ -1,9 +1,9 @@
 import type { Disruption } from '../../api/pool/pool.ts';
 import { recreatedDisks } from '../disks/disk-template.ts';
 import { isMeantToRun, liveVmi, activeVmi, runsByItself, type VmiOf } from '../disruption-budget/availability.ts';
-import type { PoolTemplate } from '../pool/template.ts';
-import { numberOf } from '../pool/vm-names.ts';
 import type { UpdateAct } from '../rollout/batch.ts';
+import { numberOf } from '../scaling/vm-names.ts';
+import type { PoolTemplate } from '../template/template.ts';
 import { powerOf } from '../views/run-strategy.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

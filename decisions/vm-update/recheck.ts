@@ -1,7 +1,7 @@
 import { isActive, activeVmi } from '../disruption-budget/availability.ts';
-import { poolTemplate } from '../pool/template.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import type { BatchVm } from '../rollout/batch.ts';
+import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

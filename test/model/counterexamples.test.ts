@@ -1,4 +1,4 @@
-import './real-code.ts';
+import './world/real-code.ts';
 import { asyncLocalStorage } from '@temporalio/activity';
 import { expect, test } from 'vitest';
 import type { PoolStatus } from '../../api/pool/pool.ts';
@@ -6,7 +6,7 @@ import { poolIdOf, progress, type PoolProgress } from '../../workflows/messages.
 import { Guarantees } from './guarantees.ts';
 import { corruptDisk } from './play.ts';
 import { aSpec, aTemplate } from './pools.ts';
-import { World, type WorldOptions } from './world.ts';
+import { World, type WorldOptions } from './world/world.ts';
 
 const HOUR_MS = 3_600_000;
 

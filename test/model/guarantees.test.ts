@@ -1,4 +1,4 @@
-import './real-code.ts';
+import './world/real-code.ts';
 import fc from 'fast-check';
 import { test } from 'vitest';
 import { play } from './play.ts';

@@ -14,10 +14,10 @@ import {
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';
 import { claimsOf } from '../../simulator/vm/volumes.ts';
-import type { Write } from './api-server.ts';
 import { activityNow, isGoing, isReady, isRemoved, isActive, runs } from './facts.ts';
-import type { Call } from './model-client.ts';
-import type { Onlooker, World } from './world.ts';
+import type { Write } from './world/api-server.ts';
+import type { Call } from './world/model-client.ts';
+import type { Onlooker, World } from './world/world.ts';
 
 type Pool = Stored & { spec: PoolSpec; status?: PoolStatus };
 

@@ -7,7 +7,7 @@ import { Guarantees } from './guarantees.ts';
 import { aTemplate } from './pools.ts';
 import type { Happening, Scenario } from './random.ts';
 import { RunGuarantees } from './run-guarantees.ts';
-import { NAMESPACE, World } from './world.ts';
+import { NAMESPACE, World } from './world/world.ts';
 
 const HOUR_MS = 3_600_000;
 const POOLS = ['web', 'db'];

@@ -4,10 +4,10 @@ import type { Stored } from '../../api/objects.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { Condition } from '../../api/pool/status.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import type { Write } from './api-server.ts';
 import { isGoing, isReady, isRemoved, runs } from './facts.ts';
-import type { Call } from './model-client.ts';
-import type { Onlooker, World } from './world.ts';
+import type { Write } from './world/api-server.ts';
+import type { Call } from './world/model-client.ts';
+import type { Onlooker, World } from './world/world.ts';
 
 type Column = 'people' | 'sees' | 'plans' | 'waits' | 'writes' | 'says';
 

@@ -5,7 +5,7 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { corruptDisk } from './play.ts';
 import { aTemplate, type Shape } from './pools.ts';
 import type { RolloutLog } from './rollout-log.ts';
-import { NAMESPACE, type World, type WorldOptions } from './world.ts';
+import { NAMESPACE, type World, type WorldOptions } from './world/world.ts';
 
 interface Stage {
   world: World;

@@ -1,11 +1,11 @@
-import './real-code.ts';
+import './world/real-code.ts';
 import { describe, expect, test } from 'vitest';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { Guarantees } from './guarantees.ts';
 import { aSpec } from './pools.ts';
 import { RolloutLog } from './rollout-log.ts';
 import { stories, type Story } from './rollout-stories.ts';
-import { World } from './world.ts';
+import { World } from './world/world.ts';
 
 const HOUR_MS = 3_600_000;
 

@@ -5,10 +5,10 @@ import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/typ
 import { resolveMachineType } from '../../simulator/vm/machine-type.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import type { RestartVmsInput } from '../../workflows/restarts/restart-vms.ts';
-import type { Write } from './api-server.ts';
 import { activityNow, isGoing, isReady, runs } from './facts.ts';
-import type { Call } from './model-client.ts';
-import type { Onlooker, World } from './world.ts';
+import type { Write } from './world/api-server.ts';
+import type { Call } from './world/model-client.ts';
+import type { Onlooker, World } from './world/world.ts';
 
 /** Activities of runs that people start, each of which may change VMs of any owner. */
 const OF_RESTARTS = 'beginRestarts';

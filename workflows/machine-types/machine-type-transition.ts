@@ -11,8 +11,8 @@ import {
 import type { Preflight } from '../../activities/machine-types/check.ts';
 import type { MachineTypeActivities, TransitionObservation } from '../../activities/machine-types/machine-types.ts';
 import type { Unpatched } from '../../activities/machine-types/patch-vms.ts';
+import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { pick } from '../../decisions/lib/pick.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { FailedVm, VmiInProgress } from '../../decisions/machine-types/limit.ts';

@@ -1,8 +1,8 @@
 import { ActivityCancellationType, continueAsNew, log, proxyActivities } from '@temporalio/workflow';
 import type { ChosenByNamespace } from '../../activities/restarts/chosen-vmis.ts';
 import type { RestartActivities, RestartObservation } from '../../activities/restarts/restarts.ts';
+import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { pick } from '../../decisions/lib/pick.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { RestartInProgress, RestartOutcome } from '../../decisions/restarts/plan.ts';
 import { noteFailure } from '../../decisions/restarts/size.ts';

@@ -50,7 +50,7 @@ async function undo(session: Session, words: string[], { toRevision, reason, dry
     import('../../rollout/revisions/undo.ts'),
     import('../../rollout/change-template.ts'),
     import('../../../decisions/revisions/hash.ts'),
-    import('../../../decisions/pool/template.ts'),
+    import('../../../decisions/template/template.ts'),
   ]);
   const pools = await namedPools(session, words);
   const kube = await session.kube();
@@ -99,7 +99,7 @@ async function restart(session: Session, words: string[], { reason, dryRun }: Re
     import('../../rollout/pools.ts'),
     import('../../rollout/restart.ts'),
     import('../../rollout/change-template.ts'),
-    import('../../../decisions/pool/template.ts'),
+    import('../../../decisions/template/template.ts'),
   ]);
   const pools = await namedPools(session, words);
   const kube = await session.kube();

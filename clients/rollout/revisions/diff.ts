@@ -1,8 +1,8 @@
 import { FILE_HEADERS_ONLY, createTwoFilesPatch } from 'diff';
 import { stringify } from 'yaml';
 import type { Stored } from '../../../api/objects.ts';
-import { poolTemplate, type PoolTemplate } from '../../../decisions/pool/template.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { poolTemplate, type PoolTemplate } from '../../../decisions/template/template.ts';
 import { paint, plain } from '../../cli/output.ts';
 import type { Pool } from '../../pools/objects.ts';
 import { findRevision, inWords, type Revision } from './revisions.ts';

@@ -1,7 +1,7 @@
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { ControllerRevisions } from '../../../api/resources.ts';
-import type { PoolTemplate } from '../../../decisions/pool/template.ts';
+import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { Failure } from '../../cli/failure.ts';
 import type { Pool } from '../../pools/objects.ts';

@@ -1,6 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
-import { poolTemplate } from '../../../decisions/pool/template.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { poolTemplate } from '../../../decisions/template/template.ts';
 import { Failure } from '../../cli/failure.ts';
 import type { Pool } from '../../pools/objects.ts';
 import { findRevision, inWords, type Revision } from './revisions.ts';

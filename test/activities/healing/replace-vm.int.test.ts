@@ -13,7 +13,7 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import type { SickVm } from '../../../decisions/healing/state.ts';
-import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
+import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';

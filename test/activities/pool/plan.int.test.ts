@@ -5,7 +5,7 @@ import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { POOL_FINALIZER } from '../../../api/names.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
+import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';

@@ -6,9 +6,9 @@ import { createUpdateActivities, type Updated } from '../../../activities/rollou
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { ControllerRevisions, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { UpdateOutcome } from '../../../decisions/rollout/batch.ts';
+import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
 import { aFleet, haltedTemplate } from '../../integration/fleet.ts';

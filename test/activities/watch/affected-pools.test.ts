@@ -56,7 +56,7 @@ const vmi = (fields: Partial<VmiView> = {}): VmiView => aVmi('web-1', { vmUid: v
 const affected = (before: VmiView | undefined, after: VmiView | undefined) =>
   affectedPools({ kind: 'vmi', before, after }, fleet);
 
-test('a VMI that comes, changes or goes stirs the pool of its VM', () => {
+test('a VMI that comes, changes or goes makes the pool of its VM look again', () => {
   expect(affected(undefined, vmi())).toEqual(['shop/web']);
   expect(affected(vmi({ ready: false }), vmi())).toEqual(['shop/web']);
   expect(
@@ -68,23 +68,23 @@ test('a VMI that comes, changes or goes stirs the pool of its VM', () => {
   expect(affected(vmi(), undefined)).toEqual(['shop/web']);
 });
 
-test('what no decision reads of a VMI stirs nobody', () => {
+test('what no decision reads of a VMI makes no pool look again', () => {
   expect(affected(vmi({ resourceVersion: '1' }), vmi({ resourceVersion: '2', cpu: { ...vmi().cpu } }))).toEqual([]);
 });
 
-test('a VMI of no VM, of another VM of its name, or of a VM without a pool stirs nobody', () => {
+test('a VMI of no VM, of another VM of its name, or of a VM without a pool makes no pool look again', () => {
   expect(affected(undefined, vmi({ vmUid: null }))).toEqual([]);
   expect(affected(undefined, vmi({ vmUid: 'uid-of-an-earlier-one' }))).toEqual([]);
   expect(affected(undefined, aVmi('web-2', { vmUid: 'uid-of-web-2' }))).toEqual([]);
   expect(affected(undefined, aVmi('lone', { vmUid: 'uid-of-lone' }))).toEqual([]);
 });
 
-test("one that takes the place of an earlier VM's stirs the pool once", () => {
+test("one that takes the place of an earlier VM's makes the pool look again once", () => {
   expect(affected(vmi({ vmUid: 'uid-of-an-earlier-one' }), vmi())).toEqual(['shop/web']);
   expect(affected(vmi({ uid: 'first' }), vmi({ uid: 'second' }))).toEqual(['shop/web']);
 });
 
-test('a node that is lost, or is back, stirs the pools of the VMIs on it, each once', () => {
+test('a node that is lost, or is back, makes the pools look again of the VMIs on it, each once', () => {
   const others = [aVm('web-2'), aVm('web-3', { owner: null })];
   const vmis = [vm, ...others].map(({ name, uid }) => aVmi(name, { vmUid: uid, node: 'node-1' }));
   const [before, after] = [true, false].map((ready) => ({
@@ -99,14 +99,14 @@ test('a node that is lost, or is back, stirs the pools of the VMIs on it, each o
   expect(affectedPools({ kind: 'node', before: { ...before!, name: 'node-2' }, after }, around)).toEqual([]);
 });
 
-test('another rollout strategy stirs all pools', () => {
+test('another rollout strategy makes all pools look again', () => {
   expect(affectedPools({ kind: 'strategy', before: 'Stage', after: 'LiveUpdate' }, fleet)).toEqual([
     'shop/web',
     'shop/db',
   ]);
 });
 
-test('a VM that moves from one pool to another stirs both, and one that looks as before neither', () => {
+test('a VM that moves from one pool to another makes both look again, and one that looks as before neither', () => {
   const moved = aVm('web-1', { owner: { kind: 'VirtualMachinePool', name: 'db', uid: 'db-uid' } });
   expect(affectedPools({ kind: 'vm', before: vm, after: moved }, fleet)).toEqual(['shop/web', 'shop/db']);
   expect(
@@ -114,7 +114,7 @@ test('a VM that moves from one pool to another stirs both, and one that looks as
   ).toEqual([]);
 });
 
-test('what machine type transitions alone read stirs no pool', () => {
+test('what machine type transitions alone read makes no pool look again', () => {
   const record = { id: '0a1b2c3d', from: 'q35', to: 'q35', vmiType: null, at: '2026-01-02T03:04:05Z' };
   const noted = {
     annotated: true,
@@ -127,7 +127,7 @@ test('what machine type transitions alone read stirs no pool', () => {
   expect(affected(vmi(), vmi({ machineType: 'pc-q35-rhel9.6.0', specMachineType: 'q35' }))).toEqual([]);
 });
 
-test("a VM of a pool of KubeVirt's own stirs no pool of drover's of that name", () => {
+test("a VM of a pool of KubeVirt's own makes no pool look again of drover's of that name", () => {
   const theirs = aVm('web-1', {
     owner: {
       kind: kindOf({ apiVersion: 'pool.kubevirt.io/v1beta1', kind: 'VirtualMachinePool' }),
@@ -159,7 +159,7 @@ const diskOf = (poolUid: string, resourceVersion: string): KeptClaim => ({
   },
 });
 
-test('a kept disk that is given to another pool of the name stirs it, so that its status soon counts the disk', () => {
+test('a kept disk that is given to another pool of the name makes it look again, so that its status soon counts the disk', () => {
   const before = diskOf('uid-of-an-earlier-one', '1');
   expect(affectedPools({ kind: 'disk', before, after: diskOf('uid-of-web', '2') }, fleet)).toEqual(['shop/web']);
   expect(affectedPools({ kind: 'disk', before, after: diskOf('uid-of-an-earlier-one', '2') }, fleet)).toEqual([]);

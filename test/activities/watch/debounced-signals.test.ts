@@ -66,7 +66,7 @@ function nudgesOf(keys: number): number {
   return sent;
 }
 
-test('a pool that is stirred alone is signalled four times a second, and a hundred no more than fifty times in all', () => {
+test('a pool that changes alone is signalled four times a second, and a hundred no more than fifty times in all', () => {
   expect(nudgesOf(1)).toBeGreaterThanOrEqual(39);
   expect(nudgesOf(1)).toBeLessThanOrEqual(41);
   // The first signal of each key is sent at once.

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
 import { isObject, type Json } from '../../../decisions/lib/json.ts';
 import { grownDisks, mergePatch, mergeVm, type WrittenVm } from '../../../decisions/merge/vm.ts';
-import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/pool/vm-from-template.ts';
+import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/template/vm-from-template.ts';
 import { aPool } from '../model/fleets.ts';
 import { anyPower, anyTemplate } from '../model/templates.ts';
 

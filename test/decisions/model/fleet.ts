@@ -27,7 +27,6 @@ import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
-import { numberOf, vmName } from '../../../decisions/pool/vm-names.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { KeptRevision } from '../../../decisions/revisions/retained.ts';
 import type { Batch, BatchVm, UpdateOutcome } from '../../../decisions/rollout/batch.ts';
@@ -41,6 +40,7 @@ import {
   resumed,
   withFailures,
 } from '../../../decisions/rollout/state.ts';
+import { numberOf, vmName } from '../../../decisions/scaling/vm-names.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
@@ -242,7 +242,7 @@ export class ModelFleet {
   /** Runs until nothing more happens by itself. */
   run(): Ending {
     try {
-      this.#stir();
+      this.#requestTurn();
       for (let moments = 0; this.clock.next(); moments++) if (moments > MOST_MOMENTS) this.#broken('it does not end');
       this.#checkEnd(this.#last!);
       return { plan: this.#last!, turns: this.#turns, restarts: this.#restarts, replacements: this.#replacements };
@@ -365,7 +365,7 @@ export class ModelFleet {
 
   #asked(ask: Ask): void {
     this.#ask(ask);
-    this.#stir();
+    this.#requestTurn();
   }
 
   // The pool's workflow.
@@ -376,11 +376,11 @@ export class ModelFleet {
     this.clock.in(this.clock.between(1, 250), () => {
       this.#isNotified = false;
       // A signal says how new the cache must be.
-      this.#stir({ vms: this.cluster.version, vmis: this.cluster.version });
+      this.#requestTurn({ vms: this.cluster.version, vmis: this.cluster.version });
     });
   }
 
-  #stir(seen?: ResourceVersions): void {
+  #requestTurn(seen?: ResourceVersions): void {
     if (seen !== undefined) this.#seen = later(this.#seen, seen);
     this.#affected = true;
     if (!this.#isPlanning) this.#turn();
@@ -518,7 +518,7 @@ export class ModelFleet {
     for (const name of names) held.add(name);
     act(() => {
       for (const name of names) held.delete(name);
-      this.#stir({ vms: this.cluster.version, vmis: 0 });
+      this.#requestTurn({ vms: this.cluster.version, vmis: 0 });
     });
   }
 
@@ -549,7 +549,7 @@ export class ModelFleet {
       cluster.pool = { ...cluster.pool, status };
       clock.in(clock.between(1, 50), () => {
         this.#statusLane = false;
-        if (this.#statusIsDue || this.#isPlanning) this.#stir();
+        if (this.#statusIsDue || this.#isPlanning) this.#requestTurn();
       });
     });
   }
@@ -559,7 +559,7 @@ export class ModelFleet {
   #askedToHeal(ask: HealAsk): void {
     if (this.#healing !== null) this.#healing = ask(this.#healing);
     this.#healAsks.push(ask);
-    this.#stir();
+    this.#requestTurn();
   }
 
   #isHealing(name: string): boolean {
@@ -763,7 +763,7 @@ export class ModelFleet {
         .map(({ vm, why = '' }) => ({ vm, why, at, ...(wereDown.has(vm) ? { wasDown: true as const } : {}) }));
       if (failures.length > 0) this.#ask((rollout) => withFailures(rollout, batch.revision, failures));
     }
-    this.#stir(seen);
+    this.#requestTurn(seen);
   }
 
   // The batch's workflow and its activities.

@@ -2,7 +2,7 @@ import { DO_NOT_DISRUPT_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts
 import type { VmTemplate } from '../../../api/pool/pool.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import { mergeVm } from '../../../decisions/merge/vm.ts';
-import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/pool/vm-from-template.ts';
+import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { powerOf } from '../../../decisions/views/run-strategy.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';

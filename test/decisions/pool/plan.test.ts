@@ -5,7 +5,7 @@ import type { PoolStatus, ScaleInStrategy } from '../../../api/pool/pool.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
-import { vmName } from '../../../decisions/pool/vm-names.ts';
+import { vmName } from '../../../decisions/scaling/vm-names.ts';
 import { anyFleet, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
 
 const plan = (input: Partial<PoolPlanInput>) =>

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import type { HealActivities } from '../../../activities/healing/replace-vm.ts';
 import type { PoolActivities } from '../../../activities/pool/pool.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';
-import { vmName } from '../../../decisions/pool/vm-names.ts';
+import { vmName } from '../../../decisions/scaling/vm-names.ts';
 import { healHold, healNow, healVmIdOf } from '../../../workflows/messages.ts';
 import { aVmi } from '../../decisions/model/fleets.ts';
 import type { FakeCluster } from '../fake-cluster.ts';

@@ -2,13 +2,13 @@ import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../../api/names.ts';
 import { scaleInRules } from '../../api/pool-defaults.ts';
 import { isAtRest } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
+import type { PoolPlanInput } from '../pool/plan-input.ts';
+import type { PoolStep, Target } from '../pool/steps.ts';
 import { isHalted, type VmView } from '../views/vm.ts';
+import { chooseLeaving } from './choice.ts';
 import type { Departure } from './departure.ts';
-import type { PoolPlanInput } from './plan-input.ts';
 import { refusedLast } from './refused-vms.ts';
-import { chooseLeaving } from './scale-choice.ts';
 import { scaleInOrder } from './selection-order.ts';
-import type { PoolStep, Target } from './steps.ts';
 import { freeNumbers, numberOf, vmName } from './vm-names.ts';
 
 /** What scaling reads besides the pool and its VMs. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { refusedLast } from '../../../decisions/pool/refused-vms.ts';
+import { refusedLast } from '../../../decisions/scaling/refused-vms.ts';
 
 const numbers = (count: number): string[] => Array.from({ length: count }, (_, index) => String(index));
 const nameOf = (name: string): string => name;

@@ -1,5 +1,5 @@
-import type { KubeList, KubeObject, Stored } from '../../api/objects.ts';
-import type { Resource } from '../../api/resources.ts';
+import type { KubeList, KubeObject, Stored } from '../../../api/objects.ts';
+import type { Resource } from '../../../api/resources.ts';
 import type {
   CallOptions,
   DeleteOptions,
@@ -9,9 +9,9 @@ import type {
   PatchType,
   WatchEvent,
   WriteOptions,
-} from '../../kubernetes/client.ts';
-import { KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
-import type { HttpRequest } from '../../kubernetes/transport.ts';
+} from '../../../kubernetes/client.ts';
+import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
+import type { HttpRequest } from '../../../kubernetes/transport.ts';
 import { jsonPatch, mergePatch, withoutUndefined, type ApiServer, type JsonPatch } from './api-server.ts';
 import { timeNow, type Process } from './virtual-time.ts';
 

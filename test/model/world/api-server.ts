@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { KubeObject, Stored } from '../../api/objects.ts';
-import type { Resource } from '../../api/resources.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import type { Resource } from '../../../api/resources.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
 
 export interface Event {
   version: number;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import { aPool } from '../model/fleets.ts';
 
 const volumes = [

@@ -3,9 +3,9 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
-import { vmName } from '../../../decisions/pool/vm-names.ts';
 import type { Batch, UpdateAct } from '../../../decisions/rollout/batch.ts';
 import { begun } from '../../../decisions/rollout/state.ts';
+import { vmName } from '../../../decisions/scaling/vm-names.ts';
 import { updateNeed } from '../../../decisions/vm-update/need.ts';
 import { aPool, aVm, aVmi, quiet, REVISION } from '../model/fleets.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../../../api/names.ts';
-import { whyNotMake, whyStay, type Departure } from '../../../decisions/pool/departure.ts';
+import { whyNotMake, whyStay, type Departure } from '../../../decisions/scaling/departure.ts';
 import { aPool, aVm } from '../model/fleets.ts';
 
 const vms = ['web-1', 'web-2', 'web-3', 'web-4'].map((name) => aVm(name));

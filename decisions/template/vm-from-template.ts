@@ -2,10 +2,10 @@ import { API_VERSION, NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL } from 
 import type { NameGeneration } from '../../api/pool/pool.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { revisionOf } from '../revisions/hash.ts';
+import { vmName } from '../scaling/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { asList, configMapReferences, diskReferences, secretReferences, volumesOf } from './template-references.ts';
+import { asList, configMapReferences, diskReferences, secretReferences, volumesOf } from './references.ts';
 import type { PoolTemplate } from './template.ts';
-import { vmName } from './vm-names.ts';
 
 /** A VirtualMachine as sent to the API server: the template, plus what ties it to this pool and number. */
 export interface NewVirtualMachine {

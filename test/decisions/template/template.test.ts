@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { NameGeneration, VmTemplate } from '../../../api/pool/pool.ts';
 import { sidesOf, templateDiff } from '../../../clients/rollout/revisions/diff.ts';
-import { poolTemplate, specOf } from '../../../decisions/pool/template.ts';
-import { vmFromTemplate } from '../../../decisions/pool/vm-from-template.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { poolTemplate, specOf } from '../../../decisions/template/template.ts';
+import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import { disruptionBetween } from '../../../decisions/vm-update/disruption.ts';
 import { poolWith } from '../../clients/rollout/pools.ts';
 import { aPool } from '../model/fleets.ts';

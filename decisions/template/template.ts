@@ -1,6 +1,6 @@
 import type { NameGeneration, PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
 import type { Json } from '../lib/json.ts';
-import { configMapReferences, isNamed, secretReferences, volumesOf, type Reference } from './template-references.ts';
+import { configMapReferences, isNamed, secretReferences, volumesOf, type Reference } from './references.ts';
 
 /**
  * Everything that a pool's VMs are made from, and that its revisions keep: the template, and which references in it get

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { SelectionPolicy } from '../../../api/pool/pool.ts';
 import { matchesLabels } from '../../../decisions/lib/label-selector.ts';
-import { scaleInOrder } from '../../../decisions/pool/selection-order.ts';
+import { scaleInOrder } from '../../../decisions/scaling/selection-order.ts';
 import { anyFleet, aVm } from '../model/fleets.ts';
 
 const order = (vms: Parameters<typeof scaleInOrder>[0], policy?: SelectionPolicy): string[] =>

@@ -13,21 +13,45 @@ const SHAPE = 'write it as in app=web,tier!=db,size in (s,m),!old';
  * `!a` for one that doesn't, and several of these with `,` between. Throws a `RangeError` of one sentence.
  */
 export function labelSelectorOf(text: string): LabelSelector {
-  const reader = new Reader(text);
   const matchLabels: Record<string, string> = {};
   const matchExpressions: Requirement[] = [];
-  do {
-    const requirement = requirementOf(reader);
+  for (const requirement of requirementsOf(text, requirementOf)) {
     const { key, operator, values } = requirement;
     // Two values of one label make a selector that matches nothing, which only expressions can say.
     if (operator === 'In' && values?.length === 1 && !Object.hasOwn(matchLabels, key)) matchLabels[key] = values[0]!;
     else matchExpressions.push(requirement);
-  } while (reader.skip(','));
-  if (reader.next !== undefined) reader.fail(`"," is missing before ${JSON.stringify(reader.next)}`);
+  }
   return {
     ...(Object.keys(matchLabels).length === 0 ? {} : { matchLabels }),
     ...(matchExpressions.length === 0 ? {} : { matchExpressions }),
   };
+}
+
+/**
+ * Checks a selector that the API server reads, which takes `a>1` and `a<1` as well. Throws a `RangeError` of one
+ * sentence.
+ */
+export function checkLabelSelector(text: string): void {
+  requirementsOf(text, (reader) => {
+    if (reader.second === '>' || reader.second === '<') checkComparison(reader);
+    else requirementOf(reader);
+  });
+}
+
+function requirementsOf<T>(text: string, read: (reader: Reader) => T): T[] {
+  const reader = new Reader(text);
+  const requirements: T[] = [];
+  do requirements.push(read(reader));
+  while (reader.skip(','));
+  if (reader.next !== undefined) reader.fail(`"," is missing before ${JSON.stringify(reader.next)}`);
+  return requirements;
+}
+
+function checkComparison(reader: Reader): void {
+  const key = keyOf(reader);
+  const sign = reader.take();
+  const value = reader.word() ?? '';
+  if (!/^-?\d+$/.test(value)) reader.fail(`${JSON.stringify(value)} behind ${key}${sign} is no whole number`);
 }
 
 function requirementOf(reader: Reader): Requirement {
@@ -84,6 +108,10 @@ class Reader {
 
   get next(): string | undefined {
     return this.#tokens.at(-1);
+  }
+
+  get second(): string | undefined {
+    return this.#tokens.at(-2);
   }
 
   take(): string | undefined {

@@ -12,6 +12,6 @@ export function usable<T>(flag: string, value: string, parse: (value: string) =>
 /** Throws `UsageError` for a selector that the API server would refuse in words of its own. Accepts `undefined`. */
 export async function checkSelector(selector: string | undefined): Promise<void> {
   if (selector === undefined) return;
-  const { labelSelectorOf } = await import('./label-selector.ts');
-  usable('--selector', selector, labelSelectorOf);
+  const { checkLabelSelector } = await import('./label-selector.ts');
+  usable('--selector', selector, checkLabelSelector);
 }

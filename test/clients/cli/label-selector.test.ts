@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { LabelSelector } from '../../../api/pool/pool.ts';
-import { labelSelectorOf } from '../../../clients/cli/label-selector.ts';
+import { checkLabelSelector, labelSelectorOf } from '../../../clients/cli/label-selector.ts';
 import { matchesLabels } from '../../../decisions/lib/label-selector.ts';
 
 test.each<[string, LabelSelector]>([
@@ -39,6 +39,14 @@ test.each([
 ])('%j is none', (text, why) => {
   const sentence = `${JSON.stringify(text)} is no label selector: ${why}; write it as in app=web,tier!=db,size in (s,m),!old`;
   expect(() => labelSelectorOf(text)).toThrow(new RangeError(sentence));
+});
+
+test('the API server compares numbers, too', () => {
+  for (const text of ['size>3', 'size < -3', 'app=web,size>3', 'size>3,!app']) checkLabelSelector(text);
+  expect(() => checkLabelSelector('size>big')).toThrow('"big" behind size> is no whole number; write it as');
+  expect(() => checkLabelSelector('size>')).toThrow('"" behind size> is no whole number');
+  expect(() => checkLabelSelector('app=web tier=db')).toThrow('"," is missing before "tier"');
+  expect(() => checkLabelSelector('>3')).toThrow('a label is missing before ">"');
 });
 
 const key = fc.constantFrom('app', 'tier', 'in', 'example.com/size');

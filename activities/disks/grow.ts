@@ -3,7 +3,8 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { PersistentVolumeClaims } from '../../api/resources.ts';
 import { growthOf, requestFor, type GrowingClaim } from '../../decisions/disks/claim-growth.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 
 type Claim = KubeObject & GrowingClaim;
 
@@ -61,25 +62,20 @@ async function ask(
   signal: AbortSignal,
 ): Promise<Stored<Claim> | undefined> {
   const key = { namespace, name: disk.name };
-  for (let tries = 1; ; tries++) {
+  const write = async (): Promise<Stored<Claim> | undefined> => {
     const claim = await ignoreNotFound(client.get<Claim>(PersistentVolumeClaims, key, { signal }));
     const storage = claim && requestFor(claim, disk.from, disk.to);
     if (claim === undefined || storage === null) return claim;
     const { uid, resourceVersion } = claim.metadata;
-    try {
-      return await client.patch<Claim>(
-        PersistentVolumeClaims,
-        key,
-        'merge',
-        { metadata: { uid, resourceVersion }, spec: { resources: { requests: { storage } } } },
-        { signal },
-      );
-    } catch (error) {
-      if (isConflict(error) && tries < TRIES) continue;
-      if (error instanceof KubeError && (error.status === 403 || error.status === 422))
-        throw refusal(disk, error.message);
-      throw error;
-    }
+    const patch = { metadata: { uid, resourceVersion }, spec: { resources: { requests: { storage } } } };
+    return client.patch<Claim>(PersistentVolumeClaims, key, 'merge', patch, { signal });
+  };
+  try {
+    return await retryOnConflict(write, { tries: TRIES });
+  } catch (error) {
+    if (error instanceof KubeError && (error.status === 403 || error.status === 422))
+      throw refusal(disk, error.message);
+    throw error;
   }
 }
 

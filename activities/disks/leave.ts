@@ -9,6 +9,7 @@ import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { Acted, OwnedVm } from '../lib/while-ours.ts';
 import type { PoolKey } from '../pool/types.ts';
 
@@ -78,21 +79,18 @@ async function unheld(
   { metadata: { namespace, name, uid } }: Stored<VirtualMachine>,
 ): Promise<string | undefined> {
   const at = { namespace, name };
-  for (let tries = 1; ; tries++) {
+  const release = async (): Promise<string | undefined> => {
     const vm = await ignoreNotFound(client.get(VirtualMachines, at, { signal: cancellationSignal() }));
     const { resourceVersion, finalizers = [] } = vm?.metadata ?? {};
     if (vm === undefined || vm.metadata.uid !== uid || !finalizers.includes(DISKS_FINALIZER)) return resourceVersion;
     const patch = {
       metadata: { uid, resourceVersion, finalizers: finalizers.filter((one) => one !== DISKS_FINALIZER) },
     };
-    try {
-      return (await ignoreNotFound(client.patch(VirtualMachines, at, 'merge', patch, { signal: cancellationSignal() })))
-        ?.metadata.resourceVersion;
-    } catch (error) {
-      // KubeVirt also writes to a terminating VM.
-      if (!isConflict(error) || tries >= TRIES) throw error;
-    }
-  }
+    return (await ignoreNotFound(client.patch(VirtualMachines, at, 'merge', patch, { signal: cancellationSignal() })))
+      ?.metadata.resourceVersion;
+  };
+  // KubeVirt also writes to a terminating VM.
+  return retryOnConflict(release, { tries: TRIES });
 }
 
 /**
@@ -138,26 +136,18 @@ async function disown(
   owner: string,
   change: (object: Stored) => Promise<object | null>,
 ): Promise<boolean> {
-  for (let tries = 1; ; tries++) {
+  const write = async (): Promise<boolean> => {
     const object = await ignoreNotFound(client.get(resource, at, { signal: cancellationSignal() }));
     const more = object === undefined ? null : await change(object);
     if (object === undefined || more === null) return false;
     const { uid, resourceVersion, ownerReferences = [] } = object.metadata;
     const rest = ownerReferences.filter((one: OwnerReference) => one.uid !== owner);
     const owners = rest.length === ownerReferences.length ? {} : { ownerReferences: rest };
-    try {
-      await client.patch(
-        resource,
-        at,
-        'merge',
-        { metadata: { uid, resourceVersion, ...more, ...owners } },
-        { signal: cancellationSignal() },
-      );
-      return true;
-    } catch (error) {
-      if (!isConflict(error) || tries >= TRIES) throw error;
-    }
-  }
+    const patch = { metadata: { uid, resourceVersion, ...more, ...owners } };
+    await client.patch(resource, at, 'merge', patch, { signal: cancellationSignal() });
+    return true;
+  };
+  return retryOnConflict(write, { tries: TRIES });
 }
 
 const isOwnedBy = (object: KubeObject | undefined, uid: string): boolean =>

@@ -1,5 +1,4 @@
 import { AsyncResource } from 'node:async_hooks';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { controllerOf, type KubeObject } from '../../api/objects.ts';
 import type { DisruptedVm } from '../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
@@ -17,7 +16,8 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { PoolKey } from '../pool/types.ts';
 import { ObservedClaims } from './observed.ts';
@@ -119,8 +119,8 @@ export class Places {
     }
   }
 
-  async #write(key: PoolKey, asks: readonly Ask[], spent: readonly DisruptedVm[]): Promise<Answer[]> {
-    for (let tries = 1; ; tries++) {
+  #write(key: PoolKey, asks: readonly Ask[], spent: readonly DisruptedVm[]): Promise<Answer[]> {
+    const write = async (): Promise<Answer[]> => {
       const since = performance.now();
       const pool = (await ignoreNotFound(this.#client.get<KubeObject>(VirtualMachinePools, key))) as
         | StoredPool
@@ -131,19 +131,15 @@ export class Places {
       const { claims, answers } = claimPlaces(this.#context(pool), standing, asks, at);
       const isGranted = answers.includes(null);
       if (!isGranted && spent.length === 0) return answers.map(refused);
-      try {
-        const status = { ...(pool.status === undefined ? { replicas: 0 } : {}), disruptedVMs: claims };
-        const patch = { metadata: { uid: key.uid, resourceVersion: pool.metadata.resourceVersion }, status };
-        await this.#client.patch(VirtualMachinePools, key, 'merge', patch, { subresource: 'status' });
-        this.#observed.note(key.uid, claims);
-        return answers.map((why, index) =>
-          why === null ? { place: this.#place(key, claims, asks[index]!, since) } : refused(why),
-        );
-      } catch (error) {
-        if (!isConflict(error) || tries === TRIES) throw error;
-        await sleep(Math.random() * TRY_AGAIN_MS * tries);
-      }
-    }
+      const status = { ...(pool.status === undefined ? { replicas: 0 } : {}), disruptedVMs: claims };
+      const patch = { metadata: { uid: key.uid, resourceVersion: pool.metadata.resourceVersion }, status };
+      await this.#client.patch(VirtualMachinePools, key, 'merge', patch, { subresource: 'status' });
+      this.#observed.note(key.uid, claims);
+      return answers.map((why, index) =>
+        why === null ? { place: this.#place(key, claims, asks[index]!, since) } : refused(why),
+      );
+    };
+    return retryOnConflict(write, { tries: TRIES, pauseMs: (tries) => Math.random() * TRY_AGAIN_MS * tries });
   }
 
   /** Returns the claims that still count, as seen in caches that are newer than the claims. */

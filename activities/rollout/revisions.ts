@@ -15,11 +15,13 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ControllerRevision } from '../../decisions/views/revision-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists, isConflict, isNotFound } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { livePool } from '../pool/live-pool.ts';
 
 /** Tries when another worker writes to the same object: each reads it again. */
 const TRIES = 5;
+const isRace = (error: unknown): boolean => isConflict(error) || isAlreadyExists(error) || isNotFound(error);
 
 /** The pool that is meant, and not a later pool of its name. */
 interface Key {
@@ -48,17 +50,13 @@ export class Revisions {
     const known = this.#cache.revisionsOf(pool.metadata.uid);
     const own = known.find((one) => one.revision === revision);
     if (own !== undefined && known.every((other) => other === own || other.number < own.number)) return true;
-    for (let tries = 1; ; tries++) {
-      try {
-        // Otherwise an older template, which a suspended worker still sees, would become the newest again.
-        if (!(await this.#isWanted(pool, revision))) return false;
-        await this.#makeNewest(pool, revision);
-        return true;
-      } catch (error) {
-        const isRace = isConflict(error) || isAlreadyExists(error) || isNotFound(error);
-        if (!isRace || tries === TRIES) throw error;
-      }
-    }
+    const write = async (): Promise<boolean> => {
+      // Otherwise an older template, which a suspended worker still sees, would become the newest again.
+      if (!(await this.#isWanted(pool, revision))) return false;
+      await this.#makeNewest(pool, revision);
+      return true;
+    };
+    return retryOnConflict(write, { tries: TRIES, isRace });
   }
 
   /**

@@ -18,7 +18,8 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import { disruptionBetween } from '../../decisions/vm-update/disruption.ts';
 import { recheckVm, type Recheck } from '../../decisions/vm-update/recheck.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isTransient, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { isTransient, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { growDisks } from '../disks/grow.ts';
@@ -131,15 +132,12 @@ class Hand {
    * Returns null if the VM is now in progress, and to be waited for. Throws transient errors, for the caller to retry.
    */
   async take(held: BatchVm): Promise<UpdateOutcome | null> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#take(held);
-      } catch (error) {
-        if (isConflict(error) && tries < TRIES) continue;
-        if (!(error instanceof KubeError) || isTransient(error)) throw error;
-        await this.#giveUp(held.name);
-        return { vm: held.name, end: 'Failed', why: error.message };
-      }
+    try {
+      return await retryOnConflict(() => this.#take(held), { tries: TRIES });
+    } catch (error) {
+      if (!(error instanceof KubeError) || isTransient(error)) throw error;
+      await this.#giveUp(held.name);
+      return { vm: held.name, end: 'Failed', why: error.message };
     }
   }
 

@@ -198,7 +198,7 @@ describe('with a worker that lives', () => {
     await watch.caughtUp();
     for (const name of namesUpTo('web', 3))
       expect(
-        watch.log.history(name).filter(({ what }) => what.startsWith('VM') && what.includes('there')),
+        watch.log.history(name).filter(({ what }) => what.startsWith('VM ') && what.includes('there')),
       ).toHaveLength(1);
     await until(async () => expect((await pool.batches()).map(({ status }) => status)).toEqual(['COMPLETED']));
   });

@@ -21,12 +21,9 @@ export const nowhere: NodeJS.ProcessEnv = {
   DROVER_STATE: '/dev/null/state',
 };
 
-/** Starts the command: bundled in tests on servers, else as a user of a clone does. */
+/** Starts the command as a user does. */
 export const start = (args: string[], env: NodeJS.ProcessEnv = nowhere): ChildProcess =>
-  spawn(process.execPath, [process.env['DROVER_TEST_COMMAND'] ?? BIN, ...args], {
-    env,
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
+  spawn(process.execPath, [BIN, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
 
 /** Resolves with the outcome of the process when it has ended, by itself or by a signal. */
 export async function outcomeOf(child: ChildProcess): Promise<Outcome> {

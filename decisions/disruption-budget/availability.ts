@@ -15,7 +15,7 @@ const RUNS_BY_ITSELF = new Set(['Always', 'RerunOnFailure', 'Once']);
 export const runsByItself = ({ spec }: VmTemplate): boolean =>
   spec.running === true || RUNS_BY_ITSELF.has(spec.runStrategy ?? '');
 
-/** Returns the VMI if its VMI runs or starts; undefined if the VMI is terminating, final or absent. */
+/** Returns the VMI if it runs or starts; undefined if the VMI is terminating, final or absent. */
 export function liveVmi(vmi: VmiView | undefined): VmiView | undefined {
   return vmi === undefined || vmi.deleting || isFinal(vmi) ? undefined : vmi;
 }

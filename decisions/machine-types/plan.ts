@@ -9,7 +9,7 @@ import { isOldVmi, isSetBack, type TransitionRules } from './criteria.ts';
 import { failureAmong, formatPool, roomTaker, type FailedVm, type VmiInProgress } from './limit.ts';
 import { poolTransitionState } from './pool-state.ts';
 import { Groups, type WantedResult } from './preflight.ts';
-import type { TransitionCounts } from './transition.ts';
+import { NO_COUNTS, type TransitionCounts } from './transition.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 
 /** The most VMs per turn that are changed, and the most whose marks are cleared. */
@@ -64,17 +64,6 @@ export function planTransition(input: TransitionPlanInput): TransitionPlan {
   return new Turn(input).plan();
 }
 
-const NONE: TransitionCounts = {
-  toPatch: 0,
-  toRestart: 0,
-  waiting: 0,
-  inPools: 0,
-  deferred: 0,
-  restarting: 0,
-  left: 0,
-  done: 0,
-};
-
 /** Which count a VM is part of, by what it needs. */
 const COUNTED_AS = {
   nothing: null,
@@ -103,7 +92,7 @@ class Turn {
   /** VMs and pools; pools as `poolInWords` names them. */
   readonly #failedPools: Set<string>;
   readonly #failureOf: (vm: VmView) => FailedVm | undefined;
-  readonly #counts = { ...NONE };
+  readonly #counts = { ...NO_COUNTS };
   readonly #patch: string[] = [];
   readonly #unmark: string[] = [];
   readonly #failures: RestartOutcome[] = [];

@@ -112,6 +112,18 @@ export interface TransitionResult extends TypeGroup {
   fault: string | null;
 }
 
+/** The counts before anything was found. */
+export const NO_COUNTS: TransitionCounts = {
+  toPatch: 0,
+  toRestart: 0,
+  waiting: 0,
+  inPools: 0,
+  deferred: 0,
+  restarting: 0,
+  left: 0,
+  done: 0,
+};
+
 /** Progress of a transition. VMs are named by `namespace/name`. */
 export interface TransitionProgress extends ControlledRun {
   id: string;

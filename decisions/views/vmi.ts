@@ -45,5 +45,5 @@ export interface VmiView {
   trouble: string | null;
 }
 
-/** True for a VMI whose VMI has ended, or never started. */
+/** True for a VMI that has ended, or never started. */
 export const isFinal = (vmi: VmiView): boolean => vmi.phase === 'Succeeded' || vmi.phase === 'Failed';

@@ -27,7 +27,7 @@ export function liveProgress(to: VmTemplate, vm: VmView, vmi: VmiView): LiveProg
 }
 
 /**
- * Serializes where a VMI's spec lets its VMI run, so that two specs can be compared. Leaves out absent and empty
+ * Serializes where a VMI's spec lets the VMI run, so that two specs can be compared. Leaves out absent and empty
  * fields.
  */
 export function placementOf(spec: unknown): string {

@@ -10,7 +10,7 @@ export type UpdateProgress =
   | { state: 'well' }
   /** The VM is no longer in the pool. */
   | { state: 'gone' }
-  /** The running VMI has taken the change; its VMI's revision label doesn't say so yet. */
+  /** The running VMI has taken the change; its revision label doesn't say so yet. */
   | { state: 'applied' }
   /** The VMI needs a restart: KubeVirt refused to update it live, or started it from the old spec. */
   | { state: 'refused'; why: string }

@@ -1,5 +1,5 @@
 import type { FailedVm, VmiInProgress } from '../../decisions/machine-types/limit.ts';
-import type { TransitionCounts, TransitionProgress } from '../../decisions/machine-types/transition.ts';
+import { NO_COUNTS, type TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import type { Skipped } from '../../decisions/runs/skipped.ts';
 import type { RunState } from '../runs/run.ts';
 
@@ -32,21 +32,10 @@ export interface TransitionState
   broken: number;
 }
 
-const NONE: TransitionCounts = {
-  toPatch: 0,
-  toRestart: 0,
-  waiting: 0,
-  inPools: 0,
-  deferred: 0,
-  restarting: 0,
-  left: 0,
-  done: 0,
-};
-
 /** Returns the state of a transition that begins. */
 export const begun = (): TransitionState => ({
   results: [],
-  counts: NONE,
+  counts: NO_COUNTS,
   patched: 0,
   restarted: 0,
   failed: [],

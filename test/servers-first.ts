@@ -1,16 +1,25 @@
+import type { TestProject } from 'vitest/node';
 import { defaultCache } from '../dev/paths.ts';
 import { resolveTools } from '../dev/tools/resolve.ts';
 import { resolveTestServer } from '../dev/tools/test-server.ts';
-import bundleFirst from './bundle.ts';
+import bundleFirst from './programs.ts';
+import { StackPool } from './stacks/stack-pool.ts';
 
 /**
  * Prepares once what many tests need. The first run builds Temporal, etcd and kube-apiserver, which takes minutes and
  * must not count toward a test's time.
  */
-export default async function serversFirst(): Promise<() => void> {
+export default async function serversFirst(project: TestProject): Promise<() => Promise<void>> {
   const options = { cache: defaultCache(), onProgress: (line: string) => void process.stdout.write(`${line}\n`) };
   await resolveTools(options);
   // Without Java, only the tests that skip time fail.
   await resolveTestServer(options).catch((error: Error) => options.onProgress(error.message));
-  return bundleFirst();
+  const stacks = new StackPool();
+  await stacks.listen();
+  project.provide('stacks', stacks.socket);
+  const removePrograms = await bundleFirst(project);
+  return async () => {
+    await stacks.close();
+    removePrograms();
+  };
 }

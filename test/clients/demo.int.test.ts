@@ -9,11 +9,9 @@ import { spawnLeashed } from '../leashed.ts';
 import { nowhere, outcomeOf } from './drover.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Variables that locate the tools, but no server, and no bundle either, so that a worker must build its own. */
+/** Variables that locate the tools, but no server. */
 const tools = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) =>
-    /^(DROVER_(?!STATE|CLUSTER|WORKFLOW_BUNDLE)|XDG_CACHE_HOME|HOME|GO)/.test(name),
-  ),
+  Object.entries(process.env).filter(([name]) => /^(DROVER_(?!STATE|CLUSTER)|XDG_CACHE_HOME|HOME|GO)/.test(name)),
 );
 
 function demo(...args: string[]): { child: ChildProcess; state: string } {

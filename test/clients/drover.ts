@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { inject } from 'vitest';
 
 export const BIN = join(import.meta.dirname, '../../clients/bin.js');
 
@@ -21,9 +22,9 @@ export const nowhere: NodeJS.ProcessEnv = {
   DROVER_STATE: '/dev/null/state',
 };
 
-/** Starts the command as a user does. */
+/** Starts the command as a user of the image does in tests on servers, and as a user of a clone does in others. */
 export const start = (args: string[], env: NodeJS.ProcessEnv = nowhere): ChildProcess =>
-  spawn(process.execPath, [BIN, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+  spawn(process.execPath, [inject('programs')?.command ?? BIN, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
 
 /** Resolves with the outcome of the process when it has ended, by itself or by a signal. */
 export async function outcomeOf(child: ChildProcess): Promise<Outcome> {

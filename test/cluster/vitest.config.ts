@@ -10,7 +10,7 @@ export default defineConfig({
     name: 'cluster',
     root: new URL('../..', import.meta.url).pathname,
     include: integrationTests().run,
-    globalSetup: ['test/bundle.ts'],
+    globalSetup: ['test/programs.ts'],
     maxWorkers: 1,
     fileParallelism: false,
     testTimeout: 900_000,

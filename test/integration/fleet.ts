@@ -1,10 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, expect, vi } from 'vitest';
+import { afterAll, beforeAll, expect, inject } from 'vitest';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import type { PoolSpec, VirtualMachinePool } from '../../api/pool/pool.ts';
 import type { Condition } from '../../api/pool/status.ts';
@@ -12,7 +12,6 @@ import { Namespaces, VirtualMachinePools, VirtualMachines } from '../../api/reso
 import { connectTemporal, type Temporal } from '../../clients/session/temporal.ts';
 import { setup } from '../../clients/setup/setup.ts';
 import type { Stack } from '../../dev/embedded-stack.ts';
-import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
@@ -20,10 +19,9 @@ import { GivenStack } from '../cluster/given/given-stack.ts';
 import { givenCluster } from '../cluster/given/given.ts';
 import { isSkip } from '../cluster/given/skip.ts';
 import { spawnLeashed } from '../leashed.ts';
-
-/** KubeVirt's own CRDs, if the machine has them beside the project; otherwise the stack uses its own. */
-const KUBEVIRT_CRDS =
-  process.env['DROVER_TEST_KUBEVIRT_CRDS'] ?? resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
+import { LeasedStack } from '../stacks/leased-stack.ts';
+import { startTestStack } from '../stacks/stack-pool.ts';
+import { waitFor } from '../wait-for.ts';
 
 export interface TestWorker {
   readonly pid: number;
@@ -60,9 +58,10 @@ export class TestFleet {
 
   /** Starts a worker in a process of its own; resolves when it takes work. */
   async startWorker(env: Record<string, string> = {}): Promise<TestWorker> {
-    const child = spawnLeashed(process.execPath, [process.env['DROVER_TEST_WORKER'] ?? 'workers/main.ts'], {
+    const { worker, workflows } = inject('programs')!;
+    const child = spawnLeashed(process.execPath, [worker], {
       cwd: resolve(import.meta.dirname, '../..'),
-      env: { ...process.env, ...this.#workerEnv, ...env },
+      env: { ...process.env, DROVER_WORKFLOW_BUNDLE: workflows, ...this.#workerEnv, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     this.#workers.add(child);
@@ -178,26 +177,26 @@ export async function until(assertions: () => Promise<void>, timeout = PATIENCE_
       if (!isSkip(error)) throw error;
       skipped = error;
     });
-  await vi.waitFor(attempt, { timeout, interval: 100 });
+  await waitFor(attempt, timeout);
   if (skipped !== undefined) throw skipped;
 }
 
 interface FleetOptions {
   simulator?: boolean;
   workers?: number;
-  ephemeral?: boolean;
+  /** The file kills servers: it has a stack to itself, whose data survives that. */
+  ownStack?: boolean;
 }
 
-/** The one place that chooses what tests run on: a stack of the file's own with the simulator, or the given cluster. */
-function startServers({ simulator = true, ephemeral = true }: FleetOptions): Promise<Stack> {
+/** The one place that chooses what tests run on: a stack with the simulator, or the given cluster. */
+function startServers({ simulator = true, ownStack = false }: FleetOptions): Promise<Stack> {
   const given = givenCluster();
   if (given !== undefined) return GivenStack.start(given);
-  const state = mkdtempSync(join(tmpdir(), 'drover-test-'));
-  const crds = existsSync(KUBEVIRT_CRDS) ? { kubevirtCrds: KUBEVIRT_CRDS } : {};
-  return startStack({ state, ephemeral, simulator, worker: false, restarts: false, ...crds });
+  if (!ownStack) return LeasedStack.lease({ simulator });
+  return startTestStack(mkdtempSync(join(tmpdir(), 'drover-test-')), { simulator, durable: true });
 }
 
-/** The stack of this test file: started before its tests, with as many workers as asked for, and ended after them. */
+/** The fleet of this test file: it is there before the tests, with as many workers as asked for, and ends after them. */
 export function aFleet(options: FleetOptions = {}): () => TestFleet {
   let fleet: TestFleet | undefined;
   beforeAll(async () => {
@@ -211,7 +210,7 @@ export function aFleet(options: FleetOptions = {}): () => TestFleet {
   });
   afterAll(async () => {
     await fleet?.end();
-    if (fleet !== undefined)
+    if (fleet !== undefined && !(fleet.stack instanceof LeasedStack))
       rmSync(fleet.stack.state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
   return () => fleet!;

@@ -4,14 +4,14 @@ import type { VirtualMachine } from '../../simulator/types.ts';
 import { aFleet, until } from './fleet.ts';
 import { ReadinessWatch } from './readiness-watch.ts';
 
-const fleet = aFleet({ workers: 0, ephemeral: false });
+const fleet = aFleet({ workers: 0, ownStack: true });
 const NAMES = ['one', 'two', 'three'];
 
 async function watched(): Promise<{ namespace: string; watch: ReadinessWatch }> {
   const namespace = await fleet().namespace();
   const watch = await ReadinessWatch.start(fleet().kube, namespace);
   onTestFinished(() => watch.stop());
-  const metadata = { annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms' } };
+  const metadata = { annotations: { 'sim.drover.dev/boot-time': '1s', 'sim.drover.dev/stop-time': '100ms' } };
   for (const name of NAMES) {
     await fleet().kube.create(VirtualMachines, {
       metadata: { namespace, name },

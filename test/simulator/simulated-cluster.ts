@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { vi } from 'vitest';
 import type { KubeObject, ObjectMeta, Stored } from '../../api/objects.ts';
 import {
   DataVolumes,
@@ -17,6 +16,7 @@ import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { DataVolume, Claim, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
+import { waitFor } from '../wait-for.ts';
 
 const FAST = { 'sim.drover.dev/boot-time': '50ms', 'sim.drover.dev/stop-time': '50ms' };
 
@@ -144,5 +144,4 @@ export class SimulatedCluster {
   }
 }
 
-export const eventually = <T>(check: () => Promise<T>): Promise<T> =>
-  vi.waitFor(check, { timeout: 60_000, interval: 50 });
+export const eventually = <T>(check: () => Promise<T>): Promise<T> => waitFor(check, 60_000);

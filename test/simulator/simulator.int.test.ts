@@ -6,6 +6,7 @@ import { Namespaces, Nodes, VirtualMachineInstances, VirtualMachines } from '../
 import { conditionOf } from '../../simulator/store/conditions.ts';
 import type { RunStrategy, VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
 import { NOT_LIVE } from '../../simulator/vm/rollout.ts';
+import { soak } from '../soak.ts';
 import { eventually, SimulatedCluster } from './simulated-cluster.ts';
 
 const kubevirtCrds = resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
@@ -276,7 +277,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     });
 
     test('brings many up, round and down at once', async () => {
-      const names = Array.from({ length: 60 }, (_, n) => `many-${n}`);
+      const names = Array.from({ length: soak(60, 20) }, (_, n) => `many-${n}`);
       const uids = async () => Promise.all(names.map(async (name) => (await cluster.vmi(name)).metadata.uid));
       await Promise.all(names.map((name) => cluster.createMachine(name, { metadata: { labels: { many: 'yes' } } })));
       await eventually(async () => expect(await readyOf(cluster, 'many=yes')).toBe(names.length));

@@ -166,7 +166,7 @@ test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
 ])(
   'a rollout keeps its rules and ends, whatever the fleet, where %s',
   (_what, kinds) => {
-    const runs = Number(process.env['RUNS'] ?? 600);
+    const runs = Number(process.env['RUNS'] ?? 300);
     fc.assert(
       fc.property(anyScenario(kinds), (scenario) => void new ModelFleet(scenario).run()),
       { ...FLEETS, numRuns: runs, interruptAfterTimeLimit: runs * 8 },
@@ -187,7 +187,7 @@ test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
 ])(
   'a rollout and healing share the budget, never hold the same VM, and end, whatever the fleet, where %s',
   (_what, kinds) => {
-    const runs = Number(process.env['RUNS'] ?? 600);
+    const runs = Number(process.env['RUNS'] ?? 300);
     fc.assert(
       fc.property(anyScenario(kinds, healedSpec), (scenario) => void new ModelFleet(scenario).run()),
       { ...FLEETS, numRuns: runs, interruptAfterTimeLimit: runs * 8 },

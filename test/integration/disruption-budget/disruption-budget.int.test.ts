@@ -3,13 +3,14 @@ import type { DisruptedVm } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../../api/resources.ts';
 import { restartIdOf, taskQueueOf, type RestartProgress } from '../../../workflows/messages.ts';
 import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
+import { soak } from '../../soak.ts';
 import { chaosProxy } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 
 const fleet = aFleet({ workers: 0 });
-const POOLS = 16;
-const VMS = 10;
+const POOLS = soak(16, 6);
+const VMS = soak(10, 6);
 
 /** Starts a worker whose watches are late by `watchLag` milliseconds. */
 async function aLateWorker(watchLag: number): Promise<void> {

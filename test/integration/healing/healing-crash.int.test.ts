@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
+import { soak } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
-import { aFleet, until, type TestWorker } from '../fleet.ts';
+import { aFleet, until } from '../fleet.ts';
+import { seeded, seedOf } from '../seeded.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts, type Lives } from './healings.ts';
 
-const fleet = aFleet({ ephemeral: false, workers: 0 });
+const fleet = aFleet({ ownStack: true, workers: 0 });
 withFastStarts(fleet);
-
-const RULES = { ...QUICK, backoff: { initial: '4s', jitter: 0 } };
 
 /** Waits until web-2 is one new VM with new storage, and the other VMs are as they were. */
 async function expectHealed(pool: HealedPool, lives: Lives): Promise<void> {
@@ -18,39 +18,57 @@ async function expectHealed(pool: HealedPool, lives: Lives): Promise<void> {
   for (const number of [1, 3]) lives.expectFresh(number, 1);
 }
 
-const phases = ['Removing', 'Waiting', 'Provisioning'] as const;
+const random = seeded(seedOf());
+const oneOf = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;
 
-/**
- * Returns a pool whose cycle is in this phase for a moment. `seen` is what `look` returned while all VMs were healthy;
- * `letGo` removes the finalizer that holds the VM in the phase Removing.
- */
-async function inPhase<T>(
-  phase: (typeof phases)[number],
-  look: (pool: HealedPool) => Promise<T>,
-): Promise<{ pool: HealedPool; seen: T; letGo: () => Promise<void> }> {
-  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: RULES });
-  const seen = await look(pool);
-  const letGo = phase === 'Removing' ? await pool.holdBack(2) : async (): Promise<void> => {};
-  if (phase === 'Provisioning') await pool.pool.patch({ rollout: { minReadySeconds: 3 } });
-  await pool.break(2);
-  await pool.untilCycle(2, { phase });
-  return { pool, seen, letGo };
+const phases = ['Removing', 'Waiting', 'Provisioning'] as const;
+/** How long a cycle stays in its phase: the others reach theirs within this time. */
+const STAYS_MS = 10_000;
+
+/** A pool with a cycle in one phase. `letGo` removes the finalizer that holds the VM in the phase Removing. */
+interface Scene<T> {
+  pool: HealedPool;
+  /** What `look` returned while all VMs were healthy. */
+  seen: T;
+  letGo: () => Promise<void>;
 }
 
-test.each(phases)(
-  'the worker is killed while a cycle is %s: exactly one VM of that name, with fresh storage',
-  async (phase) => {
-    let worker: TestWorker = await fleet().startWorker();
-    const { pool, seen: lives, letGo } = await inPhase(phase, (one) => one.lives());
-    await worker.kill();
-    await letGo();
-    // The next worker must find what happened while none ran.
-    await sleep(500);
-    worker = await fleet().startWorker();
-    await expectHealed(pool, lives);
-    await worker.stop();
-  },
-);
+/** Returns three pools, each with a cycle in another phase, all at this moment. */
+async function inAllPhases<T>(look: (pool: HealedPool) => Promise<T>): Promise<Scene<T>[]> {
+  const scenes = await Promise.all(
+    phases.map(async (phase): Promise<Scene<T>> => {
+      const backoff = { initial: phase === 'Waiting' ? `${STAYS_MS}ms` : '300ms', jitter: 0 };
+      const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, backoff } });
+      const seen = await look(pool);
+      const letGo = phase === 'Removing' ? await pool.holdBack(2) : async (): Promise<void> => {};
+      if (phase === 'Provisioning') await pool.pool.patch({ rollout: { minReadySeconds: STAYS_MS / 1000 } });
+      return { pool, seen, letGo };
+    }),
+  );
+  await Promise.all(scenes.map(({ pool }) => pool.break(2)));
+  await until(async () => {
+    const cycles = await Promise.all(scenes.map(async ({ pool }) => (await pool.healing()).cycles));
+    expect(cycles).toMatchObject(phases.map((phase) => [{ vm: 'web-2', phase }]));
+  });
+  return scenes;
+}
+
+const expectAllHealed = (scenes: readonly Scene<Lives>[]): Promise<unknown> =>
+  Promise.all(scenes.map(({ pool, seen }) => expectHealed(pool, seen)));
+const letAllGo = (scenes: readonly Scene<unknown>[]): Promise<unknown> =>
+  Promise.all(scenes.map(({ letGo }) => letGo()));
+
+test('the worker is killed while cycles are in every phase: exactly one VM of each name, with fresh storage', async () => {
+  const first = await fleet().startWorker();
+  const scenes = await inAllPhases((pool) => pool.lives());
+  await first.kill();
+  await letAllGo(scenes);
+  // The next worker must find what happened while none ran.
+  await sleep(500);
+  const second = await fleet().startWorker();
+  await expectAllHealed(scenes);
+  await second.stop();
+});
 
 test('the worker is killed while a VM goes whose disk stays: one VM of that name, on that disk', async () => {
   const first = await fleet().startWorker();
@@ -98,7 +116,7 @@ test('all workers are away while a VM runs for the first time, and then its star
   await second.stop();
 });
 
-test.each<[string, (method: string, path: string) => boolean, Fate]>([
+const moments: [string, (method: string, path: string) => boolean, Fate][] = [
   [
     'has been asked to delete the VM, and before it hears that it was done',
     (method, path) => method === 'DELETE' && path.includes('/web-2'),
@@ -110,7 +128,9 @@ test.each<[string, (method: string, path: string) => boolean, Fate]>([
     (method, path) => method === 'POST' && path.includes('/virtualmachines'),
     'drop-answer',
   ],
-])('the worker is killed as it %s', async (_moment, isIt, fate) => {
+];
+
+test.each(soak(moments, [oneOf(moments)]))('the worker is killed as it %s', async (_moment, isIt, fate) => {
   const first = await fleet().startWorker();
   const pool = await HealedPool.ready(fleet(), {
     replicas: 3,
@@ -133,18 +153,15 @@ test.each<[string, (method: string, path: string) => boolean, Fate]>([
   await third.stop();
 });
 
-test.each(phases)(
-  'Temporal is killed while a cycle is %s, and comes back: exactly one VM of that name, with fresh storage',
-  async (phase) => {
-    const worker = await fleet().startWorker();
-    const { pool, seen: lives, letGo } = await inPhase(phase, (one) => one.lives());
-    fleet().stack.kill('temporal', 'SIGKILL');
-    await letGo();
-    await fleet().stack.restart('temporal');
-    await expectHealed(pool, lives);
-    await worker.stop();
-  },
-);
+test('Temporal is killed while cycles are in every phase: exactly one VM of each name, with fresh storage', async () => {
+  const worker = await fleet().startWorker();
+  const scenes = await inAllPhases((pool) => pool.lives());
+  fleet().stack.kill('temporal', 'SIGKILL');
+  await letAllGo(scenes);
+  await fleet().stack.restart('temporal');
+  await expectAllHealed(scenes);
+  await worker.stop();
+});
 
 /** Returns the UIDs of the pool's VMs, disks and claims, by kind and name. */
 async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<string, string>> {
@@ -159,14 +176,13 @@ async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<st
 }
 
 // A restarted API server has no earlier changes: intermediate objects can't be traced.
-test.each(phases)(
-  'the API server is killed while a cycle is %s, and comes back: one VM of that name, with fresh storage, and none is left over',
-  async (phase) => {
-    const worker = await fleet().startWorker();
-    const { pool, seen: before, letGo } = await inPhase(phase, objectsOf);
-    fleet().stack.kill('kube-apiserver', 'SIGKILL');
-    await fleet().stack.restart('kube-apiserver');
-    await letGo();
+test('the API server is killed while cycles are in every phase: one VM of each name, with fresh storage, and none is left over', async () => {
+  const worker = await fleet().startWorker();
+  const scenes = await inAllPhases(objectsOf);
+  fleet().stack.kill('kube-apiserver', 'SIGKILL');
+  await fleet().stack.restart('kube-apiserver');
+  await letAllGo(scenes);
+  for (const { pool, seen: before } of scenes) {
     await pool.untilFinished(2, { end: 'Healed', attempts: 1 });
     await pool.pool.until({ replicas: 3, readyReplicas: 3 });
     const after = await objectsOf(pool);
@@ -176,6 +192,6 @@ test.each(phases)(
       '1 disk-2',
       '2 disk-2',
     ]);
-    await worker.stop();
-  },
-);
+  }
+  await worker.stop();
+});

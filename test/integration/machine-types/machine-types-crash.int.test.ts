@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { soak } from '../../soak.ts';
 import { aFleet, namesUpTo } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { seeded, seedOf } from '../seeded.ts';
 import { TypedVms, NEW, OLD, type Shape, type TestTransition } from './machine-types.ts';
 
-const fleet = aFleet({ workers: 0, ephemeral: false });
+const fleet = aFleet({ workers: 0, ownStack: true });
 /** A transition without progress for this long is stuck: Temporal and KubeVirt retry sooner. */
 const STUCK_AFTER_MS = 90_000;
 const LOOK_MS = 20;
@@ -122,11 +123,14 @@ async function expectDone(context: Scene, transition: TestTransition, { gaps = f
 test('the worker is killed again and again in the middle of the patches', { timeout: 600_000 }, async () => {
   const random = seeded(seedOf());
   let worker = await fleet().startWorker();
-  const context = await aScene({ stopped: 1_000, running: 6 });
+  const stopped = soak(1_000, 300);
+  const context = await aScene({ stopped, running: 6 });
   const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
-  const kills = Array.from({ length: 5 }, () => 1 + Math.floor(random() * 850)).sort((one, other) => one - other);
+  const kills = Array.from({ length: soak(5, 2) }, () => 1 + Math.floor(random() * stopped * 0.6)).sort(
+    (one, other) => one - other,
+  );
   for (const atLeast of kills) {
-    await reached(transition, () => patchedIn(context), atLeast, 1_006);
+    await reached(transition, () => patchedIn(context), atLeast, stopped + 6);
     await worker.kill();
     worker = await fleet().startWorker();
   }
@@ -140,7 +144,10 @@ test('the worker is killed again and again in the middle of the restarts', { tim
   const context = await aScene({ stopped: 10, running: 30 });
   const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
   // Up to two rounds of three may come back before the kill, and three more VMs after it, so some are still left.
-  const kills = Array.from({ length: 10 }, () => ({ restarts: Math.floor(random() * 20), later: random() * 700 }));
+  const kills = Array.from({ length: soak(10, 3) }, () => ({
+    restarts: Math.floor(random() * 20),
+    later: random() * 700,
+  }));
   for (const { restarts, later } of kills.sort((one, other) => one.restarts - other.restarts)) {
     await reached(transition, () => restartedIn(context), restarts, 30);
     await sleep(later);
@@ -153,13 +160,13 @@ test('the worker is killed again and again in the middle of the restarts', { tim
 
 test('Temporal is killed in the middle of the patches, and of the restarts', { timeout: 600_000 }, async () => {
   const worker = await fleet().startWorker();
-  const context = await aScene({ stopped: 600, running: 18 });
+  const context = await aScene({ stopped: soak(600, 200), running: 18 });
   const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
   const killed = async (): Promise<void> => {
     fleet().stack.kill('temporal', 'SIGKILL');
     await fleet().stack.restart('temporal');
   };
-  await reached(transition, () => patchedIn(context), 100, 618);
+  await reached(transition, () => patchedIn(context), soak(100, 30), soak(618, 218));
   await killed();
   await reached(transition, () => restartedIn(context), 6, 18);
   await killed();
@@ -167,13 +174,13 @@ test('Temporal is killed in the middle of the patches, and of the restarts', { t
   await worker.stop();
 });
 
-test('the API server is gone for 20 s in the middle of the restarts', { timeout: 600_000 }, async () => {
+test('the API server is gone for a while in the middle of the restarts', { timeout: 600_000 }, async () => {
   const worker = await fleet().startWorker();
   const context = await aScene({ stopped: 10, running: 18 });
   const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
   await reached(transition, () => restartedIn(context), 6, 18);
   fleet().stack.kill('kube-apiserver', 'SIGKILL');
-  await sleep(20_000);
+  await sleep(soak(20_000, 15_000));
   await fleet().stack.restart('kube-apiserver');
   // The watch missed only what was created and deleted before it listed again: it would have seen a second VMI that
   // stayed.

@@ -7,6 +7,7 @@ import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { soak } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until, type TestWorker } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
@@ -15,7 +16,7 @@ import { seeded, seedOf } from '../seeded.ts';
 const fleet = aFleet({ workers: 0 });
 const VMS = 30;
 const MOST_DOWN = 6;
-const MEDDLING_MS = 45_000;
+const MEDDLING_MS = soak(45_000, 15_000);
 /** drover learns of disruptions by people, and of newly created VMs, with a delay. */
 const HINDSIGHT_MS = 3_000;
 

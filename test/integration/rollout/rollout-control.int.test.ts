@@ -14,44 +14,41 @@ const aPool = (spec: Partial<PoolSpec> = {}): Promise<TestPool> =>
 const slow = { annotations: { 'sim.drover.dev/stop-time': '2500ms' } };
 
 describe('pause', () => {
+  test('lets the VM in progress come back and starts no other, while the pool still scales', async () => {
+    const asked = { by: 'ada', why: 'lunch' };
+    const pool = await aPool({ template: templateOf(slow) });
+    const old = revisionOf(templateOf(slow));
+    const before = await pool.vmiUids();
+    const next = await pool.change(templateOf({ cores: 2, ...slow }));
+    const taken = await pool.untilTaken();
+    await pool.workflow.signal('pause', asked);
+    await pool.untilSaid({ Paused: 'PausedByPerson', Progressing: 'Paused' });
+    expect((await pool.condition('Paused'))!.message).toBe('by ada: lunch');
+    await until(async () => {
+      expect(await pool.inProgress()).toEqual([]);
+      expect(await pool.running(next)).toEqual([taken]);
+    });
+
+    await pool.patch({ replicas: 5 });
+    await pool.until({ replicas: 5, readyReplicas: 5, updatedReplicas: 1, currentRevision: old, updateRevision: next });
+    expect(await pool.revisions()).toMatchObject({ 'web-5': [old, old] });
+    const { [taken]: _taken, 'web-5': _new, ...others } = await pool.vmiUids();
+    expect(before).toMatchObject(others);
+
+    await pool.workflow.signal('resume', asked);
+    await pool.untilComplete(next);
+    await pool.untilSaid({ Paused: 'NotPaused' });
+  });
+
   // Temporal's Web UI sends no arguments, or null.
-  test.each([
-    { what: 'no input', args: [] },
-    { what: 'null', args: [null] },
-    { what: 'words', args: [{ by: 'ada', why: 'lunch' }] },
-  ])(
-    'by a signal with $what lets the VM in progress come back and starts no other, while the pool still scales',
-    async ({ args }) => {
-      const pool = await aPool({ template: templateOf(slow) });
-      const old = revisionOf(templateOf(slow));
-      const before = await pool.vmiUids();
-      const next = await pool.change(templateOf({ cores: 2, ...slow }));
-      const taken = await pool.untilTaken();
-      await pool.workflow.signal('pause', ...args);
-      await pool.untilSaid({ Paused: 'PausedByPerson', Progressing: 'Paused' });
-      expect((await pool.condition('Paused'))!.message).toBe(args[0] ? 'by ada: lunch' : 'by somebody');
-      await until(async () => {
-        expect(await pool.inProgress()).toEqual([]);
-        expect(await pool.running(next)).toEqual([taken]);
-      });
-
-      await pool.patch({ replicas: 5 });
-      await pool.until({
-        replicas: 5,
-        readyReplicas: 5,
-        updatedReplicas: 1,
-        currentRevision: old,
-        updateRevision: next,
-      });
-      expect(await pool.revisions()).toMatchObject({ 'web-5': [old, old] });
-      const { [taken]: _taken, 'web-5': _new, ...others } = await pool.vmiUids();
-      expect(before).toMatchObject(others);
-
-      await pool.workflow.signal('resume', ...args);
-      await pool.untilComplete(next);
-      await pool.untilSaid({ Paused: 'NotPaused' });
-    },
-  );
+  test.each([{ args: [] }, { args: [null] }])('is asked for by a signal with $args', async ({ args }) => {
+    const pool = await aPool({ replicas: 1 });
+    await pool.workflow.signal('pause', ...args);
+    await pool.untilSaid({ Paused: 'PausedByPerson' });
+    expect((await pool.condition('Paused'))!.message).toBe('by somebody');
+    await pool.workflow.signal('resume', ...args);
+    await pool.untilSaid({ Paused: 'NotPaused' });
+  });
 
   test('by the spec holds a rollout from its beginning, and a VM that crashes comes back with the revision that it had', async () => {
     const pool = await aPool();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 
-const fleet = aFleet({ ephemeral: false, simulator: false });
+const fleet = aFleet({ ownStack: true, simulator: false });
 /** Enough VMs for the kill to come in the middle, even on a fast machine. */
 const VMS = 800;
 

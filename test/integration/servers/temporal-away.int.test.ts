@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { poolIdOf } from '../../../workflows/messages.ts';
 import { aFleet, until } from '../fleet.ts';
 
-const fleet = aFleet({ simulator: false, ephemeral: false, workers: 0 });
+const fleet = aFleet({ simulator: false, ownStack: true, workers: 0 });
 
 test('Temporal is away for longer than a signal is tried: the same worker goes on when it is back, with what changed meanwhile', async () => {
   const worker = await fleet().startWorker();

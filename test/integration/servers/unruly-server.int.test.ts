@@ -2,10 +2,12 @@ import { expect, onTestFinished, test } from 'vitest';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { poolIdOf, progress } from '../../../workflows/messages.ts';
+import { soak } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, haltedTemplate, namesUpTo, until } from '../fleet.ts';
 
 const fleet = aFleet({ simulator: false, workers: 0 });
+const VMS = soak(60, 24);
 
 /** Lets every n-th write meet `fate`, counted across all calls; reads pass. */
 const sometimes = (every: number, fate: Fate) => {
@@ -30,8 +32,8 @@ test.each<[string, () => (method: string, path: string) => Fate]>([
   const proxy = await chaosProxy(fleet().workerKubeconfig, fate());
   const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
   onTestFinished(() => worker.kill());
-  await fleet().createPool(namespace, 'web', { replicas: 60 });
-  await fleet().settled(namespace, 'web', namesUpTo('web', 60));
+  await fleet().createPool(namespace, 'web', { replicas: VMS });
+  await fleet().settled(namespace, 'web', namesUpTo('web', VMS));
   await fleet().patchPool(namespace, 'web', { replicas: 10 });
   await until(async () => expect((await fleet().pool(namespace, 'web'))?.status?.replicas).toBe(10));
   // KubeVirt keeps VMs terminating for a moment.

@@ -1,0 +1,134 @@
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Stack } from '../../dev/embedded-stack.ts';
+import { filesOf } from '../../dev/paths.ts';
+import { startStack } from '../../dev/stack.ts';
+import { EtcdSnapshot } from './etcd-snapshot.ts';
+
+/** KubeVirt's own CRDs, if the machine has them beside the project; otherwise the stack uses its own. */
+const KUBEVIRT_CRDS =
+  process.env['DROVER_TEST_KUBEVIRT_CRDS'] ?? resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
+
+export interface Wanted {
+  simulator: boolean;
+  /** Keep the data on disk, so that it survives a kill of its server. */
+  durable?: boolean;
+}
+
+/** What a test file knows of a stack that is leased to it. */
+export type Lease = Pick<Stack, 'state' | 'kubeconfig' | 'temporalAddress' | 'temporalUi' | 'env'>;
+export type Answer = { lease: Lease } | { error: string };
+
+/** Starts a stack for tests, which start the workers themselves and see every process that ends. */
+export function startTestStack(state: string, { simulator, durable = false }: Wanted): Promise<Stack> {
+  const crds = existsSync(KUBEVIRT_CRDS) ? { kubevirtCrds: KUBEVIRT_CRDS } : {};
+  return startStack({ state, ephemeral: !durable, simulator, worker: false, restarts: false, ...crds });
+}
+
+/**
+ * Leases stacks to test files, each to one file at a time, and restores them in between: an API server takes four
+ * seconds of CPU to start. A lease lasts as long as the connection over which it was asked for, so it also ends with a
+ * process that is killed.
+ */
+export class StackPool {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'drover-'));
+  readonly #server = createServer((connection) => void this.#serve(connection));
+  readonly #all: SharedStack[] = [];
+  #free: SharedStack[] = [];
+
+  /** Path of the socket that the pool listens on. */
+  get socket(): string {
+    return join(this.#folder, 'leases.sock');
+  }
+
+  async listen(): Promise<void> {
+    this.#server.listen(this.socket);
+    await once(this.#server, 'listening');
+  }
+
+  async close(): Promise<void> {
+    this.#server.close();
+    await Promise.all(this.#all.map((stack) => stack.end()));
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  }
+
+  async #serve(connection: Socket): Promise<void> {
+    const closed = once(connection, 'close').catch(() => {});
+    const answer = (what: Answer): void => void connection.write(`${JSON.stringify(what)}\n`);
+    const [request] = (await once(createInterface({ input: connection }), 'line')) as [string];
+    try {
+      const stack = await this.#take(JSON.parse(request) as Wanted);
+      answer({ lease: stack.lease });
+      await closed;
+      stack.restore();
+      this.#free.push(stack);
+    } catch (error) {
+      answer({ error: (error as Error).stack ?? String(error) });
+    }
+  }
+
+  async #take(wanted: Wanted): Promise<SharedStack> {
+    const free = this.#free.find(({ simulator }) => simulator === wanted.simulator);
+    this.#free = this.#free.filter((stack) => stack !== free);
+    if (free !== undefined) {
+      await free.start();
+      return free;
+    }
+    const state = mkdtempSync(join(this.#folder, 's-'));
+    const stack = await SharedStack.start(await startTestStack(state, wanted), wanted.simulator);
+    this.#all.push(stack);
+    return stack;
+  }
+}
+
+/** A stack that is as new for each file that leases it. */
+class SharedStack {
+  readonly simulator: boolean;
+  readonly #stack: Stack;
+  readonly #snapshot: EtcdSnapshot;
+  #restored: Promise<void> = Promise.resolve();
+
+  private constructor(stack: Stack, snapshot: EtcdSnapshot, simulator: boolean) {
+    this.#stack = stack;
+    this.#snapshot = snapshot;
+    this.simulator = simulator;
+  }
+
+  static async start(stack: Stack, simulator: boolean): Promise<SharedStack> {
+    return new SharedStack(stack, await EtcdSnapshot.take(filesOf(stack.state).ephemeral), simulator);
+  }
+
+  get lease(): Lease {
+    const { state, kubeconfig, temporalAddress, temporalUi, env } = this.#stack;
+    return { state, kubeconfig, temporalAddress, temporalUi, env };
+  }
+
+  /** Ends what keeps things in memory, and brings the API server back to what it held at first. */
+  restore(): void {
+    this.#restored = (async () => {
+      await Promise.all(this.#servers.map((name) => this.#stack.halt(name)));
+      await this.#snapshot.restore();
+    })();
+    // `start` tells of it.
+    this.#restored.catch(() => {});
+  }
+
+  async start(): Promise<void> {
+    await this.#restored;
+    await Promise.all(this.#servers.map((name) => this.#stack.restart(name)));
+  }
+
+  async end(): Promise<void> {
+    await this.#restored.catch(() => {});
+    await this.#snapshot.close();
+    await this.#stack.stop();
+  }
+
+  get #servers(): ('temporal' | 'simulator')[] {
+    return this.simulator ? ['temporal', 'simulator'] : ['temporal'];
+  }
+}

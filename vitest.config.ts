@@ -38,6 +38,8 @@ export default defineConfig({
           exclude: ['test/**/*.int.test.ts'],
           testTimeout: 30_000,
           sequence: { groupOrder: 0 },
+          // Half of the cores, by default: these tests do nothing but work.
+          maxWorkers: '100%',
         },
       },
       {
@@ -46,7 +48,7 @@ export default defineConfig({
           include: ['test/**/*.int.test.ts'],
           globalSetup: ['test/servers-first.ts'],
           sequence: { groupOrder: 1 },
-          maxWorkers: 3,
+          maxWorkers: 4,
           testTimeout: 300_000,
           hookTimeout: 300_000,
         },

@@ -31,8 +31,8 @@ export class LeasedStack implements Stack {
     this.env = env;
   }
 
-  static async lease(wanted: Wanted): Promise<LeasedStack> {
-    const connection = connect(inject('stacks'));
+  static async lease(wanted: Wanted, socket = inject('stacks')): Promise<LeasedStack> {
+    const connection = connect(socket);
     connection.write(`${JSON.stringify(wanted)}\n`);
     const [line] = (await once(createInterface({ input: connection }), 'line')) as [string];
     const answer = JSON.parse(line) as Answer;

@@ -1,0 +1,55 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { KubeVirts, Namespaces } from '../../api/resources.ts';
+import { connectTemporal } from '../../clients/session/temporal.ts';
+import { setup } from '../../clients/setup/setup.ts';
+import { ConfigMaps, configMap, kubeOf } from '../dev/stacks.ts';
+import { LeasedStack } from './leased-stack.ts';
+import { StackPool } from './stack-pool.ts';
+
+const KUBEVIRT = { namespace: 'kubevirt', name: 'kubevirt' };
+
+async function aPool(): Promise<StackPool> {
+  const pool = new StackPool();
+  await pool.listen();
+  onTestFinished(() => pool.close());
+  return pool;
+}
+
+async function workflowsOf({ temporalAddress }: LeasedStack): Promise<string[]> {
+  const { client, connection } = await connectTemporal({ address: temporalAddress });
+  const ids: string[] = [];
+  for await (const { workflowId } of client.workflow.list()) ids.push(workflowId);
+  await connection.close();
+  return ids;
+}
+
+test('a stack that is leased again holds what it held at first, and no workflow', async () => {
+  const pool = await aPool();
+  const first = await LeasedStack.lease({ simulator: true }, pool.socket);
+  const kube = kubeOf(first);
+  const before = await kube.list(Namespaces, {});
+  await kube.create(Namespaces, { metadata: { name: 'left-behind' } });
+  await kube.create(ConfigMaps, configMap('left-behind'));
+  await kube.patch(KubeVirts, KUBEVIRT, 'merge', { metadata: { annotations: { changed: 'yes' } } });
+  const temporal = await connectTemporal({ address: first.temporalAddress });
+  await setup({ kube, temporal, cluster: 'default', say: () => {} });
+  await temporal.connection.close();
+  expect(await workflowsOf(first)).toEqual(['watch/default']);
+  await first.stop();
+
+  const second = await LeasedStack.lease({ simulator: true }, pool.socket);
+  expect(second.state).toBe(first.state);
+  const namesOf = ({ items }: typeof before): string[] => items.map(({ metadata }) => metadata.name);
+  expect(namesOf(await kube.list(Namespaces, {}))).toEqual(namesOf(before));
+  expect(namesOf(await kube.list(ConfigMaps, { namespace: 'default' }))).not.toContain('left-behind');
+  expect((await kube.get(KubeVirts, KUBEVIRT)).metadata.annotations?.['changed']).toBeUndefined();
+  expect(await workflowsOf(second)).toEqual([]);
+  await second.stop();
+});
+
+test('two that lease at once get stacks of their own', async () => {
+  const pool = await aPool();
+  const both = await Promise.all([1, 2].map(() => LeasedStack.lease({ simulator: false }, pool.socket)));
+  expect(new Set(both.map(({ state }) => state)).size).toBe(2);
+  await Promise.all(both.map((stack) => stack.stop()));
+});

@@ -41,6 +41,15 @@ export const ignoreNotFound = <T>(call: Promise<T>): Promise<T | undefined> =>
     throw error;
   });
 
+/** Resolves to undefined if the object is deleted, replaced or changed: whoever decided must look at it again. */
+export const ignoreStale = <T>(call: Promise<T>): Promise<T | undefined> =>
+  call.catch((error: unknown) => {
+    // A patch that names another UID is refused as a change of the UID.
+    const isOther = hasStatus(error, 422) && /metadata[./]uid/.test(error.message);
+    if (isNotFound(error) || isConflict(error) || isOther) return undefined;
+    throw error;
+  });
+
 /**
  * Reports whether this object was refused and would hardly be accepted next time. A webhook may refuse with any code,
  * even 500; a webhook that could not be called has not refused.

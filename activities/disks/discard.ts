@@ -1,10 +1,11 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { controllerOf } from '../../api/objects.ts';
-import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../api/resources.ts';
+import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
 import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { isConflict, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import { liveVm } from '../lib/live-vm.ts';
 import type { PoolKey } from '../pool/types.ts';
 
 export interface ClaimTarget {
@@ -30,12 +31,8 @@ export async function discardDisk(client: KubeClient, key: PoolKey, { name, uid 
     (owner) => owner.uid !== volume?.metadata.uid,
   );
   if (owners.length > 0) return false;
-  if (
-    (await ignoreNotFound(
-      client.get(VirtualMachines, { namespace: key.namespace, name: vmName(key.name, kept.number) }, { signal }),
-    )) !== undefined
-  )
-    return false;
+  const vm = { namespace: key.namespace, name: vmName(key.name, kept.number) };
+  if ((await liveVm(client, vm, signal)) !== undefined) return false;
   try {
     if (volume !== undefined) {
       const { uid: ofVolume, resourceVersion } = volume.metadata;
@@ -62,7 +59,5 @@ export async function unmarkDisk(
   const volume = await ignoreNotFound(client.get(DataVolumes, at, { signal }));
   if (volume !== undefined && controllerOf(volume)?.kind !== 'VirtualMachine') return;
   const patch = { metadata: { uid, resourceVersion, ...noKeptDiskMark } };
-  await ignoreNotFound(client.patch(PersistentVolumeClaims, at, 'merge', patch, { signal })).catch((error: unknown) => {
-    if (!isConflict(error)) throw error;
-  });
+  await ignoreStale(client.patch(PersistentVolumeClaims, at, 'merge', patch, { signal }));
 }

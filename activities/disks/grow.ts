@@ -16,7 +16,6 @@ export interface DiskGrowth {
   to: string;
 }
 
-const TRIES = 8;
 const PAUSE_MS = 1_000;
 
 /**
@@ -71,7 +70,7 @@ async function ask(
     return client.patch<Claim>(PersistentVolumeClaims, key, 'merge', patch, { signal });
   };
   try {
-    return await retryOnConflict(write, { tries: TRIES });
+    return await retryOnConflict(write);
   } catch (error) {
     if (error instanceof KubeError && (error.status === 403 || error.status === 422))
       throw refusal(disk, error.message);

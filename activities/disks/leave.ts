@@ -8,11 +8,13 @@ import { field, isObject } from '../../decisions/lib/json.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { liveVm } from '../lib/live-vm.ts';
 import type { Acted, OwnedVm } from '../lib/while-ours.ts';
 import type { PoolKey } from '../pool/types.ts';
 
+/** More than usual: a VM that is held back for its disks is deleted by nobody else. */
 const TRIES = 20;
 
 /**
@@ -32,7 +34,7 @@ export async function deleteKeepingDisks(
   isWanted: () => Promise<boolean>,
 ): Promise<Acted> {
   const at = { namespace: key.namespace, name };
-  const vm = await ignoreNotFound(client.get<VirtualMachine>(VirtualMachines, at, { signal: cancellationSignal() }));
+  const vm = await liveVm(client, at, cancellationSignal());
   if (vm === undefined || vm.metadata.uid !== uid) return { left: vm?.metadata.resourceVersion };
   if (vm.metadata.deletionTimestamp === undefined) {
     const isAsSeen = resourceVersion === undefined || vm.metadata.resourceVersion === resourceVersion;
@@ -45,32 +47,20 @@ export async function deleteKeepingDisks(
   return 'done';
 }
 
-/** Adds the finalizer and deletes the VM; resolves to false if the VM has changed meanwhile. */
+/** Adds the finalizer and deletes the VM; resolves to false if the VM has changed or is deleted meanwhile. */
 async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>): Promise<boolean> {
   const { namespace, name, uid, resourceVersion, finalizers = [] } = metadata;
   const signal = cancellationSignal();
-  try {
-    const held = finalizers.includes(DISKS_FINALIZER)
-      ? resourceVersion
-      : (
-          await client.patch(
-            VirtualMachines,
-            { namespace, name },
-            'merge',
-            { metadata: { uid, resourceVersion, finalizers: [...finalizers, DISKS_FINALIZER] } },
-            { signal },
-          )
-        ).metadata.resourceVersion;
-    await client.delete(
-      VirtualMachines,
-      { namespace, name },
-      { uid, resourceVersion: held, propagationPolicy: 'Background', signal },
-    );
-    return true;
-  } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
+  const at = { namespace, name };
+  let held: string | undefined = resourceVersion;
+  if (!finalizers.includes(DISKS_FINALIZER)) {
+    const patch = { metadata: { uid, resourceVersion, finalizers: [...finalizers, DISKS_FINALIZER] } };
+    const patched = await ignoreStale(client.patch(VirtualMachines, at, 'merge', patch, { signal }));
+    held = patched?.metadata.resourceVersion;
   }
+  if (held === undefined) return false;
+  const options = { uid, resourceVersion: held, propagationPolicy: 'Background', signal } as const;
+  return (await ignoreStale(client.delete(VirtualMachines, at, options))) !== undefined;
 }
 
 /** Removes the finalizer again. Resolves to the VM's resource version after that; to undefined if the VM is deleted. */
@@ -80,7 +70,7 @@ async function unheld(
 ): Promise<string | undefined> {
   const at = { namespace, name };
   const release = async (): Promise<string | undefined> => {
-    const vm = await ignoreNotFound(client.get(VirtualMachines, at, { signal: cancellationSignal() }));
+    const vm = await liveVm(client, at, cancellationSignal());
     const { resourceVersion, finalizers = [] } = vm?.metadata ?? {};
     if (vm === undefined || vm.metadata.uid !== uid || !finalizers.includes(DISKS_FINALIZER)) return resourceVersion;
     const patch = {

@@ -1,7 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
-import { controllerOf, type KubeObject } from '../../api/objects.ts';
 import type { DisruptedVm } from '../../api/pool/pool.ts';
-import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
 import {
   ACT_WITHIN_MS,
   claimPlaces,
@@ -11,14 +10,14 @@ import {
 } from '../../decisions/disruption-budget/claims.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { liveVmWithVmi } from '../lib/live-vm.ts';
+import { livePool } from '../pool/live-pool.ts';
 import type { PoolKey } from '../pool/types.ts';
 import { ObservedClaims } from './observed.ts';
 
@@ -122,10 +121,8 @@ export class Places {
   #write(key: PoolKey, asks: readonly Ask[], spent: readonly DisruptedVm[]): Promise<Answer[]> {
     const write = async (): Promise<Answer[]> => {
       const since = performance.now();
-      const pool = (await ignoreNotFound(this.#client.get<KubeObject>(VirtualMachinePools, key))) as
-        | StoredPool
-        | undefined;
-      if (pool === undefined || pool.metadata.uid !== key.uid) return asks.map(() => ({ whyNot: 'its pool is gone' }));
+      const pool = await livePool(this.#client, key);
+      if (pool === undefined) return asks.map(() => ({ whyNot: 'its pool is gone' }));
       const standing = await this.#standing(pool, spent);
       const at = new Date().toISOString();
       const { claims, answers } = claimPlaces(this.#context(pool), standing, asks, at);
@@ -163,15 +160,11 @@ export class Places {
 
   async #isUsed(pool: StoredPool, claim: DisruptedVm): Promise<boolean> {
     const at = { namespace: pool.metadata.namespace, name: claim.vm };
-    const [stored, vmi] = await Promise.all([
-      ignoreNotFound(this.#client.get<VirtualMachine>(VirtualMachines, at)),
-      ignoreNotFound(this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, at)),
-    ]);
+    const { vm: stored, vmi } = await liveVmWithVmi(this.#client, at);
     const vm = stored && vmView(stored);
-    const own = vmi !== undefined && controllerOf(vmi)?.uid === vm?.uid ? vmiView(vmi) : undefined;
     const others = this.#cache.ownedBy(pool.metadata.uid).filter(({ name }) => name !== claim.vm);
     const vms = vm?.owner?.uid === pool.metadata.uid ? [...others, vm] : others;
-    const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? own : this.#cache.vmiOf(one));
+    const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? vmi : this.#cache.vmiOf(one));
     const context: ClaimContext = { pool: { ...pool, status: { ...pool.status!, disruptedVMs: [claim] } }, vms, vmiOf };
     return standingClaims(context, () => false).some(({ state }) => state === 'used');
   }

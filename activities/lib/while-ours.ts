@@ -1,12 +1,10 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { isConflict } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { PoolKey } from '../pool/types.ts';
-
-/** KubeVirt writes to a starting or stopping VM several times a second. */
-const TRIES = 8;
+import { liveVm } from './live-vm.ts';
 
 export interface OwnedVm {
   name: string;
@@ -24,8 +22,6 @@ export type Acted = 'done' | 'spared' | { left: string | undefined };
 export interface WhileOursOptions {
   /** Asked right before each try. */
   isWanted: () => Promise<boolean>;
-  /** How often to retry if the VM has changed but is still the pool's. */
-  again?: number;
   /** Whether a VM that has changed should still be acted on. */
   isSame?: (vm: Stored) => boolean;
 }
@@ -40,29 +36,25 @@ export async function whileOurs(
   key: PoolKey,
   vm: OwnedVm,
   act: (resourceVersion: string) => Promise<void>,
-  { isWanted, again = TRIES, isSame = () => true }: WhileOursOptions,
+  { isWanted, isSame = () => true }: WhileOursOptions,
 ): Promise<Acted> {
-  let version = vm.resourceVersion;
-  for (let tries = 0; ; tries++) {
-    if (version !== undefined) {
-      if (!(await isWanted())) return 'spared';
-      if (await isDone(act(version))) return 'done';
+  const read = () => liveVm(client, { namespace: key.namespace, name: vm.name }, cancellationSignal());
+  const write = async (tries: number): Promise<Acted> => {
+    let version = tries === 1 ? vm.resourceVersion : undefined;
+    if (version === undefined) {
+      const now = await read();
+      version = now?.metadata.resourceVersion;
+      const isOurs = now?.metadata.uid === vm.uid && controllerOf(now)?.uid === key.uid && isSame(now);
+      if (version === undefined || !isOurs) return { left: version };
     }
-    const now = await ignoreNotFound(
-      client.get(VirtualMachines, { namespace: key.namespace, name: vm.name }, { signal: cancellationSignal() }),
-    );
-    version = now?.metadata.resourceVersion;
-    const isOurs = now?.metadata.uid === vm.uid && controllerOf(now)?.uid === key.uid && isSame(now);
-    if (!isOurs || tries >= again) return { left: version };
-  }
-}
-
-async function isDone(act: Promise<void>): Promise<boolean> {
+    if (!(await isWanted())) return 'spared';
+    await act(version);
+    return 'done';
+  };
   try {
-    await act;
-    return true;
+    return await retryOnConflict(write);
   } catch (error) {
-    if (isConflict(error)) return false;
-    throw error;
+    if (!isConflict(error)) throw error;
+    return { left: (await read())?.metadata.resourceVersion };
   }
 }

@@ -10,9 +10,9 @@ import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { liveVm } from '../lib/live-vm.ts';
 import { contextOf, type Scene, type TransitionRequest } from './context.ts';
 import { resultingType } from './dry-run.ts';
-import { liveVm } from './live-vm.ts';
 import type { OtherTransitions } from './other-transitions.ts';
 import { missingRights, rightsFor } from './rights.ts';
 
@@ -99,7 +99,7 @@ export async function checkTypes(
     } catch (error) {
       if (!isRefusal(error)) throw error;
       // If the VM was deleted or changed meanwhile, another VM of its group is tried next time.
-      const live = await liveVm(client, vm);
+      const live = await liveVm(client, vm, cancellationSignal());
       if (live === undefined) await cache.vms.relist();
       else vms = later(vms, live.metadata.resourceVersion);
       if (live === undefined || vmView(live).machineType !== group.from) continue;

@@ -2,13 +2,13 @@ import { cancellationSignal, log } from '@temporalio/activity';
 import { VirtualMachines } from '../../api/resources.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { beforeOf, beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
-import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { liveVm } from '../lib/live-vm.ts';
 import { slowStart } from '../lib/slow-start.ts';
-import { liveVm } from './live-vm.ts';
 import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
 
 const TRIES = 5;
@@ -53,27 +53,25 @@ export async function clearMarks(
   const kept: ClearedMarks['kept'] = [];
   let newest: string | undefined;
   const unmark = async (view: VmView): Promise<void> => {
-    let vm: VmView | undefined = view;
-    let before = beforeOfView(view);
-    const key = `${view.namespace}/${view.name}`;
-    for (let tries = 1; vm !== undefined && goes(before.mark); tries++) {
-      try {
-        // The VM may have any type: only the mark is tested.
-        const patch = typePatch({ ...before, machineType: null }, { mark: null });
-        const written = await client.patch(VirtualMachines, vm, 'json', patch, { signal: cancellationSignal() });
-        newest = later(newest, written.metadata.resourceVersion);
-        return;
-      } catch (error) {
-        if (!isRefusal(error)) throw error;
-        // A transition does not wait for a VM that can't be written any more.
-        if (tries === TRIES) {
-          log.warn('a mark could not be cleared', { vm: key, why: error.message });
-          return void kept.push({ vm: key, why: `its label could not be taken off: ${error.message}` });
-        }
-        const live = await liveVm(client, vm);
-        if (live === undefined) return;
-        [vm, before] = [vmView(live), beforeOf(live)];
-      }
+    const signal = cancellationSignal();
+    const write = async (tries: number): Promise<void> => {
+      const live = tries === 1 ? undefined : await liveVm(client, view, signal);
+      if (tries > 1 && live === undefined) return;
+      const before = live === undefined ? beforeOfView(view) : beforeOf(live);
+      if (!goes(before.mark)) return;
+      // The VM may have any type: only the mark is tested.
+      const patch = typePatch({ ...before, machineType: null }, { mark: null });
+      const written = await client.patch(VirtualMachines, view, 'json', patch, { signal });
+      newest = later(newest, written.metadata.resourceVersion);
+    };
+    try {
+      await retryOnConflict(write, { tries: TRIES, isRace: isRefusal });
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      // A transition does not wait for a VM that can't be written any more.
+      const vm = `${view.namespace}/${view.name}`;
+      log.warn('a mark could not be cleared', { vm, why: error.message });
+      kept.push({ vm, why: `its label could not be taken off: ${error.message}` });
     }
   };
   const marked = all.filter(({ transitionMark }) => goes(transitionMark));

@@ -20,9 +20,9 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isRefusal, isTransient } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { liveVm } from '../lib/live-vm.ts';
 import type { Scene } from './context.ts';
 import { recordTypeChange } from './events.ts';
-import { liveVm } from './live-vm.ts';
 
 /**
  * Maximum number of tries. The second refusal of the same patch of the same VM is the API server's last word; the first
@@ -83,7 +83,7 @@ export class PatchHand {
         return null;
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        const live = await liveVm(client, vm);
+        const live = await liveVm(client, vm, cancellationSignal());
         const now = live && beforeOf(live);
         // Otherwise the next look would be as outdated as this one.
         this.#vms = later(this.#vms, live?.metadata.resourceVersion);

@@ -1,7 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { askedByStamp } from '../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
-import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -20,9 +19,10 @@ import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isRefusal, type KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { isRefusal, type KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
+import { livePool } from '../pool/live-pool.ts';
 import type { Scene } from './context.ts';
 import type { Unpatched } from './patch-vms.ts';
 
@@ -69,7 +69,7 @@ export async function changePools(
       await recordEvent(client, pool, eventOf(record, rules.transition.askedBy));
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      const live = await livePool(client, pool);
+      const live = await livePool(client, pool.metadata, cancellationSignal());
       newest = later(newest, live?.metadata.resourceVersion);
       const outcome = live === undefined ? null : outcomeOf(before, live, { id: record.id, error });
       if (outcome !== null) outcomes.push({ vm: `pool ${key}`, ...outcome });
@@ -118,16 +118,11 @@ function outcomeOf(
   { id, error }: { id: string; error: KubeError },
 ): Omit<Unpatched, 'vm'> | null {
   const now = beforeOfPool(live);
-  if (now.uid !== before.uid || recordOf(live.metadata.annotations)?.id === id) return null;
+  if (recordOf(live.metadata.annotations)?.id === id) return null;
   if (now.machineType !== before.machineType)
     return { end: 'Changed', why: 'somebody has changed the type in its template meanwhile' };
   return isSame(now, before) ? { end: 'Failed', why: `its template could not be changed: ${error.message}` } : null;
 }
-
-const livePool = async (client: KubeClient, { metadata }: StoredPool): Promise<StoredPool | undefined> =>
-  (await ignoreNotFound(client.get<KubeObject>(VirtualMachinePools, metadata, { signal: cancellationSignal() }))) as
-    | StoredPool
-    | undefined;
 
 const eventOf = ({ from, to }: TransitionRecord, askedBy: string): PoolEvent => ({
   type: 'Normal',

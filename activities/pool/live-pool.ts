@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
+import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { PoolKey } from './types.ts';
@@ -12,11 +12,11 @@ import type { PoolKey } from './types.ts';
  */
 export async function livePool(
   client: KubeClient,
-  { namespace, name, uid }: PoolKey,
+  key: PoolKey,
   signal?: AbortSignal,
 ): Promise<StoredPool | undefined> {
-  const pool = await ignoreNotFound(client.get<KubeObject>(VirtualMachinePools, { namespace, name }, { signal }));
-  return pool?.metadata.uid === uid ? (pool as unknown as StoredPool) : undefined;
+  const pool = await read(client, key, signal);
+  return pool?.metadata.uid === key.uid ? pool : undefined;
 }
 
 /** The pool that is meant; without `uid`, any pool of that name. */
@@ -35,8 +35,15 @@ export async function knownPool(
   const isMeant = (pool: StoredPool): boolean => meant.uid === undefined || pool.metadata.uid === meant.uid;
   const cached = cache.pools.get(`${meant.namespace}/${meant.name}`);
   if (cached !== undefined && isMeant(cached)) return cached;
-  const live = (await ignoreNotFound(client.get<KubeObject>(VirtualMachinePools, meant, { signal }))) as
-    | StoredPool
-    | undefined;
+  const live = await read(client, meant, signal);
   return live !== undefined && isMeant(live) ? live : undefined;
+}
+
+async function read(
+  client: KubeClient,
+  { namespace, name }: ObjectKey,
+  signal: AbortSignal | undefined,
+): Promise<StoredPool | undefined> {
+  const pool = await ignoreNotFound(client.get<KubeObject>(VirtualMachinePools, { namespace, name }, { signal }));
+  return pool as StoredPool | undefined;
 }

@@ -14,7 +14,7 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isAlreadyExists, isRefusalOfOne, isTransient, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { isAlreadyExists, isRefusalOfOne, isTransient, KubeError, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { snapshotOf } from '../cache/snapshot.ts';
 import { ensureDisksAreFree } from '../disks/free.ts';
@@ -22,7 +22,7 @@ import { createDiskActivities } from '../disks/steps.ts';
 import type { Places } from '../disruption-budget/places.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { ignoreStale } from '../lib/or-changed.ts';
+import { liveVm } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import { slowStart } from '../lib/slow-start.ts';
@@ -187,7 +187,7 @@ export function createPoolActivities({
             } catch (error) {
               made.delete(name);
               if (!isAlreadyExists(error)) throw error;
-              const other = await ignoreNotFound(client.get(VirtualMachines, vm.metadata));
+              const other = await liveVm(client, vm.metadata);
               version = later(version, other?.metadata.resourceVersion);
               if (other !== undefined && controllerOf(other)?.uid !== key.uid) taken.push(vm.metadata.name);
             }
@@ -218,8 +218,8 @@ export function createPoolActivities({
     /** Adds drover's finalizer to the pool, or removes it: with it, the pool can't be deleted before its VMs. */
     async setFinalizer(key: PoolKey, held: boolean): Promise<ResourceVersions> {
       for (;;) {
-        const pool = await ignoreNotFound(client.get(VirtualMachinePools, key));
-        if (pool === undefined || pool.metadata.uid !== key.uid) return {};
+        const pool = await livePool(client, key);
+        if (pool === undefined) return {};
         const { resourceVersion, finalizers: current = [], deletionTimestamp } = pool.metadata;
         if (current.includes(POOL_FINALIZER) === held || (held && deletionTimestamp !== undefined))
           return { pools: resourceVersion };

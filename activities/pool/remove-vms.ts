@@ -8,7 +8,7 @@ import type { Target } from '../../decisions/pool/steps.ts';
 import { whyStay, type Departure } from '../../decisions/scaling/departure.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { DeleteOptions, KubeClient } from '../../kubernetes/client.ts';
-import { isRefusal, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { isRefusal, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { untilGone } from '../cache/wait-for-deletion.ts';
 import { waitForTermination } from '../cache/wait-for-termination.ts';
@@ -17,7 +17,7 @@ import { placeFor } from '../disruption-budget/place-for.ts';
 import type { Places } from '../disruption-budget/places.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { ignoreStale } from '../lib/or-changed.ts';
+import { liveVm } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { whileOurs, type Acted, type OwnedVm, type WhileOursOptions } from '../lib/while-ours.ts';
 import { livePool } from './live-pool.ts';
@@ -142,7 +142,7 @@ export function createRemovalActivities({ client, cache, places, concurrency, po
         const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
         const { count, refused } = await each(vms, async ({ name, uid }) => {
           if ((await poolNow())?.metadata.finalizers?.includes(ORPHAN_FINALIZER) !== true) return;
-          const vm = await ignoreNotFound(client.get(VirtualMachines, { namespace: key.namespace, name }));
+          const vm = await liveVm(client, { namespace: key.namespace, name });
           const owners = vm?.metadata.ownerReferences ?? [];
           const ownerReferences = owners.filter((owner) => owner.uid !== key.uid);
           const isReleased = ownerReferences.length === owners.length;

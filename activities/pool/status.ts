@@ -1,13 +1,14 @@
 import { cancellationSignal } from '@temporalio/activity';
-import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { Stored } from '../../api/objects.ts';
 import { PoolStatus } from '../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { hasSpentClaimsAlone } from '../../decisions/disruption-budget/claims.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isNotFound, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { livePool } from './live-pool.ts';
 import type { PoolKey } from './types.ts';
 
 /** Written by whatever disrupts the pool's VMs. */
@@ -54,10 +55,8 @@ export async function writePoolStatus(
     if (isNotFound(error)) return {};
     if (!isConflict(error) && !(error instanceof KubeError && error.status === 422)) throw error;
     // The cache may be behind, or the status may be another worker's by now.
-    const live = (await ignoreNotFound(
-      client.get<KubeObject>(VirtualMachinePools, key, { signal: cancellationSignal() }),
-    )) as StoredPool | undefined;
-    if (live === undefined || live.metadata.uid !== key.uid) return {};
+    const live = await livePool(client, key, cancellationSignal());
+    if (live === undefined) return {};
     const isOther = status.writes !== undefined && (live.status?.writes ?? 0) + 1 !== status.writes;
     if (isOther) return { pools: live.metadata.resourceVersion, isLate: true };
     const written = await write(live.status);

@@ -4,7 +4,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreStale, KubeError } from '../../kubernetes/errors.ts';
 
 /** Run strategies under which KubeVirt starts a VM again by itself when its VMI is deleted. */
 const COMES_BACK = new Set(['Always', 'Once']);
@@ -17,13 +17,9 @@ export async function restartVm(client: KubeClient, vm: VmView, vmi: VmiView): P
   const signal = cancellationSignal();
   const { namespace, name } = vm;
   if (COMES_BACK.has(vm.runStrategy)) {
-    try {
-      const left = await client.delete(VirtualMachineInstances, { namespace, name }, { uid: vmi.uid, signal });
-      return { vmis: left.metadata?.resourceVersion };
-    } catch (error) {
-      if (isNotFound(error) || isConflict(error)) return {};
-      throw error;
-    }
+    const at = { namespace, name };
+    const left = await ignoreStale(client.delete(VirtualMachineInstances, at, { uid: vmi.uid, signal }));
+    return { vmis: left?.metadata?.resourceVersion };
   }
   // KubeVirt stops a halted VM by itself.
   if (vm.changingState || vm.runStrategy === 'Halted') return { vms: vm.resourceVersion };

@@ -1,7 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
-import { controllerOf, type KubeObject } from '../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
 import { claimedNames } from '../../decisions/disruption-budget/claims.ts';
 import {
   RestartBudget,
@@ -12,22 +10,20 @@ import {
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { restartNeed, type RestartOutcome } from '../../decisions/restarts/plan.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isTransient, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { placeFor } from '../disruption-budget/place-for.ts';
 import type { Place, Places } from '../disruption-budget/places.ts';
 import { recordVmEvent } from '../lib/events.ts';
+import { liveVmWithVmi } from '../lib/live-vm.ts';
+import { livePool } from '../pool/live-pool.ts';
 import { restartVm } from './restart-vm.ts';
 
-/**
- * How often to try what may pass: someone else's write to the same VM, or a refusal that may be KubeVirt's own trouble.
- */
-const TRIES = 8;
 const TRY_AGAIN_MS = 100;
 
 /** Looks up VMs of any owner in this worker's caches. */
@@ -83,18 +79,16 @@ export class RestartHand {
 
   /** Returns null if the VM is now waited for. Throws transient errors, for the caller to retry. */
   async take(key: string): Promise<RestartOutcome | null> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#take(key);
-      } catch (error) {
-        const isRefusal = error instanceof Unwilling || isConflict(error);
-        if (!isRefusal && (!(error instanceof KubeError) || isTransient(error))) throw error;
-        if (!isRefusal || tries === TRIES) {
-          this.#acting.delete(key);
-          return { vm: key, end: 'Failed', why: error.message };
-        }
-        await sleep(TRY_AGAIN_MS * tries);
-      }
+    try {
+      return await retryOnConflict(() => this.#take(key), {
+        isRace: mayPass,
+        pauseMs: (tries) => TRY_AGAIN_MS * tries,
+      });
+    } catch (error) {
+      const isLastWord = mayPass(error) || (error instanceof KubeError && !isTransient(error));
+      if (!isLastWord) throw error;
+      this.#acting.delete(key);
+      return { vm: key, end: 'Failed', why: error.message };
     }
   }
 
@@ -133,19 +127,13 @@ export class RestartHand {
     const { client, cache } = this.#in;
     const [namespace = '', name = ''] = key.split('/');
     const signal = cancellationSignal();
-    const [stored, vmi] = await Promise.all([
-      ignoreNotFound(client.get<VirtualMachine>(VirtualMachines, { namespace, name }, { signal })),
-      ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }, { signal })),
-    ]);
+    const { vm: stored, ...own } = await liveVmWithVmi(client, { namespace, name }, signal);
     if (stored === undefined) return {};
     const vm = vmView(stored);
-    const own = vmi !== undefined && controllerOf(vmi)?.uid === vm.uid ? { vmi: vmiView(vmi) } : {};
     if (vm.owner?.kind !== VirtualMachinePools.kind) return { vm, ...own };
     // KubeVirt's own pools have the same kind: the UID tells them apart.
-    const pool = await ignoreNotFound(
-      client.get<KubeObject>(VirtualMachinePools, { namespace, name: vm.owner.name }, { signal }),
-    );
-    return { vm, ...own, owner: ownerOf(cache, vm, pool as StoredPool | undefined) };
+    const pool = await livePool(client, { namespace, ...vm.owner }, signal);
+    return { vm, ...own, owner: ownerOf(cache, vm, pool) };
   }
 
   /**
@@ -169,3 +157,6 @@ export class RestartHand {
 class Unwilling extends Error {
   override readonly name = 'Unwilling';
 }
+
+/** Someone else's write to the same VM may pass, and a refusal that may be KubeVirt's own trouble. */
+const mayPass = (error: unknown): error is Error => error instanceof Unwilling || isConflict(error);

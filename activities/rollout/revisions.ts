@@ -6,29 +6,21 @@ import {
   POOL_LABEL,
   REVISION_LABEL,
 } from '../../api/names.ts';
-import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
-import { ControllerRevisions, VirtualMachinePools } from '../../api/resources.ts';
+import { controllerOf, type ObjectMeta, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { ControllerRevisions } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ControllerRevision } from '../../decisions/views/revision-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isAlreadyExists, isConflict, isNotFound } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, ignoreStale, isAlreadyExists, isConflict, isNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { livePool } from '../pool/live-pool.ts';
+import type { PoolKey } from '../pool/types.ts';
 
-/** Tries when another worker writes to the same object: each reads it again. */
-const TRIES = 5;
 const isRace = (error: unknown): boolean => isConflict(error) || isAlreadyExists(error) || isNotFound(error);
-
-/** The pool that is meant, and not a later pool of its name. */
-interface Key {
-  namespace: string;
-  name: string;
-  uid: string;
-}
 
 /** The current and former templates of pools, each kept in the cluster as a ControllerRevision that the pool owns. */
 export class Revisions {
@@ -56,14 +48,14 @@ export class Revisions {
       await this.#makeNewest(pool, revision);
       return true;
     };
-    return retryOnConflict(write, { tries: TRIES, isRace });
+    return retryOnConflict(write, { isRace });
   }
 
   /**
    * Returns the pool's template of this revision, from wherever it is known; undefined if it is lost, or was never this
    * pool's.
    */
-  async find(key: Key, revision: string): Promise<PoolTemplate | undefined> {
+  async find(key: PoolKey, revision: string): Promise<PoolTemplate | undefined> {
     const cached = this.#cache.revisionsOf(key.uid).find((one) => one.revision === revision);
     if (cached !== undefined) return cached.template;
     const pool = this.#cache.pools.get(`${key.namespace}/${key.name}`);
@@ -74,18 +66,16 @@ export class Revisions {
   }
 
   /** Deletes the pool's revisions of these names; a revision that has changed since the cache saw it stays. */
-  async prune(key: Key, names: readonly string[]): Promise<void> {
+  async prune(key: PoolKey, names: readonly string[]): Promise<void> {
     const surplus = this.#cache.revisionsOf(key.uid).filter(({ name }) => names.includes(name));
     for (const { namespace, name, uid, resourceVersion } of surplus) {
       // Another worker may just have made this revision the newest again.
-      await this.#client
-        .delete(ControllerRevisions, { namespace, name }, { uid, resourceVersion })
-        .catch(unless(isNotFound, isConflict));
+      await ignoreStale(this.#client.delete(ControllerRevisions, { namespace, name }, { uid, resourceVersion }));
     }
   }
 
-  async #isWanted({ metadata: { namespace, name, uid } }: StoredPool, revision: string): Promise<boolean> {
-    const live = await livePool(this.#client, { namespace, name, uid });
+  async #isWanted({ metadata }: StoredPool, revision: string): Promise<boolean> {
+    const live = await livePool(this.#client, metadata);
     return live !== undefined && revisionOf(poolTemplate(live.spec)) === revision;
   }
 
@@ -143,15 +133,13 @@ export class Revisions {
     const { [ASKED_BY_ANNOTATION]: stamp, [CHANGE_CAUSE_ANNOTATION]: changeCause } = pool.metadata.annotations ?? {};
     const askedBy = askerOf(stamp, revision);
     if (askedBy !== undefined) return { askedBy, changeCause };
-    const live = await this.#client.get<KubeObject>(VirtualMachinePools, pool.metadata).catch(unless(isNotFound));
-    const isSame =
-      live?.metadata.uid === pool.metadata.uid &&
-      revisionOf(poolTemplate((live as unknown as StoredPool).spec)) === revision;
+    const live = await livePool(this.#client, pool.metadata);
+    const isSame = live !== undefined && revisionOf(poolTemplate(live.spec)) === revision;
     return { askedBy: isSame ? writerOfTemplate(live) : undefined, changeCause };
   }
 
   #get(namespace: string, name: string): Promise<Stored<ControllerRevision> | undefined> {
-    return this.#client.get<ControllerRevision>(ControllerRevisions, { namespace, name }).catch(unless(isNotFound));
+    return ignoreNotFound(this.#client.get<ControllerRevision>(ControllerRevisions, { namespace, name }));
   }
 }
 
@@ -189,16 +177,9 @@ interface ManagedFields {
 }
 
 /** Returns the field manager that last wrote the pool's template: `kubectl-edit`, `argocd-controller`, ... */
-function writerOfTemplate(pool: KubeObject): string | undefined {
-  const writers = ((pool.metadata.managedFields ?? []) as ManagedFields[]).filter(
+function writerOfTemplate({ metadata }: StoredPool): string | undefined {
+  const writers = (((metadata as ObjectMeta).managedFields ?? []) as ManagedFields[]).filter(
     ({ subresource, fieldsV1 }) => !subresource && fieldsV1?.['f:spec']?.['f:template'] !== undefined,
   );
   return writers.toSorted((one, other) => Date.parse(other.time ?? '') - Date.parse(one.time ?? ''))[0]?.manager;
 }
-
-/** Turns errors of these kinds into undefined. */
-const unless =
-  (...kinds: ((error: unknown) => boolean)[]) =>
-  (error: unknown): undefined => {
-    if (!kinds.some((is) => is(error))) throw error;
-  };

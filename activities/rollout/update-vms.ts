@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { controllerOf, type Stored } from '../../api/objects.ts';
+import type { Stored } from '../../api/objects.ts';
 import { withDefaults } from '../../api/pool-defaults.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
@@ -13,12 +13,11 @@ import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { disruptionBetween } from '../../decisions/vm-update/disruption.ts';
 import { recheckVm, type Recheck } from '../../decisions/vm-update/recheck.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isTransient, KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { ignoreStale, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
@@ -27,7 +26,7 @@ import { placeFor } from '../disruption-budget/place-for.ts';
 import type { Place, Places } from '../disruption-budget/places.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { ignoreStale } from '../lib/or-changed.ts';
+import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../pool/live-pool.ts';
 import type { PoolKey } from '../pool/types.ts';
 import { restartVm } from '../restarts/restart-vm.ts';
@@ -37,8 +36,6 @@ import { vmiMetadataPatch } from './vmi-metadata.ts';
 
 /** KubeVirt observes a new spec within moments if it is healthy. */
 const SEEN_WITHIN_MS = 10_000;
-/** Tries when someone else writes to the same VM: each reads it again. */
-const TRIES = 8;
 
 export interface UpdateRequest {
   key: PoolKey;
@@ -133,7 +130,7 @@ class Hand {
    */
   async take(held: BatchVm): Promise<UpdateOutcome | null> {
     try {
-      return await retryOnConflict(() => this.#take(held), { tries: TRIES });
+      return await retryOnConflict(() => this.#take(held));
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
       await this.#giveUp(held.name);
@@ -145,13 +142,11 @@ class Hand {
     const { client, key } = this.#in;
     const at = { namespace: key.namespace, name: held.name };
     const signal = cancellationSignal();
-    const [pool, vm, vmi] = await Promise.all([
+    const [pool, { vm, vmi: own }] = await Promise.all([
       livePool(client, key, signal),
-      ignoreNotFound(client.get<VirtualMachine>(VirtualMachines, at, { signal })),
-      ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, at, { signal })),
+      liveVmWithVmi(client, at, signal),
     ]);
     const view = vm && vmView(vm);
-    const own = vmi !== undefined && controllerOf(vmi)?.uid === held.uid ? vmiView(vmi) : undefined;
     const take = this.#decide(held, pool, view, own);
     if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone')
       return { vm: held.name, end: 'Gone' };

@@ -1,6 +1,6 @@
 import { API_VERSION, RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
-import { isConflict } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { APPLY_MANAGER } from '../apply/apply.ts';
 import { Pools } from '../cli/targets.ts';
 
@@ -32,7 +32,7 @@ export interface ManagedFields {
  * restart.
  */
 export async function handOver(kube: KubeClient, key: ObjectKey): Promise<void> {
-  for (let tries = 1; ; tries++) {
+  const write = async (): Promise<void> => {
     const { metadata } = await kube.get(Pools.resource, key);
     const before = (metadata.managedFields ?? []) as ManagedFields[];
     const after = handedOver(before);
@@ -41,13 +41,9 @@ export async function handOver(kube: KubeClient, key: ObjectKey): Promise<void> 
       { op: 'replace', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
       { op: 'replace', path: '/metadata/managedFields', value: after },
     ];
-    try {
-      await kube.patch(Pools.resource, key, 'json', patch, { fieldManager: ROLLOUT_MANAGER });
-      return;
-    } catch (error) {
-      if (!isConflict(error) || tries === TRIES) throw error;
-    }
-  }
+    await kube.patch(Pools.resource, key, 'json', patch, { fieldManager: ROLLOUT_MANAGER });
+  };
+  await retryOnConflict(write, { tries: TRIES });
 }
 
 /** Returns `entries` itself if there is nothing to hand over. */

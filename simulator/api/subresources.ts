@@ -1,5 +1,6 @@
 import type { KubeObject, Stored } from '../../api/objects.ts';
-import { isConflict, isNotFound } from '../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { timestamp, withCondition, withoutCondition } from '../store/conditions.ts';
 import type { Store } from '../store/store.ts';
@@ -15,14 +16,13 @@ export interface Call {
   body: Record<string, unknown>;
 }
 
-const TRIES = 8;
 const decisions = { start, stop, restart };
 
 /** Does what virt-api does for a subresource. Throws `Refusal`, or the API server's error. */
 export async function perform(cluster: Cluster, call: Call): Promise<void> {
-  if (call.resource === 'virtualmachineinstances') return retried(() => actOnVmi(cluster, call));
+  if (call.resource === 'virtualmachineinstances') return retryOnConflict(() => actOnVmi(cluster, call));
   if (call.action === 'migrate') return migrate(cluster, call);
-  return retried(() => changePower(cluster, call, decisions[call.action as keyof typeof decisions]));
+  return retryOnConflict(() => changePower(cluster, call, decisions[call.action as keyof typeof decisions]));
 }
 
 async function changePower({ vms, vmis, client }: Cluster, call: Call, decide: typeof start): Promise<void> {
@@ -91,27 +91,10 @@ async function migrate({ vms, vmis, migrations, client }: Cluster, call: Call): 
 }
 
 /** Reads from the API server, because the cache may not have the caller's last write yet. Undefined if not found. */
-async function fetched<T extends KubeObject>(
+const fetched = <T extends KubeObject>(
   store: Store<T>,
   { namespace, name }: Call,
   client: Cluster['client'],
-): Promise<Stored<T> | undefined> {
-  try {
-    return await client.get<T>(store.resource, { namespace, name });
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
-}
-
-async function retried(act: () => Promise<void>): Promise<void> {
-  for (let left = TRIES; ; left--) {
-    try {
-      return await act();
-    } catch (error) {
-      if (!isConflict(error) || left === 0) throw error;
-    }
-  }
-}
+): Promise<Stored<T> | undefined> => ignoreNotFound(client.get<T>(store.resource, { namespace, name }));
 
 const isDryRun = ({ body }: Call): boolean => Array.isArray(body['dryRun']) && body['dryRun'].includes('All');

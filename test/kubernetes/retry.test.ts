@@ -36,3 +36,13 @@ test('before each further try it waits as long as it is told', async () => {
   await retryOnConflict(failing(conflict, conflict).act, { tries: 5, pauseMs });
   expect(waits).toEqual([1, 2]);
 });
+
+test('an act is told which try it is, to look again after the first', async () => {
+  const tries: number[] = [];
+  const act = (count: number): Promise<void> => (
+    tries.push(count),
+    count < 3 ? Promise.reject(conflict) : Promise.resolve()
+  );
+  await retryOnConflict(act);
+  expect(tries).toEqual([1, 2, 3]);
+});

@@ -1,0 +1,30 @@
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+
+/** Returns the VM of this name as the API server has it now; undefined if there is none. */
+export const liveVm = (
+  client: KubeClient,
+  { namespace, name }: ObjectKey,
+  signal?: AbortSignal,
+): Promise<Stored<VirtualMachine> | undefined> =>
+  ignoreNotFound(client.get<VirtualMachine>(VirtualMachines, { namespace, name }, { signal }));
+
+/** Returns the VM of this name, and the VMI that is its own, as the API server has them now. */
+export async function liveVmWithVmi(
+  client: KubeClient,
+  { namespace, name }: ObjectKey,
+  signal?: AbortSignal,
+): Promise<{ vm?: Stored<VirtualMachine>; vmi?: VmiView }> {
+  const [vm, vmi] = await Promise.all([
+    liveVm(client, { namespace, name }, signal),
+    ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }, { signal })),
+  ]);
+  if (vm === undefined) return {};
+  const isOwn = vmi !== undefined && controllerOf(vmi)?.uid === vm.metadata.uid;
+  return isOwn ? { vm, vmi: vmiView(vmi) } : { vm };
+}

@@ -14,9 +14,9 @@ interface RetryOptions {
 }
 
 /**
- * Calls `act`, which reads an object and writes it, again if another client has written it in between; `act` may make its
- * first try on what a cache shows. Throws the error of the last try, and any other error at once. Named after client-go's
- * function.
+ * Calls `act`, which reads an object and writes it, again if another client has written it in between; `act` may make
+ * its first try on what a cache shows. Throws the error of the last try, and any other error at once. Named after
+ * client-go's function.
  */
 export async function retryOnConflict<T>(
   act: (tries: number) => Promise<T>,

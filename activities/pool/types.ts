@@ -66,6 +66,8 @@ export interface Done {
   seen: ResourceVersions;
 }
 
+export const nothingDone: Done = { count: 0, taken: [], notWanted: [], refused: null, seen: {} };
+
 export interface HowToCreate {
   /** Generation of the pool's spec when this was planned; absent if the VMs take the places of others. */
   generation?: number;

@@ -1,0 +1,50 @@
+import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
+import { kubevirtView, type KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
+import { strategyOf, type KubeVirtView } from '../../decisions/vm-update/vm-rollout-strategy.ts';
+import { isNotFound } from '../../kubernetes/errors.ts';
+import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
+
+/** KubeVirt's VM rollout strategy, as the cluster's KubeVirt object says; of a cluster without one, the default. */
+export class KubeVirtStrategy {
+  readonly #kubevirts: ListWatch<KubeVirt, KubeVirtView>;
+  readonly #noKubeVirt = Promise.withResolvers<void>();
+  readonly #onChange: (before: VmRolloutStrategy, after: VmRolloutStrategy) => void;
+  #current: VmRolloutStrategy = strategyOf(undefined);
+
+  constructor(
+    options: Omit<ListWatchOptions<KubeVirt, KubeVirtView>, 'view'>,
+    onChange: (before: VmRolloutStrategy, after: VmRolloutStrategy) => void,
+  ) {
+    this.#onChange = onChange;
+    this.#kubevirts = new ListWatch<KubeVirt, KubeVirtView>({
+      ...options,
+      view: kubevirtView,
+      onChange: () => this.#read(),
+      onError: (error) => {
+        // If the API does not have this kind, the cluster has no such object either.
+        if (isNotFound(error)) this.#noKubeVirt.resolve();
+        options.onError?.(error);
+      },
+    });
+  }
+
+  /** Resolves once the strategy is known. */
+  async start(): Promise<void> {
+    await Promise.race([this.#kubevirts.start().ready(), this.#noKubeVirt.promise]);
+  }
+
+  stop(): Promise<void> {
+    return this.#kubevirts.stop();
+  }
+
+  get current(): VmRolloutStrategy {
+    return this.#current;
+  }
+
+  #read(): void {
+    const before = this.#current;
+    const [kubevirt] = this.#kubevirts.values();
+    this.#current = strategyOf(kubevirt);
+    if (this.#current !== before) this.#onChange(before, this.#current);
+  }
+}

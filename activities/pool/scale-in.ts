@@ -1,0 +1,174 @@
+import { cancellationSignal, log } from '@temporalio/activity';
+import { REMOVING_ANNOTATION } from '../../api/names.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { Target } from '../../decisions/pool/steps.ts';
+import { whyStay, type Departure } from '../../decisions/scaling/departure.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { waitForTermination } from '../cache/wait-for-termination.ts';
+import { deleteKeepingDisks } from '../disks/leave.ts';
+import { recordEvent } from '../lib/events.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { sharedCall } from '../lib/shared-call.ts';
+import { whileOurs, type Acted } from '../lib/while-ours.ts';
+import { deleteVm, isMarked } from './delete-vm.ts';
+import { knownPool, livePool } from './live-pool.ts';
+import { tryEach } from './try-each.ts';
+import { nothingDone, type Done, type PoolKey } from './types.ts';
+
+export interface ScaleInOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  /** Concurrent calls to the API server, for one activity. */
+  concurrency: number;
+}
+
+/** Creates the activities by which VMs leave a pool: deleted with or without their disks, or halted before that. */
+export function createScaleInActivities({ client, cache, concurrency }: ScaleInOptions) {
+  return {
+    /**
+     * Deletes these VMs and no others of their names, each only if it is still to leave; resolves when the cache shows
+     * all of them as terminating or deleted.
+     */
+    deleteVms: (
+      key: PoolKey,
+      vms: Target[],
+      keepDisks: boolean,
+      departure: Departure,
+      planned: ResourceVersions = {},
+    ): Promise<Done> =>
+      withHeartbeat(async () => {
+        const leaving = new LeavingVms(client, cache, key, { vms, departure, planned });
+        const { isToLeave } = leaving;
+        const remove = async (vm: Target): Promise<void> => {
+          // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
+          const acted = keepDisks
+            ? await deleteKeepingDisks(client, key, vm, Date.now(), isToLeave)
+            : await deleteVm(client, key, vm, { propagationPolicy: 'Background', isWanted: isToLeave });
+          leaving.note(vm, acted);
+        };
+        const { count, refused } = await tryEach(vms, remove, { most: concurrency, atFirst: concurrency });
+        await Promise.all([leaving.report('Delete', refused), waitForTermination(cache, key.namespace, leaving.acted)]);
+        const done = leaving.done(count, refused);
+        return { ...done, seen: maxVersions(done.seen, cache.versionsOf('vms')) };
+      }),
+
+    /**
+     * Halts VMs that leave the pool, each only if it is still to leave, and marks them, so that they are deleted once
+     * their VMIs have stopped.
+     */
+    haltVms: (key: PoolKey, vms: Target[], departure: Departure, planned: ResourceVersions = {}): Promise<Done> =>
+      withHeartbeat(async () => {
+        const leaving = new LeavingVms(client, cache, key, { vms, departure, planned });
+        const halt = async (vm: Target): Promise<void> => {
+          const write = async (resourceVersion: string): Promise<void> =>
+            leaving.saw(await haltVm(key, vm, resourceVersion));
+          const acted = await whileOurs(client, key, vm, write, {
+            isWanted: leaving.isToLeave,
+            // Whoever has removed the mark from a VM wants to keep it.
+            ...(departure.because === 'marked' ? { isSame: isMarked } : {}),
+          });
+          leaving.note(vm, acted);
+        };
+        const { count, refused } = await tryEach(vms, halt, { most: concurrency });
+        await leaving.report('Halt', refused);
+        return leaving.done(count, refused);
+      }),
+  };
+
+  /** Returns the version that was written; undefined if the VM is deleted. */
+  async function haltVm(
+    { namespace }: PoolKey,
+    { name }: Target,
+    resourceVersion: string,
+  ): Promise<string | undefined> {
+    const patch = {
+      metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: 'true' } },
+      spec: { running: null, runStrategy: 'Halted' },
+    };
+    const options = { signal: cancellationSignal() };
+    const halted = await ignoreNotFound(client.patch(VirtualMachines, { namespace, name }, 'merge', patch, options));
+    return halted?.metadata.resourceVersion;
+  }
+}
+
+interface Leaving {
+  vms: readonly Target[];
+  departure: Departure;
+  /** What the plan had seen. */
+  planned: ResourceVersions;
+}
+
+/** VMs that are to leave their pool, and what came of that. */
+class LeavingVms {
+  readonly #client: KubeClient;
+  readonly #cache: ClusterCache;
+  readonly #key: PoolKey;
+  readonly #leaving: Leaving;
+  /** VMs that were deleted or halted. */
+  readonly acted: Target[] = [];
+  readonly #spared: string[] = [];
+  #seen: ResourceVersions = {};
+  #hasCaughtUp = false;
+  /** Asks again, for each VM, whether the VMs are still to leave, by the pool's state at that time. */
+  readonly isToLeave = sharedCall(() => this.#isToLeave());
+
+  constructor(client: KubeClient, cache: ClusterCache, key: PoolKey, leaving: Leaving) {
+    this.#client = client;
+    this.#cache = cache;
+    this.#key = key;
+    this.#leaving = leaving;
+  }
+
+  async #isToLeave(): Promise<boolean> {
+    const { vms, departure, planned } = this.#leaving;
+    const pool = await livePool(this.#client, this.#key, cancellationSignal());
+    this.#seen = maxVersions(this.#seen, { pools: pool?.metadata.resourceVersion });
+    const leaving = new Set(vms.map((vm) => vm.name));
+    const why = (): string | null => whyStay({ departure, pool, vms: this.#cache.ownedBy(this.#key.uid), leaving });
+    // This worker's cache may be older than the plan.
+    if (why() !== null && !this.#hasCaughtUp) {
+      await this.#cache.catchUp({ vms: planned.vms });
+      this.#hasCaughtUp = true;
+    }
+    const reason = why();
+    if (reason !== null) log.info('VMs do not leave that were to', { pool: this.#key.name, reason });
+    return reason === null;
+  }
+
+  note(vm: Target, acted: Acted): void {
+    if (acted === 'done') this.acted.push(vm);
+    else if (acted === 'spared') this.#spared.push(vm.name);
+    else this.saw(acted.left);
+  }
+
+  /** Notes a version of a VM that a later plan must have seen. */
+  saw(version: string | undefined): void {
+    this.#seen = maxVersions(this.#seen, { vms: version });
+  }
+
+  done(count: number, refused: Done['refused']): Done {
+    const notWanted = this.#spared;
+    return { ...nothingDone, count: count - notWanted.length, notWanted, refused, seen: this.#seen };
+  }
+
+  /** Records an Event on the pool. */
+  async report(verb: 'Delete' | 'Halt', refused: Done['refused']): Promise<void> {
+    const pool = await knownPool(this.#client, this.#cache, this.#key);
+    if (pool === undefined) return;
+    const action = 'ScaleIn';
+    const { vms } = this.#leaving;
+    if (refused !== null) {
+      const note = `${vms.length - this.acted.length} of ${wordsOf(vms)} not done: ${refused.message}`;
+      await recordEvent(this.#client, pool, { type: 'Warning', reason: `Failed${verb}`, action, note });
+    } else if (this.acted.length > 0) {
+      const note = `${{ Delete: 'Deleted', Halt: 'Halted, to keep the disks of' }[verb]} ${wordsOf(this.acted)}`;
+      await recordEvent(this.#client, pool, { type: 'Normal', reason: `Successful${verb}`, action, note });
+    }
+  }
+}
+
+const wordsOf = (vms: readonly Target[]): string => formatNames(vms.map((vm) => vm.name));

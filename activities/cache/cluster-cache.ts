@@ -14,9 +14,8 @@ import {
 } from '../../api/resources.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
 import type { Witness } from '../../decisions/healing/proof.ts';
-import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { keptClaimView } from '../../decisions/views/kept-claim-from-object.ts';
-import { kubevirtView, type KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
 import { nodeView, type Node } from '../../decisions/views/node-from-object.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -29,19 +28,19 @@ import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-objec
 import type { VmView } from '../../decisions/views/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import { strategyOf, type KubeVirtView } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Contact } from '../../kubernetes/contact.ts';
-import { isNotFound, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
+import { confirm } from './confirm.ts';
 import { FailedVmis } from './failed-vmis.ts';
+import { KubeVirtStrategy } from './kubevirt-strategy.ts';
 import { OwnerIndex } from './owner-index.ts';
 import { Witnesses } from './witnesses.ts';
 
 /** How long a decision waits for the watch to catch up before it relists. */
 const CATCH_UP_MS = 2_000;
 
-export interface FleetOptions {
+export interface ClusterCacheOptions {
   client: KubeClient;
   relistMs?: number;
   onError?: (resource: string, error: Error) => void;
@@ -66,7 +65,6 @@ type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' 
 
 /** For small requests: an answer that takes longer is worth no more than none. */
 const CONTACT_DEADLINE_MS = 5_000;
-const CONFIRMED_AT_ONCE = 16;
 
 /**
  * One worker's cache of a cluster, which follows the API server: all pools, VMs, VMIs and nodes, the revisions and kept
@@ -79,7 +77,7 @@ export class ClusterCache {
   readonly revisions: ListWatch<ControllerRevision, RevisionView | null>;
   readonly nodes: ListWatch<Node, NodeView>;
   readonly keptClaims: ListWatch<KubeObject, (KeptClaim & { poolUid: string }) | null>;
-  readonly #kubevirts: ListWatch<KubeVirt, KubeVirtView>;
+  readonly #strategy: KubeVirtStrategy;
   readonly #client: KubeClient;
   readonly #contact: Contact;
   readonly #failedVmis = new FailedVmis();
@@ -89,10 +87,8 @@ export class ClusterCache {
   readonly #keptByPool = new OwnerIndex<KeptClaim & { poolUid: string }>((claim) => claim.poolUid);
   readonly #listeners = new Set<(change: CacheChange) => void>();
   readonly #onListenerFailed: (error: Error) => void;
-  readonly #noKubeVirt = Promise.withResolvers<void>();
-  #strategy: VmRolloutStrategy = strategyOf(undefined);
 
-  constructor(options: FleetOptions) {
+  constructor(options: ClusterCacheOptions) {
     const { client, relistMs, onError, onMissed, onContact, onVmiFailed } = options;
     this.#onListenerFailed = (error) => onError?.('listener', error);
     this.#client = client;
@@ -167,24 +163,15 @@ export class ClusterCache {
         if (before !== undefined && before.ready !== after?.ready) this.#tell({ kind: 'node', before, after });
       },
     });
-    const kubevirts = common(KubeVirts);
-    this.#kubevirts = new ListWatch<KubeVirt, KubeVirtView>({
-      ...kubevirts,
-      view: kubevirtView,
-      onChange: () => this.#readStrategy(),
-      onError: (error) => {
-        // If the API does not have this kind, the cluster has no such object either.
-        if (isNotFound(error)) this.#noKubeVirt.resolve();
-        kubevirts.onError(error);
-      },
-    });
+    this.#strategy = new KubeVirtStrategy(common(KubeVirts), (before, after) =>
+      this.#tell({ kind: 'strategy', before, after }),
+    );
   }
 
   /** Resolves once all first lists are in the caches. */
   async start(): Promise<void> {
-    const strategy = Promise.race([this.#kubevirts.start().ready(), this.#noKubeVirt.promise]);
     await Promise.all([
-      strategy,
+      this.#strategy.start(),
       ...[this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes].map((cache) =>
         cache.start().ready(),
       ),
@@ -194,16 +181,9 @@ export class ClusterCache {
 
   async stop(): Promise<void> {
     await Promise.all(
-      [
-        this.#contact,
-        this.pools,
-        this.vms,
-        this.vmis,
-        this.revisions,
-        this.keptClaims,
-        this.nodes,
-        this.#kubevirts,
-      ].map((cache) => cache.stop()),
+      [this.#contact, this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes, this.#strategy].map(
+        (cache) => cache.stop(),
+      ),
     );
   }
 
@@ -219,28 +199,8 @@ export class ClusterCache {
    * Makes sure that the next reads of these VMs and their VMIs, given by `namespace/name`, return what the API server
    * has now. Throws if it does not answer.
    */
-  async confirm(keys: readonly string[]): Promise<void> {
-    let seen: ResourceVersions = {};
-    let isGone = false;
-    const waiting = [...keys];
-    const next = async (): Promise<void> => {
-      for (let key = waiting.pop(); key !== undefined; key = waiting.pop()) {
-        const [namespace = '', name = ''] = key.split('/');
-        const kinds = [VirtualMachines, VirtualMachineInstances];
-        const [vm, vmi] = await Promise.all(
-          kinds.map((kind) =>
-            ignoreNotFound(this.#client.get(kind, { namespace, name }, { deadlineMs: CONTACT_DEADLINE_MS })),
-          ),
-        );
-        seen = maxVersions(seen, { vms: vm?.metadata.resourceVersion, vmis: vmi?.metadata.resourceVersion });
-        isGone ||=
-          (vm === undefined && this.vms.get(key) !== undefined) ||
-          (vmi === undefined && this.vmis.get(key) !== undefined);
-      }
-    };
-    await Promise.all(Array.from({ length: CONFIRMED_AT_ONCE }, next));
-    if (isGone) await Promise.all([this.vms.relist(), this.vmis.relist()]);
-    await this.catchUp(seen);
+  confirm(keys: readonly string[]): Promise<void> {
+    return confirm(this.#client, this, keys, CONTACT_DEADLINE_MS);
   }
 
   /** The caches that decisions need, by the plural name of their resource. */
@@ -304,7 +264,7 @@ export class ClusterCache {
 
   /** Returns what KubeVirt does when a running VM's template changes. */
   rolloutStrategy(): VmRolloutStrategy {
-    return this.#strategy;
+    return this.#strategy.current;
   }
 
   /** Reports whether a VM of this name exists that the pool with this UID does not own. */
@@ -332,13 +292,6 @@ export class ClusterCache {
   #forget(vmUid: string): void {
     this.#failedVmis.forget(vmUid);
     this.#witnesses.forget(vmUid);
-  }
-
-  #readStrategy(): void {
-    const before = this.#strategy;
-    const [kubevirt] = this.#kubevirts.values();
-    this.#strategy = strategyOf(kubevirt);
-    if (this.#strategy !== before) this.#tell({ kind: 'strategy', before, after: this.#strategy });
   }
 
   #tell(change: CacheChange): void {

@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { slowStart } from './slow-start.ts';
 
 /** Starts work on an item; resolves to null if the item is then waited for. */
-interface Hand<T, O> {
+interface Starter<T, O> {
   take(item: T): Promise<O | null>;
 }
 
@@ -11,14 +11,14 @@ interface Hand<T, O> {
  * `most` while all goes well. Throws as `slowStart` does.
  */
 export async function forEachConcurrently<T, O>(
-  hand: Hand<T, O>,
+  starter: Starter<T, O>,
   items: readonly T[],
   concurrency: number,
   most = concurrency,
 ): Promise<O[]> {
   const outcomes: O[] = [];
   const act = async (item: T): Promise<void> => {
-    const outcome = await hand.take(item);
+    const outcome = await starter.take(item);
     if (outcome !== null) outcomes.push(outcome);
   };
   await slowStart(items, act, { most, atFirst: concurrency, signal: cancellationSignal() });

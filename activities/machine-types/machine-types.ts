@@ -12,7 +12,7 @@ import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequ
 import { contextOf, type TransitionRequest } from './context.ts';
 import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './marks.ts';
 import { OtherTransitions } from './other-transitions.ts';
-import { PatchHand, type Unpatched } from './patch-vms.ts';
+import { MachineTypePatcher, type Unpatched } from './patch-vms.ts';
 import { changePools, type ChangedPools } from './pools.ts';
 import { beginRestarts, type BeginTransitionRestartsRequest } from './restarts.ts';
 
@@ -73,10 +73,10 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
      */
     patchMachineTypes: (request: PatchRequest): Promise<PatchedVms> =>
       withHeartbeat(async () => {
-        const hand = new PatchHand({ client, cache, context: await contextAt(request) });
-        const outcomes = await forEachConcurrently(hand, request.vms, concurrency, patchConcurrency);
-        onPatched?.(hand.patched);
-        return { patched: hand.patched, outcomes, seen: hand.seen };
+        const patcher = new MachineTypePatcher({ client, cache, context: await contextAt(request) });
+        const outcomes = await forEachConcurrently(patcher, request.vms, concurrency, patchConcurrency);
+        onPatched?.(patcher.patched);
+        return { patched: patcher.patched, outcomes, seen: patcher.seen };
       }),
 
     changePools: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>

@@ -46,20 +46,20 @@ export interface Unpatched {
   why: string;
 }
 
-export interface PatchHandOptions {
+export interface MachineTypePatcherOptions {
   client: KubeClient;
   cache: ClusterCache;
   context: Scene;
 }
 
 /** Changes the machine types of VMs one by one, each only if the VM is still as it was when that was decided. */
-export class PatchHand {
-  readonly #in: PatchHandOptions;
+export class MachineTypePatcher {
+  readonly #in: MachineTypePatcherOptions;
   #vms: string | undefined;
   /** How many VMs carry the transition's record now and did not before this began. */
   patched = 0;
 
-  constructor(options: PatchHandOptions) {
+  constructor(options: MachineTypePatcherOptions) {
     this.#in = options;
   }
 
@@ -70,8 +70,7 @@ export class PatchHand {
 
   /** Returns null if the VM is done or there is nothing to do. Throws transient errors, for the caller to retry. */
   async take(key: string): Promise<Unpatched | null> {
-    const { client, cache } = this.#in;
-    let vm = cache.vms.get(key);
+    let vm = this.#in.cache.vms.get(key);
     const first = vm;
     let before = vm && beforeOfView(vm);
     for (let tries = 1; ; tries++) {
@@ -83,18 +82,22 @@ export class PatchHand {
         return null;
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        const live = await liveVm(client, vm, cancellationSignal());
-        const now = live && beforeOf(live);
-        // Otherwise the next look would be as outdated as this one.
-        this.#vms = later(this.#vms, live?.metadata.resourceVersion);
-        const mayPass = isConflict(error) || isTransient(error);
-        const isLast = now !== undefined && isSame(now, before) && !mayPass && tries > 1;
-        if (isLast || tries === TRIES) return { vm: key, uid: vm.uid, end: 'Failed', why: error.message };
-        if (live !== undefined && live.metadata.uid !== vm.uid) return null;
-        [vm, before] = [live && vmView(live), now];
+        const now = await this.#read(vm);
+        const isUnchanged = now.before !== undefined && isSame(now.before, before);
+        const isLastWord = tries > 1 && isUnchanged && !isConflict(error) && !isTransient(error);
+        if (isLastWord || tries === TRIES) return { vm: key, uid: vm.uid, end: 'Failed', why: error.message };
+        if (now.vm !== undefined && now.vm.uid !== vm.uid) return null;
+        ({ vm, before } = now);
         await sleep((isTransient(error) ? WEBHOOK_AGAIN_MS : TRY_AGAIN_MS) * tries);
       }
     }
+  }
+
+  async #read(at: VmView): Promise<{ vm: VmView | undefined; before: Before | undefined }> {
+    const live = await liveVm(this.#in.client, at, cancellationSignal());
+    // Otherwise the next look would be as outdated as this one.
+    this.#vms = later(this.#vms, live?.metadata.resourceVersion);
+    return { vm: live && vmView(live), before: live && beforeOf(live) };
   }
 
   #need(vm: VmView): TransitionNeed {

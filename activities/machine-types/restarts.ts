@@ -4,7 +4,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Places } from '../disruption-budget/places.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import type { BegunRestarts } from '../restarts/restarts.ts';
-import { RestartHand } from '../restarts/vm-restarter.ts';
+import { VmRestarter } from '../restarts/vm-restarter.ts';
 import type { Scene, TransitionRequest } from './context.ts';
 
 export interface BeginTransitionRestartsRequest extends TransitionRequest {
@@ -39,7 +39,16 @@ export async function beginRestarts(
   const others = [...chosen.keys()].filter((key) => !acting.has(key));
   const note = `Restarted for its new machine type, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
   const counted = countedVms(context.rules, cache.vms.values(), context.snapshot, request);
-  const hand = new RestartHand({ client, cache, places, chosen, counted, maxUnavailable: maxRestarts, others, note });
-  const outcomes = await forEachConcurrently(hand, vms, concurrency);
-  return { outcomes, seen: hand.seen };
+  const restarter = new VmRestarter({
+    client,
+    cache,
+    places,
+    chosen,
+    counted,
+    maxUnavailable: maxRestarts,
+    others,
+    note,
+  });
+  const outcomes = await forEachConcurrently(restarter, vms, concurrency);
+  return { outcomes, seen: restarter.seen };
 }

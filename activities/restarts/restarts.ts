@@ -14,7 +14,7 @@ import type { Places } from '../disruption-budget/places.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import type { ChosenVmis } from './chosen-vmis.ts';
-import { snapshotOfVms, RestartHand } from './vm-restarter.ts';
+import { snapshotOfVms, VmRestarter } from './vm-restarter.ts';
 
 /** How long freed budget is gathered, unless a quarter of it has come together before. */
 const GATHER_MS = 1_000;
@@ -133,9 +133,9 @@ export function createRestartActivities({
         await cache.catchUp(seen);
         const others = inProgress.map(({ vm }) => vm).filter((key) => !vms.includes(key));
         const note = `Restarted within a budget, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
-        const hand = new RestartHand({ client, cache, places, chosen, maxUnavailable, others, note });
-        const outcomes = await forEachConcurrently(hand, vms, concurrency);
-        return { outcomes, seen: hand.seen };
+        const restarter = new VmRestarter({ client, cache, places, chosen, maxUnavailable, others, note });
+        const outcomes = await forEachConcurrently(restarter, vms, concurrency);
+        return { outcomes, seen: restarter.seen };
       }),
   };
 }

@@ -40,7 +40,7 @@ function ownerOf(cache: ClusterCache, { owner }: VmView, pool: StoredPool | unde
   return { pool, vms, claimed: () => claimedNames({ pool, vms: vms(), vmiOf: (vm) => cache.vmiOf(vm) }, Date.now()) };
 }
 
-export interface RestartHandOptions {
+export interface VmRestarterOptions {
   client: KubeClient;
   cache: ClusterCache;
   places: Places;
@@ -61,13 +61,13 @@ export interface RestartHandOptions {
  * The run's own budget is counted here; a place in the budget of the VM's pool is claimed like every other disruption
  * of the pool's VMs.
  */
-export class RestartHand {
-  readonly #in: RestartHandOptions;
+export class VmRestarter {
+  readonly #in: VmRestarterOptions;
   /** VMs whose restart is in progress, and that are not known to be back. */
   readonly #acting: Set<string>;
   #seen: ResourceVersions = {};
 
-  constructor(options: RestartHandOptions) {
+  constructor(options: VmRestarterOptions) {
     this.#in = options;
     this.#acting = new Set(options.others);
   }

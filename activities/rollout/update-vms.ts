@@ -88,17 +88,27 @@ export function createUpdateActivities({ client, cache, places, revisions, concu
             seen: {},
           };
         }
-        const hand = new Hand({ client, cache, places, revisions, key, revision, rollout, template, startedAt });
-        const outcomes = await forEachConcurrently(hand, vms, concurrency);
+        const updater = new VmUpdater({
+          client,
+          cache,
+          places,
+          revisions,
+          key,
+          revision,
+          rollout,
+          template,
+          startedAt,
+        });
+        const outcomes = await forEachConcurrently(updater, vms, concurrency);
         await recordUpdates(client, pool, revision, outcomes);
-        return { outcomes, seen: hand.seen };
+        return { outcomes, seen: updater.seen };
       }),
   };
 }
 
 export type UpdateActivities = ReturnType<typeof createUpdateActivities>;
 
-interface HandOptions {
+interface VmUpdaterOptions {
   client: KubeClient;
   cache: ClusterCache;
   places: Places;
@@ -110,14 +120,16 @@ interface HandOptions {
   startedAt: number;
 }
 
+const deferred = ({ name }: BatchVm, why: string): UpdateOutcome => ({ vm: name, end: 'Deferred', why });
+
 /** Brings the VMs of one batch to their revision. */
-class Hand {
-  readonly #in: HandOptions;
+class VmUpdater {
+  readonly #in: VmUpdaterOptions;
   readonly #places = new Map<string, Place>();
   #vms: string | undefined;
   #vmis: string | undefined;
 
-  constructor(options: HandOptions) {
+  constructor(options: VmUpdaterOptions) {
     this.#in = options;
   }
 
@@ -150,33 +162,39 @@ class Hand {
     const take = this.#decide(held, pool, view, own);
     if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone')
       return { vm: held.name, end: 'Gone' };
-    if (take.take === 'later') return { vm: held.name, end: 'Deferred', why: take.why };
+    if (take.take === 'later') return deferred(held, take.why);
     if (take.take === 'nothing') return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
     const full = take.disrupts ? await this.#claim(view, own) : null;
-    if (full !== null) return { vm: held.name, end: 'Deferred', why: full };
+    if (full !== null) return deferred(held, full);
     // Its removal claims the place again.
     if (held.act === 'replace') return null;
 
     const now = take.writes ? await this.#write(pool, vm) : view;
-    if (take.restarts !== null) {
-      // Otherwise KubeVirt would start the next VMI from the previous spec.
-      if (!(await waitForObservedGeneration(this.#in.cache, now, SEEN_WITHIN_MS, signal))) {
-        await this.#giveUp(held.name);
-        return { vm: held.name, end: 'Deferred', why: 'KubeVirt has not taken notice of its new spec' };
-      }
-      // The VM was down, which needs no place, and may have come up meanwhile: then it needs one.
-      if (!now.generationObserved && liveVmi(own)?.ready !== true) {
-        await this.#giveUp(held.name);
-        return this.#take(held);
-      }
-      const late = this.#places.get(held.name)?.isFresh() === false ? await this.#claim(now, own) : null;
-      if (late !== null) return { vm: held.name, end: 'Deferred', why: late };
-      this.#note(await restartVm(client, now, take.restarts));
-    } else await this.#places.get(held.name)?.release();
+    if (take.restarts !== null) return this.#restart(held, now, own, take.restarts);
+    await this.#giveUp(held.name);
     if (held.act !== 'write') return null;
     const live = liveVmi(own);
     if (live !== undefined) await this.#label(live.revision, live.name, live.uid);
     return { vm: held.name, end: 'Updated' };
+  }
+
+  /** Restarts the VMI of a VM that has its new spec, if the VM still has its place. `own`: its VMI before the write. */
+  async #restart(held: BatchVm, vm: VmView, own: VmiView | undefined, target: VmiView): Promise<UpdateOutcome | null> {
+    const { client, cache } = this.#in;
+    // Otherwise KubeVirt would start the next VMI from the previous spec.
+    if (!(await waitForObservedGeneration(cache, vm, SEEN_WITHIN_MS, cancellationSignal()))) {
+      await this.#giveUp(held.name);
+      return deferred(held, 'KubeVirt has not taken notice of its new spec');
+    }
+    // The VM was down, which needs no place, and may have come up meanwhile: then it needs one.
+    if (!vm.generationObserved && liveVmi(own)?.ready !== true) {
+      await this.#giveUp(held.name);
+      return this.#take(held);
+    }
+    const full = this.#places.get(held.name)?.isFresh() === false ? await this.#claim(vm, own) : null;
+    if (full !== null) return deferred(held, full);
+    this.#note(await restartVm(client, vm, target));
+    return null;
   }
 
   /** Claims a place in the pool's disruption budget. Resolves to null, or to the reason why there is no place. */
@@ -187,6 +205,7 @@ class Hand {
     return null;
   }
 
+  /** Gives the VM's place back, if it has one. */
   async #giveUp(name: string): Promise<void> {
     await this.#places.get(name)?.release();
   }

@@ -1,4 +1,5 @@
 import { withDefaults } from '../../api/pool-defaults.ts';
+import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isMeantToRun, isReady, isActive, liveVmi } from '../disruption-budget/availability.ts';
 import { keyOf, type OwningPool, type RestartSnapshot } from '../disruption-budget/restart-budget.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -106,7 +107,7 @@ type Rolling = Extract<PoolTransitionState, { stand: 'rolls' }>;
 function needInRollout(
   rules: TransitionRules,
   owned: Owned,
-  stand: Rolling,
+  { revision, isOurs }: Rolling,
   snapshot: Snapshot,
   { isOld, isMeant }: { isOld: boolean; isMeant: boolean },
 ): TransitionNeed | undefined {
@@ -115,20 +116,13 @@ function needInRollout(
     live,
     owner: { pool },
   } = owned;
-  const { revision, isOurs } = stand;
   const isThere = vm.revision === revision && (live === undefined || live.revision === revision);
-  const isUp =
-    live === undefined ? !isMeantToRun(vm, snapshot.vmiOf(vm)) : live.machineType !== null && isReady(vm, live);
-  const { rollout } = pool.status ?? {};
-  const words = `its pool ${keyOf(pool.metadata)}`;
-  const failure = rollout?.revision === revision ? rollout.failures.find((one) => one.vm === vm.name) : undefined;
-  const failed: TransitionNeed | undefined = failure && {
-    need: 'failed',
-    why: `${words} could not update it: ${failure.why}`,
-  };
-  const isOver = rollout?.revision === revision && (rollout.completedAt ?? rollout.halted) !== undefined;
+  // What is left from another revision's rollout says nothing about this one.
+  const rollout = pool.status?.rollout?.revision === revision ? pool.status.rollout : undefined;
+  const failed = failureOf(pool, vm, rollout);
+  const isOver = rollout !== undefined && (rollout.completedAt ?? rollout.halted) !== undefined;
   // The pool is waiting for the VMI too.
-  if (isThere && isOurs && !isUp && !vm.optedOut && (failed !== undefined || !isOver))
+  if (isThere && isOurs && !vm.optedOut && (failed !== undefined || !isOver) && !isUp(owned, snapshot))
     return failed ?? { need: 'pool', pool, why: null };
   const ofUndo = rules.transition.scope.undoes !== null;
   // If a VM is old although its pool has nothing left to do, somebody has changed it by hand.
@@ -138,18 +132,26 @@ function needInRollout(
   const wish = exclusionOf(vm);
   if (wish !== null) return wish;
   if (failed !== undefined) return failed;
-  if (rollout?.revision === revision && rollout.halted !== undefined)
-    return { need: 'left', why: `the rollout of ${words} has ended: ${rollout.halted.kind}` };
-  const isPaused = pool.spec.paused === true || rollout?.paused !== undefined;
-  return {
-    need: 'pool',
-    pool,
-    why: isPaused
-      ? `${words} is paused`
-      : live !== undefined && leavesVmis(pool)
-        ? `${words} leaves restarts to its owner`
-        : null,
-  };
+  if (rollout?.halted !== undefined)
+    return { need: 'left', why: `the rollout of ${formatPool(pool)} has ended: ${rollout.halted.kind}` };
+  return { need: 'pool', pool, why: whyNotYet(pool, live) };
+}
+
+const formatPool = ({ metadata }: StoredPool): string => `its pool ${keyOf(metadata)}`;
+
+/** Whether the VM runs as it is to run: halted, or ready with a known type. */
+const isUp = ({ vm, live }: Owned, snapshot: Snapshot): boolean =>
+  live === undefined ? !isMeantToRun(vm, snapshot.vmiOf(vm)) : live.machineType !== null && isReady(vm, live);
+
+function failureOf(pool: StoredPool, vm: VmView, rollout: RolloutStatus | undefined): TransitionNeed | undefined {
+  const failure = rollout?.failures.find((one) => one.vm === vm.name);
+  return failure && { need: 'failed', why: `${formatPool(pool)} could not update it: ${failure.why}` };
+}
+
+/** What keeps the pool from updating the VM; null if nothing does. */
+function whyNotYet(pool: StoredPool, live: VmiView | undefined): string | null {
+  if (pool.spec.paused === true || pool.status?.rollout?.paused !== undefined) return `${formatPool(pool)} is paused`;
+  return live !== undefined && leavesVmis(pool) ? `${formatPool(pool)} leaves restarts to its owner` : null;
 }
 
 /** Whether the pool's update strategy never restarts VMIs. */

@@ -132,39 +132,46 @@ function isRollingOut({ pool }: OwningPool): boolean {
 
 /** Settles the VMs in progress and picks the next ones: never more than the budgets allow. */
 export function planRestarts(input: RestartPlanInput): RestartPlan {
-  const {
-    chosen,
-    counted = chosen.keys(),
-    snapshot,
-    inProgress,
-    failed,
-    maxUnavailable,
-    takes,
-    now,
-    deadlineMs,
-  } = input;
+  const { chosen, counted = chosen.keys(), snapshot, inProgress, maxUnavailable, now, deadlineMs } = input;
   const settled = inProgress.flatMap((held) => outcomeOf(held, input) ?? []);
   const ended = new Set(settled.map(({ vm }) => vm));
-  // The VMI may still be the chosen one: it is not tried again.
-  const spent = new Set(settled.filter(({ end }) => end === 'Failed').map(({ vm }) => vm));
   const held = inProgress.filter(({ vm }) => !ended.has(vm));
   const holds = new Set(held.map(({ vm }) => vm));
+  // The VMI may still be the chosen one: it is not tried again.
+  const spent = settled.filter(({ end }) => end === 'Failed').map(({ vm }) => vm);
+  const { free, open, skipped } = openVms(input, new Set([...holds, ...spent]));
   const budget = new RestartBudget({ counted, snapshot, inProgress: holds, maxUnavailable });
+  const { take, full } = takeVms(input.takes ? inOrder(free, budget, chosen) : [], budget, MOST_IN_HAND - held.length);
+  const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
+  const wakeAt = deadlines.length === 0 ? null : Math.min(...deadlines);
+  return { settled, take, open, skipped, full, wakeAt };
+}
+
+/** Returns the chosen VMs that may be taken; counts those that are still to be restarted. `except`: by `namespace/name`. */
+function openVms(
+  { chosen, snapshot, failed }: RestartPlanInput,
+  except: ReadonlySet<string>,
+): Pick<RestartPlan, 'open' | 'skipped'> & { free: VmView[] } {
   const free: VmView[] = [];
-  const apart = new SkippedVms();
+  const skipped = new SkippedVms();
   let open = 0;
-  for (const [key, live] of chosen) {
-    if (holds.has(key) || failed.has(key) || spent.has(key)) continue;
+  for (const [key, target] of chosen) {
+    if (except.has(key) || failed.has(key)) continue;
     const vm = snapshot.vmOf(key);
-    const need = restartNeed(live, vm, vm && snapshot.vmiOf(vm), vm && snapshot.poolOf(vm));
-    if (need.need === 'left' || need.need === 'later') apart.add(key, need.why, need.need === 'left');
+    const need = restartNeed(target, vm, vm && snapshot.vmiOf(vm), vm && snapshot.poolOf(vm));
+    if (need.need === 'left' || need.need === 'later') skipped.add(key, need.why, need.need === 'left');
     if (need.need === 'later' || need.need === 'restart') open++;
     if (need.need === 'restart') free.push(vm!);
   }
+  return { free, open, skipped: inShort(skipped.all) };
+}
+
+/** Takes at most `most` of these VMs within the budget, and says which budgets are full. */
+function takeVms(ordered: readonly VmView[], budget: RestartBudget, most: number): Pick<RestartPlan, 'take' | 'full'> {
   const full = new Set<string>();
   const take: RestartPlan['take'] = [];
-  for (const vm of takes ? inOrder(free, budget, chosen) : []) {
-    if (held.length + take.length >= MOST_IN_HAND) break;
+  for (const vm of ordered) {
+    if (take.length >= most) break;
     const why = budget.whyNot(vm);
     if (why === null) {
       take.push({ vm: keyOf(vm), uid: vm.uid, wasDown: budget.counts(vm) });
@@ -173,9 +180,7 @@ export function planRestarts(input: RestartPlanInput): RestartPlan {
   }
   if (full.size > 0 && budget.downByThemselves.length > 0)
     full.add(`${formatNames(budget.downByThemselves)} not ready`);
-  const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
-  const wakeAt = deadlines.length === 0 ? null : Math.min(...deadlines);
-  return { settled, take, open, skipped: inShort(apart.all), full: [...full], wakeAt };
+  return { take, full: [...full] };
 }
 
 /**

@@ -63,7 +63,7 @@ function upToDate({ reason, message }: Untimed<'Progressing'>, { behind, target 
 }
 
 function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progressing'> {
-  const { phase, state, target, waits, updated, present, notBack } = plan;
+  const { phase, target, waits, updated, present } = plan;
   const words = [...new Set(waits.map((wait) => wait.words))].join('; ');
   // A VM that is being replaced is missing for a while.
   const far = `${updated} of ${Math.max(present, spec.replicas)} VMs updated to revision ${target}${words === '' ? '' : `; ${words}`}`;
@@ -74,7 +74,7 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progress
       reason: 'ProgressDeadlineExceeded',
       message: far.slice(0, MESSAGE_LENGTH),
     };
-  const told: Record<RolloutPlan['phase'], { reason: ConditionReason<'Progressing'>; message: string }> = {
+  const told: Record<Exclude<RolloutPlan['phase'], Ended>, Told> = {
     Complete: {
       reason: 'Complete',
       message: words === '' ? `all VMs are of revision ${target}` : `revision ${target} is rolled out; ${words}`,
@@ -83,28 +83,48 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progress
     RollingOut: { reason: 'RollingOut', message: far },
     Waiting: { reason: waitReason(waits), message: words },
     Paused: { reason: 'Paused', message: words },
-    Undoing: { reason: 'Undoing', message: `VMs go back to revision ${target}: ${state.halted?.why ?? ''}` },
-    Undone:
-      notBack.length === 0
-        ? { reason: 'Undone', message: `VMs are back at revision ${target}: ${state.halted?.why ?? ''}` }
-        : {
-            reason: 'UndoFailed',
-            message: `not ready, or not back at revision ${target}: ${formatNames(notBack)}; undone because: ${state.halted?.why ?? ''}`,
-          },
-    Failed: { reason: state.halted?.kind ?? 'Failed', message: state.halted?.why ?? '' },
-    Aborted: {
-      reason: 'Aborted',
-      message: `by ${state.halted?.by ?? 'somebody'}${state.halted?.why === undefined ? '' : `: ${state.halted.why}`}`,
-    },
   };
-  const { reason, message } = told[phase];
+  const { reason, message } = hasEnded(phase) ? toldOfEnd(phase, plan) : told[phase];
   const status = phase === 'RollingOut' || phase === 'Waiting' || phase === 'Undoing' ? 'True' : 'False';
   return { type: 'Progressing', status, reason, message: message.slice(0, MESSAGE_LENGTH) };
 }
 
+interface Told {
+  reason: ConditionReason<'Progressing'>;
+  message: string;
+}
+
+/** Phases of a rollout that was ended before all VMs had its revision. */
+const ENDED = ['Undoing', 'Undone', 'Failed', 'Aborted'] as const;
+type Ended = (typeof ENDED)[number];
+const hasEnded = (phase: RolloutPlan['phase']): phase is Ended => ENDED.some((ended) => ended === phase);
+
+function toldOfEnd(phase: Ended, { state: { halted }, target, notBack }: RolloutPlan): Told {
+  const why = halted?.why ?? '';
+  switch (phase) {
+    case 'Undoing':
+      return { reason: 'Undoing', message: `VMs go back to revision ${target}: ${why}` };
+    case 'Undone':
+      return notBack.length === 0
+        ? { reason: 'Undone', message: `VMs are back at revision ${target}: ${why}` }
+        : {
+            reason: 'UndoFailed',
+            message: `not ready, or not back at revision ${target}: ${formatNames(notBack)}; undone because: ${why}`,
+          };
+    case 'Failed':
+      return { reason: halted?.kind ?? 'Failed', message: why };
+    case 'Aborted':
+      return {
+        reason: 'Aborted',
+        message: `by ${halted?.by ?? 'somebody'}${halted?.why === undefined ? '' : `: ${halted.why}`}`,
+      };
+  }
+}
+
 function waitReason(waits: RolloutPlan['waits']): ConditionReason<'Progressing'> {
   const kinds = new Set(waits.map(({ kind }) => kind));
-  return kinds.has('Approval') ? 'WaitingForApproval' : kinds.has('Window') ? 'WaitingForWindow' : 'WaitingAtStep';
+  if (kinds.has('Approval')) return 'WaitingForApproval';
+  return kinds.has('Window') ? 'WaitingForWindow' : 'WaitingAtStep';
 }
 
 function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed<'Paused'> {
@@ -125,7 +145,8 @@ function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed<'Paused'>
 function degraded({ state, phase, notBack }: RolloutPlan): Untimed<'Degraded'> {
   const { failures, halted } = state;
   if (halted !== undefined && halted.kind !== 'Aborted') {
-    const reason = phase !== 'Undone' ? halted.kind : notBack.length === 0 ? 'Undone' : 'UndoFailed';
+    const ofUndo = notBack.length === 0 ? 'Undone' : 'UndoFailed';
+    const reason = phase === 'Undone' ? ofUndo : halted.kind;
     return { type: 'Degraded', status: 'True', reason, message: (halted.why ?? '').slice(0, MESSAGE_LENGTH) };
   }
   if (failures.length === 0) return { type: 'Degraded', status: 'False', reason: 'NoFailures', message: '' };

@@ -49,66 +49,101 @@ export function nextVms(
   inProgress: VmsInProgress,
   { stepRoom, state }: Room,
 ): Candidate[] | null {
-  const { waits } = context;
-  const { pool, vmiOf, batches, burst, now } = context.input;
+  const { pool, vms, vmiOf, batches, burst, now } = context.input;
   const most = maxUnavailableOf(pool);
-  const claimed = claimedNames({ pool, vms: context.input.vms, vmiOf }, now);
+  const claimed = claimedNames({ pool, vms, vmiOf }, now);
   const { count: unavailable, names } = unavailability({
     pool,
     vms: context.active,
     vmiOf,
     inProgress: [...inProgress.unsettled, ...claimed],
   });
-  let room = most - unavailable;
-  let places = Math.min(burst - inProgress.all.size, MOST_IN_BATCH);
-  let toStep = stepRoom ?? Infinity;
-  const chosen: Candidate[] = [];
-  let paid = 0;
-  let wanting = 0;
-  const ordered = inOrder(context, free);
-  // A VM that was already begun takes no other VM's place before a step.
-  if (stepRoom !== null)
-    ordered.sort(
-      (one, other) => Number(other.vm.revision === target.revision) - Number(one.vm.revision === target.revision),
-    );
-  for (const candidate of ordered) {
-    const { vm, act, down } = candidate;
-    const runs = isMeantToRun(vm, vmiOf(vm));
-    // Before a step, only running VMIs say anything about the new revision.
-    if (stepRoom !== null && (!runs || toStep <= 0)) continue;
-    const cost = act === 'write' || down ? 0 : 1;
-    if (cost > Math.max(room, 0) || places <= 0) {
-      wanting++;
-      continue;
-    }
-    room -= cost;
-    paid += cost;
-    places--;
-    toStep--;
-    chosen.push(candidate);
-  }
-  if (wanting > 0 && chosen.length === 0) {
-    const count = unavailable === 1 ? '1 VM is' : `${unavailable} VMs are`;
-    // While batches run, the names would change with every turn, and the status with them.
-    const which = batches.length > 0 ? ' or being updated' : names.size === 0 ? '' : ` (${formatNames([...names])})`;
-    const blocked = unavailable > names.size || claimed.length > 0 ? null : blockedAt(context, names, state);
-    if (blocked !== null) waits.wake(blocked);
-    const isBlocked = blocked !== null && blocked <= now;
-    const long = isBlocked ? `, for ${context.spec.rollout.progressDeadlineSeconds} s and longer` : '';
-    waits.for(
-      isBlocked ? 'Blocked' : 'Budget',
-      `${count} unavailable${which}${long}, and maxUnavailable allows ${most}`,
-    );
-    // A released claim causes no event of the pool.
-    if (claimed.some((name) => !inProgress.unsettled.has(name))) waits.wake(now + CLAIMS_AGAIN_MS);
-  }
+  const places = Math.min(burst - inProgress.all.size, MOST_IN_BATCH);
+  const choice = choose(context, inOrder(context, free, stepRoom === null ? null : target.revision), {
+    budget: most - unavailable,
+    places,
+    toStep: stepRoom,
+  });
+  const { chosen, paid, hasMore } = choice;
+  if (hasMore && chosen.length === 0)
+    sayFull(context, state, { most, unavailable, names, claimed, unsettled: inProgress.unsettled });
   if (chosen.length === 0 || isTooEarly(context)) return null;
-  const lastBegan = Math.max(...batches.map((batch) => batch.startedAt));
-  if (wanting > 0 && paid === chosen.length && paid < Math.ceil(most / 4) && now < lastBegan + GATHER_MS) {
-    waits.wake(lastBegan + GATHER_MS);
+  const gathersUntil = Math.max(...batches.map((batch) => batch.startedAt)) + GATHER_MS;
+  if (hasMore && paid === chosen.length && paid < Math.ceil(most / 4) && now < gathersUntil) {
+    context.waits.wake(gathersUntil);
     return null;
   }
   return chosen;
+}
+
+interface Limits {
+  /** How many VMs may go down. */
+  budget: number;
+  /** How many VMs may be taken. */
+  places: number;
+  /** How many running VMs may be taken before the next step; null without a limit. */
+  toStep: number | null;
+}
+
+interface Choice {
+  chosen: Candidate[];
+  /** How many of the chosen go down by it. */
+  paid: number;
+  /** Whether others would have been taken but for the limits. */
+  hasMore: boolean;
+}
+
+function choose({ input: { vmiOf } }: RolloutContext, candidates: readonly Candidate[], limits: Limits): Choice {
+  let { budget, places, toStep } = limits;
+  const choice: Choice = { chosen: [], paid: 0, hasMore: false };
+  for (const candidate of candidates) {
+    const { vm, act, down } = candidate;
+    // Before a step, only running VMIs say anything about the new revision.
+    if (toStep !== null && (toStep <= 0 || !isMeantToRun(vm, vmiOf(vm)))) continue;
+    const cost = act === 'write' || down ? 0 : 1;
+    if (cost > Math.max(budget, 0) || places <= 0) {
+      choice.hasMore = true;
+      continue;
+    }
+    budget -= cost;
+    places--;
+    if (toStep !== null) toStep--;
+    choice.paid += cost;
+    choice.chosen.push(candidate);
+  }
+  return choice;
+}
+
+interface FullBudget {
+  most: number;
+  unavailable: number;
+  /** VMs that are unavailable, as far as they have names. */
+  names: ReadonlySet<string>;
+  claimed: readonly string[];
+  unsettled: ReadonlySet<string>;
+}
+
+/** Says that the rollout waits for the budget, or that it is blocked by VMs that have been down for long. */
+function sayFull(context: RolloutContext, state: RolloutStatus, full: FullBudget): void {
+  const { waits, input, spec } = context;
+  const { most, unavailable, names, claimed, unsettled } = full;
+  const blocked = unavailable > names.size || claimed.length > 0 ? null : blockedAt(context, names, state);
+  if (blocked !== null) waits.wake(blocked);
+  const isBlocked = blocked !== null && blocked <= input.now;
+  const count = unavailable === 1 ? '1 VM is' : `${unavailable} VMs are`;
+  const long = isBlocked ? `, for ${spec.rollout.progressDeadlineSeconds} s and longer` : '';
+  waits.for(
+    isBlocked ? 'Blocked' : 'Budget',
+    `${count} unavailable${whichAreDown(names, input.batches.length > 0)}${long}, and maxUnavailable allows ${most}`,
+  );
+  // A released claim causes no event of the pool.
+  if (claimed.some((name) => !unsettled.has(name))) waits.wake(input.now + CLAIMS_AGAIN_MS);
+}
+
+function whichAreDown(names: ReadonlySet<string>, hasBatches: boolean): string {
+  // While batches run, the names would change with every turn, and the status with them.
+  if (hasBatches) return ' or being updated';
+  return names.size === 0 ? '' : ` (${formatNames([...names])})`;
 }
 
 /** Returns the batch with these VMs. `n`: its number. */
@@ -142,11 +177,17 @@ export function batchOf(
   };
 }
 
-/** Puts VMs that are down first: they already count against the budget. */
-function inOrder({ spec }: RolloutContext, free: readonly Candidate[]): Candidate[] {
+/**
+ * Puts VMs that are down first: they already count against the budget. Before a step, VMs of its revision (`begun`) come
+ * before all others: a VM that was already begun takes no other VM's place.
+ */
+function inOrder({ spec }: RolloutContext, free: readonly Candidate[], begun: string | null): Candidate[] {
   const byVm = new Map(free.map((candidate) => [candidate.vm, candidate]));
   const policy = spec.update.kind === 'proactive' ? spec.update.selectionPolicy : undefined;
-  return updateOrder([...byVm.keys()], (vm) => byVm.get(vm)!.down, policy).map((vm) => byVm.get(vm)!);
+  const ordered = updateOrder([...byVm.keys()], (vm) => byVm.get(vm)!.down, policy).map((vm) => byVm.get(vm)!);
+  if (begun === null) return ordered;
+  const isBegun = ({ vm }: Candidate): boolean => vm.revision === begun;
+  return [...ordered.filter(isBegun), ...ordered.filter((candidate) => !isBegun(candidate))];
 }
 
 /** Reports whether a batch that could begin must wait for a maintenance window or a delay. */

@@ -1,6 +1,6 @@
 import { durationMs, isDuration } from '../../api/duration.ts';
 import { countOf } from '../../api/int-or-percent.ts';
-import type { RolloutStatus } from '../../api/pool/pool.ts';
+import type { RolloutStatus, RolloutStep } from '../../api/pool/pool.ts';
 import { availableSince, isDown, isMeantToRun, runsByItself } from '../disruption-budget/availability.ts';
 import type { VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
@@ -27,10 +27,8 @@ export function stepRoom(
   needs: RolloutNeeds,
   inProgress: VmsInProgress,
 ): StepRoom {
-  const { waits } = context;
   const { steps } = context.spec.rollout;
-  const { vmiOf, now } = context.input;
-  const { free, later, laterRunning } = needs;
+  const { free, later } = needs;
   if (context.spec.update.kind !== 'proactive' || target.revision !== context.newest) return { state, room: null };
   // All VMs had this revision last: it needs no caution, and VMs that have left it should return to it.
   if (target.revision === context.current)
@@ -38,51 +36,80 @@ export function stepRoom(
   const isDone = free.length === 0 && later === 0 && inProgress.all.size === 0;
   // If every VM has the goal's revision already, no caution is needed.
   if (isDone && (state.batches === 0 || state.completedAt !== undefined)) return { state, room: null };
-  const isToCome = inProgress.all.size > 0 || laterRunning > 0 || free.some(({ vm }) => isMeantToRun(vm, vmiOf(vm)));
-  const wanting = new Set(free.map(({ vm }) => vm.name));
-  const there = towards(context, state, target).filter((vm) => !wanting.has(vm.name) && !inProgress.all.has(vm.name));
-  const taken = there.length + inProgress.all.size;
-  const times = there
-    .flatMap((vm) => availableSince(vm, vmiOf(vm), context.spec.rollout.minReadySeconds * 1000) ?? [])
-    .sort((a, b) => a - b);
-  for (const time of times) waits.wake(time);
-  const available = times.filter((time) => time <= now);
+  const taken = vmsTaken(context, state, target, needs, inProgress);
+  for (const time of taken.availableAt) context.waits.wake(time);
   for (let at = state; ; at = promoted(at, steps.length, false)) {
     const step = steps[at.step];
     if (step === undefined) return { state: at, room: null };
-    const most = countOf(step.to, context.spec.replicas, 1);
-    const room = most - taken;
-    const words = `step ${at.step + 1} of ${steps.length} (${step.to})`;
-    const isReached = available.length >= most || !isToCome;
-    if (!isReached) {
-      if (room <= 0 && inProgress.all.size === 0)
-        waits.for('Step', `${words}: ${most - available.length} of its VMs are not ready`);
-      return { state: unreached(at), room };
-    }
-    // A VM of this step that was down meanwhile, noticed or not, has not been available the whole time.
-    const since = Math.max(
-      Date.parse(at.stepReachedAt ?? context.now),
-      available[Math.min(most, available.length) - 1] ?? 0,
-    );
-    const stepReachedAt = new Date(since).toISOString();
-    const reached = { state: { ...at, stepReachedAt }, room };
-    const { wait } = step.then;
-    // An unreadable wait may have been stored before the API server refused such: its length is unknown.
-    if (wait === undefined || !isDuration(wait)) {
-      const why =
-        wait === undefined ? '' : `its wait ${JSON.stringify(wait)} is no duration such as 30s, 10m or 1h30m, and so `;
-      waits.for('Approval', `${words} is reached: ${why}it waits for \`drover rollout promote\``);
-      return reached;
-    }
-    // A stopped rollout reports no waiting time; once it continues, the time that has passed counts.
-    if (context.isStopped(at)) return reached;
-    const until = Date.parse(stepReachedAt) + durationMs(wait);
-    if (until > now) {
-      waits.wake(until);
-      waits.for('Step', `${words} is reached: it goes on at ${new Date(until).toISOString()}`);
-      return reached;
-    }
+    const stepped = atStep(context, at, step, taken);
+    if (stepped !== null) return stepped;
   }
+}
+
+/** The VMs that have been taken to the goal's revision so far. */
+interface TakenVms {
+  count: number;
+  /** When those that are there became, or become, available, in order; milliseconds since the epoch. */
+  availableAt: number[];
+  /** Whether some of them are in progress. */
+  isMoving: boolean;
+  /** Whether running VMs are still to come. */
+  isToCome: boolean;
+}
+
+function vmsTaken(
+  context: RolloutContext,
+  state: RolloutStatus,
+  target: RolloutTarget,
+  { free, laterRunning }: RolloutNeeds,
+  inProgress: VmsInProgress,
+): TakenVms {
+  const { vmiOf } = context.input;
+  const isMoving = inProgress.all.size > 0;
+  const wanting = new Set(free.map(({ vm }) => vm.name));
+  const there = towards(context, state, target).filter((vm) => !wanting.has(vm.name) && !inProgress.all.has(vm.name));
+  const minReadyMs = context.spec.rollout.minReadySeconds * 1000;
+  return {
+    count: there.length + inProgress.all.size,
+    availableAt: there.flatMap((vm) => availableSince(vm, vmiOf(vm), minReadyMs) ?? []).sort((a, b) => a - b),
+    isMoving,
+    isToCome: isMoving || laterRunning > 0 || free.some(({ vm }) => isMeantToRun(vm, vmiOf(vm))),
+  };
+}
+
+/** Returns where the rollout stands at this step; null if the step is passed. */
+function atStep(context: RolloutContext, at: RolloutStatus, step: RolloutStep, taken: TakenVms): StepRoom | null {
+  const { waits } = context;
+  const { steps } = context.spec.rollout;
+  const { now } = context.input;
+  const most = countOf(step.to, context.spec.replicas, 1);
+  const room = most - taken.count;
+  const words = `step ${at.step + 1} of ${steps.length} (${step.to})`;
+  const available = taken.availableAt.filter((time) => time <= now);
+  if (available.length < most && taken.isToCome) {
+    if (room <= 0 && !taken.isMoving)
+      waits.for('Step', `${words}: ${most - available.length} of its VMs are not ready`);
+    return { state: unreached(at), room };
+  }
+  // A VM of this step that was down meanwhile, noticed or not, has not been available the whole time.
+  const lastAt = available[Math.min(most, available.length) - 1] ?? 0;
+  const since = Math.max(Date.parse(at.stepReachedAt ?? context.now), lastAt);
+  const reached = { state: { ...at, stepReachedAt: new Date(since).toISOString() }, room };
+  const { wait } = step.then;
+  // An unreadable wait may have been stored before the API server refused such: its length is unknown.
+  if (wait === undefined || !isDuration(wait)) {
+    const why =
+      wait === undefined ? '' : `its wait ${JSON.stringify(wait)} is no duration such as 30s, 10m or 1h30m, and so `;
+    waits.for('Approval', `${words} is reached: ${why}it waits for \`drover rollout promote\``);
+    return reached;
+  }
+  // A stopped rollout reports no waiting time; once it continues, the time that has passed counts.
+  if (context.isStopped(at)) return reached;
+  const until = since + durationMs(wait);
+  if (until <= now) return null;
+  waits.wake(until);
+  waits.for('Step', `${words} is reached: it goes on at ${new Date(until).toISOString()}`);
+  return reached;
 }
 
 /** The step's wait begins again when the step is reached, and nobody can promote past it until then. */

@@ -45,19 +45,7 @@ function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<Update
     return { need: 'nothing' };
   if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null)
     return { need: 'left', why: 'its name is none that the pool gives' };
-  const stored = disruptionFrom(vm.revision, target);
-  if (stored === 'Replace') {
-    if (target.limit === null || exceeds(stored, target.limit))
-      return {
-        need: 'left',
-        why: `its disks would have to be replaced, which the pool does not allow${formatDisks(vm, target)}`,
-      };
-    // A halted VM's replacement stays halted.
-    const staysAsItIs = isMeantToRun(vm, vmiOf(vm)) || vm.runStrategy === 'Halted' || !runsByItself(target.template);
-    return staysAsItIs
-      ? { need: 'act', act: 'replace' }
-      : { need: 'left', why: 'it has ended, and the VM in its place would run' };
-  }
+  if (disruptionFrom(vm.revision, target) === 'Replace') return needOfReplacement(vm, vmiOf, target);
   if (vmi === undefined) {
     const comesUp = isMeantToRun(vm, vmiOf(vm)) || (hasNewPower(vm, target) && runsByItself(target.template));
     return { need: 'act', act: comesUp && target.limit !== null ? 'restart' : 'write' };
@@ -75,6 +63,18 @@ function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<Update
     return { need: 'left', why: 'it would be updated while it runs, which the pool does not allow' };
   }
   return atMost(disruption, vm, target);
+}
+
+function needOfReplacement(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): ReturnType<typeof needOf> {
+  if (target.limit === null || exceeds('Replace', target.limit)) {
+    const disks = formatDisks(vm, target);
+    return { need: 'left', why: `its disks would have to be replaced, which the pool does not allow${disks}` };
+  }
+  // A halted VM's replacement stays halted.
+  const staysAsItIs = isMeantToRun(vm, vmiOf(vm)) || vm.runStrategy === 'Halted' || !runsByItself(target.template);
+  return staysAsItIs
+    ? { need: 'act', act: 'replace' }
+    : { need: 'left', why: 'it has ended, and the VM in its place would run' };
 }
 
 const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to people';

@@ -41,20 +41,24 @@ export function progressOf({ held, revision, template, vm, vmiOf, minReadyMs, no
 
   const vmi = vmiOf(vm);
   const live = liveVmi(vmi);
-  if (live !== undefined && live.revision !== revision && isMeantToRun(vm, vmi)) {
-    // Whoever waits has seen the previous VMI end: this one started by itself while the spec was written.
-    if (held.act !== 'live')
-      return vm.changingState
-        ? { state: 'waiting', for: 'its restart' }
-        : { state: 'refused', why: 'it was started with its old spec' };
-    const progress = liveProgress(template, vm, live);
-    if (progress.state === 'done') return { state: 'applied' };
-    return progress.state === 'refused' ? progress : { state: 'waiting', for: progress.for };
-  }
+  if (live !== undefined && live.revision !== revision && isMeantToRun(vm, vmi))
+    return held.act === 'live' ? progressOfLiveUpdate(template, vm, live) : progressOfOldVmi(vm);
   // If the VM is not meant to run any more, only a failure of the new revision's VMI is reported.
   if (vmi?.phase === 'Failed' && vmi.revision === revision && !vmi.deleting && !isMeantToRun(vm, vmi))
     return { state: 'waiting', for: 'its VMI, which has failed' };
   return progressOfRestart({ vm, vmi, isNew: (one) => one.revision === revision, minReadyMs, now });
+}
+
+/** Whoever waits has seen the previous VMI end: this one started by itself while the spec was written. */
+const progressOfOldVmi = ({ changingState }: VmView): UpdateProgress =>
+  changingState
+    ? { state: 'waiting', for: 'its restart' }
+    : { state: 'refused', why: 'it was started with its old spec' };
+
+function progressOfLiveUpdate(template: VmTemplate, vm: VmView, live: VmiView): UpdateProgress {
+  const progress = liveProgress(template, vm, live);
+  if (progress.state === 'done') return { state: 'applied' };
+  return progress.state === 'refused' ? progress : { state: 'waiting', for: progress.for };
 }
 
 export interface RestartProgressInput {

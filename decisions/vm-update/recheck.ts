@@ -45,14 +45,7 @@ export interface RecheckInput {
  */
 export function recheckVm(input: RecheckInput): Recheck {
   const { held, revision, vm, pool } = input;
-  if (
-    vm === undefined ||
-    pool === undefined ||
-    vm.uid !== held.uid ||
-    vm.owner?.uid !== pool.metadata.uid ||
-    !isActive(vm)
-  )
-    return { take: 'gone' };
+  if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return { take: 'gone' };
   // A newer batch has acted on the VM since: an attempt that was suspended meanwhile must not bring back the older
   // spec.
   if (vm.revision !== revision && vm.revision !== held.from)
@@ -65,11 +58,15 @@ export function recheckVm(input: RecheckInput): Recheck {
   const restarts = held.act === 'restart' && isOld ? vmi : null;
   // Writing the spec may stop even a VMI of the right revision: by its run strategy.
   const disrupts = held.act === 'restart' ? vmi !== undefined : held.act !== 'write';
-  // The spec was to be written while no VMI runs; it could stop or change the VMI that runs now.
-  const hasStarted = writes && held.act === 'write' && held.runs !== true && vmi !== undefined;
-  const why = whyNot(input, pool, vm) ?? (hasStarted ? 'it runs by now' : null);
+  const why = whyNot(input, pool, vm) ?? (writes && hasStarted(held, vmi) ? 'it runs by now' : null);
   return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
 }
+
+/** The spec was to be written while no VMI runs; it could stop or change the VMI that runs now. */
+const hasStarted = ({ act, runs }: BatchVm, vmi: VmiView | undefined): boolean =>
+  act === 'write' && runs !== true && vmi !== undefined;
+
+const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean => vm.owner?.uid === metadata.uid && isActive(vm);
 
 function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is being deleted';

@@ -17,38 +17,45 @@ export function withRoomToGrow(spec: VmiSpec, kubevirt: KubeVirt | undefined): V
 }
 
 function withSize(domain: Domain): Domain {
-  const { cpu, memory, resources: { requests, limits } = {} } = domain;
-  const bare = !cpu?.sockets && !cpu?.cores && !cpu?.threads;
-  const sockets = Math.ceil(amountOf(limits?.['cpu'] ?? requests?.['cpu'] ?? 1));
-  const guest = memory?.guest ?? requests?.['memory'] ?? limits?.['memory'] ?? memory?.hugepages?.pageSize;
+  const { cpu, memory, resources: { requests = {}, limits = {} } = {} } = domain;
+  const hasTopology = cpu?.sockets || cpu?.cores || cpu?.threads;
+  const sockets = Math.ceil(amountOf(limits['cpu'] ?? requests['cpu'] ?? 1));
+  const guest = memory?.guest ?? requests['memory'] ?? limits['memory'] ?? memory?.hugepages?.pageSize;
   return {
     ...domain,
-    ...(bare ? { cpu: { ...cpu, sockets, cores: 1, threads: 1 } } : {}),
+    ...(hasTopology ? {} : { cpu: { ...cpu, sockets, cores: 1, threads: 1 } }),
     ...(guest === undefined ? {} : { memory: { ...memory, guest } }),
   };
 }
 
 function withMost(domain: Domain, kubevirt: KubeVirt | undefined): Domain {
-  const {
-    maxHotplugRatio: ratio = 4,
-    maxCpuSockets,
-    maxGuest,
-  } = kubevirt?.spec?.configuration?.liveUpdateConfiguration ?? {};
+  const limits = kubevirt?.spec?.configuration?.liveUpdateConfiguration ?? {};
   const { cpu, memory } = domain;
-  const { sockets = 0, cores = 0, threads = 0 } = cpu ?? {};
-  const most = maxCpuSockets ? Math.max(maxCpuSockets, sockets) : sockets * ratio;
-  const capped =
-    !maxCpuSockets && most * cores * threads > MOST_VCPUS
-      ? Math.max(Math.floor(MOST_VCPUS / (cores * threads)), sockets)
-      : most;
-  const guest = memory?.guest;
-  const room = memory?.maxGuest ?? maxGuest ?? (guest === undefined ? undefined : binary(amountOf(guest) * ratio));
-  const growing = memory?.maxGuest !== undefined || whyFixed(domain, room) === undefined;
+  const maxGuest = mostGuest(domain, limits);
   return {
     ...domain,
-    cpu: { ...cpu, maxSockets: cpu?.maxSockets || capped },
-    ...(growing && room !== undefined ? { memory: { ...memory, maxGuest: room } } : {}),
+    cpu: { ...cpu, maxSockets: cpu?.maxSockets || mostSockets(cpu, limits) },
+    ...(maxGuest === undefined ? {} : { memory: { ...memory, maxGuest } }),
   };
+}
+
+type Limits = NonNullable<NonNullable<NonNullable<KubeVirt['spec']>['configuration']>['liveUpdateConfiguration']>;
+
+const RATIO = 4;
+
+function mostSockets(cpu: Domain['cpu'], { maxHotplugRatio: ratio = RATIO, maxCpuSockets }: Limits): number {
+  const { sockets = 0, cores = 0, threads = 0 } = cpu ?? {};
+  if (maxCpuSockets) return Math.max(maxCpuSockets, sockets);
+  const most = sockets * ratio;
+  return most * cores * threads > MOST_VCPUS ? Math.max(Math.floor(MOST_VCPUS / (cores * threads)), sockets) : most;
+}
+
+/** Returns undefined if memory can't grow. */
+function mostGuest(domain: Domain, { maxHotplugRatio: ratio = RATIO, maxGuest }: Limits): Quantity | undefined {
+  const { guest, maxGuest: own } = domain.memory ?? {};
+  if (own !== undefined) return own;
+  const most = maxGuest ?? (guest === undefined ? undefined : binary(amountOf(guest) * ratio));
+  return whyFixed(domain, most) === undefined ? most : undefined;
 }
 
 /** Returns why memory can't be hotplugged into a VMI of this domain; undefined if it can. */

@@ -9,6 +9,7 @@ import {
   Worker,
   type Logger,
   type NativeConnectionOptions,
+  type WorkerOptions,
 } from '@temporalio/worker';
 import { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { ensureCurrentAttempt } from '../activities/lib/attempt.ts';
@@ -39,13 +40,7 @@ const WATCHES = 4;
 /** Serves one cluster's task queues until the process is asked to stop (SIGINT, SIGTERM), then drains and returns. */
 export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {}): Promise<void> {
   const logger = createLogger(config.logLevel);
-  const { temporalMetrics } = config;
-  Runtime.install({
-    logger,
-    ...(temporalMetrics === null
-      ? {}
-      : { telemetryOptions: { metrics: { prometheus: { bindAddress: temporalMetrics } } } }),
-  });
+  installRuntime(logger, config.temporalMetrics);
   const dataConverter = await loadDataConverter(config.dataConverter ?? undefined);
   const stopping = stopOnSignals();
   const stop = stopping.signal;
@@ -94,37 +89,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     const watched = { client: new Client(temporal), kube: client, cluster: config.cluster, logger, stop };
     // What was decided for another cluster must not be done in this one.
     const uid = await untilWatched(watched);
-    const common = {
-      ...temporal,
-      shutdownGraceTime: GRACE,
-      maxHeartbeatThrottleInterval: '3s',
-    } as const;
-    const queue = taskQueueOf(config.cluster);
-    const create = (): Promise<Worker>[] => [
-      Worker.create({
-        ...common,
-        taskQueue: queue,
-        workflowBundle: bundle,
-        activities: activities.working,
-        maxCachedWorkflows: config.cachedWorkflows,
-        maxConcurrentActivityTaskExecutions: config.slots,
-        // A dead worker delays a workflow's next task by no more than this.
-        stickyQueueScheduleToStartTimeout: '3s',
-      }),
-      // Waits cost next to nothing and last long: none of them takes the slot of an activity that acts.
-      Worker.create({
-        ...common,
-        taskQueue: waitQueueOf(queue),
-        activities: activities.waiting,
-        maxConcurrentActivityTaskExecutions: config.waitSlots,
-      }),
-      Worker.create({
-        ...common,
-        taskQueue: watchQueueOf(queue),
-        activities: activities.watching,
-        maxConcurrentActivityTaskExecutions: WATCHES,
-      }),
-    ];
+    const create = (): Promise<Worker>[] => createWorkers(config, temporal, bundle, activities);
     const onServing = (): void =>
       logger.info('worker ready', {
         cluster: config.cluster,
@@ -151,6 +116,49 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     await client.close();
     server?.close();
   }
+}
+
+function installRuntime(logger: Logger, metrics: string | null): void {
+  const telemetryOptions = metrics === null ? null : { metrics: { prometheus: { bindAddress: metrics } } };
+  Runtime.install({ logger, ...(telemetryOptions === null ? {} : { telemetryOptions }) });
+}
+
+type TemporalOptions = Pick<WorkerOptions, 'connection' | 'namespace' | 'dataConverter'>;
+
+/** Creates a worker for each of the cluster's task queues. */
+function createWorkers(
+  { cluster, cachedWorkflows, slots, waitSlots }: WorkerConfig,
+  temporal: TemporalOptions,
+  workflowBundle: NonNullable<WorkerOptions['workflowBundle']>,
+  activities: ReturnType<typeof createActivities>,
+): Promise<Worker>[] {
+  const common = { ...temporal, shutdownGraceTime: GRACE, maxHeartbeatThrottleInterval: '3s' } as const;
+  const queue = taskQueueOf(cluster);
+  return [
+    Worker.create({
+      ...common,
+      taskQueue: queue,
+      workflowBundle,
+      activities: activities.working,
+      maxCachedWorkflows: cachedWorkflows,
+      maxConcurrentActivityTaskExecutions: slots,
+      // A dead worker delays a workflow's next task by no more than this.
+      stickyQueueScheduleToStartTimeout: '3s',
+    }),
+    // Waits cost next to nothing and last long: none of them takes the slot of an activity that acts.
+    Worker.create({
+      ...common,
+      taskQueue: waitQueueOf(queue),
+      activities: activities.waiting,
+      maxConcurrentActivityTaskExecutions: waitSlots,
+    }),
+    Worker.create({
+      ...common,
+      taskQueue: watchQueueOf(queue),
+      activities: activities.watching,
+      maxConcurrentActivityTaskExecutions: WATCHES,
+    }),
+  ];
 }
 
 /** Ends all parts when one ends, and throws the error of the part that failed. */

@@ -66,27 +66,15 @@ type How = Pick<ReportRow, 'state' | 'why'>;
  * Returns what became of each VM that a transition changed, tried to change or skipped, from what the VMs and pools
  * record of it and what its workflow reports.
  */
-export function reportOf({ id, vms, pools, progress, isCutOff, changed }: ReportInput): ReportRow[] {
+export function reportOf(input: ReportInput): ReportRow[] {
+  const { vms, progress, isCutOff, changed } = input;
   const told = new Map(progress === null ? [] : toldOf(isCutOff ? { ...progress, inProgress: [] } : progress));
   const isChanged = new Set(changed);
   const rows = vms.flatMap((vm): ReportRow[] => {
-    const { namespace, name, machineType } = vm;
-    const key = `${namespace}/${name}`;
-    const record = vm.transition?.id === id ? vm.transition : null;
-    const ofPool = pools.get(vm.owner?.uid ?? '');
-    const inPool = ofPool?.id === id ? ofPool : null;
-    const said = told.get(key);
-    const seen = record !== null ? standing(vm, record, isCutOff) : inPool !== null ? standingInPool(vm, inPool) : null;
-    // The VM is left alone because its type was changed since.
-    const how =
-      said?.state === 'LeftAlone' && seen?.state === 'ChangedSince' ? { ...said, state: seen.state } : (said ?? seen);
+    const key = `${vm.namespace}/${vm.name}`;
+    const row = rowOf(vm, input, told.get(key) ?? null);
     told.delete(key);
-    const {
-      from = machineType,
-      to = null,
-      vmiType = null,
-    } = record ?? (inPool !== null ? recordInPool(vm, inPool) : {});
-    if (how !== null) return [{ namespace, name, from, to, vmiTypeBefore: vmiType, ...how }];
+    if (row !== null) return [row];
     return isChanged.has(key) && vm.transition !== null ? [changedAgain(vm, vm.transition)] : [];
   });
   const there = new Set(vms.map(({ namespace, name }) => `${namespace}/${name}`));
@@ -96,6 +84,30 @@ export function reportOf({ id, vms, pools, progress, isCutOff, changed }: Report
     ...[...told].flatMap(([key, how]) => (how.state === 'Failed' ? [gone(key, how)] : [])),
     ...deleted.map((key) => gone(key, { state: 'Gone', why: 'it is not there any more' })),
   ];
+}
+
+/** `told`: what the workflow reports of the VM. Returns null if nobody has anything to say about it. */
+function rowOf(vm: ReportedVm, input: ReportInput, told: How | null): ReportRow | null {
+  const { namespace, name } = vm;
+  const { seen, from, to, vmiType } = recordedOf(vm, input);
+  // The VM is left alone because its type was changed since.
+  const isChangedSince = told?.state === 'LeftAlone' && seen?.state === 'ChangedSince';
+  const how = isChangedSince ? { ...told, state: seen.state } : (told ?? seen);
+  return how && { namespace, name, from, to, vmiTypeBefore: vmiType, ...how };
+}
+
+/** Returns what the VM, or else its pool, records of the transition, and what has become of that. */
+function recordedOf(
+  vm: ReportedVm,
+  { id, pools, isCutOff }: ReportInput,
+): { seen: How | null; from: string | null; to: string | null; vmiType: string | null } {
+  if (vm.transition?.id === id) {
+    const { from, to, vmiType } = vm.transition;
+    return { seen: standing(vm, vm.transition, isCutOff), from, to, vmiType };
+  }
+  const ofPool = pools.get(vm.owner?.uid ?? '');
+  if (ofPool?.id === id) return { seen: standingInPool(vm, ofPool), ...recordInPool(vm, ofPool) };
+  return { seen: null, from: vm.machineType, to: null, vmiType: null };
 }
 
 /** What the workflow reports takes precedence over what VMs record. */

@@ -54,14 +54,15 @@ const ENDS: Record<string, Exclude<RolloutView['end'], null>> = {
 export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] = []): RolloutView {
   const { metadata, spec, status } = pool;
   const target = revisionOf(poolTemplate(spec));
-  const isSeen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0) && status?.updateRevision === target;
+  const known: Partial<NonNullable<Pool['status']>> = status ?? {};
+  const isSeen = (known.observedGeneration ?? 0) >= (metadata.generation ?? 0) && known.updateRevision === target;
   const named = (hash: string): NamedRevision => ({
     hash,
     number: revisions.find((one) => one.hash === hash)?.number ?? null,
   });
   const { phase, message } = phaseOf(pool, isSeen);
   // What is left from an older template's rollout says nothing about this one.
-  const rollout = status?.rollout?.revision === target ? status.rollout : undefined;
+  const rollout = known.rollout?.revision === target ? known.rollout : undefined;
   return {
     namespace: metadata.namespace ?? '',
     pool: metadata.name,
@@ -69,17 +70,26 @@ export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] =
     end: ENDS[phase] ?? null,
     message,
     target: named(target),
-    current: status?.currentRevision === undefined ? null : named(status.currentRevision),
-    replicas: status?.replicas ?? 0,
-    updatedReplicas: isSeen ? (status?.updatedReplicas ?? 0) : 0,
-    readyReplicas: status?.readyReplicas ?? 0,
+    current: known.currentRevision === undefined ? null : named(known.currentRevision),
+    replicas: known.replicas ?? 0,
+    updatedReplicas: isSeen ? (known.updatedReplicas ?? 0) : 0,
+    readyReplicas: known.readyReplicas ?? 0,
     step: stepOf(pool, rollout),
     paused: pauseOf(pool),
-    halted: rollout?.halted === undefined ? null : { ...rollout.halted, why: rollout.halted.why ?? null },
-    failures: (rollout?.failures ?? []).map((failure) => ({ ...failure, wasDown: failure.wasDown === true })),
-    batches: rollout?.batches ?? 0,
-    startedAt: rollout?.startedAt ?? null,
-    completedAt: rollout?.completedAt ?? null,
+    ...historyOf(rollout),
+  };
+}
+
+function historyOf(
+  rollout: Rollout | undefined,
+): Pick<RolloutView, 'halted' | 'failures' | 'batches' | 'startedAt' | 'completedAt'> {
+  const { halted, failures = [], batches = 0, startedAt = null, completedAt = null } = rollout ?? {};
+  return {
+    halted: halted === undefined ? null : { ...halted, why: halted.why ?? null },
+    failures: failures.map((failure) => ({ ...failure, wasDown: failure.wasDown === true })),
+    batches,
+    startedAt,
+    completedAt,
   };
 }
 

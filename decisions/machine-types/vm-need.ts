@@ -94,7 +94,7 @@ function needByPool(rules: TransitionRules, owned: Owned, snapshot: Snapshot): T
   if (!isMeant) return undefined;
   if (stand.stand === 'left' || stand.stand === 'deferred') return { need: stand.stand, why: stand.why };
   const wish = exclusionOf(vm);
-  if (wish !== null) return wish;
+  if (wish !== undefined) return wish;
   const group =
     stand.stand === 'check'
       ? stand.groups.find((one) => groupKey(one) === groupKey(groupOf(vm, one.wanted)))
@@ -119,22 +119,41 @@ function needInRollout(
   const isThere = vm.revision === revision && (live === undefined || live.revision === revision);
   // What is left from another revision's rollout says nothing about this one.
   const rollout = pool.status?.rollout?.revision === revision ? pool.status.rollout : undefined;
-  const failed = failureOf(pool, vm, rollout);
-  const isOver = rollout !== undefined && (rollout.completedAt ?? rollout.halted) !== undefined;
-  // The pool is waiting for the VMI too.
-  if (isThere && isOurs && !vm.optedOut && (failed !== undefined || !isOver) && !isUp(owned, snapshot))
-    return failed ?? { need: 'pool', pool, why: null };
+  const waiting = isThere && isOurs ? needWhileItComesUp(owned, rollout, snapshot) : undefined;
+  if (waiting !== undefined) return waiting;
   const ofUndo = rules.transition.scope.undoes !== null;
   // If a VM is old although its pool has nothing left to do, somebody has changed it by hand.
   if (isThere || !isMeant) return isOurs && (!isOld || ofUndo) && vm.transition?.id !== rules.ref.id ? DONE : undefined;
   // An undo does not touch VMs because of a template that it has not changed.
   if (ofUndo && !isOurs) return undefined;
-  const wish = exclusionOf(vm);
-  if (wish !== null) return wish;
+  return exclusionOf(vm) ?? failureOf(pool, vm, rollout) ?? needBeforeUpdate(pool, live, rollout);
+}
+
+/** The need of a VM that its pool has yet to update. */
+const needBeforeUpdate = (
+  pool: StoredPool,
+  live: VmiView | undefined,
+  rollout: RolloutStatus | undefined,
+): TransitionNeed =>
+  rollout?.halted === undefined
+    ? { need: 'pool', pool, why: whyNotYet(pool, live) }
+    : { need: 'left', why: `the rollout of ${formatPool(pool)} has ended: ${rollout.halted.kind}` };
+
+/** The need of a VM that has the transition's revision and is not up yet: the pool is waiting for its VMI too. */
+function needWhileItComesUp(
+  owned: Owned,
+  rollout: RolloutStatus | undefined,
+  snapshot: Snapshot,
+): TransitionNeed | undefined {
+  const {
+    vm,
+    owner: { pool },
+  } = owned;
+  if (vm.optedOut || isUp(owned, snapshot)) return undefined;
+  const failed = failureOf(pool, vm, rollout);
   if (failed !== undefined) return failed;
-  if (rollout?.halted !== undefined)
-    return { need: 'left', why: `the rollout of ${formatPool(pool)} has ended: ${rollout.halted.kind}` };
-  return { need: 'pool', pool, why: whyNotYet(pool, live) };
+  const isOver = rollout !== undefined && (rollout.completedAt ?? rollout.halted) !== undefined;
+  return isOver ? undefined : { need: 'pool', pool, why: null };
 }
 
 const formatPool = ({ metadata }: StoredPool): string => `its pool ${keyOf(metadata)}`;
@@ -234,5 +253,6 @@ function hindrance(vm: VmView, live: VmiView | undefined): TransitionNeed | null
   return found === undefined ? null : { need: found.isExcluded ? 'left' : 'deferred', why: found.why };
 }
 
-/** The owner's wish that keeps the pool from updating the VM; null if there is none. */
-const exclusionOf = (vm: VmView): TransitionNeed | null => (vm.optedOut ? hindrance(vm, undefined) : null);
+/** The owner's wish that keeps the pool from updating the VM; undefined if there is none. */
+const exclusionOf = (vm: VmView): TransitionNeed | undefined =>
+  vm.optedOut ? (hindrance(vm, undefined) ?? undefined) : undefined;

@@ -1,4 +1,5 @@
 import { MOST_DEPTH, tooDeep } from '../../api/depth.ts';
+import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { stateFrom } from '../healing/state.ts';
 import { begun } from '../rollout/state.ts';
@@ -73,38 +74,40 @@ function stalled(
     { type: 'Stalled', status: 'True', reason, message: message.slice(0, MESSAGE_LENGTH) },
     time,
   );
-  const before = pool.status?.conditions?.find(({ type }) => type === 'Stalled');
+  const known: Partial<PoolStatus> = pool.status ?? {};
+  const { conditions: told = [] } = known;
+  const before = told.find(({ type }) => type === 'Stalled');
   const isSaid =
     before?.status === 'True' &&
     before.message === condition.message &&
-    pool.status?.observedGeneration === pool.metadata.generation;
-  const conditions = [...(pool.status?.conditions ?? []).filter(({ type }) => type !== 'Stalled'), condition];
+    known.observedGeneration === pool.metadata.generation;
+  const conditions = [...told.filter(({ type }) => type !== 'Stalled'), condition];
   const replicas = vms.filter(({ deleting }) => !deleting).length;
-  const state = rollout ?? pool.status?.rollout ?? begun(pool.status?.updateRevision ?? '', time);
+  const state = rollout ?? known.rollout ?? begun(known.updateRevision ?? '', time);
   return {
     steps: [],
-    status: isSaid ? null : { ...pool.status, observedGeneration: pool.metadata.generation ?? 0, replicas, conditions },
+    status: isSaid ? null : { ...known, observedGeneration: pool.metadata.generation ?? 0, replicas, conditions },
     failure,
     phase: 'Failed',
     counts: {
       wanted: pool.spec.replicas,
       present: vms.length,
-      ready: pool.status?.readyReplicas ?? 0,
-      updated: pool.status?.updatedReplicas ?? 0,
+      ready: known.readyReplicas ?? 0,
+      updated: known.updatedReplicas ?? 0,
       byState: {},
     },
     rollout: {
       state,
       phase: 'Failed',
       target: state.revision,
-      current: pool.status?.currentRevision ?? state.revision,
+      current: known.currentRevision ?? state.revision,
       waits: [],
       superseded: [],
       lost: [],
       steps: 0,
     },
     healing: {
-      state: healing ?? stateFrom(pool.status?.healing),
+      state: healing ?? stateFrom(known.healing),
       begin: [],
       verdicts: [],
       ask: [],

@@ -5,15 +5,22 @@ import { createSteps, unmarkStep } from '../disks/reuse.ts';
 import { isReady, isActive } from '../disruption-budget/availability.ts';
 import { hasSpentClaimsAlone } from '../disruption-budget/claims.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
-import { heldBack, isGivenUp, stateFrom, toBeMade, inProgress as cyclesInProgress } from '../healing/state.ts';
+import {
+  heldBack,
+  isGivenUp,
+  stateFrom,
+  toBeMade,
+  inProgress as cyclesInProgress,
+  type HealingState,
+} from '../healing/state.ts';
 import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { revisionsToPrune } from '../revisions/retained.ts';
-import { batchHold } from '../rollout/batch-hold.ts';
+import { batchHold, type BatchHold } from '../rollout/batch-hold.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { isGoingBack } from '../rollout/state.ts';
-import { planDeletion, planScale } from '../scaling/plan.ts';
+import { planDeletion, planScale, type ScaleStep } from '../scaling/plan.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import { isHalted, type VmView } from '../views/vm.ts';
 import { poolAvailability } from './availability.ts';
@@ -60,41 +67,90 @@ export interface PoolCounts {
  * be.
  */
 export function planPool(input: PoolPlanInput): PoolPlan {
-  const { pool, vms, vmiOf, strategy, batches, inProgress, burst, now, batchesNotBefore } = input;
-  const templates = new Map<string, PoolTemplate>();
-  for (const { revision, template } of input.revisions) if (template !== null) templates.set(revision, template);
-  templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
+  const { pool, vms, vmiOf, batches, now } = input;
+  const templates = templatesOf(input);
   const isDeleted = pool.metadata.deletionTimestamp !== undefined;
   const inBatches = batchHold(batches, vms, input.isHeldByOther);
   const unproven = unprovenRevision(input);
-  const { mark, ...healing } = planHealing({
-    pool,
-    vms,
-    vmiOf,
+  const { mark, ...healing } = healingOf(input, inBatches, unproven);
+  const scaleSteps = scaleStepsOf(input, inBatches, healing.state);
+  // Scaling has priority: a VM that leaves now is not updated first.
+  const leaving = scaleSteps.flatMap((step) => ('vms' in step ? step.vms.map((vm) => vm.name) : []));
+  const rollout = rolloutOf(input, healing.state, leaving, templates);
+  const names = new Map(vms.map((vm) => [vm.name, vm]));
+  const claims = input.keptClaims ?? [];
+  const kept = keptByNumber(pool, claims, (name) => names.has(name) || input.isHeldByOther(name));
+  const templateOf = (revision: string): PoolTemplate | undefined => templates.get(revision);
+  const reuse = { pool, kept, revision: rollout.forNewVms, templateOf };
+  const steps = scaleSteps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, reuse) : [step]));
+  if (rollout.update !== null && !steps.some((step) => step.kind === 'hold'))
+    steps.push({ kind: 'update', ...rollout.update });
+  if (mark.length > 0) steps.push(markStep(mark));
+  if (steps.length === 0 && !isDeleted) steps.push(...unmarkStep(pool, claims, (name) => isStayingOn(names.get(name))));
+  if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, rollout));
+  const failure = stillStands(input) ? input.failure : null;
+  const availability = poolAvailability(pool, vms, vmiOf, now);
+  const at = new Date(now).toISOString();
+  const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, kept, now: at });
+  const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
+  const { superseded, lost, waits, target, current, state, phase } = rollout;
+  return {
+    steps,
+    failure,
+    status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
+    phase: phaseOf(input, phase, cyclesInProgress(healing.state.cycles).length > 0),
+    counts: { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) },
+    rollout: { state, phase, target, current, waits, superseded, lost, steps: rollout.steps },
+    healing,
+    wakeAt: wakeAtOf(input, [rollout, healing, availability], unproven !== null && isOver(state, unproven)),
+  };
+}
+
+/** Templates of the pool by revision, as far as they are kept. */
+function templatesOf({ pool, revisions }: PoolPlanInput): Map<string, PoolTemplate> {
+  const templates = new Map<string, PoolTemplate>();
+  for (const { revision, template } of revisions) if (template !== null) templates.set(revision, template);
+  return templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
+}
+
+const healingOf = (input: PoolPlanInput, inBatches: BatchHold, unproven: string | null): HealingPlan =>
+  planHealing({
+    pool: input.pool,
+    vms: input.vms,
+    vmiOf: input.vmiOf,
     failedVmisOf: input.failedVmisOf ?? (() => []),
     lastTroubleOf: input.lastTroubleOf ?? (() => null),
     witnessOf: input.witnessOf ?? (() => null),
     isHeldByOther: input.isHeldByOther,
-    state: input.healing ?? stateFrom(pool.status?.healing),
-    busy: new Set([...inProgress.creating, ...inProgress.deleting, ...inBatches.held]),
+    state: input.healing ?? stateFrom(input.pool.status?.healing),
+    busy: new Set([...input.inProgress.creating, ...input.inProgress.deleting, ...inBatches.held]),
     unproven,
-    burst,
-    now,
+    burst: input.burst,
+    now: input.now,
   });
-  const sick = healing.state.cycles.map(({ vm }) => vm);
-  const held = new Set(heldBack(healing.state));
+
+const sickVms = ({ cycles }: HealingState): string[] => cycles.map(({ vm }) => vm);
+
+function scaleStepsOf(input: PoolPlanInput, { coming }: BatchHold, healing: HealingState): ScaleStep[] {
   const scale = {
     ...input,
-    held,
-    coming: inBatches.coming,
-    sick: new Set(sick),
-    first: toBeMade(healing.state),
+    held: new Set(heldBack(healing)),
+    coming,
+    sick: new Set(sickVms(healing)),
+    first: toBeMade(healing),
     target: targetOfScaling(input),
   };
-  const scaleSteps = isDeleted ? planDeletion(scale) : planScale(scale);
-  // Scaling has priority: a VM that leaves now is not updated first.
-  const leaving = scaleSteps.flatMap((step) => ('vms' in step ? step.vms.map((vm) => vm.name) : []));
-  const found = planRollout({
+  return input.pool.metadata.deletionTimestamp === undefined ? planScale(scale) : planDeletion(scale);
+}
+
+function rolloutOf(
+  input: PoolPlanInput,
+  healing: HealingState,
+  leaving: readonly string[],
+  templates: ReadonlyMap<string, PoolTemplate>,
+): RolloutPlan {
+  const { pool, vms, vmiOf, strategy, batches, inProgress, burst, now } = input;
+  const plan = planRollout({
     pool,
     vms,
     vmiOf,
@@ -102,59 +158,29 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     strategy,
     state: input.rollout,
     batches,
-    busy: new Set([...inProgress.creating, ...inProgress.deleting, ...leaving, ...sick]),
-    isHealed: (vm) => pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
-    notBefore: batchesNotBefore,
+    busy: new Set([...inProgress.creating, ...inProgress.deleting, ...leaving, ...sickVms(healing)]),
+    isHealed: (vm) => pool.spec.autohealing !== undefined && !isGivenUp(healing, vm),
+    notBefore: input.batchesNotBefore,
     burst,
     now,
   });
-  const plan = { ...found, state: withProof(input, found.state) };
-  const { update, superseded, lost, waits, target, current, state, phase } = plan;
-  const names = new Map(vms.map((vm) => [vm.name, vm]));
-  const claims = input.keptClaims ?? [];
-  const kept = keptByNumber(pool, claims, (name) => names.has(name) || input.isHeldByOther(name));
-  const reuse = { pool, kept, revision: plan.forNewVms, templateOf: (revision: string) => templates.get(revision) };
-  const steps = scaleSteps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, reuse) : [step]));
-  if (update !== null && !steps.some((step) => step.kind === 'hold')) steps.push({ kind: 'update', ...update });
-  if (mark.length > 0)
-    steps.push({
-      kind: 'mark',
-      vms: mark,
-      reason: `note which of ${formatNames(mark.map(({ name }) => name))} have run`,
-    });
-  if (steps.length === 0 && !isDeleted) steps.push(...unmarkStep(pool, claims, (name) => isStayingOn(names.get(name))));
-  if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, plan));
-  // A rollout that has just ended hands its VMs over to healing. No event announces that, so plan again at once.
-  const isLeftToHealing = unproven !== null && isOver(state, unproven);
-  const failure = stillStands(input) ? input.failure : null;
-  const availability = poolAvailability(pool, vms, vmiOf, now);
-  const status = poolStatus({
-    pool,
-    vms,
-    vmiOf,
-    failure,
-    availability,
-    rollout: plan,
-    healing,
-    kept,
-    now: new Date(now).toISOString(),
-  });
-  const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
-  const counts = { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) };
-  return {
-    steps,
-    failure,
-    status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
-    phase: phaseOf(input, phase, cyclesInProgress(healing.state.cycles).length > 0),
-    counts,
-    rollout: { state, phase, target, current, waits, superseded, lost, steps: plan.steps },
-    healing,
-    wakeAt: isDeleted
-      ? null
-      : isLeftToHealing
-        ? now
-        : earlier(earlier(plan.wakeAt, healing.wakeAt), availability.wakeAt),
-  };
+  return { ...plan, state: withProof(input, plan.state) };
+}
+
+const markStep = (vms: HealingPlan['mark']): PoolStep => ({
+  kind: 'mark',
+  vms,
+  reason: `note which of ${formatNames(vms.map(({ name }) => name))} have run`,
+});
+
+/** A rollout that has just ended hands its VMs over to healing. No event announces that, so plan again at once. */
+function wakeAtOf(
+  { pool, now }: PoolPlanInput,
+  plans: readonly { wakeAt: number | null }[],
+  isLeftToHealing: boolean,
+): number | null {
+  if (pool.metadata.deletionTimestamp !== undefined) return null;
+  return isLeftToHealing ? now : plans.map(({ wakeAt }) => wakeAt).reduce(earlier);
 }
 
 /** The revision that VMs were being brought to until now. This plan's rollout starts from what scaling leaves. */

@@ -39,6 +39,7 @@ export interface VirtualMachine extends KubeObject {
   };
 }
 
+// oxlint-disable-next-line eslint/complexity -- a list of fields, of which most may be absent: nothing is decided
 export function vmView(vm: Stored<VirtualMachine>): VmView {
   const { metadata, spec, status } = vm;
   const owner = controllerOf(vm);

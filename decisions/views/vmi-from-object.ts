@@ -37,6 +37,7 @@ export interface VirtualMachineInstance extends KubeObject {
   };
 }
 
+// oxlint-disable-next-line eslint/complexity -- a list of fields, of which most may be absent: nothing is decided
 export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
   const { metadata, spec, status } = vmi;
   const { cpu, memory } = spec?.domain ?? {};

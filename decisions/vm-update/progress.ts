@@ -30,15 +30,22 @@ export interface StandingInput {
   now: number;
 }
 
-export function progressOf({ held, revision, template, vm, vmiOf, minReadyMs, now }: StandingInput): UpdateProgress {
+export function progressOf(input: StandingInput): UpdateProgress {
+  const { held, revision, vm } = input;
   if (held.act === 'replace') {
     // It has left the pool by now, with its disks kept.
     if (vm?.uid === held.uid && vm.removing) return { state: 'gone' };
     if (vm === undefined || vm.uid === held.uid) return { state: 'waiting', for: 'the VM that takes its place' };
   } else if (vm === undefined || vm.uid !== held.uid || !isActive(vm)) return { state: 'gone' };
   if (vm.revision !== revision) return { state: 'waiting', for: 'its new spec' };
-  if (held.act === 'write') return { state: 'well' };
+  return held.act === 'write' ? { state: 'well' } : progressOfVmi(input, vm);
+}
 
+/** How far the VMI of a VM has come that has its new spec. */
+function progressOfVmi(
+  { held, revision, template, vmiOf, minReadyMs, now }: StandingInput,
+  vm: VmView,
+): UpdateProgress {
   const vmi = vmiOf(vm);
   const live = liveVmi(vmi);
   if (live !== undefined && live.revision !== revision && isMeantToRun(vm, vmi))

@@ -56,112 +56,134 @@ const awaiting = () =>
  * the run that started it.
  */
 export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcome[]> {
-  const { ref, key, batch, minReadyMs, deadlineMs, reason } = input;
-  const { revision } = batch;
-  const outcomes: UpdateOutcome[] = [];
-  let seen: ResourceVersions = input.seen;
-  let waiting: readonly BatchVm[] = batch.vms;
-  let superseded = false;
+  const { ref, key, batch, reason, seen } = input;
+  const { revision, rollout, vms, startedAt } = batch;
+  const run = new BatchRun(input);
   const wait = new CancellationScope();
   onSignal(supersede, 'Another revision takes the place of this one: wait no longer.', () => {
-    superseded = true;
+    run.isSuperseded = true;
     wait.cancel();
   });
 
-  const settle = (ended: readonly UpdateOutcome[], newer: ResourceVersions): void => {
-    outcomes.push(...ended);
-    seen = maxVersions(seen, newer);
-    const names = new Set(ended.map(({ vm }) => vm));
-    waiting = waiting.filter(({ name }) => !names.has(name));
-  };
-  const show = (doing: string): void => setCurrentDetails(detailsOf(input, doing, waiting, outcomes));
-
-  show('writes the new spec and restarts what needs it');
-  const request = { key, revision, rollout: batch.rollout, vms: batch.vms, startedAt: batch.startedAt, seen };
+  run.show('writes the new spec and restarts what needs it');
+  const request = { key, revision, rollout, vms, startedAt, seen };
   const begun = await updateVms.executeWithOptions({ summary: summary(reason) }, [request]);
-  settle(begun.outcomes, begun.seen);
-  const replaced = waiting.filter(({ act }) => act === 'replace');
+  run.settle(begun.outcomes, begun.seen);
+  const replaced = run.waiting.filter(({ act }) => act === 'replace');
   if (replaced.length > 0) {
-    show('replaces VMs and their disks');
-    await replace(replaced);
+    run.show('replaces VMs and their disks');
+    await replace(run, replaced);
   }
-  if (waiting.length > 0 && !superseded) {
-    show('waits for its VMs');
-    const deadline = Date.now() + deadlineMs;
-    try {
-      const done = await wait.run(() =>
-        awaiting().awaitVms.executeWithOptions(
-          { summary: summary(`wait for ${formatNames(waiting.map(({ name }) => name))}`) },
-          [{ key, revision, vms: [...waiting], minReadyMs, deadline, seen }],
-        ),
-      );
-      settle(done.outcomes, done.seen);
-    } catch (error) {
-      if (!superseded || !isCancellation(error)) throw error;
-    }
+  if (run.waiting.length > 0 && !run.isSuperseded) {
+    run.show('waits for its VMs');
+    await awaitAll(run, wait);
   }
-  settle(
-    waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })),
-    {},
-  );
+  run.settle(run.waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })));
 
-  show('has ended');
+  run.show('has ended');
+  const { outcomes } = run;
   upsertSearchAttributes([
     { key: DroverPhase, value: outcomes.some(({ end }) => end === 'Failed') ? 'Failed' : 'Complete' },
   ]);
   await getExternalWorkflowHandle(poolIdOf(ref))
-    .signal(batchEnded, { n: batch.n, pool: key.uid, outcomes, seen })
+    .signal(batchEnded, { n: batch.n, pool: key.uid, outcomes, seen: run.seen })
     .catch((error: unknown) =>
       log.warn("the pool's workflow is not there to be told of the end", { error: String(error) }),
     );
   return outcomes;
+}
 
-  /**
-   * Replaces VMs and their disks. The pool counts each VM in its disruption budget from the start until the new VM is
-   * available.
-   */
-  async function replace(planned: readonly BatchVm[]): Promise<void> {
-    const {
-      refused,
-      deferred = [],
-      seen: removed,
-    } = await removeVms.executeWithOptions(
-      { summary: summary(`delete ${formatNames(planned.map(({ name }) => name))} with their disks`) },
-      [key, planned.map(({ name, uid }) => ({ name, uid }))],
+/** What has become of a batch so far. */
+class BatchRun {
+  readonly input: UpdateBatchInput;
+  readonly outcomes: UpdateOutcome[] = [];
+  seen: ResourceVersions;
+  waiting: readonly BatchVm[];
+  isSuperseded = false;
+
+  constructor(input: UpdateBatchInput) {
+    this.input = input;
+    this.seen = input.seen;
+    this.waiting = input.batch.vms;
+  }
+
+  settle(ended: readonly UpdateOutcome[], newer: ResourceVersions = {}): void {
+    this.outcomes.push(...ended);
+    this.seen = maxVersions(this.seen, newer);
+    const names = new Set(ended.map(({ vm }) => vm));
+    this.waiting = this.waiting.filter(({ name }) => !names.has(name));
+  }
+
+  show(doing: string): void {
+    setCurrentDetails(detailsOf(this.input, doing, this.waiting, this.outcomes));
+  }
+}
+
+/** Waits until each VM is available or its deadline has passed, or the batch is superseded. */
+async function awaitAll(run: BatchRun, wait: CancellationScope): Promise<void> {
+  const { key, batch, minReadyMs, deadlineMs } = run.input;
+  const vms = [...run.waiting];
+  const deadline = Date.now() + deadlineMs;
+  try {
+    const done = await wait.run(() =>
+      awaiting().awaitVms.executeWithOptions(
+        { summary: summary(`wait for ${formatNames(vms.map(({ name }) => name))}`) },
+        [{ key, revision: batch.revision, vms, minReadyMs, deadline, seen: run.seen }],
+      ),
     );
-    settle(
-      refused.map(({ name, why }) => ({ vm: name, end: 'Failed', why: `it can not be deleted: ${why}` })),
-      removed,
+    run.settle(done.outcomes, done.seen);
+  } catch (error) {
+    if (!run.isSuperseded || !isCancellation(error)) throw error;
+  }
+}
+
+/**
+ * Replaces VMs and their disks. The pool counts each VM in its disruption budget from the start until the new VM is
+ * available.
+ */
+async function replace(run: BatchRun, planned: readonly BatchVm[]): Promise<void> {
+  const { key } = run.input;
+  const {
+    refused,
+    deferred = [],
+    seen: removed,
+  } = await removeVms.executeWithOptions(
+    { summary: summary(`delete ${formatNames(planned.map(({ name }) => name))} with their disks`) },
+    [key, planned.map(({ name, uid }) => ({ name, uid }))],
+  );
+  run.settle(
+    refused.map(({ name, why }) => ({ vm: name, end: 'Failed', why: `it can not be deleted: ${why}` })),
+    removed,
+  );
+  run.settle(
+    deferred.map(({ name, why }) => ({ vm: name, end: 'Deferred', why })),
+    removed,
+  );
+  const active = new Set([...refused, ...deferred].map(({ name }) => name));
+  const vms = planned.filter(({ name }) => !active.has(name));
+  if (vms.length > 0) await createAgain(run, vms, removed);
+}
+
+/** Creates VMs in the place of those that were deleted. `removed`: what a cache must have reached to show that. */
+async function createAgain(run: BatchRun, vms: readonly BatchVm[], removed: ResourceVersions): Promise<void> {
+  const { key, batch, deadlineMs } = run.input;
+  const numbersOf = (some: readonly BatchVm[]): number[] => some.map(({ name }) => numberOf(key.name, name)!);
+  const how = { skipSlowStart: true, halted: numbersOf(vms.filter(({ halted }) => halted === true)) };
+  for (let tries = 1; ; tries++) {
+    const made = await createVms.executeWithOptions(
+      { summary: summary(`create ${formatNames(vms.map(({ name }) => name))}`) },
+      [key, numbersOf(vms), batch.revision, removed, how],
     );
-    settle(
-      deferred.map(({ name, why }) => ({ vm: name, end: 'Deferred', why })),
-      removed,
+    run.settle(
+      [...made.notWanted, ...made.taken].map((name) => ({ vm: name, end: 'Gone' })),
+      made.seen,
     );
-    const active = new Set([...refused, ...deferred].map(({ name }) => name));
-    const vms = planned.filter(({ name }) => !active.has(name));
-    if (vms.length === 0) return;
-    const numbersOf = (some: readonly BatchVm[]): number[] => some.map(({ name }) => numberOf(key.name, name)!);
-    const how = { skipSlowStart: true, halted: numbersOf(vms.filter(({ halted }) => halted === true)) };
-    for (let tries = 1; ; tries++) {
-      const made = await createVms.executeWithOptions(
-        { summary: summary(`create ${formatNames(vms.map(({ name }) => name))}`) },
-        [key, numbersOf(vms), revision, removed, how],
-      );
-      seen = maxVersions(seen, made.seen);
-      settle(
-        [...made.notWanted, ...made.taken].map((name) => ({ vm: name, end: 'Gone' })),
-        {},
-      );
-      if (made.refused === null) return;
-      if (superseded || tries * REPLACE_AGAIN_MS > deadlineMs) {
-        // These VMs are missing now, so the pool creates them.
-        return settle(
-          vms.map(({ name }) => ({ vm: name, end: 'Failed', why: made.refused!.message })),
-          {},
-        );
-      }
-      await condition(() => superseded, REPLACE_AGAIN_MS);
-    }
+    if (made.refused === null) return;
+    const why = made.refused.message;
+    // These VMs are missing now, so the pool creates them.
+    if (run.isSuperseded || tries * REPLACE_AGAIN_MS > deadlineMs)
+      return run.settle(vms.map(({ name }) => ({ vm: name, end: 'Failed', why })));
+    await condition(() => run.isSuperseded, REPLACE_AGAIN_MS);
   }
 }
 

@@ -10,11 +10,12 @@ export function proxyFor({ protocol, hostname, port }: URL, env: NodeJS.ProcessE
   const proxy = named(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
   if (proxy === '' || isThisMachine(host)) return undefined;
-  const own = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
+  const own = port || (protocol === 'https:' ? '443' : '80');
   const isSpared = named('NO_PROXY')
     .split(',')
     .some((entry) => matches(entry.trim().toLowerCase(), host, own));
-  return isSpared ? undefined : proxy.includes('://') ? proxy : `http://${proxy}`;
+  if (isSpared) return undefined;
+  return proxy.includes('://') ? proxy : `http://${proxy}`;
 }
 
 const isThisMachine = (host: string): boolean =>

@@ -90,9 +90,10 @@ export function awaitTransition(
       const isLeftOver = isFirst && plan.patch.length > 0;
       isFirst = false;
       const isEnough = plan.isOver || request.told === null || isLeftOver || isPlenty(plan, request);
+      const worth = isIdle(plan) ? 'nothing' : 'something';
       return {
         found: { ...plan, told, seen: cache.versionsOf('pools', 'vms', 'vmis') },
-        worth: isEnough ? 'enough' : isIdle(plan) ? 'nothing' : 'something',
+        worth: isEnough ? 'enough' : worth,
         shouldReport: told !== request.told,
         late: lateOf(plan.settled),
         times: [wakeAt ?? Infinity, notBefore],

@@ -129,11 +129,12 @@ export class MachineTypePatcher {
     const record = newRecord(vm, vmi, { id, to, at: new Date().toISOString() });
     const marks = need.need === 'mark' || need.marks;
     // A mark that an earlier transition has left behind holds nothing any more, so it is removed.
-    const mark = marks ? id : before.mark === null ? {} : { mark: null };
+    const isLeftBehind = !marks && before.mark !== null;
     const change: TypeChange = {
       record,
       ...(wanted === undefined ? {} : { machineType: wanted }),
-      ...(typeof mark === 'string' ? { mark } : mark),
+      ...(marks ? { mark: id } : {}),
+      ...(isLeftBehind ? { mark: null } : {}),
     };
     const written = await this.#patch(vm, typePatch(before, change));
     const isNew = vm.transition?.id !== id;

@@ -105,9 +105,10 @@ export function createRestartActivities({
             const isOver = isOverAt(now, plan, request);
             const told = digestOf([plan.skipped, plan.full]);
             const isEnough = isOver || request.told === null || isPlenty(plan, request);
+            const worth = plan.take.length + plan.settled.length > 0 ? 'something' : 'nothing';
             return {
               found: { ...plan, isOver, told, seen: cache.versionsOf('vms', 'vmis') },
-              worth: isEnough ? 'enough' : plan.take.length + plan.settled.length > 0 ? 'something' : 'nothing',
+              worth: isEnough ? 'enough' : worth,
               shouldReport: told !== request.told,
               late: lateOf(plan.settled),
               times: [wakeAt ?? Infinity, notBefore, quietSince + deadlineMs],

@@ -108,8 +108,10 @@ const TYPES: Record<string, string> = {
   array: 'a list (lines that begin with "-")',
 };
 
-const measured = (origin: string, limit: string): string =>
-  origin === 'array' ? `have ${limit} entries` : origin === 'string' ? `have ${limit} characters` : `be ${limit}`;
+function measured(origin: string, limit: string): string {
+  if (origin === 'array') return `have ${limit} entries`;
+  return origin === 'string' ? `have ${limit} characters` : `be ${limit}`;
+}
 
 /** The issue's message, and the value that was found. */
 function inWords(issue: z.core.$ZodIssue, value: unknown, written: string | undefined): string {

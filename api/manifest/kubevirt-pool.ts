@@ -107,11 +107,15 @@ function convertSelection(
   const labelSelector = selectors?.labelSelector;
   if (labelSelector !== undefined)
     notes.push(`${where}: VMs that match selectors.labelSelector come first; in KubeVirt no others are ever taken`);
-  const basePolicy =
-    sortPolicy === 'AscendingOrder' ? 'Oldest' : sortPolicy === 'DescendingOrder' ? 'Newest' : sortPolicy;
+  const basePolicy = basePolicyOf(sortPolicy);
   if (basePolicy !== sortPolicy)
     notes.push(`${where}: ${sortPolicy}, an order of numbers, is read as ${basePolicy}, an order of age`);
   return { ...(labelSelector && { orderedPolicies: [{ labelSelector }] }), ...(basePolicy && { basePolicy }) };
+}
+
+function basePolicyOf(sortPolicy: KubeVirtSelectionPolicy['sortPolicy']): SelectionPolicy['basePolicy'] {
+  if (sortPolicy === 'AscendingOrder') return 'Oldest';
+  return sortPolicy === 'DescendingOrder' ? 'Newest' : sortPolicy;
 }
 
 /** Returns `object` with its keys renamed. */

@@ -34,11 +34,8 @@ const sharedDisks = (volumes: readonly Json[], ownDisks: readonly string[]): str
   });
 
 const diskOf = ({ dataVolume, persistentVolumeClaim }: Json): string | undefined => {
-  const name = isObject(dataVolume)
-    ? dataVolume['name']
-    : isObject(persistentVolumeClaim)
-      ? persistentVolumeClaim['claimName']
-      : undefined;
+  const claim = isObject(persistentVolumeClaim) ? persistentVolumeClaim['claimName'] : undefined;
+  const name = isObject(dataVolume) ? dataVolume['name'] : claim;
   return typeof name === 'string' ? name : undefined;
 };
 

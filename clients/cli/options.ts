@@ -42,8 +42,10 @@ export const withManifests = (command: Command): Command =>
     .option('-R, --recursive', 'look into the folders below a folder, too');
 
 /** Returns the suffix of a sentence that says what a command did. */
-export const dryRunRemark = (where: string): string =>
-  where === 'none' ? '' : where === 'server' ? ' (server dry run)' : ' (dry run)';
+export function dryRunRemark(where: string): string {
+  if (where === 'none') return '';
+  return where === 'server' ? ' (server dry run)' : ' (dry run)';
+}
 
 /** Formats the examples below a command's help: a comment on the purpose, and the line to type. */
 export const examples = (...pairs: [what: string, line: string][]): string =>

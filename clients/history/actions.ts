@@ -139,7 +139,8 @@ function askedOf(workflow: string, events: Event[]): Action[] {
       | null
       | undefined;
     const action = asked?.full === true ? `${name} --full` : name;
-    const vms = cycle !== undefined ? [cycle] : asked?.vm === undefined ? [] : [asked.vm];
+    const vm = cycle ?? asked?.vm;
+    const vms = vm === undefined ? [] : [vm];
     const time = timeOf(event);
     const who = { askedBy: asked?.by ?? null, why: asked?.why ?? null };
     return [{ time, endedAt: time, action, vms, from: null, to: null, end: 'Asked', reason: null, workflow, ...who }];

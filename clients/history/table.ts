@@ -1,5 +1,5 @@
 import { formatNames } from '../../decisions/lib/names.ts';
-import { table, type Cell } from '../cli/output.ts';
+import { table, type Cell, type Style } from '../cli/output.ts';
 import type { Action } from './actions.ts';
 
 /** Merges actions that differ only in their VMs. */
@@ -15,6 +15,11 @@ export const aboutVm = (actions: Action[], vm: string): Action[] =>
 const WELL = new Set(['Done', 'Updated', 'Restarted', 'Healed', 'Asked']);
 const BAD = new Set(['Failed', 'Refused', 'TimedOut', 'Unknown', 'SickAgain', 'GivenUp']);
 
+function styleOf(end: string): Style {
+  if (WELL.has(end)) return 'green';
+  return BAD.has(end) ? 'red' : 'yellow';
+}
+
 export function actionsTable(actions: Action[]): string[] {
   const rows = actions.map(({ time, action, vms, from, to, askedBy, end, why, reason }): Cell[] => [
     `${time.slice(0, 19)}Z`,
@@ -23,7 +28,7 @@ export function actionsTable(actions: Action[]): string[] {
     from ?? '<none>',
     to ?? '<none>',
     askedBy ?? '<unknown>',
-    { text: end, style: WELL.has(end) ? 'green' : BAD.has(end) ? 'red' : 'yellow' },
+    { text: end, style: styleOf(end) },
     why ?? causeIn(reason),
   ]);
   return table(['TIME', 'ACTION', 'VMS', 'FROM', 'TO', 'ASKED BY', 'END', 'WHY'], rows);

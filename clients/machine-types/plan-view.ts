@@ -59,7 +59,7 @@ function cellsOf(item: PlannedItem, wide: boolean): Cell[] {
   ];
 }
 
-const resultOf = ({ result }: PlannedItem): Cell => (result === null ? '<default>' : result === '' ? '<none>' : result);
+const resultOf = ({ result }: PlannedItem): Cell => (result === null ? '<default>' : result || '<none>');
 
 function needsOf({ kind, need, pool, why }: PlannedItem): Cell {
   const [words] = kind === 'VirtualMachinePool' && need === 'Change' ? ['change of its template'] : WORDS[need];

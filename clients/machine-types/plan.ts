@@ -185,8 +185,8 @@ function needOf(
   needed: TransitionNeed,
   { restartNow, runs, isPools }: { restartNow: boolean; runs: boolean; isPools: boolean },
 ): Found | null {
-  const changed = (waits: boolean): PlannedNeed =>
-    !waits ? 'Change' : restartNow ? 'ChangeAndRestart' : 'ChangeAndWait';
+  const waiting = restartNow ? 'ChangeAndRestart' : 'ChangeAndWait';
+  const changed = (waits: boolean): PlannedNeed => (waits ? waiting : 'Change');
   switch (needed.need) {
     case 'nothing':
     case 'done':

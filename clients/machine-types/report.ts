@@ -206,5 +206,7 @@ export const csvOf = (rows: ReportRow[]): string =>
   [REPORT_COLUMNS, ...rows.map(cellsOf)].map((cells) => cells.map(quoted).join(',')).join('\n');
 
 /** Quotes a cell only if needed. */
-const quoted = (cell: string | null): string =>
-  cell === null ? '' : /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+function quoted(cell: string | null): string {
+  if (cell === null) return '';
+  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}

@@ -85,7 +85,8 @@ function specLines({ spec }: Pool): string[] {
     dataVolumeTemplates?: KubeObject[];
   };
   const disks = (vm.dataVolumeTemplates ?? []).map(({ metadata }) => metadata.name);
-  const strategy = vm.runStrategy ?? (vm.running === undefined ? undefined : vm.running ? 'Always' : 'Halted');
+  const fromRunning = vm.running === true ? 'Always' : 'Halted';
+  const strategy = vm.runStrategy ?? (vm.running === undefined ? undefined : fromRunning);
   return [
     ...(strategy === undefined ? [] : [field('Run strategy', strategy)]),
     ...(vm.instancetype?.name === undefined ? [] : [field('Instancetype', vm.instancetype.name)]),

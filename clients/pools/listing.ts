@@ -27,8 +27,10 @@ export interface Listing {
   pool?: string | undefined;
 }
 
-export const columnsFor = (resource: Resource): Column[] =>
-  resource === VirtualMachines ? vmColumns : resource === PersistentVolumeClaims ? diskColumns : poolColumns;
+export function columnsFor(resource: Resource): Column[] {
+  if (resource === VirtualMachines) return vmColumns;
+  return resource === PersistentVolumeClaims ? diskColumns : poolColumns;
+}
 
 /** Returns the objects, sorted by name. Throws `KubeError` (404) if a named object does not exist. */
 export async function read(listing: Listing): Promise<Stored[]> {

@@ -58,9 +58,12 @@ export function whyNotReady(vm: Vm): string {
 const TROUBLED = /Err|Crash|Unschedulable|Unknown|NotFound/;
 
 /** Colours a state: green for ready VMs, red for broken ones, gray for stopped ones, yellow for all others. */
-export function stateCell(state: string, ready: boolean): Cell {
-  const style: Style = ready ? 'green' : TROUBLED.test(state) ? 'red' : state === 'Stopped' ? 'gray' : 'yellow';
-  return { text: state, style };
+export const stateCell = (state: string, ready: boolean): Cell => ({ text: state, style: stateStyle(state, ready) });
+
+function stateStyle(state: string, ready: boolean): Style {
+  if (ready) return 'green';
+  if (TROUBLED.test(state)) return 'red';
+  return state === 'Stopped' ? 'gray' : 'yellow';
 }
 
 /** Returns how many VMs are in each state, the largest number first. */

@@ -62,18 +62,20 @@ export function bar(ready: number, desired: number): string {
   return paint(ready >= desired ? 'green' : 'yellow', '█'.repeat(full)) + paint('gray', '░'.repeat(BAR - full));
 }
 
+function styleOf(type: string, status: string): 'red' | 'cyan' | 'yellow' {
+  if (type === 'ReplicaFailure' || type === 'Stalled') return 'red';
+  return type === 'Healing' && status === 'True' ? 'cyan' : 'yellow';
+}
+
 const conditionLines = ({ status }: Pool): string[] =>
   (status?.conditions ?? [])
     .filter(({ type, status, message }) => TOLD.has(type) && (status === 'True' || (type === 'Healing' && message)))
     .map(({ type, status, reason, message }) => {
-      const style =
-        type === 'ReplicaFailure' || type === 'Stalled'
-          ? 'red'
-          : type === 'Healing' && status === 'True'
-            ? 'cyan'
-            : 'yellow';
       const line = `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`;
-      return coloured(style, line.length > CONDITION_LENGTH ? `${line.slice(0, CONDITION_LENGTH)}…` : line);
+      return coloured(
+        styleOf(type, status),
+        line.length > CONDITION_LENGTH ? `${line.slice(0, CONDITION_LENGTH)}…` : line,
+      );
     });
 
 function progressLines({ doing, recentErrors, retryAt }: PoolProgress, told: string[], now: number): string[] {

@@ -23,5 +23,6 @@ function bytesOf(character: string): number {
   const code = character.codePointAt(0)!;
   if (code < 0x20 || (code >= 0xd800 && code <= 0xdfff)) return 6;
   if (code < 0x80) return character === '"' || character === '\\' ? 2 : 1;
-  return code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  if (code < 0x800) return 2;
+  return code < 0x10000 ? 3 : 4;
 }

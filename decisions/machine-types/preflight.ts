@@ -40,7 +40,8 @@ export function wantedResults(
   const groups = new Groups();
   for (const vm of vms) {
     const need = transitionNeed(rules, vm, snapshot);
-    const group = need.need === 'check' ? need.group : need.need === 'deferred' ? later(rules, vm) : undefined;
+    const deferred = need.need === 'deferred' ? later(rules, vm) : undefined;
+    const group = need.need === 'check' ? need.group : deferred;
     if (group !== undefined && rules.resultOf(group) === undefined) groups.add(vm, group);
   }
   return groups.all;

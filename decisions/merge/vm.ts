@@ -88,7 +88,8 @@ function mergePower(live: Json, base: Json | null, target: Json): Json {
 /** KubeVirt accepts one of the two fields, never both. */
 function powerField(spec: Json | null): Json {
   const { running, runStrategy } = spec ?? {};
-  return typeof running === 'boolean' ? { running } : runStrategy === undefined ? {} : { runStrategy };
+  if (typeof running === 'boolean') return { running };
+  return runStrategy === undefined ? {} : { runStrategy };
 }
 
 /**

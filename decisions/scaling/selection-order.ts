@@ -81,9 +81,11 @@ function baseRank(vm: VmView, { policy, isAtRest, isOutdated }: Order): number[]
       return [-vm.createdAt, -numberIn(vm)];
     case 'Random':
       // Least disruption first: VMs at rest, then VMs that don't serve yet, then ready ones.
-      return [isAtRest(vm) ? 0 : vm.ready ? 2 : 1, isOutdated(vm) ? 0 : 1, scatter(vm.uid)];
+      return [isAtRest(vm) ? 0 : servingRank(vm), isOutdated(vm) ? 0 : 1, scatter(vm.uid)];
   }
 }
+
+const servingRank = ({ ready }: VmView): number => (ready ? 2 : 1);
 
 /** A VM with a name that the pool would not give was adopted by hand: no number of the pool stands for it. */
 const isNamedOtherwise = ({ owner, name }: VmView): boolean => owner !== null && numberOf(owner.name, name) === null;

@@ -98,9 +98,8 @@ function preferenceOf({ metadata: { namespace }, spec, status }: Stored<VirtualM
   const copy = revisionName ?? (ref?.name === name ? ref.controllerRevisionRef?.name : undefined);
   const [, uid, generation] = COPY.exec(copy ?? '') ?? [];
   const where = kind.toLowerCase().includes('cluster') ? '' : `${namespace}/`;
-  return intern(
-    `${kind}/${where}${name}${uid === undefined ? (copy === undefined ? '' : `@${copy}`) : `@${generation}-${uid}`}`,
-  );
+  const version = uid === undefined ? copy : `${generation}-${uid}`;
+  return intern(`${kind}/${where}${name}${version === undefined ? '' : `@${version}`}`);
 }
 
 /**

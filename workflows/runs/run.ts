@@ -135,7 +135,8 @@ export abstract class Run<Vm extends RestartInProgress, Found extends Observatio
   }
 
   protected showEnd(): void {
-    this.show(this.#state.aborted !== null ? 'Aborted' : this.hasFailures() ? 'Failed' : 'Complete');
+    const end = this.hasFailures() ? 'Failed' : 'Complete';
+    this.show(this.#state.aborted === null ? end : 'Aborted');
   }
 
   #untilResumed(): Promise<void> {

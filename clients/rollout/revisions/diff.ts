@@ -74,5 +74,6 @@ const yamlOf = (value: object): string =>
 function coloured(line: string): string {
   if (line.startsWith('---') || line.startsWith('+++')) return paint('bold', line);
   if (line.startsWith('@@')) return paint('cyan', line);
-  return line.startsWith('+') ? paint('green', line) : line.startsWith('-') ? paint('red', line) : line;
+  if (line.startsWith('+')) return paint('green', line);
+  return line.startsWith('-') ? paint('red', line) : line;
 }

@@ -14,8 +14,8 @@ interface Caches {
 }
 
 /**
- * Has the caches reach what the API server has now of these VMs and their VMIs, given by `namespace/name`. Throws if the
- * server does not answer within `deadlineMs`.
+ * Has the caches reach what the API server has now of these VMs and their VMIs, given by `namespace/name`. Throws if
+ * the server does not answer within `deadlineMs`.
  */
 export async function confirm(
   client: KubeClient,

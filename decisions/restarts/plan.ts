@@ -147,7 +147,10 @@ export function planRestarts(input: RestartPlanInput): RestartPlan {
   return { settled, take, open, skipped, full, wakeAt };
 }
 
-/** Returns the chosen VMs that may be taken; counts those that are still to be restarted. `except`: by `namespace/name`. */
+/**
+ * Returns the chosen VMs that may be taken, and counts those that are still to be restarted. `except` names VMs by
+ * `namespace/name`.
+ */
 function openVms(
   { chosen, snapshot, failed }: RestartPlanInput,
   except: ReadonlySet<string>,

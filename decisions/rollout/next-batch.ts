@@ -178,8 +178,8 @@ export function batchOf(
 }
 
 /**
- * Puts VMs that are down first: they already count against the budget. Before a step, VMs of its revision (`begun`) come
- * before all others: a VM that was already begun takes no other VM's place.
+ * Puts VMs that are down first: they already count against the budget. Before a step, VMs of its revision (`begun`)
+ * come before all others: a VM that was already begun takes no other VM's place.
  */
 function inOrder({ spec }: RolloutContext, free: readonly Candidate[], begun: string | null): Candidate[] {
   const byVm = new Map(free.map((candidate) => [candidate.vm, candidate]));

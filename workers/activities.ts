@@ -1,5 +1,6 @@
 import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { Places } from '../activities/disruption-budget/places.ts';
+import { createAwaitRemovalActivities } from '../activities/healing/await-removal.ts';
 import { createHealActivities } from '../activities/healing/replace-vm.ts';
 import { withFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
@@ -57,7 +58,12 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       ...restarts,
       ...machineTypes,
     }),
-    waiting: withFailures({ ...createAwaitActivities(common), awaitRestarts, awaitTransition }),
+    waiting: withFailures({
+      ...createAwaitActivities(common),
+      ...createAwaitRemovalActivities(common),
+      awaitRestarts,
+      awaitTransition,
+    }),
     watching: withFailures(
       createWatchActivities({
         cache,

@@ -1,6 +1,5 @@
 import { defineQuery } from '@temporalio/workflow';
 import type { RolloutStatus } from '../api/pool/pool.ts';
-import type { CycleNews, Hold, Verdict } from '../decisions/healing/state.ts';
 import type { ResourceVersions } from '../decisions/lib/resource-versions.ts';
 import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
 import type { FailedRestart } from '../decisions/restarts/size.ts';
@@ -9,16 +8,17 @@ import type { ControlledRun } from '../decisions/runs/user-request.ts';
 import {
   asking,
   askingOf,
+  attemptEnd,
+  attemptWaits,
   batchEnd,
-  cycleTold,
-  healHolding,
   nothing,
   promoting,
   seen,
-  verdict as verdictTold,
   type BatchEnd,
   type Asking,
   type AskingOf,
+  type AttemptEnded,
+  type AttemptWaits,
 } from './payloads.ts';
 import { bareSignalOf, signalOf } from './signals.ts';
 
@@ -39,7 +39,8 @@ export const waitQueueOf = (taskQueue: string): string => `${taskQueue}/wait`;
 export const watchQueueOf = (taskQueue: string): string => `${taskQueue}/watch`;
 export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
 export const poolIdOf = ({ cluster, namespace, name }: PoolRef): string => `pool/${cluster}/${namespace}/${name}`;
-export const healVmIdOf = (ref: PoolRef, vm: string): string => `${poolIdOf(ref)}/heal/${vm}`;
+export const healVmIdOf = (ref: PoolRef, vm: string, attempt: number): string =>
+  `${poolIdOf(ref)}/heal/${vm}/${attempt}`;
 export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string =>
   `${poolIdOf(ref)}/update/${revision}/${n}`;
 /** `id` is a few letters and digits, which people type. */
@@ -72,19 +73,17 @@ export const healPause = bareSignalOf<Asking>('healPause', asking);
 export const healResume = bareSignalOf<Asking>('healResume', asking);
 
 /**
- * To a pool, or to the cycle of one VM: do not wait with its healing. A pool heals the VM again if its healing was
- * given up or skipped.
+ * To a pool, or to an attempt: do not wait with the healing of a VM. A pool heals the VM again if its healing was given
+ * up or skipped.
  */
 export const healNow = bareSignalOf<AskingOf>('healNow', askingOf);
-/** To a pool, or to the cycle of one VM: leave the VM as it is. */
+/** To a pool: leave a VM as it is. */
 export const healSkip = bareSignalOf<AskingOf>('healSkip', askingOf);
 
-/** From a pool to a cycle: what has become of its VM. */
-export const verdict = signalOf<Verdict>('verdict', verdictTold);
-/** From a pool to a cycle: what it may do. With `report`, the cycle reports its state. */
-export const healHold = signalOf<{ hold: Hold; report?: boolean }>('healHold', healHolding);
-/** From a cycle to its pool. */
-export const cycleNews = signalOf<CycleNews>('cycleNews', cycleTold);
+/** From an attempt to its pool: the sick VM is gone, and the delay has begun. */
+export const attemptWaiting = signalOf<AttemptWaits>('attemptWaiting', attemptWaits);
+/** From an attempt to its pool, as its last act: the outcome. */
+export const attemptEnded = signalOf<AttemptEnded>('attemptEnded', attemptEnd);
 
 /** A failure, described for people. */
 export interface Trouble {

@@ -1,15 +1,12 @@
-import type { CycleNews, CycleRules, Hold, SickVm, FinishedCycle, Verdict } from '../decisions/healing/state.ts';
+import type { AttemptEnd, AttemptId, Removed } from '../decisions/healing/state.ts';
 import { field } from '../decisions/lib/json.ts';
 import {
-  duration,
   flag,
   listOf,
   name,
-  number,
   object,
   oneOf,
   optional,
-  orNull,
   taggedBy,
   text,
   time,
@@ -35,10 +32,14 @@ export interface Asking {
   why?: string;
 }
 
-/** `vm` names a VM; a cycle knows its own. */
+/** `vm` names a VM; an attempt to heal it knows its own. */
 export interface AskingOf extends Asking {
   vm?: string;
 }
+
+/** `seen`: the resource versions that a later plan must have seen. */
+export type AttemptWaits = AttemptId & Removed & { seen: ResourceVersions };
+export type AttemptEnded = AttemptId & { outcome: AttemptEnd; seen: ResourceVersions };
 
 /** More VMs than a pool may have. */
 const MOST_VMS = 100_000;
@@ -102,56 +103,22 @@ export const batchEnd: Reader<BatchEnd> = object<BatchEnd>({
   seen,
 });
 
-const cycleRules: Reader<CycleRules> = object<CycleRules>({
-  backoff: object<CycleRules['backoff']>({ initial: duration, factor: number, max: duration, jitter: number }),
-  maxAttempts: orNull(whole),
-});
-
 const word = <W extends string>(its: W): Reader<W> => oneOf({ [its]: true } as Record<W, true>);
 
-const sick = {
-  uid: name,
-  attempt: whole,
-  why: text,
-  rules: cycleRules,
-  holdsData: flag,
-  earlyEnds: whole,
-  failingSince: optional(orNull(number)),
-  onSameDisks: optional(whole),
-};
+const attempt = { vm: name, uid: name, attempt: whole, startedAt: time };
+const removed = { keptDisks: flag, nextAt: time };
 
-export const verdict: Reader<Verdict> = taggedBy<'verdict', Verdict>('verdict', {
-  Gone: object<Extract<Verdict, { verdict: 'Gone' }>>({ verdict: word('Gone'), attempt: whole, rules: cycleRules }),
-  Well: object<Extract<Verdict, { verdict: 'Well' }>>({ verdict: word('Well'), attempt: whole, uid: name }),
-  Sick: object<{ verdict: 'Sick' } & Omit<SickVm, 'name'>>({ verdict: word('Sick'), ...sick }),
-  Left: object<Extract<Verdict, { verdict: 'Left' }>>({ verdict: word('Left'), why: text }),
-});
+export const attemptWaits: Reader<AttemptWaits> = object<AttemptWaits>({ ...attempt, ...removed, seen });
 
-export const healHolding = object<{ hold: Hold; report?: boolean }>({
-  hold: oneOf<Hold>({ None: true, Removals: true, All: true }),
-  report: optional(flag),
-});
+type Outcome<E extends AttemptEnd['end']> = Extract<AttemptEnd, { end: E }>;
 
-type News<N extends CycleNews['news']> = Extract<CycleNews, { news: N }>;
-/** `uid` is empty for a VM that is removed and not created again. */
-const cycle = { vm: name, pool: name, attempt: whole, uid: text, why: text };
-const waiting = object<Extract<News<'Stands'>, { phase: 'Waiting' }>>({
-  ...cycle,
-  news: word('Stands'),
-  phase: word('Waiting'),
-  nextAt: time,
-});
-const working = object<Exclude<News<'Stands'>, { phase: 'Waiting' }>>({
-  ...cycle,
-  news: word('Stands'),
-  phase: oneOf({ Removing: true, Provisioning: true }),
-});
-
-export const cycleTold: Reader<CycleNews> = taggedBy<'news', CycleNews>('news', {
-  Stands: (value, what) => (field(value, 'phase') === 'Waiting' ? waiting(value, what) : working(value, what)),
-  Ended: object<News<'Ended'>>({
-    ...cycle,
-    news: word('Ended'),
-    end: oneOf<FinishedCycle['end']>({ Healed: true, GivenUp: true, Skipped: true, Left: true, Refused: true }),
+export const attemptEnd: Reader<AttemptEnded> = object<AttemptEnded>({
+  ...attempt,
+  outcome: taggedBy<'end', AttemptEnd>('end', {
+    Removed: object<Outcome<'Removed'>>({ end: word('Removed'), ...removed }),
+    Kept: object<Outcome<'Kept'>>({ end: word('Kept'), why: text }),
+    Refused: object<Outcome<'Refused'>>({ end: word('Refused'), why: text }),
+    Cancelled: object<Outcome<'Cancelled'>>({ end: word('Cancelled'), isRemoved: flag }),
   }),
+  seen,
 });

@@ -102,15 +102,15 @@ export function createHealActivities({ client, cache, concurrency, onReplaced }:
       );
       if (vm === undefined || vm.metadata.uid !== uid) return { end: 'Removed', events: [], keptDisks: false };
       const pool = await poolOf(key);
-      const verdict = await judge(vm, pool, key, sick, at);
-      if (verdict.do === 'keep') return { end: 'Kept', why: verdict.why };
-      if (verdict.do === 'nothing')
+      const judged = await judge(vm, pool, key, sick, at);
+      if (judged.do === 'keep') return { end: 'Kept', why: judged.why };
+      if (judged.do === 'nothing')
         return { end: 'Removed', events: await lastEvents(vm), keptDisks: vmView(vm).removing };
       const keepDisks =
-        verdict.rules.preserveStorage ??
-        (sick.holdsData || !(await hasNeverRun(vm, verdict)) || (await holdsSomething(vm)));
+        judged.rules.preserveStorage ??
+        (sick.holdsData || !(await hasNeverRun(vm, judged)) || (await holdsSomething(vm)));
       try {
-        if (!(await isAsJudged(address, verdict)) || !(await isDone(() => remove(vm, keepDisks)))) {
+        if (!(await isAsJudged(address, judged)) || !(await isDone(() => remove(vm, keepDisks)))) {
           if (tries < TRIES) continue;
           throw new Error(`${name} changes too often to be deleted as it was seen`);
         }

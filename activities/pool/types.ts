@@ -20,7 +20,7 @@ export interface PlanRequest {
   seen: ResourceVersions;
   /** Whether something may have been done since without being reported: only a new list can tell. */
   resultUnknown: boolean;
-  inProgress: { creating: string[]; deleting: string[] };
+  inProgress: { creating: string[]; deleting: string[]; cancelled?: string[] };
   /** How many VMs may be acted on now; the burst cap also applies, and is the only limit if this is null. */
   allowance: number | null;
   refused?: PoolPlanInput['refused'];

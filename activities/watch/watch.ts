@@ -52,7 +52,9 @@ export function createWatchActivities(options: WatchActivityOptions) {
       allowance: burst,
       now: Date.now(),
     }).plan;
-    return steps.length === 0 && status === null && healing.begin.length === 0 && healing.verdicts.length === 0;
+    // The status says nothing of attempts: those in progress would be begun again.
+    const isHealing = healing.begin.every(({ isAgain }) => isAgain);
+    return steps.length === 0 && status === null && isHealing;
   };
 
   return {

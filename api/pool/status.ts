@@ -74,13 +74,15 @@ export const HealingStatus = z.strictObject({
         uid: z.string().describe('Of the VM that is replaced.'),
         attempt: count('Which replacement it is, since the VM last ran without trouble for a while.'),
         phase: z
-          .enum(['Removing', 'Waiting', 'Provisioning', 'Ending'])
+          .enum(['Removing', 'Waiting', 'Provisioning'])
           .describe(
             'Removing: the VM and its disks go. Waiting: for the delay. Provisioning: the new VM is made, and watched.',
           ),
         why: z.string().max(1024).describe("What is wrong with it, in KubeVirt's words."),
         startedAt: time('When the cycle began.'),
         nextAt: time('When the delay ends.').exactOptional(),
+        hurried: z.boolean().describe('Whether a person has asked that it does not wait.').exactOptional(),
+        onSameDisks: count('How many replacements in a row have kept their disks.').exactOptional(),
       }),
     )
     .max(250)

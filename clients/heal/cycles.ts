@@ -3,12 +3,10 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { formatNotReplaced } from '../../decisions/healing/sentences.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import type { AskingOf } from '../../workflows/payloads.ts';
 import { Failure } from '../cli/failure.ts';
 import type { DryRun } from '../cli/values.ts';
-import { askWorkflow, noPoolWorkflow, untilHeard, untilTaken } from '../pools/ask-pool.ts';
+import { askPool } from '../pools/ask-pool.ts';
 import type { Pool } from '../pools/objects.ts';
-import { askedBy } from '../session/asked-by.ts';
 import type { Session } from '../session/session.ts';
 import { checkHeals } from './control.ts';
 import { nextTry } from './lines.ts';
@@ -30,9 +28,9 @@ export interface Asked {
 }
 
 /**
- * Signals the healing cycle of one VM. To heal a VM that was given up or skipped, signals the pool's workflow instead.
- * Throws `Failure` if the request makes no sense, if there is no workflow to signal, or if the status doesn't show it
- * in time.
+ * Asks the pool's workflow about the healing of one VM: its cycle in progress, or a new one if it was given up or
+ * skipped. Throws `Failure` if the request makes no sense, if no workflow manages the pool, or if the status doesn't
+ * show it in time.
  */
 export async function askCycle(
   session: Session,
@@ -41,38 +39,19 @@ export async function askCycle(
   signal: CycleSignal,
   options: CycleOptions,
 ): Promise<Asked> {
-  const { reason, dryRun } = options;
   checkHeals(pool);
   const view = healView(pool);
   checkCycle(signal, view, vm);
-  if (dryRun === 'client') return { done: doneOf(signal, view, vm), pool };
-  const messages = await import('../../workflows/messages.ts');
-  const ref = { cluster: session.cluster, namespace: view.namespace, name: view.pool };
-  const asking: AskingOf = {
-    by: await askedBy(() => session.kube()),
-    ...(reason === undefined ? {} : { why: reason }),
-  };
-  const isDry = dryRun === 'server';
-  const what = `${signal === 'healNow' ? 'heal' : 'skip'} ${vm}`;
-  const taken = async (done: string, isTaken: (now: HealView) => boolean): Promise<Asked> => ({
-    done,
-    pool: isDry ? pool : await untilTaken(session, pool, what, (now) => isTaken(healView(now))),
-  });
-  const cycleId = messages.healVmIdOf(ref, vm);
-  // Asks the cycle, not the status: the status lags behind, and lists at most 100 cycles.
-  if (await askWorkflow(session, cycleId, (handle) => handle.signal(messages[signal], asking), isDry)) {
-    if (!isDry && !isShown(signal, vm, view)) await untilHeard(session, pool, cycleId, what);
-    return taken(doneOf(signal, view, vm), (now) => hasTaken(signal, vm, now, view));
-  }
+  const cycle = cycleOf(view, vm);
   const ended = endedOf(view, vm);
-  if (signal === 'healSkip' || ended === null) throw await noCycle(session, view, vm);
-  const id = messages.poolIdOf(ref);
-  const isLed = await askWorkflow(session, id, (handle) => handle.signal(messages.healNow, { ...asking, vm }), isDry);
-  if (!isLed) throw new Failure(noPoolWorkflow(view.pool, id));
-  return taken(
-    `is healed again, with its replacements counted from zero (${inWords(ended)})`,
-    (now) => endedOf(now, vm)?.at !== ended.at,
-  );
+  if (cycle === undefined && (signal === 'healSkip' || ended === null)) throw await noCycle(session, view, vm);
+  const done =
+    cycle === undefined
+      ? `is healed again, with its replacements counted from zero (${inWords(ended!)})`
+      : doneOf(signal, view, vm);
+  const what = `${signal === 'healNow' ? 'heal' : 'skip'} ${vm}`;
+  const isTaken = (now: Stored<Pool>): boolean => hasTaken(signal, vm, healView(now), view);
+  return { done, pool: await askPool(session, pool, { signal, more: { vm }, what, isTaken }, options) };
 }
 
 /** The outcome for the VM in words. Nothing can hurry a VM that is still shutting down. */
@@ -91,19 +70,12 @@ export function checkCycle(signal: CycleSignal, view: HealView, vm: string): voi
   }
 }
 
-/** Reports whether the status will show the request: hurrying a cycle shows only if that ends a delay. */
-const isShown = (signal: CycleSignal, vm: string, before: HealView): boolean =>
-  signal === 'healSkip' || cycleOf(before, vm)?.phase === 'Waiting';
-
-/**
- * Reports whether the pool's status shows that the request was taken, compared with the status `before`; true as well
- * if the status never shows it.
- */
+/** Reports whether the pool's status shows that the request was taken, compared with the status `before`. */
 export function hasTaken(signal: CycleSignal, vm: string, now: HealView, before: HealView): boolean {
   const [was, is] = [cycleOf(before, vm), cycleOf(now, vm)];
   const isEnded = lastOf(now, vm)?.at !== lastOf(before, vm)?.at;
-  if (signal === 'healSkip') return isEnded || (was !== undefined && is === undefined);
-  return !isShown(signal, vm, before) || is?.phase !== 'Waiting' || is.attempt !== was?.attempt;
+  if (signal === 'healSkip' || was === undefined) return isEnded || (was !== undefined && is === undefined);
+  return is === undefined || is.hurried === true || is.phase === 'Provisioning' || is.attempt !== was.attempt;
 }
 
 /** Describes the VM's current healing state. */

@@ -1,8 +1,9 @@
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { Done } from '../../activities/pool/types.ts';
+import type { HealingEvent } from '../../decisions/healing/events.ts';
 import type { UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
-import type { CycleEnd, HealVmInput } from '../../workflows/healing/heal-vm.ts';
+import type { healVm } from '../../workflows/healing/heal-vm.ts';
 import type { updateBatch } from '../../workflows/rollout/update-batch.ts';
 import {
   endsOf,
@@ -40,14 +41,14 @@ export interface Action {
 }
 
 /**
- * Returns what one run of a workflow did, if it is the workflow of a pool, of a batch or of a healing cycle; nothing
- * for other workflows.
+ * Returns what one run of a workflow did, if it is the workflow of a pool or of a batch, and what people asked of it.
+ * `healsOf` tells of attempts to heal VMs.
  */
 export function actionsOf(workflow: string, { events }: History): Action[] {
   const all = events ?? [];
   const type = all[0]?.workflowExecutionStartedEventAttributes?.workflowType?.name;
   if (type === 'pool') return [...stepsOf(workflow, all), ...askedOf(workflow, all)];
-  if (type === 'healVm') return [...attemptOf(workflow, all), ...askedOf(workflow, all)];
+  if (type === 'healVm') return askedOf(workflow, all);
   return type === 'updateBatch' ? batchOf(workflow, all) : [];
 }
 
@@ -129,7 +130,7 @@ const ASKED: Record<string, string> = {
  * those.
  */
 function askedOf(workflow: string, events: Event[]): Action[] {
-  const cycle = sickIn(events[0])?.name;
+  const healed = attemptIn(events)?.sick.name;
   return events.flatMap((event) => {
     const { signalName, input, externalWorkflowExecution } = event.workflowExecutionSignaledEventAttributes ?? {};
     const name = ASKED[signalName ?? ''];
@@ -139,7 +140,7 @@ function askedOf(workflow: string, events: Event[]): Action[] {
       | null
       | undefined;
     const action = asked?.full === true ? `${name} --full` : name;
-    const vm = cycle ?? asked?.vm;
+    const vm = healed ?? asked?.vm;
     const vms = vm === undefined ? [] : [vm];
     const time = timeOf(event);
     const who = { askedBy: asked?.by ?? null, why: asked?.why ?? null };
@@ -177,39 +178,70 @@ function batchOf(workflow: string, events: Event[]): Action[] {
   });
 }
 
-/** The sick VM in the input of a healing cycle's run, or of the run that continues it. */
-function sickIn(event: Event | undefined): HealVmInput['sick'] | undefined {
-  const started = event?.workflowExecutionStartedEventAttributes;
-  const { input } =
-    event?.workflowExecutionContinuedAsNewEventAttributes ?? (started?.workflowType?.name === 'healVm' ? started : {});
-  return (valuesOf(input)[0] as HealVmInput | undefined)?.sick;
+type HealVmInput = Parameters<typeof healVm>[0];
+type Attempt = HealVmInput['attempt'];
+
+/** The attempt that a `healVm` workflow was started for; undefined for other workflows. */
+function attemptIn([first]: Event[]): Attempt | undefined {
+  const started = first?.workflowExecutionStartedEventAttributes;
+  if (started?.workflowType?.name !== 'healVm') return undefined;
+  return (valuesOf(started.input)[0] as HealVmInput).attempt;
 }
 
-/** One action per run: each run is one replacement, which ends once the new VM's fate is known. */
-function attemptOf(workflow: string, events: Event[]): Action[] {
-  const { name, why } = sickIn(events[0])!;
-  const removal = events.find(
-    ({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.activityType?.name === 'removeSickVm',
+/** Returns the attempts to heal VMs, given the runs of all workflows of a pool: each shows how the new VM did. */
+export function healsOf(runs: readonly { workflowId: string; history: History }[]): Action[] {
+  const all = runs.map(({ workflowId, history }) => ({ workflowId, events: history.events ?? [] }));
+  const ends = new Map(all.flatMap(({ events }) => events.flatMap(cycleEndIn)));
+  const attempts = all.flatMap(({ workflowId, events }) => {
+    const attempt = attemptIn(events);
+    return attempt === undefined ? [] : [{ workflowId, events, attempt }];
+  });
+  const starts = new Map(
+    attempts.map(({ attempt, events }) => [keyOf(attempt, attempt.sick.attempt), { attempt, events }]),
   );
-  const last = events.at(-1)!;
-  const [result] = valuesOf(last.workflowExecutionCompletedEventAttributes?.result) as (CycleEnd | undefined)[];
-  const next = sickIn(last.workflowExecutionContinuedAsNewEventAttributes ? last : undefined);
-  const how = result ?? (next === undefined ? unended(events) : { end: 'SickAgain', why: next.why });
-  return [
-    {
+  return attempts.map(({ workflowId, events, attempt }) => {
+    const next = starts.get(keyOf(attempt, attempt.sick.attempt + 1));
+    const { name, why } = attempt.sick;
+    const removal = events.find(
+      ({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.activityType?.name === 'removeSickVm',
+    );
+    return {
       time: timeOf(removal ?? events[0]!),
-      endedAt: how.end === 'InProgress' ? null : timeOf(last),
       action: 'heal',
       vms: [name],
       from: null,
       to: null,
       askedBy: ITSELF,
-      end: how.end,
-      why: how.why,
       reason: `heal ${name}: ${why}`,
-      workflow,
-    },
-  ];
+      workflow: workflowId,
+      ...(next === undefined
+        ? (ends.get(keyOf(attempt)) ?? attemptEnd(events))
+        : { end: 'SickAgain', why: next.attempt.sick.why, endedAt: timeOf(next.events[0]!) }),
+    };
+  });
+}
+
+type How = Pick<Action, 'end' | 'why' | 'endedAt'>;
+
+/** Identifies a cycle, or one attempt of it. */
+const keyOf = ({ sick, startedAt }: Attempt, attempt?: number): string => `${sick.name} ${startedAt} ${attempt ?? ''}`;
+
+/** The end of a cycle: the pool's workflow passes it on with the Event about it. */
+function cycleEndIn(event: Event): [string, How][] {
+  const { activityType, input } = event.activityTaskScheduledEventAttributes ?? {};
+  if (activityType?.name !== 'recordHealing') return [];
+  const [, { ended }] = valuesOf(input) as [unknown, HealingEvent];
+  if (ended === undefined) return [];
+  const { vm, startedAt, end, why } = ended;
+  return [[`${vm} ${startedAt} `, { end, why, endedAt: timeOf(event) }]];
+}
+
+/** How the last attempt of a cycle ended if nothing else is known: its new VM may still be watched. */
+function attemptEnd(events: Event[]): How {
+  const last = events.at(-1)!;
+  const isOver = last.workflowExecutionCompletedEventAttributes != null;
+  const how = isOver ? { end: 'InProgress', why: null } : unended(events);
+  return { ...how, endedAt: how.end === 'InProgress' ? null : timeOf(last) };
 }
 
 /** Each activity of a batch returns the outcomes that it has seen, and the workflow returns all of them. */

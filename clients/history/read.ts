@@ -3,7 +3,7 @@ import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import type { PoolRef } from '../../workflows/messages.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
-import { actionsOf, type Action } from './actions.ts';
+import { actionsOf, healsOf, type Action } from './actions.ts';
 import { wideActionsOf, type WideAction } from './any-owner.ts';
 import { decodePayloads } from './decoded.ts';
 import type { History } from './events.ts';
@@ -25,7 +25,7 @@ export async function readActions(client: Client, ref: PoolRef, revisionsOf: Rev
     client,
     `DroverCluster = '${cluster}' AND DroverNamespace = '${namespace}' AND DroverPool = '${name}'`,
   );
-  const own = inOrder(runs.flatMap(({ workflowId, history }) => actionsOf(workflowId, history)));
+  const own = inOrder([...runs.flatMap(({ workflowId, history }) => actionsOf(workflowId, history)), ...healsOf(runs)]);
   const key = `${namespace}/${name}`;
   const isOfPool = (vm: string): boolean =>
     vm.startsWith(`${namespace}/`) && numberOf(name, vm.slice(namespace.length + 1)) !== null;

@@ -39,9 +39,9 @@ export async function askWorkflow(
 
 /** A request to a pool's workflow. */
 export interface PoolAsk {
-  signal: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume';
+  signal: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume' | 'healNow' | 'healSkip';
   /** Sent with the signal, beside who asks and why. */
-  more?: { full: boolean } | undefined;
+  more?: { full: boolean } | { vm: string } | undefined;
   /** What it is asked to do, as a verb. */
   what: string;
   /** Reports whether the pool's status shows that the request was handled. */
@@ -72,7 +72,7 @@ export async function askPool(
  * Returns the pool as soon as its status shows that the request was handled. Throws `Failure` if nothing shows in time.
  * `what`: what the pool was asked to do, as a verb.
  */
-export async function untilTaken(
+async function untilTaken(
   session: Session,
   pool: Stored<Pool>,
   what: string,
@@ -93,23 +93,6 @@ export async function untilTaken(
   return last;
 }
 
-/** A query that any workflow answers; the content of the answer is for the Web UI. */
-const ANY_QUERY = '__temporal_workflow_metadata';
-
-/**
- * Resolves once the workflow has handled all signals that were sent before, since it answers a query only after them.
- * For requests that the pool's status does not show. Throws `Failure` if it does not answer in time.
- */
-export async function untilHeard(session: Session, pool: Stored<Pool>, id: string, what: string): Promise<void> {
-  const { client, connection } = await session.temporal();
-  const asking = (): Promise<unknown> => client.workflow.getHandle(id).query(ANY_QUERY);
-  try {
-    await session.untilAnswered(connection.withDeadline(Date.now() + TAKEN_MS, asking));
-  } catch (error) {
-    throw await notKnown(session, pool, what, { why: `${id} does not answer: ${sentenceOf(error)}`, cause: error });
-  }
-}
-
 /** `why`: used unless no worker runs, which is reason enough. */
 async function notKnown(
   session: Session,
@@ -121,7 +104,7 @@ async function notKnown(
   return new Failure(`pool ${name} was asked to ${what}, and it is not known whether it has: ${because}`, { cause });
 }
 
-export const noPoolWorkflow = (pool: string, id: string): string =>
+const noPoolWorkflow = (pool: string, id: string): string =>
   `no workflow ${id} runs, so that nobody leads pool ${pool}: does a \`drover worker\` run for this cluster?`;
 
 /** Returns for example `ada@desk 3m ago: lunch`. */

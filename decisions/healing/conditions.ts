@@ -4,7 +4,6 @@ import { withTime, type Untimed } from '../pool/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { HealingPlan } from './plan.ts';
 import { formatCycles, formatNotReplaced } from './sentences.ts';
-import { inProgress } from './state.ts';
 
 const MESSAGE_LENGTH = 2_048;
 const CYCLES_KEPT = 100;
@@ -17,7 +16,7 @@ export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'notReplaced
  * if the pool has no autohealing and no cycle in progress.
  */
 export function healingConditions(pool: StoredPool, told: HealingTold, now: string): Condition[] {
-  const cycles = inProgress(told.state.cycles);
+  const { cycles } = told.state;
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
   const { notReplaced, notListed } = told;
   const sentences = [...formatCycles(cycles), ...notReplaced.map(formatNotReplaced)];
@@ -63,9 +62,7 @@ export const healingStatus = ({
   notListed,
 }: HealingTold): HealingStatus => ({
   ...(paused === undefined ? {} : { paused }),
-  cycles: inProgress(cycles)
-    .slice(0, CYCLES_KEPT)
-    .map(({ heardAt: _heardAt, ...cycle }) => cycle),
+  cycles: cycles.slice(0, CYCLES_KEPT).map(({ run: _run, skipped: _skipped, ...cycle }) => cycle),
   finished,
   ...(notReplaced.length === 0 ? {} : { notReplaced }),
   ...(notListed === 0 ? {} : { notListed }),

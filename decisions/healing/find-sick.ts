@@ -11,10 +11,10 @@ import {
   remembered,
   WHY_LENGTH,
   type FinishedCycle,
+  type FoundSick,
   type HealingState,
-  type SickVm,
 } from './state.ts';
-import { cycleRules, holdsData, surplusOf, type HealingView } from './view.ts';
+import { surplusOf, type HealingView } from './view.ts';
 
 /** A VM that is not ready and not replaced. `waitsFor`: what its replacement waits for; absent if it needs none. */
 export interface NotReplaced {
@@ -24,7 +24,7 @@ export interface NotReplaced {
 }
 
 interface Found {
-  sick: SickVm[];
+  sick: FoundSick[];
   finished: FinishedCycle[];
   /** Sick VMs whose replacement waits, in the order of their numbers. */
   waiting: NotReplaced[];
@@ -42,7 +42,7 @@ export function findSick(view: HealingView, state: HealingState): Found {
   const ends = new Map(state.earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
   const failing = new Map(state.failing.map((one) => [one.vmUid, one.since]));
   const pauses = new Map(state.vmiPauses.map((one) => [one.vmUid, one.endedAt]));
-  const all: { vm: VmView; sick: SickVm }[] = [];
+  const all: { vm: VmView; sick: FoundSick }[] = [];
   const exempt: NotReplaced[] = [];
   let wakeAt: number | null = null;
   for (const vm of vms) {
@@ -74,16 +74,7 @@ export function findSick(view: HealingView, state: HealingState): Found {
     else if (health.sick)
       all.push({
         vm,
-        sick: {
-          name,
-          uid,
-          attempt: 1,
-          why,
-          rules: cycleRules(rules),
-          holdsData: holdsData(view, vm),
-          earlyEnds,
-          failingSince: since,
-        },
+        sick: { name, uid, attempt: 1, why },
       });
     else wakeAt = earlier(wakeAt, health.at);
     if (!health.sick && health.exempt !== undefined) exempt.push({ vm: name, why: health.exempt });
@@ -103,11 +94,11 @@ export function findSick(view: HealingView, state: HealingState): Found {
 function replaceable(
   view: HealingView,
   state: HealingState,
-  all: readonly { vm: VmView; sick: SickVm }[],
+  all: readonly { vm: VmView; sick: FoundSick }[],
 ): Omit<Found, 'exempt'> {
   const { unproven, rules, now } = view;
   const memory = new Map(state.finished.map((one) => [one.vm, one]));
-  const sick: SickVm[] = [];
+  const sick: FoundSick[] = [];
   const waiting: NotReplaced[] = [];
   let { finished } = state;
   let wakeAt: number | null = null;

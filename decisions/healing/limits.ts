@@ -1,6 +1,6 @@
 import { countOf } from '../../api/int-or-percent.ts';
 import { isActive } from '../disruption-budget/availability.ts';
-import { inProgress, type HealingState } from './state.ts';
+import type { HealingState } from './state.ts';
 import { hasProven, type HealingView } from './view.ts';
 
 /** The most cycles per pool, and per turn: the workflow's knowledge of them is in its history at every turn. */
@@ -27,9 +27,8 @@ export function breaker(view: HealingView, unhealthy: number): string | null {
 }
 
 /** How many more cycles may begin, and what holds back the next one. */
-export function roomFor(view: HealingView, state: HealingState): { count: number; full: string } {
+export function roomFor(view: HealingView, { cycles }: HealingState): { count: number; full: string } {
   const { pool, vms, rules, burst } = view;
-  const cycles = inProgress(state.cycles);
   const inCycles = new Set(cycles.map(({ vm }) => vm));
   const leaving = vms.filter((vm) => !isActive(vm) && !inCycles.has(vm.name)).length;
   const limits = [

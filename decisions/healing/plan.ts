@@ -2,33 +2,33 @@ import { withDefaults } from '../../api/pool-defaults.ts';
 import { isActive } from '../disruption-budget/availability.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
+import { assess, endAll } from './assess.ts';
+import { dueAttempts } from './attempts.ts';
 import { fadesAt } from './backoff.ts';
+import { holdEvent, type HealingEvent } from './events.ts';
 import { findSick, type NotReplaced } from './find-sick.ts';
 import { breaker, roomFor } from './limits.ts';
 import { proofOf, startToNote } from './proof.ts';
 import { remember } from './remember.ts';
 import { availableAt, isAvailable } from './sickness.ts';
-import { ask } from './silence.ts';
 import {
   carried,
-  cycleOf,
-  inProgress,
   isFinal,
-  withVerdicts,
+  newCycle,
+  withBegun,
+  type AttemptId,
   type FinishedCycle,
   type HealingState,
   type Hold,
-  type SickVm,
-  type ToldVerdict,
+  type PlannedAttempt,
 } from './state.ts';
-import { judge } from './verdicts.ts';
 import type { HealingInput, HealingView } from './view.ts';
 
 export interface HealingPlan {
-  begin: SickVm[];
-  verdicts: ToldVerdict[];
-  /** VMs whose cycles have been silent for long: their workflows may no longer exist. */
-  ask: string[];
+  begin: PlannedAttempt[];
+  /** Attempts that may still run although their cycles have ended. */
+  cancel: AttemptId[];
+  events: HealingEvent[];
   /** Notes to write on VMs. */
   mark: RunNote[];
   state: HealingState;
@@ -55,51 +55,56 @@ export interface RunNote {
 
 /** After how long a note that could not be written is retried. */
 const MARK_AGAIN_MS = 60_000;
+/** When to look again at a VM whose cycle has ended and that is sick. */
+const LOOK_AGAIN_MS = 1_000;
 /** How many VMs that are not replaced are listed; the rest are counted. */
 const MOST_LISTED = 50;
 
 /**
- * Plans which VMs to replace, and which verdicts to send to the cycles in progress. Ends all cycles if the pool does
- * not heal.
+ * Plans which attempts to begin and to cancel, and what becomes of the cycles in progress. Ends all cycles if the pool
+ * does not heal.
  */
 export function planHealing(input: HealingInput): HealingPlan {
   const { pool, now, burst } = input;
   const { autohealing: rules, rollout } = withDefaults(pool.spec);
   if (rules === null || pool.metadata.deletionTimestamp !== undefined)
-    return healsNoMore(input.state, rules === null ? 'the pool heals no more' : 'the pool is deleted');
+    return healsNoMore(input, rules === null ? 'the pool heals no more' : 'the pool is deleted');
   const view: HealingView = {
     ...input,
     rules,
     minReadyMs: rollout.minReadySeconds * 1000,
     patienceMs: rollout.progressDeadlineSeconds * 1000,
   };
-  const remembering = remember(view);
-  const { verdicts, wakeAt: nextVerdict } = judge(view, remembering);
-  const told = withVerdicts(remembering, verdicts);
-  const found = findSick(view, told);
-  const suspended = breaker(view, found.sick.length + inProgress(told.cycles).length);
-  const hold: Hold = told.paused !== undefined ? 'All' : suspended === null ? 'None' : 'Removals';
+  const { state, cancel, events, wakeAt } = assess(view, remember(view));
+  const found = findSick(view, state);
+  const suspended = breaker(view, found.sick.length + state.cycles.length);
+  const hold: Hold = state.paused !== undefined ? 'All' : suspended === null ? 'None' : 'Removals';
   const why = hold === 'All' ? 'healing is paused' : suspended === null ? null : 'too many are sick';
-  const room = why === null ? roomFor(view, told) : { count: 0, full: why };
-  const begin = found.sick.slice(0, room.count);
-  const inLine = found.sick.slice(room.count).map((one) => ({ vm: one.name, why: one.why, waitsFor: room.full }));
+  const room = why === null ? roomFor(view, state) : { count: 0, full: why };
+  // A VM whose cycle has just ended is looked at anew: its attempt may still run, or this worker's cache be behind.
+  const ended = new Set(input.state.cycles.map(({ vm }) => vm));
+  const free = found.sick.filter(({ name }) => !ended.has(name));
+  const sick = free.slice(0, room.count);
+  const inLine = free.slice(room.count).map((one) => ({ vm: one.name, why: one.why, waitsFor: room.full }));
   const notReplaced = [...found.waiting, ...inLine, ...found.exempt];
-  const asked = ask(view, verdicts, { ...told, finished: found.finished, hold });
+  const cycles = [...state.cycles, ...sick.map((one) => newCycle(one, now))];
+  const { begin, wakeAt: overdueAt } = dueAttempts(view, { ...state, cycles }, hold);
   const mark = notesOf(view);
   const markAgain = mark.length === 0 ? null : now + MARK_AGAIN_MS;
   return {
     begin,
-    verdicts,
-    ask: asked.names,
+    cancel,
+    events: [...events, ...holdEvent(input.state.hold, hold, suspended)],
     mark: inTurn(mark, burst, now),
-    state: carried({ ...asked.state, cycles: [...asked.state.cycles, ...begin.map((vm) => cycleOf(vm, now))] }),
+    state: carried(withBegun({ ...state, cycles, finished: found.finished, hold }, begin, now)),
     suspended,
     notReplaced: notReplaced.slice(0, MOST_LISTED),
     notListed: Math.max(notReplaced.length - MOST_LISTED, 0),
     wakeAt: [
-      nextVerdict,
+      wakeAt,
+      free.length < found.sick.length ? now + LOOK_AGAIN_MS : null,
       found.wakeAt,
-      asked.wakeAt,
+      overdueAt,
       nextFading(view, found.finished),
       nextAvailable(view, found.finished),
       markAgain,
@@ -137,15 +142,11 @@ function inTurn(notes: readonly RunNote[], most: number, now: number): RunNote[]
   return [...notes.slice(from), ...notes.slice(0, from)].slice(0, most);
 }
 
-function healsNoMore(state: HealingState, why: string): HealingPlan {
-  const verdicts = inProgress(state.cycles).map(({ vm }) => ({ vm, verdict: 'Left' as const, why }));
-  const left = withVerdicts({ ...state, earlyEnds: [] }, verdicts);
+function healsNoMore(input: HealingInput, why: string): HealingPlan {
   return {
+    ...endAll(input, { ...input.state, earlyEnds: [] }, why),
     begin: [],
-    verdicts,
-    ask: [],
     mark: [],
-    state: left,
     suspended: null,
     notReplaced: [],
     notListed: 0,

@@ -36,7 +36,7 @@ export function remember(view: HealingView): HealingState {
   }
   const finished: FinishedCycle[] = [];
   for (const known of state.finished) {
-    const one = ofNext(known, vms);
+    const one = ofNext(known, view);
     const vm = uids.get(one.uid);
     if (isFinal(one) && vm !== undefined) {
       const isWell = isAvailable(vm, vmiOf(vm), minReadyMs, now);
@@ -48,10 +48,13 @@ export function remember(view: HealingView): HealingState {
   return { ...state, finished, earlyEnds, failing, vmiPauses };
 }
 
-/** If a person skips a VM that is already deleted, the skip applies to its replacement. */
-function ofNext(finished: FinishedCycle, vms: readonly VmView[]): FinishedCycle {
-  const next =
-    finished.uid === '' && isFinal(finished) ? vms.find((vm) => vm.name === finished.vm && isActive(vm)) : undefined;
+/**
+ * If a person skips a VM that is already deleted, the skip applies to its replacement. As long as an attempt may still
+ * be deleting the VM, it is not known which one that is.
+ */
+function ofNext(finished: FinishedCycle, { vms, busy }: HealingView): FinishedCycle {
+  if (finished.uid !== '' || !isFinal(finished) || busy.has(finished.vm)) return finished;
+  const next = vms.find((vm) => vm.name === finished.vm && isActive(vm));
   return next === undefined ? finished : { ...finished, uid: next.uid };
 }
 

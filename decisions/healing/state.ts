@@ -1,16 +1,49 @@
 import type { HealingRules } from '../../api/pool-defaults.ts';
 import type { HealingStatus } from '../../api/pool/pool.ts';
 
-/** What cycles must hold back: removals, or everything. */
+/** What healing may not begin: removals of sick VMs, or everything. */
 export type Hold = 'None' | 'Removals' | 'All';
 
-/** A cycle as its pool's workflow knows it. */
+/** Identifies an attempt: one replacement of a sick VM. Another cycle of the same VM may count the same attempt. */
+export interface AttemptId {
+  vm: string;
+  /** UID of the VM that is replaced. */
+  uid: string;
+  attempt: number;
+  /** RFC 3339: when the attempt's cycle began. */
+  startedAt: string;
+}
+
+/** The sick VM is gone. */
+export interface Removed {
+  keptDisks: boolean;
+  /** RFC 3339: when the new VM may be created. */
+  nextAt: string;
+}
+
+/** How an attempt ended. The delay of a `Removed` is over. */
+export type AttemptEnd =
+  | ({ end: 'Removed' } & Removed)
+  /** The VM should no longer be replaced, or the API server refuses to delete it. */
+  | { end: 'Kept'; why: string }
+  | { end: 'Refused'; why: string }
+  | { end: 'Cancelled'; isRemoved: boolean };
+
+/** What a pool's workflow knows of the workflow of an attempt. */
+export type AttemptState =
+  | { state: 'NotBegun' }
+  /** `since`: when it was last begun, in milliseconds since the epoch. */
+  | { state: 'Running'; since: number }
+  /** An earlier run of the pool's workflow may have begun it. */
+  | { state: 'Unknown' }
+  | { state: 'Ended'; outcome: AttemptEnd };
+
+/** A healing cycle: attempt after attempt until the VM runs well. */
 export type Cycle = HealingStatus['cycles'][number] & {
-  /**
-   * When the cycle last reported, or was sent a verdict or asked, in milliseconds since the epoch; absent if it is
-   * known only from the status.
-   */
-  heardAt?: number;
+  /** The attempt that removes the VM and waits for the delay. */
+  run: AttemptState;
+  /** Who wants the VM left as it is, in words. */
+  skipped?: string;
 };
 export type FinishedCycle = HealingStatus['finished'][number];
 
@@ -45,7 +78,7 @@ export interface HealingState extends Omit<HealingStatus, 'cycles' | 'notReplace
   /** Kept only if the pool sets minFailingToStartDuration. */
   failing: Failing[];
   vmiPauses: VmiPause[];
-  /** The hold that the cycles were last told. */
+  /** What the last plan held back. */
   hold: Hold;
 }
 
@@ -61,21 +94,33 @@ export const noHealing: HealingState = {
 /** Returns what a new workflow of the pool knows: what the status says. */
 export function stateFrom(status: HealingStatus | undefined): HealingState {
   if (status === undefined) return noHealing;
-  const { notReplaced: _notReplaced, notListed: _notListed, ...known } = status;
-  return { ...noHealing, ...known };
+  const { notReplaced: _notReplaced, notListed: _notListed, cycles, ...known } = status;
+  return { ...noHealing, ...known, cycles: cycles.map((cycle) => ({ ...cycle, run: { state: 'Unknown' } })) };
 }
 
-/** The rules that a cycle follows; all others concern the pool alone. */
-export type CycleRules = Pick<HealingRules, 'backoff' | 'maxAttempts'>;
+/** The state as the next run of the pool's workflow takes it over: each attempt in progress is begun again. */
+export const takenOver = (state: HealingState): HealingState => ({
+  ...state,
+  cycles: state.cycles.map((cycle) =>
+    cycle.run.state === 'Running' ? { ...cycle, run: { state: 'Unknown' } } : cycle,
+  ),
+});
+
+/** The rules that an attempt follows; all others concern the pool alone. */
+export type AttemptRules = Pick<HealingRules, 'backoff' | 'maxAttempts'>;
 
 /** A VM that is to be replaced. */
-export interface SickVm {
+export interface FoundSick {
   name: string;
   uid: string;
   /** Which replacement of the VM this will be; from 1. */
   attempt: number;
   why: string;
-  rules: CycleRules;
+}
+
+/** What an attempt needs to know of the VM that it replaces. */
+export interface SickVm extends FoundSick {
+  rules: AttemptRules;
   /** The VM has run well, or may have: its disks hold data. */
   holdsData: boolean;
   /** How many of its VMIs in a row ended before they ran well. */
@@ -85,34 +130,21 @@ export interface SickVm {
    * time is known.
    */
   failingSince?: number | null;
-  /** How many VMs of this cycle in a row were tried on the disks that the VM has. */
-  onSameDisks?: number;
 }
 
-/**
- * What the pool tells the cycle of a VM. A late verdict is recognized by `attempt` and `uid` (of the VM that it is
- * about).
- */
-export type Verdict =
-  /** The deleted VM is gone, with its disks. */
-  | { verdict: 'Gone'; attempt: number; rules: CycleRules }
-  /** The VM runs well: the new VM, or the sick VM before its deletion. */
-  | { verdict: 'Well'; attempt: number; uid: string }
-  /** The new VM is sick too. */
-  | ({ verdict: 'Sick' } & Omit<SickVm, 'name'>)
-  /** The VM is no longer to be healed. */
-  | { verdict: 'Left'; why: string };
+/** An attempt that is to be begun. */
+export interface PlannedAttempt {
+  sick: SickVm;
+  startedAt: string;
+  /** Absent if the VM is still to be removed. */
+  removed?: Removed;
+  /** A person asked not to wait. */
+  hurried: boolean;
+  /** It may have been begun before. */
+  isAgain: boolean;
+}
 
-export type ToldVerdict = { vm: string } & Verdict;
-
-/** What a cycle tells its pool; `pool` is the pool's UID. */
-export type CycleNews = { vm: string; pool: string; attempt: number; uid: string; why: string } & (
-  | { news: 'Stands'; phase: 'Removing' | 'Provisioning' }
-  /** `nextAt`: RFC 3339. */
-  | { news: 'Stands'; phase: 'Waiting'; nextAt: string }
-  /** `attempt`: how many replacements were made. */
-  | { news: 'Ended'; end: FinishedCycle['end'] }
-);
+export const attemptIdOf = ({ vm, uid, attempt, startedAt }: AttemptId): AttemptId => ({ vm, uid, attempt, startedAt });
 
 const FINISHED_KEPT = 100;
 /**
@@ -122,9 +154,6 @@ const FINISHED_KEPT = 100;
 export const WHY_LENGTH = 128;
 const VMS_CARRIED = 50;
 
-export const inProgress = <C extends { phase: Cycle['phase'] }>(cycles: readonly C[]): C[] =>
-  cycles.filter(({ phase }) => phase !== 'Ending');
-
 const namesIn = (state: Pick<HealingStatus, 'cycles'>, ...phases: Cycle['phase'][]): string[] =>
   state.cycles.filter(({ phase }) => phases.includes(phase)).map(({ vm }) => vm);
 
@@ -133,106 +162,93 @@ export const heldBack = (state: Pick<HealingStatus, 'cycles'>): string[] => name
 /** Names under which new VMs are to be created. */
 export const toBeMade = (state: Pick<HealingStatus, 'cycles'>): string[] => namesIn(state, 'Provisioning');
 
-export const cycleOf = ({ name, uid, attempt, why }: SickVm, now: number): Cycle => ({
+export const newCycle = ({ name, uid, attempt, why }: FoundSick, now: number): Cycle => ({
   vm: name,
   uid,
   attempt,
   phase: 'Removing',
   why: why.slice(0, WHY_LENGTH),
   startedAt: at(now),
-  heardAt: now,
+  run: { state: 'NotBegun' },
 });
 
-/** Returns the state after these verdicts. */
-export function withVerdicts(state: HealingState, verdicts: readonly ToldVerdict[]): HealingState {
-  const byVm = new Map(verdicts.map((verdict) => [verdict.vm, verdict]));
-  return { ...state, cycles: state.cycles.map((cycle) => after(cycle, byVm.get(cycle.vm))) };
-}
+const isOf = (cycle: AttemptId, id: AttemptId): boolean =>
+  cycle.vm === id.vm && cycle.uid === id.uid && cycle.attempt === id.attempt && cycle.startedAt === id.startedAt;
 
-function after(cycle: Cycle, verdict: Verdict | undefined): Cycle {
-  const { nextAt: _nextAt, ...rest } = cycle;
-  switch (verdict?.verdict) {
-    case undefined:
-      return cycle;
-    case 'Gone':
-      return { ...rest, phase: 'Waiting' };
-    case 'Sick':
-      return {
-        ...rest,
-        phase: 'Removing',
-        uid: verdict.uid,
-        attempt: verdict.attempt,
-        why: verdict.why.slice(0, WHY_LENGTH),
-      };
-    case 'Well':
-    case 'Left':
-      return { ...rest, phase: 'Ending' };
-  }
-}
-
-/** Returns the state with what a cycle reports of itself: the cycle knows best. */
-export function withNews(state: HealingState, news: CycleNews, now: number): HealingState {
-  const known = state.cycles.find(({ vm }) => vm === news.vm);
-  if (news.news === 'Ended') {
-    const { vm, uid, attempt: attempts, end, why } = news;
-    const last = state.finished.find((one) => one.vm === vm && one.uid === uid);
-    const refusals = end === 'Refused' ? { refusals: (last?.refusals ?? 0) + 1 } : {};
-    return {
-      ...state,
-      cycles: state.cycles.filter((cycle) => cycle !== known),
-      finished: remembered(state.finished, { vm, uid, attempts, ...refusals, end, why, at: at(now) }),
-    };
-  }
-  const { vm, uid, attempt, phase, why } = news;
-  const startedAt = known?.startedAt ?? at(now);
-  const cycle: Cycle = {
-    vm,
-    uid,
-    attempt,
-    phase,
-    why: why.slice(0, WHY_LENGTH),
-    startedAt,
-    heardAt: now,
-    ...(news.phase === 'Waiting' ? { nextAt: news.nextAt } : {}),
-  };
-  return {
-    ...state,
-    cycles: known === undefined ? [...state.cycles, cycle] : state.cycles.map((one) => (one === known ? cycle : one)),
-  };
-}
-
-/** Identifies the VM's cycle by its start: an ended cycle may be followed by another right away. */
-export const beginningOf = (state: HealingState | null, vm: string): string | undefined =>
-  state?.cycles.find((cycle) => cycle.vm === vm)?.startedAt;
-
-/** Removes a cycle that could not be started: it has made no replacement, so nothing of it counts. */
-export const withoutBeginning = (state: HealingState, vm: string, startedAt: string | undefined): HealingState => ({
+/** Changes the cycle of the attempt. A message about another attempt, cycle or VM changes nothing. */
+const changed = (state: HealingState, id: AttemptId, change: (cycle: Cycle) => Cycle): HealingState => ({
   ...state,
-  cycles: state.cycles.filter((cycle) => cycle.vm !== vm || cycle.startedAt !== startedAt),
+  cycles: state.cycles.map((cycle) => (isOf(cycle, id) ? change(cycle) : cycle)),
 });
 
-/**
- * Removes a cycle whose workflow no longer exists and whose end is unknown; the VM's next cycle continues its count of
- * attempts.
- */
-export function withoutCycle(
+/** Returns the state once these attempts are begun. */
+export const withBegun = (state: HealingState, begin: readonly PlannedAttempt[], now: number): HealingState => {
+  const names = new Set(begin.map(({ sick }) => sick.name));
+  const run = { state: 'Running', since: now } as const;
+  return { ...state, cycles: state.cycles.map((cycle) => (names.has(cycle.vm) ? { ...cycle, run } : cycle)) };
+};
+
+/** Returns the state once it is known that the attempt does not run: the next plan begins it again. */
+export const withLostAttempt = (state: HealingState, id: AttemptId, run: 'NotBegun' | 'Unknown'): HealingState =>
+  changed(state, id, (cycle) => (cycle.run.state === 'Ended' ? cycle : { ...cycle, run: { state: run } }));
+
+/** Returns the state once the sick VM is gone. */
+export const withRemoval = (state: HealingState, id: AttemptId, removed: Removed): HealingState =>
+  changed(state, id, (cycle) => afterRemoval(cycle, removed));
+
+function afterRemoval(cycle: Cycle, { keptDisks, nextAt }: Removed): Cycle {
+  if (cycle.phase !== 'Removing') return cycle;
+  const { onSameDisks = 0, ...rest } = cycle;
+  return { ...rest, phase: 'Waiting', nextAt, ...(keptDisks ? { onSameDisks: onSameDisks + 1 } : {}) };
+}
+
+/** Returns the state once an attempt has ended. */
+export const withAttemptEnd = (state: HealingState, id: AttemptId, outcome: AttemptEnd): HealingState =>
+  changed(state, id, (cycle) => ({
+    ...(outcome.end === 'Removed' ? afterRemoval(cycle, outcome) : cycle),
+    run: { state: 'Ended', outcome },
+  }));
+
+/** Whether the attempt has deleted its VM. */
+export const isRemoval = (outcome: AttemptEnd): boolean =>
+  outcome.end === 'Removed' || (outcome.end === 'Cancelled' && outcome.isRemoved);
+
+/** Returns the state without this cycle, and with its end. */
+export function withEnd(
   state: HealingState,
-  vm: string,
-  startedAt: string | undefined,
+  { vm }: Cycle,
+  { uid, attempts, end, why }: Pick<FinishedCycle, 'uid' | 'attempts' | 'end' | 'why'>,
   now: number,
 ): HealingState {
-  const lost = state.cycles.find((cycle) => cycle.vm === vm && cycle.startedAt === startedAt);
-  if (lost === undefined) return state;
-  const { uid, attempt } = lost;
-  const why = 'its workflow was ended from outside';
+  const last = state.finished.find((one) => one.vm === vm && one.uid === uid);
+  const refusals = end === 'Refused' ? { refusals: (last?.refusals ?? 0) + 1 } : {};
   return {
-    ...withoutBeginning(state, vm, startedAt),
-    finished: remembered(state.finished, { vm, uid, attempts: attempt, end: 'Left', why, at: at(now) }),
+    ...state,
+    cycles: state.cycles.filter((cycle) => cycle.vm !== vm),
+    finished: remembered(state.finished, { vm, uid, attempts, ...refusals, end, why, at: at(now) }),
   };
 }
 
+/**
+ * Skips every wait of the VM's cycle that can be skipped: for the delay, and for healing to go on. A VM that was given
+ * up or skipped is healed again.
+ */
+export function withHurry(state: HealingState, vm: string): HealingState {
+  const { cycles } = state;
+  if (!cycles.some((cycle) => cycle.vm === vm)) return unblocked(state, vm);
+  const hurry = (cycle: Cycle): Cycle =>
+    cycle.vm === vm && cycle.phase !== 'Provisioning' ? { ...cycle, hurried: true } : cycle;
+  return { ...state, cycles: cycles.map(hurry) };
+}
+
+/** Has the next plan end the VM's cycle, and leave the VM as it is. */
+export const withSkip = (state: HealingState, vm: string, skipped: string): HealingState => ({
+  ...state,
+  cycles: state.cycles.map((cycle) => (cycle.vm === vm ? { skipped, ...cycle } : cycle)),
+});
+
 /** Allows healing a VM again that was given up or skipped; its attempts are counted from the start. */
-export const unblocked = (state: HealingState, vm: string): HealingState => ({
+const unblocked = (state: HealingState, vm: string): HealingState => ({
   ...state,
   finished: state.finished.filter((one) => one.vm !== vm || !isFinal(one)),
 });

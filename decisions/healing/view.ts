@@ -4,7 +4,7 @@ import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { proofOf, type Witness } from './proof.ts';
-import { inProgress, type HealingState, type SickVm } from './state.ts';
+import type { AttemptRules, HealingState } from './state.ts';
 
 export interface HealingInput {
   pool: StoredPool;
@@ -38,7 +38,7 @@ export interface HealingView extends HealingInput {
   patienceMs: number;
 }
 
-export const cycleRules = ({ backoff, maxAttempts }: HealingRules): SickVm['rules'] => ({ backoff, maxAttempts });
+export const attemptRules = ({ backoff, maxAttempts }: HealingRules): AttemptRules => ({ backoff, maxAttempts });
 
 /** True unless it is certain that no VMI of the VM has ever run. */
 export function holdsData({ vmiOf, witnessOf, minReadyMs, now }: HealingView, vm: VmView): boolean {
@@ -50,13 +50,13 @@ export const hasProven = ({ vms, vmiOf }: HealingView): boolean =>
   vms.some((vm) => isReady(vm, vmiOf(vm)) || vm.notYetRun === null);
 
 /**
- * How many VMs are still to be removed by scaling in. VMs being replaced count: they come back, unless their cycles are
- * told otherwise. Under a strategy other than `proactive` a pool may keep surplus VMs for good, and a sick VM among
+ * How many VMs are still to be removed by scaling in. VMs being replaced count: they come back, unless their cycles end.
+ * Under a strategy other than `proactive` a pool may keep surplus VMs for good, and a sick VM among
  * them is healed like any other.
  */
 export function surplusOf({ vms, pool }: HealingView, { cycles }: HealingState): number {
   if (scaleInRules(pool.spec.scaleInStrategy).kind !== 'proactive') return 0;
   const active = new Set(vms.filter(isActive).map(({ name }) => name));
-  const coming = inProgress(cycles).filter(({ vm }) => !active.has(vm)).length;
+  const coming = cycles.filter(({ vm }) => !active.has(vm)).length;
   return active.size + coming - pool.spec.replicas;
 }

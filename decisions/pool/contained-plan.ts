@@ -109,8 +109,8 @@ function stalled(
     healing: {
       state: healing ?? stateFrom(known.healing),
       begin: [],
-      verdicts: [],
-      ask: [],
+      cancel: [],
+      events: [],
       suspended: null,
       notReplaced: [],
       notListed: 0,

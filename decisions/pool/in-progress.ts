@@ -39,7 +39,5 @@ function cycleSentence({ vm, attempt, phase, nextAt }: InProgressInput['cycles']
       return `${heal}: wait${nextAt === undefined ? '' : ` until ${nextAt}`}, then recreate the VM`;
     case 'Provisioning':
       return `${heal}: recreate the VM, and wait until it is available`;
-    case 'Ending':
-      return `${heal}: end the cycle`;
   }
 }

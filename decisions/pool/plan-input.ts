@@ -17,8 +17,8 @@ export interface PoolPlanInput {
   vms: readonly VmView[];
   /** Whether a VM of this name exists in the pool's namespace and belongs to somebody else. */
   isHeldByOther: (name: string) => boolean;
-  /** Names that activities are working on now. */
-  inProgress: { creating: readonly string[]; deleting: readonly string[] };
+  /** Names that activities are working on now. `cancelled`: by attempts to heal them that were asked to end. */
+  inProgress: { creating: readonly string[]; deleting: readonly string[]; cancelled?: readonly string[] };
   vmiOf: VmiOf;
   /** VMIs of a VM that ran and then failed, oldest first; absent if none were observed. */
   failedVmisOf?: (vm: VmView) => readonly VmiView[];

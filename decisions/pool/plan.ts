@@ -5,14 +5,7 @@ import { createSteps, unmarkStep } from '../disks/reuse.ts';
 import { isReady, isActive } from '../disruption-budget/availability.ts';
 import { hasSpentClaimsAlone } from '../disruption-budget/claims.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
-import {
-  heldBack,
-  isGivenUp,
-  stateFrom,
-  toBeMade,
-  inProgress as cyclesInProgress,
-  type HealingState,
-} from '../healing/state.ts';
+import { heldBack, isGivenUp, stateFrom, toBeMade } from '../healing/state.ts';
 import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import { revisionOf } from '../revisions/hash.ts';
@@ -73,10 +66,10 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   const inBatches = batchHold(batches, vms, input.isHeldByOther);
   const unproven = unprovenRevision(input);
   const { mark, ...healing } = healingOf(input, inBatches, unproven);
-  const scaleSteps = scaleStepsOf(input, inBatches, healing.state);
+  const scaleSteps = scaleStepsOf(input, inBatches, healing);
   // Scaling has priority: a VM that leaves now is not updated first.
   const leaving = scaleSteps.flatMap((step) => ('vms' in step ? step.vms.map((vm) => vm.name) : []));
-  const rollout = rolloutOf(input, healing.state, leaving, templates);
+  const rollout = rolloutOf(input, healing, leaving, templates);
   const names = new Map(vms.map((vm) => [vm.name, vm]));
   const claims = input.keptClaims ?? [];
   const kept = keptByNumber(pool, claims, (name) => names.has(name) || input.isHeldByOther(name));
@@ -98,7 +91,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     steps,
     failure,
     status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
-    phase: phaseOf(input, phase, cyclesInProgress(healing.state.cycles).length > 0),
+    phase: phaseOf(input, phase, healing.state.cycles.length > 0),
     counts: { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) },
     rollout: { state, phase, target, current, waits, superseded, lost, steps: rollout.steps },
     healing,
@@ -123,21 +116,31 @@ const healingOf = (input: PoolPlanInput, inBatches: BatchHold, unproven: string 
     witnessOf: input.witnessOf ?? (() => null),
     isHeldByOther: input.isHeldByOther,
     state: input.healing ?? stateFrom(input.pool.status?.healing),
-    busy: new Set([...input.inProgress.creating, ...input.inProgress.deleting, ...inBatches.held]),
+    busy: new Set([...busyNames(input), ...inBatches.held]),
     unproven,
     burst: input.burst,
     now: input.now,
   });
 
-const sickVms = ({ cycles }: HealingState): string[] => cycles.map(({ vm }) => vm);
+/** VMs on which steps in progress or cancelled attempts to heal them may still act. */
+const busyNames = ({ inProgress: { creating, deleting, cancelled = [] } }: PoolPlanInput): string[] => [
+  ...creating,
+  ...deleting,
+  ...cancelled,
+];
 
-function scaleStepsOf(input: PoolPlanInput, { coming }: BatchHold, healing: HealingState): ScaleStep[] {
+type Healing = Pick<HealingPlan, 'state' | 'cancel'>;
+
+/** VMs that are healed. The attempt of a cycle that has just ended may still be deleting its VM. */
+const sickVms = ({ state, cancel }: Healing): string[] => [...state.cycles, ...cancel].map(({ vm }) => vm);
+
+function scaleStepsOf(input: PoolPlanInput, { coming }: BatchHold, healing: Healing): ScaleStep[] {
   const scale = {
     ...input,
-    held: new Set(heldBack(healing)),
+    held: new Set(heldBack(healing.state)),
     coming,
     sick: new Set(sickVms(healing)),
-    first: toBeMade(healing),
+    first: toBeMade(healing.state),
     target: targetOfScaling(input),
   };
   return input.pool.metadata.deletionTimestamp === undefined ? planScale(scale) : planDeletion(scale);
@@ -145,11 +148,11 @@ function scaleStepsOf(input: PoolPlanInput, { coming }: BatchHold, healing: Heal
 
 function rolloutOf(
   input: PoolPlanInput,
-  healing: HealingState,
+  healing: Healing,
   leaving: readonly string[],
   templates: ReadonlyMap<string, PoolTemplate>,
 ): RolloutPlan {
-  const { pool, vms, vmiOf, strategy, batches, inProgress, burst, now } = input;
+  const { pool, vms, vmiOf, strategy, batches, burst, now } = input;
   const plan = planRollout({
     pool,
     vms,
@@ -158,8 +161,8 @@ function rolloutOf(
     strategy,
     state: input.rollout,
     batches,
-    busy: new Set([...inProgress.creating, ...inProgress.deleting, ...leaving, ...sickVms(healing)]),
-    isHealed: (vm) => pool.spec.autohealing !== undefined && !isGivenUp(healing, vm),
+    busy: new Set([...busyNames(input), ...leaving, ...sickVms(healing)]),
+    isHealed: (vm) => pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
     notBefore: input.batchesNotBefore,
     burst,
     now,

@@ -270,7 +270,7 @@ try {
     watch: client.workflow.getHandle(watchIdOf('default')),
     'update-batch': firstBatch,
     'update-batch-superseded': superseded,
-    'heal-vm': client.workflow.getHandle(healVmIdOf(ref, sick!.metadata.name)),
+    'heal-vm': client.workflow.getHandle(healVmIdOf(ref, sick!.metadata.name, 1)),
     'restart-vms': restart,
     'machine-types': types,
   };

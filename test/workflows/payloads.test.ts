@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Unreadable } from '../../decisions/lib/payload-reader.ts';
 import * as messages from '../../workflows/messages.ts';
-import { cycleTold } from '../../workflows/payloads.ts';
-import { healVerdict } from './payloads.ts';
+import { healEnd } from './payloads.ts';
 
 const signals = Object.values(messages).filter((one) => typeof one === 'object' && one.type === 'signal');
 
@@ -37,25 +36,23 @@ describe.each(signals.map((signal) => [signal.name, signal] as const))('%s', (na
       'outcomes',
       'seen',
       'pools',
-      'verdict',
-      'hold',
-      'report',
-      'news',
-      'phase',
       'attempt',
       'uid',
-      'rules',
+      'startedAt',
+      'nextAt',
+      'keptDisks',
+      'outcome',
       'full',
     );
     const value = fc.oneof(
       fc.jsonValue(),
-      fc.constantFrom('Stands', 'Waiting', 'Ended', 'Sick', 'Gone', 'Left', 'None', 'web-1', 1, '1', true),
+      fc.constantFrom(healEnd.outcome, healEnd.startedAt, 'Removed', 'Kept', 'web-1', 1, '1', true),
     );
     fc.assert(fc.property(fc.dictionary(word, value), (sent) => void readOrRefuse(sent)));
   });
 
   test('nothing that was sent besides comes through, however deep', () => {
-    const read = readOrRefuse({ ...healVerdict, other: deep(100_000), hold: 'None', vm: 'web-1', pools: '5' });
+    const read = readOrRefuse({ ...healEnd, other: deep(100_000), pools: '5' });
     expect(Object.keys(read ?? {})).not.toContain('other');
   });
 });
@@ -79,10 +76,9 @@ test('what can not be read is told with its place and what would be right', () =
   expect(reading({ n: 1, outcomes: [{ vm: 'web-1', end: 'Lost' }] })).toThrow(
     'batchEnded.outcomes[0].end is "Lost", and must be Updated, Failed, Deferred, RestartRequired, Gone, Superseded',
   );
-  const { rules } = healVerdict;
-  const verdict = { ...healVerdict, rules: { ...rules, backoff: { ...rules.backoff, initial: 'soon' } } };
-  expect(() => messages.verdict.read(verdict, 'verdict')).toThrow(
-    'verdict.rules.backoff.initial is "soon", and must be a duration such as 30s',
+  const early = { ...healEnd, outcome: { ...healEnd.outcome, nextAt: 'soon' } };
+  expect(() => messages.attemptEnded.read(early, 'attemptEnded')).toThrow(
+    'attemptEnded.outcome.nextAt is "soon", and must be a time such as 2026-01-31T12:00:00Z',
   );
 });
 
@@ -94,15 +90,12 @@ function deep(depth: number): object {
 
 const reading = (value: unknown) => () => messages.batchEnded.read(value, 'batchEnded');
 
-test('the end of a cycle whose VM is gone, and has no UID, is heard', () => {
-  const news = {
-    news: 'Ended',
-    end: 'Skipped',
-    vm: 'web-1',
-    pool: 'pool-uid',
-    attempt: 1,
-    uid: '',
-    why: 'skipped by ada',
-  } as const;
-  expect(cycleTold(news, 'cycleNews')).toEqual(news);
+test.each([
+  healEnd.outcome,
+  { end: 'Kept', why: 'it is no longer sick' },
+  { end: 'Refused', why: 'denied' },
+  { end: 'Cancelled', isRemoved: true },
+])('the end of an attempt is heard: %j', (outcome) => {
+  const ended = { ...healEnd, outcome };
+  expect(messages.attemptEnded.read(ended, 'attemptEnded')).toEqual(ended);
 });

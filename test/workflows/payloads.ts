@@ -1,6 +1,9 @@
-/** A verdict as a pool sends it to a healing cycle. */
-export const healVerdict = {
-  verdict: 'Gone',
+/** A signal as an attempt to heal a VM sends it to its pool. */
+export const healEnd = {
+  vm: 'web-1',
+  uid: 'uid-of-web-1',
   attempt: 1,
-  rules: { backoff: { initial: '30s', factor: 2, max: '1h', jitter: 0.1 }, maxAttempts: null },
+  startedAt: '2026-01-01T00:00:00Z',
+  outcome: { end: 'Removed', keptDisks: false, nextAt: '2026-01-01T00:00:30Z' },
+  seen: { vms: '12' },
 };

@@ -1,7 +1,7 @@
 import {
+  ActivityCancellationType,
   CancellationScope,
   condition,
-  continueAsNew,
   getExternalWorkflowHandle,
   isCancellation,
   log,
@@ -9,199 +9,145 @@ import {
   setCurrentDetails,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
+import type { AwaitRemovalActivities } from '../../activities/healing/await-removal.ts';
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
-import type { PoolEvent } from '../../activities/lib/events.ts';
 import type { PoolKey } from '../../activities/pool/types.ts';
-import { HealingAttempt, type AttemptEnd, type RemovalEnd } from '../../decisions/healing/attempt.ts';
-import {
-  formatReplacements,
-  type CycleNews,
-  type Hold,
-  type SickVm,
-  type FinishedCycle,
-  type Verdict,
-} from '../../decisions/healing/state.ts';
+import { healingDelayMs } from '../../decisions/healing/backoff.ts';
+import type { AttemptEnd, AttemptId, PlannedAttempt, Removed } from '../../decisions/healing/state.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { onSignal } from '../handlers.ts';
-import { cycleNews, healHold, healNow, healSkip, poolIdOf, verdict, type PoolRef } from '../messages.ts';
+import { attemptEnded, attemptWaiting, healNow, poolIdOf, type PoolRef } from '../messages.ts';
 import type { Asking } from '../payloads.ts';
+import { waitQueue } from '../queues.ts';
 import { DroverPhase } from '../search-attributes.ts';
 
 export interface HealVmInput {
   ref: PoolRef;
   key: PoolKey;
-  sick: SickVm;
-  hold: Hold;
-  /** Verdicts on this attempt that came before it began. */
-  verdicts?: Verdict[];
-  /** What happened before, newest last: a person may ask weeks later. */
-  past?: string[];
-}
-
-export interface CycleEnd {
-  end: FinishedCycle['end'];
-  /** How many replacements were made. */
-  attempts: number;
-  why: string;
+  attempt: Omit<PlannedAttempt, 'isAgain'>;
 }
 
 const { removeSickVm } = proxyActivities<HealActivities>({
   startToCloseTimeout: '5m',
   heartbeatTimeout: '10s',
-  // Retried until done: the cycle can't go on without it.
+  // Retried until done: the attempt can't go on without it.
   retry: { initialInterval: '500ms', maximumInterval: '30s' },
+  // The pool must not touch the VM before it is certain that the attempt does not.
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 });
-const { recordHealing } = proxyActivities<HealActivities>({
-  startToCloseTimeout: '30s',
-  retry: { maximumAttempts: 4 },
-});
-
-const PAST_KEPT = 50;
+const awaiting = () =>
+  proxyActivities<AwaitRemovalActivities>({
+    taskQueue: waitQueue(),
+    startToCloseTimeout: '24h',
+    heartbeatTimeout: '20s',
+    retry: { initialInterval: '200ms', maximumInterval: '10s' },
+    cancellationType: ActivityCancellationType.TRY_CANCEL,
+  });
 
 /**
- * One healing cycle of one VM: replaces the VM and its disks, and does so again after longer and longer delays while
- * the new VM is sick too. The pool's workflow creates the new VM, watches it, and tells the cycle what becomes of it.
- * Each attempt is a run of its own, so that the history stays short however long the VM stays sick.
+ * One attempt to heal a VM: removes the sick VM, and waits out the delay before the pool may recreate it. Tells its
+ * pool's workflow how it ends, as its last act: the pool judges the new VM, and begins the next attempt.
  */
-export const healVm = (input: HealVmInput): Promise<CycleEnd> => new Cycle(input).run();
+export const healVm = (input: HealVmInput): Promise<AttemptEnd> => new Attempt(input).run();
 
-class Cycle {
+class Attempt {
   readonly #in: HealVmInput;
-  readonly #past: string[];
-  readonly #attempt: HealingAttempt;
+  readonly #id: AttemptId;
+  readonly #past: string[] = [];
+  #doing = '';
+  #isHurried: boolean;
+  #isRemoved: boolean;
+  /** The resource versions that the pool's next plan must have seen. */
+  #seen: ResourceVersions = {};
 
   constructor(input: HealVmInput) {
     this.#in = input;
-    const { key, sick, hold, verdicts = [] } = input;
-    this.#past = [...(input.past ?? [])];
-    this.#note(`attempt ${sick.attempt}: ${sick.why}`);
-    const attempt = new HealingAttempt({
-      pool: key.uid,
-      sick,
-      hold,
-      verdicts,
-      now: () => Date.now(),
-      chance: () => Math.random(),
+    const { sick, startedAt, removed, hurried } = input.attempt;
+    this.#id = { vm: sick.name, uid: sick.uid, attempt: sick.attempt, startedAt };
+    this.#isHurried = hurried;
+    this.#isRemoved = removed !== undefined;
+    onSignal(healNow, 'Do not wait for the rest of the delay.', (asked) => {
+      this.#isHurried = true;
+      this.#note(`${words(asked)} asked not to wait`);
+      this.#show();
     });
-    this.#attempt = attempt;
-    onSignal(verdict, 'What has become of the VM.', (told) => attempt.tell(told));
-    onSignal(healHold, 'What of healing the pool allows now.', ({ hold: newer, report = false }) => {
-      attempt.hold = newer;
-      if (report) attempt.ask();
-    });
-    onSignal(
-      healNow,
-      'Do not wait, whatever it waits for: not for the rest of the delay, and not for healing to go on.',
-      (asked) => {
-        attempt.hurry();
-        this.#note(`${words(asked)} asked not to wait`);
-      },
-    );
-    onSignal(healSkip, 'Leave the VM as it is.', (asked) => attempt.skip(`skipped by ${words(asked)}`));
   }
 
-  async run(): Promise<CycleEnd> {
-    const attempt = this.#attempt;
+  async run(): Promise<AttemptEnd> {
     try {
-      const ended = await this.#lead();
-      if (ended !== null) return await this.#end(ended);
+      const outcome = await this.#replace();
+      await this.#end(outcome);
+      return outcome;
     } catch (error) {
-      if (!isCancellation(error)) throw error;
-      await CancellationScope.nonCancellable(() => this.#end(attempt.skipped('its workflow was cancelled')));
+      // A worker that dies meanwhile lets the cancelled activity time out.
+      if (isCancellation(error) || CancellationScope.current().consideredCancelled)
+        await CancellationScope.nonCancellable(() => this.#end({ end: 'Cancelled', isRemoved: this.#isRemoved }));
       throw error;
     }
-    const next: HealVmInput = {
-      ...this.#in,
-      sick: attempt.next,
-      hold: attempt.hold,
-      past: this.#past,
-      verdicts: attempt.later,
-    };
-    return continueAsNew<typeof healVm>(next);
   }
 
-  /** Resolves with null if the new VM is sick too and is to be replaced. */
-  async #lead(): Promise<AttemptEnd | null> {
-    const steps = this.#attempt.steps();
-    let removal: RemovalEnd | null = null;
-    for (;;) {
-      const { value, done } = steps.next(removal);
-      if (done === true) return value;
-      this.#show();
-      if (value.step === 'Remove') removal = await this.#remove();
-      else if (value.step === 'Tell') await this.#tell(value.news);
-      else await this.#wait(value.holds, value.until);
-    }
-  }
-
-  async #remove(): Promise<RemovalEnd> {
-    const { key, sick } = this.#in;
-    const words = { summary: summary(`delete ${sick.name}: ${sick.why}`) };
-    const removal = await removeSickVm.executeWithOptions(words, [key, sick, Date.now()]);
-    if (removal.end === 'Removed') for (const event of removal.events) this.#note(event);
-    return removal;
-  }
-
-  async #wait(holds: () => boolean, until: number | null): Promise<void> {
-    if (until === null) await condition(holds);
-    else
-      await condition(holds, Math.max(until - Date.now(), 1), {
-        summary: summary(`the delay before replacement ${this.#in.sick.attempt}`),
-      });
-  }
-
-  async #tell(news: CycleNews): Promise<void> {
-    await getExternalWorkflowHandle(poolIdOf(this.#in.ref))
-      .signal(cycleNews, news)
-      .catch((error: unknown) => log.warn("the pool's workflow is not there to be told", { error: String(error) }));
-  }
-
-  async #end(ended: AttemptEnd): Promise<CycleEnd> {
-    const { end, why } = ended;
-    const attempt = this.#attempt;
-    attempt.doing = `has ended: ${end}: ${why}`;
-    this.#show();
-    upsertSearchAttributes([{ key: DroverPhase, value: end }]);
-    const tellEnd = (): Promise<void> => this.#tell(attempt.ended(ended));
-    await tellEnd();
-    const event = eventOf(attempt.sick.name, attempt.made, ended);
-    if (event !== null)
-      await recordHealing(this.#in.key, event).catch((error: unknown) =>
-        log.warn('an Event was not written', { error: String(error) }),
+  async #replace(): Promise<AttemptEnd> {
+    const { key, attempt } = this.#in;
+    const { sick } = attempt;
+    let removed: Removed | undefined = attempt.removed;
+    if (removed === undefined) {
+      this.#show('deletes the VM');
+      const removal = await removeSickVm.executeWithOptions({ summary: summary(`delete ${sick.name}: ${sick.why}`) }, [
+        key,
+        sick,
+        Date.now(),
+      ]);
+      if (removal.end !== 'Removed') return removal;
+      this.#isRemoved = true;
+      for (const event of removal.events) this.#note(event);
+      this.#show('waits until the VM and its disks are gone');
+      this.#seen = await awaiting().awaitRemoval.executeWithOptions(
+        { summary: summary(`wait for ${sick.name} to go`) },
+        [key, this.#id],
       );
-    // The pool may want to start the next cycle, and mistakes this one for it until this one has closed.
-    while (attempt.isAsked) await tellEnd();
-    return { end, attempts: attempt.made, why };
+      const delayMs = healingDelayMs(sick.rules.backoff, sick.attempt, Math.random());
+      removed = { keptDisks: removal.keptDisks, nextAt: new Date(Date.now() + delayMs).toISOString() };
+      await this.#tell((pool) => pool.signal(attemptWaiting, { ...this.#id, ...removed!, seen: this.#seen }));
+    }
+    this.#show(`waits until ${removed.nextAt} before it is recreated`);
+    await condition(() => this.#isHurried, Math.max(Date.parse(removed.nextAt) - Date.now(), 1), {
+      summary: summary(`the delay before replacement ${sick.attempt}`),
+    });
+    return { end: 'Removed', ...removed };
+  }
+
+  async #end(outcome: AttemptEnd): Promise<void> {
+    const why = 'why' in outcome ? `: ${outcome.why}` : '';
+    this.#show(`has ended: ${outcome.end}${why}`);
+    upsertSearchAttributes([{ key: DroverPhase, value: outcome.end }]);
+    await this.#tell((pool) => pool.signal(attemptEnded, { ...this.#id, outcome, seen: this.#seen }));
+  }
+
+  async #tell(signal: (pool: ReturnType<typeof getExternalWorkflowHandle>) => Promise<void>): Promise<void> {
+    await signal(getExternalWorkflowHandle(poolIdOf(this.#in.ref))).catch((error: unknown) => {
+      if (isCancellation(error)) throw error;
+      log.warn("the pool's workflow is not there to be signalled", { error: String(error) });
+    });
   }
 
   #note(what: string): void {
     this.#past.push(`${new Date(Date.now()).toISOString()} ${what}`);
-    this.#past.splice(0, this.#past.length - PAST_KEPT);
   }
 
-  #show(): void {
-    const { sick, doing, rules } = this.#attempt;
+  #show(doing = this.#doing): void {
+    this.#doing = doing;
+    const { name, why, attempt, rules } = this.#in.attempt.sick;
     const most = rules.maxAttempts === null ? '' : ` of at most ${rules.maxAttempts}`;
     setCurrentDetails(
       [
-        `**${sick.name}** is sick: ${escapeMarkdown(sick.why)}`,
-        `Replacement ${sick.attempt}${most}: ${escapeMarkdown(doing)}`,
+        `**${name}** is sick: ${escapeMarkdown(why)}`,
+        `Replacement ${attempt}${most}: ${escapeMarkdown(doing)}`,
         ...this.#past.toReversed().map((line) => `- ${escapeMarkdown(line)}`),
       ].join('\n\n'),
     );
   }
-}
-
-function eventOf(vm: string, made: number, { end, why }: AttemptEnd): Omit<PoolEvent, 'action'> | null {
-  if (end === 'GivenUp') return { type: 'Warning', reason: 'HealingGivenUp', note: `${vm}: ${why}` };
-  if (end === 'Refused')
-    return { type: 'Warning', reason: 'HealingRefused', note: `${vm} is sick and could not be deleted: ${why}` };
-  if (end === 'Healed')
-    return made === 0
-      ? null
-      : { type: 'Normal', reason: 'Healed', note: `${vm} runs well after ${formatReplacements(made)}` };
-  return { type: 'Normal', reason: 'HealingEnded', note: `${vm}: ${why}` };
 }
 
 const words = ({ by = 'somebody', why }: Asking): string => `${by}${why === undefined ? '' : ` (${why})`}`;

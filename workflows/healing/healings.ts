@@ -1,32 +1,41 @@
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import { getExternalWorkflowHandle, log, ParentClosePolicy, startChild } from '@temporalio/workflow';
-import type { PoolEvent } from '../../activities/lib/events.ts';
-import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
 import {
-  beginningOf,
-  inProgress as cyclesInProgress,
-  unblocked,
-  withNews,
-  withoutBeginning,
-  withoutCycle,
-  type CycleNews,
+  CancelledFailure,
+  condition,
+  getExternalWorkflowHandle,
+  isCancellation,
+  log,
+  ParentClosePolicy,
+  sleep,
+  startChild,
+} from '@temporalio/workflow';
+import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
+import type { HealingEvent } from '../../decisions/healing/events.ts';
+import {
+  attemptIdOf,
+  takenOver,
+  withAttemptEnd,
+  withHurry,
+  withLostAttempt,
+  withRemoval,
+  withSkip,
+  type AttemptId,
   type HealingState,
-  type Hold,
-  type SickVm,
+  type PlannedAttempt,
 } from '../../decisions/healing/state.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { actOf } from '../../decisions/rollout/state.ts';
 import { onSignal } from '../handlers.ts';
 import {
-  cycleNews,
-  healHold,
+  attemptEnded,
+  attemptWaiting,
   healNow,
   healPause,
   healResume,
   healSkip,
   healVmIdOf,
-  verdict,
   type PoolRef,
 } from '../messages.ts';
 import type { AskingOf } from '../payloads.ts';
@@ -36,45 +45,56 @@ import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from '../sear
 import type { healVm } from './heal-vm.ts';
 
 type Ask = (state: HealingState) => HealingState;
-type CycleHandle = ReturnType<typeof getExternalWorkflowHandle>;
 
 export interface HealingsOptions {
   ref: PoolRef;
   /** Null before the first look, which reads it from the pool's status. */
   state: HealingState | null;
   inProgress: InFlight;
-  /** Called when the pool must be looked at again. */
-  onChange: () => void;
+  /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
+  onChange: (seen?: ResourceVersions) => void;
 }
 
+/** How long to wait before an attempt that could not be begun, or that somebody ended, is begun again. */
+const AGAIN_MS = 5_000;
+/** How long an attempt may take to end once it is cancelled. Afterwards its VM is free. */
+const CANCELLED_MS = 60_000;
+
 /**
- * What a pool's workflow knows about the healing of its VMs. Each has a cycle, which is a workflow that outlives the
- * runs of the pool's workflow.
+ * What a pool's workflow knows about the healing of its VMs. Each attempt is a workflow that outlives the runs of the
+ * pool's workflow.
  */
 export class Healings {
   state: HealingState | null;
   readonly #options: HealingsOptions;
   /** What was asked for since the last plan was requested, which does not know of it. */
   #asks: Ask[] = [];
-  /** UID of the pool; null before the first look. */
-  #pool: string | null = null;
-  /** The last message to each cycle: the next waits for it, which keeps their order. */
-  readonly #lines = new Map<string, Promise<void>>();
+  /** Attempts that are being cancelled, by workflow id and start, until they end. */
+  readonly #cancelled = new Set<string>();
 
   constructor(options: HealingsOptions) {
     this.#options = options;
-    this.state = options.state;
+    this.state = options.state === null ? null : takenOver(options.state);
     onSignal(healPause, 'Replace no sick VM until healResume.', (asked) =>
       this.#ask((state) => ({ ...state, paused: actOf(asked, new Date(Date.now()).toISOString()) })),
     );
     onSignal(healResume, 'Replace sick VMs again.', () => this.#ask(({ paused: _paused, ...state }) => state));
     onSignal(
       healNow,
-      'Do not wait with the healing of {"vm": …}; heal it again where it was given up or skipped.',
+      'Do not wait with the healing of {"vm": …}, whatever it waits for; heal it again if it was given up or skipped.',
       (asked) => this.#healNow(asked),
     );
-    onSignal(healSkip, 'End the healing of {"vm": …}: leave it as it is.', (asked) => this.#healSkip(asked));
-    onSignal(cycleNews, 'The healing of a VM has come further.', (news) => this.#heard(news));
+    onSignal(healSkip, 'End the healing of {"vm": …}: leave it as it is.', ({ vm, by = 'somebody', why }) => {
+      const skipped = `skipped by ${by}${why === undefined ? '' : ` (${why})`}`;
+      if (vm !== undefined) this.#ask((state) => withSkip(state, vm, skipped));
+    });
+    onSignal(attemptWaiting, 'A sick VM is gone.', ({ seen, ...attempt }) =>
+      this.#ask((state) => withRemoval(state, attempt, attempt), seen),
+    );
+    onSignal(attemptEnded, 'An attempt to heal a VM has ended.', ({ outcome, seen, ...id }) => {
+      this.#cancelled.delete(this.#keyOf(id));
+      this.#ask((state) => withAttemptEnd(state, id, outcome), seen);
+    });
   }
 
   /** Returns what a plan needs to know. */
@@ -83,39 +103,37 @@ export class Healings {
     return { healing: this.state };
   }
 
-  /** Takes over what a plan has found, notifies the cycles, and starts the cycles of sick VMs. */
+  /**
+   * Takes over what a plan has found: records Events, cancels attempts and begins others. If something was asked for
+   * meanwhile, the next plan decides.
+   */
   taken(key: PoolKey, { healing }: Pick<PoolPlan, 'healing'>): void {
-    this.#pool = key.uid;
-    const before = this.state?.hold ?? 'None';
-    const isCurrent = this.#asks.length === 0;
-    const begin = isCurrent ? healing.begin : [];
-    const dropped = new Set(isCurrent ? [] : healing.begin.map(({ name }) => name));
-    const planned = { ...healing.state, cycles: healing.state.cycles.filter(({ vm }) => !dropped.has(vm)) };
-    this.state = this.#asks.splice(0).reduce((state, ask) => ask(state), planned);
-    for (const { vm, ...told } of healing.verdicts) this.#send(vm, (cycle) => cycle.signal(verdict, told));
-    this.#tellHold(before, planned.hold, healing.ask, new Set(begin.map(({ name }) => name)));
-    if (planned.hold !== before) this.#recordHold(key, before, planned.hold, healing.suspended);
-    for (const vm of begin) this.#begin(key, vm, planned.hold);
-    if (!isCurrent) this.#options.onChange();
+    if (this.#asks.length > 0) {
+      this.state ??= this.#asks.reduce((state, ask) => ask(state), takenOver(healing.state));
+      return this.#options.onChange();
+    }
+    this.state = healing.state;
+    for (const event of healing.events) this.#record(key, event);
+    for (const attempt of healing.cancel) this.#cancel(attempt);
+    for (const attempt of healing.begin) this.#begin(key, attempt);
   }
 
-  /** Ends the cycles of an earlier pool of the same name. Keeps what was asked for since then. */
-  reset(pool: string): void {
-    for (const { vm } of this.state?.cycles ?? [])
-      this.#send(vm, (cycle) => cycle.signal(verdict, { verdict: 'Left', why: 'its pool is no more' }));
-    this.#pool = pool;
+  /** Ends the attempts for an earlier pool of the same name. Keeps what was asked for since then. */
+  reset(): void {
+    for (const cycle of this.state?.cycles ?? []) if (cycle.phase !== 'Provisioning') this.#cancel(attemptIdOf(cycle));
     this.state = null;
   }
 
-  #begin(key: PoolKey, sick: SickVm, hold: Hold): void {
-    const { ref } = this.#options;
+  #begin(key: PoolKey, { isAgain, ...attempt }: PlannedAttempt): void {
+    const { ref, inProgress } = this.#options;
+    const { sick, startedAt, hurried } = attempt;
     const { name, why } = sick;
-    const startedAt = beginningOf(this.state, name);
-    this.#inLine(name, 'batch', `heal ${name}: ${why}`, async () => {
+    const id = { vm: name, uid: sick.uid, attempt: sick.attempt, startedAt };
+    void inProgress.run({ kind: 'batch', reason: `heal ${name}: ${why}` }, async () => {
       try {
         const child = await startChild<typeof healVm>('healVm', {
-          workflowId: healVmIdOf(ref, name),
-          args: [{ ref, key, sick, hold }],
+          workflowId: this.#workflowIdOf(id),
+          args: [{ ref, key, attempt }],
           parentClosePolicy: ParentClosePolicy.ABANDON,
           staticSummary: summary(`Heals ${name}: ${why}`),
           typedSearchAttributes: [
@@ -125,53 +143,55 @@ export class Healings {
             { key: DroverPhase, value: 'Healing' },
           ],
         });
-        child.result().catch((error: unknown) => this.#lost(name, startedAt, error));
+        // An attempt reports its end by a signal, since this run may be over by then. Only an end from outside is
+        // handled here.
+        child.result().catch((error: unknown) => {
+          if (!isCancellation(error)) this.#beginLater(id, 'Unknown', error);
+        });
       } catch (error) {
-        // Either a cycle that has reported its end and is about to close, or a cycle of an earlier workflow of this
-        // pool, or of an earlier pool of this name. Its report tells which.
-        if (error instanceof WorkflowExecutionAlreadyStartedError)
-          this.#send(name, (cycle) => cycle.signal(healHold, { hold, report: true }), withoutBeginning);
-        else this.#lost(name, startedAt, error);
+        if (error instanceof CancelledFailure) throw error;
+        const isThere = error instanceof WorkflowExecutionAlreadyStartedError;
+        if (!isThere || !isAgain) {
+          // An attempt of an earlier cycle, or for an earlier pool of this name, has the id.
+          if (isThere) this.#send(id, 'cancel', (handle) => handle.cancel());
+          this.#beginLater(id, isAgain ? 'Unknown' : 'NotBegun', error);
+        } else if (hurried) this.#send(id, 'hurry', (handle) => handle.signal(healNow, {}));
       }
     });
   }
 
-  #heard(news: CycleNews): void {
-    if (this.#pool === null || news.pool === this.#pool) return this.#ask((state) => withNews(state, news, Date.now()));
-    // From an earlier pool of this name.
-    if (news.news === 'Ended')
-      this.#ask((state) => ({ ...state, cycles: state.cycles.filter(({ vm }) => vm !== news.vm) }));
-    else this.#send(news.vm, (cycle) => cycle.signal(verdict, { verdict: 'Left', why: 'its pool is no more' }));
+  /** Has an attempt begun again in a moment if its end is not known. */
+  #beginLater(id: AttemptId, run: 'NotBegun' | 'Unknown', error: unknown): void {
+    log.info('an attempt to heal a VM does not run', { ...id, error: String(error) });
+    void this.#options.inProgress.run({ kind: 'telling', reason: `heal ${id.vm} in a moment` }, async () => {
+      await sleep(AGAIN_MS, { summary: summary(`the delay before ${id.vm} is healed`) });
+      this.#ask((state) => withLostAttempt(state, id, run));
+    });
+  }
+
+  /** Cancels an attempt whose cycle is over. Until it has ended, it may still be deleting its VM. */
+  #cancel(id: AttemptId): void {
+    const key = this.#keyOf(id);
+    this.#cancelled.add(key);
+    const lane = { kind: 'cancelled', names: [id.vm], reason: `end the healing of ${id.vm}` } as const;
+    const run = this.#options.inProgress.run(lane, async () => {
+      await getExternalWorkflowHandle(this.#workflowIdOf(id))
+        .cancel()
+        .then(() => condition(() => !this.#cancelled.has(key), CANCELLED_MS))
+        .catch((error: unknown) => log.info('an attempt to cancel has ended', { ...id, error: String(error) }));
+      this.#cancelled.delete(key);
+    });
+    void run.then(() => this.#options.onChange());
   }
 
   #healNow({ vm, ...asked }: AskingOf): void {
     if (vm === undefined) return;
-    if (this.#isHealing(vm)) this.#send(vm, (cycle) => cycle.signal(healNow, asked));
-    else this.#ask((state) => unblocked(state, vm));
+    const cycle = this.state?.cycles.find((one) => one.vm === vm);
+    if (cycle?.run.state === 'Running') this.#send(cycle, 'hurry', (handle) => handle.signal(healNow, asked));
+    this.#ask((state) => withHurry(state, vm));
   }
 
-  #healSkip({ vm, ...asked }: AskingOf): void {
-    if (vm !== undefined && this.#isHealing(vm)) this.#send(vm, (cycle) => cycle.signal(healSkip, asked));
-  }
-
-  #isHealing = (name: string): boolean => cyclesInProgress(this.state?.cycles ?? []).some(({ vm }) => vm === name);
-
-  #tellHold(before: Hold, hold: Hold, ask: readonly string[], begun: ReadonlySet<string>): void {
-    for (const { vm } of this.state!.cycles) {
-      const report = ask.includes(vm);
-      if ((report || hold !== before) && !begun.has(vm))
-        this.#send(vm, (cycle) => cycle.signal(healHold, { hold, report }));
-    }
-  }
-
-  #recordHold(key: PoolKey, before: Hold, hold: Hold, suspended: string | null): void {
-    const event: Omit<PoolEvent, 'action'> | null =
-      hold === 'Removals'
-        ? { type: 'Warning', reason: 'HealingSuspended', note: suspended ?? '' }
-        : before === 'Removals'
-          ? { type: 'Normal', reason: 'HealingResumed', note: 'no longer are too many VMs sick at once' }
-          : null;
-    if (event === null) return;
+  #record(key: PoolKey, event: HealingEvent): void {
     void this.#options.inProgress.run({ kind: 'telling', reason: event.reason }, () =>
       recordHealing(key, event).catch((error: unknown) =>
         log.warn('an Event was not written', { error: String(error) }),
@@ -179,37 +199,24 @@ export class Healings {
     );
   }
 
-  /** `forget`: how the state changes if no cycle is there to receive the signal. */
-  #send(vm: string, send: (cycle: CycleHandle) => Promise<void>, forget = withoutCycle): void {
-    const startedAt = beginningOf(this.state, vm);
-    this.#inLine(vm, 'telling', `tell the healing of ${vm}`, () =>
-      send(getExternalWorkflowHandle(healVmIdOf(this.#options.ref, vm))).catch((error: unknown) =>
-        this.#lost(vm, startedAt, error, forget),
+  #send(
+    id: AttemptId,
+    what: string,
+    send: (attempt: ReturnType<typeof getExternalWorkflowHandle>) => Promise<void>,
+  ): void {
+    void this.#options.inProgress.run({ kind: 'telling', reason: `${what} the healing of ${id.vm}` }, () =>
+      send(getExternalWorkflowHandle(this.#workflowIdOf(id))).catch((error: unknown) =>
+        log.info('an attempt to heal a VM has ended', { ...attemptIdOf(id), what, error: String(error) }),
       ),
     );
   }
 
-  /** Runs `act` after all earlier ones for this VM. The run does not end before them. */
-  #inLine(vm: string, kind: 'batch' | 'telling', reason: string, act: () => Promise<void>): void {
-    const before = this.#lines.get(vm);
-    const line = this.#options.inProgress.run({ kind, reason }, async () => {
-      await before;
-      await act();
-    });
-    this.#lines.set(vm, line);
-    void line.then(() => {
-      if (this.#lines.get(vm) === line) this.#lines.delete(vm);
-    });
-  }
+  #workflowIdOf = ({ vm, attempt }: AttemptId): string => healVmIdOf(this.#options.ref, vm, attempt);
+  #keyOf = (id: AttemptId): string => `${this.#workflowIdOf(id)} ${id.startedAt}`;
 
-  #lost(vm: string, startedAt: string | undefined, error: unknown, forget = withoutCycle): void {
-    log.info('a healing cycle is not there any more', { vm, error: String(error) });
-    this.#ask((state) => forget(state, vm, startedAt, Date.now()));
-  }
-
-  #ask(ask: Ask): void {
+  #ask(ask: Ask, seen?: ResourceVersions): void {
     if (this.state !== null) this.state = ask(this.state);
     this.#asks.push(ask);
-    this.#options.onChange();
+    this.#options.onChange(seen);
   }
 }

@@ -1,6 +1,5 @@
 import type { Planned } from '../../activities/pool/types.ts';
 import { formatNotReplaced } from '../../decisions/healing/sentences.ts';
-import { inProgress } from '../../decisions/healing/state.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { RolloutsState } from '../rollout/rollouts.ts';
@@ -46,7 +45,7 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
 
 function healingDetails({ healing }: Planned & { gone: false }): string[] {
   const { state, suspended, notReplaced, notListed } = healing;
-  const cycles = inProgress(state.cycles);
+  const { cycles } = state;
   const waiting = notReplaced.filter(({ waitsFor }) => waitsFor !== undefined);
   const more = Math.max(waiting.length - WAITS_TOLD, 0) + notListed;
   return [

@@ -55,6 +55,7 @@ export type LaneKind =
   | 'disks'
   | 'revisions'
   | 'notes'
+  | 'cancelled'
   | 'telling';
 
-const UNTOLD: ReadonlySet<LaneKind> = new Set(['status', 'revisions', 'notes', 'telling']);
+const UNTOLD: ReadonlySet<LaneKind> = new Set(['status', 'revisions', 'notes', 'cancelled', 'telling']);

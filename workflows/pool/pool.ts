@@ -200,7 +200,11 @@ class PoolRun {
       name: this.#ref.name,
       seen: this.#seen,
       resultUnknown,
-      inProgress: { creating: inProgress.names('creating'), deleting: inProgress.names('deleting') },
+      inProgress: {
+        creating: inProgress.names('creating'),
+        deleting: inProgress.names('deleting'),
+        cancelled: inProgress.names('cancelled'),
+      },
       allowance: failureBackoff.allowance(inProgress.has('creating') || inProgress.has('deleting')),
       refused: failureBackoff.refused(),
       failure: failureBackoff.state.failure,
@@ -224,7 +228,7 @@ class PoolRun {
     this.#generation = undefined;
     this.#failureBackoff.reset();
     this.#rollouts.reset(uid);
-    this.#healings.reset(uid);
+    this.#healings.reset();
   }
 
   /** Begins the plan's steps, without waiting for them. `asked`: what the plan was asked with. */

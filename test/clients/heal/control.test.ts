@@ -62,6 +62,7 @@ test('a new VM that is watched already is not waited for less', () => {
   expect(() => checkCycle('healNow', view, 'web-2')).not.toThrow();
 });
 
+const removing: UserRequest = { healing: { cycles: [cycle()] } };
 const waiting: UserRequest = { healing: { cycles: [cycle({ phase: 'Waiting' })] } };
 test.each([
   ['the delay goes on', 'healNow', waiting, waiting, false],
@@ -74,7 +75,9 @@ test.each([
     true,
   ],
   ['the cycle is over', 'healNow', waiting, { healing: {} }, true],
-  ['it does not wait', 'healNow', { healing: { cycles: [cycle()] } }, { healing: { cycles: [cycle()] } }, true],
+  ['the request is not known yet', 'healNow', removing, removing, false],
+  ['the request is known', 'healNow', removing, { healing: { cycles: [cycle({ hurried: true })] } }, true],
+  ['a VM is healed again', 'healNow', { healing: { finished: [finished()] } }, { healing: {} }, true],
   ['the cycle goes on', 'healSkip', waiting, waiting, false],
   ['the cycle is over', 'healSkip', waiting, { healing: {} }, true],
   [
@@ -155,43 +158,27 @@ describe('of a VM that no cycle is in progress of', () => {
   });
 });
 
-/** A session whose workflow answers queries only if `answers`, as with a running worker. */
-function sessionWhere(answers: boolean): { session: Session; calls: string[] } {
-  const calls: string[] = [];
-  const handle = {
-    signal: ({ name }: { name: string }) => Promise.resolve(void calls.push(name)),
-    query: (name: string) =>
-      answers ? Promise.resolve(void calls.push(name)) : Promise.reject(new Error('no poller')),
-  };
-  const temporal = {
-    client: { workflow: { getHandle: () => handle } },
-    connection: { withDeadline: (_at: number, call: () => unknown) => call() },
-  };
+/** A session that notes the signals which are sent, and to which workflow. */
+function aSession(): { session: Session; calls: unknown[] } {
+  const calls: unknown[] = [];
+  const getHandle = (id: string) => ({
+    signal: ({ name }: { name: string }, payload: unknown) => Promise.resolve(void calls.push([id, name, payload])),
+  });
   const session = {
     cluster: 'default',
-    temporal: () => Promise.resolve(temporal),
+    temporal: () => Promise.resolve({ client: { workflow: { getHandle } } }),
     kube: () => Promise.resolve({}),
-    untilAnswered: (call: unknown) => call,
   };
   vi.stubEnv('DROVER_ASKED_BY', 'ada@desk');
   onTestFinished(() => void vi.unstubAllEnvs());
   return { session: session as unknown as Session, calls };
 }
 
-describe('a cycle that does not wait for a delay, and is asked to wait no more,', () => {
-  const removing = healingPool({ healing: { cycles: [cycle()] } });
-
-  test('has taken it once its workflow answers', async () => {
-    const { session, calls } = sessionWhere(true);
-    const { done } = await askCycle(session, removing, 'web-1', 'healNow', { dryRun: 'none' });
-    expect(done).toBe('does not wait any more, except until it is gone with its VMI');
-    expect(calls).toEqual(['healNow', '__temporal_workflow_metadata']);
-  });
-
-  test('is not said to have taken it where nobody leads it on', async () => {
-    const asking = askCycle(sessionWhere(false).session, removing, 'web-1', 'healNow', { dryRun: 'none' });
-    await expect(asking).rejects.toThrow(
-      /^pool web was asked to heal web-1, and it is not known whether it has: pool\/\S+\/heal\/web-1 does not answer: no poller$/,
-    );
-  });
+test('a request about one VM goes to its pool, and is taken when the status shows that', async () => {
+  const { session, calls } = aSession();
+  const hurried = healingPool({ healing: { cycles: [cycle({ hurried: true })] } });
+  const { done } = await askCycle(session, hurried, 'web-1', 'healNow', { dryRun: 'none', reason: 'lunch' });
+  expect(done).toBe('does not wait any more, except until it is gone with its VMI');
+  const payload = { by: 'ada@desk', why: 'lunch', vm: 'web-1' };
+  expect(calls).toEqual([[expect.stringMatching(/^pool\/default\/\w+\/web$/), 'healNow', payload]]);
 });

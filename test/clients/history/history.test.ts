@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
 import { describe, expect, test } from 'vitest';
-import { actionsOf, type Action } from '../../../clients/history/actions.ts';
+import { actionsOf, healsOf, type Action } from '../../../clients/history/actions.ts';
 import { wideActionsOf } from '../../../clients/history/any-owner.ts';
 import type { History } from '../../../clients/history/events.ts';
 import { aboutVm, actionsTable, grouped } from '../../../clients/history/table.ts';
@@ -139,16 +139,25 @@ test('a batch tells of each VM from what to what, and how it ended', () => {
 
 describe('a healing cycle', () => {
   type Event = NonNullable<History['events']>[number];
-  const sick = (attempt: number, why: string) => payloads({ sick: { name: 'web-2', uid: 'u', attempt, why } });
+  const startedAt = '2026-01-01T00:00:00Z';
+  const healVm = (attempt: number, why: string) => {
+    const input = payloads({ attempt: { sick: { name: 'web-2', uid: 'u', attempt, why }, startedAt } });
+    return { workflowExecutionStartedEventAttributes: { workflowType: { name: 'healVm' }, input } };
+  };
   const historyOf = (...events: object[]): History => ({
     events: events.map(
       (event, index) =>
         ({ eventId: index + 1, eventTime: { seconds: 1_767_225_600 + index, nanos: 0 }, ...event }) as unknown as Event,
     ),
   });
-  const started = {
-    workflowExecutionStartedEventAttributes: { workflowType: { name: 'healVm' }, input: sick(1, 'no start') },
-  };
+  const started = healVm(1, 'no start');
+  const pool = { workflowExecutionStartedEventAttributes: { workflowType: { name: 'pool' }, input: payloads({}) } };
+  const event = (ended?: object) => ({
+    activityTaskScheduledEventAttributes: {
+      activityType: { name: 'recordHealing' },
+      input: payloads({}, { type: 'Normal', reason: 'Healed', note: 'x', ...(ended === undefined ? {} : { ended }) }),
+    },
+  });
   const removal = {
     activityTaskScheduledEventAttributes: { activityType: { name: 'removeSickVm' }, input: payloads({}, {}, 0) },
   };
@@ -164,31 +173,37 @@ describe('a healing cycle', () => {
     reason: 'heal web-2: no start',
   };
 
+  const removed = completed({ end: 'Removed', keptDisks: false, nextAt: startedAt });
   test.each([
     [
-      'its end',
-      completed({ end: 'Healed', attempts: 1, why: 'no start' }),
-      { end: 'Healed', endedAt: '2026-01-01T00:00:02.000Z', why: 'no start' },
-    ],
-    [
-      'its end where it was given up',
-      completed({ end: 'GivenUp', attempts: 1, why: 'no luck' }),
-      { end: 'GivenUp', why: 'no luck' },
+      'how its cycle ended',
+      removed,
+      [historyOf(pool, event({ vm: 'web-2', startedAt, end: 'Healed', why: 'no start' }))],
+      { end: 'Healed', endedAt: '2026-01-01T00:00:01.000Z', why: 'no start' },
     ],
     [
       'that the new VM is sick as well',
-      { workflowExecutionContinuedAsNewEventAttributes: { input: sick(2, 'no VMI') } },
-      { end: 'SickAgain', why: 'no VMI' },
+      removed,
+      [historyOf(healVm(2, 'no VMI'), removal)],
+      { end: 'SickAgain', why: 'no VMI', endedAt: '2026-01-01T00:00:00.000Z' },
     ],
-    ['that it goes on', { timerStartedEventAttributes: {} }, { end: 'InProgress', endedAt: null }],
+    [
+      'that the new VM is watched, whatever became of an earlier cycle',
+      removed,
+      [historyOf(pool, event(), event({ vm: 'web-2', startedAt: 'earlier', end: 'Left', why: 'x' }))],
+      { end: 'InProgress', endedAt: null },
+    ],
+    ['that it goes on', { timerStartedEventAttributes: {} }, [], { end: 'InProgress', endedAt: null }],
     [
       'that nobody knows',
       { workflowExecutionTerminatedEventAttributes: {} },
+      [],
       { end: 'Unknown', why: 'its workflow was terminated' },
     ],
-  ])('tells of each replacement %s', (_what, last, how) =>
-    expect(actionsOf('w', historyOf(started, removal, last))).toMatchObject([{ ...heal, ...how }]),
-  );
+  ])('tells of each replacement %s', (_what, last, others, how) => {
+    const runs = [historyOf(started, removal, last), ...others].map((history) => ({ workflowId: 'w', history }));
+    expect(healsOf(runs)[0]).toMatchObject({ ...heal, ...how });
+  });
 
   test('tells what people asked of it, and not what its pool handed on', () =>
     expect(
@@ -198,17 +213,12 @@ describe('a healing cycle', () => {
           started,
           removal,
           signal('healNow'),
-          signal('healSkip', { externalWorkflowExecution: { workflowId: 'p' } }),
-          signal('verdict'),
+          signal('healNow', { externalWorkflowExecution: { workflowId: 'p' } }),
         ),
       ),
-    ).toMatchObject([
-      { ...heal, end: 'InProgress' },
-      { action: 'heal now', vms: ['web-2'], askedBy: 'ada', why: 'lunch', end: 'Asked' },
-    ]));
+    ).toMatchObject([{ action: 'heal now', vms: ['web-2'], askedBy: 'ada', why: 'lunch', end: 'Asked' }]));
 
   test('is also what people asked of its pool', () => {
-    const pool = { workflowExecutionStartedEventAttributes: { workflowType: { name: 'pool' }, input: payloads({}) } };
     const ofVm = { input: payloads({ by: 'ada', vm: 'web-2' }) };
     expect(
       actionsOf(

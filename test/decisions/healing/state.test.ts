@@ -1,43 +1,88 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
-  beginningOf,
-  cycleOf,
+  newCycle,
   noHealing,
   remembered,
-  withoutBeginning,
-  withoutCycle,
-  type HealingState,
-  type SickVm,
+  stateFrom,
+  takenOver,
+  withAttemptEnd,
+  withBegun,
+  withHurry,
+  withLostAttempt,
+  withRemoval,
+  withSkip,
+  type AttemptId,
+  type Cycle,
   type FinishedCycle,
+  type HealingState,
 } from '../../../decisions/healing/state.ts';
 
-const sick: SickVm = {
-  name: 'web-1',
-  uid: 'uid-of-web-1',
-  attempt: 1,
-  why: 'it is sick',
-  rules: { backoff: { initial: '1s', factor: 2, max: '5s', jitter: 0 }, maxAttempts: null },
-  holdsData: false,
-  earlyEnds: 0,
-};
-const healingSince = (now: number): HealingState => ({ ...noHealing, cycles: [cycleOf(sick, now)] });
+const cycle = newCycle({ name: 'web-1', uid: 'uid-of-web-1', attempt: 2, why: 'it is sick' }, 1_000);
+const id: AttemptId = { vm: 'web-1', uid: 'uid-of-web-1', attempt: 2, startedAt: cycle.startedAt };
+const healing = (more: Partial<Cycle> = {}): HealingState => ({ ...noHealing, cycles: [{ ...cycle, ...more }] });
+const nextAt = '2026-01-01T00:10:00Z';
+const removed = { end: 'Removed', keptDisks: true, nextAt } as const;
 
-test('a cycle that is lost is forgotten, and the one that has followed it is not', () => {
-  const [first, second] = [healingSince(1_000), healingSince(2_000)];
-  const startedAt = beginningOf(first, 'web-1');
-  expect(withoutCycle(first, 'web-1', startedAt, 3_000)).toMatchObject({
-    cycles: [],
-    finished: [{ vm: 'web-1', end: 'Left', attempts: 1 }],
+describe('a message about an attempt', () => {
+  test('says that the VM is gone, and how the attempt has ended', () => {
+    const waiting = withRemoval(healing(), id, removed);
+    expect(waiting.cycles).toEqual([{ ...cycle, phase: 'Waiting', nextAt, onSameDisks: 1 }]);
+    const ended = withAttemptEnd(waiting, id, removed);
+    expect(ended.cycles).toEqual([{ ...waiting.cycles[0], run: { state: 'Ended', outcome: removed } }]);
+    expect(withAttemptEnd(healing(), id, removed)).toEqual(ended);
+    const another = withRemoval(healing({ onSameDisks: 1 }), id, { keptDisks: false, nextAt });
+    expect(another.cycles[0]).not.toHaveProperty('onSameDisks');
   });
-  expect(withoutCycle(second, 'web-1', startedAt, 3_000)).toBe(second);
-  expect(withoutCycle(noHealing, 'web-1', beginningOf(noHealing, 'web-1'), 3_000)).toBe(noHealing);
+
+  test.each<[string, Partial<AttemptId>]>([
+    ['an earlier attempt', { attempt: 1 }],
+    ['the same attempt of an earlier cycle', { startedAt: '2025-12-31T00:00:00Z' }],
+    ['another VM of the same name, as in an earlier pool', { uid: 'another' }],
+    ['another VM', { vm: 'web-2' }],
+  ])('changes nothing if that is %s', (_which, other) => {
+    const state = healing({ run: { state: 'Running', since: 1 } });
+    const late = { ...id, ...other };
+    expect(withRemoval(state, late, removed)).toEqual(state);
+    expect(withAttemptEnd(state, late, removed)).toEqual(state);
+    expect(withLostAttempt(state, late, 'NotBegun')).toEqual(state);
+  });
+
+  test('changes nothing that has gone on meanwhile', () => {
+    const provisioning = healing({ phase: 'Provisioning', run: { state: 'Ended', outcome: removed } });
+    expect(withRemoval(provisioning, id, removed)).toEqual(provisioning);
+    expect(withAttemptEnd(provisioning, id, removed)).toEqual(provisioning);
+    expect(withLostAttempt(provisioning, id, 'Unknown')).toEqual(provisioning);
+  });
 });
 
-test('a cycle that could not begin is no replacement', () => {
-  const [first, second] = [healingSince(1_000), healingSince(2_000)];
-  const startedAt = beginningOf(first, 'web-1');
-  expect(withoutBeginning(first, 'web-1', startedAt)).toEqual(noHealing);
-  expect(withoutBeginning(second, 'web-1', startedAt)).toEqual(second);
+test('an attempt that runs may be lost for the next run of the workflow, and for a new workflow all are', () => {
+  const attempt = {
+    sick: { name: 'web-1' },
+  } as Parameters<typeof withBegun>[1][number];
+  const running = withBegun(healing(), [attempt], 5);
+  expect(running.cycles).toEqual([{ ...cycle, run: { state: 'Running', since: 5 } }]);
+  expect(takenOver(running).cycles).toEqual([{ ...cycle, run: { state: 'Unknown' } }]);
+  expect(takenOver(healing()).cycles).toEqual([cycle]);
+  const { run: _, ...stored } = cycle;
+  expect(stateFrom({ cycles: [stored], finished: [] }).cycles).toEqual([{ ...cycle, run: { state: 'Unknown' } }]);
+});
+
+describe('a person', () => {
+  test('hurries a VM in any phase that waits, and has one healed again that was given up or skipped', () => {
+    expect(withHurry(healing(), 'web-1').cycles).toEqual([{ ...cycle, hurried: true }]);
+    const provisioning = healing({ phase: 'Provisioning' });
+    expect(withHurry(provisioning, 'web-1')).toEqual(provisioning);
+    const given = { ...noHealing, finished: [over(1, 'GivenUp'), over(2, 'Skipped'), over(3, 'Left')] };
+    const left = withHurry(withHurry(withHurry(given, 'web-1'), 'web-2'), 'web-3');
+    expect(left.finished.map(({ vm }) => vm)).toEqual(['web-3']);
+  });
+
+  test('skips a VM, and the first of several counts', () => {
+    const once = withSkip(healing(), 'web-1', 'skipped by ada');
+    expect(once.cycles).toEqual([{ ...cycle, skipped: 'skipped by ada' }]);
+    expect(withSkip(once, 'web-1', 'skipped by kim')).toEqual(once);
+    expect(withSkip(once, 'web-2', 'skipped by kim')).toEqual(once);
+  });
 });
 
 const AT = '2026-01-01T00:00:00Z';

@@ -12,14 +12,16 @@ import {
 import { claimPlaces, CLAIM_MS, standingClaims } from '../../../decisions/disruption-budget/claims.ts';
 import { healthOf, isLeftAlone } from '../../../decisions/healing/sickness.ts';
 import {
-  beginningOf,
-  unblocked,
-  inProgress,
-  withNews,
-  withoutBeginning,
-  withoutCycle,
-  type CycleNews,
+  attemptIdOf,
+  takenOver,
+  withAttemptEnd,
+  withHurry,
+  withLostAttempt,
+  withRemoval,
+  withSkip,
+  type AttemptId,
   type HealingState,
+  type PlannedAttempt,
   type SickVm,
 } from '../../../decisions/healing/state.ts';
 import { backoffMs } from '../../../decisions/lib/backoff.ts';
@@ -48,8 +50,8 @@ import { disruptionBetween } from '../../../decisions/vm-update/disruption.ts';
 import { updateNeed, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
 import { progressOf } from '../../../decisions/vm-update/progress.ts';
 import { recheckVm } from '../../../decisions/vm-update/recheck.ts';
+import { ModelAttempt } from './attempt.ts';
 import { Clock } from './clock.ts';
-import { ModelCycle, type Signal } from './cycle.ts';
 import { aPool, quiet } from './fleets.ts';
 import { isLive, ModelKubeVirt, Snapshot, Refused, type ModelVm } from './kubevirt.ts';
 
@@ -60,8 +62,8 @@ export type Happening =
   | { what: 'pause' | 'resume' | 'abort' | 'heal pause' | 'heal resume' }
   | { what: 'promote'; full: boolean }
   | { what: 'stop' | 'start' | 'delete' | 'detach' | 'crash' | 'shut down' | 'stumble'; vm: number }
-  /** `heal lose`: a person terminates the workflow of the healing cycle. */
-  | { what: 'heal now' | 'heal skip' | 'heal lose'; vm: number }
+  /** `heal lose`: a person terminates the workflow of an attempt. `heal cancel`: cancels it. */
+  | { what: 'heal now' | 'heal skip' | 'heal lose' | 'heal cancel'; vm: number }
   | { what: 'opt out' | 'snapshot' | 'migrate' | 'pause VMI'; vm: number; on: boolean };
 
 export interface Scenario {
@@ -170,10 +172,10 @@ export class ModelFleet {
   #asks: Ask[] = [];
   #healing: HealingState | null = null;
   #healAsks: HealAsk[] = [];
-  /** Workflows of healing cycles by VM name, until they close. */
-  readonly #cycles = new Map<string, ModelCycle>();
-  /** The arrival time of the last signal to each cycle. The next signal arrives later. */
-  readonly #lines = new Map<string, number>();
+  /** Workflows of attempts to heal VMs by their ids, until they close. */
+  readonly #attempts = new Map<string, ModelAttempt>();
+  /** Attempts that the pool is cancelling, until they end. */
+  readonly #cancelled = new Map<string, AttemptId>();
   #affected = false;
   #isPlanning = false;
   #isNotified = false;
@@ -270,7 +272,7 @@ export class ModelFleet {
     if ('vm' in happening && modelVm === undefined) return;
     if (happening.what !== 'template' && !ASKS.has(happening.what)) this.#isUndisturbed = false;
     // People act on a VM that is being healed, if there is one.
-    const healed = inProgress(this.#healing?.cycles ?? []);
+    const healed = this.#healing?.cycles ?? [];
     const name =
       CYCLE_ASKS.has(happening.what) && 'vm' in happening && healed.length > 0
         ? healed[happening.vm % healed.length]!.vm
@@ -304,24 +306,25 @@ export class ModelFleet {
         return this.#askedToHeal((state) => ({ ...state, paused: { by: 'anna', at: this.#at() } }));
       case 'heal resume':
         return this.#askedToHeal(({ paused: _paused, ...state }) => state);
-      case 'heal now':
-        if (this.#isHealing(name)) this.#send(name, { signal: 'now' });
-        else this.#askedToHeal((state) => unblocked(state, name));
+      case 'heal now': {
+        const cycle = this.#healing?.cycles.find(({ vm }) => vm === name);
+        if (cycle !== undefined) this.#toAttempt(cycle, (attempt) => attempt.hurry());
+        this.#askedToHeal((state) => withHurry(state, name));
         this.#skipped.delete(name);
         return;
+      }
       case 'heal skip':
-        if (this.#isHealing(name)) this.#send(name, { signal: 'skip' });
-        return;
+        return this.#askedToHeal((state) => withSkip(state, name, 'skipped'));
+      case 'heal cancel':
+        return this.#attemptOn(name)?.cancel();
       case 'heal lose': {
-        const cycle = this.#cycles.get(name);
-        if (cycle === undefined || cycle.hasEnded) return;
-        cycle.terminate();
-        this.#cycles.delete(name);
-        // The pool's workflow learns that its child was terminated.
-        const startedAt = beginningOf(this.#healing, name);
-        this.clock.in(this.clock.between(1, 50), () =>
-          this.#askedToHeal((state) => withoutCycle(state, name, startedAt, this.clock.now)),
-        );
+        const attempt = this.#attemptOn(name);
+        if (attempt === undefined) return;
+        attempt.terminate();
+        this.#attempts.delete(workflowIdOf(attempt.id));
+        // The run of the pool's workflow that has begun it learns that its child was terminated.
+        if (this.clock.chance() < 0.5)
+          this.clock.in(5_000, () => this.#askedToHeal((state) => withLostAttempt(state, attempt.id, 'Unknown')));
         return;
       }
       case 'stop':
@@ -421,7 +424,11 @@ export class ModelFleet {
         template,
       })),
       strategy: this.#scenario.strategy,
-      inProgress: { creating: [...this.#creating], deleting: [...this.#deleting] },
+      inProgress: {
+        creating: [...this.#creating],
+        deleting: [...this.#deleting],
+        cancelled: [...this.#cancelled.values()].map(({ vm }) => vm),
+      },
       rollout: this.#rollout,
       batches: [...this.#batches],
       healing: this.#healing,
@@ -530,8 +537,8 @@ export class ModelFleet {
       const number = queue.shift();
       if (number === undefined || template === undefined) return done();
       this.#say(() => `create ${number} of ${revision}`);
-      if (this.#cycles.get(vmName('web', number))?.mayBeMade === false)
-        this.#broken(`web-${number} is recreated, and the delay of its cycle is not over`);
+      if (this.#attemptOn(vmName('web', number))?.mayBeMade === false)
+        this.#broken(`web-${number} is recreated, and the delay of its attempt is not over`);
       this.cluster.create(number, template, halted.includes(number));
       this.clock.in(this.clock.between(1, 50), next);
     };
@@ -562,73 +569,87 @@ export class ModelFleet {
     this.#requestTurn();
   }
 
-  #isHealing(name: string): boolean {
-    return inProgress(this.#healing?.cycles ?? []).some(({ vm }) => vm === name);
+  /** The attempt to heal this VM whose workflow runs. */
+  #attemptOn(name: string): ModelAttempt | undefined {
+    return [...this.#attempts.values()].find(({ id, hasEnded }) => id.vm === name && !hasEnded);
   }
 
   /** Acts on a plan as `workflows/healing/healings.ts` does. */
   #heal({ healing }: PoolPlan): void {
-    const before = this.#healing?.hold ?? 'None';
-    const isCurrent = this.#healAsks.length === 0;
-    const begin = isCurrent ? healing.begin : [];
-    const dropped = new Set(isCurrent ? [] : healing.begin.map(({ name }) => name));
-    const planned = { ...healing.state, cycles: healing.state.cycles.filter(({ vm }) => !dropped.has(vm)) };
-    this.#healing = this.#healAsks.splice(0).reduce((state, ask) => ask(state), planned);
-    const { hold } = planned;
-    for (const { vm, ...verdict } of healing.verdicts) this.#send(vm, { signal: 'verdict', verdict });
-    const begun = new Set(begin.map(({ name }) => name));
-    for (const { vm } of this.#healing.cycles) {
-      const report = healing.ask.includes(vm);
-      if ((report || hold !== before) && !begun.has(vm)) this.#send(vm, { signal: 'hold', hold, report });
+    if (this.#healAsks.length > 0) {
+      this.#healing ??= this.#healAsks.reduce((state, ask) => ask(state), takenOver(healing.state));
+      this.#affected = true;
+      return;
     }
-    for (const sick of begin) this.#beginCycle(sick, hold);
-    this.#affected ||= !isCurrent;
+    this.#healing = healing.state;
+    for (const { ended } of healing.events) {
+      if (ended === undefined) continue;
+      this.#say(() => `${ended.vm}: ${ended.end}: ${ended.why}`);
+      if (ended.end === 'Skipped') this.#skipped.add(ended.vm);
+    }
+    for (const id of healing.cancel) this.#cancel(id);
+    for (const attempt of healing.begin) this.#beginAttempt(attempt);
   }
 
-  #beginCycle(sick: SickVm, hold: HealingState['hold']): void {
-    const { name } = sick;
-    if (this.#isHeld(name, sick.uid)) this.#broken(`${name} is healed, and a batch works on it`);
-    this.#say(() => `heal ${name}, replacement ${sick.attempt}: ${sick.why}`);
-    if (this.#skipped.has(name)) this.#broken(`${name} is healed, and a person has skipped it`);
-    this.#inOrder(name, () => {
-      // An earlier cycle of this VM has not closed yet: it reports its state.
-      if (this.#cycles.has(name)) return this.#send(name, { signal: 'hold', hold, report: true }, withoutBeginning);
-      const cycle = new ModelCycle({
-        clock: this.clock,
-        pool: this.cluster.pool.metadata.uid,
-        sick,
-        hold,
-        remove: (one, done) => this.#removeSick(one, this.clock.now, done),
-        tell: (news, done) => this.#heard(cycle, news, done),
-        onClosed: () => void this.#cycles.delete(name),
-      });
-      this.#cycles.set(name, cycle);
-    });
-  }
-
-  #send(vm: string, signal: Signal, forget = withoutCycle): void {
-    const startedAt = beginningOf(this.#healing, vm);
-    this.#inOrder(vm, () => {
-      const cycle = this.#cycles.get(vm);
-      if (cycle === undefined) this.#askedToHeal((state) => forget(state, vm, startedAt, this.clock.now));
-      else cycle.signal(signal);
-    });
-  }
-
-  #inOrder(vm: string, act: () => void): void {
-    const at = Math.max(this.clock.now + this.clock.between(1, 50), (this.#lines.get(vm) ?? 0) + 1);
-    this.#lines.set(vm, at);
-    this.clock.in(at - this.clock.now, act);
-  }
-
-  #heard(cycle: ModelCycle | undefined, news: CycleNews, done: () => void): void {
+  #beginAttempt(attempt: PlannedAttempt): void {
+    const { sick, startedAt, isAgain, hurried } = attempt;
+    const { name: vm, uid } = sick;
+    if (!isAgain && this.#isHeld(vm, uid)) this.#broken(`${vm} is healed, and a batch works on it`);
+    this.#say(() => `heal ${vm}, replacement ${sick.attempt}${isAgain ? ', again' : ''}: ${sick.why}`);
+    if (!isAgain && this.#skipped.has(vm)) this.#broken(`${vm} is healed, and a person has skipped it`);
+    const id = { vm, uid, attempt: sick.attempt, startedAt };
     this.clock.in(this.clock.between(1, 50), () => {
-      if (cycle !== undefined && this.#cycles.get(news.vm) !== cycle) return;
-      this.#say(
-        () => `${news.vm}: ${news.news === 'Ended' ? `${news.end} after ${news.attempt}: ${news.why}` : news.phase}`,
-      );
-      if (news.news === 'Ended' && news.end === 'Skipped') this.#skipped.add(news.vm);
-      this.#askedToHeal((state) => withNews(state, news, this.clock.now));
+      const running = this.#attempts.get(workflowIdOf(id));
+      if (running === undefined) this.#attempts.set(workflowIdOf(id), this.#attemptFor(id, attempt));
+      else if (isAgain && hurried) running.hurry();
+      else if (!isAgain) {
+        running.cancel();
+        this.clock.in(5_000, () => this.#askedToHeal((state) => withLostAttempt(state, id, 'NotBegun')));
+      }
+    });
+  }
+
+  #attemptFor(id: AttemptId, attempt: PlannedAttempt): ModelAttempt {
+    return new ModelAttempt({
+      clock: this.clock,
+      attempt,
+      remove: (sick, done) => this.#removeSick(sick, this.clock.now, done),
+      isGone: ({ vm, uid }) => this.cluster.modelVms.get(vm)?.view.uid !== uid,
+      onWaiting: (removed, done) => this.#heard(done, (state) => withRemoval(state, id, removed)),
+      onEnd: (outcome, done) => {
+        this.#say(() => `attempt ${id.attempt} on ${id.vm} has ended: ${outcome.end}`);
+        this.#heard(done, (state) => {
+          this.#cancelled.delete(keyOf(id));
+          return withAttemptEnd(state, id, outcome);
+        });
+      },
+      onClosed: () => void this.#attempts.delete(workflowIdOf(id)),
+    });
+  }
+
+  #cancel(id: AttemptId): void {
+    const attemptId = attemptIdOf(id);
+    this.#cancelled.set(keyOf(id), attemptId);
+    const free = (): void => {
+      if (this.#cancelled.delete(keyOf(id))) this.#requestTurn();
+    };
+    this.#toAttempt(attemptId, (attempt) => attempt.cancel(), free);
+    this.clock.in(60_000, free);
+  }
+
+  #toAttempt(id: AttemptId, act: (attempt: ModelAttempt) => void, otherwise: () => void = () => {}): void {
+    this.clock.in(this.clock.between(1, 50), () => {
+      const attempt = this.#attempts.get(workflowIdOf(id));
+      if (attempt === undefined) otherwise();
+      else act(attempt);
+    });
+  }
+
+  #heard(done: () => void, ask: HealAsk): void {
+    const seen = { vms: this.cluster.version, vmis: 0 };
+    this.clock.in(this.clock.between(1, 50), () => {
+      this.#seen = later(this.#seen, seen);
+      this.#askedToHeal(ask);
       done();
     });
   }
@@ -1117,6 +1138,7 @@ export class ModelFleet {
   #changed(): void {
     this.#notify();
     for (const child of this.#children) if (child.deadline !== null && !child.hasEnded) this.#lookAgain(child, 50);
+    for (const attempt of this.#attempts.values()) attempt.look();
     this.#watch();
   }
 
@@ -1298,7 +1320,7 @@ export class ModelFleet {
     const pool = this.#planned;
     const names = batch.vms.map(({ name }) => name);
     const uids = new Set(batch.vms.map(({ uid }) => uid));
-    const healed = names.find((name) => this.#cycles.get(name)?.hasEnded === false);
+    const healed = names.find((name) => this.#attemptOn(name) !== undefined);
     if (healed !== undefined) this.#broken(`${healed} is in batch ${batch.n}, and is being healed`);
     for (const child of this.#children) {
       const twice = child.batch.vms.find(
@@ -1346,7 +1368,7 @@ export class ModelFleet {
   /** Checks at the end that no cycle is left, and that the pool names each sick VM that it may touch. */
   #checkHealed({ healing }: PoolPlan): void {
     const rules = withDefaults(this.cluster.pool.spec).autohealing;
-    if (this.#cycles.size > 0 || healing.state.cycles.length > 0)
+    if (this.#attempts.size > 0 || healing.state.cycles.length > 0)
       this.#broken(`cycles have not ended: ${JSON.stringify(healing.state.cycles)}`);
     if (rules === null) return;
     for (const { view: vm, vmi } of this.#members()) {
@@ -1453,8 +1475,9 @@ const ASKS = new Set([
   'heal now',
   'heal skip',
   'heal lose',
+  'heal cancel',
 ]);
-const CYCLE_ASKS = new Set(['heal now', 'heal skip', 'heal lose']);
+const CYCLE_ASKS = new Set(['heal now', 'heal skip', 'heal lose', 'heal cancel']);
 /** Run strategies under which KubeVirt starts a VM again after its VMI is deleted. */
 const STARTS_AGAIN = new Set(['Always', 'Once']);
 /** Whether to list, with a failure, the events that led to it. */
@@ -1465,6 +1488,9 @@ const later = (one: ResourceVersions, other: ResourceVersions): ResourceVersions
   vms: Math.max(one.vms, other.vms),
   vmis: Math.max(one.vmis, other.vmis),
 });
+
+const workflowIdOf = ({ vm, attempt }: AttemptId): string => `${vm}/${attempt}`;
+const keyOf = (id: AttemptId): string => `${workflowIdOf(id)} ${id.startedAt}`;
 
 const seenOf = ({ seen }: DisruptedVm): ResourceVersions => ({
   vms: Number(seen?.vms ?? 0),

@@ -48,7 +48,7 @@ describe('a pool whose template is nested too deep', () => {
   test('is left as it is, and says where and why', () => {
     const { plan, error } = containedPlan(inputOf({ replicas: 2, template: deepTemplate }));
     expect(error).toBeNull();
-    expect(plan).toMatchObject({ steps: [], phase: 'Failed', healing: { begin: [], verdicts: [] } });
+    expect(plan).toMatchObject({ steps: [], phase: 'Failed', healing: { begin: [], cancel: [] } });
     expect(plan.status?.conditions).toContainEqual({
       type: 'Stalled',
       status: 'True',

@@ -111,7 +111,7 @@ const asks: fc.Arbitrary<Happening> = fc.oneof(
 const crashes: fc.Arbitrary<Happening> = fc.record({ what: fc.constantFrom('crash', 'stumble'), vm });
 const healing: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('heal pause', 'heal resume') }),
-  fc.record({ what: fc.constantFrom('heal now', 'heal skip', 'heal lose'), vm }),
+  fc.record({ what: fc.constantFrom('heal now', 'heal skip', 'heal lose', 'heal cancel'), vm }),
 );
 const edits: fc.Arbitrary<Happening> = fc
   .oneof(

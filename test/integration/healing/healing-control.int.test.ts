@@ -23,6 +23,13 @@ async function waiting(number: number, spec: Parameters<typeof HealedPool.ready>
 const gone = (pool: HealedPool, number: number) => async (): Promise<void> =>
   expect(await ignoreNotFound(pool.pool.vm(`web-${number}`))).toBeUndefined();
 
+/** Resolves once the first attempt to heal this VM has been cancelled. */
+const cancelled = (pool: HealedPool, number: number): Promise<void> =>
+  until(async () => expect((await pool.attempt(number).describe()).status.name).toBe('CANCELLED'));
+/** Resolves once the first attempt to heal this VM has ended in some way. */
+const closed = (pool: HealedPool, number: number): Promise<void> =>
+  until(async () => expect((await pool.attempt(number).describe()).status.name).not.toBe('RUNNING'));
+
 test('a pause by a person holds what is sick and what waits, and says who; resume lets both go on', async () => {
   const pool = await HealedPool.ready(fleet(), {
     replicas: 4,
@@ -54,7 +61,7 @@ test('a pause by a person holds what is sick and what waits, and says who; resum
 test('now ends a delay, skip ends a cycle, and each says who asked', async () => {
   const pool = await waiting(1);
   await gone(pool, 1)();
-  await pool.cycle(1).signal('healNow', { by: 'kim' });
+  await pool.attempt(1).signal('healNow', { by: 'kim' });
   await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
 
   // drover forgets the skip as soon as the replacement is available; delay that.
@@ -111,7 +118,7 @@ test('a pool that shrinks during a delay keeps its healthy VMs', async () => {
   await pool.untilFinished(2, { end: 'Left', why: 'the pool needs fewer VMs now' });
   await pool.pool.until({ replicas: 2, readyReplicas: 2 });
   expect([await pool.uid(1), await pool.uid(3)]).toEqual(before);
-  expect(await pool.cycle(2).result()).toMatchObject({ end: 'Left' });
+  await cancelled(pool, 2);
 });
 
 test.each(['Removing', 'Waiting', 'Provisioning'] as const)(
@@ -125,11 +132,11 @@ test.each(['Removing', 'Waiting', 'Provisioning'] as const)(
       // The replacement must be ready for an hour, so that the phase lasts.
       await pool.pool.patch({ rollout: { minReadySeconds: 3600 } });
       await pool.pool.until({});
-      await pool.cycle(1).signal('healNow');
+      await pool.attempt(1).signal('healNow');
       await pool.untilCycle(1, { phase });
     }
     await fleet().kube.delete(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' });
-    expect(await pool.cycle(1).result()).toMatchObject({ end: 'Left' });
+    await closed(pool, 1);
     await letGo?.();
     await until(async () => expect(await fleet().pool(pool.pool.namespace, 'web')).toBeUndefined());
     await until(async () => expect((await pool.pool.vms()).size).toBe(0));
@@ -144,7 +151,7 @@ test('a pool that is deleted without its VMs during a delay leaves them', async 
     { namespace: pool.pool.namespace, name: 'web' },
     { propagationPolicy: 'Orphan' },
   );
-  expect(await pool.cycle(1).result()).toMatchObject({ end: 'Left', why: 'the pool is deleted' });
+  await cancelled(pool, 1);
   await pool.pool.workflow.result();
   expect([...(await pool.pool.vms()).keys()]).toEqual(['web-2', 'web-3']);
 });
@@ -160,28 +167,27 @@ test("a pool's workflow that is ended by a person is started again, takes its cy
   await sleep(1_500);
   expect(lives.of('vm', 'web-1').length).toBe(0);
   expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Waiting', attempt: 1 }]);
-  await pool.cycle(1).signal('healNow');
+  await pool.attempt(1).signal('healNow');
   await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
   expect(lives.of('vm', 'web-1').length).toBe(1);
 });
 
-test("a pool's workflow that was away while its cycle went on learns of it when it is back", async () => {
-  const pool = await waiting(1);
-  await pool.pool.workflow.terminate('by a person');
-  await pool.cycle(1).signal('healNow');
-  await until(async () =>
-    expect(
-      (await fleet().temporal.client.workflow.getHandle(pool.cycle(1).workflowId).describe()).historyLength,
-    ).toBeGreaterThan(20),
-  );
-  await fleet().kube.patch(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, 'merge', {
+/** Has the watch start the workflow of the pool again. */
+const startAgain = (pool: HealedPool): Promise<unknown> =>
+  fleet().kube.patch(VirtualMachinePools, { namespace: pool.pool.namespace, name: 'web' }, 'merge', {
     spec: { revisionHistoryLimit: 9 },
   });
+
+test("a pool's workflow that was away while an attempt ended goes on when it is back", async () => {
+  const pool = await waiting(1, { autohealing: { ...SLOW, backoff: { initial: '5s', jitter: 0 } } });
+  await pool.pool.workflow.terminate('by a person');
+  expect(await pool.attempt(1).result()).toMatchObject({ end: 'Removed' });
+  await startAgain(pool);
   await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
   await pool.pool.until({ readyReplicas: 3 });
 });
 
-test("a pool's workflow that knows nothing of a cycle, which its status has lost as well, finds it when it would begin another", async () => {
+test("a pool's workflow that knows nothing of a cycle, which its status has lost as well, ends its attempt before it begins another", async () => {
   const pool = await waiting(1);
   const { namespace } = pool.pool;
   await pool.pool.patch({
@@ -189,8 +195,9 @@ test("a pool's workflow that knows nothing of a cycle, which its status has lost
     updateStrategy: { unmanaged: {} },
   });
   await pool.pool.until({});
+  const [{ startedAt } = {}] = (await pool.healing()).cycles;
+  const { runId } = await pool.attempt(1).describe();
   await pool.pool.workflow.terminate('by a person');
-  await pool.cycle(1).signal('healNow', { by: 'kim' });
   await fleet().kube.patch(
     VirtualMachinePools,
     { namespace, name: 'web' },
@@ -198,14 +205,19 @@ test("a pool's workflow that knows nothing of a cycle, which its status has lost
     { status: { healing: { cycles: [] } } },
     { subresource: 'status' },
   );
-  await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', {
-    spec: { revisionHistoryLimit: 9 },
+  await startAgain(pool);
+  await until(async () => {
+    const { cycles } = await pool.healing();
+    expect(cycles).toMatchObject([{ vm: 'web-1', attempt: 1, phase: 'Waiting' }]);
+    expect(cycles[0]!.startedAt).not.toBe(startedAt);
   });
-  await pool.untilCycle(1, { attempt: 2, phase: 'Waiting' });
+  const { workflow } = fleet().temporal.client;
+  const first = await workflow.getHandle(pool.attempt(1).workflowId, runId).describe();
+  expect(first.status.name).toBe('CANCELLED');
 });
 
-test.each(['Removing', 'Waiting', 'Provisioning'] as const)(
-  'a cycle that is ended by a person while it is %s: its VM comes back once, and works',
+test.each(['Removing', 'Waiting'] as const)(
+  'an attempt that is terminated by a person while its cycle is %s is begun again: the VM comes back once, and works',
   async (phase) => {
     const pool = await HealedPool.ready(fleet(), {
       replicas: 2,
@@ -213,16 +225,21 @@ test.each(['Removing', 'Waiting', 'Provisioning'] as const)(
     });
     const lives = await pool.lives();
     const letGo = phase === 'Removing' ? await pool.holdBack(1) : undefined;
-    if (phase === 'Provisioning') await pool.pool.patch({ rollout: { minReadySeconds: 4 } });
     await pool.break(1);
-    await pool.untilCycle(1, { phase: phase === 'Provisioning' ? 'Waiting' : phase });
-    if (phase === 'Provisioning') {
-      await pool.cycle(1).signal('healNow');
-      await pool.untilCycle(1, { phase });
-    }
-    await pool.cycle(1).terminate('by a person');
+    await pool.untilCycle(1, phase === 'Removing' ? { phase } : { phase, nextAt: expect.any(String) as string });
+    const before = await pool.healing();
+    const { runId } = await pool.attempt(1).describe();
+    await pool.attempt(1).terminate('by a person');
+    await until(async () => expect((await pool.attempt(1).describe()).runId).not.toBe(runId));
     await letGo?.();
-    await pool.pool.until({ readyReplicas: 2, healing: expect.objectContaining({ cycles: [] }) as object });
+    if (phase === 'Waiting') {
+      // It waits for the rest of its delay.
+      expect(await pool.healing()).toEqual(before);
+      expect(lives.of('vm', 'web-1').filter(({ goneAt }) => goneAt === null)).toEqual([]);
+      await pool.pool.workflow.signal('healNow', { vm: 'web-1', by: 'kim' });
+    }
+    await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
+    await pool.pool.until({ readyReplicas: 2 });
     lives.expectFresh(1, 2);
   },
 );
@@ -235,7 +252,7 @@ test('a cycle that is cancelled counts as skipped', async () => {
   await pool.pool.patch({ rollout: { minReadySeconds: 60 } });
   await pool.break(1);
   await pool.untilCycle(1, { phase: 'Waiting' });
-  await pool.cycle(1).cancel();
+  await pool.attempt(1).cancel();
   await pool.untilFinished(1, { end: 'Skipped', why: 'its workflow was cancelled' });
   await pool.pool.until({ readyReplicas: 2 });
 });
@@ -256,7 +273,7 @@ test('healing and a rollout go on beside each other: no VM is in two hands, and 
   });
   await pool.pool.untilSaid({ Progressing: 'Failed' });
   expect((await pool.pool.batches()).flatMap(({ vms }) => vms.map(({ name }) => name))).not.toContain('web-4');
-  await pool.cycle(4).signal('healNow');
+  await pool.attempt(4).signal('healNow');
   await pool.untilFinished(4, { end: 'Healed' });
   expect(revisionIn(await pool.pool.vm('web-4'))).toBe(first);
 });

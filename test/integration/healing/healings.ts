@@ -177,9 +177,9 @@ export class HealedPool {
     });
   }
 
-  cycle(number: number): WorkflowHandle<typeof healVm> {
+  attempt(number: number, attempt = 1): WorkflowHandle<typeof healVm> {
     return this.#fleet.temporal.client.workflow.getHandle(
-      healVmIdOf(this.pool.ref satisfies Parameters<typeof poolIdOf>[0], `web-${number}`),
+      healVmIdOf(this.pool.ref satisfies Parameters<typeof poolIdOf>[0], `web-${number}`, attempt),
     );
   }
 

@@ -145,7 +145,7 @@ test('whatever is sent to a pool, a batch and the watch, they answer and go on w
   await pool.until({ replicas: 3 });
 });
 
-test('whatever is sent to a healing cycle, it goes on, and heals', async () => {
+test('whatever is sent to an attempt to heal a VM, it goes on, and heals', async () => {
   const healed = await HealedPool.ready(fleet(), {
     replicas: 1,
     template: withDisk(),
@@ -153,14 +153,14 @@ test('whatever is sent to a healing cycle, it goes on, and heals', async () => {
   });
   await healed.break(1);
   await healed.untilCycle(1, { phase: 'Waiting' });
-  const cycle = handleOf(healVmIdOf(healed.pool.ref, 'web-1'));
-  await sendNonsense(cycle);
-  await ask(cycle);
-  await unharmed(cycle);
+  const attempt = handleOf(healVmIdOf(healed.pool.ref, 'web-1', 1));
+  await sendNonsense(attempt);
+  await ask(attempt);
+  await unharmed(attempt);
   await healed.untilCycle(1, { phase: 'Waiting' });
-  for (const args of NONSENSE) await cycle.signal<unknown[]>('healNow', ...args);
+  for (const args of NONSENSE) await attempt.signal<unknown[]>('healNow', ...args);
   await healed.untilFinished(1, { end: 'Healed' });
-  await unharmed(cycle);
+  await unharmed(attempt);
   await unharmed(handleOf(poolIdOf(healed.pool.ref)));
 });
 

@@ -72,7 +72,13 @@ const handleOf = (temporal: Temporal, workflowId: string) => {
           );
         });
       }),
-    cancel: (): Promise<void> => Promise.resolve(),
+    cancel: (): Promise<void> =>
+      new Promise((resolve, reject) => {
+        timeNow().in(timeNow().between(1, 15), () => {
+          const isThere = temporal.cancel(workflowId);
+          temporal.enter(sender, () => (isThere ? resolve() : reject(new Error(`no workflow ${workflowId} runs`))));
+        });
+      }),
   };
 };
 

@@ -194,6 +194,14 @@ export class Temporal {
       : undefined;
   }
 
+  /** Returns false if no workflow with that id runs. */
+  cancel(id: string): boolean {
+    const run = this.runs.get(id);
+    if (run?.isOpen !== true) return false;
+    this.enter(run, () => run.root.cancel());
+    return true;
+  }
+
   terminate(id: string): void {
     const run = this.runs.get(id);
     if (run?.isOpen === true) this.#close(run, 'TERMINATED', () => run.result.reject(new Error('terminated')));

@@ -1,5 +1,6 @@
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { Places } from '../../../activities/disruption-budget/places.ts';
+import { createAwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
 import { createHealActivities } from '../../../activities/healing/replace-vm.ts';
 import { ensureCurrentAttempt } from '../../../activities/lib/attempt.ts';
 import { withFailures } from '../../../activities/lib/temporal-failure.ts';
@@ -229,6 +230,7 @@ export class World {
         ...createRestartActivities({ ...common, chosenVmis: new ChosenVmis() }),
         ...createMachineTypeActivities({ ...common, patchConcurrency: 3 }),
         ...createAwaitActivities(common),
+        ...createAwaitRemovalActivities(common),
         ...createWatchActivities({
           cache,
           burst: this.#options.burst,

@@ -1,14 +1,16 @@
 import { Context } from '@temporalio/activity';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
+import type { AwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
 import type { HealActivities } from '../../../activities/healing/replace-vm.ts';
 import type { PoolActivities } from '../../../activities/pool/pool.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import { vmName } from '../../../decisions/scaling/vm-names.ts';
-import { healHold, healNow, healVmIdOf } from '../../../workflows/messages.ts';
+import type { healVm } from '../../../workflows/healing/heal-vm.ts';
+import { healNow, healVmIdOf, taskQueueOf } from '../../../workflows/messages.ts';
 import { aVmi } from '../../decisions/model/fleets.ts';
 import type { FakeCluster } from '../fake-cluster.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';
-import { aTimedPool, HOUR, MINUTE, type TimedPool } from '../timed-pool.ts';
+import { aTimedPool, HOUR, MINUTE, ref, type TimedPool } from '../timed-pool.ts';
 
 const server = aTimeSkippingServer();
 
@@ -24,8 +26,6 @@ interface SickPool extends TimedPool {
   /** Makes the running VM fail, and with `forEver` also each of its replacements. */
   breakDown: (name: string, forEver: boolean) => Promise<void>;
   mend: () => void;
-  /** Called before the Event of a healed VM is written: its cycle has reported its end, but has not closed. */
-  closing: () => Promise<void>;
 }
 
 function fail({ vms, vmis }: FakeCluster, name: string, since: number): void {
@@ -37,7 +37,7 @@ function fail({ vms, vmis }: FakeCluster, name: string, since: number): void {
 async function aSickPool(backoff: NonNullable<Autohealing['backoff']>): Promise<SickPool> {
   const removals: number[] = [];
   let failing: string | null = null;
-  const others = (cluster: FakeCluster): Partial<PoolActivities & HealActivities> => ({
+  const others = (cluster: FakeCluster): Partial<PoolActivities & HealActivities & AwaitRemovalActivities> => ({
     removeSickVm: async (_, { name }) => {
       removals.push(Context.current().info.currentAttemptScheduledTimestampMs);
       cluster.vms.delete(name);
@@ -45,9 +45,8 @@ async function aSickPool(backoff: NonNullable<Autohealing['backoff']>): Promise<
       await cluster.onChange();
       return { end: 'Removed', events: [], keptDisks: false };
     },
-    recordHealing: async (_, { reason }) => {
-      if (reason === 'Healed') await pool.closing();
-    },
+    awaitRemoval: () => Promise.resolve({}),
+    recordHealing: async () => {},
     createVms: async (...args) => {
       const done = await cluster.activities.createVms(...args);
       const [{ name }, numbers] = args;
@@ -61,7 +60,6 @@ async function aSickPool(backoff: NonNullable<Autohealing['backoff']>): Promise<
   });
   const pool: SickPool = Object.assign(await aTimedPool(server(), { autohealing: { backoff } }, others), {
     removals,
-    closing: async () => {},
     breakDown: async (name: string, forEver: boolean) => {
       failing = forEver ? name : null;
       fail(pool.cluster, name, await server().now());
@@ -131,9 +129,7 @@ test('a delay outlives the run of the pool that it began under', async () => {
   await server().pass('2h');
   expect(pool.cluster.times('create')).toEqual([]);
   const passing = server().pass('61m');
-  await server().orphanEnded(
-    server().client.workflow.getHandle(healVmIdOf({ cluster: 'default', namespace: 'shop', name: 'web' }, 'web-4')),
-  );
+  await server().orphanEnded(server().client.workflow.getHandle(healVmIdOf(ref, 'web-4', 1)));
   await passing;
   await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ end: 'Healed', attempts: 1 }] }));
   expect(pool.cluster.times('create')).toHaveLength(1);
@@ -180,26 +176,56 @@ test('a delay that nobody can read, in a pool that was stored before such were r
   await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ end: 'Healed' }] }));
 });
 
-test('a VM that is sick again while its last cycle closes is healed again right after', async () => {
+test('an attempt whose id an attempt of another cycle still has is begun once that is cancelled, and hears nothing of it', async () => {
   const pool = await aSickPool({ ...BACKOFF, initial: '0s' });
-  const held = Promise.withResolvers<void>();
-  const asked = vi.spyOn(pool, 'closing').mockReturnValueOnce(held.promise);
-  await pool.breakDown('web-4', false);
-  await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(1), { timeout: 30_000 });
-  await pool.breakDown('web-4', false);
-  const cycle = server().client.workflow.getHandle(
-    healVmIdOf({ cluster: 'default', namespace: 'shop', name: 'web' }, 'web-4'),
-  );
-  await soon(async () => {
-    const { events } = await cycle.fetchHistory();
-    expect(
-      events!.filter(({ workflowExecutionSignaledEventAttributes: told }) => told?.signalName === healHold.name),
-    ).toHaveLength(1);
+  const startedAt = '2020-01-01T00:00:00.000Z';
+  const nextAt = new Date((await server().now()) + 3 * HOUR).toISOString();
+  const rules = { backoff: { initial: '3h', factor: 1, max: '3h', jitter: 0 }, maxAttempts: null };
+  const sick = {
+    name: 'web-4',
+    uid: 'uid-of-web-4',
+    attempt: 1,
+    why: 'it was sick',
+    rules,
+    holdsData: true,
+    earlyEnds: 0,
+  };
+  const earlier = await server().client.workflow.start<typeof healVm>('healVm', {
+    workflowId: healVmIdOf(ref, 'web-4', 1),
+    taskQueue: taskQueueOf('default'),
+    args: [
+      {
+        ref,
+        key: { namespace: 'shop', name: 'web', uid: 'an-earlier-pool' },
+        attempt: { sick, startedAt, removed: { nextAt, keptDisks: false }, hurried: false },
+      },
+    ],
   });
-  expect(pool.removals).toHaveLength(1);
-  held.resolve();
+  await pool.breakDown('web-4', false);
+  await soon(async () => expect((await earlier.describe()).status.name).toMatch(/^CANCELL?ED$/));
+  expect(healing(pool)).toMatchObject({ cycles: [{ phase: 'Removing', attempt: 1 }], finished: [] });
+  expect(pool.removals).toEqual([]);
+  await server().pass('6s');
   await soon(() =>
-    expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ vm: 'web-4', end: 'Healed', attempts: 2 }] }),
+    expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ vm: 'web-4', end: 'Healed', attempts: 1 }] }),
   );
-  expect(pool.removals).toHaveLength(2);
+  expect(pool.removals).toHaveLength(1);
+});
+
+test('an attempt whose workflow was lost is begun again ten minutes after its delay, and keeps to that', async () => {
+  const pool = await aSickPool({ ...BACKOFF, initial: '3h' });
+  await pool.breakDown('web-4', false);
+  await soon(() =>
+    expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', nextAt: expect.any(String) as string }]),
+  );
+  const attempt = server().client.workflow.getHandle(healVmIdOf(ref, 'web-4', 1));
+  const { runId } = await attempt.describe();
+  // The server does not tell a parent that its child was terminated.
+  await attempt.terminate('by a person');
+  await server().pass(3 * HOUR);
+  expect((await attempt.describe()).runId).toBe(runId);
+  await server().pass(11 * MINUTE);
+  await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ end: 'Healed', attempts: 1 }] }));
+  expect((await attempt.describe()).runId).not.toBe(runId);
+  expect(pool.removals).toHaveLength(1);
 });

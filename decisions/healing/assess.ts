@@ -1,0 +1,243 @@
+import { isMeantToRun, isActive, liveVmi } from '../disruption-budget/availability.ts';
+import { earlier } from '../lib/times.ts';
+import type { VmView } from '../views/vm.ts';
+import { endEvent, type HealingEvent } from './events.ts';
+import { healthOf, isLeftAlone, isAvailable, availableAt } from './sickness.ts';
+import {
+  attemptIdOf,
+  failingSince,
+  formatReplacements,
+  isRemoval,
+  pauseEndedAt,
+  withEnd,
+  WHY_LENGTH,
+  type AttemptId,
+  type Cycle,
+  type FinishedCycle,
+  type HealingState,
+} from './state.ts';
+import { surplusOf, type HealingInput, type HealingView } from './view.ts';
+
+/** KubeVirt may not have processed a younger VM yet. */
+const NEW_MS = 60_000;
+/** How many VMs in a row are tried on the same disks if the pool sets no limit: another would hardly do better. */
+const TRIES_ON_SAME_DISKS = 3;
+
+export interface Assessed {
+  state: HealingState;
+  /** Attempts that may still run although their cycles have ended. */
+  cancel: AttemptId[];
+  events: HealingEvent[];
+  /** When time alone changes something, in milliseconds since the epoch. */
+  wakeAt: number | null;
+}
+
+type CycleEnd = Pick<FinishedCycle, 'end' | 'why'>;
+/** A cycle as it goes on, or how it ends. */
+type Assessment = { cycle: Cycle } | CycleEnd;
+
+/** Takes each cycle a step further if the VM, the pool, a person or its attempt calls for that. */
+export function assess(view: HealingView, state: HealingState): Assessed {
+  return new Assessor(view, state).assessed();
+}
+
+/** Ends all cycles. */
+export function endAll({ vms, now }: HealingInput, state: HealingState, why: string): Omit<Assessed, 'wakeAt'> {
+  const byName = new Map(vms.map((vm) => [vm.name, vm]));
+  let all: Omit<Assessed, 'wakeAt'> = { state, cancel: [], events: [] };
+  for (const cycle of state.cycles) all = withEnded(all, cycle, byName.get(cycle.vm), left(why), now);
+  return all;
+}
+
+class Assessor {
+  readonly #view: HealingView;
+  readonly #before: HealingState;
+  #surplus: number;
+  #wakeAt: number | null = null;
+
+  constructor(view: HealingView, state: HealingState) {
+    this.#view = view;
+    this.#before = state;
+    this.#surplus = surplusOf(view, state);
+  }
+
+  assessed(): Assessed {
+    const byName = new Map(this.#view.vms.map((vm) => [vm.name, vm]));
+    let all: Omit<Assessed, 'wakeAt'> = { state: this.#before, cancel: [], events: [] };
+    for (const cycle of this.#before.cycles) {
+      const vm = byName.get(cycle.vm);
+      const found = this.#requested(cycle) ?? this.#observed(cycle, vm);
+      if ('end' in found) all = withEnded(all, cycle, vm, found, this.#view.now);
+      else if (found.cycle !== cycle) {
+        const cycles = all.state.cycles.map((one) => (one === cycle ? found.cycle : one));
+        all = { ...all, state: { ...all.state, cycles } };
+      }
+    }
+    return { ...all, wakeAt: this.#wakeAt };
+  }
+
+  /** What a person or the attempt has said; null if nothing that ends the cycle. */
+  #requested({ skipped, run }: Cycle): Assessment | null {
+    if (skipped !== undefined) return { end: 'Skipped', why: skipped };
+    if (run.state !== 'Ended') return null;
+    const { outcome } = run;
+    switch (outcome.end) {
+      case 'Removed':
+        return null;
+      case 'Kept':
+        return { end: 'Left', why: outcome.why };
+      case 'Refused':
+        return { end: 'Refused', why: outcome.why };
+      case 'Cancelled':
+        return { end: 'Skipped', why: 'its workflow was cancelled' };
+    }
+  }
+
+  #observed(cycle: Cycle, vm: VmView | undefined): Assessment {
+    if (vm === undefined) return this.#absent(cycle);
+    if (vm.uid === cycle.uid) return this.#stillThere(cycle, vm);
+    return cycle.phase === 'Provisioning' ? this.#new(cycle, vm) : this.#goesOn(cycle);
+  }
+
+  /** No VM of that name belongs to the pool. */
+  #absent(cycle: Cycle): Assessment {
+    if (this.#view.isHeldByOther(cycle.vm)) return left('it has left the pool');
+    return this.#surplus > 0 ? this.#yield() : this.#goesOn(cycle);
+  }
+
+  /** The sick VM itself. */
+  #stillThere(cycle: Cycle, vm: VmView): Assessment {
+    const { vmiOf, minReadyMs, now } = this.#view;
+    const vmi = vmiOf(vm);
+    // The attempt has seen that the VM is gone, and this worker's cache is behind.
+    if (cycle.phase === 'Waiting') return this.#goesOn(cycle);
+    if (cycle.phase === 'Provisioning') return left('it is there again');
+    if (this.#surplus > 0) return this.#yield();
+    if (!isActive(vm)) return { cycle };
+    if (isAvailable(vm, vmi, minReadyMs, now)) return { end: 'Healed', why: 'it runs well again' };
+    if (vm.optedOut) return left('its owner asked that nothing disrupts it');
+    if (!isMeantToRun(vm, vmi)) return left('it is not meant to run');
+    this.#wake(availableAt(vm, vmi, minReadyMs, now));
+    return { cycle };
+  }
+
+  /** The new VM may be created once the delay is over, unless a person has paused healing. */
+  #goesOn(cycle: Cycle): Assessment {
+    const isDelayOver = cycle.phase === 'Waiting' && cycle.run.state === 'Ended';
+    if (!isDelayOver || (this.#before.paused !== undefined && cycle.hurried !== true)) return { cycle };
+    const { nextAt: _nextAt, hurried: _hurried, ...rest } = cycle;
+    return { cycle: { ...rest, phase: 'Provisioning' } };
+  }
+
+  /** The replacement. */
+  #new(cycle: Cycle, vm: VmView): Assessment {
+    const { vmiOf, minReadyMs, now } = this.#view;
+    const vmi = vmiOf(vm);
+    if (!isActive(vm)) return left('it leaves the pool');
+    if (vm.optedOut) return left('its owner asked that nothing disrupts it');
+    if (isLeftAlone(vm, vmi)) return { cycle };
+    if (isAvailable(vm, vmi, minReadyMs, now)) return { end: 'Healed', why: cycle.why };
+    if (!isMeantToRun(vm, vmi)) {
+      const patienceMs = vm.runStrategy === 'RerunOnFailure' ? NEW_MS : 0;
+      return this.#leftAfter(vm.createdAt + patienceMs, cycle, 'it is not meant to run');
+    }
+    return this.#notYetAvailable(cycle, vm);
+  }
+
+  #notYetAvailable(cycle: Cycle, vm: VmView): Assessment {
+    const { vmiOf, lastTroubleOf, rules, minReadyMs, patienceMs, now } = this.#view;
+    const vmi = vmiOf(vm);
+    const earlyEnds = this.#before.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.count ?? 0;
+    const health = healthOf({
+      vm,
+      vmi,
+      lastTrouble: lastTroubleOf(vm),
+      failingSince: failingSince(this.#before, vm.uid),
+      pauseEndedAt: pauseEndedAt(this.#before, vm.uid),
+      earlyEnds,
+      hasRun: true,
+      rules,
+      now,
+    });
+    if (health.sick) return this.#sickAgain(cycle, vm, health.why);
+    this.#wake(health.at);
+    const isAvailableAt = availableAt(vm, vmi, minReadyMs, now);
+    this.#wake(isAvailableAt);
+    // New disks don't bring what the VM waits for; an update or time may. If a start has failed before, a VMI that
+    // lasts this long counts as no longer failing.
+    const since = vm.startFailures + earlyEnds === 0 ? vm.createdAt : liveVmi(vmi)?.createdAt;
+    const isTimed = rules.unhealthyAfter.notReady !== 'never' && vmi !== undefined && vmi.scheduledAt !== null;
+    if (since === undefined || isTimed || isAvailableAt !== null) return { cycle };
+    const why = `it is not ready yet (${vm.state || 'New'}), and does not fail`;
+    return this.#leftAfter(since + patienceMs, cycle, why);
+  }
+
+  #sickAgain(cycle: Cycle, { uid }: VmView, why: string): Assessment {
+    const { maxAttempts } = this.#view.rules;
+    const { attempt, onSameDisks = 0 } = cycle;
+    if (maxAttempts !== null && attempt >= maxAttempts)
+      return { end: 'GivenUp', why: `given up after ${formatReplacements(attempt)}: ${why}` };
+    if (maxAttempts === null && onSameDisks >= TRIES_ON_SAME_DISKS) {
+      const kept = 'which are kept: whoever deletes the VM has them recreated';
+      return {
+        end: 'GivenUp',
+        why: `given up after ${formatReplacements(onSameDisks)} on the same disks, ${kept} (${why})`,
+      };
+    }
+    const next = { uid, attempt: attempt + 1, why: why.slice(0, WHY_LENGTH) };
+    return { cycle: { ...cycle, ...next, phase: 'Removing', run: { state: 'NotBegun' } } };
+  }
+
+  #yield(): Assessment {
+    this.#surplus--;
+    return left('the pool needs fewer VMs now');
+  }
+
+  #leftAfter(at: number, cycle: Cycle, why: string): Assessment {
+    if (at <= this.#view.now) return left(why);
+    this.#wake(at);
+    return { cycle };
+  }
+
+  #wake(at: number | null): void {
+    if (at !== null && at > this.#view.now) this.#wakeAt = earlier(this.#wakeAt, at);
+  }
+}
+
+function withEnded(
+  { state, cancel, events }: Omit<Assessed, 'wakeAt'>,
+  cycle: Cycle,
+  vm: VmView | undefined,
+  end: CycleEnd,
+  now: number,
+): Omit<Assessed, 'wakeAt'> {
+  const ended = { ...end, uid: uidOf(cycle, vm, end), attempts: replacementsOf(cycle, vm) };
+  return {
+    state: withEnd(state, cycle, ended, now),
+    cancel: mayRun(cycle) ? [...cancel, attemptIdOf(cycle)] : cancel,
+    events: [...events, ...endEvent(cycle, end, ended.attempts)],
+  };
+}
+
+const left = (why: string): CycleEnd => ({ end: 'Left', why });
+
+/** Whether the workflow of the cycle's attempt may still run. */
+const mayRun = ({ phase, run }: Cycle): boolean =>
+  phase !== 'Provisioning' && (run.state === 'Running' || run.state === 'Unknown');
+
+/** How many replacements the cycle has made. */
+function replacementsOf(cycle: Cycle, vm: VmView | undefined): number {
+  const { phase, attempt, run } = cycle;
+  const isThere = vm?.uid === cycle.uid && isActive(vm);
+  const isRemoved = run.state === 'Ended' ? isRemoval(run.outcome) : run.state !== 'NotBegun' && !isThere;
+  return phase !== 'Removing' || isRemoved ? attempt : attempt - 1;
+}
+
+/** UID of the VM that the cycle leaves; '' if a person has skipped a VM that is not there yet, or may still go. */
+function uidOf(cycle: Cycle, vm: VmView | undefined, { end }: CycleEnd): string {
+  const { uid, phase, run } = cycle;
+  const there = vm !== undefined && isActive(vm) ? vm.uid : null;
+  if (end !== 'Skipped') return there ?? uid;
+  const isRemoved = phase !== 'Provisioning' && run.state === 'Ended' && isRemoval(run.outcome);
+  return isRemoved || mayRun(cycle) ? '' : (there ?? '');
+}

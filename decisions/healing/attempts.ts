@@ -1,0 +1,64 @@
+import { isActive } from '../disruption-budget/availability.ts';
+import { earlier } from '../lib/times.ts';
+import type { VmView } from '../views/vm.ts';
+import { failingSince, type Cycle, type HealingState, type Hold, type PlannedAttempt } from './state.ts';
+import { attemptRules, holdsData, type HealingView } from './view.ts';
+
+/** An attempt that has not gone on for this long, although nothing holds it up, is begun again. */
+const OVERDUE_MS = 10 * 60_000;
+
+/**
+ * Finds the attempts of cycles in progress that are to be begun, and when the next one will be overdue. To begin an
+ * attempt that runs changes nothing, so one whose workflow may have been lost is begun again.
+ */
+export function dueAttempts(
+  view: HealingView,
+  state: HealingState,
+  hold: Hold,
+): { begin: PlannedAttempt[]; wakeAt: number | null } {
+  const byUid = new Map(view.vms.map((vm) => [vm.uid, vm]));
+  const begin: PlannedAttempt[] = [];
+  let wakeAt: number | null = null;
+  for (const cycle of state.cycles) {
+    const vm = byUid.get(cycle.uid);
+    const at = dueAt(cycle, vm, hold);
+    if (at <= view.now) begin.push(attemptOf(view, state, cycle, vm));
+    else if (at < Infinity) wakeAt = earlier(wakeAt, at);
+  }
+  return { begin, wakeAt };
+}
+
+/** When the cycle's attempt is to be begun, in milliseconds since the epoch; Infinity if only an event can tell. */
+function dueAt({ phase, run, nextAt, hurried = false }: Cycle, vm: VmView | undefined, hold: Hold): number {
+  if (phase === 'Provisioning' || run.state === 'Ended') return Infinity;
+  const isToBeRemoved = phase === 'Removing' && vm !== undefined && isActive(vm);
+  if (isToBeRemoved && hold !== 'None' && !hurried) return Infinity;
+  if (run.state !== 'Running') return 0;
+  // Kubernetes may take long to end a VM.
+  const isTerminating = vm !== undefined && !isActive(vm);
+  return isTerminating ? Infinity : Math.max(run.since, nextAt === undefined ? 0 : Date.parse(nextAt)) + OVERDUE_MS;
+}
+
+function attemptOf(
+  view: HealingView,
+  state: HealingState,
+  { vm: name, uid, attempt, why, startedAt, nextAt, run, hurried = false, onSameDisks = 0 }: Cycle,
+  vm: VmView | undefined,
+): PlannedAttempt {
+  return {
+    sick: {
+      name,
+      uid,
+      attempt,
+      why,
+      rules: attemptRules(view.rules),
+      holdsData: vm === undefined || holdsData(view, vm),
+      earlyEnds: state.earlyEnds.find(({ vmUid }) => vmUid === uid)?.count ?? 0,
+      failingSince: failingSince(state, uid),
+    },
+    startedAt,
+    ...(nextAt === undefined ? {} : { removed: { nextAt, keptDisks: onSameDisks > 0 } }),
+    hurried,
+    isAgain: run.state !== 'NotBegun',
+  };
+}

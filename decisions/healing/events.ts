@@ -1,0 +1,38 @@
+import type { EventReason } from '../../api/reasons.ts';
+import { formatReplacements, type Cycle, type FinishedCycle, type Hold } from './state.ts';
+
+type CycleEnd = Pick<FinishedCycle, 'end' | 'why'>;
+
+/** An Event to record on the pool. */
+export interface HealingEvent {
+  type: 'Normal' | 'Warning';
+  reason: EventReason;
+  note: string;
+  /** The cycle whose end the Event tells, for `drover history`. */
+  ended?: Pick<Cycle, 'vm' | 'startedAt'> & CycleEnd;
+}
+
+/** The Event about the end of a cycle; none for a VM that runs well again without a replacement. */
+export function endEvent({ vm, startedAt }: Cycle, { end, why }: CycleEnd, attempts: number): HealingEvent[] {
+  if (end === 'Healed' && attempts === 0) return [];
+  const [type, reason, note] = END_EVENTS[end];
+  return [{ type, reason, note: note(vm, why, attempts), ended: { vm, startedAt, end, why } }];
+}
+
+type Note = (vm: string, why: string, attempts: number) => string;
+const left: Note = (vm, why) => `${vm}: ${why}`;
+const END_EVENTS: Record<FinishedCycle['end'], [HealingEvent['type'], EventReason, Note]> = {
+  GivenUp: ['Warning', 'HealingGivenUp', left],
+  Refused: ['Warning', 'HealingRefused', (vm, why) => `${vm} is sick and could not be deleted: ${why}`],
+  Healed: ['Normal', 'Healed', (vm, _why, attempts) => `${vm} runs well after ${formatReplacements(attempts)}`],
+  Skipped: ['Normal', 'HealingEnded', left],
+  Left: ['Normal', 'HealingEnded', left],
+};
+
+/** The Event about the beginning or the end of a suspension, which `why` explains. */
+export function holdEvent(before: Hold, hold: Hold, why: string | null): HealingEvent[] {
+  if (hold === before) return [];
+  if (hold === 'Removals') return [{ type: 'Warning', reason: 'HealingSuspended', note: why ?? '' }];
+  if (before !== 'Removals') return [];
+  return [{ type: 'Normal', reason: 'HealingResumed', note: 'no longer are too many VMs sick at once' }];
+}

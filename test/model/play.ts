@@ -3,6 +3,7 @@ import type { Stored } from '../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import { DataVolumes, VirtualMachines } from '../../api/resources.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
+import { healVmIdOf } from '../../workflows/messages.ts';
 import { Guarantees } from './guarantees.ts';
 import { aTemplate } from './pools.ts';
 import type { Happening, Scenario } from './random.ts';
@@ -67,7 +68,7 @@ async function happenToPool(
   name: string,
   happening: Extract<Happening, { pool: number }>,
 ): Promise<void> {
-  const pool = world.pool(name) as (Stored & { spec: PoolSpec }) | undefined;
+  const pool = world.pool(name) as (Stored & { spec: PoolSpec; status?: PoolStatus }) | undefined;
   if (pool === undefined) return;
   const disk = pool.spec.template.spec.dataVolumeTemplates?.[0]?.metadata.name;
   switch (happening.what) {
@@ -111,6 +112,11 @@ async function happenToPool(
       ]);
       return;
     }
+    case 'healNow':
+    case 'healSkip':
+    case 'cancel attempt':
+    case 'terminate attempt':
+      return happenToCycle(world, name, pool, happening.what);
     case 'promote':
       return world.signal(name, 'promote', { full: true });
     case 'pause':
@@ -120,6 +126,22 @@ async function happenToPool(
     case 'healResume':
       world.signal(name, happening.what, { by: 'ann' });
   }
+}
+
+function happenToCycle(
+  world: World,
+  name: string,
+  { status }: { status?: PoolStatus },
+  what: 'healNow' | 'healSkip' | 'cancel attempt' | 'terminate attempt',
+): void {
+  const [cycle] = status?.healing?.cycles ?? [];
+  if (cycle === undefined) return;
+  const { vm, attempt } = cycle;
+  const id = healVmIdOf(world.refOf(name), vm, attempt);
+  if (what === 'healNow' || what === 'healSkip') return world.signal(name, what, { vm, by: 'ann' });
+  world.say(`-- ${what}: ${id}`);
+  if (what === 'cancel attempt') world.temporal.cancel(id);
+  else world.temporal.terminate(id);
 }
 
 function changeMachineTypes(world: World, happening: Extract<Happening, { what: 'machine types' }>): void {

@@ -11,6 +11,8 @@ export type Happening =
   | { what: 'renew'; pool: number; isOrphaned: boolean }
   | { what: 'delete' | 'detach' | 'adopt' | 'stop' | 'start' | 'crash' | 'corrupt' | 'opt out'; vm: number }
   | { what: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume'; pool: number }
+  /** About a VM of the pool that is being healed, and the workflow of its attempt. */
+  | { what: 'healNow' | 'healSkip' | 'cancel attempt' | 'terminate attempt'; pool: number }
   | { what: 'restarts'; pool: number; maxUnavailable: number }
   | { what: 'machine types'; glob: string; to: string | null; restartNow: boolean; maxRestarts: number }
   | { what: 'freeze' | 'cut off'; worker: number; ms: number }
@@ -113,6 +115,7 @@ const rules: fc.Arbitrary<Happening> = fc.record({
 const people: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('delete', 'detach', 'adopt', 'stop', 'start', 'opt out'), vm }),
   fc.record({ what: fc.constantFrom('pause', 'resume', 'abort', 'promote', 'healPause', 'healResume'), pool }),
+  fc.record({ what: fc.constantFrom('healNow', 'healSkip', 'cancel attempt', 'terminate attempt'), pool }),
   fc.record({ what: fc.constant('restarts'), pool, maxUnavailable: fc.integer({ min: 1, max: 3 }) }),
 );
 const transitions: fc.Arbitrary<Happening> = fc.record({

@@ -57,12 +57,14 @@ const NONSENSE: unknown[][] = [
       why: [],
     },
   ],
-  [{ n: 1, outcomes: [null], vm: 'web-1', attempt: '1', verdict: 'Gone', rules: null, news: 'Ended', end: 'x' }],
+  [{ n: 1, outcomes: [null], vm: 'web-1', attempt: '1', outcome: { end: 'Removed' }, seen: 'x' }],
   [
     {
-      verdict: 'Gone',
+      vm: 'web-1',
+      uid: 'u',
       attempt: 1,
-      rules: { backoff: { initial: 'soon', factor: 2, max: '1h', jitter: 0 }, maxAttempts: null },
+      startedAt: '2026-01-01T00:00:00Z',
+      outcome: { end: 'Removed', keptDisks: 'no', nextAt: 'soon' },
     },
   ],
 ];
@@ -158,7 +160,8 @@ test('whatever is sent to an attempt to heal a VM, it goes on, and heals', async
   await ask(attempt);
   await unharmed(attempt);
   await healed.untilCycle(1, { phase: 'Waiting' });
-  for (const args of NONSENSE) await attempt.signal<unknown[]>('healNow', ...args);
+  // The first one ends the attempt.
+  await attempt.signal<unknown[]>('healNow', ...UNDECODABLE[0]!);
   await healed.untilFinished(1, { end: 'Healed' });
   await unharmed(attempt);
   await unharmed(handleOf(poolIdOf(healed.pool.ref)));

@@ -61,7 +61,7 @@ describe('a VM that is gone while a batch holds its name', () => {
         burst: 250,
         allowance: 250,
       }).healing.begin;
-    expect(healing('another')).toMatchObject([{ name: 'web-3' }]);
+    expect(healing('another')).toMatchObject([{ sick: { name: 'web-3' } }]);
     expect(healing('uid-of-web-3')).toEqual([]);
   });
 });

@@ -51,7 +51,8 @@ export function standingLines(view: HealView, now: number): string[] {
 function styleOf({ phase, cycles, suspended }: HealView): Style {
   if (phase === 'Off') return 'gray';
   if (suspended !== null || phase === 'Waiting') return 'yellow';
-  return cycles.length > 0 ? 'cyan' : phase === 'NothingToHeal' ? 'green' : 'yellow';
+  if (cycles.length > 0) return 'cyan';
+  return phase === 'NothingToHeal' ? 'green' : 'yellow';
 }
 
 function formatPhase({ pool, phase, autohealing, cycles, finished }: HealView): string {

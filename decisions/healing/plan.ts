@@ -78,9 +78,8 @@ export function planHealing(input: HealingInput): HealingPlan {
   const { state, cancel, events, wakeAt } = assess(view, remember(view));
   const found = findSick(view, state);
   const suspended = breaker(view, found.sick.length + state.cycles.length);
-  const hold: Hold = state.paused !== undefined ? 'All' : suspended === null ? 'None' : 'Removals';
-  const why = hold === 'All' ? 'healing is paused' : suspended === null ? null : 'too many are sick';
-  const room = why === null ? roomFor(view, state) : { count: 0, full: why };
+  const hold = holdOf(state, suspended);
+  const room = hold === 'None' ? roomFor(view, state) : { count: 0, full: WHY_HELD[hold] };
   // A VM whose cycle has just ended is looked at anew: its attempt may still run, or this worker's cache be behind.
   const ended = new Set(input.state.cycles.map(({ vm }) => vm));
   const free = found.sick.filter(({ name }) => !ended.has(name));
@@ -110,6 +109,13 @@ export function planHealing(input: HealingInput): HealingPlan {
       markAgain,
     ].reduce(earlier, null),
   };
+}
+
+const WHY_HELD = { All: 'healing is paused', Removals: 'too many are sick' };
+
+function holdOf({ paused }: HealingState, suspended: string | null): Hold {
+  if (paused !== undefined) return 'All';
+  return suspended === null ? 'None' : 'Removals';
 }
 
 /** Notes still to be written on VMs. Starts are not noted if the pool sets preserveStorage. */

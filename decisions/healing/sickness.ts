@@ -55,17 +55,8 @@ export type SicknessRules = Pick<
 >;
 
 /** Judges one VM by the rules of its pool's autohealing. */
-export function healthOf({
-  vm,
-  vmi,
-  lastTrouble = null,
-  failingSince = null,
-  pauseEndedAt = null,
-  earlyEnds,
-  hasRun,
-  rules,
-  now,
-}: HealthInput): Health {
+export function healthOf(input: HealthInput): Health {
+  const { vm, vmi, pauseEndedAt = null, hasRun, rules, now } = input;
   // A VM reports its VMI ready a moment later than the VMI does.
   if (!isMeantToRun(vm, vmi) || (vmi?.ready === true && !vmi.deleting)) return well;
   // The VMI may still run unseen, and new disks don't bring back a lost node.
@@ -79,33 +70,28 @@ export function healthOf({
     return PASSING.has(vm.state)
       ? well
       : { ...well, exempt: `it waits (${vm.state}), and a new one would wait as well` };
-  const trouble = vmi?.trouble ?? null;
-  const failures = vm.startFailures + earlyEnds;
-  if (failures >= rules.startupFailureThreshold)
-    return {
-      sick: true,
-      why: words(
-        failures === 1 ? 'its start has failed' : `${failures} starts in a row have failed`,
-        lastTrouble ?? trouble,
-      ),
-    };
-  const failing =
-    failures > 0
-      ? overdue(
-          failingSince ?? vm.notReadySince,
-          rules.minFailingToStartDuration ?? 'never',
-          words('it fails to start', lastTrouble ?? trouble),
-          now,
-        )
-      : well;
+  const failing = startsOf(input);
   if (failing.sick || !hasRun) return failing;
   const late = overdue(
     withoutWaiting(vm, vmi, pauseEndedAt),
     rules.unhealthyAfter.notReady,
-    words('it is not ready', trouble),
+    words('it is not ready', vmi?.trouble ?? null),
     now,
   );
   return late.sick ? late : { sick: false, at: earlier(failing.at, late.at) };
+}
+
+/** Judges how the VM's last starts went. */
+function startsOf({ vm, vmi, lastTrouble, failingSince, earlyEnds, rules, now }: HealthInput): Health {
+  const failures = vm.startFailures + earlyEnds;
+  if (failures === 0) return well;
+  const trouble = lastTrouble ?? vmi?.trouble ?? null;
+  if (failures >= rules.startupFailureThreshold) {
+    const what = failures === 1 ? 'its start has failed' : `${failures} starts in a row have failed`;
+    return { sick: true, why: words(what, trouble) };
+  }
+  const limit = rules.minFailingToStartDuration ?? 'never';
+  return overdue(failingSince ?? vm.notReadySince, limit, words('it fails to start', trouble), now);
 }
 
 const well: Health & { sick: false } = { sick: false, at: null };

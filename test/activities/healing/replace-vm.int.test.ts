@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test, vi } from 'vitest';
-import { createHealActivities, type Removal } from '../../../activities/healing/replace-vm.ts';
+import { createHealActivities } from '../../../activities/healing/replace-vm.ts';
+import type { Removal } from '../../../activities/healing/sick-vm-remover.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { healingRules } from '../../../api/pool-defaults.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';

@@ -11,10 +11,10 @@ export function proxyFor({ protocol, hostname, port }: URL, env: NodeJS.ProcessE
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
   if (proxy === '' || isThisMachine(host)) return undefined;
   const own = port || (protocol === 'https:' ? '443' : '80');
-  const isSpared = named('NO_PROXY')
+  const isExempt = named('NO_PROXY')
     .split(',')
     .some((entry) => matches(entry.trim().toLowerCase(), host, own));
-  if (isSpared) return undefined;
+  if (isExempt) return undefined;
   return proxy.includes('://') ? proxy : `http://${proxy}`;
 }
 

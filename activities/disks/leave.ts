@@ -39,7 +39,7 @@ export async function deleteKeepingDisks(
   if (vm.metadata.deletionTimestamp === undefined) {
     const isAsSeen = resourceVersion === undefined || vm.metadata.resourceVersion === resourceVersion;
     if (!isAsSeen || controllerOf(vm)?.uid !== key.uid) return { left: vm.metadata.resourceVersion };
-    if (!(await isWanted())) return 'spared';
+    if (!(await isWanted())) return 'notWanted';
     if (!(await remove(client, vm))) return { left: await unheld(client, vm) };
   } else if (vm.metadata.finalizers?.includes(DISKS_FINALIZER) !== true) return 'done';
   await letGo(client, key, vm, now);

@@ -43,7 +43,7 @@ interface PendingClaim {
 }
 
 interface Queue {
-  wishes: PendingClaim[];
+  requests: PendingClaim[];
   spent: DisruptedVm[];
   work: Promise<void> | undefined;
 }
@@ -80,13 +80,13 @@ export class Places {
   claim(key: PoolKey, ask: Ask): Promise<Answer> {
     const answer = Promise.withResolvers<Answer>();
     const queue = this.#queueOf(key);
-    queue.wishes.push({ ask, answer });
+    queue.requests.push({ ask, answer });
     this.#work(key, queue);
     return answer.promise;
   }
 
   #queueOf({ uid }: PoolKey): Queue {
-    const queue = this.#queues.get(uid) ?? { wishes: [], spent: [], work: undefined };
+    const queue = this.#queues.get(uid) ?? { requests: [], spent: [], work: undefined };
     this.#queues.set(uid, queue);
     return queue;
   }
@@ -96,7 +96,7 @@ export class Places {
       .runInAsyncScope(() => this.#empty(key, queue))
       .finally(() => {
         queue.work = undefined;
-        if (queue.wishes.length + queue.spent.length > 0) this.#work(key, queue);
+        if (queue.requests.length + queue.spent.length > 0) this.#work(key, queue);
         else this.#queues.delete(key.uid);
       });
   }
@@ -104,17 +104,17 @@ export class Places {
   async #empty(key: PoolKey, queue: Queue): Promise<void> {
     // Callers that ask at the same moment share one write.
     await Promise.resolve();
-    const wishes = queue.wishes.splice(0, TOGETHER);
+    const requests = queue.requests.splice(0, TOGETHER);
     const spent = queue.spent.splice(0);
     try {
       const answers = await this.#write(
         key,
-        wishes.map(({ ask }) => ask),
+        requests.map(({ ask }) => ask),
         spent,
       );
-      wishes.forEach(({ answer }, index) => answer.resolve(answers[index]!));
+      requests.forEach(({ answer }, index) => answer.resolve(answers[index]!));
     } catch (error) {
-      for (const { answer } of wishes) answer.reject(error);
+      for (const { answer } of requests) answer.reject(error);
     }
   }
 

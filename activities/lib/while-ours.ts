@@ -14,10 +14,10 @@ export interface OwnedVm {
 }
 
 /**
- * `spared`: the act is no longer wanted. `left`: the act was not possible; holds the version that a later plan must
+ * `notWanted`: the act is no longer wanted. `left`: the act was not possible; holds the version that a later plan must
  * have seen, undefined if the VM no longer exists.
  */
-export type Acted = 'done' | 'spared' | { left: string | undefined };
+export type Acted = 'done' | 'notWanted' | { left: string | undefined };
 
 export interface WhileOursOptions {
   /** Asked right before each try. */
@@ -47,7 +47,7 @@ export async function whileOurs(
       const isOurs = now?.metadata.uid === vm.uid && controllerOf(now)?.uid === key.uid && isSame(now);
       if (version === undefined || !isOurs) return { left: version };
     }
-    if (!(await isWanted())) return 'spared';
+    if (!(await isWanted())) return 'notWanted';
     await act(version);
     return 'done';
   };

@@ -61,10 +61,10 @@ export function createReplacementActivities({ client, cache, places }: Replaceme
           }).catch((error: unknown) => {
             if (!isRefusal(error)) throw error;
             refused.push({ name: vm.name, why: error.message });
-            return 'spared' as const;
+            return 'notWanted' as const;
           });
           // The cache may not show yet that a VM is deleted.
-          if (done === 'done' || (done !== 'spared' && done.left === undefined)) going.push(vm);
+          if (done === 'done' || (done !== 'notWanted' && done.left === undefined)) going.push(vm);
         }
         await untilGone(cache, key.namespace, going, cancellationSignal());
         return { refused, deferred, seen: cache.versionsOf('vms') };

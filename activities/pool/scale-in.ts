@@ -110,7 +110,7 @@ class LeavingVms {
   readonly #leaving: Leaving;
   /** VMs that were deleted or halted. */
   readonly acted: Target[] = [];
-  readonly #spared: string[] = [];
+  readonly #notWanted: string[] = [];
   #seen: ResourceVersions = {};
   #hasCaughtUp = false;
   /** Asks again, for each VM, whether the VMs are still to leave, by the pool's state at that time. */
@@ -141,7 +141,7 @@ class LeavingVms {
 
   note(vm: Target, acted: Acted): void {
     if (acted === 'done') this.acted.push(vm);
-    else if (acted === 'spared') this.#spared.push(vm.name);
+    else if (acted === 'notWanted') this.#notWanted.push(vm.name);
     else this.saw(acted.left);
   }
 
@@ -151,7 +151,7 @@ class LeavingVms {
   }
 
   done(count: number, refused: Done['refused']): Done {
-    const notWanted = this.#spared;
+    const notWanted = this.#notWanted;
     return { ...nothingDone, count: count - notWanted.length, notWanted, refused, seen: this.#seen };
   }
 

@@ -8,7 +8,7 @@ import { followRun, resultOf, type Followed } from '../runs/follow.ts';
 import { askProgress } from '../runs/progress.ts';
 import { recentErrorLines, recentErrorsOf } from '../runs/recent-errors.ts';
 import type { Session } from '../session/session.ts';
-import { formatEnd, shortfalls, transitionLines, wishes } from './progress.ts';
+import { formatEnd, shortfalls, transitionLines, exclusions } from './progress.ts';
 import { shortIdOf } from './transitions.ts';
 
 const commands = (id: string): string =>
@@ -83,7 +83,7 @@ export async function followTransition(
   const until = untilChanged ? { until: ({ phase }: TransitionProgress): boolean => phase === 'Waiting' } : {};
   const end = await followRun(session, handle, { ...transition, ...until });
   print(formatEnd(end));
-  for (const line of wishes(end)) note(line);
+  for (const line of exclusions(end)) note(line);
   if (end.phase === 'Waiting') note(stillWaits(id, end));
   const missing = shortfalls(id, end);
   if (missing.length > 0) throw new AggregateError(missing);

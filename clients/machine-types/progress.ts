@@ -97,7 +97,7 @@ export function shortfalls(id: string, progress: TransitionProgress): Failure[] 
 }
 
 /** VMs that must not be touched, one line per reason. */
-export const wishes = ({ skipped }: TransitionProgress): string[] =>
+export const exclusions = ({ skipped }: TransitionProgress): string[] =>
   skipped
     .filter(({ isExcluded }) => isExcluded)
     .map(({ vms, why, count }) =>

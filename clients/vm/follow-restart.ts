@@ -4,7 +4,7 @@ import { note, print } from '../cli/output.ts';
 import { followRun, type Followed } from '../runs/follow.ts';
 import { askProgress } from '../runs/progress.ts';
 import type { Session } from '../session/session.ts';
-import { formatEnd, progressLines, shortfalls, wishes } from './progress.ts';
+import { formatEnd, progressLines, shortfalls, exclusions } from './progress.ts';
 
 const restart: Followed<RestartProgress> = {
   query: restartProgress,
@@ -20,7 +20,7 @@ export const readRestart = (session: Session, handle: WorkflowHandle): Promise<R
 export async function followRestart(session: Session, handle: WorkflowHandle): Promise<void> {
   const end = await followRun(session, handle, restart);
   print(formatEnd(end));
-  for (const line of wishes(end)) note(line);
+  for (const line of exclusions(end)) note(line);
   const missing = shortfalls(handle.workflowId, end);
   if (missing.length > 0) throw new AggregateError(missing);
 }

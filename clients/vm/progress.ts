@@ -62,7 +62,7 @@ export function shortfalls(
 }
 
 /** VMs that must not be disrupted, one line per reason. */
-export const wishes = ({ skipped }: RestartProgress): string[] =>
+export const exclusions = ({ skipped }: RestartProgress): string[] =>
   skipped.filter(({ isExcluded }) => isExcluded).map(({ vms, why }) => `left alone: ${formatNames(vms)}: ${why}`);
 
 const formatLeft = (count: number): string =>

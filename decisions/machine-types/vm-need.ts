@@ -93,8 +93,8 @@ function needByPool(rules: TransitionRules, owned: Owned, snapshot: Snapshot): T
   if (stand.stand === 'rolls') return needInRollout(rules, owned, stand, snapshot, { isOld, isMeant });
   if (!isMeant) return undefined;
   if (stand.stand === 'left' || stand.stand === 'deferred') return { need: stand.stand, why: stand.why };
-  const wish = exclusionOf(vm);
-  if (wish !== undefined) return wish;
+  const exclusion = exclusionOf(vm);
+  if (exclusion !== undefined) return exclusion;
   const group =
     stand.stand === 'check'
       ? stand.groups.find((one) => groupKey(one) === groupKey(groupOf(vm, one.wanted)))

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { formatEnd, shortfalls, transitionLines, wishes } from '../../../clients/machine-types/progress.ts';
+import { formatEnd, shortfalls, transitionLines, exclusions } from '../../../clients/machine-types/progress.ts';
 import type { TransitionProgress } from '../../../decisions/machine-types/transition.ts';
 import { aTransition, scopeOf } from '../../decisions/machine-types/snapshots.ts';
 
@@ -149,7 +149,7 @@ describe('how a transition ended', () => {
     expect(
       shortfalls(ID, progress({ phase: 'Aborted', aborted: { by: 'bob', at: '', why: null }, counts: { done: 2 } })),
     ).toEqual([]);
-    expect(wishes(progress({ skipped: [wish, later] }))).toEqual([
+    expect(exclusions(progress({ skipped: [wish, later] }))).toEqual([
       'left alone: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
   });

@@ -3,7 +3,7 @@ import type { Stored } from '../../../api/objects.ts';
 import type { Vm } from '../../../clients/pools/objects.ts';
 import { ensureNotTooMany } from '../../../clients/vm/choose.ts';
 import { pendingAmong } from '../../../clients/vm/pending.ts';
-import { formatEnd, progressLines, shortfalls, wishes } from '../../../clients/vm/progress.ts';
+import { formatEnd, progressLines, shortfalls, exclusions } from '../../../clients/vm/progress.ts';
 import type { Vmi, VmWithVmi } from '../../../clients/vm/running.ts';
 import type { RestartProgress } from '../../../workflows/messages.ts';
 import { drover } from '../drover.ts';
@@ -155,7 +155,7 @@ describe('a restart in words', () => {
       '2 of 10 VMs restarted; nothing was to be done to 7: stopped, gone, or restarted by somebody else',
     );
     expect(shortfalls('a', progress({ phase: 'Complete', skipped: [wish] }))).toEqual([]);
-    expect(wishes(progress({ skipped: [later, wish] }))).toEqual([
+    expect(exclusions(progress({ skipped: [later, wish] }))).toEqual([
       'left alone: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
   });

@@ -104,7 +104,7 @@ describe('scale-in', () => {
     ).toEqual([]);
   });
 
-  test('a VM that is on its way out is replaced, not spared, when the pool grows again', () => {
+  test('a VM that is on its way out is replaced, and not kept, when the pool grows again', () => {
     const vms = [aVm('web-1', { runStrategy: 'Halted', removing: true, hasVmi: false })];
     expect(plan({ pool: aPool({ replicas: 1 }), vms }).steps).toMatchObject([
       { kind: 'delete', vms: [{ name: 'web-1' }] },

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { soak } from '../../soak.ts';
+import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { seeded, seedOf } from '../seeded.ts';
@@ -122,7 +123,13 @@ async function expectDone(context: Scene, transition: TestTransition, { gaps = f
 
 test('the worker is killed again and again in the middle of the patches', { timeout: 600_000 }, async () => {
   const random = seeded(seedOf());
-  let worker = await fleet().startWorker();
+  // A slow API server, so that each kill comes in the middle even on a fast machine.
+  const slow = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
+    if (method === 'PATCH') await sleep(400);
+    return 'pass';
+  });
+  const env = { KUBECONFIG: slow.kubeconfig };
+  let worker = await fleet().startWorker(env);
   const stopped = soak(1_000, 300);
   const context = await aScene({ stopped, running: 6 });
   const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
@@ -132,7 +139,7 @@ test('the worker is killed again and again in the middle of the patches', { time
   for (const atLeast of kills) {
     await reached(transition, () => patchedIn(context), atLeast, stopped + 6);
     await worker.kill();
-    worker = await fleet().startWorker();
+    worker = await fleet().startWorker(env);
   }
   await expectDone(context, transition);
   await worker.stop();

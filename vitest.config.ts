@@ -22,7 +22,7 @@ process.env['GOGC'] ??= '400';
 process.env['NODE_COMPILE_CACHE'] ??= join(defaultCache(), 'compiled');
 
 /**
- * Files that start servers run three at a time, after the others: they wait more than they work, and more of them would
+ * Files that start servers run four at a time, after the others: they wait more than they work, and more of them would
  * starve a small machine.
  */
 export default defineConfig({

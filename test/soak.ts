@@ -1,4 +1,4 @@
-/** True in `npm run test:soak`, which runs crash and chaos tests at full length, and for hours if it is asked to. */
+/** True in `npm run test:soak`, which runs crash and chaos tests at full length. */
 export const isSoak = process.env['DROVER_TEST_SOAK'] !== undefined;
 
 /** Returns a size of a test, or a time: the short one unless this is a soak run. */

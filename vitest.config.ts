@@ -3,16 +3,15 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { defaultCache } from './dev/paths.ts';
 
-/**
- * Files that kill servers take the longest, for they wait until these are missed: they begin first, or the end would
- * wait for them.
- */
-class CrashesFirst extends BaseSequencer {
+/** Files that take the longest begin first, or the end would wait for them. */
+const LONG = /-(crash|chaos)\.|\/(fleet|rollouts|guarantees|command-line)\.test/;
+
+class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const { crashes = [], others = [] } = Object.groupBy(await super.sort(files), ({ moduleId }) =>
-      /-(crash|chaos)\./.test(moduleId) ? 'crashes' : 'others',
+    const { long = [], others = [] } = Object.groupBy(await super.sort(files), ({ moduleId }) =>
+      LONG.test(moduleId) ? 'long' : 'others',
     );
-    return [...crashes, ...others];
+    return [...long, ...others];
   }
 }
 
@@ -27,7 +26,7 @@ process.env['NODE_COMPILE_CACHE'] ??= join(defaultCache(), 'compiled');
  */
 export default defineConfig({
   test: {
-    sequence: { sequencer: CrashesFirst },
+    sequence: { sequencer: LongestFirst },
     // A snapshot that is not there fails its test: only --update writes any.
     update: 'none',
     projects: [

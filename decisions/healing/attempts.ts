@@ -9,7 +9,7 @@ const OVERDUE_MS = 10 * 60_000;
 
 /**
  * Finds the attempts of cycles in progress that are to be begun, and when the next one will be overdue. To begin an
- * attempt that runs changes nothing, so one whose workflow may have been lost is begun again.
+ * attempt that runs changes nothing, so an attempt whose workflow may be lost is begun again.
  */
 export function dueAttempts(
   view: HealingView,

@@ -20,7 +20,7 @@ import { summary } from '../../decisions/lib/summary.ts';
 import { onSignal } from '../handlers.ts';
 import { attemptEnded, attemptWaiting, healNow, poolIdOf, type PoolRef } from '../messages.ts';
 import type { Asking } from '../payloads.ts';
-import { waitQueue } from '../queues.ts';
+import { waitingActivities } from '../queues.ts';
 import { DroverPhase } from '../search-attributes.ts';
 
 export interface HealVmInput {
@@ -37,14 +37,7 @@ const { removeSickVm } = proxyActivities<HealActivities>({
   // The pool must not touch the VM before it is certain that the attempt does not.
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 });
-const awaiting = () =>
-  proxyActivities<AwaitRemovalActivities>({
-    taskQueue: waitQueue(),
-    startToCloseTimeout: '24h',
-    heartbeatTimeout: '20s',
-    retry: { initialInterval: '200ms', maximumInterval: '10s' },
-    cancellationType: ActivityCancellationType.TRY_CANCEL,
-  });
+const awaiting = () => waitingActivities<AwaitRemovalActivities>('20s');
 
 /**
  * One attempt to heal a VM: removes the sick VM, and waits out the delay before the pool may recreate it. Tells its

@@ -20,7 +20,7 @@ import type { Transition, TransitionProgress } from '../../decisions/machine-typ
 import type { RestartOutcome } from '../../decisions/restarts/plan.ts';
 import { onQuery } from '../handlers.ts';
 import { transitionProgress } from '../messages.ts';
-import { waitQueue } from '../queues.ts';
+import { waitingActivities } from '../queues.ts';
 import { steered } from '../runs/run-controls.ts';
 import { Run } from '../runs/run.ts';
 import { DroverCluster } from '../search-attributes.ts';
@@ -45,15 +45,7 @@ export interface MachineTypeTransitionInput {
   carried?: TransitionState;
 }
 
-const awaiting = () =>
-  proxyActivities<MachineTypeActivities>({
-    taskQueue: waitQueue(),
-    startToCloseTimeout: '24h',
-    heartbeatTimeout: '10s',
-    retry: { initialInterval: '200ms', maximumInterval: '10s' },
-    // It changes nothing, so a cancellation need not wait for its end.
-    cancellationType: ActivityCancellationType.TRY_CANCEL,
-  });
+const awaiting = () => waitingActivities<MachineTypeActivities>('10s');
 const untilDone = {
   startToCloseTimeout: '30m',
   heartbeatTimeout: '10s',

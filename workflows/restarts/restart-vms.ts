@@ -1,4 +1,4 @@
-import { ActivityCancellationType, continueAsNew, log, proxyActivities } from '@temporalio/workflow';
+import { continueAsNew, log, proxyActivities } from '@temporalio/workflow';
 import type { ChosenByNamespace } from '../../activities/restarts/chosen-vmis.ts';
 import type { RestartActivities, RestartObservation } from '../../activities/restarts/restarts.ts';
 import { pick } from '../../decisions/lib/json.ts';
@@ -8,7 +8,7 @@ import type { RestartInProgress, RestartOutcome } from '../../decisions/restarts
 import { noteFailure } from '../../decisions/restarts/size.ts';
 import { onQuery } from '../handlers.ts';
 import { restartProgress, type RestartProgress } from '../messages.ts';
-import { waitQueue } from '../queues.ts';
+import { waitingActivities } from '../queues.ts';
 import { steered } from '../runs/run-controls.ts';
 import { Run, type RunState } from '../runs/run.ts';
 import { restartDetails } from './details.ts';
@@ -38,15 +38,7 @@ export interface RestartState
   quietSince: number;
 }
 
-const awaiting = () =>
-  proxyActivities<RestartActivities>({
-    taskQueue: waitQueue(),
-    startToCloseTimeout: '24h',
-    heartbeatTimeout: '10s',
-    retry: { initialInterval: '200ms', maximumInterval: '10s' },
-    // It changes nothing, so a cancellation need not wait for its end.
-    cancellationType: ActivityCancellationType.TRY_CANCEL,
-  });
+const awaiting = () => waitingActivities<RestartActivities>('10s');
 // Retried until done: what is impossible comes back as an outcome.
 const { beginRestarts } = proxyActivities<RestartActivities>({
   startToCloseTimeout: '30m',

@@ -1,5 +1,4 @@
 import {
-  ActivityCancellationType,
   CancellationScope,
   condition,
   getExternalWorkflowHandle,
@@ -21,7 +20,7 @@ import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/rollout/batc
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import { onSignal } from '../handlers.ts';
 import { batchEnded, poolIdOf, supersede, type PoolRef } from '../messages.ts';
-import { waitQueue } from '../queues.ts';
+import { waitingActivities } from '../queues.ts';
 import { DroverPhase } from '../search-attributes.ts';
 
 export interface UpdateBatchInput {
@@ -41,14 +40,7 @@ const { updateVms, removeVms, createVms } = proxyActivities<UpdateActivities & P
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
 });
-const awaiting = () =>
-  proxyActivities<AwaitActivities>({
-    taskQueue: waitQueue(),
-    startToCloseTimeout: '24h',
-    heartbeatTimeout: '20s',
-    retry: { initialInterval: '200ms', maximumInterval: '10s' },
-    cancellationType: ActivityCancellationType.TRY_CANCEL,
-  });
+const awaiting = () => waitingActivities<AwaitActivities>('20s');
 
 /**
  * Brings a batch of a pool's VMs to one revision: writes it to them, restarts the VMIs that need it, and waits until

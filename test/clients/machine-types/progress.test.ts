@@ -1,20 +1,10 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { formatEnd, shortfalls, transitionLines, exclusions } from '../../../clients/machine-types/progress.ts';
-import type { TransitionProgress } from '../../../decisions/machine-types/transition.ts';
+import { NO_COUNTS, type TransitionProgress } from '../../../decisions/machine-types/transition.ts';
 import { aTransition, scopeOf } from '../../decisions/machine-types/snapshots.ts';
 
 const ID = 'machine-types/default/1f0c92ab';
-const NONE: TransitionProgress['counts'] = {
-  toPatch: 0,
-  toRestart: 0,
-  waiting: 0,
-  inPools: 0,
-  deferred: 0,
-  restarting: 0,
-  left: 0,
-  done: 0,
-};
 const scope = scopeOf();
 const transition = aTransition({ restartNow: false, maxRestarts: '5%', askedBy: 'ada@desk' });
 const progress = (
@@ -36,7 +26,7 @@ const progress = (
   aborted: null,
   startedAt: '2026-01-01T00:00:00Z',
   ...fields,
-  counts: { ...NONE, ...fields.counts },
+  counts: { ...NO_COUNTS, ...fields.counts },
 });
 const linesOf = (...fields: Parameters<typeof progress>): string[] =>
   transitionLines(ID, progress(...fields)).map(stripVTControlCharacters);

@@ -1,5 +1,19 @@
-/** True in `npm run test:soak`, which runs crash and chaos tests at full length. */
+import { test } from 'vitest';
+import { seeded, seedOf } from './seeded.ts';
+
+/** True in `npm run test:soak`, which runs all tests on servers, and those of crashes and chaos at full length. */
 export const isSoak = process.env['DROVER_TEST_SOAK'] !== undefined;
 
 /** Returns a size of a test, or a time: the short one unless this is a soak run. */
 export const soak = <T>(full: T, short: T): T => (isSoak ? full : short);
+
+/**
+ * Declares a test of a rule that a faster test proves as well: a unit test, the model, or one that skips time. It shows
+ * that the rule holds on the real servers too, and runs in a soak run only.
+ */
+export const soakTest = isSoak ? test : test.skip;
+
+/** Returns all of these in a soak run, and otherwise one, which the seed chooses: over many runs each has its turn. */
+export function sample<T>(all: readonly T[]): readonly T[] {
+  return isSoak ? all : [all[Math.floor(seeded(seedOf())() * all.length)]!];
+}

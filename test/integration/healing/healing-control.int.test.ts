@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
+import { sample, soakTest } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
 import { revisionIn } from '../rollout/rollouts.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
@@ -111,7 +112,7 @@ test('a VM that gets well by itself while its removal is held is not deleted', a
   await letGo();
 });
 
-test('a pool that shrinks during a delay keeps its healthy VMs', async () => {
+soakTest('a pool that shrinks during a delay keeps its healthy VMs', async () => {
   const pool = await waiting(2);
   const before = [await pool.uid(1), await pool.uid(3)];
   await pool.pool.patch({ replicas: 2 });
@@ -121,7 +122,7 @@ test('a pool that shrinks during a delay keeps its healthy VMs', async () => {
   await cancelled(pool, 2);
 });
 
-test.each(['Removing', 'Waiting', 'Provisioning'] as const)(
+test.each(sample(['Removing', 'Waiting', 'Provisioning'] as const))(
   'a pool that is deleted while a cycle is %s goes, and the cycle ends',
   async (phase) => {
     const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: SLOW });
@@ -216,7 +217,7 @@ test("a pool's workflow that knows nothing of a cycle, which its status has lost
   expect(first.status.name).toBe('CANCELLED');
 });
 
-test.each(['Removing', 'Waiting'] as const)(
+test.each(sample(['Removing', 'Waiting'] as const))(
   'an attempt that is terminated by a person while its cycle is %s is begun again: the VM comes back once, and works',
   async (phase) => {
     const pool = await HealedPool.ready(fleet(), {

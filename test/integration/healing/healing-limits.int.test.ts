@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { soakTest } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
 
@@ -40,7 +41,7 @@ test('when too many are sick at once none is replaced, and the pool says so; it 
   await pool.pool.untilSaid({ HealingSuspended: 'NotSuspended' });
 });
 
-test('two that are sick at once in a small pool are replaced', async () => {
+soakTest('two that are sick at once in a small pool are replaced', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 3 });
   const lives = await pool.lives();
   await breakAtOnce(pool, [1, 2]);
@@ -71,7 +72,7 @@ test('no more are healed at once than maxConcurrent', async () => {
     if (index > 0) expect(from).toBeGreaterThan(inOrder[index - 1]!.to);
 });
 
-test('of a pool none of whose VMs has ever run, one is tried, and not all of them', async () => {
+soakTest('of a pool none of whose VMs has ever run, one is tried, and not all of them', async () => {
   const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
   const pool = await HealedPool.made(fleet(), { replicas: 4, template });
   const lives = await pool.lives();
@@ -81,7 +82,7 @@ test('of a pool none of whose VMs has ever run, one is tried, and not all of the
   expect((await pool.pool.condition('Healing'))?.message).toContain('no VM of the pool has run yet');
 });
 
-test('a new revision that never comes up trips the rollout, and no VM is replaced for it', async () => {
+soakTest('a new revision that never comes up trips the rollout, and no VM is replaced for it', async () => {
   const pool = await HealedPool.ready(fleet(), {
     replicas: 4,
     maxUnavailable: 1,

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { DataVolumes, Events, PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { DataVolume } from '../../../simulator/types.ts';
+import { soakTest } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
 import { templateOf } from '../rollout/rollouts.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
@@ -68,73 +69,78 @@ test('a VM that works before its starts have failed too often is left as it is',
   expect((await pool.healing()).finished).toEqual([]);
 });
 
-test('a VM that is replaced in vain twice works the third time: each delay is twice the last, and the failures are kept', async () => {
-  // The slow disk lets each replacement be broken before it starts.
-  const template = withDisk({ provisionTime: '2s' });
-  const pool = await HealedPool.ready(fleet(), {
-    replicas: 3,
-    template,
-    autohealing: { ...QUICK, backoff: { initial: '2s', jitter: 0 } },
-  });
-  const lives = await pool.lives();
-  // Far in the future, so that it stays the newest: only the last few Events are kept.
-  const eventTime = new Date(Date.now() + 3_600_000).toISOString().replace('Z', '000Z');
-  const note = {
-    type: 'Warning',
-    reason: 'BadDisk',
-    action: 'Start',
-    note: 'the disk is unreadable',
-    regarding: {
-      apiVersion: 'kubevirt.io/v1',
-      kind: 'VirtualMachineInstance',
-      name: 'web-3',
-      namespace: pool.pool.namespace,
-    },
-  };
-  await fleet().kube.create(Events, {
-    metadata: { name: 'web-3.1', namespace: pool.pool.namespace },
-    eventTime,
-    reportingController: 'virt-handler',
-    reportingInstance: 'node-1',
-    ...note,
-  });
-  const delays: number[] = [];
-  for (const attempt of [1, 2, 3]) {
-    const before = await pool.uid(3);
-    await pool.break(3);
-    await until(async () => {
-      const { cycles } = await pool.healing();
-      expect(cycles).toMatchObject([{ vm: 'web-3', attempt, phase: 'Waiting', nextAt: expect.any(String) as string }]);
-      delays[attempt] = Date.parse(cycles[0]!.nextAt!);
+soakTest(
+  'a VM that is replaced in vain twice works the third time: each delay is twice the last, and the failures are kept',
+  async () => {
+    // The slow disk lets each replacement be broken before it starts.
+    const template = withDisk({ provisionTime: '2s' });
+    const pool = await HealedPool.ready(fleet(), {
+      replicas: 3,
+      template,
+      autohealing: { ...QUICK, backoff: { initial: '2s', jitter: 0 } },
     });
-    await until(async () =>
-      expect((await ignoreNotFound(pool.pool.vm('web-3')))?.metadata.uid ?? before).not.toBe(before),
-    );
-    // A replacement comes only after its back-off.
-    expect(Date.now()).toBeGreaterThanOrEqual(delays[attempt]!);
-  }
-  await pool.untilFinished(3, { attempts: 3, end: 'Healed' });
-  lives.expectFresh(3, 4);
-  const timers: number[] = [];
-  for (const attempt of [1, 2, 3]) {
-    const { events } = await pool.attempt(3, attempt).fetchHistory();
-    const started = events!.flatMap(
-      ({ timerStartedEventAttributes }) => timerStartedEventAttributes?.startToFireTimeout ?? [],
-    );
-    timers.push(...started.map(({ seconds, nanos }) => Number(seconds) * 1000 + (nanos ?? 0) / 1e6));
-  }
-  // A timer covers only the rest of its back-off, so a slow cluster may have none for the first back-offs.
-  const delaysInTurn = timers.map((ms) => 2 ** Math.ceil(Math.log2(ms / 2_000)));
-  expect(delaysInTurn).toEqual([1, 2, 4].slice(-delaysInTurn.length));
-  // The page of each closed workflow: the fault, the outcome, and the last Events of the VM.
-  for (const attempt of [1, 2, 3]) {
-    const metadata = pool.attempt(3, attempt).query<{ currentDetails: string }>('__temporal_workflow_metadata');
-    const { currentDetails } = await metadata;
-    expect(currentDetails).toMatch(/^\*\*web-3\*\* is sick: \d starts in a row have failed: \w/);
-    expect(currentDetails).toContain(`\n\nReplacement ${attempt}: has ended: Removed`);
-    expect(currentDetails).toContain('BadDisk: the disk is unreadable');
-  }
-});
+    const lives = await pool.lives();
+    // Far in the future, so that it stays the newest: only the last few Events are kept.
+    const eventTime = new Date(Date.now() + 3_600_000).toISOString().replace('Z', '000Z');
+    const note = {
+      type: 'Warning',
+      reason: 'BadDisk',
+      action: 'Start',
+      note: 'the disk is unreadable',
+      regarding: {
+        apiVersion: 'kubevirt.io/v1',
+        kind: 'VirtualMachineInstance',
+        name: 'web-3',
+        namespace: pool.pool.namespace,
+      },
+    };
+    await fleet().kube.create(Events, {
+      metadata: { name: 'web-3.1', namespace: pool.pool.namespace },
+      eventTime,
+      reportingController: 'virt-handler',
+      reportingInstance: 'node-1',
+      ...note,
+    });
+    const delays: number[] = [];
+    for (const attempt of [1, 2, 3]) {
+      const before = await pool.uid(3);
+      await pool.break(3);
+      await until(async () => {
+        const { cycles } = await pool.healing();
+        expect(cycles).toMatchObject([
+          { vm: 'web-3', attempt, phase: 'Waiting', nextAt: expect.any(String) as string },
+        ]);
+        delays[attempt] = Date.parse(cycles[0]!.nextAt!);
+      });
+      await until(async () =>
+        expect((await ignoreNotFound(pool.pool.vm('web-3')))?.metadata.uid ?? before).not.toBe(before),
+      );
+      // A replacement comes only after its back-off.
+      expect(Date.now()).toBeGreaterThanOrEqual(delays[attempt]!);
+    }
+    await pool.untilFinished(3, { attempts: 3, end: 'Healed' });
+    lives.expectFresh(3, 4);
+    const timers: number[] = [];
+    for (const attempt of [1, 2, 3]) {
+      const { events } = await pool.attempt(3, attempt).fetchHistory();
+      const started = events!.flatMap(
+        ({ timerStartedEventAttributes }) => timerStartedEventAttributes?.startToFireTimeout ?? [],
+      );
+      timers.push(...started.map(({ seconds, nanos }) => Number(seconds) * 1000 + (nanos ?? 0) / 1e6));
+    }
+    // A timer covers only the rest of its back-off, so a slow cluster may have none for the first back-offs.
+    const delaysInTurn = timers.map((ms) => 2 ** Math.ceil(Math.log2(ms / 2_000)));
+    expect(delaysInTurn).toEqual([1, 2, 4].slice(-delaysInTurn.length));
+    // The page of each closed workflow: the fault, the outcome, and the last Events of the VM.
+    for (const attempt of [1, 2, 3]) {
+      const metadata = pool.attempt(3, attempt).query<{ currentDetails: string }>('__temporal_workflow_metadata');
+      const { currentDetails } = await metadata;
+      expect(currentDetails).toMatch(/^\*\*web-3\*\* is sick: \d starts in a row have failed: \w/);
+      expect(currentDetails).toContain(`\n\nReplacement ${attempt}: has ended: Removed`);
+      expect(currentDetails).toContain('BadDisk: the disk is unreadable');
+    }
+  },
+);
 
 test('a VM whose VMI a person pauses for long is not taken for sick when it goes on', async () => {
   const pool = await HealedPool.ready(fleet(), {
@@ -225,7 +231,7 @@ test('a VM that ran and is not ready for too long is replaced by the clock alone
   await pool.untilFinished(1, { attempts: 1, end: 'Healed' });
 });
 
-test('a VM that has been failing to start for long is replaced, however few its starts', async () => {
+soakTest('a VM that has been failing to start for long is replaced, however few its starts', async () => {
   const pool = await HealedPool.ready(fleet(), {
     replicas: 3,
     autohealing: { ...QUICK, startupFailureThreshold: 99, minFailingToStartDuration: '3s' },

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { seeded, seedOf } from '../../seeded.ts';
 import { soak } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
-import { seeded, seedOf } from '../seeded.ts';
 import { TypedVms, NEW, OLD, type Shape, type TestTransition } from './machine-types.ts';
 
 const fleet = aFleet({ workers: 0, ownStack: true });

@@ -7,11 +7,11 @@ import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { seeded, seedOf } from '../../seeded.ts';
 import { soak } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until, type TestWorker } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
-import { seeded, seedOf } from '../seeded.ts';
 
 const fleet = aFleet({ workers: 0 });
 const VMS = 30;

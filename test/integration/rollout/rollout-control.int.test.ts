@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { approvalAt, badTemplate, revisionIn, templateOf, TestPool, waitAt } from './rollouts.ts';
 
@@ -50,18 +51,21 @@ describe('pause', () => {
     await pool.untilSaid({ Paused: 'NotPaused' });
   });
 
-  test('by the spec holds a rollout from its beginning, and a VM that crashes comes back with the revision that it had', async () => {
-    const pool = await aPool();
-    const next = await pool.change(templateOf({ cores: 2 }), { paused: true });
-    await pool.untilSaid({ Paused: 'PausedBySpec', Progressing: 'Paused' });
-    await pool.crash('web-2');
-    await pool.patch({ replicas: 5 });
-    await pool.until({ readyReplicas: 5, updatedReplicas: 0, currentRevision: first, updateRevision: next });
-    expect(await pool.running(first)).toEqual(namesUpTo('web', 5));
-    await pool.patch({ paused: false });
-    await pool.untilComplete(next);
-    await pool.untilSaid({ Paused: 'NotPaused' });
-  });
+  soakTest(
+    'by the spec holds a rollout from its beginning, and a VM that crashes comes back with the revision that it had',
+    async () => {
+      const pool = await aPool();
+      const next = await pool.change(templateOf({ cores: 2 }), { paused: true });
+      await pool.untilSaid({ Paused: 'PausedBySpec', Progressing: 'Paused' });
+      await pool.crash('web-2');
+      await pool.patch({ replicas: 5 });
+      await pool.until({ readyReplicas: 5, updatedReplicas: 0, currentRevision: first, updateRevision: next });
+      expect(await pool.running(first)).toEqual(namesUpTo('web', 5));
+      await pool.patch({ paused: false });
+      await pool.untilComplete(next);
+      await pool.untilSaid({ Paused: 'NotPaused' });
+    },
+  );
 
   test('by the spec in the middle: a VM that crashes comes back with what it had, taken or not', async () => {
     const pool = await aPool({ template: templateOf(slow) });
@@ -99,7 +103,7 @@ describe('abort', () => {
     await pool.untilComplete(next);
   });
 
-  test('with null lets what is in progress come back; the next template is rolled out', async () => {
+  soakTest('with null lets what is in progress come back; the next template is rolled out', async () => {
     const pool = await aPool({ template: templateOf(slow) });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     const taken = await pool.untilTaken();
@@ -136,23 +140,26 @@ describe('steps', () => {
     await pool.untilComplete(next);
   });
 
-  test('are passed all at once by a full promotion, and one that is not reached is not passed by a plain one', async () => {
-    const pool = await aPool({
-      template: templateOf(slow),
-      rollout: { steps: [approvalAt(1), approvalAt(2), approvalAt(3)] },
-    });
-    const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    await pool.untilTaken();
-    await pool.workflow.signal('promote');
-    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-    await pool.until({ readyReplicas: 4, updatedReplicas: 1, rollout: { step: 0 } });
-    await pool.workflow.signal('promote', { by: 'ada', full: true });
-    await pool.untilComplete(next);
-    expect((await pool.status()).rollout).toMatchObject({ step: 3 });
-  });
+  soakTest(
+    'are passed all at once by a full promotion, and one that is not reached is not passed by a plain one',
+    async () => {
+      const pool = await aPool({
+        template: templateOf(slow),
+        rollout: { steps: [approvalAt(1), approvalAt(2), approvalAt(3)] },
+      });
+      const next = await pool.change(templateOf({ cores: 2, ...slow }));
+      await pool.untilTaken();
+      await pool.workflow.signal('promote');
+      await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+      await pool.until({ readyReplicas: 4, updatedReplicas: 1, rollout: { step: 0 } });
+      await pool.workflow.signal('promote', { by: 'ada', full: true });
+      await pool.untilComplete(next);
+      expect((await pool.status()).rollout).toMatchObject({ step: 3 });
+    },
+  );
 });
 
-test('a VM counts as well only when it has been ready for minReadySeconds', async () => {
+soakTest('a VM counts as well only when it has been ready for minReadySeconds', async () => {
   const pool = await aPool({ replicas: 2, rollout: { minReadySeconds: 4 } });
   const watch = await pool.watched();
   const next = await pool.change(templateOf({ cores: 2 }));
@@ -207,7 +214,7 @@ describe('failures', () => {
     expect(watch.log.restartsOf(broken)).toHaveLength(1);
   });
 
-  test('Pause: resumed, it goes on once the budget has room, and fails again', async () => {
+  soakTest('Pause: resumed, it goes on once the budget has room, and fails again', async () => {
     // Long enough for all that the test does between the resume, which restarts the deadline, and its end.
     const pool = await aPool({ rollout: { progressDeadlineSeconds: 10 } });
     const bad = await pool.change(badTemplate(2));
@@ -226,7 +233,7 @@ describe('failures', () => {
     expect(failures[0]!.vm).not.toBe(broken);
   });
 
-  test('Pause: the earlier template takes the VM back that has failed, and no other is touched', async () => {
+  soakTest('Pause: the earlier template takes the VM back that has failed, and no other is touched', async () => {
     const pool = await aPool({ rollout: deadline });
     const bad = await pool.change(badTemplate(2));
     await pool.untilSaid({ Progressing: 'Failed' });
@@ -259,7 +266,7 @@ describe('failures', () => {
     await pool.untilComplete(good);
   });
 
-  test('Undo: a canary that fails goes back before anybody is asked', async () => {
+  soakTest('Undo: a canary that fails goes back before anybody is asked', async () => {
     const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo', steps: [approvalAt(1)] } });
     const before = await pool.vmiUids();
     await pool.change(badTemplate(2));
@@ -269,7 +276,7 @@ describe('failures', () => {
     expect(Object.keys(before).filter((name) => before[name] !== after[name])).toHaveLength(1);
   });
 
-  test('Undo: a resumed rollout tries again, and a newer template takes the place of an undo', async () => {
+  soakTest('Undo: a resumed rollout tries again, and a newer template takes the place of an undo', async () => {
     const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo' } });
     const watch = await pool.watched();
     const bad = templateOf({
@@ -295,7 +302,7 @@ describe('failures', () => {
     expect((await pool.status()).rollout!.failures).toHaveLength(4);
   });
 
-  test('as many as maxFailures are borne', async () => {
+  soakTest('as many as maxFailures are borne', async () => {
     const pool = await aPool({ maxUnavailable: 2, rollout: { ...deadline, maxFailures: 1 } });
     const before = await pool.vmiUids();
     await pool.workflow.signal('pause');
@@ -327,7 +334,7 @@ describe('windows', () => {
     await pool.untilComplete(next);
   });
 
-  test('it begins by itself when one opens, and not before', async () => {
+  soakTest('it begins by itself when one opens, and not before', async () => {
     // The next minute, or the one after if the next one is less than 10 s away.
     const opensAt = Math.ceil((Date.now() + 10_000) / 60_000) * 60_000;
     const cron = `${new Date(opensAt).getUTCMinutes()} * * * *`;

@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { soak } from '../../soak.ts';
+import { seeded, seedOf } from '../../seeded.ts';
+import { sample, soak } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
-import { seeded, seedOf } from '../seeded.ts';
 
 const fleet = aFleet({ workers: 0, ownStack: true });
-const VMS = soak(60, 24);
+const VMS = soak(60, 18);
 const NAMES = namesUpTo('web', VMS);
-const KILLS = soak(20, 4);
+const KILLS = soak(20, 3);
 /** Longer than the heartbeat timeouts of activities. */
 const AWAY_MS = soak(30_000, 15_000);
 /** Within this time even a disturbed rollout ends. */
@@ -97,28 +97,6 @@ test(`the worker is killed at ${KILLS} random instants of one rollout`, { timeou
   await worker.stop();
 });
 
-test(
-  'a worker freezes for longer than Temporal waits for it, and goes on where it was beside the one that took over',
-  { timeout: 600_000 },
-  async () => {
-    const random = seeded(seedOf());
-    const workers = [await fleet().startWorker(), await fleet().startWorker()];
-    const { namespace, watch } = await running(4);
-    await fleet().patchPool(namespace, 'web', { template: NEXT });
-    for (const restarts of soak([4, 16, 30, 44], [4])) {
-      await inProgress(watch, restarts);
-      await sleep(random() * 500);
-      const { pid } = workers[Math.floor(random() * 2)]!;
-      process.kill(pid, 'SIGSTOP');
-      await sleep(25_000);
-      process.kill(pid, 'SIGCONT');
-    }
-    await expectDone(namespace, watch, 4);
-    expect(watch.gaps).toEqual([]);
-    await Promise.all(workers.map((worker) => worker.stop()));
-  },
-);
-
 test('Temporal is killed in the middle of a rollout, twice', { timeout: 600_000 }, async () => {
   const worker = await fleet().startWorker();
   const { namespace, watch } = await running(6);
@@ -134,41 +112,66 @@ test('Temporal is killed in the middle of a rollout, twice', { timeout: 600_000 
   await worker.stop();
 });
 
-test('the API server is gone for a while in the middle of a rollout', { timeout: 600_000 }, async () => {
-  const worker = await fleet().startWorker();
-  const { namespace, watch } = await running(6);
-  await fleet().patchPool(namespace, 'web', { template: NEXT });
-  await inProgress(watch, VMS / 3);
-  fleet().stack.kill('kube-apiserver', 'SIGKILL');
-  await sleep(AWAY_MS);
-  await fleet().stack.restart('kube-apiserver');
-  expect(restartsIn(watch)).toBeLessThan(VMS);
-  await expectDone(namespace, watch, 6);
-  await worker.stop();
-});
+const losses: [string, () => Promise<void>][] = [
+  [
+    'a worker freezes for longer than Temporal waits for it, and goes on beside the one that took over',
+    async () => {
+      const random = seeded(seedOf());
+      const workers = [await fleet().startWorker(), await fleet().startWorker()];
+      const { namespace, watch } = await running(4);
+      await fleet().patchPool(namespace, 'web', { template: NEXT });
+      for (const restarts of soak([4, 16, 30, 44], [4])) {
+        await inProgress(watch, restarts);
+        await sleep(random() * 500);
+        const { pid } = workers[Math.floor(random() * 2)]!;
+        process.kill(pid, 'SIGSTOP');
+        await sleep(25_000);
+        process.kill(pid, 'SIGCONT');
+      }
+      await expectDone(namespace, watch, 4);
+      expect(watch.gaps).toEqual([]);
+      await Promise.all(workers.map((worker) => worker.stop()));
+    },
+  ],
+  [
+    'the API server is gone for a while in the middle of a rollout',
+    async () => {
+      const worker = await fleet().startWorker();
+      const { namespace, watch } = await running(6);
+      await fleet().patchPool(namespace, 'web', { template: NEXT });
+      await inProgress(watch, VMS / 3);
+      fleet().stack.kill('kube-apiserver', 'SIGKILL');
+      await sleep(AWAY_MS);
+      await fleet().stack.restart('kube-apiserver');
+      expect(restartsIn(watch)).toBeLessThan(VMS);
+      await expectDone(namespace, watch, 6);
+      await worker.stop();
+    },
+  ],
+  [
+    'the worker alone loses the API server for a while: calls hang, break off, or are done without an answer',
+    async () => {
+      let away = false;
+      const fates: Fate[] = ['hang', 'drop-call', 'drop-answer', { status: 503 }, { status: 500 }];
+      let calls = 0;
+      const proxy = await chaosProxy(fleet().workerKubeconfig, (): Fate =>
+        away ? fates[calls++ % fates.length]! : 'pass',
+      );
+      const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+      const { namespace, watch } = await running(6);
+      await fleet().patchPool(namespace, 'web', { template: NEXT });
+      await inProgress(watch, VMS / 3);
+      away = true;
+      proxy.cut();
+      await sleep(AWAY_MS);
+      away = false;
+      proxy.cut();
+      expect(restartsIn(watch)).toBeLessThan(VMS);
+      await expectDone(namespace, watch, 6);
+      expect(watch.gaps).toEqual([]);
+      await worker.stop();
+    },
+  ],
+];
 
-test(
-  'the worker alone loses the API server for a while: calls hang, break off, or are done without an answer',
-  { timeout: 600_000 },
-  async () => {
-    let away = false;
-    const fates: Fate[] = ['hang', 'drop-call', 'drop-answer', { status: 503 }, { status: 500 }];
-    let calls = 0;
-    const proxy = await chaosProxy(fleet().workerKubeconfig, (): Fate =>
-      away ? fates[calls++ % fates.length]! : 'pass',
-    );
-    const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
-    const { namespace, watch } = await running(6);
-    await fleet().patchPool(namespace, 'web', { template: NEXT });
-    await inProgress(watch, VMS / 3);
-    away = true;
-    proxy.cut();
-    await sleep(AWAY_MS);
-    away = false;
-    proxy.cut();
-    expect(restartsIn(watch)).toBeLessThan(VMS);
-    await expectDone(namespace, watch, 6);
-    expect(watch.gaps).toEqual([]);
-    await worker.stop();
-  },
-);
+test.each(sample(losses))('%s', { timeout: 600_000 }, (_title, run) => run());

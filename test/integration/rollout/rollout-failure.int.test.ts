@@ -4,6 +4,7 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { pathOf, VirtualMachinePools } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { updateBatchIdOf } from '../../../workflows/messages.ts';
+import { soakTest } from '../../soak.ts';
 import { chaosProxy } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import type { ReadinessWatch } from '../readiness-watch.ts';
@@ -83,7 +84,7 @@ describe('with a worker that lives', () => {
       );
     });
 
-    test('knows that too many VMs have failed, and which', async () => {
+    soakTest('knows that too many VMs have failed, and which', async () => {
       const pool = await aPool({ rollout: { progressDeadlineSeconds: 2 } });
       const bad = await pool.change(badTemplate(2));
       await pool.untilSaid({ Progressing: 'Failed' });
@@ -103,7 +104,7 @@ describe('with a worker that lives', () => {
       await expectOneRestartEach(pool, watch, next);
     });
 
-    test('goes on with an undo', async () => {
+    soakTest('goes on with an undo', async () => {
       const pool = await aPool({ template: slow(1), rollout: { progressDeadlineSeconds: 6, onFailure: 'Undo' } });
       const bad = await pool.change(
         templateOf({
@@ -123,28 +124,31 @@ describe('with a worker that lives', () => {
     });
   });
 
-  test('a canary that was well and is then down for the deadline fails the rollout, and has its time again after a resume', async () => {
-    const pool = await aPool({ rollout: { steps: [approvalAt(1)], progressDeadlineSeconds: 3 } });
-    const next = await pool.change(templateOf({ cores: 2 }));
-    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-    const [canary] = await pool.running(next);
-    const setNeverReady = (value: string | null): Promise<unknown> =>
-      pool.patchVmi(canary!, { metadata: { annotations: { 'sim.drover.dev/never-ready': value } } });
-    await setNeverReady('true');
-    await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
-    expect((await pool.status()).rollout!.failures).toMatchObject([
-      { vm: canary, why: expect.stringMatching(/^it was updated, and has not been ready for 3 s/) as string },
-    ]);
-    await pool.workflow.signal('resume');
-    await pool.untilSaid({ Degraded: 'NoFailures' });
-    await pool.untilSaid({ Degraded: 'Failed' });
-    await setNeverReady(null);
-    await pool.until({ readyReplicas: 3 });
-    await pool.workflow.signal('resume');
-    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-    await pool.workflow.signal('promote');
-    await pool.untilComplete(next);
-  });
+  soakTest(
+    'a canary that was well and is then down for the deadline fails the rollout, and has its time again after a resume',
+    async () => {
+      const pool = await aPool({ rollout: { steps: [approvalAt(1)], progressDeadlineSeconds: 3 } });
+      const next = await pool.change(templateOf({ cores: 2 }));
+      await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+      const [canary] = await pool.running(next);
+      const setNeverReady = (value: string | null): Promise<unknown> =>
+        pool.patchVmi(canary!, { metadata: { annotations: { 'sim.drover.dev/never-ready': value } } });
+      await setNeverReady('true');
+      await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
+      expect((await pool.status()).rollout!.failures).toMatchObject([
+        { vm: canary, why: expect.stringMatching(/^it was updated, and has not been ready for 3 s/) as string },
+      ]);
+      await pool.workflow.signal('resume');
+      await pool.untilSaid({ Degraded: 'NoFailures' });
+      await pool.untilSaid({ Degraded: 'Failed' });
+      await setNeverReady(null);
+      await pool.until({ readyReplicas: 3 });
+      await pool.workflow.signal('resume');
+      await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+      await pool.workflow.signal('promote');
+      await pool.untilComplete(next);
+    },
+  );
 
   test('a scale-in after a rollout has failed takes the VM that failed, and none that is ready', async () => {
     const pool = await aPool({ replicas: 4, rollout: { progressDeadlineSeconds: 2 } });
@@ -242,28 +246,31 @@ test('a VMI whose new labels the API server refuses fails its VM in these words'
 
 const CONTACT = `GET ${pathOf(VirtualMachinePools, undefined)} pass`;
 
-test('a rollout that waits for a person costs nothing: no event of a history, no call to the API server', async () => {
-  const proxy = await chaosProxy(fleet().workerKubeconfig, () => 'pass');
-  const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
-  onTestFinished(() => worker.kill());
-  const pool = await aPool({ rollout: { steps: [approvalAt(1)] } });
-  const next = await pool.change(templateOf({ cores: 2 }));
-  await pool.untilSaid({ Progressing: 'WaitingForApproval' });
-  const length = async (): Promise<number> => (await pool.workflow.describe()).historyLength;
-  // Pools of other tests may still be active, and each worker checks the API server every few seconds.
-  const isOurs = (call: string): boolean =>
-    call.includes('/namespaces/') ? call.includes(`/namespaces/${pool.namespace}/`) : call !== CONTACT;
-  const calls = (): string[] => proxy.calls.filter(isOurs);
-  const seen = { length: -1, calls: -1, at: Date.now() };
-  // Everything in flight has settled when nothing has happened for this long.
-  await until(async () => {
-    const now = { length: await length(), calls: calls().length };
-    if (now.length !== seen.length || now.calls !== seen.calls) Object.assign(seen, now, { at: Date.now() });
-    expect(Date.now() - seen.at).toBeGreaterThan(3_000);
-  });
-  await sleep(10_000);
-  expect(await length()).toBe(seen.length);
-  expect(calls().slice(seen.calls)).toEqual([]);
-  await pool.workflow.signal('promote');
-  await pool.untilComplete(next);
-});
+soakTest(
+  'a rollout that waits for a person costs nothing: no event of a history, no call to the API server',
+  async () => {
+    const proxy = await chaosProxy(fleet().workerKubeconfig, () => 'pass');
+    const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+    onTestFinished(() => worker.kill());
+    const pool = await aPool({ rollout: { steps: [approvalAt(1)] } });
+    const next = await pool.change(templateOf({ cores: 2 }));
+    await pool.untilSaid({ Progressing: 'WaitingForApproval' });
+    const length = async (): Promise<number> => (await pool.workflow.describe()).historyLength;
+    // Pools of other tests may still be active, and each worker checks the API server every few seconds.
+    const isOurs = (call: string): boolean =>
+      call.includes('/namespaces/') ? call.includes(`/namespaces/${pool.namespace}/`) : call !== CONTACT;
+    const calls = (): string[] => proxy.calls.filter(isOurs);
+    const seen = { length: -1, calls: -1, at: Date.now() };
+    // Everything in flight has settled when nothing has happened for this long.
+    await until(async () => {
+      const now = { length: await length(), calls: calls().length };
+      if (now.length !== seen.length || now.calls !== seen.calls) Object.assign(seen, now, { at: Date.now() });
+      expect(Date.now() - seen.at).toBeGreaterThan(3_000);
+    });
+    await sleep(10_000);
+    expect(await length()).toBe(seen.length);
+    expect(calls().slice(seen.calls)).toEqual([]);
+    await pool.workflow.signal('promote');
+    await pool.untilComplete(next);
+  },
+);

@@ -19,6 +19,7 @@ import {
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../../workflows/search-attributes.ts';
+import { soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { approvalAt, badTemplate, orderOfRestarts, revisionIn, templateOf, TestPool } from './rollouts.ts';
 
@@ -155,7 +156,7 @@ describe('revisions', () => {
     expect(watch.log.mostUnavailable()).toBe(1);
   });
 
-  test('a change that is taken back before anything was taken restarts nobody', async () => {
+  soakTest('a change that is taken back before anything was taken restarts nobody', async () => {
     const pool = await aPool({ paused: true });
     const before = await pool.vmiUids();
     await pool.change(templateOf({ cores: 2 }));
@@ -223,24 +224,27 @@ describe('strategies', () => {
   });
 });
 
-test('a change of the strategy begins a rollout that was left to people, and holds one that is in progress', async () => {
-  const pool = await aPool({
-    replicas: 4,
-    maxUnavailable: 1,
-    template: templateOf(slow),
-    updateStrategy: { unmanaged: {} },
-  });
-  const next = await pool.change(templateOf({ cores: 2, ...slow }));
-  await pool.untilSaid({ Progressing: 'LeftToOthers' });
-  await pool.patch({ updateStrategy: { unmanaged: null, proactive: {} } });
-  const taken = await pool.untilTaken();
-  await pool.patch({ updateStrategy: { unmanaged: {}, proactive: null } });
-  await until(async () => expect(await pool.running(next)).toEqual([taken]));
-  await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
-  await pool.untilSaid({ Progressing: 'LeftToOthers' });
-  await pool.patch({ updateStrategy: null });
-  await pool.untilComplete(next);
-});
+soakTest(
+  'a change of the strategy begins a rollout that was left to people, and holds one that is in progress',
+  async () => {
+    const pool = await aPool({
+      replicas: 4,
+      maxUnavailable: 1,
+      template: templateOf(slow),
+      updateStrategy: { unmanaged: {} },
+    });
+    const next = await pool.change(templateOf({ cores: 2, ...slow }));
+    await pool.untilSaid({ Progressing: 'LeftToOthers' });
+    await pool.patch({ updateStrategy: { unmanaged: null, proactive: {} } });
+    const taken = await pool.untilTaken();
+    await pool.patch({ updateStrategy: { unmanaged: {}, proactive: null } });
+    await until(async () => expect(await pool.running(next)).toEqual([taken]));
+    await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
+    await pool.untilSaid({ Progressing: 'LeftToOthers' });
+    await pool.patch({ updateStrategy: null });
+    await pool.untilComplete(next);
+  },
+);
 
 test('a pool without VMs is of its newest template at once', async () => {
   const pool = await aPool({ replicas: 0 });
@@ -327,21 +331,24 @@ test('labels and annotations alone restart nobody, reach VM and VMI, and go agai
   }
 });
 
-test('a newer template takes the place of one that is in progress: no VM gets the one between but that which was taken', async () => {
-  const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
-  const watch = await pool.watched();
-  const middle = await pool.change(templateOf({ cores: 2, ...slow }));
-  const taken = await pool.untilTaken();
-  const newest = await pool.change(templateOf({ cores: 3, ...slow }));
-  await pool.untilComplete(newest);
-  await watch.caughtUp();
-  for (const name of namesUpTo('web', 4)) {
-    const words = watch.log.history(name).map(({ what }) => what);
-    expect(words.some((what) => what.includes(middle))).toBe(name === taken);
-    expect(watch.log.restartsOf(name).filter(({ startedWith }) => startedWith === newest)).toHaveLength(1);
-  }
-  expect(watch.log.mostUnavailable()).toBe(1);
-});
+soakTest(
+  'a newer template takes the place of one that is in progress: no VM gets the one between but that which was taken',
+  async () => {
+    const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
+    const watch = await pool.watched();
+    const middle = await pool.change(templateOf({ cores: 2, ...slow }));
+    const taken = await pool.untilTaken();
+    const newest = await pool.change(templateOf({ cores: 3, ...slow }));
+    await pool.untilComplete(newest);
+    await watch.caughtUp();
+    for (const name of namesUpTo('web', 4)) {
+      const words = watch.log.history(name).map(({ what }) => what);
+      expect(words.some((what) => what.includes(middle))).toBe(name === taken);
+      expect(watch.log.restartsOf(name).filter(({ startedWith }) => startedWith === newest)).toHaveLength(1);
+    }
+    expect(watch.log.mostUnavailable()).toBe(1);
+  },
+);
 
 test('a newer template does not wait for VMs that do not come up with the one before', async () => {
   const pool = await aPool({ maxUnavailable: 1 });
@@ -371,7 +378,7 @@ describe("people's will", () => {
     await pool.untilComplete(next);
   });
 
-  test('a VM that a person stopped is written without a start, costs nothing and stays stopped', async () => {
+  soakTest('a VM that a person stopped is written without a start, costs nothing and stays stopped', async () => {
     const pool = await aPool({ replicas: 3, maxUnavailable: 1 });
     await pool.power('web-1', 'stop');
     await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2', 'web-3']));
@@ -499,7 +506,7 @@ describe('in the middle of a rollout', () => {
     expect(await pool.vm(taken)).toMatchObject({ spec: { runStrategy: 'Halted' } });
   });
 
-  test('a VM that somebody deletes is recreated, and the rollout goes on', async () => {
+  soakTest('a VM that somebody deletes is recreated, and the rollout goes on', async () => {
     const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow) });
     const watch = await pool.watched();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
@@ -513,7 +520,7 @@ describe('in the middle of a rollout', () => {
     expect((await pool.status()).rollout!.failures).toEqual([]);
   });
 
-  test('a VM that somebody takes out of the pool is left alone, and another takes its place', async () => {
+  soakTest('a VM that somebody takes out of the pool is left alone, and another takes its place', async () => {
     const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow), rollout: { steps: [approvalAt(1)] } });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
@@ -530,7 +537,7 @@ describe('in the middle of a rollout', () => {
     });
   });
 
-  test('the pool shrinks and grows, and all that stay are updated', async () => {
+  soakTest('the pool shrinks and grows, and all that stay are updated', async () => {
     const pool = await aPool({ replicas: 6, maxUnavailable: 2 });
     const next = await pool.change(templateOf({ cores: 2 }));
     await until(async () => expect(await pool.running(next)).not.toEqual([]));

@@ -13,6 +13,8 @@ export const POOL_LABEL = `${GROUP}/pool`;
 export const REVISION_LABEL = `${GROUP}/revision`;
 /** On a pool: drover deletes its VMs before the pool itself is deleted. */
 export const POOL_FINALIZER = `${GROUP}/pool`;
+/** On a replica set: drover deletes its VMs before the set itself is deleted. */
+export const REPLICA_SET_FINALIZER = `${GROUP}/replica-set`;
 /** On a VM that is leaving its pool with its disks kept: it is halted first, and deleted once its VMI is deleted. */
 export const REMOVING_ANNOTATION = `${GROUP}/removing`;
 /** The annotation's value if the VM is sick, and the next VM takes over its disks at once. */

@@ -1,6 +1,6 @@
 /**
- * Conditions in a pool's status, and their reasons. They are part of the API: scripts wait for them. Each has a
- * description; `docs/pools.md` names all of them, and a test compares.
+ * Conditions in the status of pools and sets, and their reasons. They are part of the API: scripts wait for them. Each
+ * has a description; `docs/pools.md` or `docs/replica-sets.md` names all of them, and a test compares.
  */
 export const CONDITION_REASONS = {
   Available: {
@@ -63,6 +63,8 @@ export const CONDITION_REASONS = {
   ReplicaFailure: {
     FailedCreate: 'VMs could not be created',
     FailedDelete: 'VMs could not be deleted',
+    FailedAdopt: 'VMs that match the selector of a set could not become its own',
+    FailedRelease: 'VMs that no longer match the selector of a set could not be released',
   },
 } as const satisfies Record<string, Record<string, string>>;
 
@@ -79,6 +81,10 @@ export const EVENT_REASONS = {
   FailedCreate: 'VMs could not be created',
   SuccessfulDelete: 'VMs were deleted',
   FailedDelete: 'VMs could not be deleted',
+  SuccessfulAdopt: 'VMs that match the selector of a set became its own',
+  FailedAdopt: 'VMs that match the selector of a set could not become its own',
+  SuccessfulRelease: 'VMs that no longer match the selector of a set were released',
+  FailedRelease: 'VMs that no longer match the selector of a set could not be released',
   SuccessfulHalt: 'VMs that leave with their disks kept were halted',
   FailedHalt: 'VMs that leave with their disks kept could not be halted',
   SuccessfulUpdate: 'VMs were brought to another revision',

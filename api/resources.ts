@@ -13,6 +13,12 @@ const clusterWide = (group: string, version: string, plural: string, kind: strin
   Object.freeze({ group, version, plural, kind, namespaced: false });
 
 export const VirtualMachinePools = namespaced('drover.dev', 'v1alpha1', 'virtualmachinepools', 'VirtualMachinePool');
+export const VirtualMachineReplicaSets = namespaced(
+  'drover.dev',
+  'v1alpha1',
+  'virtualmachinereplicasets',
+  'VirtualMachineReplicaSet',
+);
 export const VirtualMachines = namespaced('kubevirt.io', 'v1', 'virtualmachines', 'VirtualMachine');
 export const VirtualMachineInstances = namespaced(
   'kubevirt.io',

@@ -5,6 +5,7 @@ import { createHealActivities } from '../activities/healing/replace-vm.ts';
 import { withFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
 import { createPoolActivities } from '../activities/pool/pool.ts';
+import { createReplicaSetActivities } from '../activities/replica-sets/replica-sets.ts';
 import { ChosenVmis } from '../activities/restarts/chosen-vmis.ts';
 import { createRestartActivities } from '../activities/restarts/restarts.ts';
 import { createAwaitActivities } from '../activities/rollout/await-vms.ts';
@@ -12,9 +13,10 @@ import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
 import { createWatchActivities } from '../activities/watch/watch.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
+import { poolIdOf, replicaSetIdOf } from '../workflows/messages.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import { notifyPool, tellGone } from './watch/signal-pool.ts';
+import { notifyPool, notifyReplicaSet, tellGoneTo } from './watch/signal-owner.ts';
 
 export interface ActivitiesOptions {
   config: WorkerConfig;
@@ -53,6 +55,11 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
         burst,
         onPlanFailed: ({ namespace, name: pool }) => metrics.failedPlans.inc({ namespace, pool }),
       }),
+      ...createReplicaSetActivities({
+        ...common,
+        burst,
+        onPlanFailed: ({ namespace, name: set }) => metrics.failedSetPlans.inc({ namespace, set }),
+      }),
       ...createUpdateActivities(common),
       ...createHealActivities({ ...common, onReplaced }),
       ...restarts,
@@ -68,8 +75,8 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       createWatchActivities({
         cache,
         burst,
-        notifyPool,
-        tellGone,
+        pools: { notify: notifyPool, tellGone: tellGoneTo(poolIdOf) },
+        sets: { notify: notifyReplicaSet, tellGone: tellGoneTo(replicaSetIdOf) },
         onFailure: () => metrics.failedSignals.inc(),
         stopping,
       }),

@@ -24,6 +24,7 @@ import { bareSignalOf, signalOf } from './signals.ts';
 
 /** The ids, signals and queries of drover's workflows, for every caller. */
 
+/** A pool or a replica set in a cluster. */
 export interface PoolRef {
   cluster: string;
   namespace: string;
@@ -39,6 +40,8 @@ export const waitQueueOf = (taskQueue: string): string => `${taskQueue}/wait`;
 export const watchQueueOf = (taskQueue: string): string => `${taskQueue}/watch`;
 export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
 export const poolIdOf = ({ cluster, namespace, name }: PoolRef): string => `pool/${cluster}/${namespace}/${name}`;
+export const replicaSetIdOf = ({ cluster, namespace, name }: PoolRef): string =>
+  `replica-set/${cluster}/${namespace}/${name}`;
 export const healVmIdOf = (ref: PoolRef, vm: string, attempt: number): string =>
   `${poolIdOf(ref)}/heal/${vm}/${attempt}`;
 export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string =>
@@ -49,8 +52,8 @@ export const restartIdOf = (cluster: string, id: string): string => `restart/${c
 export const transitionIdOf = (cluster: string, id: string): string => `machine-types/${cluster}/${id}`;
 
 /**
- * Something happened to the pool or to one of its VMs: look again. Carries no state, so that one signal may stand for
- * many; only the resource versions that the look must have seen.
+ * Something happened to the pool or set, or to one of its VMs: look again. Carries no state, so that one signal may
+ * stand for many; only the resource versions that the look must have seen.
  */
 export const changed = bareSignalOf<ResourceVersions>('changed', seen);
 
@@ -110,6 +113,10 @@ export interface PoolProgress {
 }
 
 export const progress = defineQuery<PoolProgress>('progress');
+
+export type ReplicaSetProgress = Omit<PoolProgress, 'updating' | 'rollout'>;
+
+export const replicaSetProgress = defineQuery<ReplicaSetProgress>('progress');
 
 /** `Failed`: VMs have failed; if they were too many, the others were left as they are. */
 export type RestartPhase = 'Restarting' | 'Paused' | 'Complete' | 'Failed' | 'Aborted';

@@ -46,9 +46,10 @@ const MOST_VMS = 100_000;
 
 /** Accepts any payload, since the signal carries no state: invalid versions are left out. */
 export const seen: Reader<ResourceVersions> = (value) => {
-  const { pools, vms, vmis } = { pools: field(value, 'pools'), vms: field(value, 'vms'), vmis: field(value, 'vmis') };
+  const [pools, replicaSets, vms, vmis] = ['pools', 'replicaSets', 'vms', 'vmis'].map((kind) => field(value, kind));
   return {
     ...(isVersion(pools) ? { pools } : {}),
+    ...(isVersion(replicaSets) ? { replicaSets } : {}),
     ...(isVersion(vms) ? { vms } : {}),
     ...(isVersion(vmis) ? { vmis } : {}),
   };

@@ -4,7 +4,15 @@ import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/commo
 export const DroverCluster = defineSearchAttributeKey('DroverCluster', SearchAttributeType.KEYWORD);
 export const DroverNamespace = defineSearchAttributeKey('DroverNamespace', SearchAttributeType.KEYWORD);
 export const DroverPool = defineSearchAttributeKey('DroverPool', SearchAttributeType.KEYWORD);
+export const DroverReplicaSet = defineSearchAttributeKey('DroverReplicaSet', SearchAttributeType.KEYWORD);
 export const DroverRevision = defineSearchAttributeKey('DroverRevision', SearchAttributeType.KEYWORD);
 export const DroverPhase = defineSearchAttributeKey('DroverPhase', SearchAttributeType.KEYWORD);
 
-export const searchAttributes = [DroverCluster, DroverNamespace, DroverPool, DroverRevision, DroverPhase];
+export const searchAttributes = [
+  DroverCluster,
+  DroverNamespace,
+  DroverPool,
+  DroverReplicaSet,
+  DroverRevision,
+  DroverPhase,
+];

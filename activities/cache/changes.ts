@@ -24,7 +24,7 @@ export class Changes {
     this.#cache = cache;
     this.#stopping = stopping;
     this.#unsubscribe = cache.subscribe((change) => {
-      if (change.kind === 'strategy' || change.kind === 'node' || change.kind === 'disk') return;
+      if (change.kind !== 'pool' && change.kind !== 'vm' && change.kind !== 'vmi') return;
       const { kind } = change;
       const { namespace, name } =
         kind === 'pool' ? (change.after ?? change.before)!.metadata : (change.after ?? change.before)!;

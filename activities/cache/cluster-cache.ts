@@ -8,6 +8,7 @@ import {
   PersistentVolumeClaims,
   VirtualMachineInstances,
   VirtualMachinePools,
+  VirtualMachineReplicaSets,
   VirtualMachines,
   pathOf,
   type Resource,
@@ -25,6 +26,7 @@ import {
   type RevisionView,
 } from '../../decisions/views/revision-from-object.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import type { StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -53,6 +55,7 @@ export interface ClusterCacheOptions {
 
 export type CacheChange =
   | { kind: 'pool'; before: StoredPool | undefined; after: StoredPool | undefined }
+  | { kind: 'set'; before: StoredReplicaSet | undefined; after: StoredReplicaSet | undefined }
   | { kind: 'vm'; before: VmView | undefined; after: VmView | undefined }
   | { kind: 'vmi'; before: VmiView | undefined; after: VmiView | undefined }
   /** A kept disk. */
@@ -67,11 +70,12 @@ type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' 
 const CONTACT_DEADLINE_MS = 5_000;
 
 /**
- * One worker's cache of a cluster, which follows the API server: all pools, VMs, VMIs and nodes, the revisions and kept
- * disks of pools, and KubeVirt's VM rollout strategy.
+ * One worker's cache of a cluster, which follows the API server: all pools, replica sets, VMs, VMIs and nodes, the
+ * revisions and kept disks of pools, and KubeVirt's VM rollout strategy.
  */
 export class ClusterCache {
   readonly pools: ListWatch<KubeObject, StoredPool>;
+  readonly replicaSets: ListWatch<KubeObject, StoredReplicaSet>;
   readonly vms: ListWatch<VirtualMachine, VmView>;
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
   readonly revisions: ListWatch<ControllerRevision, RevisionView | null>;
@@ -83,13 +87,15 @@ export class ClusterCache {
   readonly #failedVmis = new FailedVmis();
   readonly #witnesses = new Witnesses();
   readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
+  /** VMs that no controller owns, by their namespace. */
+  readonly #uncontrolled = new OwnerIndex<VmView>((vm) => (vm.owner === null ? vm.namespace : null));
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
   readonly #keptByPool = new OwnerIndex<KeptClaim & { poolUid: string }>((claim) => claim.poolUid);
   readonly #listeners = new Set<(change: CacheChange) => void>();
   readonly #onListenerFailed: (error: Error) => void;
 
   constructor(options: ClusterCacheOptions) {
-    const { client, relistMs, onError, onMissed, onContact, onVmiFailed } = options;
+    const { client, onError, onContact, onVmiFailed } = options;
     this.#onListenerFailed = (error) => onError?.('listener', error);
     this.#client = client;
     this.#contact = new Contact({
@@ -102,23 +108,23 @@ export class ClusterCache {
       behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
       onChange: onContact,
     });
-    const common = (resource: Resource) => ({
-      client,
-      resource,
-      ...(relistMs === undefined ? {} : { relistMs }),
-      onError: (error: Error) => onError?.(resource.plural, error),
-      onMissed: (count: number) => onMissed?.(resource.plural, count),
-    });
+    const common = commonTo(options);
     this.pools = new ListWatch<KubeObject, StoredPool>({
       ...common(VirtualMachinePools),
-      view: withoutManagedFields,
+      view: (object) => withoutManagedFields(object) as unknown as StoredPool,
       onChange: (_key, before, after) => this.#tell({ kind: 'pool', before, after }),
+    });
+    this.replicaSets = new ListWatch<KubeObject, StoredReplicaSet>({
+      ...common(VirtualMachineReplicaSets),
+      view: (object) => withoutManagedFields(object) as unknown as StoredReplicaSet,
+      onChange: (_key, before, after) => this.#tell({ kind: 'set', before, after }),
     });
     this.vms = new ListWatch<VirtualMachine, VmView>({
       ...common(VirtualMachines),
       view: vmView,
       onChange: (_key, before, after) => {
         this.#vmsByOwner.change(before, after);
+        this.#uncontrolled.change(before, after);
         if (before !== undefined && before.uid !== after?.uid) this.#forget(before.uid);
         this.#tell({ kind: 'vm', before, after });
       },
@@ -172,7 +178,7 @@ export class ClusterCache {
   async start(): Promise<void> {
     await Promise.all([
       this.#strategy.start(),
-      ...[this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes].map((cache) =>
+      ...[this.pools, this.replicaSets, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes].map((cache) =>
         cache.start().ready(),
       ),
     ]);
@@ -181,9 +187,17 @@ export class ClusterCache {
 
   async stop(): Promise<void> {
     await Promise.all(
-      [this.#contact, this.pools, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes, this.#strategy].map(
-        (cache) => cache.stop(),
-      ),
+      [
+        this.#contact,
+        this.pools,
+        this.replicaSets,
+        this.vms,
+        this.vmis,
+        this.revisions,
+        this.keptClaims,
+        this.nodes,
+        this.#strategy,
+      ].map((cache) => cache.stop()),
     );
   }
 
@@ -207,6 +221,7 @@ export class ClusterCache {
   get caches(): Record<string, Pick<Cache, 'size' | 'synced' | 'behindMs'>> {
     return {
       virtualmachinepools: this.pools,
+      virtualmachinereplicasets: this.replicaSets,
       virtualmachines: this.vms,
       virtualmachineinstances: this.vmis,
       controllerrevisions: this.revisions,
@@ -215,9 +230,14 @@ export class ClusterCache {
     };
   }
 
-  /** Returns the VMs that the pool with this UID owns. */
+  /** Returns the VMs that the pool or set with this UID owns. */
   ownedBy(uid: string): VmView[] {
     return this.#vmsByOwner.of(uid);
+  }
+
+  /** Returns the VMs of a namespace that no controller owns. */
+  uncontrolledIn(namespace: string): VmView[] {
+    return this.#uncontrolled.of(namespace);
   }
 
   /** Returns the VM's own VMI, and not one left behind by an earlier VM of the same name. */
@@ -280,8 +300,13 @@ export class ClusterCache {
 
   /** Makes sure that what is read next is not older than `seen`, and returns the versions that have been reached. */
   async catchUp(seen: ResourceVersions): Promise<ResourceVersions> {
-    await Promise.all([reach(this.pools, seen.pools), reach(this.vms, seen.vms), reach(this.vmis, seen.vmis)]);
-    return this.versionsOf('pools', 'vms', 'vmis');
+    await Promise.all([
+      reach(this.pools, seen.pools),
+      reach(this.replicaSets, seen.replicaSets),
+      reach(this.vms, seen.vms),
+      reach(this.vmis, seen.vmis),
+    ]);
+    return this.versionsOf('pools', 'replicaSets', 'vms', 'vmis');
   }
 
   subscribe(listener: (change: CacheChange) => void): () => void {
@@ -306,11 +331,22 @@ export class ClusterCache {
   }
 }
 
+/** Options of the caches of all resources. */
+const commonTo =
+  ({ client, relistMs, onError, onMissed }: ClusterCacheOptions) =>
+  (resource: Resource) => ({
+    client,
+    resource,
+    ...(relistMs === undefined ? {} : { relistMs }),
+    onError: (error: Error) => onError?.(resource.plural, error),
+    onMissed: (count: number) => onMissed?.(resource.plural, count),
+  });
+
 async function reach(cache: Pick<Cache, 'reached' | 'relist'>, version: string | undefined): Promise<void> {
   if (version !== undefined && !(await cache.reached(BigInt(version), CATCH_UP_MS))) await cache.relist();
 }
 
-function withoutManagedFields(pool: KubeObject): StoredPool {
-  const { managedFields: _, ...metadata } = pool.metadata;
-  return { ...pool, metadata } as unknown as StoredPool;
+function withoutManagedFields(object: KubeObject): KubeObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
 }

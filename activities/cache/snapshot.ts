@@ -1,5 +1,7 @@
 import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
+import type { ReplicaSetInput } from '../../decisions/replica-sets/plan.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 
 /** Returns everything that a plan reads about the cluster, from this worker's caches. */
@@ -31,5 +33,20 @@ export function snapshotOf(
     revisions: cache.revisionsOf(uid),
     keptClaims: cache.keptClaimsOf(uid),
     strategy: cache.rolloutStrategy(),
+  };
+}
+
+/** Returns everything that the plan of a replica set reads about the cluster, from this worker's caches. */
+export function setSnapshot(
+  cache: ClusterCache,
+  set: StoredReplicaSet,
+): Pick<ReplicaSetInput, 'set' | 'vms' | 'uncontrolled' | 'vmiOf' | 'isHeldByOther'> {
+  const { namespace, uid } = set.metadata;
+  return {
+    set,
+    vms: cache.ownedBy(uid),
+    uncontrolled: cache.uncontrolledIn(namespace),
+    vmiOf: (vm) => cache.vmiOf(vm),
+    isHeldByOther: (name) => cache.isHeldByOther(namespace, name, uid),
   };
 }

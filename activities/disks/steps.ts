@@ -3,8 +3,8 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { tryEach } from '../lib/try-each.ts';
 import { knownPool } from '../pool/live-pool.ts';
-import { tryEach } from '../pool/try-each.ts';
 import type { Done, PoolKey } from '../pool/types.ts';
 import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
 

@@ -3,7 +3,7 @@ import { activityInfo, log } from '@temporalio/activity';
 import { API_VERSION, EVENT_REPORTER } from '../../api/names.ts';
 import type { EventReason } from '../../api/reasons.ts';
 import { apiVersionOf, CoreEvents, VirtualMachines } from '../../api/resources.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { StoredVmOwner, VmOwnerKind } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
@@ -19,12 +19,17 @@ export interface PoolEvent {
 const NOTE_LENGTH = 1024;
 
 /**
- * Records an Event on the pool; `kubectl describe` shows it. One Event covers all that an activity did, under a name
- * derived from the activity, so that a retry does not write a second one. An Event that can't be written is only
- * logged.
+ * Records an Event on the pool, or on an owner of another kind; `kubectl describe` shows it. One Event covers all that
+ * an activity did, under a name derived from the activity, so that a retry does not write a second one. An Event that
+ * can't be written is only logged.
  */
-export function recordEvent(client: KubeClient, { metadata }: StoredPool, event: PoolEvent): Promise<void> {
-  return record(client, { apiVersion: API_VERSION, kind: 'VirtualMachinePool', ...regarded(metadata) }, event);
+export function recordEvent(
+  client: KubeClient,
+  { metadata }: Pick<StoredVmOwner, 'metadata'>,
+  event: PoolEvent,
+  kind: VmOwnerKind = 'VirtualMachinePool',
+): Promise<void> {
+  return record(client, { apiVersion: API_VERSION, kind, ...regarded(metadata) }, event);
 }
 
 /** Does the same on a VM, whoever owns it. */

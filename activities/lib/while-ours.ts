@@ -24,6 +24,8 @@ export interface WhileOursOptions {
   isWanted: () => Promise<boolean>;
   /** Whether a VM that has changed should still be acted on. */
   isSame?: (vm: Stored) => boolean;
+  /** How often to try if the VM changes in between but is still the pool's. */
+  tries?: number;
 }
 
 /**
@@ -36,7 +38,7 @@ export async function whileOurs(
   key: PoolKey,
   vm: OwnedVm,
   act: (resourceVersion: string) => Promise<void>,
-  { isWanted, isSame = () => true }: WhileOursOptions,
+  { isWanted, isSame = () => true, ...retry }: WhileOursOptions,
 ): Promise<Acted> {
   const read = () => liveVm(client, { namespace: key.namespace, name: vm.name }, cancellationSignal());
   const write = async (tries: number): Promise<Acted> => {
@@ -52,7 +54,7 @@ export async function whileOurs(
     return 'done';
   };
   try {
-    return await retryOnConflict(write);
+    return await retryOnConflict(write, retry);
   } catch (error) {
     if (!isConflict(error)) throw error;
     return { left: (await read())?.metadata.resourceVersion };

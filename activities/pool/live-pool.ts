@@ -1,23 +1,32 @@
 import type { KubeObject } from '../../api/objects.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
+import type { StoredReplicaSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { PoolKey } from './types.ts';
+import { resourceOf } from '../lib/owners.ts';
+import type { OwnerKey, PoolKey } from './types.ts';
 
 /**
- * Returns the pool as the API server has it now; undefined if it is deleted, or another has taken its name. A worker's
- * cache may be as old as the worker was suspended: whatever acts on a pool's spec reads it again.
+ * Returns the pool or set as the API server has it now; undefined if it is deleted, or another has taken its name. A
+ * worker's cache may be as old as the worker was suspended: whatever acts on a spec reads it again.
  */
-export async function livePool(
+export async function liveOwner(
   client: KubeClient,
-  key: PoolKey,
+  key: OwnerKey,
   signal?: AbortSignal,
-): Promise<StoredPool | undefined> {
-  const pool = await read(client, key, signal);
-  return pool?.metadata.uid === key.uid ? pool : undefined;
+): Promise<StoredVmOwner | undefined> {
+  const owner = await read(client, key, signal);
+  return owner?.metadata.uid === key.uid ? owner : undefined;
 }
+
+/** Returns the pool as `liveOwner` does. */
+export const livePool = (
+  client: KubeClient,
+  { namespace, name, uid }: PoolKey,
+  signal?: AbortSignal,
+): Promise<StoredPool | undefined> =>
+  liveOwner(client, { namespace, name, uid }, signal) as Promise<StoredPool | undefined>;
 
 /** The pool that is meant; without `uid`, any pool of that name. */
 type Meant = Omit<PoolKey, 'uid'> & Partial<PoolKey>;
@@ -26,14 +35,37 @@ type Meant = Omit<PoolKey, 'uid'> & Partial<PoolKey>;
  * Returns the pool from this worker's cache, for uses that need no newer one; undefined if it is deleted. The cache may
  * not know the pool yet, or still hold an earlier one of its name: only the API server can tell that a pool is deleted.
  */
-export async function knownPool(
+export const knownPool = (
   client: KubeClient,
   cache: ClusterCache,
   meant: Meant,
   signal?: AbortSignal,
-): Promise<StoredPool | undefined> {
-  const isMeant = (pool: StoredPool): boolean => meant.uid === undefined || pool.metadata.uid === meant.uid;
-  const cached = cache.pools.get(`${meant.namespace}/${meant.name}`);
+): Promise<StoredPool | undefined> =>
+  knownOwner(client, cache, { ...meant, kind: undefined }, signal) as Promise<StoredPool | undefined>;
+
+/** Returns the set as `knownPool` does the pool. */
+export const knownReplicaSet = (
+  client: KubeClient,
+  cache: ClusterCache,
+  meant: Meant,
+  signal?: AbortSignal,
+): Promise<StoredReplicaSet | undefined> =>
+  knownOwner(client, cache, { ...meant, kind: 'VirtualMachineReplicaSet' }, signal) as Promise<
+    StoredReplicaSet | undefined
+  >;
+
+type MeantOwner = Meant & Pick<OwnerKey, 'kind'>;
+
+/** Returns the pool or set as `knownPool` does the pool. */
+export async function knownOwner(
+  client: KubeClient,
+  cache: ClusterCache,
+  meant: MeantOwner,
+  signal?: AbortSignal,
+): Promise<StoredVmOwner | undefined> {
+  const { kind, namespace, name, uid } = meant;
+  const isMeant = (owner: StoredVmOwner): boolean => uid === undefined || owner.metadata.uid === uid;
+  const cached = (kind === undefined ? cache.pools : cache.replicaSets).get(`${namespace}/${name}`);
   if (cached !== undefined && isMeant(cached)) return cached;
   const live = await read(client, meant, signal);
   return live !== undefined && isMeant(live) ? live : undefined;
@@ -41,9 +73,9 @@ export async function knownPool(
 
 async function read(
   client: KubeClient,
-  { namespace, name }: ObjectKey,
+  { kind, namespace, name }: MeantOwner,
   signal: AbortSignal | undefined,
-): Promise<StoredPool | undefined> {
-  const pool = await ignoreNotFound(client.get<KubeObject>(VirtualMachinePools, { namespace, name }, { signal }));
-  return pool as StoredPool | undefined;
+): Promise<StoredVmOwner | undefined> {
+  const owner = await ignoreNotFound(client.get<KubeObject>(resourceOf({ kind }), { namespace, name }, { signal }));
+  return owner as unknown as StoredVmOwner | undefined;
 }

@@ -1,5 +1,6 @@
 import { log } from '@temporalio/activity';
 import type { PoolStatus } from '../../api/pool/pool.ts';
+import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { toldOnce } from '../../decisions/healing/conditions.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
@@ -17,8 +18,8 @@ import { knownPool } from './live-pool.ts';
 import { createReleaseActivities } from './release-vms.ts';
 import { createReplacementActivities } from './replace-vms.ts';
 import { createScaleInActivities } from './scale-in.ts';
-import { writePoolStatus, type WrittenStatus } from './status.ts';
-import type { PoolKey, PlanRequest, Planned } from './types.ts';
+import { writeOwnerStatus, type WrittenStatus } from './status.ts';
+import type { OwnerKey, PoolKey, PlanRequest, Planned } from './types.ts';
 
 export interface PoolActivityOptions {
   client: KubeClient;
@@ -80,11 +81,11 @@ export function createPoolActivities({
     ...createCreationActivities({ client, cache, revisions, concurrency }),
     ...createDiskActivities({ client, cache, concurrency }),
     ...createScaleInActivities({ client, cache, concurrency }),
-    ...createReleaseActivities({ client, concurrency }),
+    ...createReleaseActivities({ client, cache, concurrency }),
     ...createReplacementActivities({ client, cache, places }),
 
-    /** Adds drover's finalizer to the pool, or removes it: with it, the pool can't be deleted before its VMs. */
-    setFinalizer: (key: PoolKey, held: boolean): Promise<ResourceVersions> => setFinalizer(client, key, held),
+    /** Adds drover's finalizer to the pool or set, or removes it: with it, none can be deleted before its VMs. */
+    setFinalizer: (key: OwnerKey, held: boolean): Promise<ResourceVersions> => setFinalizer(client, key, held),
 
     /** Keeps the pool's template, in case it changes. */
     async keepRevision(key: PoolKey): Promise<void> {
@@ -97,8 +98,8 @@ export function createPoolActivities({
       await revisions.prune(key, names);
     },
 
-    writeStatus: (key: PoolKey, status: PoolStatus): Promise<WrittenStatus> =>
-      withHeartbeat(() => writePoolStatus(client, cache, key, status)),
+    writeStatus: (key: OwnerKey, status: PoolStatus | ReplicaSetStatus): Promise<WrittenStatus> =>
+      withHeartbeat(() => writeOwnerStatus(client, cache, key, status)),
   };
 }
 

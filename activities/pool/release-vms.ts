@@ -1,51 +1,70 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { matchesLabels } from '../../api/label-selector.ts';
 import { ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { later } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
+import type { StoredReplicaSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveVm } from '../lib/live-vm.ts';
+import { reportRemoval } from '../lib/removal-events.ts';
 import { sharedCall } from '../lib/shared-call.ts';
+import { tryEach } from '../lib/try-each.ts';
 import { isMarked } from './delete-vm.ts';
-import { livePool } from './live-pool.ts';
-import { tryEach } from './try-each.ts';
-import { nothingDone, type Done, type PoolKey } from './types.ts';
+import { liveOwner } from './live-pool.ts';
+import { nothingDone, type Done, type OwnerKey } from './types.ts';
 
 export interface ReleaseOptions {
   client: KubeClient;
+  cache: ClusterCache;
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
 }
 
-/** Creates the activity by which a pool lets go of its VMs. */
-export function createReleaseActivities({ client, concurrency }: ReleaseOptions) {
+/** Creates the activity by which a pool or a set lets go of its VMs. */
+export function createReleaseActivities({ client, cache, concurrency }: ReleaseOptions) {
   return {
     /**
-     * Removes the pool from these VMs' owner references, and leaves the VMs otherwise as they are. A VM that was
-     * leaving loses its mark: a pool that adopts the VM later would delete it because of the mark.
+     * Removes the pool or set from these VMs' owner references, and leaves the VMs otherwise as they are. A VM that was
+     * leaving loses its mark: a pool that adopts the VM later would delete it because of the mark. `unmatched`: each
+     * only if it still does not match the selector of the set; otherwise, if the owner is deleted without its VMs.
      */
-    releaseVms: (key: PoolKey, vms: Target[]): Promise<Done> =>
+    releaseVms: (key: OwnerKey, vms: Target[], because?: 'unmatched'): Promise<Done> =>
       withHeartbeat(async () => {
         let version: string | undefined;
-        const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
-        const release = async ({ name, uid }: Target): Promise<void> => {
-          if ((await poolNow())?.metadata.finalizers?.includes(ORPHAN_FINALIZER) !== true) return;
+        const acted: Target[] = [];
+        const ownerNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
+        const release = async (target: Target): Promise<void> => {
+          const { name, uid } = target;
+          const owner = await ownerNow();
+          if (because === undefined && owner?.metadata.finalizers?.includes(ORPHAN_FINALIZER) !== true) return;
           const vm = await liveVm(client, { namespace: key.namespace, name });
-          const owners = vm?.metadata.ownerReferences ?? [];
-          const ownerReferences = owners.filter((owner) => owner.uid !== key.uid);
-          const isReleased = ownerReferences.length === owners.length;
-          if (vm === undefined || vm.metadata.uid !== uid || (isReleased && !isMarked(vm))) return;
-          const annotations = { [REMOVING_ANNOTATION]: null };
-          const patch = { metadata: { resourceVersion: vm.metadata.resourceVersion, annotations, ownerReferences } };
+          if (vm === undefined || vm.metadata.uid !== uid) return;
+          if (because !== undefined && !isUnmatched(owner, vm)) return;
+          const { ownerReferences: owners = [], resourceVersion } = vm.metadata;
+          const ownerReferences = owners.filter((reference) => reference.uid !== key.uid);
+          if (ownerReferences.length === owners.length && !isMarked(vm)) return;
+          const patch = {
+            metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
+          };
           const released = await ignoreStale(
             client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch),
           );
           version = later(version, released?.metadata.resourceVersion);
+          if (released !== undefined) acted.push(target);
         };
         const { count, refused } = await tryEach(vms, release, { most: concurrency });
+        if (because !== undefined)
+          await reportRemoval(client, cache, key, { verb: 'Release', asked: vms, acted, refused });
         return { ...nothingDone, count, refused, seen: { vms: version } };
       }),
   };
 }
+
+/** The VMs of a set that is gone are left to whoever deletes them. */
+const isUnmatched = (owner: StoredVmOwner | undefined, { metadata }: Stored): boolean =>
+  owner !== undefined && !matchesLabels((owner as StoredReplicaSet).spec.selector, metadata.labels ?? {});

@@ -1,7 +1,6 @@
 import { cancellationSignal, log } from '@temporalio/activity';
 import { REMOVING_ANNOTATION } from '../../api/names.ts';
 import { VirtualMachines } from '../../api/resources.ts';
-import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import { whyStay, type Departure } from '../../decisions/scaling/departure.ts';
@@ -10,14 +9,15 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitForTermination } from '../cache/wait-for-termination.ts';
 import { deleteKeepingDisks } from '../disks/leave.ts';
-import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { versionsOf } from '../lib/owners.ts';
+import { reportRemoval } from '../lib/removal-events.ts';
 import { sharedCall } from '../lib/shared-call.ts';
+import { tryEach } from '../lib/try-each.ts';
 import { whileOurs, type Acted } from '../lib/while-ours.ts';
 import { deleteVm, isMarked } from './delete-vm.ts';
-import { knownPool, livePool } from './live-pool.ts';
-import { tryEach } from './try-each.ts';
-import { nothingDone, type Done, type PoolKey } from './types.ts';
+import { liveOwner } from './live-pool.ts';
+import { nothingDone, type Done, type OwnerKey, type PoolKey } from './types.ts';
 
 export interface ScaleInOptions {
   client: KubeClient;
@@ -26,7 +26,7 @@ export interface ScaleInOptions {
   concurrency: number;
 }
 
-/** Creates the activities by which VMs leave a pool: deleted with or without their disks, or halted before that. */
+/** Creates the activities by which VMs leave their owner: deleted, with or without their disks, or halted before. */
 export function createScaleInActivities({ client, cache, concurrency }: ScaleInOptions) {
   return {
     /**
@@ -34,7 +34,7 @@ export function createScaleInActivities({ client, cache, concurrency }: ScaleInO
      * all of them as terminating or deleted.
      */
     deleteVms: (
-      key: PoolKey,
+      key: OwnerKey,
       vms: Target[],
       keepDisks: boolean,
       departure: Departure,
@@ -47,7 +47,13 @@ export function createScaleInActivities({ client, cache, concurrency }: ScaleInO
           // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
           const acted = keepDisks
             ? await deleteKeepingDisks(client, key, vm, Date.now(), isToLeave)
-            : await deleteVm(client, key, vm, { propagationPolicy: 'Background', isWanted: isToLeave });
+            : await deleteVm(client, key, vm, {
+                // The place of a set's VM is free once all that it owns is gone: the next VM may get its name.
+                propagationPolicy: key.kind === undefined ? 'Background' : 'Foreground',
+                isWanted: isToLeave,
+                // One that has changed since may have been started again.
+                ...(departure.because === 'ended' ? { tries: 1 } : {}),
+              });
           leaving.note(vm, acted);
         };
         const { count, refused } = await tryEach(vms, remove, { most: concurrency, atFirst: concurrency });
@@ -102,21 +108,21 @@ interface Leaving {
   planned: ResourceVersions;
 }
 
-/** VMs that are to leave their pool, and what came of that. */
+/** VMs that are to leave their pool or set, and what came of that. */
 class LeavingVms {
   readonly #client: KubeClient;
   readonly #cache: ClusterCache;
-  readonly #key: PoolKey;
+  readonly #key: OwnerKey;
   readonly #leaving: Leaving;
   /** VMs that were deleted or halted. */
   readonly acted: Target[] = [];
   readonly #notWanted: string[] = [];
   #seen: ResourceVersions = {};
   #hasCaughtUp = false;
-  /** Asks again, for each VM, whether the VMs are still to leave, by the pool's state at that time. */
+  /** Asks again, for each VM, whether the VMs are still to leave, by their owner's state at that time. */
   readonly isToLeave = sharedCall(() => this.#isToLeave());
 
-  constructor(client: KubeClient, cache: ClusterCache, key: PoolKey, leaving: Leaving) {
+  constructor(client: KubeClient, cache: ClusterCache, key: OwnerKey, leaving: Leaving) {
     this.#client = client;
     this.#cache = cache;
     this.#key = key;
@@ -125,17 +131,17 @@ class LeavingVms {
 
   async #isToLeave(): Promise<boolean> {
     const { vms, departure, planned } = this.#leaving;
-    const pool = await livePool(this.#client, this.#key, cancellationSignal());
-    this.#seen = maxVersions(this.#seen, { pools: pool?.metadata.resourceVersion });
+    const owner = await liveOwner(this.#client, this.#key, cancellationSignal());
+    this.#seen = maxVersions(this.#seen, versionsOf(this.#key, owner?.metadata.resourceVersion));
     const leaving = new Set(vms.map((vm) => vm.name));
-    const why = (): string | null => whyStay({ departure, pool, vms: this.#cache.ownedBy(this.#key.uid), leaving });
+    const why = (): string | null => whyStay({ departure, owner, vms: this.#cache.ownedBy(this.#key.uid), leaving });
     // This worker's cache may be older than the plan.
     if (why() !== null && !this.#hasCaughtUp) {
       await this.#cache.catchUp({ vms: planned.vms });
       this.#hasCaughtUp = true;
     }
     const reason = why();
-    if (reason !== null) log.info('VMs do not leave that were to', { pool: this.#key.name, reason });
+    if (reason !== null) log.info('VMs do not leave that were to', { owner: this.#key.name, reason });
     return reason === null;
   }
 
@@ -155,20 +161,9 @@ class LeavingVms {
     return { ...nothingDone, count: count - notWanted.length, notWanted, refused, seen: this.#seen };
   }
 
-  /** Records an Event on the pool. */
-  async report(verb: 'Delete' | 'Halt', refused: Done['refused']): Promise<void> {
-    const pool = await knownPool(this.#client, this.#cache, this.#key);
-    if (pool === undefined) return;
-    const action = 'ScaleIn';
-    const { vms } = this.#leaving;
-    if (refused !== null) {
-      const note = `${vms.length - this.acted.length} of ${wordsOf(vms)} not done: ${refused.message}`;
-      await recordEvent(this.#client, pool, { type: 'Warning', reason: `Failed${verb}`, action, note });
-    } else if (this.acted.length > 0) {
-      const note = `${{ Delete: 'Deleted', Halt: 'Halted, to keep the disks of' }[verb]} ${wordsOf(this.acted)}`;
-      await recordEvent(this.#client, pool, { type: 'Normal', reason: `Successful${verb}`, action, note });
-    }
+  /** Records an Event on their owner. */
+  report(verb: 'Delete' | 'Halt', refused: Done['refused']): Promise<void> {
+    const { vms: asked } = this.#leaving;
+    return reportRemoval(this.#client, this.#cache, this.#key, { verb, asked, acted: this.acted, refused });
   }
 }
-
-const wordsOf = (vms: readonly Target[]): string => formatNames(vms.map((vm) => vm.name));

@@ -1,19 +1,21 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { PoolStatus } from '../../api/pool/pool.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
+import { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { hasSpentClaimsAlone } from '../../decisions/disruption-budget/claims.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { livePool } from './live-pool.ts';
-import type { PoolKey } from './types.ts';
+import { resourceOf, versionsOf } from '../lib/owners.ts';
+import { liveOwner } from './live-pool.ts';
+import type { OwnerKey } from './types.ts';
 
 /** Written by whatever disrupts the pool's VMs. */
 const CLAIMS = 'disruptedVMs';
-const OWN = PoolStatus.keyof().options.filter((field) => field !== CLAIMS);
+const OF_POOLS: string[] = PoolStatus.keyof().options.filter((field) => field !== CLAIMS);
+const OF_SETS: string[] = ReplicaSetStatus.keyof().options;
 
 /**
  * What a later plan must have seen. `isLate`: another worker had written the status by then, so it was left as it is.
@@ -22,18 +24,21 @@ export type WrittenStatus = ResourceVersions & { isLate?: true };
 
 type Operation = { op: 'test' | 'add'; path: string; value: unknown } | { op: 'remove'; path: string };
 
+type AnyStatus = PoolStatus | ReplicaSetStatus;
+
 /**
- * Writes what a plan has found to the pool's status, if that is still the status that the plan has seen: a late write,
- * by a worker that was taken for dead, gives way. Leaves disruption claims as they are, unless all of them are spent.
+ * Writes what a plan has found to the status of a pool or a set, if that is still the status that the plan has seen: a
+ * late write, by a worker that was taken for dead, gives way. Leaves disruption claims as they are, unless all of them
+ * are spent.
  */
-export async function writePoolStatus(
+export async function writeOwnerStatus(
   client: KubeClient,
   cache: ClusterCache,
-  key: PoolKey,
-  status: PoolStatus,
+  key: OwnerKey,
+  status: AnyStatus,
 ): Promise<WrittenStatus> {
-  const cached = cache.pools.get(`${key.namespace}/${key.name}`);
-  const write = (before: PoolStatus | undefined, spent?: unknown): Promise<Stored | undefined> => {
+  const fields = key.kind === undefined ? OF_POOLS : OF_SETS;
+  const write = (before: AnyStatus | undefined, spent?: unknown): Promise<Stored | undefined> => {
     const path = `/status/${CLAIMS}`;
     const forgets: Operation[] =
       spent === undefined
@@ -42,37 +47,45 @@ export async function writePoolStatus(
             { op: 'test', path, value: spent },
             { op: 'remove', path },
           ];
-    const patch = [{ op: 'test', path: '/metadata/uid', value: key.uid }, ...changes(before, status), ...forgets];
-    return client.patch(VirtualMachinePools, key, 'json', patch, {
-      subresource: 'status',
-      signal: cancellationSignal(),
-    });
+    const test: Operation = { op: 'test', path: '/metadata/uid', value: key.uid };
+    const patch = [test, ...changes(fields, before, status), ...forgets];
+    return client.patch(resourceOf(key), key, 'json', patch, { subresource: 'status', signal: cancellationSignal() });
   };
   try {
-    const written = await write(cached?.status, cached && spentClaims(cache, cached));
-    return { pools: written?.metadata.resourceVersion };
+    const written = await write(...cachedStatus(cache, key));
+    return versionsOf(key, written?.metadata.resourceVersion);
   } catch (error) {
     if (isNotFound(error)) return {};
     if (!isConflict(error) && !(error instanceof KubeError && error.status === 422)) throw error;
     // The cache may be behind, or the status may be another worker's by now.
-    const live = await livePool(client, key, cancellationSignal());
+    const live = await liveOwner(client, key, cancellationSignal());
     if (live === undefined) return {};
     const isOther = status.writes !== undefined && (live.status?.writes ?? 0) + 1 !== status.writes;
-    if (isOther) return { pools: live.metadata.resourceVersion, isLate: true };
-    const written = await write(live.status);
-    return { pools: written?.metadata.resourceVersion };
+    if (isOther) return { ...versionsOf(key, live.metadata.resourceVersion), isLate: true };
+    const written = await write(live.status as AnyStatus | undefined);
+    return versionsOf(key, written?.metadata.resourceVersion);
   }
 }
 
-function changes(before: PoolStatus | undefined, status: PoolStatus): Operation[] {
+/** The status in the cache, and the claims in it if all of them are spent. */
+function cachedStatus(
+  cache: ClusterCache,
+  { kind, namespace, name }: OwnerKey,
+): [before: AnyStatus | undefined, spent?: unknown] {
+  if (kind !== undefined) return [cache.replicaSets.get(`${namespace}/${name}`)?.status];
+  const pool = cache.pools.get(`${namespace}/${name}`);
+  return pool === undefined ? [undefined] : [pool.status, spentClaims(cache, pool)];
+}
+
+function changes(fields: readonly string[], before: AnyStatus | undefined, status: AnyStatus): Operation[] {
   if (before === undefined)
     return [
       { op: 'test', path: '/status', value: null },
       { op: 'add', path: '/status', value: status },
     ];
-  const fields = OWN.flatMap((field): Operation[] => {
+  const operations = fields.flatMap((field): Operation[] => {
     const path = `/status/${field}`;
-    const value = status[field];
+    const value = status[field as keyof AnyStatus];
     if (value !== undefined) return [{ op: 'add', path, value }];
     // A field that may be absent can't be removed, so it is added first.
     return [
@@ -80,7 +93,7 @@ function changes(before: PoolStatus | undefined, status: PoolStatus): Operation[
       { op: 'remove', path },
     ];
   });
-  return [{ op: 'test', path: '/status/writes', value: before.writes ?? null }, ...fields];
+  return [{ op: 'test', path: '/status/writes', value: before.writes ?? null }, ...operations];
 }
 
 function spentClaims(cache: ClusterCache, pool: StoredPool): unknown {

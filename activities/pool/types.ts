@@ -14,6 +14,11 @@ export interface PoolKey {
   uid: string;
 }
 
+/** A pool or a replica set, as a pool is by its key; without `kind`, as in older histories, it is a pool. */
+export interface OwnerKey extends PoolKey {
+  kind?: 'VirtualMachineReplicaSet' | undefined;
+}
+
 export interface PlanRequest {
   namespace: string;
   name: string;

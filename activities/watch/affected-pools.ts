@@ -1,16 +1,21 @@
 import { canonical } from '../../decisions/lib/canonical-json.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { ClusterCache, CacheChange } from '../cache/cluster-cache.ts';
 
-export const keyOfPool = (pool: StoredPool): string => `${pool.metadata.namespace}/${pool.metadata.name}`;
+/** Returns `namespace/name` of a pool or a replica set. */
+export const keyOfOwner = ({ metadata: { namespace, name } }: StoredVmOwner): string => `${namespace}/${name}`;
 
 /** Returns the pools, by `namespace/name`, that a change concerns; none if nothing changed that a decision reads. */
 export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'pools' | 'vms' | 'vmis'>): string[] {
   switch (change.kind) {
     case 'pool':
-      return poolWords(change.before) === poolWords(change.after) ? [] : [keyOfPool((change.after ?? change.before)!)];
+      return ownerWords(change.before) === ownerWords(change.after)
+        ? []
+        : [keyOfOwner((change.after ?? change.before)!)];
+    case 'set':
+      return [];
     case 'vm':
       return looksTheSame(change.before, change.after, OF_TRANSITIONS)
         ? []
@@ -28,30 +33,30 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
       return distinct(vmis.flatMap((vmi) => poolOfVm(vmOf(vmi, cache))));
     }
     case 'strategy':
-      return [...cache.pools.values()].map(keyOfPool);
+      return [...cache.pools.values()].map(keyOfOwner);
   }
 }
 
 const poolOfVm = (vm: VmView | undefined): string[] =>
   vm?.owner?.kind === 'VirtualMachinePool' ? [`${vm.namespace}/${vm.owner.name}`] : [];
 
-/** Returns undefined if the VM is not known yet, or no longer: its own creation or deletion signals its pool. */
-function vmOf(vmi: VmiView, cache: Pick<ClusterCache, 'vms'>): VmView | undefined {
+/** Returns undefined if the VM is not known yet, or no longer: its own creation or deletion signals its owner. */
+export function vmOf(vmi: VmiView, cache: Pick<ClusterCache, 'vms'>): VmView | undefined {
   const vm = cache.vms.get(`${vmi.namespace}/${vmi.name}`);
   return vm?.uid === vmi.vmUid ? vm : undefined;
 }
 
-const distinct = (keys: string[]): string[] => [...new Set(keys)];
+export const distinct = (keys: string[]): string[] => [...new Set(keys)];
 
-/** Everything in a pool that a decision reads, except its status, which drover itself writes. */
-function poolWords(pool: StoredPool | undefined): string {
-  if (pool === undefined) return '';
-  const { uid, generation, deletionTimestamp, finalizers } = pool.metadata;
+/** Everything in a pool or a set that a decision reads, except its status, which drover itself writes. */
+export function ownerWords(owner: StoredVmOwner | undefined): string {
+  if (owner === undefined) return '';
+  const { uid, generation, deletionTimestamp, finalizers } = owner.metadata;
   return canonical({ uid, generation, deletionTimestamp, finalizers });
 }
 
 /** VM fields that only machine type transitions read. */
-const OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
+export const OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
   'ownLabels',
   'annotated',
   'machineType',
@@ -60,7 +65,8 @@ const OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
   'transition',
   'transitionMark',
 ]);
-const OF_GUESTS_IN_TRANSITIONS: ReadonlySet<keyof VmiView> = new Set(['machineType', 'specMachineType']);
+/** The same of VMIs. */
+export const OF_GUESTS_IN_TRANSITIONS: ReadonlySet<keyof VmiView> = new Set(['machineType', 'specMachineType']);
 
 /**
  * Reports whether nothing has changed that a decision reads. `unread`: fields that the decisions in question don't

@@ -2,26 +2,36 @@ import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
+import { containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { snapshotOf } from '../cache/snapshot.ts';
+import type { StoredReplicaSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
+import type { CacheChange, ClusterCache } from '../cache/cluster-cache.ts';
+import { setSnapshot, snapshotOf } from '../cache/snapshot.ts';
 import { untilLost, untilStopping } from '../lib/shutdown.ts';
-import { keyOfPool, affectedPools } from './affected-pools.ts';
+import { keyOfOwner, affectedPools } from './affected-pools.ts';
+import { affectedSets } from './affected-sets.ts';
 import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 
+/** Tells the workflow of a pool or a replica set. */
 type Notify = (
   client: Client,
-  pool: { cluster: string; namespace: string; name: string },
+  owner: { cluster: string; namespace: string; name: string },
   seen: ResourceVersions,
 ) => Promise<void>;
+
+/** How the workflows of one kind hear of changes. */
+export interface Signals {
+  /** Sends `changed` to the workflow of an owner, and starts the workflow if it isn't running. */
+  notify: Notify;
+  /** Does the same for a deleted owner, but never starts its workflow. */
+  tellGone: Notify;
+}
 
 export interface WatchActivityOptions {
   cache: ClusterCache;
   burst: number;
-  /** Sends `changed` to the workflow of a pool, and starts the workflow if it isn't running. */
-  notifyPool: Notify;
-  /** Does the same for a deleted pool, but never starts its workflow. */
-  tellGone: Notify;
+  pools: Signals;
+  sets: Signals;
   /** Called for each signal that could not be sent. */
   onFailure?: () => void;
   /** Aborted when the worker is asked to shut down: its watch then moves to another worker at once. */
@@ -33,23 +43,19 @@ const HEARTBEAT_MS = 2_000;
 const RESYNC_MS = 300_000;
 
 export function createWatchActivities(options: WatchActivityOptions) {
-  const { cache, burst, notifyPool, tellGone, onFailure, stopping, resyncMs = RESYNC_MS } = options;
+  const { cache, burst, onFailure, stopping, resyncMs = RESYNC_MS } = options;
+
+  const idle = { inProgress: { creating: [], deleting: [] }, failure: null, burst, allowance: burst };
 
   /** Reports whether the pool's workflow would have nothing to do now. */
-  const isSettled = (pool: StoredPool): boolean => {
-    const idle = {
-      inProgress: { creating: [], deleting: [] },
-      failure: null,
+  const isSettledPool = (pool: StoredPool): boolean => {
+    const { steps, status, healing } = containedPlan({
+      ...snapshotOf(cache, pool),
+      ...idle,
       rollout: null,
       batches: [],
       healing: null,
       batchesNotBefore: 0,
-    };
-    const { steps, status, healing } = containedPlan({
-      ...snapshotOf(cache, pool),
-      ...idle,
-      burst,
-      allowance: burst,
       now: Date.now(),
     }).plan;
     // The status says nothing of attempts: those in progress would be begun again.
@@ -57,56 +63,133 @@ export function createWatchActivities(options: WatchActivityOptions) {
     return steps.length === 0 && status === null && isHealing;
   };
 
+  /** Reports the same of a replica set. */
+  const isSettledSet = (set: StoredReplicaSet): boolean => {
+    const input = { ...setSnapshot(cache, set), ...idle, uncertain: [], now: Date.now() };
+    const { steps, status } = containedReplicaSetPlan(input).plan;
+    return steps.length === 0 && status === null;
+  };
+
+  /** What is watched, by the kind of owner. */
+  const watched: Watched[] = [
+    {
+      what: 'pool',
+      signals: options.pools,
+      all: () => [...cache.pools.values()].map(keyOfOwner),
+      exists: (key) => cache.pools.get(key) !== undefined,
+      affected: (change) => affectedPools(change, cache),
+      unsettled: () => unsettled(cache.pools.values(), isSettledPool),
+      versions: () => cache.versionsOf('pools', 'vms', 'vmis'),
+    },
+    {
+      what: 'set',
+      signals: options.sets,
+      all: () => [...cache.replicaSets.values()].map(keyOfOwner),
+      exists: (key) => cache.replicaSets.get(key) !== undefined,
+      affected: (change) => affectedSets(change, cache),
+      unsettled: () => unsettled(cache.replicaSets.values(), isSettledSet),
+      versions: () => cache.versionsOf('replicaSets', 'vms', 'vmis'),
+    },
+  ];
+
   return {
     /**
-     * Runs until its worker shuts down or loses the API server, or Temporal cancels it. Signals every pool once at the
-     * start, then each pool to which something has happened, and every few minutes those that have something to do: a
-     * lost signal costs no more than that.
+     * Runs until its worker shuts down or loses the API server, or Temporal cancels it. Signals every pool and replica
+     * set once at the start, then each one to which something has happened, and every few minutes those that have
+     * something to do: a lost signal costs no more than that.
      */
     async watchFleet({ cluster }: { cluster: string }): Promise<void> {
       // Kept here: cache callbacks run outside any activity, where there is no current context.
       const context = Context.current();
-      const { client, log, info } = context;
-      const failed = new Set<string>();
-      const notify = (key: string): Promise<void> => {
-        const [namespace = '', name = ''] = key.split('/');
-        const seen = cache.versionsOf('pools', 'vms', 'vmis');
-        const send = cache.pools.get(key) === undefined ? tellGone : notifyPool;
-        return send(client, { cluster, namespace, name }, seen).then(
-          () => void failed.delete(key),
-          (error: unknown) => {
-            failed.add(key);
-            onFailure?.();
-            log.warn('a pool could not be signalled', { pool: key, error: (error as Error).message });
-          },
-        );
-      };
-      const notifications = new DebouncedSignals(notify, notifyInterval);
+      const { log, info } = context;
+      const followers = watched.map((one) => follow(one, cluster, context, onFailure));
       const unsubscribe = cache.subscribe((change) => {
-        for (const key of affectedPools(change, cache)) {
-          if (change.kind === 'pool') notifications.atOnce(key);
-          else notifications.for(key);
-        }
+        for (const { hear } of followers) hear(change);
       });
-      for (const pool of cache.pools.values()) notifications.for(keyOfPool(pool));
+      for (const { start } of followers) start();
       const beat = setInterval(() => {
         context.heartbeat();
-        for (const key of failed) notifications.for(key);
+        for (const { tryAgain } of followers) tryAgain();
       }, HEARTBEAT_MS);
       const resync = setInterval(() => {
-        for (const pool of cache.pools.values()) if (!isSettled(pool)) notifications.for(keyOfPool(pool));
+        for (const { resync } of followers) resync();
       }, resyncMs);
-      log.info('watching', { cluster, pools: cache.pools.size, vms: cache.vms.size, attempt: info.attempt });
+      const { pools, replicaSets, vms } = cache;
+      const sizes = { pools: pools.size, sets: replicaSets.size, vms: vms.size };
+      log.info('watching', { cluster, ...sizes, attempt: info.attempt });
       try {
         await Promise.race([context.cancelled, untilStopping(stopping), untilLost(cache.lost)]);
       } finally {
         clearInterval(beat);
         clearInterval(resync);
         unsubscribe();
-        notifications.stop();
+        for (const { stop } of followers) stop();
       }
     },
   };
 }
 
 export type WatchActivities = ReturnType<typeof createWatchActivities>;
+
+const unsettled = <T extends StoredVmOwner>(owners: Iterable<T>, isSettled: (owner: T) => boolean): string[] =>
+  [...owners].filter((owner) => !isSettled(owner)).map(keyOfOwner);
+
+/** Owners of one kind, by `namespace/name`. */
+interface Watched {
+  what: 'pool' | 'set';
+  signals: Signals;
+  all: () => string[];
+  exists: (key: string) => boolean;
+  /** Those that a change concerns. */
+  affected: (change: CacheChange) => string[];
+  /** Those whose workflows would have something to do now. */
+  unsettled: () => string[];
+  /** What a plan must have seen that is made for a signal. */
+  versions: () => ResourceVersions;
+}
+
+interface Follower {
+  start: () => void;
+  hear: (change: CacheChange) => void;
+  tryAgain: () => void;
+  resync: () => void;
+  stop: () => void;
+}
+
+/** Signals the workflows of one kind of owner. */
+function follow(
+  { what, signals, all, exists, affected, unsettled, versions }: Watched,
+  cluster: string,
+  { client, log }: Context,
+  onFailure?: () => void,
+): Follower {
+  const failed = new Set<string>();
+  const notify = (key: string): Promise<void> => {
+    const [namespace = '', name = ''] = key.split('/');
+    const send = exists(key) ? signals.notify : signals.tellGone;
+    return send(client, { cluster, namespace, name }, versions()).then(
+      () => void failed.delete(key),
+      (error: unknown) => {
+        failed.add(key);
+        onFailure?.();
+        log.warn(`a ${what} could not be signalled`, { [what]: key, error: (error as Error).message });
+      },
+    );
+  };
+  const notifications = new DebouncedSignals(notify, notifyInterval);
+  const tell = (keys: Iterable<string>): void => {
+    for (const key of keys) notifications.for(key);
+  };
+  return {
+    start: () => tell(all()),
+    hear: (change) => {
+      for (const key of affected(change)) {
+        if (change.kind === what) notifications.atOnce(key);
+        else notifications.for(key);
+      }
+    },
+    tryAgain: () => tell(failed),
+    resync: () => tell(unsettled()),
+    stop: () => notifications.stop(),
+  };
+}

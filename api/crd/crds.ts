@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
 import { GROUP, RELEASE_ANNOTATION, VERSION } from '../names.ts';
 import { VirtualMachinePool } from '../pool/pool.ts';
+import { VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
 import { structuralSchema, type StructuralSchema } from './structural-schema.ts';
 
 /** The fields of a CustomResourceDefinition (apiextensions.k8s.io/v1) that drover sets. */
@@ -46,44 +47,65 @@ interface PrinterColumn {
 }
 
 /** The CRDs that `drover setup` installs. */
-export const droverCrds = (): CustomResourceDefinition[] => [
+export const droverCrds = (): CustomResourceDefinition[] => [poolCrd(), replicaSetCrd()];
+
+const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
+
+const countColumn = (name: string, jsonPath: string, description: string): PrinterColumn => ({
+  name,
+  type: 'integer',
+  jsonPath,
+  description,
+});
+
+const poolCrd = (): CustomResourceDefinition =>
   replicated({
     kind: 'VirtualMachinePool',
     plural: 'virtualmachinepools',
+    what: 'pool',
     // KubeVirt's own pools have the short name vmpool.
     shortNames: ['dpool', 'dpools'],
     description: 'A pool of VirtualMachines that are alike, kept at a number, updated and healed by drover.',
     schema: VirtualMachinePool,
     columns: [
-      { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas', description: 'VMs that the pool should have.' },
-      { name: 'Current', type: 'integer', jsonPath: '.status.replicas', description: 'VMs that it has.' },
-      { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas', description: 'VMs whose VMIs are ready.' },
-      {
-        name: 'Updated',
-        type: 'integer',
-        jsonPath: '.status.updatedReplicas',
-        description: 'VMs that carry the newest revision.',
-      },
-      {
-        name: 'Available',
-        type: 'integer',
-        jsonPath: '.status.availableReplicas',
-        description: 'VMs that have been ready for minReadySeconds.',
-      },
+      countColumn('Desired', '.spec.replicas', 'VMs that the pool should have.'),
+      countColumn('Current', '.status.replicas', 'VMs that it has.'),
+      countColumn('Ready', '.status.readyReplicas', 'VMs whose VMIs are ready.'),
+      countColumn('Updated', '.status.updatedReplicas', 'VMs that carry the newest revision.'),
+      countColumn('Available', '.status.availableReplicas', 'VMs that have been ready for minReadySeconds.'),
       {
         name: 'Rollout',
         type: 'string',
         jsonPath: '.status.conditions[?(@.type=="Progressing")].reason',
         description: 'How the newest rollout stands.',
       },
-      { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+      AGE,
     ],
-  }),
-];
+  });
+
+const replicaSetCrd = (): CustomResourceDefinition =>
+  replicated({
+    kind: 'VirtualMachineReplicaSet',
+    plural: 'virtualmachinereplicasets',
+    what: 'set',
+    // KubeVirt's sets of instances have the short name vmirs.
+    shortNames: ['vmrs'],
+    description: 'VirtualMachines that are alike and hold nothing that must last, kept at a number and never above it.',
+    schema: VirtualMachineReplicaSet,
+    columns: [
+      countColumn('Desired', '.spec.replicas', 'VMs that the set should have.'),
+      countColumn('Current', '.status.replicas', 'VMs that it has.'),
+      countColumn('Ready', '.status.readyReplicas', 'VMs whose VMIs are ready.'),
+      countColumn('Available', '.status.availableReplicas', 'VMs that have been ready for minReadySeconds.'),
+      AGE,
+    ],
+  });
 
 interface Replicated {
   kind: string;
   plural: string;
+  /** What descriptions call an object of this kind. */
+  what: string;
   shortNames: string[];
   description: string;
   schema: z.ZodType;
@@ -94,6 +116,7 @@ interface Replicated {
 const replicated = ({
   kind,
   plural,
+  what,
   shortNames,
   description,
   schema,
@@ -111,7 +134,7 @@ const replicated = ({
         name: VERSION,
         served: true,
         storage: true,
-        schema: { openAPIV3Schema: rootSchema(schema, description) },
+        schema: { openAPIV3Schema: rootSchema(schema, what, description) },
         subresources: {
           status: {},
           scale: {
@@ -127,15 +150,15 @@ const replicated = ({
 });
 
 /** The API server supplies the schema of `metadata` itself, and knows `apiVersion` and `kind` from the definition. */
-function rootSchema(schema: z.ZodType, description: string): StructuralSchema {
+function rootSchema(schema: z.ZodType, what: string, description: string): StructuralSchema {
   const root = structuralSchema(schema);
   const { spec, status } = root.properties ?? {};
   const properties = {
     apiVersion: { type: 'string' },
     kind: { type: 'string' },
     metadata: { type: 'object' },
-    ...(spec && { spec: { description: 'What the pool should be.', ...spec } }),
-    ...(status && { status: { description: 'What the pool is, as drover saw it last.', ...status } }),
+    ...(spec && { spec: { description: `What the ${what} should be.`, ...spec } }),
+    ...(status && { status: { description: `What the ${what} is, as drover saw it last.`, ...status } }),
   };
   return { ...root, description, properties, required: ['spec'] };
 }

@@ -1,12 +1,13 @@
 import * as z from 'zod';
 import { API_VERSION } from '../names.ts';
 import { Autohealing } from './autohealing.ts';
+import { nameRule, nameShape, ownerMeta } from './metadata.ts';
 import { withOwnSelector } from './own-selector.ts';
 import { Rollout } from './rollout.ts';
 import { LabelSelector } from './selection.ts';
 import { PoolStatus } from './status.ts';
 import { ScaleInStrategy, UpdateStrategy, VmRolloutStrategy } from './strategies.ts';
-import { Annotations, DNS_LABEL, IntOrPercent, Labels, rules, WholeNumber } from './text.ts';
+import { IntOrPercent, WholeNumber } from './text.ts';
 import { VmTemplate } from './vm-template.ts';
 
 export { Autohealing } from './autohealing.ts';
@@ -21,15 +22,13 @@ export {
   type StatePreservation,
 } from './strategies.ts';
 export { VmTemplate } from './vm-template.ts';
+export { MAX_POOL_NAME } from './metadata.ts';
 export type { IntOrPercent } from '../int-or-percent.ts';
 
 /** Five digits: keeps a VM's name within the 63 characters that KubeVirt's labels and host names allow. */
 export const MAX_REPLICAS = 99_999;
-export const MAX_POOL_NAME = 57;
 
-const NAME_SHAPE =
-  `must be at most ${MAX_POOL_NAME} lower-case letters, digits and "-", with a letter or digit at both ends: ` +
-  'VMs are named <pool>-<number>';
+const NAME_SHAPE = nameShape('VMs are named <pool>-<number>');
 
 export const NameGeneration = z
   .strictObject({
@@ -67,45 +66,13 @@ const PoolFields = z.strictObject({
 export const PoolSpec = withOwnSelector(PoolFields, 'template');
 export type PoolSpec = z.infer<typeof PoolSpec>;
 
-const PoolMeta = z.strictObject({
-  name: z.string().max(MAX_POOL_NAME, NAME_SHAPE).regex(DNS_LABEL, NAME_SHAPE),
-  namespace: z.string().exactOptional(),
-  labels: Labels.exactOptional(),
-  annotations: Annotations.exactOptional(),
-  finalizers: z.array(z.string()).exactOptional(),
-  ownerReferences: z
-    .array(
-      z.strictObject({
-        apiVersion: z.string(),
-        kind: z.string(),
-        name: z.string(),
-        uid: z.string(),
-        controller: z.boolean().exactOptional(),
-        blockOwnerDeletion: z.boolean().exactOptional(),
-      }),
-    )
-    .exactOptional(),
-  uid: z.string().exactOptional(),
-  resourceVersion: z.string().exactOptional(),
-  generation: z.int().exactOptional(),
-  creationTimestamp: z.string().exactOptional(),
-  deletionTimestamp: z.string().exactOptional(),
-  deletionGracePeriodSeconds: z.int().exactOptional(),
-  managedFields: z.array(z.unknown()).exactOptional(),
-});
-
 export const VirtualMachinePool = z
   .strictObject({
     apiVersion: z.literal(API_VERSION),
     kind: z.literal('VirtualMachinePool'),
-    metadata: PoolMeta,
+    metadata: ownerMeta(NAME_SHAPE),
     spec: PoolSpec,
     status: PoolStatus.exactOptional(),
   })
-  .meta(
-    rules([
-      `size(self.metadata.name) <= ${MAX_POOL_NAME} && self.metadata.name.matches(r'${DNS_LABEL.source}')`,
-      `metadata.name ${NAME_SHAPE}`,
-    ]),
-  );
+  .meta(nameRule(NAME_SHAPE));
 export type VirtualMachinePool = z.infer<typeof VirtualMachinePool>;

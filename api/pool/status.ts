@@ -11,7 +11,8 @@ export const Condition = z.strictObject({
 });
 export type Condition = z.infer<typeof Condition>;
 
-const count = (words: string) => z.int32().min(0).describe(words);
+/** A number of objects in a status. */
+export const count = (words: string) => z.int32().min(0).describe(words);
 
 const time = (words: string) => z.string().meta({ format: 'date-time' }).describe(words);
 
@@ -139,6 +140,18 @@ export const DisruptedVm = z.strictObject({
 });
 export type DisruptedVm = z.infer<typeof DisruptedVm>;
 
+/** What the status of each kind ends with. */
+export const WritesAndConditions = {
+  writes: count(
+    'How often this status was written: a write that comes late finds another number, and gives way.',
+  ).exactOptional(),
+  conditions: z
+    .array(Condition)
+    .max(32)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+    .exactOptional(),
+};
+
 export const PoolStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
   replicas: count('VMs of the pool, without those that are being deleted.'),
@@ -158,13 +171,6 @@ export const PoolStatus = z.strictObject({
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['vm'] })
     .describe('Places in the budget of maxUnavailable that are claimed, whether or not their VMs are down yet.')
     .exactOptional(),
-  writes: count(
-    'How often this status was written: a write that comes late finds another number, and gives way.',
-  ).exactOptional(),
-  conditions: z
-    .array(Condition)
-    .max(32)
-    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
-    .exactOptional(),
+  ...WritesAndConditions,
 });
 export type PoolStatus = z.infer<typeof PoolStatus>;

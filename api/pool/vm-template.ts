@@ -34,5 +34,5 @@ export const VmTemplate = z
       .exactOptional(),
     spec: VmSpec.describe('Spec of each VirtualMachine, as KubeVirt defines it.'),
   })
-  .describe('The VirtualMachine that each VM of the pool is made from.');
+  .describe('The VirtualMachine that each VM is made from.');
 export type VmTemplate = z.infer<typeof VmTemplate>;

@@ -1,6 +1,6 @@
+import { matchesLabels } from '../../api/label-selector.ts';
 import { isMeantToRun, liveVmi } from '../disruption-budget/availability.ts';
 import { globMatcher } from '../lib/glob.ts';
-import { matchesLabels } from '../lib/label-selector.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { TransitionScope } from './transition.ts';

@@ -8,11 +8,12 @@ import {
 } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { StoredPool } from '../views/pool.ts';
+import type { StoredVmOwner } from '../views/vm-owner.ts';
 import type { VmView } from '../views/vm.ts';
 import { withTime } from './conditions.ts';
 
-/** How many of a pool's VMs are available. */
-export interface PoolAvailability {
+/** How many of the VMs of a pool or a set are available. */
+export interface Availability {
   /** VMs that have been ready for `minReadySeconds`. */
   available: number;
   /** Names of VMs that should run, but are not ready or not yet ready for `minReadySeconds`. */
@@ -26,13 +27,21 @@ export interface PoolAvailability {
 /** VMs that become available within this time are reported together. */
 const GATHER_MS = 1_000;
 
-export function poolAvailability(
-  pool: StoredPool,
+export const poolAvailability = (
+  { spec }: StoredPool,
   vms: readonly VmView[],
   vmiOf: VmiOf,
   now: number,
-): PoolAvailability {
-  const minReadyMs = (pool.spec.rollout?.minReadySeconds ?? 0) * 1000;
+): Availability =>
+  availabilityOf({ replicas: spec.replicas, minReadySeconds: spec.rollout?.minReadySeconds }, vms, vmiOf, now);
+
+export function availabilityOf(
+  { replicas, minReadySeconds = 0 }: { replicas: number; minReadySeconds?: number | undefined },
+  vms: readonly VmView[],
+  vmiOf: VmiOf,
+  now: number,
+): Availability {
+  const minReadyMs = minReadySeconds * 1000;
   const active = vms.filter(isActive);
   const unavailable: string[] = [];
   const times: number[] = [];
@@ -46,7 +55,7 @@ export function poolAvailability(
     else unavailable.push(vm.name);
     if (since !== null && since > now) times.push(since);
   }
-  const missing = Math.max(pool.spec.replicas - active.length, 0);
+  const missing = Math.max(replicas - active.length, 0);
   const wakeAt =
     times.length === 0
       ? null
@@ -62,13 +71,17 @@ export function poolAvailability(
  * available: a pool of one is not available while its VM is down, although the disruption budget is never less than
  * one. `now` is RFC 3339.
  */
-export function availableCondition(
-  pool: StoredPool,
-  { available, unavailable, missing }: PoolAvailability,
+export const availableCondition = (pool: StoredPool, availability: Availability, now: string): Condition =>
+  availableWhile(pool, availability, Math.min(maxUnavailableOf(pool), Math.max(pool.spec.replicas - 1, 0)), now);
+
+/** `Available`, for an owner that tolerates this many VMs that are missing or not available. */
+export function availableWhile(
+  owner: StoredVmOwner,
+  { available, unavailable, missing }: Availability,
+  tolerated: number,
   now: string,
 ): Condition {
-  const { replicas } = pool.spec;
-  const tolerated = Math.min(maxUnavailableOf(pool), Math.max(replicas - 1, 0));
+  const { replicas } = owner.spec;
   const isAvailable = unavailable.length + missing <= tolerated;
   const words = [
     `${available} of ${replicas} VMs are available`,
@@ -82,5 +95,5 @@ export function availableCondition(
     reason,
     message: words.join('; '),
   } as const;
-  return { ...withTime(pool, condition, now), observedGeneration: pool.metadata.generation ?? 0 };
+  return { ...withTime(owner, condition, now), observedGeneration: owner.metadata.generation ?? 0 };
 }

@@ -1,8 +1,9 @@
 import { MOST_DEPTH, tooDeep } from '../../api/depth.ts';
-import type { PoolStatus } from '../../api/pool/pool.ts';
+import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { stateFrom } from '../healing/state.ts';
 import { begun } from '../rollout/state.ts';
+import type { StoredVmOwner } from '../views/vm-owner.ts';
 import { withTime } from './conditions.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { planPool, type PoolPlan } from './plan.ts';
@@ -19,7 +20,7 @@ export interface ContainedPlan {
 const MESSAGE_LENGTH = 2_048;
 const SHOWN_KEYS = 6;
 /** When to plan again: the cause may pass without an event. */
-const AGAIN_MS = 60_000;
+export const AGAIN_MS = 60_000;
 
 /**
  * Plans one pool. Contains errors: if no plan can be made, nothing is done to the pool's VMs, the condition `Stalled`
@@ -40,26 +41,38 @@ export function containedPlan(input: PoolPlanInput): ContainedPlan {
       };
     }
     if (deep === null) return { plan: planPool(input), error: null };
-    const place = ['spec.template', ...deep.slice(0, SHOWN_KEYS)].join('.');
-    return {
-      plan: stalled(
-        input,
-        'SpecRefused',
-        `${place} is nested deeper than ${MOST_DEPTH} levels: drover takes no such template`,
-      ),
-      error: null,
-    };
+    return { plan: stalled(input, 'SpecRefused', deepTemplate(deep)), error: null };
   } catch (error) {
-    const { message } = error as Error;
-    return {
-      plan: stalled(
-        input,
-        'DecisionFailed',
-        `no plan could be made for this pool, and nothing is done to its VMs: ${message}`,
-      ),
-      error: error as Error,
-    };
+    return { plan: stalled(input, 'DecisionFailed', noPlan('pool', error as Error)), error: error as Error };
   }
+}
+
+/** The sentence for a template that is nested too deep; `path` leads there. */
+export const deepTemplate = (path: readonly string[]): string =>
+  `${['spec.template', ...path.slice(0, SHOWN_KEYS)].join('.')} is nested deeper than ${MOST_DEPTH} levels: ` +
+  'drover takes no such template';
+
+/** The sentence for an error in a decision. */
+export const noPlan = (what: 'pool' | 'set', { message }: Error): string =>
+  `no plan could be made for this ${what}, and nothing is done to its VMs: ${message}`;
+
+/** Returns the conditions of an owner for which nothing can be done; null if its status has them already. */
+export function stalledConditions(
+  { metadata, status }: StoredVmOwner & { status?: { observedGeneration?: number } },
+  reason: ConditionReason<'Stalled'>,
+  message: string,
+  now: string,
+): Condition[] | null {
+  const condition = withTime(
+    { status },
+    { type: 'Stalled', status: 'True', reason, message: message.slice(0, MESSAGE_LENGTH) },
+    now,
+  );
+  const { conditions: told = [], observedGeneration } = status ?? {};
+  const before = told.find(({ type }) => type === 'Stalled');
+  const isSaid =
+    before?.status === 'True' && before.message === condition.message && observedGeneration === metadata.generation;
+  return isSaid ? null : [...told.filter(({ type }) => type !== 'Stalled'), condition];
 }
 
 /** Returns a plan that does nothing and reports why. */
@@ -69,24 +82,16 @@ function stalled(
   message: string,
 ): PoolPlan {
   const time = new Date(now).toISOString();
-  const condition = withTime(
-    pool,
-    { type: 'Stalled', status: 'True', reason, message: message.slice(0, MESSAGE_LENGTH) },
-    time,
-  );
   const known: Partial<PoolStatus> = pool.status ?? {};
-  const { conditions: told = [] } = known;
-  const before = told.find(({ type }) => type === 'Stalled');
-  const isSaid =
-    before?.status === 'True' &&
-    before.message === condition.message &&
-    known.observedGeneration === pool.metadata.generation;
-  const conditions = [...told.filter(({ type }) => type !== 'Stalled'), condition];
+  const conditions = stalledConditions(pool, reason, message, time);
   const replicas = vms.filter(({ deleting }) => !deleting).length;
   const state = rollout ?? known.rollout ?? begun(known.updateRevision ?? '', time);
   return {
     steps: [],
-    status: isSaid ? null : { ...known, observedGeneration: pool.metadata.generation ?? 0, replicas, conditions },
+    status:
+      conditions === null
+        ? null
+        : { ...known, observedGeneration: pool.metadata.generation ?? 0, replicas, conditions },
     failure,
     phase: 'Failed',
     counts: {

@@ -1,5 +1,6 @@
 import { POOL_LABEL } from '../../api/names.ts';
 import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
+import type { ConditionReason } from '../../api/reasons.ts';
 import { keptCondition, type KeptClaim } from '../disks/kept-claims.ts';
 import { isReady, type VmiOf } from '../disruption-budget/availability.ts';
 import { healingConditions, healingStatus, type HealingTold } from '../healing/conditions.ts';
@@ -9,11 +10,11 @@ import type { RolloutPlan } from '../rollout/plan.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
-import { availableCondition, type PoolAvailability } from './availability.ts';
+import { availableCondition, type Availability } from './availability.ts';
 
-/** A failure to bring the pool to its spec, from when it began until it passes. */
+/** A failure to bring a pool or a set to its spec, from when it began until it passes. */
 export interface Failure {
-  reason: 'FailedCreate' | 'FailedDelete';
+  reason: ConditionReason<'ReplicaFailure'>;
   message: string;
   /** RFC 3339: since when. */
   since: string;
@@ -38,7 +39,7 @@ export interface StatusInput {
   vms: readonly VmView[];
   vmiOf: VmiOf;
   failure: Failure | null;
-  availability: PoolAvailability;
+  availability: Availability;
   rollout: RolloutPlan;
   healing: HealingTold;
   /** Kept disks, by the numbers of the VMs that they wait for. */
@@ -87,7 +88,7 @@ export function poolStatus({
   };
 }
 
-const replicaFailure = ({ reason, message, since }: Failure): Condition => ({
+export const replicaFailure = ({ reason, message, since }: Failure): Condition => ({
   type: 'ReplicaFailure',
   status: 'True',
   reason,
@@ -96,8 +97,8 @@ const replicaFailure = ({ reason, message, since }: Failure): Condition => ({
 });
 
 /** Reports whether `current` already says everything in `wanted`. */
-export function saysTheSame(current: PoolStatus | undefined, wanted: PoolStatus): boolean {
+export function saysTheSame<S extends object>(current: S | undefined, wanted: S): boolean {
   if (current === undefined) return false;
-  const said = Object.fromEntries(Object.keys(wanted).map((key) => [key, current[key as keyof PoolStatus]]));
+  const said = Object.fromEntries(Object.keys(wanted).map((key) => [key, current[key as keyof S]]));
   return canonical(said) === canonical(wanted);
 }

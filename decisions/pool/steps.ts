@@ -19,7 +19,8 @@ export type PoolStep =
   | { kind: 'create'; numbers: number[]; revision: string; reason: string }
   | { kind: 'delete'; vms: Target[]; keepDisks: boolean; because: Departure['because']; reason: string }
   | { kind: 'halt'; vms: Target[]; because: Departure['because']; reason: string }
-  | { kind: 'release'; vms: Target[]; reason: string }
+  /** `unmatched`: their labels no longer match the selector; otherwise, their owner is deleted without them. */
+  | { kind: 'release'; vms: Target[]; because?: 'unmatched'; reason: string }
   | ({ kind: 'update' } & PlannedBatch)
   /** The template is kept as a ControllerRevision, in case it changes. */
   | { kind: 'keep'; reason: string }

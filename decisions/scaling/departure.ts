@@ -1,26 +1,29 @@
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
 import { isActive } from '../disruption-budget/availability.ts';
-import type { StoredPool } from '../views/pool.ts';
+import type { StoredVmOwner } from '../views/vm-owner.ts';
 import type { VmView } from '../views/vm.ts';
 
-/** Why VMs leave their pool, and what the plan was based on. */
+/** Why VMs leave their pool or set, and what the plan was based on. */
 export type Departure =
   /**
-   * The pool has more VMs than it wants. `generation`: of the planned spec; `others`: names of VMs that other steps
+   * Their owner has more VMs than it wants. `generation`: of the planned spec; `others`: names of VMs that other steps
    * were removing at that time.
    */
   | { because: 'surplus'; generation: number; others: readonly string[] }
   /** They were marked as leaving earlier. If the pool grows again, it replaces them. */
   | { because: 'marked' }
+  /** Their owner is deleted: a pool, or a set. */
   | { because: 'pool deleted' }
+  /** They have run to their end, and others take their places. */
+  | { because: 'ended' }
   /** The VM is terminating, and held until its disks are released. */
   | { because: 'going' };
 
 export interface DepartureInput {
   departure: Departure;
   /** As the API server has it now; undefined if it is deleted. */
-  pool: StoredPool | undefined;
-  /** All known VMs that the pool owns. */
+  owner: StoredVmOwner | undefined;
+  /** All known VMs that it owns. */
   vms: readonly VmView[];
   /** Names of the VMs that leave in this step. */
   leaving: ReadonlySet<string>;
@@ -32,20 +35,21 @@ export interface DepartureInput {
  * spec were planned together, and never remove more than the surplus between them. `others` and `leaving` count as
  * removed, whatever became of them: VMs that somebody else deleted meanwhile may have left too few.
  */
-export function whyStay({ departure, pool, vms, leaving }: DepartureInput): string | null {
+export function whyStay({ departure, owner, vms, leaving }: DepartureInput): string | null {
   if (departure.because === 'going') return null;
-  if (pool === undefined) return 'its pool is gone';
-  const { deletionTimestamp, generation = 0, finalizers = [] } = pool.metadata;
-  if (departure.because === 'marked') return finalizers.includes(ORPHAN_FINALIZER) ? 'its pool lets its VMs go' : null;
+  if (owner === undefined) return 'its owner is gone';
+  const { deletionTimestamp, generation = 0, finalizers = [] } = owner.metadata;
+  if (departure.because === 'marked') return finalizers.includes(ORPHAN_FINALIZER) ? 'its owner lets its VMs go' : null;
   if (departure.because === 'pool deleted')
     return deletionTimestamp !== undefined && !finalizers.includes(ORPHAN_FINALIZER)
       ? null
-      : 'its pool lets its VMs go';
-  if (generation !== departure.generation) return 'its pool has changed since';
+      : 'its owner lets its VMs go';
+  if (departure.because === 'ended') return deletionTimestamp === undefined ? null : 'its owner is being deleted';
+  if (generation !== departure.generation) return 'its owner has changed since';
   const others = new Set(departure.others);
   const active = vms.filter((vm) => isActive(vm) && !leaving.has(vm.name) && !others.has(vm.name));
-  return active.length < pool.spec.replicas
-    ? `its pool would have ${active.length} VMs of ${pool.spec.replicas}`
+  return active.length < owner.spec.replicas
+    ? `its owner would have ${active.length} VMs of ${owner.spec.replicas}`
     : null;
 }
 
@@ -53,8 +57,8 @@ export interface ArrivalInput {
   /** Generation of the spec that this was planned for; undefined if the VM replaces another. */
   generation: number | undefined;
   /** As the API server has it now; undefined if it is deleted. */
-  pool: StoredPool | undefined;
-  /** All known VMs that the pool owns. */
+  owner: StoredVmOwner | undefined;
+  /** All known VMs that it owns. */
   vms: readonly VmView[];
   /** Name of the VM to create; `made`: names that this step has created or is creating. */
   name: string;
@@ -62,13 +66,13 @@ export interface ArrivalInput {
 }
 
 /** Returns why a VM must not be created any more; null if it may. */
-export function whyNotMake({ generation, pool, vms, name, made }: ArrivalInput): string | null {
-  if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'its pool is gone';
+export function whyNotMake({ generation, owner, vms, name, made }: ArrivalInput): string | null {
+  if (owner === undefined || owner.metadata.deletionTimestamp !== undefined) return 'its owner is gone';
   if (generation !== undefined)
-    return (pool.metadata.generation ?? 0) === generation ? null : 'its pool has changed since';
+    return (owner.metadata.generation ?? 0) === generation ? null : 'its owner has changed since';
   const others = new Set([...vms.map((vm) => vm.name), ...made]);
   others.delete(name);
-  return others.size < pool.spec.replicas
+  return others.size < owner.spec.replicas
     ? null
-    : `its pool has ${others.size} VMs of ${pool.spec.replicas} without it`;
+    : `its owner has ${others.size} VMs of ${owner.spec.replicas} without it`;
 }

@@ -1,13 +1,13 @@
-import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../../api/names.ts';
+import { POOL_FINALIZER } from '../../api/names.ts';
 import { scaleInRules } from '../../api/pool-defaults.ts';
 import { isAtRest } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
-import type { PoolStep, Target } from '../pool/steps.ts';
+import type { PoolStep } from '../pool/steps.ts';
 import { isHalted, type VmView } from '../views/vm.ts';
 import { chooseLeaving } from './choice.ts';
-import type { Departure } from './departure.ts';
 import { refusedLast } from './refused-vms.ts';
+import { deletion, finishRemovals, halting, nameOf, planEnd, roomToDelete } from './removal.ts';
 import { scaleInOrder } from './selection-order.ts';
 import { freeNumbers, numberOf, vmName } from './vm-names.ts';
 
@@ -45,7 +45,7 @@ export function planScale(input: ScaleInput): ScaleStep[] {
   );
   const active = vms.filter((vm) => !vm.deleting && !vm.removing && !leaving.has(vm.name));
   const wanted = pool.spec.replicas;
-  const steps = finishRemovals(input);
+  const steps: ScaleStep[] = finishRemovals(input);
 
   // A terminating VM still holds its name, disks and place: the pool never has more VMs than it wants.
   const missing = Math.max(wanted - present.size - coming.length, comingBack(input, present));
@@ -122,98 +122,15 @@ function keepDisks(chosen: readonly VmView[], why: string): ScaleStep[] {
   ];
 }
 
-/** Finishes interrupted deletions: terminating VMs that are held until their disks are released. */
-function finishHeld({ vms, inProgress, allowance }: ScaleInput): ScaleStep[] {
-  const held = vms.filter((vm) => isHeld(vm) && !inProgress.deleting.includes(vm.name)).slice(0, allowance);
-  return held.length === 0 ? [] : [deletion(held, true, 'going', 'they are being deleted')];
-}
-
-const isHeld = (vm: VmView): boolean => vm.deleting && vm.keepsDisks;
-
-/**
- * Continues with VMs that are leaving the pool: deletes those whose VMIs have stopped, and halts those that somebody
- * started again.
- */
-function finishRemovals(input: ScaleInput): ScaleStep[] {
-  const { vms, inProgress, allowance } = input;
-  const marked = scaleInOrder(
-    vms.filter((vm) => vm.removing && !vm.deleting && !inProgress.deleting.includes(vm.name)),
-  );
-  const leaving = refusedLast(marked, nameOf, input.refused);
-  const stopped = leaving.filter((vm) => vm.runStrategy === 'Halted' && !vm.hasVmi).slice(0, allowance);
-  const started = leaving.filter((vm) => vm.runStrategy !== 'Halted').slice(0, allowance);
-  return [
-    ...finishHeld(input),
-    ...(stopped.length === 0 ? [] : [deletion(stopped, true, 'marked', 'their VMIs have stopped')]),
-    ...(started.length === 0 ? [] : [halting(started, 'marked', 'they leave the pool, and were started')]),
-  ];
-}
-
 /** Returns steps towards the end of a deleted pool: its VMs are deleted first, or released. */
 export function planDeletion(input: ScaleInput): ScaleStep[] {
-  const { pool, vms, inProgress } = input;
-  const { finalizers = [] } = pool.metadata;
-  if (!finalizers.includes(POOL_FINALIZER)) return [];
-  const busy = new Set([...inProgress.creating, ...inProgress.deleting]);
-  if (vms.length === 0)
-    return busy.size === 0 ? [{ kind: 'let-go', reason: 'the pool is deleted and none of its VMs is left' }] : [];
-  const rules = scaleInRules(pool.spec.scaleInStrategy);
-  const order = scaleInOrder(vms, { policy: rules.kind === 'proactive' ? rules.selectionPolicy : undefined });
-  const free = refusedLast(
-    order.filter((vm) => !busy.has(vm.name)),
-    nameOf,
-    input.refused,
-  );
-  if (finalizers.includes(ORPHAN_FINALIZER)) {
-    const chosen = free
-      .filter((vm) => !isHeld(vm))
-      .slice(0, Math.max(Math.min(input.burst - inProgress.deleting.length, input.allowance), 0));
-    if (chosen.length === 0) return finishHeld(input);
-    return [
-      ...finishHeld(input),
-      {
-        kind: 'release',
-        vms: targets(chosen),
-        reason: `release ${words(chosen)}: the pool was deleted without its VMs`,
-      },
-    ];
-  }
-  // VMs that were leaving with their disks kept continue so: what was to be kept a moment ago is still kept.
-  const chosen = free.filter((vm) => !vm.deleting && !vm.removing).slice(0, roomToDelete(input));
-  return [
-    ...finishRemovals(input),
-    ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'pool deleted', 'the pool is deleted')]),
-  ];
+  const rules = scaleInRules(input.pool.spec.scaleInStrategy);
+  const policy = rules.kind === 'proactive' ? rules.selectionPolicy : undefined;
+  return planEnd({
+    ...input,
+    owner: input.pool,
+    finalizer: POOL_FINALIZER,
+    what: 'pool',
+    order: scaleInOrder(input.vms, { policy }),
+  });
 }
-
-const nameOf = (vm: VmView): string => vm.name;
-
-/** How many more VMIs may be asked to stop now, besides those that are stopping. */
-function roomToDelete({ vms, inProgress, burst, allowance }: ScaleInput): number {
-  const stopping = new Set([
-    ...inProgress.deleting,
-    ...vms.filter((vm) => vm.deleting || vm.removing).map((vm) => vm.name),
-  ]);
-  return Math.max(Math.min(burst - stopping.size, allowance), 0);
-}
-
-type Because = Departure['because'];
-
-const deletion = (vms: readonly VmView[], keepDisks: boolean, because: Because, why: string): ScaleStep => ({
-  kind: 'delete',
-  vms: targets(vms),
-  keepDisks,
-  because,
-  reason: `delete ${words(vms)}${keepDisks ? ' and keep their disks' : ''}: ${why}`,
-});
-
-const halting = (vms: readonly VmView[], because: Because, why: string): ScaleStep => ({
-  kind: 'halt',
-  vms: targets(vms),
-  because,
-  reason: `halt ${words(vms)}, to keep their disks: ${why}`,
-});
-
-const targets = (vms: readonly VmView[]): Target[] =>
-  vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
-const words = (vms: readonly VmView[]): string => formatNames(vms.map((vm) => vm.name));

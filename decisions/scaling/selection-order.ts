@@ -1,5 +1,6 @@
+import { matchesLabels } from '../../api/label-selector.ts';
 import type { SelectionPolicy } from '../../api/pool/pool.ts';
-import { matchesLabels } from '../lib/label-selector.ts';
+import { scatter } from '../lib/scatter.ts';
 import { isBroken, isFailing, isHalted, type VmView } from '../views/vm.ts';
 import { numberOf } from './vm-names.ts';
 
@@ -92,13 +93,6 @@ const isNamedOtherwise = ({ owner, name }: VmView): boolean => owner !== null &&
 
 /** 0 for a VM whose name the pool would not give. */
 const numberIn = ({ owner, name }: VmView): number => (owner === null ? null : numberOf(owner.name, name)) ?? 0;
-
-/** Returns a number that looks random but is stable per VM (FNV-1a), so that repeated plans pick the same VMs. */
-function scatter(uid: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < uid.length; i++) hash = Math.imul(hash ^ uid.charCodeAt(i), 0x01000193);
-  return hash >>> 0;
-}
 
 function compare(one: readonly number[], other: readonly number[]): number {
   for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return one[i]! - other[i]!;

@@ -4,6 +4,7 @@ import { field, isObject, type Json } from '../lib/json.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { vmName } from '../scaling/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
+import type { StoredReplicaSet, StoredVmOwner, VmOwnerKind } from '../views/vm-owner.ts';
 import { asList, configMapReferences, diskReferences, secretReferences, volumesOf } from './references.ts';
 import type { PoolTemplate } from './template.ts';
 
@@ -34,7 +35,7 @@ export interface NewVirtualMachine {
  * the template that drover doesn't know are passed through.
  */
 export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number: number): NewVirtualMachine {
-  const { name, namespace, uid } = pool.metadata;
+  const { name, namespace } = pool.metadata;
   const ours = { [POOL_LABEL]: name, [REVISION_LABEL]: revisionOf(template) };
   const spec = structuredClone(template.spec) as Json;
   nameDisks(spec, String(number), template.nameGeneration);
@@ -53,13 +54,52 @@ export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number:
       namespace,
       labels: { ...template.metadata?.labels, ...ours },
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
-      ownerReferences: [
-        { apiVersion: API_VERSION, kind: 'VirtualMachinePool', name, uid, controller: true, blockOwnerDeletion: true },
-      ],
+      ownerReferences: [ownerReference('VirtualMachinePool', pool.metadata)],
     },
     spec,
   };
 }
+
+/**
+ * Returns the VM of this name of a replica set. Its VMI has the labels of the VM, so that an autoscaler finds its pod
+ * by the selector; its disks have the end of its name.
+ */
+export function replicaFromTemplate(
+  { metadata, spec: { template } }: StoredReplicaSet,
+  name: string,
+): NewVirtualMachine {
+  const { labels = {}, annotations = {} } = template.metadata ?? {};
+  const spec = structuredClone(template.spec) as Json;
+  nameDisks(spec, name.slice(metadata.name.length + 1));
+  const vmi = (spec['template'] ??= {}) as Json;
+  const vmiMetadata = (vmi['metadata'] ??= {}) as Json;
+  vmiMetadata['labels'] = { ...labels, ...(vmiMetadata['labels'] as Json | undefined) };
+  return {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: {
+      name,
+      namespace: metadata.namespace,
+      labels,
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+      ownerReferences: [ownerReference('VirtualMachineReplicaSet', metadata)],
+    },
+    spec,
+  };
+}
+
+/** Returns the reference of a VM to the owner that controls it. */
+export const ownerReference = (
+  kind: VmOwnerKind,
+  { name, uid }: StoredVmOwner['metadata'],
+): NewVirtualMachine['metadata']['ownerReferences'][number] => ({
+  apiVersion: API_VERSION,
+  kind,
+  name,
+  uid,
+  controller: true,
+  blockOwnerDeletion: true,
+});
 
 /**
  * Gives the VM its own disks and, if the pool asks for it, its own Secrets and ConfigMaps: appends `-<number>` to their

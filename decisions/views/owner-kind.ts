@@ -1,5 +1,8 @@
+import { GROUP } from '../../api/names.ts';
 import type { OwnerReference } from '../../api/objects.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
+import { VirtualMachinePools, VirtualMachineReplicaSets } from '../../api/resources.ts';
+
+const OURS = new Set([VirtualMachinePools.kind, VirtualMachineReplicaSets.kind]);
 
 /**
  * Returns the kind of an owner. KubeVirt has pools too: theirs become `VirtualMachinePool.pool.kubevirt.io`, to tell
@@ -7,5 +10,5 @@ import { VirtualMachinePools } from '../../api/resources.ts';
  */
 export function kindOf({ apiVersion, kind }: Pick<OwnerReference, 'apiVersion' | 'kind'>): string {
   const [group = ''] = apiVersion.split('/');
-  return kind === VirtualMachinePools.kind && group !== VirtualMachinePools.group ? `${kind}.${group}` : kind;
+  return OURS.has(kind) && group !== GROUP ? `${kind}.${group}` : kind;
 }

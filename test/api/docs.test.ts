@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { droverCrds } from '../../api/crd/crds.ts';
 import type { StructuralSchema } from '../../api/crd/structural-schema.ts';
+import { structuralSchema } from '../../api/crd/structural-schema.ts';
 import { parseManifests } from '../../api/manifest/manifest.ts';
+import { VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
 import { barePool } from './pools.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -63,5 +65,24 @@ describe('documentation', () => {
       ([, path]) => path!,
     );
     expect(named.filter((path) => !exists(path))).toEqual([]);
+  });
+});
+
+describe('docs/replica-sets.md', () => {
+  const words = readFileSync(new URL('docs/replica-sets.md', ROOT), 'utf8');
+  const { spec, status } = VirtualMachineReplicaSet.shape;
+
+  it('names every field', () => {
+    const fields = [
+      ...Object.keys(structuralSchema(spec).properties ?? {}),
+      ...Object.keys(structuralSchema(status).properties ?? {}),
+    ];
+    expect(fields).toContain('availableReplicas');
+    expect(fields.filter((name) => name !== 'conditions' && !words.includes(`\`${name}\``))).toEqual([]);
+  });
+
+  it('shows a set that drover takes', () => {
+    const [, yaml] = /^```yaml\n(.*?)^```$/ms.exec(words)!;
+    expect(VirtualMachineReplicaSet.safeParse(parse(yaml!)).error).toBeUndefined();
   });
 });

@@ -3,17 +3,22 @@ import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { CONDITION_REASONS, EVENT_REASONS } from '../../api/reasons.ts';
 
-const docs = readFileSync(resolve(import.meta.dirname, '../../docs/pools.md'), 'utf8');
-const rowOf = (condition: string): string =>
-  docs.split('\n').find((line) => line.startsWith(`| \`${condition}\` |`)) ?? '';
+const docs = ['pools', 'replica-sets']
+  .map((name) => readFileSync(resolve(import.meta.dirname, `../../docs/${name}.md`), 'utf8'))
+  .join('\n');
+const rowsOf = (condition: string): string =>
+  docs
+    .split('\n')
+    .filter((line) => line.startsWith(`| \`${condition}\` |`))
+    .join('\n');
 
-test.each(Object.entries(CONDITION_REASONS))('docs/pools.md names the reasons of %s', (condition, reasons) => {
+test.each(Object.entries(CONDITION_REASONS))('docs/ name the reasons of %s', (condition, reasons) => {
   // Reasons without a description say that there is nothing to say.
   const worthy = Object.entries(reasons).filter(([reason, what]) => what !== '' && reason !== condition);
-  const missing = worthy.map(([reason]) => reason).filter((reason) => !rowOf(condition).includes(`\`${reason}\``));
+  const missing = worthy.map(([reason]) => reason).filter((reason) => !rowsOf(condition).includes(`\`${reason}\``));
   expect(missing).toEqual([]);
 });
 
-test('docs/pools.md names all Events', () => {
+test('docs/ name all Events', () => {
   expect(Object.keys(EVENT_REASONS).filter((reason) => !docs.includes(`\`${reason}\``))).toEqual([]);
 });

@@ -53,7 +53,7 @@ test("a cluster with pools of somebody's is refused, and nothing is touched", as
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 0 });
   const { code, said } = await lane().ended;
-  expect(said).toContain(`the cluster has 1 of drover's pools (${namespace}/web)`);
+  expect(said).toContain(`the cluster has 1 of drover's pools and sets (${namespace}/web)`);
   expect(code).toBe(1);
   await expectNothingLeft();
 });

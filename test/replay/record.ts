@@ -1,10 +1,5 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
-import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { KubeObject } from '../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import {
@@ -14,12 +9,7 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../api/resources.ts';
-import { connectTemporal } from '../../clients/session/temporal.ts';
-import { setup } from '../../clients/setup/setup.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
-import { startStack } from '../../dev/stack.ts';
-import { KubeClient } from '../../kubernetes/client.ts';
-import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import type { machineTypeTransition } from '../../workflows/machine-types/machine-type-transition.ts';
 import {
@@ -37,26 +27,13 @@ import {
   watchIdOf,
 } from '../../workflows/messages.ts';
 import type { restartVms } from '../../workflows/restarts/restart-vms.ts';
+import { startRecorder } from './recorder.ts';
 
 /**
  * Runs through a pool's life on a separate stack, with a failure in it, and keeps the histories of its workflows. Run
  * `node test/replay/record.ts LABEL` before a release, and when a workflow takes a path that no kept history takes.
  */
-const label = process.argv[2];
-if (label === undefined) throw new Error('say what the histories are of: node test/replay/record.ts v0.1.0');
-const state = mkdtempSync(join(tmpdir(), 'drover-record-'));
-const stack = await startStack({
-  state,
-  ephemeral: true,
-  prepare: async ({ KUBECONFIG, TEMPORAL_ADDRESS }) => {
-    const kube = new KubeClient(loadKubeConfig({ kubeconfig: KUBECONFIG }));
-    const temporal = await connectTemporal({ address: TEMPORAL_ADDRESS });
-    await setup({ kube, temporal, cluster: 'default', say: () => {} });
-    await Promise.all([kube.close(), temporal.connection.close()]);
-  },
-});
-const kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }));
-const { client, connection } = await connectTemporal({ address: stack.temporalAddress });
+const { kube, client, keep, end } = await startRecorder('record.ts');
 const key = { namespace: 'default', name: 'web' };
 
 const ref = { cluster: 'default', ...key };
@@ -262,10 +239,9 @@ try {
   await kube.delete(VirtualMachinePools, key);
   await until(() => kube.get(VirtualMachinePools, key).then(() => false, isNotFound));
   await pool.result();
-  mkdirSync(join(import.meta.dirname, 'histories'), { recursive: true });
   const superseded = client.workflow.getHandle(updateBatchIdOf(ref, revisionOf(slow), lastBatch));
   const firstBatch = client.workflow.getHandle(updateBatchIdOf(ref, revisionOf(template('two')), 1));
-  const kept = {
+  await keep({
     pool,
     watch: client.workflow.getHandle(watchIdOf('default')),
     'update-batch': firstBatch,
@@ -273,14 +249,7 @@ try {
     'heal-vm': client.workflow.getHandle(healVmIdOf(ref, sick!.metadata.name, 1)),
     'restart-vms': restart,
     'machine-types': types,
-  };
-  for (const [type, handle] of Object.entries(kept)) {
-    const history = historyToJSON(await handle.fetchHistory());
-    writeFileSync(join(import.meta.dirname, 'histories', `${type}-${label}.json.gz`), gzipSync(history, { level: 9 }));
-  }
+  });
 } finally {
-  await kube.close();
-  await connection.close();
-  await stack.stop();
-  rmSync(state, { recursive: true, force: true });
+  await end();
 }

@@ -48,6 +48,12 @@ export function createMetrics() {
       labelNames: ['namespace', 'pool'],
       registers,
     }),
+    failedSetPlans: new Counter({
+      name: 'drover_failed_set_plans_total',
+      help: 'Plans of a replica set that could not be made for an error in a decision; its condition Stalled says why.',
+      labelNames: ['namespace', 'set'],
+      registers,
+    }),
     faults: new Counter({
       name: 'drover_faults_total',
       help: 'Errors that nobody has caught: the worker ends for one, and is to be started again.',

@@ -14,18 +14,31 @@ export function poolDetails(
 ): string {
   if (planned.gone) return 'The pool is gone.';
   const { counts, phase } = planned;
-  const states = Object.entries(counts.byState).map(([state, count]) => `${count} ${state}`);
+  const [retry = '', ...activity] = activityDetails(doing, { recentErrors, retryAt }, counts.byState);
   return [
     `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready, ${counts.updated} of the newest revision`,
-    retryAt === null ? '' : `Next try at ${new Date(retryAt).toISOString()}`,
+    retry,
     ...rolloutDetails(planned, batches),
     ...healingDetails(planned),
-    ...recentErrors.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${escapeMarkdown(message)}`),
-    ...doing.map((reason) => `- ${reason}`),
-    states.length === 0 ? '' : `VMs: ${states.join(', ')}`,
+    ...activity,
   ]
     .filter((line) => line !== '')
     .join('\n\n');
+}
+
+/** Returns what the details of pools and replica sets end with; the first line is about the next try, or empty. */
+export function activityDetails(
+  doing: readonly string[],
+  { recentErrors, retryAt }: Pick<FailureBackoffState, 'recentErrors' | 'retryAt'>,
+  byState: Record<string, number>,
+): string[] {
+  const states = Object.entries(byState).map(([state, count]) => `${count} ${state}`);
+  return [
+    retryAt === null ? '' : `Next try at ${new Date(retryAt).toISOString()}`,
+    ...recentErrors.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${escapeMarkdown(message)}`),
+    ...doing.map((reason) => `- ${reason}`),
+    states.length === 0 ? '' : `VMs: ${states.join(', ')}`,
+  ];
 }
 
 function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsState['batches']): string[] {

@@ -1,6 +1,7 @@
 import { CancelledFailure, sleep } from '@temporalio/workflow';
-import type { PoolKey } from '../../activities/pool/types.ts';
+import type { OwnerKey } from '../../activities/pool/types.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
+import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
@@ -21,7 +22,7 @@ export interface StatusWriterOptions {
   onWritten: (seen: ResourceVersions, isDue: boolean) => void;
 }
 
-/** Writes a pool's status beside the turns, one write at a time. A later turn writes what was held back. */
+/** Writes an owner's status beside the turns, one write at a time. A later turn writes what was held back. */
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
   #last = 0;
@@ -40,7 +41,7 @@ export class StatusWriter {
     this.#isDue ||= this.#options.inProgress.has('status');
   }
 
-  write(key: PoolKey, status: PoolStatus): void {
+  write(key: OwnerKey, status: PoolStatus | ReplicaSetStatus): void {
     const { inProgress, onWritten } = this.#options;
     // When these end, another turn begins, and writes the status that was held back here.
     const comeAndGo = inProgress.has('creating') || inProgress.has('deleting');

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { matchesLabels } from '../../../api/label-selector.ts';
 import { LabelSelector } from '../../../api/pool/pool.ts';
 import { checkLabelSelector, labelSelectorOf } from '../../../clients/cli/label-selector.ts';
-import { matchesLabels } from '../../../decisions/lib/label-selector.ts';
 
 test.each<[string, LabelSelector]>([
   ['app=web', { matchLabels: { app: 'web' } }],

@@ -100,14 +100,16 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
       .map((line) => line.split(' ').slice(-2).join(' ')),
   ).toEqual([
     'customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev unchanged',
+    'customresourcedefinition.apiextensions.k8s.io/virtualmachinereplicasets.drover.dev unchanged',
     'DroverCluster unchanged',
     'DroverNamespace unchanged',
     'DroverPool unchanged',
+    'DroverReplicaSet unchanged',
     'DroverRevision unchanged',
     'DroverPhase unchanged',
     'is running',
   ]);
-  expect(await crds()).toEqual(['virtualmachinepools.drover.dev']);
+  expect(await crds()).toEqual(['virtualmachinepools.drover.dev', 'virtualmachinereplicasets.drover.dev']);
   const { client, connection } = await connectTemporal({ address: stack.temporalAddress, configured: false });
   onTestFinished(() => connection.close());
   // Visibility lags a little. The query can find the workflow only by its search attribute.

@@ -7,6 +7,7 @@ import {
   Nodes,
   StorageClasses,
   VirtualMachinePools,
+  VirtualMachineReplicaSets,
   type Resource,
 } from '../../../api/resources.ts';
 import { outcomeOf, readIfThere } from '../../../clients/apply/server-side-apply.ts';
@@ -77,11 +78,12 @@ async function refuseWorkers(kube: KubeClient): Promise<void> {
 }
 
 async function refusePools(kube: KubeClient): Promise<void> {
-  const pools = (await listed(kube, VirtualMachinePools)) ?? [];
-  if (pools[0] === undefined) return;
-  const { namespace, name } = pools[0].metadata;
+  const owners = await Promise.all([VirtualMachinePools, VirtualMachineReplicaSets].map((kind) => listed(kube, kind)));
+  const [first, ...others] = owners.flatMap((found) => found ?? []);
+  if (first === undefined) return;
+  const { namespace, name } = first.metadata;
   throw new Error(
-    `the cluster has ${pools.length} of drover's pools (${namespace}/${name}), which the tests' worker would tend: use a cluster without`,
+    `the cluster has ${1 + others.length} of drover's pools and sets (${namespace}/${name}), which the tests' worker would tend: use a cluster without`,
   );
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { availableCondition, poolAvailability, type PoolAvailability } from '../../../decisions/pool/availability.ts';
+import { availableCondition, poolAvailability, type Availability } from '../../../decisions/pool/availability.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, aVmi } from '../model/fleets.ts';
 import { at, DOWN, HALTED, NOW } from '../model/rollout-pools.ts';
@@ -13,7 +13,7 @@ function look(
   vms: VmView[],
   spec: Partial<PoolSpec> = {},
   readySince = NOW - 10_000,
-): PoolAvailability & { says: string; message: string | undefined } {
+): Availability & { says: string; message: string | undefined } {
   const pool = aPool({ replicas: 10, ...spec });
   const found = poolAvailability(pool, vms, (one) => (one.hasVmi ? aVmi(one, { readySince }) : undefined), NOW);
   const { status, reason, message, observedGeneration } = availableCondition(pool, found, at(NOW));

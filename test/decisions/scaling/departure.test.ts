@@ -8,9 +8,9 @@ const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z', generation: 2 };
 const orphaned = { ...deleted, finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] };
 
 const stays = (departure: Departure, pool: ReturnType<typeof aPool> | undefined, active = vms) =>
-  whyStay({ departure, pool, vms: active, leaving: new Set(['web-1']) });
+  whyStay({ departure, owner: pool, vms: active, leaving: new Set(['web-1']) });
 const isLeftOut = (pool: ReturnType<typeof aPool> | undefined, generation?: number, made: string[] = []) =>
-  whyNotMake({ generation, pool, vms, name: 'web-5', made: new Set(made) });
+  whyNotMake({ generation, owner: pool, vms, name: 'web-5', made: new Set(made) });
 
 describe('a VM leaves', () => {
   const surplus: Departure = { because: 'surplus', generation: 1, others: ['web-2'] };

@@ -30,6 +30,7 @@ export interface Preconditions {
 /** Kinds whose status is a subresource. */
 const WITH_STATUS = new Set([
   'virtualmachinepools',
+  'virtualmachinereplicasets',
   'virtualmachines',
   'datavolumes',
   'persistentvolumeclaims',

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { isRefusalOfOne, isTransient, KubeError } from '../../kubernetes/errors.ts';
-import { slowStart } from '../lib/slow-start.ts';
-import type { Done, Refused } from './types.ts';
+import type { Done, Refused } from '../pool/types.ts';
+import { slowStart } from './slow-start.ts';
 
 /** This many refusals in a row, of one item each, count as a refusal of all. */
 const REFUSALS = 3;

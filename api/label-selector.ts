@@ -1,4 +1,4 @@
-import type { LabelSelector } from '../../api/pool/pool.ts';
+import type { LabelSelector } from './pool/selection.ts';
 
 type Expression = NonNullable<LabelSelector['matchExpressions']>[number];
 

@@ -1,0 +1,85 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { matchesLabels } from '../../api/label-selector.ts';
+import { REMOVING_ANNOTATION } from '../../api/names.ts';
+import { controllerOf } from '../../api/objects.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { later } from '../../decisions/lib/resource-versions.ts';
+import type { Target } from '../../decisions/pool/steps.ts';
+import { ownerReference } from '../../decisions/template/vm-from-template.ts';
+import type { StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreStale } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { recordEvent } from '../lib/events.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { liveVm } from '../lib/live-vm.ts';
+import { sharedCall } from '../lib/shared-call.ts';
+import { tryEach } from '../lib/try-each.ts';
+import { knownReplicaSet, liveOwner } from '../pool/live-pool.ts';
+import { nothingDone, type Done } from '../pool/types.ts';
+import type { ReplicaSetKey } from './types.ts';
+
+export interface AdoptionOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  /** Concurrent calls to the API server, for one activity. */
+  concurrency: number;
+}
+
+/** Creates the activity by which VMs that exist already come into a set. */
+export function createAdoptionActivities({ client, cache, concurrency }: AdoptionOptions) {
+  return {
+    /**
+     * Makes the set the controller of these VMs, each only as it was seen: with labels that match the selector, and
+     * without a controller.
+     */
+    adoptVms: (key: ReplicaSetKey, vms: Target[]): Promise<Done> =>
+      withHeartbeat(async () => {
+        const adopted: string[] = [];
+        let version: string | undefined;
+        const setNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
+        const adopt = async ({ name, uid }: Target): Promise<void> => {
+          const set = (await setNow()) as StoredReplicaSet | undefined;
+          if (set === undefined || set.metadata.deletionTimestamp !== undefined) return;
+          const at = { namespace: key.namespace, name };
+          const signal = cancellationSignal();
+          const vm = await liveVm(client, at, signal);
+          version = later(version, vm?.metadata.resourceVersion);
+          if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return;
+          const { resourceVersion, labels = {}, ownerReferences: others = [] } = vm.metadata;
+          if (controllerOf(vm) !== undefined || !matchesLabels(set.spec.selector, labels)) return;
+          const ownerReferences = [...others, ownerReference(key.kind, set.metadata)];
+          // A VM that was leaving a pool when that let it go must not be taken for one that leaves.
+          const patch = {
+            metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
+          };
+          const stored = await ignoreStale(client.patch(VirtualMachines, at, 'merge', patch, { signal }));
+          version = later(version, stored?.metadata.resourceVersion);
+          if (stored !== undefined) adopted.push(name);
+        };
+        const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
+        await report(key, vms, { count, refused, adopted });
+        return { ...nothingDone, count, refused, seen: { vms: version } };
+      }),
+  };
+
+  async function report(
+    key: ReplicaSetKey,
+    vms: readonly Target[],
+    { count, refused, adopted }: Pick<Done, 'count' | 'refused'> & { adopted: string[] },
+  ): Promise<void> {
+    const set = await knownReplicaSet(client, cache, key);
+    if (set === undefined) return;
+    const action = 'Adopt';
+    if (adopted.length > 0) {
+      const note = `Adopted ${formatNames(adopted)}`;
+      await recordEvent(client, set, { type: 'Normal', reason: 'SuccessfulAdopt', action, note }, key.kind);
+    }
+    if (refused !== null) {
+      const names = formatNames(vms.map(({ name }) => name));
+      const note = `${vms.length - count} of ${names} not adopted: ${refused.message}`;
+      await recordEvent(client, set, { type: 'Warning', reason: 'FailedAdopt', action, note }, key.kind);
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import { log } from '@temporalio/activity';
+import { containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { setSnapshot } from '../cache/snapshot.ts';
+import { serverLost } from '../lib/shutdown.ts';
+import { knownReplicaSet } from '../pool/live-pool.ts';
+import { createAdoptionActivities } from './adopt-vms.ts';
+import { createMakeActivities } from './make-replicas.ts';
+import type { PlannedSet, ReplicaSetRequest } from './types.ts';
+
+export interface ReplicaSetActivityOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  /** Maximum number of VMs of a set in flight, creations and deletions each. */
+  burst: number;
+  /** Concurrent calls to the API server, for one activity. */
+  concurrency: number;
+  /** Called when a decision about this set has thrown. */
+  onPlanFailed?: (set: { namespace: string; name: string }) => void;
+}
+
+/** Creates the activities of replica sets alone; their VMs leave as those of pools do. */
+export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
+  const { client, cache, burst, concurrency, onPlanFailed } = options;
+  return {
+    /**
+     * Returns the next steps of a set, planned on a snapshot that is not older than `seen`. A local activity: it writes
+     * nothing.
+     */
+    async planReplicaSet(request: ReplicaSetRequest): Promise<PlannedSet> {
+      const { namespace, name, seen, resultUnknown, allowance, ...asked } = request;
+      if (cache.lost.aborted) throw serverLost();
+      if (resultUnknown) await cache.vms.relist();
+      const reached = await cache.catchUp(seen);
+      const set = await knownReplicaSet(client, cache, { namespace, name });
+      if (set === undefined) return { gone: true };
+      const { uid, generation = 0 } = set.metadata;
+      const snapshot = setSnapshot(cache, set);
+      const { plan, error } = containedReplicaSetPlan({ ...snapshot, ...asked, burst, allowance: allowance ?? burst });
+      if (error !== null) {
+        onPlanFailed?.({ namespace, name });
+        const why = error.stack ?? error.message;
+        log.error('no plan could be made for a set: its condition Stalled says so', {
+          set: `${namespace}/${name}`,
+          error: why,
+        });
+      }
+      const key = { kind: 'VirtualMachineReplicaSet', namespace, name, uid } as const;
+      return { gone: false, key, generation, seen: reached, ...plan };
+    },
+
+    ...createMakeActivities({ client, cache, concurrency }),
+    ...createAdoptionActivities({ client, cache, concurrency }),
+  };
+}
+
+export type ReplicaSetActivities = ReturnType<typeof createReplicaSetActivities>;

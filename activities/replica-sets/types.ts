@@ -1,0 +1,36 @@
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { Failure } from '../../decisions/pool/status.ts';
+import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
+import type { OwnerKey } from '../pool/types.ts';
+
+/** A replica set, by its UID: what is done for it is not done for a later set of the same name. */
+export interface ReplicaSetKey extends OwnerKey {
+  kind: 'VirtualMachineReplicaSet';
+}
+
+export interface ReplicaSetRequest {
+  namespace: string;
+  name: string;
+  seen: ResourceVersions;
+  /** Whether something may have been done since without being reported: only a new list can tell. */
+  resultUnknown: boolean;
+  inProgress: { creating: string[]; deleting: string[] };
+  /** Names of VMs that were to be created, and of which nobody knows whether they were, or still will be. */
+  uncertain: string[];
+  /** How many VMs may be acted on now; the burst cap also applies, and is the only limit if this is null. */
+  allowance: number | null;
+  failure: Failure | null;
+  /** The workflow's clock, in milliseconds since the epoch. */
+  now: number;
+}
+
+/** `generation` is that of the spec that the plan was made for. */
+export type PlannedSet =
+  | { gone: true }
+  | ({ gone: false; key: ReplicaSetKey; generation: number; seen: ResourceVersions } & ReplicaSetPlan);
+
+export interface HowToMake {
+  /** Generation of the set's spec when this was planned. */
+  generation: number;
+  skipSlowStart: boolean;
+}

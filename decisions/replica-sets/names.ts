@@ -1,0 +1,42 @@
+import { scatter } from '../lib/scatter.ts';
+
+/** No vowels, which would make words, and nothing that looks like another. 27 of them. */
+const LETTERS = 'bcdfghjklmnpqrstvwxz2456789';
+const LENGTH = 5;
+const NAMES = LETTERS.length ** LENGTH;
+/** Has no divisor in common with `NAMES`, so that no name comes twice, and is the golden ratio of it: names scatter. */
+const STEP = 8_868_112;
+
+/**
+ * Yields the names of a set's VMs in the order in which they are given: `web-7hk2p`, `web-q4x9d`, … They look as
+ * those that Kubernetes generates, but each set has a sequence of its own, and a VM gets the first name that is free.
+ * So a create that is made again, by whomever, meets the name that the first one took: the API server itself refuses
+ * a VM too many.
+ */
+export function* replicaNames(set: { name: string; uid: string }): Generator<string, void> {
+  const start = scatter(set.uid) % NAMES;
+  for (let slot = 0; slot < NAMES; slot++) yield `${set.name}-${letters((start + slot * STEP) % NAMES)}`;
+}
+
+/** Returns the first `count` names of the set that are free. */
+export function freeNames(
+  set: { name: string; uid: string },
+  count: number,
+  isTaken: (name: string) => boolean,
+): string[] {
+  const free: string[] = [];
+  if (count <= 0) return free;
+  for (const name of replicaNames(set)) {
+    if (isTaken(name)) continue;
+    free.push(name);
+    if (free.length === count) break;
+  }
+  return free;
+}
+
+function letters(number: number): string {
+  let word = '';
+  for (let rest = number; word.length < LENGTH; rest = Math.floor(rest / LETTERS.length))
+    word += LETTERS[rest % LETTERS.length]!;
+  return word;
+}

@@ -1,0 +1,120 @@
+import { ORPHAN_FINALIZER } from '../../api/names.ts';
+import { formatNames } from '../lib/names.ts';
+import type { PoolPlanInput } from '../pool/plan-input.ts';
+import type { PoolStep, Target } from '../pool/steps.ts';
+import type { StoredVmOwner } from '../views/vm-owner.ts';
+import type { VmView } from '../views/vm.ts';
+import type { Departure } from './departure.ts';
+import { refusedLast } from './refused-vms.ts';
+import { scaleInOrder } from './selection-order.ts';
+
+/** How VMs leave their owner, be it a pool or a set. */
+
+export type RemovalInput = Pick<PoolPlanInput, 'vms' | 'inProgress' | 'burst' | 'allowance' | 'refused'>;
+export type RemovalStep = Extract<PoolStep, { kind: 'hold' | 'let-go' | 'delete' | 'halt' | 'release' }>;
+
+/** Finishes interrupted deletions: terminating VMs that are held until their disks are released. */
+function finishHeld({ vms, inProgress, allowance }: RemovalInput): RemovalStep[] {
+  const held = vms.filter((vm) => isHeld(vm) && !inProgress.deleting.includes(vm.name)).slice(0, allowance);
+  return held.length === 0 ? [] : [deletion(held, true, 'going', 'they are being deleted')];
+}
+
+const isHeld = (vm: VmView): boolean => vm.deleting && vm.keepsDisks;
+
+/**
+ * Continues with VMs that are leaving the pool: deletes those whose VMIs have stopped, and halts those that somebody
+ * started again.
+ */
+export function finishRemovals(input: RemovalInput): RemovalStep[] {
+  const { vms, inProgress, allowance } = input;
+  const marked = scaleInOrder(
+    vms.filter((vm) => vm.removing && !vm.deleting && !inProgress.deleting.includes(vm.name)),
+  );
+  const leaving = refusedLast(marked, nameOf, input.refused);
+  const stopped = leaving.filter((vm) => vm.runStrategy === 'Halted' && !vm.hasVmi).slice(0, allowance);
+  const started = leaving.filter((vm) => vm.runStrategy !== 'Halted').slice(0, allowance);
+  return [
+    ...finishHeld(input),
+    ...(stopped.length === 0 ? [] : [deletion(stopped, true, 'marked', 'their VMIs have stopped')]),
+    ...(started.length === 0 ? [] : [halting(started, 'marked', 'they leave the pool, and were started')]),
+  ];
+}
+
+export interface EndInput extends RemovalInput {
+  owner: StoredVmOwner;
+  /** Drover's finalizer on it. */
+  finalizer: string;
+  /** What people call an owner of this kind. */
+  what: 'pool' | 'set';
+  /** All its VMs, in the order in which they leave. */
+  order: readonly VmView[];
+}
+
+/** Returns steps towards the end of a deleted owner: its VMs are deleted first, or released. */
+export function planEnd(input: EndInput): RemovalStep[] {
+  const { owner, finalizer, what, order, vms, inProgress } = input;
+  const { finalizers = [] } = owner.metadata;
+  if (!finalizers.includes(finalizer)) return [];
+  const busy = new Set([...inProgress.creating, ...inProgress.deleting]);
+  if (vms.length === 0)
+    return busy.size === 0 ? [{ kind: 'let-go', reason: `the ${what} is deleted and none of its VMs is left` }] : [];
+  const free = refusedLast(
+    order.filter((vm) => !busy.has(vm.name)),
+    nameOf,
+    input.refused,
+  );
+  if (finalizers.includes(ORPHAN_FINALIZER)) {
+    const chosen = free
+      .filter((vm) => !isHeld(vm))
+      .slice(0, Math.max(Math.min(input.burst - inProgress.deleting.length, input.allowance), 0));
+    if (chosen.length === 0) return finishHeld(input);
+    return [
+      ...finishHeld(input),
+      {
+        kind: 'release',
+        vms: targets(chosen),
+        reason: `release ${words(chosen)}: the ${what} was deleted without its VMs`,
+      },
+    ];
+  }
+  // VMs that were leaving with their disks kept continue so: what was to be kept a moment ago is still kept.
+  const chosen = free.filter((vm) => !vm.deleting && !vm.removing).slice(0, roomToDelete(input));
+  return [
+    ...finishRemovals(input),
+    ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'pool deleted', `the ${what} is deleted`)]),
+  ];
+}
+
+export const nameOf = (vm: VmView): string => vm.name;
+
+/** How many more VMIs may be asked to stop now, besides those that are stopping. */
+export function roomToDelete({ vms, inProgress, burst, allowance }: RemovalInput): number {
+  const stopping = new Set([
+    ...inProgress.deleting,
+    ...vms.filter((vm) => vm.deleting || vm.removing).map((vm) => vm.name),
+  ]);
+  return Math.max(Math.min(burst - stopping.size, allowance), 0);
+}
+
+type Because = Departure['because'];
+
+export const deletion = (vms: readonly VmView[], keepDisks: boolean, because: Because, why: string): RemovalStep => ({
+  kind: 'delete',
+  vms: targets(vms),
+  keepDisks,
+  because,
+  reason: `delete ${words(vms)}${keepDisks ? ' and keep their disks' : ''}: ${why}`,
+});
+
+export const halting = (vms: readonly VmView[], because: Because, why: string): RemovalStep => ({
+  kind: 'halt',
+  vms: targets(vms),
+  because,
+  reason: `halt ${words(vms)}, to keep their disks: ${why}`,
+});
+
+/** Returns the VMs as a step names them. */
+export const targets = (vms: readonly VmView[]): Target[] =>
+  vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
+/** Returns the names of the VMs, for people. */
+export const words = (vms: readonly VmView[]): string => formatNames(vms.map((vm) => vm.name));

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import { affectedSets } from '../../../activities/watch/affected-sets.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import { aVm, aVmi } from '../../decisions/model/fleets.ts';
+import { aMember, aSet } from '../../decisions/replica-sets/sets.ts';
+
+const member = aMember('web-7hk2p');
+const lone = aVm('lone', { owner: null, ownLabels: { app: 'web' } });
+const sets = [
+  aSet(),
+  aSet({ selector: { matchLabels: { app: 'db' } } }, { name: 'db' }),
+  aSet({}, { namespace: 'bank' }),
+];
+const cache = {
+  replicaSets: { values: () => sets.values() },
+  vms: { get: (key: string) => [member, lone].find((vm) => `${vm.namespace}/${vm.name}` === key) },
+  vmis: { values: () => [aVmi(member)].values() },
+} as unknown as ClusterCache;
+const ofVm = (before: VmView | undefined, after: VmView | undefined): string[] =>
+  affectedSets({ kind: 'vm', before, after }, cache);
+
+test('a VM makes the set look again that controls it', () => {
+  expect(ofVm(undefined, member)).toEqual(['shop/web']);
+  expect(ofVm(member, { ...member, ready: false })).toEqual(['shop/web']);
+  expect(ofVm(member, undefined)).toEqual(['shop/web']);
+  expect(ofVm(member, { ...member, resourceVersion: '2' })).toEqual([]);
+  expect(ofVm(undefined, aVm('web-1'))).toEqual([]);
+});
+
+test('a label of its own that changes does, even if its VMI template has the label all the same', () => {
+  expect(ofVm(member, { ...member, ownLabels: {} })).toEqual(['shop/web']);
+});
+
+test('a VM without a controller makes the sets look again that it matches, in its namespace', () => {
+  expect(ofVm(undefined, lone)).toEqual(['shop/web']);
+  expect(ofVm(lone, { ...lone, ownLabels: { app: 'db' } })).toEqual(['shop/web', 'shop/db']);
+  expect(ofVm(member, { ...member, owner: null })).toEqual(['shop/web']);
+});
+
+test('its VMI does, and so does the node of that', () => {
+  const vmi = aVmi(member);
+  expect(affectedSets({ kind: 'vmi', before: vmi, after: { ...vmi, migrating: true } }, cache)).toEqual(['shop/web']);
+  const before = { name: vmi.node!, ready: true, schedulable: true, machineTypes: [] };
+  expect(affectedSets({ kind: 'node', before, after: undefined }, cache)).toEqual(['shop/web']);
+});
+
+test('a set makes itself look again, unless only its status has changed', () => {
+  const [set] = sets;
+  const after = { ...set!, status: { replicas: 3 } };
+  expect(affectedSets({ kind: 'set', before: set, after }, cache)).toEqual([]);
+  const edited = { ...set!, metadata: { ...set!.metadata, generation: 2 } };
+  expect(affectedSets({ kind: 'set', before: set, after: edited }, cache)).toEqual(['shop/web']);
+  expect(affectedSets({ kind: 'set', before: set, after: undefined }, cache)).toEqual(['shop/web']);
+});

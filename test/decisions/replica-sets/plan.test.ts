@@ -1,0 +1,269 @@
+import { describe, expect, test } from 'vitest';
+import { ORPHAN_FINALIZER, REPLICA_SET_FINALIZER } from '../../../api/names.ts';
+import type { ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
+import { containedReplicaSetPlan } from '../../../decisions/replica-sets/contained-plan.ts';
+import { freeNames } from '../../../decisions/replica-sets/names.ts';
+import { planReplicaSet, type ReplicaSetInput, type ReplicaSetStep } from '../../../decisions/replica-sets/plan.ts';
+import type { StoredReplicaSet } from '../../../decisions/views/vm-owner.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aVmi } from '../model/fleets.ts';
+import { aMember, aSet, still } from './sets.ts';
+
+const namesOf = (count: number): string[] => freeNames({ name: 'web', uid: 'set-uid' }, count, () => false);
+const [A, B, C, D] = namesOf(4) as [string, string, string, string];
+
+const planOf = (set: StoredReplicaSet, vms: VmView[], input: Partial<ReplicaSetInput> = {}) =>
+  planReplicaSet({ ...still, vmiOf: (vm) => aVmi(vm), ...input, set, vms });
+const plan = (spec: Partial<ReplicaSetSpec>, vms: VmView[], input: Partial<ReplicaSetInput> = {}) =>
+  planOf(aSet(spec), vms, input);
+const namesIn = (steps: ReplicaSetStep[], kind: ReplicaSetStep['kind']): string[] =>
+  steps.flatMap((step) =>
+    step.kind !== kind ? [] : 'names' in step ? step.names : 'vms' in step ? step.vms.map(({ name }) => name) : [],
+  );
+const made = (steps: ReplicaSetStep[]): string[] => namesIn(steps, 'make');
+const deleted = (steps: ReplicaSetStep[]): string[] => namesIn(steps, 'delete');
+const conditionOf = (status: { conditions?: { type: string }[] } | null, type: string) =>
+  status?.conditions?.find((condition) => condition.type === type);
+
+describe('VMs are made', () => {
+  test('for the places that nobody holds', () => {
+    expect(made(plan({ replicas: 3 }, []).steps)).toEqual([A, B, C]);
+    expect(made(plan({ replicas: 3 }, [aMember(A)]).steps)).toEqual([B, C]);
+    expect(made(plan({ replicas: 3 }, [aMember(B)]).steps)).toEqual([A, C]);
+    expect(plan({ replicas: 1 }, [aMember(A)]).steps).toEqual([]);
+  });
+
+  test('not for one that is being deleted, or is on a node that does not answer', () => {
+    expect(made(plan({ replicas: 3 }, [aMember(A), aMember(B), aMember(C, { deleting: true })]).steps)).toEqual([]);
+    const lost = aMember(C, { ready: false, state: 'Unknown' });
+    expect(
+      plan({ replicas: 3 }, [aMember(A), aMember(B), lost], { vmiOf: (vm) => ({ ...aVmi(vm), nodeLost: true }) }).steps,
+    ).toEqual([]);
+  });
+
+  test('not for one that somebody has stopped', () => {
+    const stopped = aMember(A, { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' });
+    expect(plan({ replicas: 1 }, [stopped], { vmiOf: () => undefined }).steps).toEqual([]);
+  });
+
+  test('as many at once as the burst cap and a failure leave', () => {
+    expect(made(plan({ replicas: 99 }, [], { burst: 2 }).steps)).toEqual([A, B]);
+    expect(made(plan({ replicas: 99 }, [], { allowance: 1 }).steps)).toEqual([A]);
+    expect(made(plan({ replicas: 99 }, [], { allowance: 0 }).steps)).toEqual([]);
+    const inProgress = { creating: [A], deleting: [] };
+    expect(made(plan({ replicas: 99 }, [], { burst: 2, inProgress }).steps)).toEqual([B]);
+  });
+
+  test("under no name that somebody else's VM holds", () => {
+    expect(made(plan({ replicas: 2 }, [], { isHeldByOther: (name) => name === A }).steps)).toEqual([B, C]);
+  });
+
+  test('first under the names of which nobody knows whether they were made: these hold places', () => {
+    const uncertain = [C];
+    expect(made(plan({ replicas: 2 }, [], { uncertain }).steps)).toEqual([C, A]);
+    expect(made(plan({ replicas: 2 }, [aMember(A)], { uncertain }).steps)).toEqual([C]);
+    expect(made(plan({ replicas: 1 }, [aMember(A)], { uncertain }).steps)).toEqual([]);
+    expect(made(plan({ replicas: 2 }, [], { uncertain, allowance: 1 }).steps)).toEqual([C]);
+    // A lane works on it, and another may work beside it.
+    expect(made(plan({ replicas: 2 }, [], { uncertain, inProgress: { creating: [C], deleting: [] } }).steps)).toEqual([
+      A,
+    ]);
+  });
+
+  test('a name is uncertain until a VM has it', () => {
+    expect(plan({ replicas: 3 }, [aMember(A)], { uncertain: [A, B] }).uncertain).toEqual([B]);
+    expect(plan({ replicas: 3 }, [], { uncertain: [A], isHeldByOther: () => true }).uncertain).toEqual([]);
+  });
+});
+
+const migrating = (vm: VmView): VmiView => ({ ...aVmi(vm), migrating: vm.name === 'migrates' });
+
+describe('VMs leave', () => {
+  test('that are not ready before those that migrate, these before ready ones, and then the newest', () => {
+    const vms = [
+      aMember('old', { createdAt: 1 }),
+      aMember('new', { createdAt: 3 }),
+      aMember('mid', { createdAt: 2 }),
+      aMember('migrates', { createdAt: 1 }),
+      aMember('starts', { createdAt: 1, ready: false }),
+      aMember('fails', { createdAt: 1, ready: false, startFailures: 2 }),
+    ];
+    const order = ['fails', 'starts', 'migrates', 'new', 'mid', 'old'];
+    for (let left = 0; left <= vms.length; left++)
+      expect(deleted(plan({ replicas: left }, vms, { vmiOf: migrating }).steps)).toEqual(order.slice(0, 6 - left));
+  });
+
+  test('no more than are too many, those that leave already among them', () => {
+    const vms = [A, B, C, D].map((name) => aMember(name));
+    const inProgress = { creating: [], deleting: [D] };
+    expect(deleted(plan({ replicas: 3 }, vms, { inProgress }).steps)).toEqual([]);
+    expect(deleted(plan({ replicas: 3 }, [...vms.slice(0, 3), aMember(D, { deleting: true })]).steps)).toEqual([]);
+    expect(deleted(plan({ replicas: 0 }, vms, { burst: 3 }).steps)).toHaveLength(3);
+  });
+
+  test.each(['Once', 'RerunOnFailure'])(
+    'that have run to their end, under %s, and hold their places until they are gone',
+    (runStrategy) => {
+      const ended = aMember(A, { runStrategy, ready: false });
+      const vmiOf = (vm: VmView): VmiView => (vm.name === A ? aVmi(vm, { phase: 'Succeeded' }) : aVmi(vm));
+      const planned = plan({ replicas: 2 }, [ended, aMember(B)], { vmiOf });
+      expect(planned.steps).toMatchObject([{ kind: 'delete', because: 'ended', vms: [{ name: A }] }]);
+      expect(planned.status?.replicas).toBe(1);
+      expect(plan({ replicas: 2 }, [{ ...ended, deleting: true }, aMember(B)], { vmiOf }).steps).toEqual([]);
+    },
+  );
+
+  test.each(['Always', 'Manual', 'Halted'])(
+    'not those of which a VMI has ended under %s: KubeVirt or a person may start them',
+    (runStrategy) => {
+      const vms = [aMember(A, { runStrategy, ready: false })];
+      expect(plan({ replicas: 1 }, vms, { vmiOf: (vm) => aVmi(vm, { phase: 'Failed' }) }).steps).toEqual([]);
+    },
+  );
+});
+
+describe('labels', () => {
+  const stranger = aMember('else', { owner: null });
+
+  test('a VM that matches and has no controller is adopted, and holds a place from the first', () => {
+    const { steps } = plan({ replicas: 2 }, [aMember(A)], { uncontrolled: [stranger] });
+    expect(steps).toMatchObject([{ kind: 'adopt', vms: [{ name: 'else' }] }]);
+  });
+
+  test('one that does not match, or is being deleted, is left alone', () => {
+    const uncontrolled = [
+      { ...stranger, ownLabels: {} },
+      { ...stranger, name: 'going', deleting: true },
+    ];
+    expect(plan({ replicas: 1 }, [aMember(A)], { uncontrolled }).steps).toEqual([]);
+  });
+
+  test('a VM that no longer matches is released, and replaced once it is', () => {
+    const vms = [aMember(A, { ownLabels: { app: 'other' } }), aMember(B)];
+    const { steps, status } = plan({ replicas: 2 }, vms);
+    expect(steps).toMatchObject([{ kind: 'release', because: 'unmatched', vms: [{ name: A }] }]);
+    expect(status?.replicas).toBe(1);
+    const released = { ...vms[0]!, owner: null };
+    const after = plan({ replicas: 2 }, [vms[1]!], { uncontrolled: [released], isHeldByOther: (name) => name === A });
+    expect(after.steps).toMatchObject([{ kind: 'make', names: [C] }]);
+  });
+
+  test('are what the VM itself has, not those of its VMI template', () => {
+    const vm = aMember(A, { ownLabels: {}, labels: { app: 'web' } });
+    expect(namesIn(plan({ replicas: 1 }, [vm]).steps, 'release')).toEqual([A]);
+  });
+});
+
+test('a paused set makes and deletes nothing, and goes on to release and adopt', () => {
+  const vms = [aMember(A), aMember(B, { ownLabels: {} })];
+  const { steps, status, phase } = plan({ replicas: 9, paused: true }, vms, {
+    uncontrolled: [aMember('else', { owner: null })],
+  });
+  expect(steps.map(({ kind }) => kind)).toEqual(['release', 'adopt']);
+  expect(phase).toBe('Paused');
+  expect(conditionOf(status, 'Paused')).toMatchObject({ status: 'True', reason: 'PausedBySpec' });
+  expect(plan({ replicas: 0, paused: true }, [aMember(A)]).steps).toEqual([]);
+});
+
+const going = (finalizers: string[]) => aSet({}, { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers });
+
+describe('a set that is deleted', () => {
+  test('takes its VMs down first, and makes and adopts none', () => {
+    const set = going([REPLICA_SET_FINALIZER]);
+    const uncontrolled = [aMember('else', { owner: null })];
+    expect(planOf(set, [aMember(A)], { uncontrolled }).steps).toMatchObject([
+      { kind: 'delete', because: 'pool deleted', vms: [{ name: A }] },
+    ]);
+    expect(planOf(set, [aMember(A, { deleting: true })]).steps).toEqual([]);
+    expect(planOf(set, []).steps).toMatchObject([{ kind: 'let-go' }]);
+  });
+
+  test('without its VMs releases them', () => {
+    const set = going([REPLICA_SET_FINALIZER, ORPHAN_FINALIZER]);
+    expect(planOf(set, [aMember(A)]).steps).toMatchObject([{ kind: 'release', vms: [{ name: A }] }]);
+  });
+
+  test('needs no template for that', () => {
+    const set = { ...going([REPLICA_SET_FINALIZER]), spec: { ...aSet().spec, template: deep(80) } };
+    const { plan: contained } = containedReplicaSetPlan({ ...still, set, vms: [aMember(A)] });
+    expect(contained.steps).toMatchObject([{ kind: 'delete' }]);
+  });
+});
+
+test('a set gets its finalizer before its first VM', () => {
+  expect(planOf(aSet({}, { finalizers: [] }), []).steps).toMatchObject([{ kind: 'hold' }]);
+});
+
+describe('the status', () => {
+  test('counts VMs that are being deleted, and tells that they hold their places', () => {
+    const { status } = plan({ replicas: 2 }, [aMember(A), aMember(B, { deleting: true })]);
+    expect(status).toMatchObject({ replicas: 2, readyReplicas: 1, availableReplicas: 1, labelSelector: 'app=web' });
+    expect(conditionOf(status, 'Progressing')).toMatchObject({
+      status: 'True',
+      reason: 'ScalingOut',
+      message: `1 of 2 VMs exist; ${B} being deleted, and in their places until they are gone`,
+    });
+    expect(conditionOf(status, 'Available')).toMatchObject({ status: 'False', reason: 'MinimumReplicasUnavailable' });
+  });
+
+  test('calls a VM available once it has been ready for minReadySeconds, and wakes then', () => {
+    const early = plan({ replicas: 1, minReadySeconds: 10 }, [aMember(A)], { now: 4_000 });
+    expect(early.status).toMatchObject({ readyReplicas: 1, availableReplicas: 0 });
+    expect(early.wakeAt).toBe(10_000);
+    const { status } = plan({ replicas: 1, minReadySeconds: 10 }, [aMember(A)], { now: 10_000 });
+    expect(status).toMatchObject({ availableReplicas: 1 });
+    expect(conditionOf(status, 'Available')).toMatchObject({ status: 'True' });
+  });
+
+  test.each([
+    ['FailedCreate', { replicas: 2 }, [aMember(A)], [aMember(A), aMember(B)]],
+    ['FailedDelete', { replicas: 1 }, [aMember(A), aMember(B)], [aMember(A)]],
+    ['FailedRelease', { replicas: 1 }, [aMember(A, { ownLabels: {} })], [aMember(A)]],
+  ] as const)('tells of %s until it has passed', (reason, spec, before, after) => {
+    const failure = { reason, message: 'no permission', since: '2026-01-01T00:00:00Z' };
+    expect(conditionOf(plan(spec, [...before], { failure }).status, 'ReplicaFailure')).toEqual({
+      type: 'ReplicaFailure',
+      status: 'True',
+      reason,
+      message: 'no permission',
+      lastTransitionTime: failure.since,
+    });
+    const over = plan(spec, [...after], { failure });
+    expect(over.failure).toBeNull();
+    expect(conditionOf(over.status, 'ReplicaFailure')).toBeUndefined();
+  });
+
+  test('is written only if it says something new, each time under the next number', () => {
+    const { status } = plan({ replicas: 1 }, [aMember(A)]);
+    expect(status?.writes).toBe(1);
+    const told = { ...aSet({ replicas: 1 }), status: status! };
+    expect(planOf(told, [aMember(A)]).status).toBeNull();
+    expect(planOf(told, [aMember(A, { ready: false })]).status?.writes).toBe(2);
+  });
+
+  test('says why a template that is nested too deep is not taken', () => {
+    const { plan: stalled, error } = containedReplicaSetPlan({ ...still, set: aSet({ template: deep(80) }), vms: [] });
+    expect(error).toBeNull();
+    expect(stalled.steps).toEqual([]);
+    expect(conditionOf(stalled.status, 'Stalled')).toMatchObject({ status: 'True', reason: 'SpecRefused' });
+  });
+
+  test('says that a plan failed, and the others are not touched by it', () => {
+    const broken = {
+      ...still,
+      vmiOf: () => {
+        throw new Error('oh');
+      },
+    };
+    const { plan: stalled, error } = containedReplicaSetPlan({ ...broken, set: aSet(), vms: [aMember(A)] });
+    expect(error?.message).toBe('oh');
+    expect(conditionOf(stalled.status, 'Stalled')).toMatchObject({ reason: 'DecisionFailed' });
+  });
+});
+
+function deep(levels: number): ReplicaSetSpec['template'] {
+  let value: Record<string, unknown> = {};
+  for (let level = 0; level < levels; level++) value = { more: value };
+  return { metadata: { labels: { app: 'web' } }, spec: { runStrategy: 'Always', template: value } };
+}

@@ -1,0 +1,56 @@
+import { REPLICA_SET_FINALIZER } from '../../../api/names.ts';
+import type { ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
+import type { ReplicaSetInput } from '../../../decisions/replica-sets/plan.ts';
+import type { StoredReplicaSet } from '../../../decisions/views/vm-owner.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import { aVm } from '../model/fleets.ts';
+
+/** Sets and their VMs for the tests of decisions. Fields that a test doesn't care about have defaults. */
+
+export function aSet(
+  spec: Partial<ReplicaSetSpec> = {},
+  metadata: Partial<StoredReplicaSet['metadata']> = {},
+): StoredReplicaSet {
+  return {
+    apiVersion: 'drover.dev/v1alpha1',
+    kind: 'VirtualMachineReplicaSet',
+    metadata: {
+      name: 'web',
+      namespace: 'shop',
+      uid: 'set-uid',
+      generation: 1,
+      finalizers: [REPLICA_SET_FINALIZER],
+      ...metadata,
+    },
+    spec: {
+      replicas: 3,
+      selector: { matchLabels: { app: 'web' } },
+      template: {
+        metadata: { labels: { app: 'web' } },
+        spec: { runStrategy: 'Always', template: { spec: { domain: {} } } },
+      },
+      ...spec,
+    },
+  };
+}
+
+/** A VM that the set controls and its selector matches. */
+export const aMember = (name: string, fields: Partial<VmView> = {}): VmView =>
+  aVm(name, {
+    owner: { kind: 'VirtualMachineReplicaSet', name: 'web', uid: 'set-uid' },
+    ownLabels: { app: 'web' },
+    ...fields,
+  });
+
+/** What a plan reads besides the set and its VMs, when nothing goes on. */
+export const still: Omit<ReplicaSetInput, 'set' | 'vms'> = {
+  uncontrolled: [],
+  vmiOf: () => undefined,
+  isHeldByOther: () => false,
+  inProgress: { creating: [], deleting: [] },
+  uncertain: [],
+  now: 0,
+  burst: 250,
+  allowance: 250,
+  failure: null,
+};

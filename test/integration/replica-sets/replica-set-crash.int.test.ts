@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { VirtualMachines } from '../../../api/resources.ts';
+import { chaosProxy, type Fate } from '../chaos-proxy.ts';
+import { aFleet, until } from '../fleet.ts';
+import { seeded } from '../seeded.ts';
+import { haltedTemplateOf, mostVms, TestSets } from './sets.ts';
+
+const fleet = aFleet({ workers: 0 });
+const sets = new TestSets(fleet);
+
+test('a worker that dies in a burst, while answers are lost: never more VMs than the set wants', async () => {
+  const namespace = await fleet().namespace();
+  const watched = await mostVms(fleet(), namespace);
+  const chance = seeded(7);
+  const unruly = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
+    if (method !== 'POST') return 'pass';
+    await sleep(100 + chance() * 200);
+    return chance() < 0.2 ? 'drop-answer' : 'pass';
+  });
+  const env = { KUBECONFIG: unruly.kubeconfig };
+  let worker = await fleet().startWorker(env);
+  await sets.create(namespace, 'web', { replicas: 60, template: haltedTemplateOf('web') });
+  for (const moment of [5, 30]) {
+    await until(async () => expect(watched.made()).toBeGreaterThan(moment));
+    await worker.kill();
+    worker = await fleet().startWorker(env);
+  }
+  await sets.settled(namespace, 'web', 60);
+  expect(watched.most()).toBe(60);
+  expect(watched.made()).toBe(60);
+  watched.stop();
+  await worker.stop();
+});
+
+test('faults of all kinds while people delete VMs: never more than the set wants, and in the end as many', async () => {
+  const namespace = await fleet().namespace();
+  const watched = await mostVms(fleet(), namespace);
+  const chance = seeded(11);
+  let faults = 0;
+  let isUnruly = true;
+  const fates: Fate[] = ['drop-answer', 'drop-call', { status: 500 }, { status: 429, retryAfter: 1 }, { status: 409 }];
+  const unruly = await chaosProxy(fleet().workerKubeconfig, async (method, path): Promise<Fate> => {
+    if (!isUnruly || path.includes('watch=true')) return 'pass';
+    await sleep(chance() * 60);
+    if (chance() > (method === 'GET' ? 0.1 : 0.35)) return 'pass';
+    faults++;
+    return fates[Math.floor(chance() * fates.length)]!;
+  });
+  const env = { KUBECONFIG: unruly.kubeconfig };
+  let worker = await fleet().startWorker(env);
+  const second = await fleet().startWorker(env);
+  const replicas = 12;
+  await sets.create(namespace, 'web', { replicas, template: haltedTemplateOf('web') });
+  for (let round = 0; faults < 500; round++) {
+    await sleep(300);
+    const vms = await sets.vms(namespace, 'web');
+    expect(vms.length).toBeLessThanOrEqual(replicas);
+    for (const { metadata } of vms.slice(0, 4))
+      await fleet()
+        .kube.delete(VirtualMachines, metadata)
+        .catch(() => undefined);
+    if (round % 10 === 4) unruly.cut();
+    if (round % 25 === 20) {
+      await worker.kill();
+      worker = await fleet().startWorker(env);
+    }
+  }
+  isUnruly = false;
+  await sets.settled(namespace, 'web', replicas);
+  expect(watched.most()).toBeLessThanOrEqual(replicas);
+  expect(faults).toBeGreaterThanOrEqual(500);
+  watched.stop();
+  await Promise.all([worker.stop(), second.stop()]);
+});
+
+test('a frozen worker that comes back makes no VM too many', async () => {
+  const namespace = await fleet().namespace();
+  const watched = await mostVms(fleet(), namespace);
+  const slow = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
+    if (method === 'POST') await sleep(200);
+    return 'pass';
+  });
+  const frozen = await fleet().startWorker({ KUBECONFIG: slow.kubeconfig });
+  await sets.create(namespace, 'web', { replicas: 80, template: haltedTemplateOf('web') });
+  await until(async () => expect(watched.made()).toBeGreaterThan(5));
+  process.kill(frozen.pid, 'SIGSTOP');
+  const other = await fleet().startWorker();
+  await sets.settled(namespace, 'web', 80);
+  process.kill(frozen.pid, 'SIGCONT');
+  const [vm] = await sets.vms(namespace, 'web');
+  await fleet().kube.delete(VirtualMachines, vm!.metadata);
+  await until(async () => expect(watched.made()).toBe(81));
+  await sets.settled(namespace, 'web', 80);
+  expect(watched.most()).toBe(80);
+  watched.stop();
+  await Promise.all([frozen.kill(), other.stop()]);
+});

@@ -1,0 +1,270 @@
+import {
+  ActivityFailure,
+  allHandlersFinished,
+  condition,
+  isCancellation,
+  log,
+  setCurrentDetails,
+  sleep,
+  upsertSearchAttributes,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { OwnerKey } from '../../activities/pool/types.ts';
+import type { PoolStatus } from '../../api/pool/pool.ts';
+import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
+import { backoffMs } from '../../decisions/lib/backoff.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { summary } from '../../decisions/lib/summary.ts';
+import type { PoolPlan } from '../../decisions/pool/plan.ts';
+import type { Failure } from '../../decisions/pool/status.ts';
+import { onSignal } from '../handlers.ts';
+import { changed, type PoolRef } from '../messages.ts';
+import { FailureBackoff, type FailureBackoffState } from '../pool/failure-backoff.ts';
+import { InFlight } from '../pool/in-flight.ts';
+import { StatusWriter } from '../pool/status-writer.ts';
+import { DroverPhase } from '../search-attributes.ts';
+import type { OwnerStepContext } from './steps.ts';
+
+/** What a run hands to the next when its history has grown long, whatever the kind of its owner. */
+export interface CarriedOwner {
+  uid?: string;
+  seen: ResourceVersions;
+  failureBackoff: FailureBackoffState;
+  resultUnknown?: boolean;
+}
+
+/** What every plan is asked with. */
+export interface OwnerRequest {
+  namespace: string;
+  name: string;
+  seen: ResourceVersions;
+  resultUnknown: boolean;
+  inProgress: { creating: string[]; deleting: string[] };
+  allowance: number | null;
+  failure: Failure | null;
+}
+
+/** What every plan says. */
+export interface PlannedOwner {
+  gone: false;
+  key: OwnerKey;
+  generation: number;
+  seen: ResourceVersions;
+  failure: Failure | null;
+  phase: PoolPlan['phase'];
+  wakeAt: number | null;
+}
+
+const PLAN_AGAIN_MS = 10_000;
+
+/**
+ * The clocks of the worker and of Temporal differ by a little: waiting for a moment that has just passed must not spin.
+ */
+const LEAST_WAIT_MS = 50;
+
+/** How the sentences of a run call its owner and what it waits for. */
+export interface OwnerWords {
+  owner: 'pool' | 'set';
+  /** Summary of a wait for a time that the plan has named. */
+  wait: string;
+}
+
+/**
+ * The turns of a workflow that keeps the VMs of a pool or a replica set as its spec says, for as long as that exists.
+ *
+ * Each turn plans the next steps and begins them, but waits for none, so that the workflow keeps answering while VMs
+ * come and go. It looks again when it is signalled, when a step has ended, and when the delay after a failure has
+ * passed. An owner whose VMs are all as they should be waits for signals alone: it costs nothing.
+ */
+export abstract class OwnerRun<P extends PlannedOwner> {
+  protected readonly ref: PoolRef;
+  protected readonly inProgress = new InFlight();
+  protected readonly failureBackoff: FailureBackoff;
+  readonly #statusWriter: StatusWriter;
+  readonly #words: OwnerWords;
+  #seen: ResourceVersions;
+  #uid: string | undefined;
+  /** Whether a step has failed with an unknown part of it done. */
+  #resultUnknown: boolean;
+  #turnRequested = true;
+  #isPlanning = false;
+  /** Failed plans in a row. */
+  #failures = 0;
+  #phase: PlannedOwner['phase'] | undefined;
+  #generation: number | undefined;
+
+  constructor(ref: PoolRef, carried: CarriedOwner | undefined, words: OwnerWords) {
+    this.ref = ref;
+    this.#words = words;
+    this.#seen = carried?.seen ?? {};
+    this.#uid = carried?.uid;
+    this.#resultUnknown = carried?.resultUnknown ?? false;
+    this.failureBackoff = new FailureBackoff(carried?.failureBackoff);
+    this.#statusWriter = new StatusWriter({
+      inProgress: this.inProgress,
+      failureBackoff: this.failureBackoff,
+      onWritten: (newer, isDue) => {
+        this.#seen = maxVersions(this.#seen, newer);
+        // A plan in progress may have seen the status before this write.
+        this.#turnRequested ||= isDue || this.#isPlanning;
+      },
+    });
+    const look = `Look again at the ${words.owner} and its VMs.`;
+    onSignal(changed, look, (newer?: ResourceVersions) => this.requestTurn(newer));
+  }
+
+  async untilGone(): Promise<void> {
+    for (;;) {
+      this.#turnRequested = false;
+      const wasWaiting = this.failureBackoff.isWaiting();
+      const asked = { seen: this.#seen, failure: this.failureBackoff.state.failure };
+      const planned = await this.#plan();
+      if (planned === null) await this.#waitToPlanAgain();
+      else if (!planned.gone && this.#uid !== undefined && planned.key.uid !== this.#uid) this.#reset(planned.key.uid);
+      else {
+        if (!planned.gone) this.#carryOut(planned, asked);
+        else if (this.inProgress.isEmpty && !this.#turnRequested) return;
+        setCurrentDetails(this.details(planned));
+        await this.#continueAsNewIfLong();
+        // Otherwise, the delay that held the plan back is over: it ended, the failure passed, or the spec was edited.
+        if (!wasWaiting || this.failureBackoff.isWaiting()) await this.#wait(planned);
+      }
+    }
+  }
+
+  /** Asks the activity for a plan. */
+  protected abstract plan(request: OwnerRequest): Promise<P | { gone: true }>;
+  /** Begins the plan's steps, without waiting for them. */
+  protected abstract beginSteps(planned: P): void;
+  /** The status that the plan wants written; null if none. */
+  protected abstract statusOf(planned: P): PoolStatus | ReplicaSetStatus | null;
+  /** Returns the Markdown that the Web UI shows. */
+  protected abstract details(planned: P | { gone: true }): string;
+  /** Forgets all of the owner of that name that was there before. */
+  protected abstract reset(uid: string): void;
+  protected abstract continueAsNew(carried: CarriedOwner): Promise<never>;
+  /** Called for each plan, before its steps begin. */
+  protected note(_planned: P): void {}
+  /** Called for each plan, after its steps have begun. */
+  protected announce(_planned: P): void {}
+  /** Whether the run should end early, although its history is not yet long. */
+  protected get isLong(): boolean {
+    return false;
+  }
+
+  protected requestTurn(newer: ResourceVersions = {}): void {
+    this.#seen = maxVersions(this.#seen, newer);
+    this.#turnRequested = true;
+  }
+
+  protected stepContext({ key, generation }: P, leaving: readonly string[]): OwnerStepContext {
+    return {
+      key,
+      generation,
+      leaving: [...this.inProgress.names('deleting'), ...leaving],
+      seen: this.#seen,
+      inProgress: this.inProgress,
+      failureBackoff: this.failureBackoff,
+      onEnd: (newer) => {
+        this.#resultUnknown ||= newer === null;
+        this.requestTurn(newer ?? {});
+      },
+    };
+  }
+
+  /** Resolves with null if no plan could be made, because the API server is down or this worker can't reach it. */
+  async #plan(): Promise<P | { gone: true } | null> {
+    const { inProgress, failureBackoff } = this;
+    const resultUnknown = this.#resultUnknown;
+    this.#resultUnknown = false;
+    const request: OwnerRequest = {
+      namespace: this.ref.namespace,
+      name: this.ref.name,
+      seen: this.#seen,
+      resultUnknown,
+      inProgress: { creating: inProgress.names('creating'), deleting: inProgress.names('deleting') },
+      allowance: failureBackoff.allowance(inProgress.has('creating') || inProgress.has('deleting')),
+      failure: failureBackoff.state.failure,
+    };
+    this.#isPlanning = true;
+    try {
+      return await this.plan(request);
+    } catch (error) {
+      if (isCancellation(error)) throw error;
+      // Errors thrown by a local activity are not always wrapped.
+      const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
+      log.warn(`the ${this.#words.owner} could not be looked at`, { message });
+      failureBackoff.note('NotPlanned', message);
+      this.#resultUnknown ||= resultUnknown;
+      return null;
+    } finally {
+      this.#isPlanning = false;
+    }
+  }
+
+  async #waitToPlanAgain(): Promise<void> {
+    const delayMs = Math.min(backoffMs(++this.#failures), PLAN_AGAIN_MS);
+    await sleep(delayMs, { summary: 'the delay after a look that failed' });
+    await this.#continueAsNewIfLong();
+  }
+
+  /**
+   * The owner was deleted and created again in between: what is known about the old one must not affect the new one.
+   */
+  #reset(uid: string): void {
+    this.#failures = 0;
+    this.#uid = uid;
+    this.#generation = undefined;
+    this.failureBackoff.reset();
+    this.reset(uid);
+  }
+
+  /** Begins the plan's steps, without waiting for them. `asked`: what the plan was asked with. */
+  #carryOut(planned: P, asked: { seen: ResourceVersions; failure: Failure | null }): void {
+    const { failureBackoff } = this;
+    this.#failures = 0;
+    this.#uid = planned.key.uid;
+    this.note(planned);
+    // Not the later of the two: a cluster that was restored from a backup counts from an older version.
+    if (this.#seen === asked.seen) this.#seen = planned.seen;
+    if (this.#generation !== undefined && planned.generation !== this.#generation) failureBackoff.tryNow();
+    this.#generation = planned.generation;
+    // A failure that came during planning is not the one that the plan saw pass.
+    if (asked.failure !== null && planned.failure === null && failureBackoff.state.failure === asked.failure)
+      failureBackoff.passed();
+    this.beginSteps(planned);
+    const status = this.statusOf(planned);
+    if (status !== null) this.#statusWriter.write(planned.key, status);
+    else this.#statusWriter.keep();
+    this.announce(planned);
+    if (planned.phase !== this.#phase)
+      upsertSearchAttributes([{ key: DroverPhase, value: (this.#phase = planned.phase) }]);
+  }
+
+  async #continueAsNewIfLong(): Promise<void> {
+    if (!this.isLong && !workflowInfo().continueAsNewSuggested) return;
+    await condition(() => this.inProgress.isEmpty && allHandlersFinished());
+    await this.continueAsNew({
+      ...(this.#uid === undefined ? {} : { uid: this.#uid }),
+      seen: this.#seen,
+      failureBackoff: this.failureBackoff.state,
+      resultUnknown: this.#resultUnknown,
+    });
+  }
+
+  /** Waits until something may have changed. */
+  async #wait(planned: P | { gone: true }): Promise<void> {
+    const awake = (): boolean => this.#turnRequested || (planned.gone && this.inProgress.isEmpty);
+    const wait = this.#nextWait(planned.gone ? null : planned.wakeAt);
+    if (wait === null) await condition(awake);
+    else await condition(awake, wait.ms, { summary: wait.summary });
+  }
+
+  /** Returns the next moment at which time alone may change something; null if only an event can. */
+  #nextWait(wakeAt: number | null): { ms: number; summary: string } | null {
+    const delayMs = this.failureBackoff.delayMs();
+    const planMs = wakeAt === null ? Infinity : Math.max(wakeAt - Date.now(), LEAST_WAIT_MS);
+    if (delayMs !== undefined && delayMs <= planMs) return { ms: delayMs, summary: 'the delay after a failure' };
+    return planMs === Infinity ? null : { ms: planMs, summary: summary(this.#words.wait) };
+  }
+}

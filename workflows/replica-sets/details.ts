@@ -1,0 +1,18 @@
+import type { PlannedSet } from '../../activities/replica-sets/types.ts';
+import { activityDetails } from '../pool/details.ts';
+import type { FailureBackoffState } from '../pool/failure-backoff.ts';
+
+/** Returns the Markdown that the Web UI shows for a replica set. */
+export function replicaSetDetails(planned: PlannedSet, doing: readonly string[], state: FailureBackoffState): string {
+  if (planned.gone) return 'The set is gone.';
+  const { counts, phase, uncertain } = planned;
+  return [
+    `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready`,
+    uncertain.length === 0 ? '' : `Not known whether they were made: ${uncertain.slice(0, NAMES_TOLD).join(', ')}`,
+    ...activityDetails(doing, state, counts.byState),
+  ]
+    .filter((line) => line !== '')
+    .join('\n\n');
+}
+
+const NAMES_TOLD = 20;

@@ -1,6 +1,6 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
-import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
+import type { ReplicaSetInput as ReplicaSetPlanInput, ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { OwnerKey } from '../pool/types.ts';
 
 /** A replica set, by its UID: what is done for it is not done for a later set of the same name. */
@@ -19,6 +19,7 @@ export interface ReplicaSetRequest {
   uncertain: string[];
   /** How many VMs may be acted on now; the burst cap also applies, and is the only limit if this is null. */
   allowance: number | null;
+  refused?: ReplicaSetPlanInput['refused'];
   failure: Failure | null;
   /** The workflow's clock, in milliseconds since the epoch. */
   now: number;

@@ -6,8 +6,9 @@ import { availabilityOf } from '../pool/availability.ts';
 import { byState, type PoolCounts, type PoolPlan } from '../pool/plan.ts';
 import { saysTheSame, type Failure } from '../pool/status.ts';
 import type { PoolStep, Target } from '../pool/steps.ts';
-import { deletion, planEnd, roomToDelete, targets, words } from '../scaling/removal.ts';
-import { isHalted } from '../views/vm.ts';
+import { refusedLast, type RefusedVms } from '../scaling/refused-vms.ts';
+import { deletion, nameOf, planEnd, roomToDelete, targets, words } from '../scaling/removal.ts';
+import { isHalted, type VmView } from '../views/vm.ts';
 import { membersOf, type Members, type MembersInput } from './members.ts';
 import { freeNames } from './names.ts';
 import { removalOrder } from './removal-order.ts';
@@ -26,6 +27,8 @@ export interface ReplicaSetInput extends MembersInput {
   burst: number;
   /** How many VMs may be started on now: fewer than `burst` after a failure, none during the back-off. */
   allowance: number;
+  /** VMs that the API server refused to create, delete, adopt or release: others go first, and these wait. */
+  refused?: RefusedVms | undefined;
   failure: Failure | null;
 }
 
@@ -103,20 +106,28 @@ function planMembers(input: ReplicaSetInput, members: Members): ReplicaSetStep[]
     : [...steps, ...removeEnded(input, members), ...make(input, members), ...scaleIn(input, members)];
 }
 
-function release({ inProgress, allowance }: ReplicaSetInput, { unmatched }: Members): ReplicaSetStep[] {
-  const chosen = unmatched.filter(({ name }) => !inProgress.deleting.includes(name)).slice(0, allowance);
+function release(input: ReplicaSetInput, { unmatched }: Members): ReplicaSetStep[] {
+  const chosen = free(unmatched, input.inProgress.deleting, input).slice(0, input.allowance);
   const reason = `release ${words(chosen)}: the labels no longer match the selector`;
   return chosen.length === 0 ? [] : [{ kind: 'release', vms: targets(chosen), because: 'unmatched', reason }];
 }
 
-function adopt({ inProgress, allowance }: ReplicaSetInput, { orphans }: Members): ReplicaSetStep[] {
-  const chosen = orphans.filter(({ name }) => !inProgress.creating.includes(name)).slice(0, allowance);
+function adopt(input: ReplicaSetInput, { orphans }: Members): ReplicaSetStep[] {
+  const chosen = free(orphans, input.inProgress.creating, input).slice(0, input.allowance);
   const reason = `adopt ${words(chosen)}: the labels match the selector, and no controller owns them`;
   return chosen.length === 0 ? [] : [{ kind: 'adopt', vms: targets(chosen), reason }];
 }
 
+/** VMs that no activity works on, in the order to try them: those that were refused last, if at all. */
+const free = (vms: readonly VmView[], busy: readonly string[], { refused }: ReplicaSetInput): VmView[] =>
+  refusedLast(
+    vms.filter(({ name }) => !busy.includes(name)),
+    nameOf,
+    refused,
+  );
+
 function removeEnded(input: ReplicaSetInput, { ended }: Members): ReplicaSetStep[] {
-  const chosen = ended.filter(({ name }) => !input.inProgress.deleting.includes(name)).slice(0, roomToDelete(input));
+  const chosen = free(ended, input.inProgress.deleting, input).slice(0, roomToDelete(input));
   return chosen.length === 0 ? [] : [deletion(chosen, false, 'ended', 'they have run to their end')];
 }
 
@@ -124,17 +135,20 @@ function removeEnded(input: ReplicaSetInput, { ended }: Members): ReplicaSetStep
  * Makes VMs for the places that nobody holds. A VM that is being deleted holds its place until it is gone, and so does
  * one of which it is not known whether it was made: its own name is tried again before another is given.
  */
-function make({ set, inProgress, uncertain, burst, allowance, isHeldByOther }: ReplicaSetInput, { present }: Members) {
+function make(input: ReplicaSetInput, { present }: Members): ReplicaSetStep[] {
+  const { set, inProgress, uncertain, burst, allowance, isHeldByOther, refused } = input;
   const { name, uid } = set.metadata;
   const held = new Set([...present, ...inProgress.creating]);
   const missing = set.spec.replicas - held.size;
   const again = uncertain.filter((one) => !held.has(one)).slice(0, Math.max(missing, 0));
   const isTaken = (one: string): boolean => held.has(one) || uncertain.includes(one) || isHeldByOther(one);
   const room = Math.min(missing, allowance, burst - inProgress.creating.length);
-  const names = [...again, ...freeNames({ name, uid }, Math.min(missing - again.length, room), isTaken)];
-  const chosen = names.slice(0, Math.max(room, 0));
+  // Refused names keep their places, and no other name waits for them.
+  const enough = Math.min(missing - again.length, room + (refused?.names.length ?? 0));
+  const names = [...again, ...freeNames({ name, uid }, room <= 0 ? 0 : enough, isTaken)];
+  const chosen = refusedLast(names, (one) => one, refused).slice(0, Math.max(room, 0));
   const reason = `create ${formatNames(chosen)}: ${missing} missing of ${set.spec.replicas}`;
-  return chosen.length === 0 ? [] : [{ kind: 'make' as const, names: chosen, reason }];
+  return chosen.length === 0 ? [] : [{ kind: 'make', names: chosen, reason }];
 }
 
 function scaleIn(input: ReplicaSetInput, { active }: Members): ReplicaSetStep[] {
@@ -142,8 +156,8 @@ function scaleIn(input: ReplicaSetInput, { active }: Members): ReplicaSetStep[] 
   const staying = active.filter(({ name }) => !inProgress.deleting.includes(name));
   const excess = staying.length - set.spec.replicas;
   if (excess <= 0) return [];
-  const chosen = removalOrder(staying, vmiOf)
-    .slice(0, Math.min(excess, roomToDelete(input)))
+  const chosen = free(removalOrder(staying, vmiOf).slice(0, excess), [], input)
+    .slice(0, roomToDelete(input))
     // A VM that is still being created is deleted afterwards.
     .filter(({ name }) => !inProgress.creating.includes(name));
   return chosen.length === 0

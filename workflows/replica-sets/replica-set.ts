@@ -56,7 +56,8 @@ class ReplicaSetRun extends OwnerRun<Planned> {
   protected override plan(asked: OwnerRequest): Promise<PlannedSet> {
     this.#told = [...this.#uncertain];
     const words = { summary: 'look at the set and its VMs, and plan the next steps' };
-    return planReplicaSet.executeWithOptions(words, [{ ...asked, uncertain: [...this.#told], now: Date.now() }]);
+    const own = { uncertain: [...this.#told], refused: this.failureBackoff.refused(), now: Date.now() };
+    return planReplicaSet.executeWithOptions(words, [{ ...asked, ...own }]);
   }
 
   protected override reset(): void {

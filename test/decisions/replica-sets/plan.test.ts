@@ -71,6 +71,14 @@ describe('VMs are made', () => {
     ]);
   });
 
+  test('not under a name that was refused, while that waits; others go on, and take no place of its', () => {
+    const refused = { names: [A], isHeld: true };
+    expect(made(plan({ replicas: 3 }, [], { refused }).steps)).toEqual([B, C]);
+    expect(made(plan({ replicas: 3 }, [aMember(B), aMember(C)], { refused }).steps)).toEqual([]);
+    expect(made(plan({ replicas: 3 }, [], { refused: { names: [A], isHeld: false } }).steps)).toEqual([B, C, A]);
+    expect(made(plan({ replicas: 1 }, [], { refused, uncertain: [A] }).steps)).toEqual([]);
+  });
+
   test('a name is uncertain until a VM has it', () => {
     expect(plan({ replicas: 3 }, [aMember(A)], { uncertain: [A, B] }).uncertain).toEqual([B]);
     expect(plan({ replicas: 3 }, [], { uncertain: [A], isHeldByOther: () => true }).uncertain).toEqual([]);
@@ -92,6 +100,18 @@ describe('VMs leave', () => {
     const order = ['fails', 'starts', 'migrates', 'new', 'mid', 'old'];
     for (let left = 0; left <= vms.length; left++)
       expect(deleted(plan({ replicas: left }, vms, { vmiOf: migrating }).steps)).toEqual(order.slice(0, 6 - left));
+  });
+
+  test('not one whose deletion was refused, while that waits', () => {
+    const vms = [aMember(A, { createdAt: 2 }), aMember(B, { createdAt: 1 })];
+    const refused = { names: [A], isHeld: true };
+    expect(deleted(plan({ replicas: 1 }, vms, { refused }).steps)).toEqual([]);
+    expect(deleted(plan({ replicas: 0 }, vms, { refused }).steps)).toEqual([B]);
+    expect(deleted(plan({ replicas: 1 }, vms, { refused: { names: [A], isHeld: false } }).steps)).toEqual([A]);
+    const unmatched = [aMember(A, { ownLabels: {} })];
+    expect(plan({ replicas: 1 }, unmatched, { refused }).steps).toEqual([]);
+    const orphan = aMember(A, { owner: null });
+    expect(plan({ replicas: 1 }, [], { refused, uncontrolled: [orphan] }).steps).toEqual([]);
   });
 
   test('no more than are too many, those that leave already among them', () => {

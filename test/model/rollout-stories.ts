@@ -53,9 +53,10 @@ function signal({ world, log }: Stage, name: string, payload: object = {}): void
 /** Waits until the rollout of the template is complete, at most for so long. */
 async function completed({ world }: Stage, ms = 30 * MINUTE): Promise<void> {
   const isComplete = (): boolean => {
-    const { observedGeneration, currentRevision, updateRevision, readyReplicas, replicas } = statusOf(world) ?? {};
-    const isNow = observedGeneration === world.pool('web')!.metadata.generation;
-    return isNow && currentRevision === updateRevision && readyReplicas === replicas;
+    const { observedGeneration, currentRevision, updateRevision, readyReplicas } = statusOf(world) ?? {};
+    const { metadata, spec } = world.pool('web')!;
+    const isNow = observedGeneration === metadata.generation;
+    return isNow && currentRevision === updateRevision && readyReplicas === spec.replicas;
   };
   if (!(await world.until(isComplete, ms))) world.break('the rollout does not complete');
   await world.wait(2_000);

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until } from '../fleet.ts';
+import { soak } from '../../soak.ts';
 import { seeded } from '../seeded.ts';
 import { haltedTemplateOf, mostVms, TestSets } from './sets.ts';
 
@@ -51,8 +52,9 @@ test('faults of all kinds while people delete VMs: never more than the set wants
   let worker = await fleet().startWorker(env);
   const second = await fleet().startWorker(env);
   const replicas = 12;
+  const [enough, killEvery] = soak([500, 25], [60, 8]);
   await sets.create(namespace, 'web', { replicas, template: haltedTemplateOf('web') });
-  for (let round = 0; faults < 500; round++) {
+  for (let round = 0; faults < enough; round++) {
     await sleep(300);
     const vms = await sets.vms(namespace, 'web');
     expect(vms.length).toBeLessThanOrEqual(replicas);
@@ -61,7 +63,7 @@ test('faults of all kinds while people delete VMs: never more than the set wants
         .kube.delete(VirtualMachines, metadata)
         .catch(() => undefined);
     if (round % 10 === 4) unruly.cut();
-    if (round % 25 === 20) {
+    if (round % killEvery === killEvery - 3) {
       await worker.kill();
       worker = await fleet().startWorker(env);
     }
@@ -69,7 +71,7 @@ test('faults of all kinds while people delete VMs: never more than the set wants
   isUnruly = false;
   await sets.settled(namespace, 'web', replicas);
   expect(watched.most()).toBeLessThanOrEqual(replicas);
-  expect(faults).toBeGreaterThanOrEqual(500);
+  expect(faults).toBeGreaterThanOrEqual(enough);
   watched.stop();
   await Promise.all([worker.stop(), second.stop()]);
 });

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { VirtualMachines } from '../../../api/resources.ts';
+import { seeded } from '../../seeded.ts';
+import { soak } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until } from '../fleet.ts';
-import { soak } from '../../soak.ts';
-import { seeded } from '../seeded.ts';
 import { haltedTemplateOf, mostVms, TestSets } from './sets.ts';
 
 const fleet = aFleet({ workers: 0 });

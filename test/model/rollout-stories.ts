@@ -56,7 +56,7 @@ async function completed({ world }: Stage, ms = 30 * MINUTE): Promise<void> {
     const { observedGeneration, currentRevision, updateRevision, readyReplicas } = statusOf(world) ?? {};
     const { metadata, spec } = world.pool('web')!;
     const isNow = observedGeneration === metadata.generation;
-    return isNow && currentRevision === updateRevision && readyReplicas === spec.replicas;
+    return isNow && currentRevision === updateRevision && readyReplicas === (spec as PoolSpec).replicas;
   };
   if (!(await world.until(isComplete, ms))) world.break('the rollout does not complete');
   await world.wait(2_000);

@@ -128,7 +128,8 @@ test(
     let vmis = new Map<string, Stored<VirtualMachineInstance>>();
     await until(async () => {
       const { status } = (await fleet().pool(namespace, 'web'))!;
-      expect(status).toMatchObject({
+      // The conditions say why a rollout that does not end is where it is.
+      expect(status, JSON.stringify(status?.conditions)).toMatchObject({
         replicas: VMS,
         updatedReplicas: VMS,
         currentRevision: revision,

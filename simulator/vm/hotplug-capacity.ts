@@ -2,7 +2,7 @@ import { amountOf, binary } from '../quantity.ts';
 import type { Domain, VmiSpec, KubeVirt, Quantity } from '../types.ts';
 
 const MOST_VCPUS = 512;
-const LEAST_GUEST = 2 ** 30;
+const LEAST_MEMORY = 2 ** 30;
 
 export const isLiveUpdate = (kubevirt: KubeVirt | undefined): boolean =>
   (kubevirt?.spec?.configuration?.vmRolloutStrategy ?? 'LiveUpdate') === 'LiveUpdate';
@@ -72,5 +72,7 @@ export function whyFixed({ cpu, memory, launchSecurity }: Domain, maxGuest: Quan
   if (guest > most) return 'Guest memory is greater than the configured maxGuest memory';
   if (guest % block !== 0) return `Guest memory must be ${binary(block)} aligned`;
   if (most % block !== 0) return `MaxGuest must be ${binary(block)} aligned`;
-  return guest < LEAST_GUEST ? 'Memory hotplug is only available for VMs with at least 1Gi of guest memory' : undefined;
+  return guest < LEAST_MEMORY
+    ? 'Memory hotplug is only available for VMs with at least 1Gi of guest memory'
+    : undefined;
 }

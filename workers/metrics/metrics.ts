@@ -37,7 +37,7 @@ export function createMetrics() {
       registers,
     }),
     failedVmis: new Counter({
-      name: 'drover_failed_guests_total',
+      name: 'drover_failed_vmis_total',
       help: 'VMIs of VMs that ran and then failed; KubeVirt recovers them. Every worker counts all of them.',
       labelNames: ['namespace'],
       registers,

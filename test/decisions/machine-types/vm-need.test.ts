@@ -36,7 +36,7 @@ function needOf(
 
 const STOPPED = { runStrategy: 'Halted' };
 const CHANGED = { machineType: NEW, transition: recordOfOurs() };
-const GUEST_OLD = { machineType: OLD, specMachineType: OLD };
+const VMI_OF_OLD_TYPE = { machineType: OLD, specMachineType: OLD };
 
 describe('what nobody has touched yet', () => {
   test.each<[string, Partial<VmView>, Vmi, object]>([
@@ -73,7 +73,7 @@ describe('what nobody has touched yet', () => {
     [
       'is taken over from a transition that is over',
       { transitionMark: OTHER, transition: recordOfOurs({ id: OTHER }), machineType: NEW },
-      GUEST_OLD,
+      VMI_OF_OLD_TYPE,
       { need: 'mark' },
     ],
   ])('%s', (_words, fields, vmi, need) => expect(needOf(fields, vmi)).toMatchObject(need));
@@ -122,10 +122,10 @@ describe('what would come out', () => {
 
 describe('what this transition has changed', () => {
   test.each<[string, Partial<VmView>, Vmi, object]>([
-    ['is restarted while its VMI is old', {}, GUEST_OLD, { need: 'restart', vmi: { vmUid: 'uid-of-web-1' } }],
+    ['is restarted while its VMI is old', {}, VMI_OF_OLD_TYPE, { need: 'restart', vmi: { vmUid: 'uid-of-web-1' } }],
     ['is done with a new VMI', {}, { machineType: NEW }, { need: 'done' }],
     ['is done without a VMI', STOPPED, null, { need: 'done' }],
-    ['is done once its VMI goes', {}, { ...GUEST_OLD, deleting: true }, { need: 'done' }],
+    ['is done once its VMI goes', {}, { ...VMI_OF_OLD_TYPE, deleting: true }, { need: 'done' }],
     ['is done while a VMI of the new type comes up', {}, { machineType: null, specMachineType: NEW }, { need: 'done' }],
     [
       'waits where nobody knows yet what its VMI gets for an alias',
@@ -141,12 +141,12 @@ describe('what this transition has changed', () => {
     ],
     ['waits for the next VMI too, where it is to have one', { machineType: 'q35' }, null, { need: 'wait' }],
     ['is done with an alias where it is stopped', { machineType: 'q35', ...STOPPED }, null, { need: 'done' }],
-    ['is not restarted while it is paused', {}, { ...GUEST_OLD, paused: true }, { need: 'deferred' }],
-    ['is not restarted any more where its owner asks', { optedOut: true }, GUEST_OLD, { need: 'left' }],
+    ['is not restarted while it is paused', {}, { ...VMI_OF_OLD_TYPE, paused: true }, { need: 'deferred' }],
+    ['is not restarted any more where its owner asks', { optedOut: true }, VMI_OF_OLD_TYPE, { need: 'left' }],
     [
       'is left where somebody has set it back',
       { machineType: OLD },
-      GUEST_OLD,
+      VMI_OF_OLD_TYPE,
       { need: 'left', why: `somebody has set its machine type to ${OLD} since` },
     ],
     [
@@ -188,19 +188,19 @@ describe('what this transition has changed', () => {
   test('is left with a word of a foreign owner that may have set it back', () => {
     const owner = { kind: 'VirtualMachinePool', name: 'theirs', uid: 'of-kubevirt' };
     const why = `somebody has set its machine type to ${OLD} since: perhaps its owner, VirtualMachinePool theirs, by a template that is not drover's to change`;
-    expect(needOf({ ...CHANGED, machineType: OLD, owner }, GUEST_OLD)).toEqual({ need: 'left', why });
+    expect(needOf({ ...CHANGED, machineType: OLD, owner }, VMI_OF_OLD_TYPE)).toEqual({ need: 'left', why });
   });
 
   test('is marked where it was started from its old spec while that was changed', () => {
     const started = { ...CHANGED, transition: recordOfOurs({ vmiType: null }) };
     for (const restartNow of [true, false])
-      expect(needOf(started, GUEST_OLD, aTransition({ restartNow }))).toEqual({ need: 'mark' });
+      expect(needOf(started, VMI_OF_OLD_TYPE, aTransition({ restartNow }))).toEqual({ need: 'mark' });
     expect(needOf(started, { machineType: NEW })).toEqual({ need: 'done' });
   });
   test('waits for its owner where that was asked for, also while it is paused or not to be disrupted', () => {
     const patient = aTransition({ restartNow: false });
     for (const fields of [{}, { optedOut: true }])
-      expect(needOf({ ...CHANGED, ...fields }, { ...GUEST_OLD, paused: true }, patient)).toEqual({
+      expect(needOf({ ...CHANGED, ...fields }, { ...VMI_OF_OLD_TYPE, paused: true }, patient)).toEqual({
         need: 'wait',
         why: null,
       });
@@ -209,7 +209,7 @@ describe('what this transition has changed', () => {
 
   test('is followed whatever becomes of that by which it was chosen', () => {
     const narrow = aTransition({ scope: { only: 'stopped', labelSelector: { matchLabels: { tier: 'a' } } } });
-    expect(needOf(CHANGED, GUEST_OLD, narrow)).toMatchObject({ need: 'restart' });
+    expect(needOf(CHANGED, VMI_OF_OLD_TYPE, narrow)).toMatchObject({ need: 'restart' });
   });
 });
 
@@ -221,7 +221,7 @@ describe('an undo', () => {
 
   test('sets what was there, and marks a VMI that has been started since', () => {
     expect(needOfUndo({}, { specMachineType: NEW })).toEqual({ need: 'patch', to: OLD, marks: true });
-    expect(needOfUndo({}, GUEST_OLD)).toEqual({ need: 'patch', to: OLD, marks: false });
+    expect(needOfUndo({}, VMI_OF_OLD_TYPE)).toEqual({ need: 'patch', to: OLD, marks: false });
     expect(needOfUndo(STOPPED, null)).toEqual({ need: 'patch', to: OLD, marks: false });
   });
   test('asks first whether that can still be set', () => {
@@ -246,7 +246,7 @@ describe('an undo', () => {
   test('restarts what it has changed until a VMI was started from that', () => {
     const own = { machineType: OLD, transition: recordOfOurs({ id: ID, from: NEW, to: OLD }) };
     expect(needOf(own, { machineType: NEW, specMachineType: NEW }, undo)).toMatchObject({ need: 'restart' });
-    expect(needOf(own, GUEST_OLD, undo)).toEqual({ need: 'done' });
-    expect(needOf({ ...own, machineType: NEW }, GUEST_OLD, undo)).toMatchObject({ need: 'left' });
+    expect(needOf(own, VMI_OF_OLD_TYPE, undo)).toEqual({ need: 'done' });
+    expect(needOf({ ...own, machineType: NEW }, VMI_OF_OLD_TYPE, undo)).toMatchObject({ need: 'left' });
   });
 });

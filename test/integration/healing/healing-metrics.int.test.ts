@@ -49,7 +49,7 @@ test('a VMI that fails after it ran well is for KubeVirt to recover: its end and
   await until(async () => expect((await pool.pool.vmi('web-1')).metadata.uid).not.toBe(vmi));
   await pool.pool.until({ readyReplicas: 3 });
   await untilTold(
-    `drover_failed_guests_total{namespace="${pool.pool.namespace}"} 1`,
+    `drover_failed_vmis_total{namespace="${pool.pool.namespace}"} 1`,
     `drover_healing_cycles{${ofPool},phase="Removing"} 0`,
   );
   await untilTold(

@@ -114,7 +114,7 @@ test('with restartNow VMs of every run strategy are restarted within the limit, 
   }
 });
 
-test('a VM whose spec says an alias is judged by its guest: it is marked, its spec stays', async () => {
+test('a VM whose spec says an alias is judged by its VMI: it is marked, its spec stays', async () => {
   await setAlias(fleet(), OLD);
   onTestFinished(() => setAlias(fleet(), NEW));
   const typedVms = await TypedVms.of(fleet(), {

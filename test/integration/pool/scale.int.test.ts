@@ -17,7 +17,7 @@ test('a pool gets its VMs, their owner, labels and annotations, and they run', a
         ...runningTemplate.spec.template,
         metadata: {
           labels: { tier: 'front' },
-          annotations: { seen: 'by-the-guest', 'sim.drover.dev/boot-time': '50ms' },
+          annotations: { seen: 'by-the-vmi', 'sim.drover.dev/boot-time': '50ms' },
         },
       },
     },
@@ -47,7 +47,7 @@ test('a pool gets its VMs, their owner, labels and annotations, and they run', a
   expect(vm!.metadata.annotations).toMatchObject({ team: 'shop' });
   expect(vm!['spec']).toMatchObject({
     template: {
-      metadata: { labels: { tier: 'front', 'drover.dev/pool': 'web' }, annotations: { seen: 'by-the-guest' } },
+      metadata: { labels: { tier: 'front', 'drover.dev/pool': 'web' }, annotations: { seen: 'by-the-vmi' } },
     },
   });
 });

@@ -302,8 +302,8 @@ describe('the order', () => {
 test('labels and annotations alone restart nobody, reach VM and VMI, and go again; those of people stay', async () => {
   const with1 = templateOf({
     vmMetadata: { labels: { team: 'red', old: 'vm' }, annotations: { note: 'one', old: 'vm' } },
-    labels: { app: 'one', old: 'guest' },
-    annotations: { hint: 'one', old: 'guest' },
+    labels: { app: 'one', old: 'vmi' },
+    annotations: { hint: 'one', old: 'vmi' },
   });
   const with2 = templateOf({
     vmMetadata: { labels: { team: 'blue' }, annotations: { note: 'two' } },

@@ -104,7 +104,7 @@ test.each([
   ['pause', aVmi('Running', { conditions: [condition('Paused', 'True')] }), 'VMI is already paused'],
   ['unpause', running, 'VMI is not paused'],
   ['softreboot', aVmi('Running', { conditions: [condition('Paused', 'True')] }), 'VMI is paused'],
-])('%s of a guest: %j', (action, vmi, message) => {
+])('%s of a VMI: %j', (action, vmi, message) => {
   if (message === undefined) expect(() => checkVmi(action, vmi)).not.toThrow();
   else expect(() => checkVmi(action, vmi)).toThrow(message);
 });

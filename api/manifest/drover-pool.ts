@@ -1,14 +1,10 @@
 import { API_VERSION } from '../names.ts';
 import { VirtualMachinePool } from '../pool/pool.ts';
 import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
-import { check, type Finding } from './check.ts';
-import { escapeMarkdown, type Json } from './kept-by-server.ts';
+import { check } from './check.ts';
+import { withoutKeptByServer } from './kept-by-server.ts';
+import type { Reader } from './reader.ts';
 import { templateNotes } from './template-notes.ts';
-
-/** The result of reading a document: an object to apply with notes for the user, or what is wrong. */
-export type Reading = { object: VirtualMachinePool; notes: string[] } | { findings: Finding[] };
-export type Written = (path: readonly PropertyKey[]) => string | undefined;
-export type Reader = (document: Json, written: Written) => Reading;
 
 /** KubeVirt's names of fields that have another name in drover's pools. */
 const KUBEVIRT_WORDS: Record<string, string> = {
@@ -20,11 +16,11 @@ const KUBEVIRT_WORDS: Record<string, string> = {
 };
 
 export const readDroverPool: Reader = (document, written) => {
-  const { object, notes } = escapeMarkdown(document);
+  const { object, notes } = withoutKeptByServer(document);
   const findings = check(VirtualMachinePool, object, { written, hint });
   if (findings.length > 0) return { findings };
   const pool = object as VirtualMachinePool;
-  return { object: pool, notes: [...notes, ...templateNotes(pool.spec.template, pool.spec.replicas)] };
+  return { object: pool, notes: [...notes, ...templateNotes(pool.spec.template, pool.spec.replicas, 'pool')] };
 };
 
 /** Reads the pool of KubeVirt's design proposal, which has drover's fields and KubeVirt's group. */

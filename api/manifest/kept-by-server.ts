@@ -22,7 +22,7 @@ const KEPT_BY_SERVER = [
  * -o yaml` can be applied again: without its status, the server's own metadata, and null metadata such as
  * `creationTimestamp: null`.
  */
-export function escapeMarkdown(document: Json): { object: Json; notes: string[] } {
+export function withoutKeptByServer(document: Json): { object: Json; notes: string[] } {
   const { status, ...object } = document;
   const notes: string[] = [];
   if (isObject(status) && Object.keys(status).length > 0) notes.push('status is left out: drover writes it');

@@ -2,15 +2,16 @@ import { API_VERSION } from '../names.ts';
 import type { PoolSpec, ScaleInStrategy, SelectionPolicy, StatePreservation, UpdateStrategy } from '../pool/pool.ts';
 import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check } from './check.ts';
-import type { Reader } from './drover-pool.ts';
-import { escapeMarkdown, isObject, type Json } from './kept-by-server.ts';
+import { withoutKeptByServer } from './kept-by-server.ts';
 import { KubeVirtPool, type KubeVirtPoolSpec, type KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
+import type { Reader } from './reader.ts';
 import { templateNotes } from './template-notes.ts';
+import { withoutVmName } from './vm-name.ts';
 
 /** Reads KubeVirt's own pool as a pool of drover's. Its notes say how drover's behaviour differs from KubeVirt's. */
 export const readKubeVirtPool: Reader = (document, written) => {
-  const { object, notes } = escapeMarkdown(document);
-  const nameless = withoutVmName(object, notes);
+  const { object, notes } = withoutKeptByServer(document);
+  const nameless = withoutVmName(object, 'virtualMachineTemplate', notes);
   const findings = check(KubeVirtPool, nameless, { written, hint });
   if (findings.length > 0) return { findings };
   const { metadata, spec, apiVersion } = nameless as KubeVirtPool;
@@ -19,7 +20,7 @@ export const readKubeVirtPool: Reader = (document, written) => {
     `VMs are named from ${metadata.name}-1 on; KubeVirt counts from 0`,
   );
   const pool = convert(spec, notes);
-  notes.push(...templateNotes(pool.template, pool.replicas));
+  notes.push(...templateNotes(pool.template, pool.replicas, 'pool'));
   return { object: { apiVersion: API_VERSION, kind: 'VirtualMachinePool', metadata, spec: pool }, notes };
 };
 
@@ -125,18 +126,6 @@ function renamed<T extends object, N extends { [K in keyof T]?: string }>(object
   ) as Renamed<T, N>;
 }
 type Renamed<T, N> = { [K in keyof T as K extends keyof N ? N[K] & string : K]: T[K] };
-
-/** KubeVirt accepts a name and a namespace in the template, and ignores them. */
-function withoutVmName(object: Json, notes: string[]): Json {
-  const spec = object['spec'];
-  const template = isObject(spec) ? spec['virtualMachineTemplate'] : undefined;
-  if (!isObject(spec) || !isObject(template) || !isObject(template['metadata'])) return object;
-  const { name, generateName, namespace, ...metadata } = template['metadata'];
-  if ([name, generateName, namespace].some((value) => value !== undefined)) {
-    notes.push('spec.virtualMachineTemplate.metadata: name and namespace are left out: the pool names its VMs');
-  }
-  return { ...object, spec: { ...spec, virtualMachineTemplate: { ...template, metadata } } };
-}
 
 const DROVERS_WORDS: Record<string, string> = {
   template: 'virtualMachineTemplate',

@@ -2,19 +2,21 @@ import { closest } from '../closest.ts';
 import { MOST_DEPTH, tooDeep } from '../depth.ts';
 import { API_VERSION } from '../names.ts';
 import { plainText } from '../plain-text.ts';
-import type { VirtualMachinePool } from '../pool/pool.ts';
-import type { Finding } from './check.ts';
-import { readDroverPool, readProposedPool, type Reader, type Reading } from './drover-pool.ts';
+import { VirtualMachinePools } from '../resources.ts';
+import { listed, type Finding } from './check.ts';
+import { readDroverPool, readProposedPool } from './drover-pool.ts';
 import { isObject, type Json } from './kept-by-server.ts';
 import { readKubeVirtPool } from './kubevirt-pool.ts';
 import { ManifestErrors, pathIn, formatPath, type Problem } from './problem.ts';
+import type { Applicable, ManifestKind, Reading } from './reader.ts';
+import { ReplicaSetManifests } from './replica-set.ts';
 import { readDocuments, type SourceDocument } from './yaml.ts';
 
 export { ManifestErrors, type Problem } from './problem.ts';
 
 /** An object to apply, and where it was written. */
 export interface Manifest {
-  object: VirtualMachinePool;
+  object: Applicable;
   source: string;
   /** Counted from 1. */
   document: number;
@@ -33,13 +35,22 @@ export interface ManifestFile {
   source: string;
 }
 
-/** Readers of the kinds that `drover apply` accepts, by `<apiVersion> <kind>`. */
-const READERS: Record<string, Reader> = {
-  [`${API_VERSION} VirtualMachinePool`]: readDroverPool,
-  'kubevirt.io/v1 VirtualMachinePool': readProposedPool,
-  'pool.kubevirt.io/v1alpha1 VirtualMachinePool': readKubeVirtPool,
-  'pool.kubevirt.io/v1beta1 VirtualMachinePool': readKubeVirtPool,
-};
+/** The kinds that `drover apply` accepts. */
+const KINDS: readonly ManifestKind[] = [
+  {
+    resource: VirtualMachinePools,
+    readers: {
+      [API_VERSION]: readDroverPool,
+      'kubevirt.io/v1': readProposedPool,
+      'pool.kubevirt.io/v1alpha1': readKubeVirtPool,
+      'pool.kubevirt.io/v1beta1': readKubeVirtPool,
+    },
+  },
+  ReplicaSetManifests,
+];
+
+const NAMES = KINDS.map(({ resource }) => resource.kind);
+const EACH = NAMES.map((name) => `${name}s`);
 
 /** Parses the objects of one YAML or JSON text. Throws `ManifestErrors` with all problems of all documents. */
 export const parseManifests = (text: string, source: string): Manifest[] => readManifests([{ text, source }]);
@@ -115,47 +126,49 @@ function read(object: unknown, written: (path: readonly PropertyKey[]) => string
     };
   if (missing.length > 0)
     return { findings: missing.map((key) => ({ path: [key], message: formatMissing(key, object) })) };
-  const reader = READERS[`${String(apiVersion)} ${String(kind)}`];
-  return reader === undefined ? { findings: [unknownKind(String(apiVersion), String(kind))] } : reader(object, written);
+  const known = KINDS.find(({ resource }) => resource.kind === kind);
+  if (known === undefined) return { findings: [unknownKind(String(apiVersion), String(kind))] };
+  const reader = Object.hasOwn(known.readers, String(apiVersion)) ? known.readers[String(apiVersion)] : undefined;
+  return reader === undefined ? { findings: [unknownVersion(String(apiVersion), known)] } : reader(object, written);
 }
 
-const formatMissing = (key: 'apiVersion' | 'kind', object: Json): string =>
-  `${key in object ? 'must be text' : 'is missing'}: a pool has apiVersion: ${API_VERSION} and kind: VirtualMachinePool`;
+function formatMissing(key: 'apiVersion' | 'kind', object: Json): string {
+  const right = key === 'kind' ? NAMES.join(' or ') : API_VERSION;
+  return `${key in object ? 'must be text' : 'is missing'}: drover applies objects of ${key} ${right}`;
+}
+
+function unknownVersion(apiVersion: string, { resource, readers }: ManifestKind): Finding {
+  const versions = Object.keys(readers);
+  const ofItsGroup = versions.filter((version) => version.startsWith(`${apiVersion.split('/')[0]}/`));
+  const meant = ofItsGroup.at(-1) ?? closest(apiVersion, versions) ?? API_VERSION;
+  return { path: ['apiVersion'], message: `${resource.kind} is not known in ${apiVersion}; did you mean ${meant}?` };
+}
 
 function unknownKind(apiVersion: string, kind: string): Finding {
-  const known = Object.keys(READERS).map((key) => key.split(' ') as [string, string]);
-  const versions = known.filter(([, name]) => name === kind).map(([version]) => version);
-  const ofItsGroup = versions.filter((version) => version.startsWith(`${apiVersion.split('/')[0]}/`));
-  const near = closest(
-    kind,
-    known.map(([, name]) => name),
-  );
-  if (versions.length > 0) {
-    const meant = ofItsGroup.at(-1) ?? closest(apiVersion, versions) ?? API_VERSION;
-    return { path: ['apiVersion'], message: `${kind} is not known in ${apiVersion}; did you mean ${meant}?` };
-  }
+  const near = closest(kind, NAMES);
   if (near !== undefined) return { path: ['kind'], message: `${kind} is not known; did you mean ${near}?` };
   return {
     path: ['kind'],
-    message: `drover applies VirtualMachinePools, not ${kind} (${apiVersion}): use kubectl apply for it`,
+    message: `drover applies ${listed(EACH)}, not ${kind} (${apiVersion}): use kubectl apply for it`,
   };
 }
 
 function formatEmpty(text: string): string {
   return text.trim() === ''
-    ? 'the file is empty: it should hold a VirtualMachinePool'
+    ? `the file is empty: it should hold a ${NAMES.join(' or a ')}`
     : 'the file holds no object, only comments or separators';
 }
 
 function writtenTwice(manifests: readonly Manifest[]): Problem[] {
   const first = new Map<string, Manifest>();
   return manifests.flatMap((manifest) => {
-    const { namespace = '', name } = manifest.object.metadata;
-    const earlier = first.get(`${namespace}/${name}`);
-    first.set(`${namespace}/${name}`, earlier ?? manifest);
+    const { kind, metadata } = manifest.object;
+    const key = [kind, metadata.namespace ?? '', metadata.name].join('/');
+    const earlier = first.get(key);
+    first.set(key, earlier ?? manifest);
     if (earlier === undefined) return [];
     const { source, document, line } = manifest;
-    const message = `the pool ${name} is there twice: first at ${earlier.source}:${earlier.line}`;
+    const message = `the ${kind} ${metadata.name} is there twice: first at ${earlier.source}:${earlier.line}`;
     return [{ source, document, line, path: 'metadata.name', message }];
   });
 }

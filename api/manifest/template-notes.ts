@@ -4,7 +4,7 @@ import { isObject, type Json } from './kept-by-server.ts';
 const RUN_STRATEGIES = ['Always', 'RerunOnFailure', 'Manual', 'Halted', 'Once', 'WaitAsReceiver'];
 
 /** Notes about what is allowed in a VM's template but probably unintended. */
-export function templateNotes(template: VmTemplate, replicas: number): string[] {
+export function templateNotes(template: VmTemplate, replicas: number, owner: 'pool' | 'set'): string[] {
   const { runStrategy, dataVolumeTemplates = [], template: vmi } = template.spec;
   const volumes = listOf(isObject(vmi['spec']) ? vmi['spec']['volumes'] : undefined);
   const ownDisks = dataVolumeTemplates.map(({ metadata }) => metadata.name);
@@ -19,16 +19,16 @@ export function templateNotes(template: VmTemplate, replicas: number): string[] 
         (name) =>
           `spec.template.spec.dataVolumeTemplates: KubeVirt refuses a VM with no volume for its dataVolumeTemplate ${name}`,
       ),
-    ...(replicas > 1 ? sharedDisks(volumes, ownDisks) : []),
+    ...(replicas > 1 ? sharedDisks(volumes, ownDisks, owner) : []),
   ];
 }
 
-const sharedDisks = (volumes: readonly Json[], ownDisks: readonly string[]): string[] =>
+const sharedDisks = (volumes: readonly Json[], ownDisks: readonly string[], owner: 'pool' | 'set'): string[] =>
   volumes.flatMap((volume, index) => {
     const disk = diskOf(volume);
     if (disk === undefined || ownDisks.includes(disk) || isReadOnly(volume)) return [];
     return [
-      `spec.template.spec.template.spec.volumes[${index}]: all VMs of the pool share the disk ${disk}: ` +
+      `spec.template.spec.template.spec.volumes[${index}]: all VMs of the ${owner} share the disk ${disk}: ` +
         'a dataVolumeTemplate gives each its own',
     ];
   });

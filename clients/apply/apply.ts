@@ -1,18 +1,18 @@
 import type { KubeObject, Stored } from '../../api/objects.ts';
-import type { Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
+import { Pools, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Owner } from '../owners/objects.ts';
 import { askedBy } from '../session/asked-by.ts';
-import { checkVm } from './check-vm.ts';
+import { checkMember } from './check-member.ts';
 import { outcomeOf, readIfThere, type Outcome } from './server-side-apply.ts';
 import { asksForOtherVms, newStamp, STAMP, stamped, stampOf } from './stamp.ts';
 
 /** An object that is about to be applied. */
 export interface Planned {
-  resource: Resource;
+  kind: OwnerKind;
   object: KubeObject;
   /** Where it was read, for errors. */
   where: Places;
@@ -40,13 +40,13 @@ export interface Applied {
   isGoing: boolean;
 }
 
-/** An object that the server accepts, stamped with who asks for it. */
+/** An object that the server accepts; a pool is stamped with who asks for it. */
 export interface Rehearsed extends Planned, Applied {
   /** Who asks for other VMs than there are; undefined if the VMs stay as they are. */
   askedBy: string | undefined;
-  /** The pool as it is, and as it would be. */
-  before: Stored<Pool> | undefined;
-  after: Stored<Pool>;
+  /** The object as it is, and as it would be. */
+  before: Stored<Owner> | undefined;
+  after: Stored<Owner>;
   /**
    * Why KubeVirt could not be asked whether it accepts the template; undefined if it does, or did not have to be asked.
    */
@@ -69,35 +69,40 @@ export async function rehearse(planned: Planned[], options: ApplyOptions): Promi
   return tried.map((result) => (result as PromiseFulfilledResult<Rehearsed>).value);
 }
 
-/** Dry-runs one object. Renews the stamp only with the template: an unchanged pool isn't written just for that. */
+/** Dry-runs one object. Renews a stamp only with the template: an unchanged pool isn't written just for that. */
 async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Rehearsed> {
   const before = await readBefore(planned, options);
   const kept = { ...planned, object: stamped(planned.object, stampOf(before, APPLY_MANAGER)) };
   const after = await applyOver(before, kept, { ...options, dryRun: true });
-  const pools = { before: before as Stored<Pool> | undefined, after: after as Stored<Pool> };
-  if (!asksForOtherVms(before, after)) return { ...kept, ...appliedTo(before, after), ...pools, askedBy: undefined };
-  const by = await askedBy(async () => options.kube);
-  const unchecked = options.checksVms ? await checkTemplate(planned, pools.after, options.kube) : undefined;
-  const object = stamped(kept.object, newStamp(by, after));
-  return {
+  const rehearsed = {
     ...kept,
-    object,
     ...appliedTo(before, after),
-    ...pools,
-    askedBy: by,
-    ...(unchecked === undefined ? {} : { unchecked }),
+    before: before as Stored<Owner> | undefined,
+    after: after as Stored<Owner>,
+    askedBy: undefined,
   };
+  if (!asksForOtherVms(before, after)) return rehearsed;
+  const unchecked = options.checksVms ? await checkTemplate(planned, rehearsed.after, options.kube) : undefined;
+  const checked = unchecked === undefined ? rehearsed : { ...rehearsed, unchecked };
+  // Revisions show who asked for them, and sets have none.
+  if (planned.kind !== Pools) return checked;
+  const by = await askedBy(async () => options.kube);
+  return { ...checked, object: stamped(kept.object, newStamp(by, after)), askedBy: by };
 }
 
 /**
  * Returns why KubeVirt could not be asked; undefined if it accepts the template. Throws `Failure` if it refuses a VM of
  * it.
  */
-async function checkTemplate({ where }: Planned, pool: Stored<Pool>, kube: KubeClient): Promise<string | undefined> {
-  const check = await checkVm(kube, pool);
+async function checkTemplate(
+  { kind, where }: Planned,
+  owner: Stored<Owner>,
+  kube: KubeClient,
+): Promise<string | undefined> {
+  const check = await checkMember(kube, kind, owner);
   if (check.result === 'right') return undefined;
   if (check.result === 'unchecked') return check.why;
-  const words = `no VM can be made from spec.template of pool ${pool.metadata.name}: ${check.why}`;
+  const words = `no ${kind.members.noun} can be made from spec.template of ${kind.noun} ${owner.metadata.name}: ${check.why}`;
   throw new Failure(`${where.aboutVm(check.why)}: ${words}`);
 }
 
@@ -109,8 +114,8 @@ export async function applyOne(rehearsed: Rehearsed, options: ApplyOptions): Pro
   return appliedTo(before, await applyOver(before, rehearsed, { ...options, dryRun: false }));
 }
 
-const readBefore = ({ resource, object: { metadata } }: Planned, { kube }: ApplyOptions): Promise<Stored | undefined> =>
-  readIfThere(kube, resource, { namespace: metadata.namespace, name: metadata.name });
+const readBefore = ({ kind, object: { metadata } }: Planned, { kube }: ApplyOptions): Promise<Stored | undefined> =>
+  readIfThere(kube, kind.resource, { namespace: metadata.namespace, name: metadata.name });
 
 async function applyOver(
   before: Stored | undefined,
@@ -144,14 +149,15 @@ const serverSideApply = (
   planned: Planned,
   { kube, force, dryRun }: ApplyOptions & { dryRun: boolean },
 ): Promise<Stored> => {
-  const { resource, object } = planned;
+  const { object } = planned;
+  const { resource } = planned.kind;
   const { namespace, name } = object.metadata;
   const options = { force, dryRun, fieldManager: APPLY_MANAGER };
   return ofKnownKind(resource, kube.patch(resource, { namespace, name }, 'apply', object, options));
 };
 
 function withoutReplicas(planned: Planned): Planned {
-  const { replicas: _replicas, ...spec } = (planned.object as Pool).spec;
+  const { replicas: _replicas, ...spec } = (planned.object as Owner).spec;
   return { ...planned, object: { ...planned.object, spec } };
 }
 
@@ -159,22 +165,22 @@ function withoutReplicas(planned: Planned): Planned {
 const fieldsOf = (message: string): string[] => [...message.matchAll(/(?:: |\n- )(\.\S+)/g)].map(([, field]) => field!);
 
 function formatConflict(
-  { object }: Planned,
+  { kind, object }: Planned,
   before: Stored | undefined,
   { message, fields }: { message: string; fields: string[] },
 ): string {
   const who = [...new Set([...message.matchAll(/"([^"]+)"/g)].map(([, manager]) => manager!))]
     .filter((word) => word !== 'scale')
     .join(' and ');
-  const pool = `pool ${object.metadata.name}`;
-  if (fields.length === 0) return `${pool}: ${message}`;
+  const owner = `${kind.noun} ${object.metadata.name}`;
+  if (fields.length === 0) return `${owner}: ${message}`;
   if (fields.includes(REPLICAS) && fields.length === 1) {
-    const [here, there] = [(object as Pool).spec.replicas, (before as Pool | undefined)?.spec.replicas];
+    const [here, there] = [(object as Owner).spec.replicas, (before as Owner | undefined)?.spec.replicas];
     return (
-      `${pool} has spec.replicas ${there} by ${who}, and ${here} in this manifest: ` +
+      `${owner} has spec.replicas ${there} by ${who}, and ${here} in this manifest: ` +
       `--keep-replicas leaves ${there}, --force-conflicts sets ${here}`
     );
   }
   const theirs = `${fields.map((field) => field.slice(1)).join(', ')} set by ${who}`;
-  return `${pool}: ${theirs}: leave out what is theirs, or take it over with --force-conflicts`;
+  return `${owner}: ${theirs}: leave out what is theirs, or take it over with --force-conflicts`;
 }

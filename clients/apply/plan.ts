@@ -1,7 +1,7 @@
 import { readManifests, type Manifest, type ManifestFile } from '../../api/manifest/manifest.ts';
 import type { KubeObject } from '../../api/objects.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
+import { ownerKindOf } from '../cli/kinds.ts';
 import type { ManifestOptions } from '../cli/options.ts';
 import type { Session } from '../session/session.ts';
 import type { Places, Planned } from './apply.ts';
@@ -40,7 +40,7 @@ export function planOf(files: ManifestFile[], namespace: NamespaceChoice): Plan 
     throw new AggregateError(strangers.map((manifest) => elsewhere(manifest, namespace.given!)));
   return {
     planned: manifests.map((manifest) => ({
-      resource: VirtualMachinePools,
+      kind: ownerKindOf(manifest.object.kind)!,
       object: inNamespace(manifest.object as unknown as KubeObject, namespace.byDefault),
       where: placesIn(manifest),
     })),
@@ -57,8 +57,9 @@ const isElsewhere = (named: string | undefined, given: string | undefined): bool
   named !== undefined && given !== undefined && named !== given;
 
 function elsewhere(manifest: Manifest, given: string): Failure {
-  const { name, namespace } = manifest.object.metadata;
-  const words = `pool ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`;
+  const { kind, metadata } = manifest.object;
+  const { name, namespace } = metadata;
+  const words = `${ownerKindOf(kind)!.noun} ${name} is for namespace ${namespace}, and --namespace says ${given}: leave one of them out`;
   return new Failure(`${placesIn(manifest).about('metadata.namespace')}: ${words}`);
 }
 

@@ -3,6 +3,7 @@ import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
+import type { Owner } from '../owners/objects.ts';
 import type { Pool } from '../pools/objects.ts';
 
 /** The field of the stamp, as the API server names it in a conflict. */
@@ -28,12 +29,12 @@ export function stampOf(pool: Stored | undefined, manager: string): string | und
 
 /** Reports whether an apply asks for other VMs than before. */
 export const asksForOtherVms = (before: Stored | undefined, after: Stored): boolean =>
-  before?.metadata.uid !== after.metadata.uid ||
-  revisionOf(poolTemplate((before as Pool).spec)) !== revisionOf(poolTemplate((after as Pool).spec));
+  before?.metadata.uid !== after.metadata.uid || templateHash(before as Owner) !== templateHash(after as Owner);
+
+const templateHash = ({ spec }: Owner): string => revisionOf(poolTemplate(spec));
 
 /** Returns a stamp that names who asks for the pool's template as the server has it. */
-export const newStamp = (by: string, pool: Stored): string =>
-  askedByStamp(by, revisionOf(poolTemplate((pool as Pool).spec)));
+export const newStamp = (by: string, pool: Stored): string => askedByStamp(by, templateHash(pool as Pool));
 
 /** Kubernetes' FieldsV1. */
 interface Fields {

@@ -1,5 +1,6 @@
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
-import { isReady, revisionOf, stateCell, stateOf, whyNotReady, type Pool, type Vm } from '../pools/objects.ts';
+import { isReady, revisionOf, stateCell, stateOf, whyNotReady, type Vm } from '../owners/members.ts';
+import type { Pool } from '../pools/objects.ts';
 import { styleOf } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';
 import { ageOf, type Cell } from './output.ts';

@@ -1,8 +1,8 @@
 import type { Stored } from '../../api/objects.ts';
-import type { Listing } from '../pools/listing.ts';
+import type { Listing } from '../owners/listing.ts';
 import { headersOf, rowOf } from './columns.ts';
+import { Pools } from './kinds.ts';
 import { note, print, serialize, table, widthsOf, withoutManagedFields, type Format } from './output.ts';
-import { Pools } from './targets.ts';
 
 /** Prints everything that was read at once, or object by object as they change. */
 export interface Printer {
@@ -51,7 +51,7 @@ function tablePrinter(listing: Listing, objects: Stored[], { output, headers: wi
       if (objects.length === 0)
         return note(`No resources found${namespace === undefined ? '' : ` in ${namespace} namespace`}.`);
       if (resource === Pools.resource && names.length > 0 && namespace !== undefined) {
-        const { poolTrees } = await import('../pools/tree.ts');
+        const { poolTrees } = await import('../owners/tree.ts');
         return print((await poolTrees(kube, objects, namespace, choice.wide)).join('\n'));
       }
       print(table(headers, rows, { headers: withHeaders }).join('\n'));

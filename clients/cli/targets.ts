@@ -1,36 +1,17 @@
 import { closest } from '../../api/closest.ts';
-import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
+import type { Resource } from '../../api/resources.ts';
 import { UsageError } from './failure.ts';
-
-/** A kind that commands take, with the words that people may use for it. */
-export interface Kind {
-  resource: Resource;
-  words: string[];
-}
-
-const wordsOf = ({ kind, plural, group }: Resource, ...short: string[]): string[] => {
-  const singular = kind.toLowerCase();
-  return [...short, singular, plural, `${singular}.${group}`, `${plural}.${group}`];
-};
-
-export const Pools: Kind = {
-  resource: VirtualMachinePools,
-  words: wordsOf(VirtualMachinePools, 'pool', 'pools', 'dpool', 'dpools'),
-};
-export const Vms: Kind = { resource: VirtualMachines, words: wordsOf(VirtualMachines, 'vm', 'vms') };
-
-/** Claims that VMs have left to the next VMs with their numbers. */
-export const Disks: Kind = { resource: PersistentVolumeClaims, words: ['disk', 'disks'] };
+import { firstWords, KINDS, type Kind } from './kinds.ts';
 
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
-export interface Targets {
-  kind: Kind;
+export interface Targets<K extends Kind = Kind> {
+  kind: K;
   names: string[];
 }
 
 /** Parses `pool web`, `pools`, or `pool/web pool/db`. Throws `UsageError`. */
-export function targetsOf(words: string[], kinds: Kind[]): Targets {
+export function targetsOf<K extends Kind>(words: readonly string[], kinds: readonly K[]): Targets<K> {
   const slashed = words.filter((word) => word.includes('/'));
   if (slashed.length > 0) {
     if (slashed.length < words.length)
@@ -45,19 +26,24 @@ export function targetsOf(words: string[], kinds: Kind[]): Targets {
     return { kind, names: pairs.map(({ name }) => name) };
   }
   const [word, ...names] = words;
-  if (word === undefined) throw new UsageError(`which kind? One of: ${kinds.map((kind) => kind.words[0]).join(', ')}`);
+  if (word === undefined) throw new UsageError(`which kind? Give ${firstWords(kinds)}`);
   return { kind: kindOf(word, kinds), names: names.map(checkName) };
 }
 
-function kindOf(word: string, kinds: Kind[]): Kind {
-  const kind = kinds.find(({ words }) => words.includes(word.toLowerCase()));
-  if (kind !== undefined) return kind;
-  const meant =
-    closest(
-      word,
-      kinds.flatMap(({ words }) => words),
-    ) ?? kinds.map(({ words }) => words[0]).join(' or ');
-  throw new UsageError(`"${word}" is no kind that this command takes; did you mean ${meant}?`);
+function kindOf<K extends Kind>(word: string, kinds: readonly K[]): K {
+  const meant = <T extends Kind>(among: readonly T[]): T[] =>
+    among.filter(({ words }) => words.includes(word.toLowerCase()));
+  const [kind, ...others] = meant(kinds);
+  if (kind !== undefined && others.length === 0) return kind;
+  if (kind !== undefined) throw new UsageError(`"${word}" may mean ${firstWords([kind, ...others])}: give one of them`);
+  const [other] = meant(KINDS);
+  if (other !== undefined)
+    throw new UsageError(`"${word}" is a ${other.noun}, and this command takes ${firstWords(kinds)}`);
+  const right = closest(
+    word,
+    kinds.flatMap(({ words }) => words),
+  );
+  throw new UsageError(`"${word}" is no kind that this command takes; did you mean ${right ?? firstWords(kinds)}?`);
 }
 
 function checkName(name: string): string {
@@ -66,12 +52,14 @@ function checkName(name: string): string {
 }
 
 /** Like `targetsOf`, for commands that need names. Throws `UsageError`. */
-export function namedTargetsOf(words: string[], kinds: Kind[]): Targets {
+export function namedTargetsOf<K extends Kind>(words: readonly string[], kinds: readonly K[]): Targets<K> {
   const targets = targetsOf(words, kinds);
   if (targets.names.length === 0) throw new UsageError(`which ${targets.kind.words[0]}? Give its name`);
   return targets;
 }
 
 /** Returns for example `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */
-export const labelOf = (resource: Resource, name: string): string =>
-  `${resource.kind.toLowerCase()}${resource.group === '' ? '' : `.${resource.group}`}/${name}`;
+export const labelOf = (resource: Resource, name: string): string => `${typeLabelOf(resource)}/${name}`;
+
+export const typeLabelOf = ({ kind, group }: Resource): string =>
+  `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}`;

@@ -6,6 +6,7 @@ import { examples, dryRunOption, dryRunRemark, withManifests, type ManifestOptio
 import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
+import { isPool } from '../owners/objects.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface ApplyOptions extends ManifestOptions {
@@ -17,9 +18,9 @@ interface ApplyOptions extends ManifestOptions {
 
 export const applyCommand = (): Command =>
   withManifests(new Command('apply'))
-    .description('make or change pools as manifests say: all of them, or none when one is wrong')
+    .description('make or change pools and replica sets as manifests say: all of them, or none when one is wrong')
     .option('--force-conflicts', 'take over fields that somebody else has set')
-    .option('--keep-replicas', 'where somebody else has scaled a pool, leave its number as it is')
+    .option('--keep-replicas', 'where somebody else has scaled a pool or set, leave its number as it is')
     .option('--no-vm-check', 'do not have KubeVirt try a VM of the template first')
     .addOption(dryRunOption())
     .addHelpText(
@@ -40,8 +41,8 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
   const { planned, notes } = await readPlan(session, options);
   for (const line of notes) note(line);
   if (options.dryRun === 'client') {
-    for (const { resource, object } of planned)
-      print(`${labelOf(resource, object.metadata.name)} would be applied (dry run)`);
+    for (const { kind, object } of planned)
+      print(`${labelOf(kind.resource, object.metadata.name)} would be applied (dry run)`);
     return;
   }
   const choices = {
@@ -52,42 +53,39 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
   };
   const rehearsed = await rehearse(planned, choices);
   const { collisions } = await import('../disks/collisions.ts');
-  for (const line of await collisions(
-    choices.kube,
-    rehearsed.map(({ after }) => after),
-  ))
-    note(line);
+  const pools = rehearsed.flatMap(({ kind, after }) => (isPool(kind, after) ? [after] : []));
+  for (const line of await collisions(choices.kube, pools)) note(line);
   const isDry = options.dryRun === 'server';
   for (const each of rehearsed) {
     const { outcome, isGoing } = isDry ? each : await applyOne(each, choices);
     const { name } = each.object.metadata;
-    print(`${labelOf(each.resource, name)} ${outcome}${dryRunRemark(options.dryRun)}`);
+    const title = `${each.kind.noun} ${name}`;
+    print(`${labelOf(each.kind.resource, name)} ${outcome}${dryRunRemark(options.dryRun)}`);
     if (each.unchecked !== undefined)
-      note(`pool ${name}: KubeVirt was not asked whether it takes the template: ${each.unchecked}`);
+      note(`${title}: KubeVirt was not asked whether it takes the template: ${each.unchecked}`);
     if (isDry) for (const line of await outlook(each, choices.kube)) note(line);
     for (const line of await haltOf(each)) note(line);
-    if (isDry && each.askedBy !== undefined) note(`pool ${name}: ${ASKED_BY_ANNOTATION} would be ${each.askedBy}`);
-    if (isGoing)
-      note(`pool ${name} is being deleted, and what was applied goes with it: apply it again when it is gone`);
+    if (isDry && each.askedBy !== undefined) note(`${title}: ${ASKED_BY_ANNOTATION} would be ${each.askedBy}`);
+    if (isGoing) note(`${title} is being deleted, and what was applied goes with it: apply it again when it is gone`);
   }
   if (!isDry) await remarkOnWorkers(session);
 }
 
-/** Says what the change would do to the VMs of an existing pool. */
-async function outlook({ before, after }: Rehearsed, kube: KubeClient): Promise<string[]> {
+/** Says what the change would do to the members of an existing object. */
+async function outlook({ kind, before, after }: Rehearsed, kube: KubeClient): Promise<string[]> {
   if (before === undefined) return [];
-  const { formatChange } = await import('../rollout/outlook.ts');
-  return formatChange(kube, before, after);
+  const { formatChange } = await import('../apply/outlook.ts');
+  return formatChange(kube, kind, before, after);
 }
 
 /** Says that the template's rollout is halted: applying it again changes nothing, and people would wait for ever. */
-async function haltOf({ before, after }: Rehearsed): Promise<string[]> {
+async function haltOf({ kind, before, after }: Rehearsed): Promise<string[]> {
   if (before === undefined) return [];
-  const { formatHalt } = await import('../rollout/outlook.ts');
-  return [formatHalt(after)].filter((line) => line !== undefined);
+  const { formatHalt } = await import('../apply/outlook.ts');
+  return [formatHalt(kind, after)].filter((line) => line !== undefined);
 }
 
-/** Notes missing workers. Applying needs none, but without one a pool stays as it is, and nothing else would say so. */
+/** Notes missing workers. Applying needs none, but without one all stays as it is, and nothing else would say so. */
 async function remarkOnWorkers(session: Session): Promise<void> {
   if (!(await session.knowsTemporal())) return;
   const { missingWorkers } = await import('../session/missing-workers.ts');

@@ -1,9 +1,10 @@
 import { Command, Option } from 'commander';
 import { throwAll, UsageError } from '../cli/failure.ts';
+import { firstWords, OWNERS } from '../cli/kinds.ts';
 import { dryRunOption, examples, withManifests, type ManifestOptions } from '../cli/options.ts';
-import { namedTargetsOf, Pools } from '../cli/targets.ts';
+import { namedTargetsOf } from '../cli/targets.ts';
 import { duration, yesOrNo } from '../cli/values.ts';
-import type { HowToDelete, PoolKey } from '../pools/delete.ts';
+import type { HowToDelete, OwnerKey } from '../owners/delete.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface DeleteOptions extends ManifestOptions, HowToDelete {
@@ -13,8 +14,8 @@ interface DeleteOptions extends ManifestOptions, HowToDelete {
 
 export const deleteCommand = (): Command =>
   withManifests(new Command('delete'))
-    .description('delete pools; drover takes their VMs down first')
-    .argument('[kind]', 'pool, or pool/NAME; left out with -f')
+    .description('delete pools and replica sets; drover takes their VMs down first')
+    .argument('[kind]', `${firstWords(OWNERS)}, or KIND/NAME; left out with -f`)
     .argument('[names...]')
     .addOption(
       new Option('--cascade <how>', 'what becomes of the VMs: "orphan" leaves them running')
@@ -25,13 +26,14 @@ export const deleteCommand = (): Command =>
       new Option('--wait [boolean]', 'come back when they and their VMs are gone').argParser(yesOrNo).default(true),
     )
     .option('--timeout <duration>', 'how long to wait, such as 90s or 5m (default: without end)', duration)
-    .option('--ignore-not-found', 'a pool that is not there is fine')
+    .option('--ignore-not-found', 'one that is not there is fine')
     .addOption(dryRunOption())
     .addHelpText(
       'after',
       examples(
         ['A pool and its VMs', 'drover delete pool web'],
-        ['The pools that manifests name', 'drover delete -f pools/ -R'],
+        ['A replica set and its VMs', 'drover delete vmrs runners'],
+        ['All that manifests name', 'drover delete -f pools/ -R'],
         ['The pool alone; its VMs go on', 'drover delete pool web --cascade=orphan'],
         ['Ask for it and come back at once', 'drover delete pool web --wait=false'],
       ),
@@ -40,35 +42,39 @@ export const deleteCommand = (): Command =>
       inSession(command, (session) => remove(session, word === undefined ? [] : [word, ...words], options)),
     );
 
-/** Throws failures only at the end, so that the other pools are deleted. */
+/** Throws failures only at the end, so that the others are deleted. */
 async function remove(session: Session, words: string[], options: DeleteOptions): Promise<void> {
   const keys = await keysOf(session, words, options);
   const kube = await session.kube();
-  const { deletePools } = await import('../pools/delete.ts');
-  const { going, refused } = await deletePools(kube, keys, options);
+  const { deleteOwners } = await import('../owners/delete.ts');
+  const { going, refused } = await deleteOwners(kube, keys, options);
   const failures: unknown[] = refused;
   if (options.wait && options.dryRun === 'none') {
-    const { untilGone } = await import('../pools/wait-for-deletion.ts');
+    const { untilGone } = await import('../owners/wait-for-deletion.ts');
     await untilGone(kube, going, options.timeout).catch((error: unknown) => failures.push(error));
   }
   throwAll(failures);
 }
 
-/** Reads all manifests before the first pool is deleted. */
-async function keysOf(session: Session, words: string[], options: ManifestOptions): Promise<PoolKey[]> {
+/** Reads all manifests before the first object is deleted. */
+async function keysOf(session: Session, words: string[], options: ManifestOptions): Promise<OwnerKey[]> {
   if (options.filename === undefined) {
     if (options.recursive === true) {
       throw new UsageError('-R looks into folders that -f names: give -f, or leave -R out');
     }
-    if (words.length === 0) throw new UsageError('which pools? Give pool NAME, or -f FILE');
-    const { names } = namedTargetsOf(words, [Pools]);
+    if (words.length === 0) throw new UsageError('which one? Give KIND NAME, such as pool web, or -f FILE');
+    const { kind, names } = namedTargetsOf(words, OWNERS);
     const namespace = await session.namespace();
-    return names.map((name) => ({ namespace, name }));
+    return names.map((name) => ({ kind, namespace, name }));
   }
   if (words.length > 0) {
     throw new UsageError(`${words.join(' ')}: give either names or -f; each file has an -f of its own`);
   }
   const { readPlan } = await import('../apply/plan.ts');
   const { planned } = await readPlan(session, options);
-  return planned.map(({ object: { metadata } }) => ({ namespace: metadata.namespace!, name: metadata.name }));
+  return planned.map(({ kind, object: { metadata } }) => ({
+    kind,
+    namespace: metadata.namespace!,
+    name: metadata.name,
+  }));
 }

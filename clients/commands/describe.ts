@@ -1,9 +1,10 @@
 import { Command } from 'commander';
 import type { Stored } from '../../api/objects.ts';
+import { Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
-import { Pools, targetsOf } from '../cli/targets.ts';
+import { targetsOf } from '../cli/targets.ts';
 import type { Pool } from '../pools/objects.ts';
 import { inSession } from '../session/session.ts';
 
@@ -27,7 +28,7 @@ export const describeCommand = (): Command =>
             : kube.list<Pool>(kind.resource, { namespace }).then(({ items }) => items);
         const pools = await ofKnownKind(kind.resource, reading);
         if (pools.length === 0) note(`No resources found in ${namespace} namespace.`);
-        const { describePool } = await import('../pools/describe.ts');
+        const { describePool } = await import('../owners/describe.ts');
         for (const [index, pool] of pools.entries())
           print(`${index === 0 ? '' : '\n\n'}${(await describePool(session, pool)).join('\n')}`);
       }),

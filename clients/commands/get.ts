@@ -1,11 +1,12 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
+import { Disks, Pools, Vms } from '../cli/kinds.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import type { Format } from '../cli/output.ts';
 import { printerOf } from '../cli/printers.ts';
-import { Disks, Pools, targetsOf, Vms, type Targets } from '../cli/targets.ts';
+import { targetsOf, type Targets } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
-import { columnsFor, read, type Listing } from '../pools/listing.ts';
+import { columnsFor, read, type Listing } from '../owners/listing.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface GetOptions {
@@ -74,7 +75,7 @@ async function get(session: Session, { kind: { resource }, names }: Targets, opt
   const printer = printerOf(listing, objects, options);
   if (options.watch === true) {
     for (const object of objects) await printer.one(object);
-    const { follow } = await import('../pools/follow.ts');
+    const { follow } = await import('../owners/follow.ts');
     await follow(listing, objects, (object) => void printer.one(object));
   }
   await printer.all();

@@ -1,9 +1,10 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
+import { Pools, Vms } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
-import { namedTargetsOf, Pools, Vms } from '../cli/targets.ts';
+import { namedTargetsOf } from '../cli/targets.ts';
 import type { Pool } from '../pools/objects.ts';
 import type { DataFormat } from '../rollout/data.ts';
 import type { Revision } from '../rollout/revisions/revisions.ts';

@@ -1,8 +1,9 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
+import { Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples } from '../cli/options.ts';
-import { Pools, targetsOf } from '../cli/targets.ts';
+import { targetsOf } from '../cli/targets.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface StatusOptions {
@@ -38,7 +39,7 @@ async function status(session: Session, names: string[], options: StatusOptions)
   const kube = await session.kube();
   const namespace = options.allNamespaces === true ? undefined : await session.namespace();
   for (const name of names) await ofKnownKind(Pools.resource, kube.get(Pools.resource, { namespace, name }));
-  const { StatusWatch } = await import('../pools/status-watch.ts');
+  const { StatusWatch } = await import('../owners/status-watch.ts');
   const watch = new StatusWatch({
     session,
     namespace,

@@ -9,12 +9,12 @@ import { poolIdOf } from '../../workflows/messages.ts';
 import { applyOne, rehearse } from '../apply/apply.ts';
 import { planOf } from '../apply/plan.ts';
 import { Failure } from '../cli/failure.ts';
+import { Pools } from '../cli/kinds.ts';
 import { note, paint, print } from '../cli/output.ts';
 import { workflowUrl } from '../cli/progress.ts';
-import { Pools } from '../cli/targets.ts';
 import { prepare } from '../dev/prepare.ts';
-import { scale } from '../pools/scale.ts';
-import { StatusWatch } from '../pools/status-watch.ts';
+import { scale } from '../owners/scale.ts';
+import { StatusWatch } from '../owners/status-watch.ts';
 import { Session } from '../session/session.ts';
 import { settled } from './settled.ts';
 
@@ -92,7 +92,7 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
     await untilSettled(session, signal);
 
     say(`Scaling out to ${OUT} (drover scale pool ${POOL} --replicas ${OUT}).`);
-    await scale(kube, Pools.resource, key, { replicas: OUT, dryRun: 'none' });
+    await scale(kube, Pools, key, { replicas: OUT, dryRun: 'none' });
     await untilSettled(session, signal);
 
     say(`Giving each VM ${CORES} cores: its VMI must restart for it, and a quarter of the pool does at a time.`);
@@ -103,7 +103,7 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
     await untilSettled(session, signal);
 
     say(`Scaling in to ${IN} (drover scale pool ${POOL} --replicas ${IN}).`);
-    await scale(kube, Pools.resource, key, { replicas: IN, dryRun: 'none' });
+    await scale(kube, Pools, key, { replicas: IN, dryRun: 'none' });
     await untilSettled(session, signal);
     await tellWhereToLook(session, stack);
   } finally {

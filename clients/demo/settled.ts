@@ -1,6 +1,6 @@
 import { Failure } from '../cli/failure.ts';
-import { isReady, vmsByPool } from '../pools/objects.ts';
-import type { FleetWatch } from '../pools/watch.ts';
+import { isReady, vmsByPool } from '../owners/members.ts';
+import type { FleetWatch } from '../owners/watch.ts';
 
 /**
  * Reports whether there are pools, each has as many VMs as its spec says, all of them are ready and of its newest

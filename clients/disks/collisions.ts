@@ -3,7 +3,7 @@ import { poolsOfSameDisks } from '../../decisions/disks/disk-holder.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import { Pools } from '../cli/targets.ts';
+import { Pools } from '../cli/kinds.ts';
 import type { Pool } from '../pools/objects.ts';
 
 /** A sentence for each of these pools whose VMs would need disks with names that another pool's VMs have or need. */

@@ -13,7 +13,7 @@ import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-objec
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
-import { byName } from '../pools/objects.ts';
+import { byName } from '../owners/members.ts';
 import type { OthersRunning } from './others.ts';
 import { snapshotOf, type ReadFleet } from './read.ts';
 

@@ -6,7 +6,7 @@ import type {
 } from '../../decisions/machine-types/transition.ts';
 import { Failure } from '../cli/failure.ts';
 import { paint, plain } from '../cli/output.ts';
-import { bar } from '../pools/status-view.ts';
+import { bar } from '../owners/status-view.ts';
 import { formatAim, because, formatVms } from './format.ts';
 
 const FAILURES_SHOWN = 20;

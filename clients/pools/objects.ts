@@ -1,80 +1,8 @@
-import { REVISION_LABEL } from '../../api/names.ts';
-import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
+import type { KubeObject } from '../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
-import type { Cell, Style } from '../cli/output.ts';
 
-/** Pools and VMs as the API server has them, with the fields that commands read. */
-
+/** A pool as the API server has it. */
 export interface Pool extends KubeObject {
   spec: PoolSpec;
   status?: PoolStatus;
 }
-
-export interface Vm extends KubeObject {
-  spec?: {
-    runStrategy?: string;
-    running?: boolean;
-    template?: { spec?: { domain?: { machine?: { type?: string } } } };
-  };
-  status?: {
-    ready?: boolean;
-    printableStatus?: string;
-    conditions?: Condition[];
-    startFailure?: { consecutiveFailCount?: number };
-  };
-}
-
-/** Groups VMs by the UID of the pool that controls them: labels are for people, owner references decide. */
-export function vmsByPool(vms: Stored<Vm>[]): Map<string, Stored<Vm>[]> {
-  const groups = Map.groupBy(vms, (vm) => controllerOf(vm)?.uid ?? '');
-  groups.delete('');
-  for (const group of groups.values()) group.sort(byName);
-  return groups;
-}
-
-/** Sorts `web-2` before `web-10`. */
-export const byName = (a: KubeObject, b: KubeObject): number =>
-  (a.metadata.namespace ?? '').localeCompare(b.metadata.namespace ?? '') ||
-  a.metadata.name.localeCompare(b.metadata.name, 'en', { numeric: true });
-
-export const isReady = (vm: Vm): boolean => vm.status?.ready === true && vm.metadata.deletionTimestamp === undefined;
-
-export const stateOf = (vm: Vm): string =>
-  vm.metadata.deletionTimestamp === undefined ? (vm.status?.printableStatus ?? 'Created') : 'Terminating';
-
-export const revisionOf = (vm: Vm): string => vm.metadata.labels?.[REVISION_LABEL] ?? '<none>';
-
-/** Returns why KubeVirt says a VM is not ready; empty for a ready VM, and if KubeVirt says nothing. */
-export function whyNotReady(vm: Vm): string {
-  if (isReady(vm)) return '';
-  const failure = vm.status?.conditions?.find(
-    ({ type, status, message }) => status === (type === 'Ready' ? 'False' : 'True') && message,
-  );
-  const fails = vm.status?.startFailure?.consecutiveFailCount ?? 0;
-  const starts = fails === 0 ? '' : `${fails} failed start${fails === 1 ? '' : 's'}`;
-  return [starts, failure?.message ?? ''].filter(Boolean).join('; ');
-}
-
-const TROUBLED = /Err|Crash|Unschedulable|Unknown|NotFound/;
-
-/** Colours a state: green for ready VMs, red for broken ones, gray for stopped ones, yellow for all others. */
-export const stateCell = (state: string, ready: boolean): Cell => ({ text: state, style: stateStyle(state, ready) });
-
-function stateStyle(state: string, ready: boolean): Style {
-  if (ready) return 'green';
-  if (TROUBLED.test(state)) return 'red';
-  return state === 'Stopped' ? 'gray' : 'yellow';
-}
-
-/** Returns how many VMs are in each state, the largest number first. */
-export function countStates(vms: Vm[]): [state: string, count: number][] {
-  const groups = Map.groupBy(vms, stateOf);
-  return [...groups]
-    .map(([state, { length }]): [string, number] => [state, length])
-    .sort(([a, m], [b, n]) => n - m || a.localeCompare(b));
-}
-
-export const formatStates = (vms: Vm[]): string =>
-  countStates(vms)
-    .map(([state, count]) => `${state} ${count}`)
-    .join(', ') || 'none';

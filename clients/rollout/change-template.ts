@@ -7,8 +7,8 @@ import { poolTemplate, specOf, type PoolTemplate } from '../../decisions/templat
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
+import { Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { Pools } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 import type { Pool } from '../pools/objects.ts';
 import { askedBy } from '../session/asked-by.ts';

@@ -7,23 +7,19 @@ import type { Pool } from '../pools/objects.ts';
 import { formatDisruption, rolloutStrategyOf } from './disruption.ts';
 import { rolloutView } from './view.ts';
 
-/** What a change of a pool would do to its VMs, a sentence each; empty if it affects no VM. */
-export async function formatChange(kube: KubeClient, before: Stored<Pool>, after: Stored<Pool>): Promise<string[]> {
-  const name = `pool ${after.metadata.name}`;
-  const [from, to] = [before.spec, after.spec];
-  const sentences: string[] = [];
-  if (from.replicas !== to.replicas) sentences.push(`${name}: ${formatScaling(from.replicas, to.replicas)}`);
-  const [old, target] = [poolTemplate(from), poolTemplate(to)];
-  if (revisionOf(old) !== revisionOf(target)) {
-    const { replicas = 0 } = before.status ?? {};
-    const disruption = formatDisruption(after, old, target, await rolloutStrategyOf(kube, after));
-    sentences.push(`${name}: the template would be rolled out to ${count(replicas)}: ${disruption}`);
-  }
-  return sentences;
+/** What the rollout of a pool's new template would do to its VMs; undefined if they have the template. */
+export async function disruptionOf(
+  kube: KubeClient,
+  before: Stored<Pool>,
+  after: Stored<Pool>,
+): Promise<string | undefined> {
+  const [old, target] = [poolTemplate(before.spec), poolTemplate(after.spec)];
+  if (revisionOf(old) === revisionOf(target)) return undefined;
+  return formatDisruption(after, old, target, await rolloutStrategyOf(kube, after));
 }
 
 /** Why the pool's template is not rolled out to its VMs; undefined if nothing has halted its rollout. */
-export function formatHalt(pool: Stored<Pool>): string | undefined {
+export function haltOf(pool: Stored<Pool>): string | undefined {
   const { halted, pool: name } = rolloutView(pool);
   if (halted === null) return undefined;
   const why = halted.why === null ? '' : `: ${plain(halted.why)}`;
@@ -38,10 +34,3 @@ const HALTS: Record<string, string> = {
   Undoing: 'this template was rolled back',
   UndoFailed: 'this template was rolled back, and not all VMs came back',
 };
-
-const formatScaling = (from: number, to: number): string =>
-  to > from
-    ? `${count(to - from)} would be added, ${from} to ${to}`
-    : `${count(from - to)} would be removed, ${from} to ${to}`;
-
-const count = (vms: number): string => (vms === 1 ? '1 VM' : `${vms} VMs`);

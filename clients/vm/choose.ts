@@ -1,7 +1,8 @@
 import type { ChosenByNamespace } from '../../activities/restarts/chosen-vmis.ts';
 import { bytesOfNames, MOST_BYTES } from '../../decisions/restarts/size.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
-import { namedTargetsOf, Vms } from '../cli/targets.ts';
+import { Vms } from '../cli/kinds.ts';
+import { namedTargetsOf } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
 import type { Session } from '../session/session.ts';
 import { pendingAmong } from './pending.ts';

@@ -5,7 +5,7 @@ import { recordOf } from '../../decisions/machine-types/record.ts';
 import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import { isOldVmi } from '../machine-types/report.ts';
-import type { Vm } from '../pools/objects.ts';
+import type { Vm } from '../owners/members.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
 import type { Vmi, VmScope, VmWithVmi } from './running.ts';
 

@@ -2,7 +2,7 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import type { RestartProgress } from '../../workflows/messages.ts';
 import { Failure } from '../cli/failure.ts';
 import { paint, plain } from '../cli/output.ts';
-import { bar } from '../pools/status-view.ts';
+import { bar } from '../owners/status-view.ts';
 
 const FAILURES_SHOWN = 20;
 

@@ -3,7 +3,7 @@ import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { byName, type Vm } from '../pools/objects.ts';
+import { byName, type Vm } from '../owners/members.ts';
 
 /** The fields of a VirtualMachineInstance that these commands read. */
 export interface Vmi extends KubeObject {

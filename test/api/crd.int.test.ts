@@ -10,9 +10,11 @@ import { stringify } from 'yaml';
 import { droverCrds } from '../../api/crd/crds.ts';
 import type { IntOrPercent } from '../../api/int-or-percent.ts';
 import { parseManifests } from '../../api/manifest/manifest.ts';
+import type { Applicable } from '../../api/manifest/reader.ts';
+import type { KubeObject } from '../../api/objects.ts';
 import type { VirtualMachinePool } from '../../api/pool/pool.ts';
 import type { Rollout } from '../../api/pool/rollout.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
+import { VirtualMachinePools, VirtualMachineReplicaSets } from '../../api/resources.ts';
 import { CRD_FOLDER, crdFiles } from '../../deploy/generate-crds.ts';
 import { installCrds } from '../../dev/crds/crds.ts';
 import type { Stack } from '../../dev/embedded-stack.ts';
@@ -42,17 +44,17 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 60_000);
 
-const inNamespace = (pool: VirtualMachinePool, name = 'web'): VirtualMachinePool => ({
-  ...pool,
+const inNamespace = <T extends Applicable>(object: T, name = 'web'): T => ({
+  ...object,
   metadata: { name, namespace: 'default' },
 });
 
 const stepsTo = (...steps: IntOrPercent[]): Rollout => ({ steps: steps.map((to) => ({ to, then: { approval: {} } })) });
 
-/** Returns the API server's error message for a pool that it should reject. */
-async function refusalOf(pool: object): Promise<string> {
+/** Returns the API server's error message for an object that it should reject. */
+async function refusalOf(object: object, resource = VirtualMachinePools): Promise<string> {
   try {
-    await client.create(VirtualMachinePools, pool as VirtualMachinePool, { dryRun: true });
+    await client.create(resource, object as KubeObject, { dryRun: true });
   } catch (error) {
     if (error instanceof KubeError) return error.message;
     throw error;
@@ -104,8 +106,11 @@ describe('the API server', () => {
   });
 
   it.each(readdirSync(EXAMPLES))('takes examples/%s', async (file) => {
-    for (const { object } of parseManifests(readFileSync(new URL(file, EXAMPLES), 'utf8'), file))
-      expect(await refusalOf(inNamespace(object, 'example'))).toBe('accepted');
+    const kinds = [VirtualMachinePools, VirtualMachineReplicaSets];
+    for (const { object } of parseManifests(readFileSync(new URL(file, EXAMPLES), 'utf8'), file)) {
+      const resource = kinds.find(({ kind }) => kind === object.kind)!;
+      expect(await refusalOf(inNamespace(object, 'example'), resource)).toBe('accepted');
+    }
   });
 
   it.each<[string, object, string]>([

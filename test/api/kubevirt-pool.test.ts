@@ -5,6 +5,8 @@ import { ManifestErrors, parseManifests, type Manifest } from '../../api/manifes
 import { VirtualMachinePool } from '../../api/pool/pool.ts';
 import { labels, name, template } from './pools.ts';
 
+type Pool = Manifest & { object: VirtualMachinePool };
+
 const vmTemplate = {
   metadata: { creationTimestamp: null, name: 'vm', labels: { app: 'web' } },
   spec: { runStrategy: 'Always', template: { metadata: { creationTimestamp: null }, spec: { domain: {} } } },
@@ -15,7 +17,7 @@ const kubevirtPool = (spec: object = {}, version = 'v1beta1'): object => ({
   metadata: { name: 'web' },
   spec: { selector: { matchLabels: { app: 'web' } }, virtualMachineTemplate: vmTemplate, ...spec },
 });
-const read = (pool: object): Manifest => parseManifests(stringify(pool), 'pool.yaml')[0]!;
+const read = (pool: object): Pool => parseManifests(stringify(pool), 'pool.yaml')[0] as Pool;
 const messagesOf = (pool: object): string[] => {
   try {
     read(pool);

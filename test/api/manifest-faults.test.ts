@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { ManifestErrors, readManifests } from '../../api/manifest/manifest.ts';
 import { barePool } from './pools.ts';
+import { bareSet } from './replica-sets.ts';
 
 /** Characters that control a terminal, or change the direction of its text. */
 // oxlint-disable-next-line no-control-regex
@@ -151,6 +152,8 @@ describe('whatever a manifest holds, what is wrong is told with its place and in
     ['a pool of drover', full],
     ['a pool of KubeVirt', theirs],
     ['a pool of the proposal', proposed],
+    ['a replica set', bareSet()],
+    ["a replica set of KubeVirt's group", { ...bareSet(), apiVersion: 'kubevirt.io/v1' }],
   ])('%s, changed at random', (_, document) => {
     fc.assert(
       fc.property(fc.array(mutation, { minLength: 1, maxLength: 3 }), (mutations) => {

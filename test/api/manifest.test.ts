@@ -10,7 +10,10 @@ import {
   type Manifest,
   type Problem,
 } from '../../api/manifest/manifest.ts';
+import type { VirtualMachinePool } from '../../api/pool/pool.ts';
 import { barePool, labels, name, template } from './pools.ts';
+
+type Pool = Manifest & { object: VirtualMachinePool };
 
 const proposal = (file: string): string =>
   readFileSync(new URL(`../fixtures/proposal/${file}`, import.meta.url), 'utf8');
@@ -25,9 +28,9 @@ function problemsOf(text: string): readonly Problem[] {
   return [];
 }
 const messagesOf = (text: string): string[] => problemsOf(text).map(({ path, message }) => `${path}: ${message}`);
-const only = (manifests: Manifest[]): Manifest => {
+const only = (manifests: Manifest[]): Pool => {
   expect(manifests).toHaveLength(1);
-  return manifests[0]!;
+  return manifests[0] as Pool;
 };
 const LIVE_UPDATE_FEATURES =
   "KubeVirt has no liveUpdateFeatures any more: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, " +
@@ -410,7 +413,7 @@ describe('many documents', () => {
       { text: `---\n${text}`, source: 'b.yaml' },
     ];
     expect(() => readManifests(files)).toThrow(
-      'b.yaml:2 (document 1): metadata.name: the pool web is there twice: first at a.yaml:1',
+      'b.yaml:2 (document 1): metadata.name: the VirtualMachinePool web is there twice: first at a.yaml:1',
     );
   });
 
@@ -425,7 +428,11 @@ describe('many documents', () => {
 
 describe('kinds', () => {
   it.each([
-    ['v1', 'Secret', 'kind: drover applies VirtualMachinePools, not Secret (v1): use kubectl apply for it'],
+    [
+      'v1',
+      'Secret',
+      'kind: drover applies VirtualMachinePools and VirtualMachineReplicaSets, not Secret (v1): use kubectl apply for it',
+    ],
     [
       'drover.dev/v1',
       'VirtualMachinePool',
@@ -447,8 +454,8 @@ describe('kinds', () => {
 
   it('are asked for where they are missing', () => {
     expect(messagesOf('metadata: {name: a}')).toEqual([
-      'apiVersion: is missing: a pool has apiVersion: drover.dev/v1alpha1 and kind: VirtualMachinePool',
-      'kind: is missing: a pool has apiVersion: drover.dev/v1alpha1 and kind: VirtualMachinePool',
+      'apiVersion: is missing: drover applies objects of apiVersion drover.dev/v1alpha1',
+      'kind: is missing: drover applies objects of kind VirtualMachinePool or VirtualMachineReplicaSet',
     ]);
   });
 });

@@ -1,8 +1,9 @@
 import { Command } from 'commander';
 import { throwAll, UsageError } from '../../cli/failure.ts';
+import { Pools, Vms } from '../../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
 import { plain, print } from '../../cli/output.ts';
-import { labelOf, namedTargetsOf, Pools, Vms } from '../../cli/targets.ts';
+import { labelOf, namedTargetsOf } from '../../cli/targets.ts';
 import type { CycleOptions, CycleSignal } from '../../heal/cycles.ts';
 import { inSession, type Session } from '../../session/session.ts';
 

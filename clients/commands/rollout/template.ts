@@ -1,7 +1,8 @@
 import { Command } from 'commander';
+import { Pools } from '../../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
 import { note, print } from '../../cli/output.ts';
-import { labelOf, Pools } from '../../cli/targets.ts';
+import { labelOf } from '../../cli/targets.ts';
 import type { DryRun } from '../../cli/values.ts';
 import { inSession, type Session } from '../../session/session.ts';
 

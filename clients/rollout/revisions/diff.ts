@@ -61,8 +61,8 @@ function patchLines(from: string, to: string, before: string, after: string): st
     .map((line) => coloured(plain(line)));
 }
 
-/** The lines in which two pools' specs differ; all lines of the second if there was none before. */
-export function poolDiff(label: string, before: Stored<Pool> | undefined, after: Stored<Pool>): string[] {
+/** The lines in which two objects' specs differ; all lines of the second if there was none before. */
+export function specDiff(label: string, before: { spec: object } | undefined, after: { spec: object }): string[] {
   const [from, to] = [before === undefined ? '' : yamlOf(before.spec), yamlOf(after.spec)];
   const title = before === undefined ? `${label} does not exist yet` : `${label} now`;
   return from === to ? [] : patchLines(title, `${label} as the manifest says`, from, to);

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { readManifests } from '../../../api/manifest/manifest.ts';
 import { readManifestFiles } from '../../../clients/apply/manifests.ts';
 import { planOf } from '../../../clients/apply/plan.ts';
+import { bareSet } from '../../api/replica-sets.ts';
 
 function folder(files: Record<string, string>): string {
   const root = mkdtempSync(join(tmpdir(), 'drover-manifests-'));
@@ -53,6 +54,18 @@ test('an object goes to the namespace that it names, else to that of the command
   ];
   const { planned } = planOf(files, { given: undefined, byDefault: 'mine' });
   expect(planned.map(({ object }) => object.metadata.namespace)).toEqual(['mine', 'other']);
+});
+
+test('each object is applied as its kind', () => {
+  const set = JSON.stringify(bareSet());
+  const { planned } = planOf(
+    [
+      { source: 'pool.yaml', text: poolNamed('web') },
+      { source: 'set.yaml', text: set },
+    ],
+    { given: undefined, byDefault: 'mine' },
+  );
+  expect(planned.map(({ kind }) => kind.resource.plural)).toEqual(['virtualmachinepools', 'virtualmachinereplicasets']);
 });
 
 test('an object that names another namespace than --namespace is refused', () => {

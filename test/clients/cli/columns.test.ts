@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import { headersOf, rowOf, vmColumns } from '../../../clients/cli/columns.ts';
 import { table } from '../../../clients/cli/output.ts';
-import type { Vm } from '../../../clients/pools/objects.ts';
+import type { Vm } from '../../../clients/owners/members.ts';
 
 const vm = (name: string, spec: Vm['spec']): Stored<Vm> => ({
   metadata: { namespace: 'shop', name, uid: name, resourceVersion: '1', creationTimestamp: '2020-01-01T00:00:00Z' },

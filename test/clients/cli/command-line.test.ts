@@ -143,7 +143,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
       ['machine-types', 'update', '--which-matches-glob', '*', '--restart-now', '--deadline', '5'],
       "option '--deadline <duration>' argument '5' is invalid. Give a duration with its unit, such as 5s or 5m.",
     ],
-    [['delete'], 'which pools? Give pool NAME, or -f FILE'],
+    [['delete'], 'which one? Give KIND NAME, such as pool web, or -f FILE'],
     [['delete', 'pool'], 'which pool? Give its name'],
     [['delete', 'pool', 'web', '-f', 'x'], 'pool web: give either names or -f; each file has an -f of its own'],
     [['delete', 'pool', 'web', '-R'], '-R looks into folders that -f names: give -f, or leave -R out'],

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { UsageError } from '../../../clients/cli/failure.ts';
-import { namedTargetsOf, Pools, targetsOf, Vms } from '../../../clients/cli/targets.ts';
+import { OWNERS, Pools, Vms } from '../../../clients/cli/kinds.ts';
+import { namedTargetsOf, targetsOf } from '../../../clients/cli/targets.ts';
 import { count, duration, yesOrNo } from '../../../clients/cli/values.ts';
+import { VmSets } from '../replica-sets/sets.ts';
 
 test.each([
   [['pools'], Pools, []],
@@ -10,12 +12,18 @@ test.each([
   [['virtualmachinepools.drover.dev', 'web'], Pools, ['web']],
   [['pool/web', 'pools/db'], Pools, ['web', 'db']],
   [['vm/web-1'], Vms, ['web-1']],
-])('%j is understood', (words, kind, names) => expect(targetsOf(words, [Pools, Vms])).toEqual({ kind, names }));
+  [['vmrs', 'runners'], VmSets, ['runners']],
+  [['vmrs/runners'], VmSets, ['runners']],
+  [['virtualmachinereplicasets'], VmSets, []],
+  [['VirtualMachineReplicaSet/runners'], VmSets, ['runners']],
+])('%j is understood', (words, kind, names) => expect(targetsOf(words, [...OWNERS, Vms])).toEqual({ kind, names }));
 
 test.each([
   [['polls'], /did you mean pools\?/],
   [['virtualmachine pool'], /did you mean virtualmachinepool\?/],
   [['secrets'], /did you mean pool or vm\?/],
+  [['vmrs'], /^"vmrs" is a replica set, and this command takes pool or vm$/],
+  [['disk/web'], /^"disk" is a kept disk, and this command takes pool or vm$/],
   [['pool/web', 'db'], /KIND\/NAME throughout/],
   [['pool/web', 'vm/web-1'], /one kind/],
   [['pool', 'Web!'], /"Web!" is no name/],
@@ -24,6 +32,12 @@ test.each([
 ])('%j is refused with what would be right', (words, message) => {
   expect(() => targetsOf(words, [Pools, Vms])).toThrow(UsageError);
   expect(() => targetsOf(words, [Pools, Vms])).toThrow(message);
+});
+
+test('a word for more kinds than one is refused with a word for each', () => {
+  const other = { ...VmSets, words: ['vmirs', 'set'] };
+  const kinds = [Pools, { ...VmSets, words: ['vmrs', 'set'] }, other];
+  expect(() => targetsOf(['set', 'web'], kinds)).toThrow('"set" may mean vmrs or vmirs: give one of them');
 });
 
 test('a command that acts on objects wants their names', () =>

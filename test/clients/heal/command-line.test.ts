@@ -14,7 +14,7 @@ test.each([
   [['heal', 'now', 'pool'], 'which pool? Give its name'],
   [['heal', 'now', 'pool', 'web'], 'which VMs of pool web? Give their names'],
   [['heal', 'skip', 'pool/web'], 'which VMs of pool web? Give their names'],
-  [['heal', 'skip', 'vm', 'web-1'], '"vm" is no kind that this command takes; did you mean pool?'],
+  [['heal', 'skip', 'vm', 'web-1'], '"vm" is a VM, and this command takes pool'],
   [['heal', 'skip', 'pool', 'web', 'web_1'], '"web_1" is no name of an object: those have a-z, 0-9, - and . in them'],
   [
     ['heal', 'pause', 'pool', 'web', '--reason', ' '],

@@ -14,7 +14,8 @@ test.each([
   [['rollout', 'paws', 'pool', 'web'], "unknown command 'paws'; did you mean pause?"],
   [['rollout', 'pause'], "missing required argument 'kind': pool, or pool/NAME"],
   [['rollout', 'pause', 'pools'], 'which pool? Give its name'],
-  [['rollout', 'undo', 'vm/web-1'], '"vm" is no kind that this command takes; did you mean pool?'],
+  [['rollout', 'undo', 'vm/web-1'], '"vm" is a VM, and this command takes pool'],
+  [['rollout', 'status', 'vmrs', 'runners'], '"vmrs" is a replica set, and this command takes pool'],
   [
     ['rollout', 'undo', 'pool', 'web', '--to-revison', '3'],
     "unknown option '--to-revison'; did you mean --to-revision?",

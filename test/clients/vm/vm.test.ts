@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import type { Vm } from '../../../clients/pools/objects.ts';
+import type { Vm } from '../../../clients/owners/members.ts';
 import { ensureNotTooMany } from '../../../clients/vm/choose.ts';
 import { pendingAmong } from '../../../clients/vm/pending.ts';
 import { formatEnd, progressLines, shortfalls, exclusions } from '../../../clients/vm/progress.ts';

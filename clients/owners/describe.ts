@@ -5,11 +5,12 @@ import { poolIdOf } from '../../workflows/messages.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { ageOf, plain, table } from '../cli/output.ts';
 import { readProgress, workflowUrl, type Progress } from '../cli/progress.ts';
+import type { Pool } from '../pools/objects.ts';
 import { rolloutLines } from '../rollout/lines.ts';
 import { knownRevisions } from '../rollout/revisions/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
-import { isReady, formatStates, vmsByPool, whyNotReady, type Pool, type Vm } from './objects.ts';
+import { isReady, formatStates, vmsByPool, whyNotReady, type Vm } from './members.ts';
 
 const EVENTS = 20;
 const SICK = 10;

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
+import type { Owner } from '../owners/objects.ts';
 
 /**
  * Statuses of the API server for a VM that is itself wrong. Others (rights, quota, load) say nothing about the
@@ -10,21 +10,25 @@ import type { Pool } from '../pools/objects.ts';
  */
 const WRONG = new Set([400, 413, 422]);
 
-/** No VM of a pool has this number: pools count from 1. */
-const NUMBER = 0;
+/** No VM is named so: pools count from 1, and sets append five characters. */
+const SUFFIX = 0;
 
-/** What the API server says about a VM of a pool's template. */
-export type VmCheck = { result: 'right' } | { result: 'refused' | 'unchecked'; why: string };
+/** What the API server says about a VM of a template. */
+export type MemberCheck = { result: 'right' } | { result: 'refused' | 'unchecked'; why: string };
 
 /**
- * Has the API server dry-run one VM of the pool's template, with its schema and KubeVirt's webhooks. Refuses fields
+ * Has the API server dry-run one VM, or other member, of the template, with its schema and KubeVirt's webhooks. Refuses fields
  * that the schema doesn't know: KubeVirt would never see them.
  */
-export async function checkVm(kube: KubeClient, { metadata, spec }: Pool): Promise<VmCheck> {
+export async function checkMember(
+  kube: KubeClient,
+  { members }: OwnerKind,
+  { metadata, spec }: Owner,
+): Promise<MemberCheck> {
   const { labels, annotations } = spec.template.metadata ?? {};
-  const vm: KubeObject = {
+  const member: KubeObject = {
     metadata: {
-      name: `${metadata.name}-${NUMBER}`,
+      name: `${metadata.name}-${SUFFIX}`,
       ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
       ...(labels === undefined ? {} : { labels }),
       ...(annotations === undefined ? {} : { annotations }),
@@ -32,7 +36,7 @@ export async function checkVm(kube: KubeClient, { metadata, spec }: Pool): Promi
     spec: spec.template.spec,
   };
   try {
-    await kube.create(VirtualMachines, vm, { dryRun: true, strict: true });
+    await kube.create(members.resource, member, { dryRun: true, strict: true });
     return { result: 'right' };
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;

@@ -1,11 +1,18 @@
-import { expect, test, vi } from 'vitest';
-import { deletePools, type PoolKey } from '../../../clients/pools/delete.ts';
+import { afterEach, expect, test, vi } from 'vitest';
+import type { Resource } from '../../../api/resources.ts';
+import { ownerKindOf, Pools } from '../../../clients/cli/kinds.ts';
+import { deleteOwners, type OwnerKey } from '../../../clients/owners/delete.ts';
 import type { KubeClient, ObjectKey } from '../../../kubernetes/client.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 
-vi.mock('../../../clients/cli/output.ts', () => ({ print: () => {}, note: () => {} }));
+const { said } = vi.hoisted(() => ({ said: [] as string[] }));
+vi.mock('../../../clients/cli/output.ts', () => ({
+  print: (line: string) => said.push(line),
+  note: (line: string) => said.push(line),
+}));
+afterEach(() => void said.splice(0));
 
-const key = (namespace: string, name: string): PoolKey => ({ namespace, name });
+const key = (namespace: string, name: string): OwnerKey => ({ kind: Pools, namespace, name });
 const pathOf = ({ namespace, name }: ObjectKey): string => `${namespace}/${name}`;
 const how = { cascade: 'background', dryRun: 'none' } as const;
 
@@ -17,9 +24,9 @@ const get = (_resource: unknown, asked: ObjectKey): Promise<unknown> => {
 /** A server that has all pools but `nope`, forbids the deletion of `held`, and records what it deletes. */
 function server(): { kube: KubeClient; deleted: string[] } {
   const deleted: string[] = [];
-  const del = (_resource: unknown, asked: ObjectKey): Promise<void> => {
+  const del = ({ plural }: Resource, asked: ObjectKey): Promise<void> => {
     if (asked.name === 'held') return Promise.reject(new KubeError(403, 'Forbidden', '"held" is held'));
-    deleted.push(pathOf(asked));
+    deleted.push(`${plural === 'virtualmachinepools' ? '' : `${plural}/`}${pathOf(asked)}`);
     return Promise.resolve();
   };
   return { kube: { get, delete: del } as unknown as KubeClient, deleted };
@@ -28,7 +35,7 @@ function server(): { kube: KubeClient; deleted: string[] } {
 test('a pool that is not there, or may not be deleted, keeps none of the others, whichever the namespace', async () => {
   const { kube, deleted } = server();
   const keys = [key('a', 'nope'), key('a', 'web'), key('b', 'held'), key('b', 'web')];
-  const { going, refused } = await deletePools(kube, keys, how);
+  const { going, refused } = await deleteOwners(kube, keys, how);
   expect(deleted).toEqual(['a/web', 'b/web']);
   expect(going.map(({ uid }) => uid)).toEqual(['uid of a/web', 'uid of b/web']);
   expect(refused.map(({ message }) => message)).toEqual(['"nope" not found', '"held" is held']);
@@ -37,17 +44,28 @@ test('a pool that is not there, or may not be deleted, keeps none of the others,
 test('with --ignore-not-found a pool that is not there is no failure', async () => {
   const { kube, deleted } = server();
   const keys = [key('a', 'nope'), key('a', 'web')];
-  expect(await deletePools(kube, keys, { ...how, ignoreNotFound: true })).toMatchObject({ refused: [] });
+  expect(await deleteOwners(kube, keys, { ...how, ignoreNotFound: true })).toMatchObject({ refused: [] });
   expect(deleted).toEqual(['a/web']);
 });
 
 test('a dry run of the client deletes nothing', async () => {
   const { kube, deleted } = server();
-  await deletePools(kube, [key('a', 'web')], { ...how, dryRun: 'client' });
+  await deleteOwners(kube, [key('a', 'web')], { ...how, dryRun: 'client' });
   expect(deleted).toEqual([]);
 });
 
 test('a server that does not answer is told once', async () => {
   const kube = { get: () => Promise.reject(new KubeUnreachable('away')) } as unknown as KubeClient;
-  await expect(deletePools(kube, [key('a', 'web'), key('a', 'db')], how)).rejects.toThrow('away');
+  await expect(deleteOwners(kube, [key('a', 'web'), key('a', 'db')], how)).rejects.toThrow('away');
+});
+
+test('a replica set is deleted as its kind, and a name of a pool beside it stays', async () => {
+  const { kube, deleted } = server();
+  const kind = ownerKindOf('VirtualMachineReplicaSet')!;
+  await deleteOwners(kube, [{ ...key('a', 'web'), kind }], how);
+  expect(deleted).toEqual(['virtualmachinereplicasets/a/web']);
+  expect(said).toEqual(['virtualmachinereplicaset.drover.dev "web" deleted']);
+  const { refused } = await deleteOwners(kube, [{ ...key('a', 'nope'), kind }], { ...how, ignoreNotFound: true });
+  expect(refused).toEqual([]);
+  expect(said.at(-1)).toBe('replica set nope is not there');
 });

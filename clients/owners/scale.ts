@@ -1,7 +1,7 @@
 import type { KubeObject, Stored } from '../../api/objects.ts';
-import type { Resource } from '../../api/resources.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
+import { countOf, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/values.ts';
 
@@ -16,19 +16,16 @@ interface Scale extends KubeObject {
   spec: { replicas?: number };
 }
 
-/** Sets the number of VMs by the scale subresource, as `kubectl scale` and autoscalers do. */
-export async function scale(
-  kube: KubeClient,
-  resource: Resource,
-  key: ObjectKey,
-  options: ScaleOptions,
-): Promise<void> {
+/** Sets the number of members by the scale subresource, as `kubectl scale` and autoscalers do. */
+export async function scale(kube: KubeClient, kind: OwnerKind, key: ObjectKey, options: ScaleOptions): Promise<void> {
   const { replicas, currentReplicas, dryRun } = options;
+  const { resource } = kind;
   const now: Stored<Scale> = await ofKnownKind(resource, kube.get(resource, key, { subresource: 'scale' }));
   const current = now.spec.replicas ?? 0;
   if (currentReplicas !== undefined && current !== currentReplicas) {
-    const vms = current === 1 ? '1 VM' : `${current} VMs`;
-    throw new Failure(`pool ${key.name} is meant to have ${vms}, not ${currentReplicas}: left as it is`);
+    throw new Failure(
+      `${kind.noun} ${key.name} is meant to have ${countOf(kind, current)}, not ${currentReplicas}: left as it is`,
+    );
   }
   if (dryRun === 'client') return;
   // With `currentReplicas`, the number must still be the one that was read; otherwise the last writer wins.

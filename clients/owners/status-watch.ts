@@ -5,7 +5,7 @@ import { noteworthyLines } from '../rollout/lines.ts';
 import { KnownRevisions } from '../rollout/revisions/known.ts';
 import { rolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
-import { vmsByPool } from './objects.ts';
+import { vmsByPool } from './members.ts';
 import { statusLines } from './status-view.ts';
 import { FleetWatch } from './watch.ts';
 

@@ -11,7 +11,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { poolColumns, vmColumns, type Column } from '../cli/columns.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { diskColumns } from '../disks/columns.ts';
-import { byName } from './objects.ts';
+import { byName } from './members.ts';
 
 /** What `get` was asked for. */
 export interface Listing {

@@ -3,7 +3,8 @@ import { VirtualMachinePools, VirtualMachines, type Resource } from '../../api/r
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { aboutKind } from '../cli/known-kind.ts';
-import { byName, type Pool, type Vm } from './objects.ts';
+import type { Pool } from '../pools/objects.ts';
+import { byName, type Vm } from './members.ts';
 
 export interface FleetWatchOptions {
   kube: KubeClient;

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import { countStates, vmsByPool, type Pool, type Vm } from '../../../clients/pools/objects.ts';
-import { statusLines } from '../../../clients/pools/status-view.ts';
+import { countStates, vmsByPool, type Vm } from '../../../clients/owners/members.ts';
+import { statusLines } from '../../../clients/owners/status-view.ts';
+import type { Pool } from '../../../clients/pools/objects.ts';
 import { poolWith, revisionWith, type UserRequest } from '../rollout/pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:01:00Z');

@@ -2,10 +2,11 @@ import type { Stored } from '../../api/objects.ts';
 import type { PoolProgress } from '../../workflows/messages.ts';
 import { ageOf, paint, plain, type Style } from '../cli/output.ts';
 import type { Progress } from '../cli/progress.ts';
+import type { Pool } from '../pools/objects.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
 import type { Revision } from '../rollout/revisions/revisions.ts';
 import { rolloutView } from '../rollout/view.ts';
-import { isReady, formatStates, type Pool, type Vm } from './objects.ts';
+import { isReady, formatStates, type Vm } from './members.ts';
 
 /** A pool as the live view shows it. */
 export interface PoolView {

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
-import { checkVm } from '../../../clients/apply/check-vm.ts';
+import { checkMember } from '../../../clients/apply/check-member.ts';
+import { Pools } from '../../../clients/cli/kinds.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
+import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith } from '../rollout/pools.ts';
 
 const answering = (answer: () => Promise<unknown>) => ({ create: answer }) as unknown as KubeClient;
@@ -12,22 +14,34 @@ test('a VM is tried as the template says, with every field known, and none is ma
   const asked: unknown[] = [];
   const kube = answering(async (...args: unknown[]) => void asked.push(...args));
   const pool = poolWith();
-  expect(await checkVm(kube, pool)).toEqual({ result: 'right' });
+  expect(await checkMember(kube, Pools, pool)).toEqual({ result: 'right' });
   expect(asked[1]).toEqual({ metadata: { name: 'web-0', namespace: 'default' }, spec: pool.spec.template.spec });
   expect(asked[2]).toEqual({ dryRun: true, strict: true });
 });
 
 test.each([400, 422])('a template that the API server answers with %d is wrong', async (status) => {
-  expect(await checkVm(failing(status, 'unknown field "domian"'), poolWith())).toEqual({
+  expect(await checkMember(failing(status, 'unknown field "domian"'), Pools, poolWith())).toEqual({
     result: 'refused',
     why: 'unknown field "domian"',
   });
 });
 
 test.each([403, 404, 429, 500])('an answer of %d says nothing of the template', async (status) => {
-  expect(await checkVm(failing(status, 'not now'), poolWith())).toEqual({ result: 'unchecked', why: 'not now' });
+  expect(await checkMember(failing(status, 'not now'), Pools, poolWith())).toEqual({
+    result: 'unchecked',
+    why: 'not now',
+  });
 });
 
 test('another VM of the name is no fault of the template', async () => {
-  expect(await checkVm(failing(409, 'already exists'), poolWith())).toEqual({ result: 'right' });
+  expect(await checkMember(failing(409, 'already exists'), Pools, poolWith())).toEqual({ result: 'right' });
+});
+
+test('a VM of a set is tried under a name that none of its VMs has', async () => {
+  const asked: unknown[] = [];
+  const kube = answering(async (...args: unknown[]) => void asked.push(...args));
+  const set = setWith();
+  expect(await checkMember(kube, VmSets, set)).toEqual({ result: 'right' });
+  const { metadata, spec } = set.spec.template;
+  expect(asked[1]).toEqual({ metadata: { name: 'web-0', namespace: 'default', labels: metadata!.labels }, spec });
 });

@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { headersOf, poolColumns, rowOf, vmColumnsOfPool } from '../cli/columns.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { table } from '../cli/output.ts';
-import { vmsByPool, type Vm } from './objects.ts';
+import { vmsByPool, type Vm } from './members.ts';
 
 /** Renders each pool as a table of one row, and beneath it a table of its VMs. */
 export async function poolTrees(

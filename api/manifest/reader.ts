@@ -1,0 +1,19 @@
+import type { VirtualMachinePool } from '../pool/pool.ts';
+import type { VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
+import type { Resource } from '../resources.ts';
+import type { Finding } from './check.ts';
+import type { Json } from './kept-by-server.ts';
+
+/** An object that `drover apply` makes. */
+export type Applicable = VirtualMachinePool | VirtualMachineReplicaSet;
+
+/** The result of reading a document: an object to apply with notes for the user, or what is wrong. */
+export type Reading = { object: Applicable; notes: string[] } | { findings: Finding[] };
+export type Written = (path: readonly PropertyKey[]) => string | undefined;
+export type Reader = (document: Json, written: Written) => Reading;
+
+/** A kind that `drover apply` makes, with a reader for each apiVersion in which it may be written. */
+export interface ManifestKind {
+  resource: Resource;
+  readers: Readonly<Record<string, Reader>>;
+}

@@ -1,0 +1,75 @@
+import type { DeleteOptions as KubeDeleteOptions, KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import { dryRunRemark } from '../cli/options.ts';
+import { note, print } from '../cli/output.ts';
+import { typeLabelOf } from '../cli/targets.ts';
+import type { DryRun } from '../cli/values.ts';
+import type { Pool } from '../pools/objects.ts';
+import { isPool, type Owner } from './objects.ts';
+
+const POLICIES = { background: 'Background', foreground: 'Foreground', orphan: 'Orphan' } as const;
+
+export interface HowToDelete {
+  /** What becomes of the members. */
+  cascade: keyof typeof POLICIES;
+  ignoreNotFound?: boolean;
+  dryRun: DryRun;
+}
+
+/** A pool or replica set. */
+export interface OwnerKey {
+  kind: OwnerKind;
+  namespace: string;
+  name: string;
+}
+
+/** A pool or replica set that is being deleted. */
+export interface GoingOwner extends OwnerKey {
+  uid: string;
+}
+
+interface Deleted {
+  going: GoingOwner[];
+  /** Errors about objects that the server refused to delete, or does not have. */
+  refused: KubeError[];
+}
+
+/** Deletes pools and replica sets one after another, even if some are refused. Throws if the server can't be reached. */
+export async function deleteOwners(kube: KubeClient, keys: OwnerKey[], how: HowToDelete): Promise<Deleted> {
+  const going: GoingOwner[] = [];
+  const refused: KubeError[] = [];
+  for (const key of keys) {
+    try {
+      going.push({ ...key, uid: await deleteOwner(kube, key, how) });
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      if (isNotFound(error) && how.ignoreNotFound === true) note(`${key.kind.noun} ${key.name} is not there`);
+      else refused.push(error);
+    }
+  }
+  return { going, refused };
+}
+
+/** Deletes an object and returns its UID. */
+async function deleteOwner(kube: KubeClient, key: OwnerKey, { cascade, dryRun }: HowToDelete): Promise<string> {
+  const { kind, namespace, name } = key;
+  const { resource } = kind;
+  const owner = await ofKnownKind(resource, kube.get<Owner>(resource, { namespace, name }));
+  const { uid } = owner.metadata;
+  const policy: KubeDeleteOptions = { uid, propagationPolicy: POLICIES[cascade], dryRun: dryRun === 'server' };
+  if (dryRun !== 'client') await kube.delete(resource, { namespace, name }, policy);
+  print(`${typeLabelOf(resource)} "${name}" deleted${dryRunRemark(dryRun)}`);
+  if (cascade !== 'orphan' && isPool(kind, owner)) noteKept(name, owner);
+  return uid;
+}
+
+/** Notes that a deleted pool leaves its kept disks behind. */
+function noteKept(name: string, { status }: Pool): void {
+  const { keptDisks = 0 } = status ?? {};
+  if (keptDisks === 0) return;
+  const them = keptDisks === 1 ? '1 kept disk stays' : `${keptDisks} kept disks stay`;
+  const commands = `\`drover get disks --pool ${name}\` lists them, \`drover disks prune --pool ${name}\` deletes them`;
+  note(`pool ${name}: ${them}, and so do those of VMs that are just leaving: ${commands}`);
+}

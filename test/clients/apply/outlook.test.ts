@@ -1,0 +1,66 @@
+import { stripVTControlCharacters } from 'node:util';
+import { expect, test } from 'vitest';
+import { formatChange, formatHalt } from '../../../clients/apply/outlook.ts';
+import { Pools } from '../../../clients/cli/kinds.ts';
+import { specDiff } from '../../../clients/rollout/revisions/diff.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { setWith, VmSets } from '../replica-sets/sets.ts';
+import { poolWith, templateOf } from '../rollout/pools.ts';
+
+const noCluster = {} as KubeClient;
+const stage = { vmRolloutStrategy: 'Stage' as const };
+const ten = { status: { replicas: 10 } };
+
+test('a change of the template tells how many VMs it reaches, and what it takes', async () => {
+  const before = poolWith({ ...ten, spec: { ...stage, template: templateOf(1) } });
+  const after = poolWith({ ...ten, spec: { ...stage, template: templateOf(2) } });
+  expect(await formatChange(noCluster, Pools, before, after)).toEqual([
+    'pool web: the template would be rolled out to 10 VMs: Restart: VMIs are restarted',
+  ]);
+});
+
+test('a change of the number alone tells how many VMs come or go', async () => {
+  const [ten, nine] = [10, 9].map((replicas) => poolWith({ spec: { ...stage, replicas } }));
+  expect(await formatChange(noCluster, Pools, ten!, nine!)).toEqual(['pool web: 1 VM would be removed, 10 to 9']);
+  expect(await formatChange(noCluster, Pools, nine!, ten!)).toEqual(['pool web: 1 VM would be added, 9 to 10']);
+  expect(await formatChange(noCluster, Pools, ten!, ten!)).toEqual([]);
+});
+
+test('a template that was rolled back is told as such, with the reason and the way to try it again', () => {
+  const halted = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:00Z', why: 'web-2: too slow' } as const;
+  expect(formatHalt(Pools, poolWith({ rollout: { halted } }))).toBe(
+    'pool web: this template was rolled back, by drover: web-2: too slow; `drover rollout resume pool web` rolls it out again',
+  );
+});
+
+test('of a template that goes on, or is another than the one that was rolled back, nothing of the kind is said', () => {
+  const halted = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:00Z' } as const;
+  expect(formatHalt(Pools, poolWith())).toBeUndefined();
+  expect(formatHalt(Pools, poolWith({ spec: { template: templateOf(3) }, rollout: { halted } }))).toBeUndefined();
+});
+
+test('the diff of a pool has the lines of its spec that change, and acts on no terminal', () => {
+  const before = poolWith({ spec: { replicas: 3 } });
+  const after = poolWith({ spec: { replicas: 4, template: templateOf(2, { note: 'a\u001B[31mb' }) } });
+  const lines = specDiff('pool/web', before, after).map(stripVTControlCharacters);
+  expect(lines).toEqual(
+    expect.arrayContaining(['--- pool/web now', '+++ pool/web as the manifest says', '-replicas: 3', '+replicas: 4']),
+  );
+  expect(specDiff('pool/web', before, before)).toEqual([]);
+  expect(specDiff('pool/web', undefined, before)[0]).toContain('pool/web does not exist yet');
+});
+
+test('a change of a set tells how many VMs come or go, and that a new template is for later ones', async () => {
+  const before = setWith();
+  const { template } = before.spec;
+  const newer = { ...template, metadata: { labels: { app: 'web', tier: 'back' } } };
+  expect(await formatChange(noCluster, VmSets, before, setWith({ replicas: 5, template: newer }))).toEqual([
+    'replica set web: 2 VMs would be added, 3 to 5',
+    'replica set web: the template would be that of VMs made from then on; 3 VMs would stay',
+  ]);
+  expect(await formatChange(noCluster, VmSets, before, setWith({ replicas: 2 }))).toEqual([
+    'replica set web: 1 VM would be removed, 3 to 2',
+  ]);
+  expect(await formatChange(noCluster, VmSets, before, before)).toEqual([]);
+  expect(formatHalt(VmSets, before)).toBeUndefined();
+});

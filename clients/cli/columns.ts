@@ -1,8 +1,11 @@
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import { isReady, revisionOf, stateCell, stateOf, whyNotReady, type Vm } from '../owners/members.ts';
+import type { Owner } from '../owners/objects.ts';
 import type { Pool } from '../pools/objects.ts';
+import type { ReplicaSet } from '../replica-sets/objects.ts';
 import { styleOf } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';
+import { ownerKindOf, Pools, type OwnerKind } from './kinds.ts';
 import { ageOf, type Cell } from './output.ts';
 
 /** A column of a table of objects; `wide` columns are shown on request. */
@@ -41,11 +44,22 @@ export const poolColumns: Column[] = [
   column<Pool>('TROUBLE', troubleCell, true),
 ];
 
+export const replicaSetColumns: Column[] = [
+  NAME,
+  column<ReplicaSet>('DESIRED', ({ spec }) => spec.replicas),
+  column<ReplicaSet>('CURRENT', ({ status }) => status?.replicas ?? 0),
+  column<ReplicaSet>('READY', readyCell),
+  column<ReplicaSet>('AVAILABLE', ({ status }) => status?.availableReplicas ?? 0),
+  AGE,
+  column<ReplicaSet>('SELECTOR', ({ status }) => status?.labelSelector ?? '<none>', true),
+  column<ReplicaSet>('TROUBLE', troubleCell, true),
+];
+
 export const vmColumns: Column[] = [
   NAME,
   column<Vm>('STATUS', (vm) => stateCell(stateOf(vm), isReady(vm))),
   column<Vm>('READY', (vm) => (isReady(vm) ? 'True' : 'False')),
-  column<Vm>('POOL', (vm) => controllerOf(vm)?.name ?? '<none>'),
+  column<Vm>('OWNER', ownerCell),
   column<Vm>('REVISION', revisionOf),
   AGE,
   column<Vm>('STRATEGY', ({ spec }) => spec?.runStrategy ?? '<none>', true),
@@ -53,9 +67,17 @@ export const vmColumns: Column[] = [
   column<Vm>('WHY', whyNotReady),
 ];
 
-function readyCell({ spec, status }: Pool): Cell {
+function readyCell({ spec, status }: Owner): Cell {
   const ready = status?.readyReplicas ?? 0;
   return { text: String(ready), style: ready >= spec.replicas ? 'green' : 'yellow' };
+}
+
+/** A pool by its name; a set as commands take it, such as `vmrs/runners`. */
+function ownerCell(vm: Vm): Cell {
+  const owner = controllerOf(vm);
+  if (owner === undefined) return '<none>';
+  const kind = ownerKindOf(owner.kind);
+  return kind === undefined || kind === Pools ? owner.name : `${kind.words[0]}/${owner.name}`;
 }
 
 function rolloutCell(pool: Stored<Pool>): Cell {
@@ -74,7 +96,7 @@ function failedCell(pool: Stored<Pool>): Cell {
   return length === 0 ? 0 : { text: String(length), style: 'red' };
 }
 
-function troubleCell({ status }: Pool): Cell {
+function troubleCell({ status }: Owner): Cell {
   const failure = status?.conditions?.find(
     ({ type, status }) => (type === 'Stalled' || type === 'ReplicaFailure') && status === 'True',
   );
@@ -83,8 +105,11 @@ function troubleCell({ status }: Pool): Cell {
     : { text: [failure.reason, failure.message].filter(Boolean).join(': '), style: 'red' };
 }
 
-/** Columns of a VM below its pool, which the table above names. */
-export const vmColumnsOfPool: Column[] = vmColumns.filter(({ header }) => header !== 'POOL');
+export const columnsOfOwners = (kind: OwnerKind): Column[] => (kind === Pools ? poolColumns : replicaSetColumns);
+
+/** Columns of a member below its owner, which the table above names: members of sets have no revision. */
+export const columnsOfMembers = (kind: OwnerKind): Column[] =>
+  vmColumns.filter(({ header }) => header !== 'OWNER' && (kind === Pools || header !== 'REVISION'));
 
 const chosen = (columns: Column[], { wide, namespaces }: ColumnChoice): Column[] => [
   ...(namespaces ? [NAMESPACE] : []),

@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import type { Listing } from '../owners/listing.ts';
 import { headersOf, rowOf } from './columns.ts';
-import { Pools } from './kinds.ts';
+import { ownerKindOf } from './kinds.ts';
 import { note, print, serialize, table, widthsOf, withoutManagedFields, type Format } from './output.ts';
 
 /** Prints everything that was read at once, or object by object as they change. */
@@ -50,9 +50,10 @@ function tablePrinter(listing: Listing, objects: Stored[], { output, headers: wi
     all: async () => {
       if (objects.length === 0)
         return note(`No resources found${namespace === undefined ? '' : ` in ${namespace} namespace`}.`);
-      if (resource === Pools.resource && names.length > 0 && namespace !== undefined) {
-        const { poolTrees } = await import('../owners/tree.ts');
-        return print((await poolTrees(kube, objects, namespace, choice.wide)).join('\n'));
+      const owners = ownerKindOf(resource.kind);
+      if (owners !== undefined && names.length > 0 && namespace !== undefined) {
+        const { treesOf } = await import('../owners/tree.ts');
+        return print((await treesOf(kube, owners, objects, { namespace, wide: choice.wide })).join('\n'));
       }
       print(table(headers, rows, { headers: withHeaders }).join('\n'));
     },

@@ -1,46 +1,57 @@
-import { POOL_FINALIZER } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { poolIdOf, type PoolProgress } from '../../workflows/messages.ts';
-import type { Pool } from '../pools/objects.ts';
+import * as messages from '../../workflows/messages.ts';
+import type { Owner } from '../owners/objects.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
 import { sentenceOf } from './failure.ts';
+import type { OwnerKind } from './kinds.ts';
 
-/** The answer of a pool's workflow, or why it is unknown. */
+/** What workflows of pools and of replica sets tell of their progress. */
+export type OwnerProgress = messages.ReplicaSetProgress;
+
+/** The answer of a workflow, or why it is unknown. */
 export type Progress =
-  | { known: true; progress: PoolProgress }
-  /** `hasNoWorkflow`: Temporal answered that no workflow manages the pool. */
+  | { known: true; progress: OwnerProgress }
+  /** `hasNoWorkflow`: Temporal answered that no workflow manages the object. */
   | { known: false; why: string; hasNoWorkflow?: true };
 
 const DEADLINE_MS = 3_000;
 
-/** Asks the pool's workflow what is in progress. Never throws: a pool can be looked at without Temporal. */
-export async function readProgress(session: Session, pool: Stored<Pool>): Promise<Progress> {
-  const { namespace = '', name } = pool.metadata;
+/** Returns the id of the workflow that manages the object. */
+export function workflowIdOf({ cluster }: Session, kind: OwnerKind, { metadata }: Stored<Owner>): string {
+  const { namespace = '', name } = metadata;
+  return kind.workflowId(messages)({ cluster, namespace, name });
+}
+
+/** Asks the object's workflow what is in progress. Never throws: an object can be looked at without Temporal. */
+export async function readProgress(session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<Progress> {
   try {
     const { client, connection } = await session.temporal();
-    const handle = client.workflow.getHandle(poolIdOf({ cluster: session.cluster, namespace, name }));
-    const query = handle.query.bind<typeof handle, ['progress'], [], Promise<PoolProgress>>(handle, 'progress');
+    const handle = client.workflow.getHandle(workflowIdOf(session, kind, owner));
+    const query = handle.query.bind<typeof handle, ['progress'], [], Promise<OwnerProgress>>(handle, 'progress');
     return {
       known: true,
       progress: await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, query)),
     };
   } catch (error) {
-    if (isMissing(error)) return isTakenUp(pool) ? notLed : noWorkflow;
+    if (isMissing(error)) return isTakenUp(kind, owner) ? notLed(kind) : noWorkflow;
     return { known: false, why: whyNot(error) };
   }
 }
 
 const noWorkflow: Progress = { known: false, why: 'no workflow has taken it up yet', hasNoWorkflow: true };
 
-const notLed: Progress = { known: false, why: 'no workflow leads it now; a worker starts one when the pool changes' };
+const notLed = ({ noun }: OwnerKind): Progress => ({
+  known: false,
+  why: `no workflow leads it now; a worker starts one when the ${noun} changes`,
+});
 
-/** False if the answer dates from before the pool was taken up, and so says nothing about the pool as it is now. */
-export const isCurrent = (answer: Progress, pool: Stored<Pool>): boolean =>
-  answer.known || answer.hasNoWorkflow !== true || !isTakenUp(pool);
+/** False if the answer dates from before the object was taken up, and so says nothing about it as it is now. */
+export const isCurrent = (answer: Progress, kind: OwnerKind, owner: Stored<Owner>): boolean =>
+  answer.known || answer.hasNoWorkflow !== true || !isTakenUp(kind, owner);
 
-const isTakenUp = ({ metadata, status }: Stored<Pool>): boolean =>
-  status !== undefined || metadata.finalizers?.includes(POOL_FINALIZER) === true;
+const isTakenUp = ({ finalizer }: OwnerKind, { metadata, status }: Stored<Owner>): boolean =>
+  status !== undefined || metadata.finalizers?.includes(finalizer) === true;
 
 const isMissing = (error: unknown): boolean =>
   grpcCodeOf(error) === GrpcCode.NOT_FOUND || (error as Error).name === 'WorkflowNotFoundError';

@@ -1,35 +1,39 @@
 import { Command } from 'commander';
 import type { Stored } from '../../api/objects.ts';
-import { Pools } from '../cli/kinds.ts';
+import { firstWords, OWNERS } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { targetsOf } from '../cli/targets.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Owner } from '../owners/objects.ts';
 import { inSession } from '../session/session.ts';
 
 export const describeCommand = (): Command =>
   new Command('describe')
-    .description('all about a pool: spec, status, VMs, what is in progress, Events, the last errors')
-    .argument('<kind>', 'pool, or pool/NAME')
+    .description('all about a pool or replica set: spec, status, VMs, what is in progress, Events, the last errors')
+    .argument('<kind>', `${firstWords(OWNERS)}, or KIND/NAME`)
     .argument('[names...]')
     .addHelpText(
       'after',
-      examples(['One pool', 'drover describe pool web'], ['All pools of the namespace', 'drover describe pools']),
+      examples(
+        ['One pool', 'drover describe pool web'],
+        ['One replica set', 'drover describe vmrs/runners'],
+        ['All pools of the namespace', 'drover describe pools'],
+      ),
     )
     .action((word: string, words: string[], _options: object, command: Command) =>
       inSession(command, async (session) => {
-        const { kind, names } = targetsOf([word, ...words], [Pools]);
+        const { kind, names } = targetsOf([word, ...words], OWNERS);
         const kube = await session.kube();
         const namespace = await session.namespace();
-        const reading: Promise<Stored<Pool>[]> =
+        const reading: Promise<Stored<Owner>[]> =
           names.length > 0
-            ? Promise.all(names.map((name) => kube.get<Pool>(kind.resource, { namespace, name })))
-            : kube.list<Pool>(kind.resource, { namespace }).then(({ items }) => items);
-        const pools = await ofKnownKind(kind.resource, reading);
-        if (pools.length === 0) note(`No resources found in ${namespace} namespace.`);
-        const { describePool } = await import('../owners/describe.ts');
-        for (const [index, pool] of pools.entries())
-          print(`${index === 0 ? '' : '\n\n'}${(await describePool(session, pool)).join('\n')}`);
+            ? Promise.all(names.map((name) => kube.get<Owner>(kind.resource, { namespace, name })))
+            : kube.list<Owner>(kind.resource, { namespace }).then(({ items }) => items);
+        const owners = await ofKnownKind(kind.resource, reading);
+        if (owners.length === 0) note(`No resources found in ${namespace} namespace.`);
+        const { describeOwner } = await import('../owners/describe.ts');
+        for (const [index, owner] of owners.entries())
+          print(`${index === 0 ? '' : '\n\n'}${(await describeOwner(session, kind, owner)).join('\n')}`);
       }),
     );

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { Disks, Pools, Vms } from '../cli/kinds.ts';
+import { Disks, firstWords, KINDS, OWNERS, Pools, Vms, type Kind, type OwnerKind } from '../cli/kinds.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import type { Format } from '../cli/output.ts';
 import { printerOf } from '../cli/printers.ts';
@@ -13,6 +13,7 @@ interface GetOptions {
   allNamespaces?: boolean;
   selector?: string;
   pool?: string;
+  owner?: string;
   output?: Format;
   watch?: boolean;
   headers: boolean;
@@ -21,12 +22,13 @@ interface GetOptions {
 
 export const getCommand = (): Command =>
   new Command('get')
-    .description('list pools, VMs or kept disks; a pool that is named comes with its VMs beneath')
-    .argument('<kind>', 'pools, vms or disks, or KIND/NAME')
+    .description('list pools, replica sets, VMs or kept disks; a pool or set that is named comes with its VMs beneath')
+    .argument('<kind>', `${firstWords(KINDS)}, or KIND/NAME`)
     .argument('[names...]')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-l, --selector <selector>', 'only objects with these labels, such as app=web,tier!=db')
     .option('--pool <name>', 'only VMs that this pool owns, or disks that it has kept')
+    .option('--owner <kind/name>', 'only VMs that this pool or replica set owns, such as vmrs/runners')
     .addOption(formatOption())
     .option('-w, --watch', 'go on, and print each change')
     .option('--no-headers', 'leave out the line of headers')
@@ -36,30 +38,48 @@ export const getCommand = (): Command =>
       examples(
         ['All pools of the namespace', 'drover get pools'],
         ['One pool and its VMs', 'drover get pool web'],
+        ['A replica set and its VMs', 'drover get vmrs runners'],
         ['The VMs of a pool, with what is seldom needed', 'drover get vms --pool web -o wide'],
         ['Disks that VMs have left for the next of their numbers', 'drover get disks'],
         ['Follow the pools of all namespaces', 'drover get pools -A --watch'],
       ),
     )
     .action((word: string, words: string[], options: GetOptions, command: Command) =>
-      inSession(command, (session) =>
-        get(session, checked(targetsOf([word, ...words], [Pools, Vms, Disks]), options), options),
-      ),
+      inSession(command, (session) => get(session, checked(targetsOf([word, ...words], KINDS), options), options)),
     );
 
-function checked(targets: Targets, { allNamespaces, selector, pool }: GetOptions): Targets {
+/** What `--pool` or `--owner` limit the listing to. */
+type Of = { kind: OwnerKind; name: string } | undefined;
+
+function checked(targets: Targets, options: GetOptions): Targets & { of: Of } {
+  const { allNamespaces, selector } = options;
   if (targets.names.length > 0 && allNamespaces === true)
     throw new UsageError('a name is looked for in one namespace: leave out -A or the name');
   if (targets.names.length > 0 && selector !== undefined) throw new UsageError('give names or a selector, not both');
-  if (pool !== undefined && targets.kind === Pools)
-    throw new UsageError('--pool picks VMs or disks: `drover get vms --pool NAME`');
-  if (pool !== undefined && allNamespaces === true)
-    throw new UsageError('a pool is looked for in one namespace: leave out -A or --pool');
-  return targets;
+  const of = ownerOf(targets.kind, options);
+  if (of !== undefined && allNamespaces === true)
+    throw new UsageError(`a ${of.kind.noun} is looked for in one namespace: leave out -A or its name`);
+  return { ...targets, of };
 }
 
-async function get(session: Session, { kind: { resource }, names }: Targets, options: GetOptions): Promise<void> {
-  const { selector, pool } = options;
+function ownerOf(kind: Kind, { pool, owner }: GetOptions): Of {
+  if (pool !== undefined && owner !== undefined) throw new UsageError('give --pool or --owner, not both');
+  if (pool !== undefined && kind !== Vms && kind !== Disks)
+    throw new UsageError('--pool picks VMs or disks: `drover get vms --pool NAME`');
+  if (pool !== undefined) return { kind: Pools, name: pool };
+  if (owner === undefined) return undefined;
+  if (kind !== Vms) throw new UsageError('--owner picks VMs: `drover get vms --owner KIND/NAME`');
+  if (!owner.includes('/')) throw new UsageError(`--owner: "${owner}" is no KIND/NAME, such as vmrs/runners`);
+  const { kind: ownerKind, names } = targetsOf([owner], OWNERS);
+  return { kind: ownerKind, name: names[0]! };
+}
+
+async function get(
+  session: Session,
+  { kind: { resource }, names, of }: Targets & { of: Of },
+  options: GetOptions,
+): Promise<void> {
+  const { selector } = options;
   await checkSelector(selector);
   const namespace = options.allNamespaces === true ? undefined : await session.namespace();
   const listing: Listing = {
@@ -69,7 +89,7 @@ async function get(session: Session, { kind: { resource }, names }: Targets, opt
     namespace,
     names,
     selector,
-    pool,
+    owner: of,
   };
   const objects = await read(listing);
   const printer = printerOf(listing, objects, options);

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { Pools } from '../cli/kinds.ts';
+import { firstWords, OWNERS, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples } from '../cli/options.ts';
-import { targetsOf } from '../cli/targets.ts';
+import { targetsOf, type Targets } from '../cli/targets.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface StatusOptions {
@@ -13,8 +13,8 @@ interface StatusOptions {
 
 export const statusCommand = (): Command =>
   new Command('status')
-    .description('how far pools are: VMs by state, what is in progress, the last errors')
-    .argument('[kind]', 'pool, or pool/NAME', 'pools')
+    .description('how far pools or replica sets are: VMs by state, what is in progress, the last errors')
+    .argument('[kind]', `${firstWords(OWNERS)}, or KIND/NAME`, 'pools')
     .argument('[names...]')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-w, --watch', 'a live view, until Ctrl-C')
@@ -23,25 +23,27 @@ export const statusCommand = (): Command =>
       examples(
         ['All pools of the namespace, now', 'drover status'],
         ['One pool, live', 'drover status pool web --watch'],
+        ['A replica set, live', 'drover status vmrs runners --watch'],
         ['A record of everything that changes', 'drover status -A --watch > fleet.log'],
       ),
     )
     .action((word: string, words: string[], options: StatusOptions, command: Command) =>
       inSession(command, async (session) => {
-        const { names } = targetsOf([word, ...words], [Pools]);
-        if (names.length > 0 && options.allNamespaces === true)
+        const targets = targetsOf([word, ...words], OWNERS);
+        if (targets.names.length > 0 && options.allNamespaces === true)
           throw new UsageError('a name is looked for in one namespace: leave out -A or the name');
-        await status(session, names, options);
+        await status(session, targets, options);
       }),
     );
 
-async function status(session: Session, names: string[], options: StatusOptions): Promise<void> {
+async function status(session: Session, { kind, names }: Targets<OwnerKind>, options: StatusOptions): Promise<void> {
   const kube = await session.kube();
   const namespace = options.allNamespaces === true ? undefined : await session.namespace();
-  for (const name of names) await ofKnownKind(Pools.resource, kube.get(Pools.resource, { namespace, name }));
+  for (const name of names) await ofKnownKind(kind.resource, kube.get(kind.resource, { namespace, name }));
   const { StatusWatch } = await import('../owners/status-watch.ts');
   const watch = new StatusWatch({
     session,
+    kind,
     namespace,
     names,
     withProgress: await session.knowsTemporal(),

@@ -116,6 +116,7 @@ async function untilSettled(session: Session, signal: AbortSignal): Promise<void
   const timeout = AbortSignal.timeout(STAGE_TIMEOUT_MS);
   const watch = await new StatusWatch({
     session,
+    kind: Pools,
     namespace: NAMESPACE,
     names: [POOL],
     withProgress: true,

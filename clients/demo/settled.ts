@@ -1,14 +1,16 @@
+import type { Stored } from '../../api/objects.ts';
 import { Failure } from '../cli/failure.ts';
-import { isReady, vmsByPool } from '../owners/members.ts';
+import { isReady, membersByOwner } from '../owners/members.ts';
 import type { FleetWatch } from '../owners/watch.ts';
+import type { Pool } from '../pools/objects.ts';
 
 /**
  * Reports whether there are pools, each has as many VMs as its spec says, all of them are ready and of its newest
  * revision, and its status says so. Throws `Failure` if a pool says that it can't create them.
  */
-export function settled(fleet: Pick<FleetWatch, 'pools' | 'vms'>): boolean {
-  const vms = vmsByPool(fleet.vms());
-  const pools = fleet.pools();
+export function settled(fleet: Pick<FleetWatch, 'owners' | 'members'>): boolean {
+  const vms = membersByOwner(fleet.members());
+  const pools = fleet.owners() as Stored<Pool>[];
   const areSettled = pools.map(({ metadata: { uid, name, generation }, spec: { replicas }, status }) => {
     const refused = status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
     if (refused !== undefined) throw new Failure(`pool ${name}: ${refused.reason}: ${refused.message}`);

@@ -1,38 +1,40 @@
 import { stringify } from 'yaml';
 import type { KubeObject, Stored } from '../../api/objects.ts';
-import { Events, VirtualMachines } from '../../api/resources.ts';
-import { poolIdOf } from '../../workflows/messages.ts';
+import { Events } from '../../api/resources.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { ageOf, plain, table } from '../cli/output.ts';
-import { readProgress, workflowUrl, type Progress } from '../cli/progress.ts';
+import { readProgress, workflowIdOf, workflowUrl, type Progress } from '../cli/progress.ts';
 import type { Pool } from '../pools/objects.ts';
 import { rolloutLines } from '../rollout/lines.ts';
 import { knownRevisions } from '../rollout/revisions/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
-import { isReady, formatStates, vmsByPool, whyNotReady, type Vm } from './members.ts';
+import { isReady, formatStates, membersByOwner, whyNotReady, type Vm } from './members.ts';
+import { isPool, type Owner } from './objects.ts';
 
 const EVENTS = 20;
 const SICK = 10;
 
-/** Describes all that is known about a pool, as lines for a person. */
-export async function describePool(session: Session, pool: Stored<Pool>): Promise<string[]> {
+/** Describes all that is known about a pool or replica set, as lines for a person. */
+export async function describeOwner(session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<string[]> {
   const kube = await session.kube();
-  const { namespace = '', uid } = pool.metadata;
-  const [vms, events, workflow, revisions] = await Promise.all([
-    ofKnownKind(VirtualMachines, kube.list<Vm>(VirtualMachines, { namespace })).then(
-      ({ items }) => vmsByPool(items).get(uid) ?? [],
+  const { namespace = '', uid } = owner.metadata;
+  const { resource } = kind.members;
+  const [members, events, workflow, rollout] = await Promise.all([
+    ofKnownKind(resource, kube.list<Vm>(resource, { namespace })).then(
+      ({ items }) => membersByOwner(items).get(uid) ?? [],
     ),
     kube.list<Event>(Events, { namespace, fieldSelector: `regarding.uid=${uid}` }).then(({ items }) => items),
-    workflowLines(session, pool),
-    knownRevisions(kube, pool),
+    workflowLines(session, kind, owner),
+    isPool(kind, owner) ? knownRevisions(kube, owner).then((revisions) => rolloutView(owner, revisions)) : undefined,
   ]);
   return [
-    ...headLines(pool),
-    ...rolloutSection(rolloutView(pool, revisions)),
-    ...specLines(pool),
-    ...conditionLines(pool),
-    ...vmLines(vms),
+    ...headLines(kind, owner),
+    ...(rollout === undefined ? [] : rolloutSection(rollout)),
+    ...specLines(owner),
+    ...conditionLines(owner),
+    ...memberLines(members),
     ...workflow,
     ...eventLines(events),
   ];
@@ -40,20 +42,13 @@ export async function describePool(session: Session, pool: Stored<Pool>): Promis
 
 const field = (name: string, value: string): string => `${`${name}:`.padEnd(14)}${plain(value)}`;
 
-function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
-  const {
-    replicas = 0,
-    readyReplicas = 0,
-    updatedReplicas = 0,
-    updateRevision = '<none yet>',
-    currentRevision,
-  } = status ?? {};
-  const before =
-    currentRevision === undefined || currentRevision === updateRevision
-      ? ''
-      : `, and all VMs had ${currentRevision} last`;
+function headLines(kind: OwnerKind, owner: Stored<Owner>): string[] {
+  const { metadata, spec, status } = owner;
+  const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = status ?? {};
   const { name, namespace = '', labels = {}, creationTimestamp, deletionTimestamp } = metadata;
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  const members = `${kind.members.noun}s`;
+  const counts = `${spec.replicas} desired, ${replicas} total, ${readyReplicas} ready`;
   return [
     field('Name', name),
     field('Namespace', namespace),
@@ -61,10 +56,25 @@ function headLines({ metadata, spec, status }: Stored<Pool>): string[] {
     field('Created', `${creationTimestamp} (${ageOf(creationTimestamp)} ago)`),
     ...(deletionTimestamp === undefined
       ? []
-      : [field('Deleted', `${deletionTimestamp} (${ageOf(deletionTimestamp)} ago), its VMs are being taken down`)]),
-    field('VMs', `${spec.replicas} desired, ${replicas} total, ${readyReplicas} ready, ${updatedReplicas} updated`),
-    field('Revision', `${updateRevision}${before}`),
+      : [
+          field(
+            'Deleted',
+            `${deletionTimestamp} (${ageOf(deletionTimestamp)} ago), its ${members} are being taken down`,
+          ),
+        ]),
+    ...(isPool(kind, owner)
+      ? [field(members, `${counts}, ${owner.status?.updatedReplicas ?? 0} updated`), revisionLine(owner)]
+      : [field(members, `${counts}, ${availableReplicas} available`)]),
   ];
+}
+
+function revisionLine({ status }: Stored<Pool>): string {
+  const { updateRevision = '<none yet>', currentRevision } = status ?? {};
+  const before =
+    currentRevision === undefined || currentRevision === updateRevision
+      ? ''
+      : `, and all VMs had ${currentRevision} last`;
+  return field('Revision', `${updateRevision}${before}`);
 }
 
 function rolloutSection(view: RolloutView): string[] {
@@ -77,7 +87,7 @@ function rolloutSection(view: RolloutView): string[] {
 }
 
 /** Shows the spec without the template, and the template's fields that tell VMs apart at a glance. */
-function specLines({ spec }: Pool): string[] {
+function specLines({ spec }: Owner): string[] {
   const { template, replicas: _replicas, ...rest } = spec;
   const vm = template.spec as {
     runStrategy?: string;
@@ -98,7 +108,7 @@ function specLines({ spec }: Pool): string[] {
   ];
 }
 
-function conditionLines({ status }: Pool): string[] {
+function conditionLines({ status }: Owner): string[] {
   const conditions = status?.conditions ?? [];
   if (conditions.length === 0) return [field('Conditions', '<none>')];
   const rows = conditions.map(({ type, status, reason = '', lastTransitionTime, message = '' }) => [
@@ -111,7 +121,7 @@ function conditionLines({ status }: Pool): string[] {
   return ['Conditions:', ...indent(table(['TYPE', 'STATUS', 'REASON', 'SINCE', 'MESSAGE'], rows))];
 }
 
-function vmLines(vms: Stored<Vm>[]): string[] {
+function memberLines(vms: Stored<Vm>[]): string[] {
   const sick = vms
     .filter((vm) => !isReady(vm))
     .flatMap((vm) => troubleOf(vm))
@@ -125,14 +135,13 @@ function vmLines(vms: Stored<Vm>[]): string[] {
 /** Returns a row for a VM that KubeVirt says something about; none for other VMs. */
 function troubleOf(vm: Stored<Vm>): string[][] {
   const why = whyNotReady(vm);
-  return why === '' ? [] : [[vm.metadata.name, vm.status?.printableStatus ?? '', why]];
+  return why === '' ? [] : [[vm.metadata.name, vm.status?.printableStatus ?? vm.status?.phase ?? '', why]];
 }
 
-async function workflowLines(session: Session, pool: Stored<Pool>): Promise<string[]> {
-  const { namespace = '', name } = pool.metadata;
-  const id = poolIdOf({ cluster: session.cluster, namespace, name });
+async function workflowLines(session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<string[]> {
+  const id = workflowIdOf(session, kind, owner);
   if (!(await session.knowsTemporal())) return [field('Workflow', `${id} (give --address to see what is in progress)`)];
-  const progress = await readProgress(session, pool);
+  const progress = await readProgress(session, kind, owner);
   const url = progress.known ? await workflowUrl(session, id) : undefined;
   return [
     field('Workflow', id),

@@ -1,14 +1,9 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import {
-  apiVersionOf,
-  PersistentVolumeClaims,
-  VirtualMachinePools,
-  VirtualMachines,
-  type Resource,
-} from '../../api/resources.ts';
+import { apiVersionOf, PersistentVolumeClaims, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { poolColumns, vmColumns, type Column } from '../cli/columns.ts';
+import { columnsOfOwners, vmColumns, type Column } from '../cli/columns.ts';
+import { ownerKindOf, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { diskColumns } from '../disks/columns.ts';
 import { byName } from './members.ts';
@@ -23,13 +18,14 @@ export interface Listing {
   /** Empty for all objects. */
   names: string[];
   selector?: string | undefined;
-  /** Limits the listing to what this pool owns. */
-  pool?: string | undefined;
+  /** Limits the listing to what this pool or set owns. */
+  owner?: { kind: OwnerKind; name: string } | undefined;
 }
 
 export function columnsFor(resource: Resource): Column[] {
-  if (resource === VirtualMachines) return vmColumns;
-  return resource === PersistentVolumeClaims ? diskColumns : poolColumns;
+  const owners = ownerKindOf(resource.kind);
+  if (owners !== undefined) return columnsOfOwners(owners);
+  return resource === PersistentVolumeClaims ? diskColumns : vmColumns;
 }
 
 /** Returns the objects, sorted by name. Throws `KubeError` (404) if a named object does not exist. */
@@ -45,23 +41,25 @@ export async function read(listing: Listing): Promise<Stored[]> {
   return (await ofKnownKind(resource, reading)).filter(picked).map(typed).sort(byName);
 }
 
-export function selectorOf({ resource, selector, pool }: Listing): { labelSelector?: string } {
+export function selectorOf({ resource, selector, owner }: Listing): { labelSelector?: string } {
   const parts = [
     selector ?? [],
-    resource === PersistentVolumeClaims ? [KEPT_DISK, pool === undefined ? [] : `${POOL_LABEL}=${pool}`] : [],
+    resource === PersistentVolumeClaims ? [KEPT_DISK, owner === undefined ? [] : `${POOL_LABEL}=${owner.name}`] : [],
   ].flat(2);
   return parts.length === 0 ? {} : { labelSelector: parts.join() };
 }
 
 /** Returns a predicate for the objects of the listing, by name and by their owner's UID. */
-export async function picks({ kube, resource, namespace, names, pool }: Listing): Promise<(object: Stored) => boolean> {
+export async function picks(listing: Listing): Promise<(object: Stored) => boolean> {
+  const { kube, resource, namespace, names, owner } = listing;
   const named = (object: Stored): boolean => names.length === 0 || names.includes(object.metadata.name);
   if (resource === PersistentVolumeClaims) {
     const { isKept } = await import('../disks/kept.ts');
     const kept = await isKept(kube, namespace);
     return (claim) => named(claim) && kept(claim);
   }
-  if (pool === undefined) return named;
-  const { metadata } = await ofKnownKind(VirtualMachinePools, kube.get(VirtualMachinePools, { namespace, name: pool }));
+  if (owner === undefined) return named;
+  const owners = owner.kind.resource;
+  const { metadata } = await ofKnownKind(owners, kube.get(owners, { namespace, name: owner.name }));
   return (object) => named(object) && controllerOf(object)?.uid === metadata.uid;
 }

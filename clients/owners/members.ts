@@ -12,13 +12,15 @@ export interface Vm extends KubeObject {
   status?: {
     ready?: boolean;
     printableStatus?: string;
+    /** Of an instance, which has no `ready` and no `printableStatus`. */
+    phase?: string;
     conditions?: Condition[];
     startFailure?: { consecutiveFailCount?: number };
   };
 }
 
-/** Groups VMs by the UID of the pool that controls them: labels are for people, owner references decide. */
-export function vmsByPool(vms: Stored<Vm>[]): Map<string, Stored<Vm>[]> {
+/** Groups VMs by the UID of their controller: labels are for people, owner references decide. */
+export function membersByOwner(vms: Stored<Vm>[]): Map<string, Stored<Vm>[]> {
   const groups = Map.groupBy(vms, (vm) => controllerOf(vm)?.uid ?? '');
   groups.delete('');
   for (const group of groups.values()) group.sort(byName);
@@ -30,10 +32,14 @@ export const byName = (a: KubeObject, b: KubeObject): number =>
   (a.metadata.namespace ?? '').localeCompare(b.metadata.namespace ?? '') ||
   a.metadata.name.localeCompare(b.metadata.name, 'en', { numeric: true });
 
-export const isReady = (vm: Vm): boolean => vm.status?.ready === true && vm.metadata.deletionTimestamp === undefined;
+export const isReady = ({ metadata, status }: Vm): boolean =>
+  metadata.deletionTimestamp === undefined &&
+  (status?.ready ?? status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True')) === true;
 
 export const stateOf = (vm: Vm): string =>
-  vm.metadata.deletionTimestamp === undefined ? (vm.status?.printableStatus ?? 'Created') : 'Terminating';
+  vm.metadata.deletionTimestamp === undefined
+    ? (vm.status?.printableStatus ?? vm.status?.phase ?? 'Created')
+    : 'Terminating';
 
 export const revisionOf = (vm: Vm): string => vm.metadata.labels?.[REVISION_LABEL] ?? '<none>';
 

@@ -1,53 +1,63 @@
 import type { Stored } from '../../api/objects.ts';
-import type { PoolProgress } from '../../workflows/messages.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
 import { ageOf, paint, plain, type Style } from '../cli/output.ts';
-import type { Progress } from '../cli/progress.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { OwnerProgress, Progress } from '../cli/progress.ts';
 import { noteworthyLines } from '../rollout/lines.ts';
 import type { Revision } from '../rollout/revisions/revisions.ts';
 import { rolloutView } from '../rollout/view.ts';
 import { isReady, formatStates, type Vm } from './members.ts';
+import { isPool, type Owner } from './objects.ts';
 
-/** A pool as the live view shows it. */
-export interface PoolView {
-  pool: Stored<Pool>;
-  vms: Stored<Vm>[];
+/** A pool or replica set as the live view shows it. */
+export interface OwnerView {
+  kind: OwnerKind;
+  owner: Stored<Owner>;
+  members: Stored<Vm>[];
   /** `undefined` if its workflow was not asked yet, or Temporal is unknown. */
   progress: Progress | undefined;
-  /** The known revisions, for their numbers. */
+  /** The known revisions of a pool, for their numbers. */
   revisions?: Revision[];
-  /** Whether the pool is drawn again and again as it changes. */
+  /** Whether the object is drawn again and again as it changes. */
   isLive: boolean;
 }
 
 const BAR = 20;
 const TROUBLES = 3;
-/** Conditions that say why VMs are missing or not ready. */
+/** Conditions that say why VMs are missing or not ready. What comes and goes in a pool is told of its rollout. */
 const TOLD = new Set(['Stalled', 'ReplicaFailure', 'Healing', 'HealingSuspended']);
+const TOLD_OF_SETS = new Set(['Stalled', 'ReplicaFailure', 'Progressing', 'Paused']);
 const CONDITION_LENGTH = 300;
 /** An error is not repeated if a condition shows its first characters, this many; the condition may be cut off. */
 const SAME_LENGTH = 200;
 
 /**
- * Returns the pool in a few lines: its progress, its VMs by state, its rollout, what is in flight, what went wrong
- * last.
+ * Returns the object in a few lines: its progress, its members by state, the rollout of a pool, what is in flight, what
+ * went wrong last.
  */
-export function statusLines({ pool, vms, progress, revisions, isLive }: PoolView, now: number): string[] {
-  // In a log, a rollout that waits all night should not say so every second.
-  const since = isLive && !process.stdout.isTTY ? undefined : now;
-  const rollout = noteworthyLines(rolloutView(pool, revisions), since).map((line) => `  ${line}`);
-  const conditions = conditionLines(pool);
-  const head = [headLine(pool, vms), `  VMs: ${formatStates(vms)}`];
-  return [...head, ...rollout, ...conditions, ...inProgress(progress, conditions, now)];
+export function statusLines(view: OwnerView, now: number): string[] {
+  const { kind, members, progress } = view;
+  const conditions = conditionLines(view);
+  const head = [headLine(view), `  ${kind.members.noun}s: ${formatStates(members)}`];
+  return [...head, ...rollout(view, now), ...conditions, ...inProgress(progress, conditions, now)];
 }
 
-function headLine({ metadata, spec, status }: Stored<Pool>, vms: Stored<Vm>[]): string {
-  const active = vms.filter((vm) => vm.metadata.deletionTimestamp === undefined);
+function rollout({ kind, owner, revisions, isLive }: OwnerView, now: number): string[] {
+  if (!isPool(kind, owner)) return [];
+  // In a log, a rollout that waits all night should not say so every second.
+  const since = isLive && !process.stdout.isTTY ? undefined : now;
+  return noteworthyLines(rolloutView(owner, revisions), since).map((line) => `  ${line}`);
+}
+
+function headLine({ kind, owner, members }: OwnerView): string {
+  const { metadata, spec, status } = owner;
+  const active = members.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   // As kubectl and all other commands count it: VMs whose VMIs run the template, too.
-  const updated = status?.updatedReplicas ?? 0;
-  const ready = vms.filter(isReady).length;
+  const last = isPool(kind, owner)
+    ? `${owner.status?.updatedReplicas ?? 0} updated`
+    : `${status?.availableReplicas ?? 0} available`;
+  const ready = members.filter(isReady).length;
   const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
-  const numbers = `${ready}/${spec.replicas} ready, ${active.length} total, ${updated} updated`;
+  const numbers = `${ready}/${spec.replicas} ready, ${active.length} total, ${last}`;
   return `${name}  ${bar(ready, spec.replicas)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
 }
 
@@ -65,12 +75,13 @@ export function bar(ready: number, desired: number): string {
 
 function styleOf(type: string, status: string): 'red' | 'cyan' | 'yellow' {
   if (type === 'ReplicaFailure' || type === 'Stalled') return 'red';
-  return type === 'Healing' && status === 'True' ? 'cyan' : 'yellow';
+  return type === 'Progressing' || (type === 'Healing' && status === 'True') ? 'cyan' : 'yellow';
 }
 
-const conditionLines = ({ status }: Pool): string[] =>
-  (status?.conditions ?? [])
-    .filter(({ type, status, message }) => TOLD.has(type) && (status === 'True' || (type === 'Healing' && message)))
+const conditionLines = ({ kind, owner }: OwnerView): string[] =>
+  (owner.status?.conditions ?? [])
+    .filter(({ type }) => (isPool(kind, owner) ? TOLD : TOLD_OF_SETS).has(type))
+    .filter(({ type, status, message }) => status === 'True' || (type === 'Healing' && message))
     .map(({ type, status, reason, message }) => {
       const line = `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`;
       return coloured(
@@ -79,7 +90,7 @@ const conditionLines = ({ status }: Pool): string[] =>
       );
     });
 
-function progressLines({ doing, recentErrors, retryAt }: PoolProgress, told: string[], now: number): string[] {
+function progressLines({ doing, recentErrors, retryAt }: OwnerProgress, told: string[], now: number): string[] {
   return [
     ...doing.map((sentence) => coloured('cyan', `  in progress: ${sentence}`)),
     ...(retryAt === null ? [] : [`  next try in ${Math.max(0, Math.ceil((Date.parse(retryAt) - now) / 1000))}s`]),

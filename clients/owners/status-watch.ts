@@ -1,3 +1,4 @@
+import type { OwnerKind } from '../cli/kinds.ts';
 import { Live } from '../cli/live.ts';
 import { paint, plain } from '../cli/output.ts';
 import { isCurrent, readProgress, type Progress } from '../cli/progress.ts';
@@ -5,7 +6,8 @@ import { noteworthyLines } from '../rollout/lines.ts';
 import { KnownRevisions } from '../rollout/revisions/known.ts';
 import { rolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
-import { vmsByPool } from './members.ts';
+import { membersByOwner } from './members.ts';
+import { isPool } from './objects.ts';
 import { statusLines } from './status-view.ts';
 import { FleetWatch } from './watch.ts';
 
@@ -17,21 +19,22 @@ const BROKEN_MS = 45_000;
 /** What a `StatusWatch` follows. */
 export interface StatusChoice {
   session: Session;
+  kind: OwnerKind;
   /** Undefined for all namespaces. */
   namespace: string | undefined;
-  /** Empty for all pools. */
+  /** Empty for all objects of the kind. */
   names: string[];
   withProgress: boolean;
-  /** Whether pools are drawn again and again as they change, or once. */
+  /** Whether objects are drawn again and again as they change, or once. */
   isLive: boolean;
 }
 
-/** Draws pools again and again as they change, until it is stopped. */
+/** Draws pools or replica sets again and again as they change, until it is stopped. */
 export class StatusWatch {
   readonly #choice: StatusChoice;
   readonly #live = new Live();
   readonly #progress = new Map<string, Progress>();
-  /** UIDs of the pools whose workflow is to be asked again. */
+  /** UIDs of the objects whose workflow is to be asked again. */
   readonly #affected = new Set<string>();
   readonly #waiting = new Set<() => void>();
   #fleet: FleetWatch | undefined;
@@ -45,17 +48,17 @@ export class StatusWatch {
   }
 
   async start(): Promise<this> {
-    const { session, namespace, names } = this.#choice;
+    const { session, kind, namespace, names } = this.#choice;
     const kube = await session.kube();
     this.#revisions = new KnownRevisions(kube);
-    const onChange = (poolUid: string): void => {
-      this.#affected.add(poolUid);
+    const onChange = (ownerUid: string): void => {
+      this.#affected.add(ownerUid);
       for (const look of this.#waiting) look();
     };
     const onError = ({ message }: Error): void => {
       this.#broken = { at: Date.now(), message };
     };
-    this.#fleet = await new FleetWatch({ kube, namespace, names, onChange, onError }).start();
+    this.#fleet = await new FleetWatch({ kube, kind, namespace, names, onChange, onError }).start();
     await Promise.all([this.#ask(), this.#learn()]);
     if (!this.#choice.isLive) return this;
     this.draw();
@@ -102,35 +105,38 @@ export class StatusWatch {
   }
 
   #blocks(now: number): string[] {
-    const vms = vmsByPool(this.#fleet!.vms());
-    const blocks = this.#fleet!.pools().map((pool) => {
-      const { uid } = pool.metadata;
+    const { kind, isLive } = this.#choice;
+    const members = membersByOwner(this.#fleet!.members());
+    const blocks = this.#fleet!.owners().map((owner) => {
+      const { uid } = owner.metadata;
       const answer = this.#progress.get(uid);
-      const progress = answer !== undefined && isCurrent(answer, pool) ? answer : undefined;
-      const revisions = this.#revisions!.of(pool);
-      return statusLines({ pool, vms: vms.get(uid) ?? [], progress, revisions, isLive: this.#choice.isLive }, now);
+      const progress = answer !== undefined && isCurrent(answer, kind, owner) ? answer : undefined;
+      const revisions = isPool(kind, owner) ? this.#revisions!.of(owner) : [];
+      return statusLines({ kind, owner, members: members.get(uid) ?? [], progress, revisions, isLive }, now);
     });
-    if (blocks.length === 0) return ['no pools'];
+    if (blocks.length === 0) return [`no ${kind.noun}s`];
     return blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
   }
 
   /** Reads the revisions of pools whose rollout is shown: no others need their numbers. */
   async #learn(): Promise<void> {
-    const told = this.#fleet!.pools().filter((pool) => noteworthyLines(rolloutView(pool), undefined).length > 0);
+    const { kind } = this.#choice;
+    const pools = this.#fleet!.owners().flatMap((owner) => (isPool(kind, owner) ? [owner] : []));
+    const told = pools.filter((pool) => noteworthyLines(rolloutView(pool), undefined).length > 0);
     await Promise.all(told.map((pool) => this.#revisions!.catchUp(pool)));
   }
 
-  /** Asks the workflows of pools that something happens to. No others, since a query costs a worker something. */
+  /** Asks the workflows of objects that something happens to. No others, since a query costs a worker something. */
   async #ask(): Promise<void> {
-    const { session, withProgress } = this.#choice;
+    const { session, kind, withProgress } = this.#choice;
     if (!withProgress || this.#asking) return;
     this.#asking = true;
     const due = this.#fleet!
-      .pools()
+      .owners()
       .filter(({ metadata: { uid } }) => this.#affected.has(uid) || isBusy(this.#progress.get(uid)));
     this.#affected.clear();
     await Promise.all(
-      due.map(async (pool) => this.#progress.set(pool.metadata.uid, await readProgress(session, pool))),
+      due.map(async (owner) => this.#progress.set(owner.metadata.uid, await readProgress(session, kind, owner))),
     );
     this.#asking = false;
   }

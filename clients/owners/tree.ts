@@ -1,28 +1,30 @@
 import type { Stored } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { headersOf, poolColumns, rowOf, vmColumnsOfPool } from '../cli/columns.ts';
+import { columnsOfMembers, columnsOfOwners, headersOf, rowOf } from '../cli/columns.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { table } from '../cli/output.ts';
-import { vmsByPool, type Vm } from './members.ts';
+import { membersByOwner, type Vm } from './members.ts';
 
-/** Renders each pool as a table of one row, and beneath it a table of its VMs. */
-export async function poolTrees(
+/** Renders each object as a table of one row, and beneath it a table of its members. */
+export async function treesOf(
   kube: KubeClient,
-  pools: Stored[],
-  namespace: string,
-  wide: boolean,
+  kind: OwnerKind,
+  owners: Stored[],
+  { namespace, wide }: { namespace: string; wide: boolean },
 ): Promise<string[]> {
-  const { items } = await ofKnownKind(VirtualMachines, kube.list<Vm>(VirtualMachines, { namespace }));
-  const vms = vmsByPool(items);
+  const { resource } = kind.members;
+  const { items } = await ofKnownKind(resource, kube.list<Vm>(resource, { namespace }));
+  const members = membersByOwner(items);
   const choice = { wide, namespaces: false };
-  return pools.flatMap((pool, index) => {
-    const owned = vms.get(pool.metadata.uid) ?? [];
-    const rows = owned.map((vm) => rowOf(vmColumnsOfPool, choice, vm));
+  const [ownColumns, memberColumns] = [columnsOfOwners(kind), columnsOfMembers(kind)];
+  return owners.flatMap((owner, index) => {
+    const owned = members.get(owner.metadata.uid) ?? [];
+    const rows = owned.map((member) => rowOf(memberColumns, choice, member));
     return [
       ...(index === 0 ? [] : ['']),
-      ...table(headersOf(poolColumns, choice), [rowOf(poolColumns, choice, pool)]),
-      ...(rows.length === 0 ? [] : ['', ...table(headersOf(vmColumnsOfPool, choice), rows).map((line) => `  ${line}`)]),
+      ...table(headersOf(ownColumns, choice), [rowOf(ownColumns, choice, owner)]),
+      ...(rows.length === 0 ? [] : ['', ...table(headersOf(memberColumns, choice), rows).map((line) => `  ${line}`)]),
     ];
   });
 }

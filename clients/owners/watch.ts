@@ -1,50 +1,53 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
+import type { Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
 import { aboutKind } from '../cli/known-kind.ts';
-import type { Pool } from '../pools/objects.ts';
 import { byName, type Vm } from './members.ts';
+import type { Owner } from './objects.ts';
 
 export interface FleetWatchOptions {
   kube: KubeClient;
+  kind: OwnerKind;
   /** Undefined for all namespaces. */
   namespace: string | undefined;
-  /** Empty for all pools. */
+  /** Empty for all objects of the kind. */
   names: string[];
-  /** Called with the UID of the pool that something happened to. */
-  onChange: (poolUid: string) => void;
+  /** Called with the UID of the object that something happened to. */
+  onChange: (ownerUid: string) => void;
   onError: (error: Error) => void;
 }
 
-/** Watches pools and their VMs until it is stopped. */
+/** Watches objects of a kind and their members until it is stopped. */
 export class FleetWatch {
   readonly #options: FleetWatchOptions;
   readonly #failed = Promise.withResolvers<never>();
   #started = false;
-  readonly #pools: ListWatch<Stored<Pool>, Stored<Pool>>;
-  readonly #vms: ListWatch<Stored<Vm>, Stored<Vm>>;
+  readonly #owners: ListWatch<Stored<Owner>, Stored<Owner>>;
+  readonly #members: ListWatch<Stored<Vm>, Stored<Vm>>;
 
   constructor(options: FleetWatchOptions) {
     this.#options = options;
-    const { kube: client, namespace, onChange } = options;
+    const { kube: client, kind, namespace, onChange } = options;
+    const { resource, members } = kind;
     const scope = { client, ...(namespace === undefined ? {} : { namespace }) };
-    this.#pools = new ListWatch<Stored<Pool>, Stored<Pool>>({
+    this.#owners = new ListWatch<Stored<Owner>, Stored<Owner>>({
       ...scope,
-      resource: VirtualMachinePools,
-      view: (pool) => pool,
+      resource,
+      view: (owner) => owner,
       onChange: (_key, before, after) => onChange((after ?? before!).metadata.uid),
-      onError: (error) => this.#fail(VirtualMachinePools, error),
+      onError: (error) => this.#fail(resource, error),
     });
-    this.#vms = new ListWatch<Stored<Vm>, Stored<Vm>>({
+    this.#members = new ListWatch<Stored<Vm>, Stored<Vm>>({
       ...scope,
-      resource: VirtualMachines,
+      resource: members.resource,
       view: slim,
       onChange: (_key, before, after) => {
         const owner = controllerOf(after ?? before!);
         if (owner !== undefined) onChange(owner.uid);
       },
-      onError: (error) => this.#fail(VirtualMachines, error),
+      onError: (error) => this.#fail(members.resource, error),
     });
   }
 
@@ -54,7 +57,10 @@ export class FleetWatch {
    */
   async start(): Promise<this> {
     try {
-      await Promise.race([Promise.all([this.#pools.start().ready(), this.#vms.start().ready()]), this.#failed.promise]);
+      await Promise.race([
+        Promise.all([this.#owners.start().ready(), this.#members.start().ready()]),
+        this.#failed.promise,
+      ]);
     } catch (error) {
       await this.stop();
       throw error;
@@ -63,19 +69,19 @@ export class FleetWatch {
     return this;
   }
 
-  pools(): Stored<Pool>[] {
+  owners(): Stored<Owner>[] {
     const { names } = this.#options;
-    return [...this.#pools.values()]
+    return [...this.#owners.values()]
       .filter(({ metadata }) => names.length === 0 || names.includes(metadata.name))
       .sort(byName);
   }
 
-  vms(): Stored<Vm>[] {
-    return [...this.#vms.values()];
+  members(): Stored<Vm>[] {
+    return [...this.#members.values()];
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#pools.stop(), this.#vms.stop()]);
+    await Promise.all([this.#owners.stop(), this.#members.stop()]);
   }
 
   #fail(resource: Resource, error: Error): void {
@@ -84,6 +90,6 @@ export class FleetWatch {
   }
 }
 
-/** Drops a VM's spec, which is most of it and isn't shown here. */
+/** Drops a member's spec, which is most of it and isn't shown here. */
 const slim = ({ apiVersion, kind, metadata, status }: Stored<Vm>): Stored<Vm> =>
   ({ apiVersion, kind, metadata: { ...metadata, managedFields: [] }, status }) as unknown as Stored<Vm>;

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import { headersOf, rowOf, vmColumns } from '../../../clients/cli/columns.ts';
+import { columnsOfMembers, columnsOfOwners, headersOf, rowOf, vmColumns } from '../../../clients/cli/columns.ts';
+import { Pools } from '../../../clients/cli/kinds.ts';
 import { table } from '../../../clients/cli/output.ts';
 import type { Vm } from '../../../clients/owners/members.ts';
+import { setWith, VmSets } from '../replica-sets/sets.ts';
 
 const vm = (name: string, spec: Vm['spec']): Stored<Vm> => ({
   metadata: { namespace: 'shop', name, uid: name, resourceVersion: '1', creationTimestamp: '2020-01-01T00:00:00Z' },
@@ -32,5 +34,51 @@ test("`get vms -o wide` shows a VM's run strategy and machine type, and that it 
 });
 
 test('without -o wide a table of VMs has neither', () => {
-  expect(shown(false, vm('db-1', TYPED))[0]).toEqual(['NAME', 'STATUS', 'READY', 'POOL', 'REVISION', 'AGE', 'WHY']);
+  expect(shown(false, vm('db-1', TYPED))[0]).toEqual(['NAME', 'STATUS', 'READY', 'OWNER', 'REVISION', 'AGE', 'WHY']);
+});
+
+test('a VM names the pool that owns it, or the set as commands take it', () => {
+  const ownedBy = (kind: string, name: string): Stored<Vm> => {
+    const reference = { apiVersion: 'drover.dev/v1alpha1', kind, name, uid: name, controller: true };
+    const { metadata, ...rest } = vm('vm', TYPED);
+    return { ...rest, metadata: { ...metadata, ownerReferences: [reference] } };
+  };
+  const owners = shown(
+    false,
+    vm('db-1', TYPED),
+    ownedBy('VirtualMachinePool', 'web'),
+    ownedBy('VirtualMachineReplicaSet', 'runners'),
+    ownedBy('Deployment', 'other'),
+  ).map((row) => row[3]);
+  expect(owners).toEqual(['OWNER', '<none>', 'web', 'vmrs/runners', 'other']);
+});
+
+test('the VMs of a pool show their revision, and those of a set, which have none, do not', () => {
+  const [ofPool, ofSet] = [Pools, VmSets].map((kind) =>
+    headersOf(columnsOfMembers(kind), { wide: false, namespaces: false }),
+  );
+  expect(ofPool).toEqual(['NAME', 'STATUS', 'READY', 'REVISION', 'AGE', 'WHY']);
+  expect(ofSet).toEqual(['NAME', 'STATUS', 'READY', 'AGE', 'WHY']);
+});
+
+test('a set is listed with what its CRD shows, and -o wide with its selector and what goes wrong', () => {
+  const columns = columnsOfOwners(VmSets);
+  const failure = {
+    type: 'ReplicaFailure',
+    status: 'True' as const,
+    reason: 'FailedCreate',
+    message: 'exceeded quota',
+  };
+  const status = {
+    replicas: 2,
+    readyReplicas: 2,
+    availableReplicas: 1,
+    labelSelector: 'app=web',
+    conditions: [failure],
+  };
+  const [wide, narrow] = [true, false].map((wide) => ({ wide, namespaces: false }));
+  expect(headersOf(columns, narrow!)).toEqual(['NAME', 'DESIRED', 'CURRENT', 'READY', 'AVAILABLE', 'AGE']);
+  const headers = headersOf(columns, wide!);
+  const cells = table(headers, [rowOf(columns, wide!, setWith({}, status))])[1]!.split(/ {3,}/);
+  expect(cells).toEqual(['web', '3', '2', '2', '1', expect.any(String), 'app=web', 'FailedCreate: exceeded quota']);
 });

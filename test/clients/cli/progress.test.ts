@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
+import { Pools } from '../../../clients/cli/kinds.ts';
 import { isCurrent, readProgress, type Progress } from '../../../clients/cli/progress.ts';
 import type { Session } from '../../../clients/session/session.ts';
+import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith } from '../rollout/pools.ts';
 
 const notFound: Progress = { known: false, why: 'no workflow has taken it up yet', hasNoWorkflow: true };
@@ -13,17 +15,38 @@ const withoutWorkflow = {
 } as unknown as Session;
 
 test('a pool that no worker has touched waits to be taken up', async () => {
-  expect(await readProgress(withoutWorkflow, untouched())).toEqual(notFound);
+  expect(await readProgress(withoutWorkflow, Pools, untouched())).toEqual(notFound);
 });
 
 test('a pool that has a status has lost its workflow', async () => {
-  expect(await readProgress(withoutWorkflow, poolWith({}))).toMatchObject({
+  expect(await readProgress(withoutWorkflow, Pools, poolWith({}))).toMatchObject({
     known: false,
     why: expect.stringContaining('no workflow leads it now'),
   });
 });
 
 test('an answer from before the pool was taken up says nothing of the pool as it is now', () => {
-  expect(isCurrent(notFound, untouched())).toBe(true);
-  expect(isCurrent(notFound, poolWith({}))).toBe(false);
+  expect(isCurrent(notFound, Pools, untouched())).toBe(true);
+  expect(isCurrent(notFound, Pools, poolWith({}))).toBe(false);
+});
+
+test("a replica set is asked by its own workflow's id, and says so if none leads it", async () => {
+  const asked: string[] = [];
+  const getHandle = (id: string): never => {
+    asked.push(id);
+    throw Object.assign(new Error('not found'), { name: 'WorkflowNotFoundError' });
+  };
+  const session = {
+    cluster: 'east',
+    temporal: () => Promise.resolve({ client: { workflow: { getHandle } } }),
+  } as unknown as Session;
+  expect(await readProgress(session, VmSets, setWith())).toEqual({
+    known: false,
+    why: 'no workflow leads it now; a worker starts one when the replica set changes',
+  });
+  const { status: _status, ...untaken } = setWith();
+  expect(await readProgress(session, VmSets, untaken)).toEqual(notFound);
+  const held = { ...untaken, metadata: { ...untaken.metadata, finalizers: ['drover.dev/replica-set'] } };
+  expect(isCurrent(notFound, VmSets, held)).toBe(false);
+  expect(asked[0]).toBe('replica-set/east/default/web');
 });

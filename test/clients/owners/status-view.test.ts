@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import { countStates, vmsByPool, type Vm } from '../../../clients/owners/members.ts';
+import { Pools } from '../../../clients/cli/kinds.ts';
+import { countStates, isReady, membersByOwner, type Vm } from '../../../clients/owners/members.ts';
 import { statusLines } from '../../../clients/owners/status-view.ts';
 import type { Pool } from '../../../clients/pools/objects.ts';
+import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith, revisionWith, type UserRequest } from '../rollout/pools.ts';
 
 const NOW = Date.parse('2026-01-01T00:01:00Z');
@@ -36,7 +38,10 @@ test('a pool is told in numbers that leave out what is going', () => {
     vm('web-2', 'Starting'),
     vm('web-3', 'Running', { deletionTimestamp: '2026-01-01T00:00:30Z' }),
   ];
-  const [head, states] = statusLines({ pool, vms, progress: undefined, isLive: true }, NOW);
+  const [head, states] = statusLines(
+    { kind: Pools, owner: pool, members: vms, progress: undefined, isLive: true },
+    NOW,
+  );
   expect(head).toMatch(/^default\/web {2}█{5}░{15} 1\/4 ready, 2 total, 1 updated$/);
   expect(states).toBe('  VMs: Running 1, Starting 1, Terminating 1');
 });
@@ -56,7 +61,10 @@ test('what is in progress, the next try and the last three errors follow', () =>
     updating: [],
     rollout: null,
   };
-  const lines = statusLines({ pool, vms: [], progress: { known: true, progress }, isLive: true }, NOW).slice(2);
+  const lines = statusLines(
+    { kind: Pools, owner: pool, members: [], progress: { known: true, progress }, isLive: true },
+    NOW,
+  ).slice(2);
   expect(lines).toEqual([
     '  in progress: create web-5',
     '  next try in 10s',
@@ -74,9 +82,9 @@ test('a pool that cannot make its VMs says why', () => {
       conditions: [{ type: 'ReplicaFailure', status: 'True', reason: 'Forbidden', message: 'exceeded quota' }],
     },
   };
-  expect(statusLines({ pool: failed as Stored<Pool>, vms: [], progress: undefined, isLive: true }, NOW)).toContain(
-    '  ReplicaFailure: Forbidden: exceeded quota',
-  );
+  expect(
+    statusLines({ kind: Pools, owner: failed as Stored<Pool>, members: [], progress: undefined, isLive: true }, NOW),
+  ).toContain('  ReplicaFailure: Forbidden: exceeded quota');
 });
 
 test('an error that a condition tells already is not told again', () => {
@@ -90,15 +98,19 @@ test('an error that a condition tells already is not told again', () => {
   }));
   const progress = { creating: [], deleting: [], doing: [], recentErrors, retryAt: null, updating: [], rollout: null };
   expect(
-    statusLines({ pool: failed, vms: [], progress: { known: true, progress }, isLive: true }, NOW).slice(2),
+    statusLines(
+      { kind: Pools, owner: failed, members: [], progress: { known: true, progress }, isLive: true },
+      NOW,
+    ).slice(2),
   ).toEqual([`  ReplicaFailure: FailedCreate: web-1: ${why}`, '  10s ago: Forbidden: quota']);
 });
 
 const withConditions = (...conditions: object[]): string[] =>
   statusLines(
     {
-      pool: { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>,
-      vms: [],
+      kind: Pools,
+      owner: { ...pool, status: { ...pool.status, conditions } } as Stored<Pool>,
+      members: [],
       progress: undefined,
       isLive: true,
     },
@@ -130,14 +142,14 @@ test('a pool whose VMs are healed, or are sick and are not, says so', () => {
 
 test('revisions have their numbers as far as these are known', () => {
   const [, , rollout] = statusLines(
-    { pool: poolWith(), vms: [], progress: undefined, revisions: [revisionWith(7, 2)], isLive: true },
+    { kind: Pools, owner: poolWith(), members: [], progress: undefined, revisions: [revisionWith(7, 2)], isLive: true },
     NOW,
   );
   expect(rollout).toMatch(/^ {2}RollingOut: revision 7 \(\w+\), from \w+: /);
 });
 
 const told = (said: UserRequest): string[] =>
-  statusLines({ pool: poolWith(said), vms: [], progress: undefined, isLive: true }, NOW).slice(2);
+  statusLines({ kind: Pools, owner: poolWith(said), members: [], progress: undefined, isLive: true }, NOW).slice(2);
 
 test('a rollout is told while there is something to tell of it', () => {
   const failures = [{ vm: 'web-1', why: 'not ready in time', at: '2026-01-01T00:00:00Z' }];
@@ -151,7 +163,7 @@ test('a rollout is told while there is something to tell of it', () => {
 
 test('VMs belong to the pool whose UID controls them, whatever their labels say, and web-2 comes before web-10', () => {
   const stranger = vm('web-9', 'Running', { ownerReferences: [], labels: { 'drover.dev/pool': 'web' } });
-  const groups = vmsByPool([
+  const groups = membersByOwner([
     vm('web-10', 'Running'),
     stranger,
     vm('web-2', 'Running'),
@@ -167,4 +179,39 @@ test('states are counted, most first', () => {
     ['Created', 1],
     ['Starting', 1],
   ]);
+});
+
+test('a replica set is told in numbers, and what it waits for while VMs come or go', () => {
+  const busy = { type: 'Progressing', status: 'True' as const, reason: 'ScalingOut', message: '1 of 3 VMs exist' };
+  const quiet = { type: 'Paused', status: 'False' as const, reason: 'NotPaused', message: '' };
+  const owner = setWith({}, { availableReplicas: 1, conditions: [busy, quiet] });
+  const members = [vm('web-b2c3d', 'Running')];
+  const lines = statusLines({ kind: VmSets, owner, members, progress: undefined, isLive: true }, NOW);
+  expect(lines).toEqual([
+    expect.stringMatching(/^default\/web {2}█{6}░{14} 1\/3 ready, 1 total, 1 available$/),
+    '  VMs: Running 1',
+    '  Progressing: ScalingOut: 1 of 3 VMs exist',
+  ]);
+});
+
+test('a replica set that is at rest says nothing more, and one that is paused says so', () => {
+  const done = { type: 'Progressing', status: 'False' as const, reason: 'Complete', message: '3 of 3 VMs exist' };
+  const paused = { type: 'Paused', status: 'True' as const, reason: 'PausedBySpec', message: 'spec.paused is true' };
+  const told = (...conditions: (typeof done | typeof paused)[]): string[] =>
+    statusLines(
+      { kind: VmSets, owner: setWith({}, { conditions }), members: [], progress: undefined, isLive: true },
+      NOW,
+    ).slice(2);
+  expect(told(done)).toEqual([]);
+  expect(told(paused)).toEqual(['  Paused: PausedBySpec: spec.paused is true']);
+});
+
+const instance = (phase: string, ready: 'True' | 'False'): Vm => ({
+  metadata: meta('web-b2c3d'),
+  status: { phase, conditions: [{ type: 'Ready', status: ready }] },
+});
+
+test('an instance counts as ready by its condition, and is in the state of its phase', () => {
+  expect([instance('Running', 'True'), instance('Running', 'False')].map(isReady)).toEqual([true, false]);
+  expect(countStates([instance('Scheduling', 'False')])).toEqual([['Scheduling', 1]]);
 });

@@ -6,6 +6,8 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
+import { isReplicaName } from '../../decisions/replica-sets/names.ts';
+import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import type * as messages from '../../workflows/messages.ts';
 
 /** A kind that commands take, with the words that people may use for it: the first is the shortest. */
@@ -24,10 +26,13 @@ export interface OwnerKind extends Kind {
   members: { resource: Resource; noun: string };
   /** Drover's finalizer on each object. */
   finalizer: string;
-  /** Of its workflow, with the name of the object. */
+  /** The type of its workflow, and the search attribute of that with the name of the object. */
+  workflowType: string;
   searchAttribute: string;
   /** Returns the id of its workflow. A parameter has the module: only some commands load it. */
   workflowId: (messages: Messages) => Messages['poolIdOf'];
+  /** Whether an object of this name may have given the other name to a member. */
+  hasNamed: (owner: string, member: string) => boolean;
 }
 
 const wordsOf = ({ kind, plural, group }: Resource, ...short: string[]): string[] => {
@@ -43,8 +48,10 @@ export const Pools: OwnerKind = {
   noun: 'pool',
   members: VMS,
   finalizer: POOL_FINALIZER,
+  workflowType: 'pool',
   searchAttribute: 'DroverPool',
   workflowId: ({ poolIdOf }) => poolIdOf,
+  hasNamed: (pool, vm) => numberOf(pool, vm) !== null,
 };
 
 /** Kinds of replica sets. All that commands know of one kind is in its entry. */
@@ -55,8 +62,10 @@ export const REPLICA_SETS: readonly OwnerKind[] = [
     noun: 'replica set',
     members: VMS,
     finalizer: REPLICA_SET_FINALIZER,
+    workflowType: 'replicaSet',
     searchAttribute: 'DroverReplicaSet',
     workflowId: ({ replicaSetIdOf }) => replicaSetIdOf,
+    hasNamed: isReplicaName,
   },
 ];
 

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { Pools, Vms } from '../cli/kinds.ts';
+import { firstWords, ownerKindOf, OWNERS, Pools, Vms } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
@@ -18,10 +18,10 @@ interface HistoryOptions {
 export const historyCommand = (): Command =>
   new Command('history')
     .description(
-      "what drover has done to a pool's VMs, or to a VM of any owner (restarts, machine type transitions, and what its pool did to it), " +
+      'what drover has done to the VMs of a pool or replica set, or to a VM of any owner (restarts, machine type transitions, and what its pool or set did to it), ' +
         'as far back as Temporal keeps it: when, from what to what, who asked, how it ended',
     )
-    .argument('<kind>', 'pool or vm, or KIND/NAME')
+    .argument('<kind>', `${firstWords([...OWNERS, Vms])}, or KIND/NAME`)
     .argument('[names...]')
     .option('--vm <name>', 'only what was done to this VM')
     .addOption(formatOption(['json', 'yaml']))
@@ -30,6 +30,7 @@ export const historyCommand = (): Command =>
       examples(
         ['Everything that was done to the VMs of a pool', 'drover history pool web'],
         ['What has become of one of them', 'drover history pool web --vm web-3'],
+        ['Which VMs of a replica set came and went', 'drover history vmrs runners'],
         ['Who has restarted a VM, or changed its machine type', 'drover history vm db-1'],
         ['What went wrong', 'drover history pool web -o json | jq \'.[] | select(.end == "Failed")\''],
       ),
@@ -38,12 +39,13 @@ export const historyCommand = (): Command =>
       inSession(command, (session) => history(session, [word, ...words], options)),
     );
 
-/** Shows the history of a pool or VM, which may be deleted. */
+/** Shows the history of a pool, replica set or VM, which may be deleted. */
 async function history(session: Session, words: string[], { vm, output }: HistoryOptions): Promise<void> {
-  const { kind, names } = namedTargetsOf(words, [Pools, Vms]);
-  const isVm = kind === Vms;
+  const { kind, names } = namedTargetsOf(words, [...OWNERS, Vms]);
+  const owner = ownerKindOf(kind.resource.kind);
   if (names.length > 1) throw new UsageError(`${names.join(' ')}: one ${kind.words[0]} at a time`);
-  if (isVm && vm !== undefined) throw new UsageError('--vm chooses among the VMs of a pool');
+  if (owner === undefined && vm !== undefined)
+    throw new UsageError('--vm chooses among the VMs of a pool or replica set');
   const [{ readActions, readActionsOfVm }, { aboutVm, actionsTable, grouped }, { printData }, { remarkOnCluster }] =
     await Promise.all([
       import('../history/read.ts'),
@@ -54,14 +56,19 @@ async function history(session: Session, words: string[], { vm, output }: Histor
   const { client } = await session.temporal();
   const name = names[0]!;
   const ref = { cluster: session.cluster, namespace: await session.namespace(), name };
-  const all = await (isVm ? readActionsOfVm : readActions)(client, ref, (pool) => revisionsOf(session, pool));
+  const revisions = (pool: string): Promise<Revision[]> => revisionsOf(session, pool);
+  const all = await (owner === undefined
+    ? readActionsOfVm(client, ref, revisions)
+    : readActions(client, owner, ref, revisions));
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
   if (actions.length === 0) await remarkOnCluster(session);
   if (output !== undefined) return printData(actions, output);
   if (actions.length > 0) return print(actionsTable(actions).join('\n'));
   // Throws if there is no such object either, because the name was mistyped.
   await ofKnownKind(kind.resource, (await session.kube()).get(kind.resource, { namespace: ref.namespace, name }));
-  note(`Temporal knows of nothing that was done to ${isVm ? `vm ${name}` : (vm ?? `VMs of pool ${name}`)}`);
+  note(
+    `Temporal knows of nothing that was done to ${owner === undefined ? `vm ${name}` : (vm ?? `${owner.members.noun}s of ${owner.noun} ${name}`)}`,
+  );
 }
 
 /** Returns [] if the pool is deleted or the user may not read it: the history is useful even without revisions. */

@@ -5,6 +5,7 @@ import type { UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
 import type { healVm } from '../../workflows/healing/heal-vm.ts';
 import type { updateBatch } from '../../workflows/rollout/update-batch.ts';
+import { OWNERS } from '../cli/kinds.ts';
 import {
   endsOf,
   signalledValue,
@@ -17,7 +18,7 @@ import {
   type History,
 } from './events.ts';
 
-/** Something that drover did to VMs of a pool, or that a person asked of its rollout or healing. */
+/** Something that drover did to VMs of a pool or replica set, or that a person asked of its rollout or healing. */
 export interface Action {
   /** RFC 3339. */
   time: string;
@@ -28,7 +29,7 @@ export interface Action {
   /** Revisions, or machine types for a transition; null if not applicable or unknown. */
   from: string | null;
   to: string | null;
-  /** `drover` for what it does on its own to keep a pool as its spec says; null if unknown. */
+  /** `drover` for what it does on its own to keep a pool or set as its spec says; null if unknown. */
   askedBy: string | null;
   /** `InProgress` until the outcome is known; `Unknown` if it never will be. */
   end: string;
@@ -41,13 +42,15 @@ export interface Action {
 }
 
 /**
- * Returns what one run of a workflow did, if it is the workflow of a pool or of a batch, and what people asked of it.
+ * Returns what one run of a workflow did, if it is the workflow of a pool, of a replica set or of a batch, and what people
+ * asked of it.
  * `healsOf` tells of attempts to heal VMs.
  */
 export function actionsOf(workflow: string, { events }: History): Action[] {
   const all = events ?? [];
   const type = all[0]?.workflowExecutionStartedEventAttributes?.workflowType?.name;
-  if (type === 'pool') return [...stepsOf(workflow, all), ...askedOf(workflow, all)];
+  if (OWNERS.some(({ workflowType }) => workflowType === type))
+    return [...stepsOf(workflow, all), ...askedOf(workflow, all)];
   if (type === 'healVm') return askedOf(workflow, all);
   return type === 'updateBatch' ? batchOf(workflow, all) : [];
 }
@@ -57,7 +60,7 @@ const ITSELF = 'drover';
 
 type Key = Parameters<PoolActivities['deleteVms']>[0];
 
-/** The activities by which a pool's workflow changes VMs, and what their arguments say. */
+/** The activities by which workflows of pools and replica sets change VMs, and what their arguments say. */
 const STEPS: Record<string, (args: unknown[]) => Pick<Action, 'action' | 'vms' | 'to'>> = {
   createVms: ([key, numbers, revision]) => ({
     action: 'create',
@@ -65,6 +68,8 @@ const STEPS: Record<string, (args: unknown[]) => Pick<Action, 'action' | 'vms' |
     // The first drover passed no revision: it only knew the template's.
     to: typeof revision === 'string' ? revision : null,
   }),
+  makeReplicas: ([, names]) => ({ action: 'create', vms: names as string[], to: null }),
+  adoptVms: ([, vms]) => ({ action: 'adopt', vms: namesOf(vms), to: null }),
   deleteVms: ([, vms]) => ({ action: 'delete', vms: namesOf(vms), to: null }),
   haltVms: ([, vms]) => ({ action: 'halt', vms: namesOf(vms), to: null }),
   releaseVms: ([, vms]) => ({ action: 'release', vms: namesOf(vms), to: null }),
@@ -91,26 +96,27 @@ function stepsOf(workflow: string, events: Event[]): Action[] {
       workflow,
       ...what,
     };
-    const { taken, ...how } = stepEnd(end, events, vms.length);
-    const others = vms.filter((name) => !taken.includes(name));
-    const stranger = { end: 'Taken', why: "a VM of this name is somebody else's" };
-    return [
-      ...(others.length === 0 ? [] : [{ ...base, vms: others, ...how }]),
-      ...(taken.length === 0 ? [] : [{ ...base, vms: taken, ...stranger }]),
-    ];
+    return stepEnds(end, events, vms).map((how) => ({ ...base, ...how }));
   });
 }
 
-function stepEnd(
-  event: Event | undefined,
-  events: Event[],
-  count: number,
-): { end: string; why: string | null; taken: string[] } {
+type StepEnd = Pick<Action, 'vms' | 'end' | 'why'>;
+
+/** How a step ended: differently for VMs that it left alone. */
+function stepEnds(event: Event | undefined, events: Event[], vms: string[]): StepEnd[] {
   const completed = event?.activityTaskCompletedEventAttributes;
-  if (completed === undefined || completed === null) return { ...unfinished(event, events), taken: [] };
-  const [done] = valuesOf(completed.result) as [Done];
-  if (done.refused === null) return { end: 'Done', why: null, taken: done.taken };
-  return { end: 'Refused', why: `${done.count} of ${count} done: ${done.refused.message}`, taken: done.taken };
+  if (completed === undefined || completed === null) return [{ vms, ...unfinished(event, events) }];
+  const [{ count, refused, taken, notWanted }] = valuesOf(completed.result) as [Done];
+  const others = vms.filter((name) => !taken.includes(name) && !notWanted.includes(name));
+  const how =
+    refused === null
+      ? { end: 'Done', why: null }
+      : { end: 'Refused', why: `${count} of ${vms.length} done: ${refused.message}` };
+  return [
+    { vms: others, ...how },
+    { vms: taken, end: 'Taken', why: "a VM of this name is somebody else's" },
+    { vms: notWanted, end: 'NotWanted', why: 'no longer wanted when its turn came' },
+  ].filter(({ vms }) => vms.length > 0);
 }
 
 /** People's signals, and the `drover` subcommand for each. */

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
-import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import type { PoolRef } from '../../workflows/messages.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
+import { OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
 import { actionsOf, healsOf, type Action } from './actions.ts';
 import { wideActionsOf, type WideAction } from './any-owner.ts';
@@ -16,36 +16,56 @@ const AT_ONCE = 8;
 type RevisionsOf = (pool: string) => Promise<Origin[]>;
 
 /**
- * Returns all that Temporal still knows of what drover did to a pool's VMs, the oldest first. Throws `Failure` if
- * Temporal lacks drover's search attributes.
+ * Returns all that Temporal still knows of what drover did to the VMs of a pool or replica set, the oldest first. Throws
+ * `Failure` if Temporal lacks drover's search attributes.
  */
-export async function readActions(client: Client, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
+export async function readActions(
+  client: Client,
+  kind: OwnerKind,
+  ref: PoolRef,
+  revisionsOf: RevisionsOf,
+): Promise<Action[]> {
   const { cluster, namespace, name } = ref;
-  const runs = await readRuns(
-    client,
-    `DroverCluster = '${cluster}' AND DroverNamespace = '${namespace}' AND DroverPool = '${name}'`,
-  );
-  const own = inOrder([...runs.flatMap(({ workflowId, history }) => actionsOf(workflowId, history)), ...healsOf(runs)]);
+  const own = await readOwn(client, kind, ref, revisionsOf);
   const key = `${namespace}/${name}`;
-  const isOfPool = (vm: string): boolean =>
-    vm.startsWith(`${namespace}/`) && numberOf(name, vm.slice(namespace.length + 1)) !== null;
-  const wide = (await readWide(client, cluster)).filter(({ vms, pools }) => pools.includes(key) || vms.some(isOfPool));
-  const told = own.length === 0 ? [] : withOrigins(own, await revisionsOf(name));
-  return inOrder([...told, ...wide.map(inNamespace)]);
+  const acted = new Set(own.flatMap(({ vms }) => vms));
+  const isOf = (vm: string): boolean => {
+    const vmName = vm.slice(namespace.length + 1);
+    return vm.startsWith(`${namespace}/`) && (acted.has(vmName) || kind.hasNamed(name, vmName));
+  };
+  const wide = (await readWide(client, cluster)).filter(
+    ({ vms, pools }) => (kind === Pools && pools.includes(key)) || vms.some(isOf),
+  );
+  return inOrder([...own, ...wide.map(inNamespace)]);
 }
 
 /**
- * As `readActions`, for one VM of any owner: its restarts and machine type transitions and, if the VM is named like a
- * pool's, what that pool did to it.
+ * As `readActions`, for one VM of any owner: its restarts and machine type transitions and, if the VM is named like one
+ * of a pool or replica set, what those did to it.
  */
 export async function readActionsOfVm(client: Client, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
   const { cluster, namespace, name } = ref;
-  const pool = name.slice(0, Math.max(name.lastIndexOf('-'), 0));
-  if (numberOf(pool, name) !== null) {
-    return aboutVm(await readActions(client, { ...ref, name: pool }, revisionsOf), name);
-  }
+  const owner = name.slice(0, Math.max(name.lastIndexOf('-'), 0));
+  const kinds = OWNERS.filter(({ hasNamed }) => hasNamed(owner, name));
+  const own = await Promise.all(kinds.map((kind) => readOwn(client, kind, { ...ref, name: owner }, revisionsOf)));
   const wide = await readWide(client, cluster);
-  return inOrder(wide.filter(({ vms }) => vms.includes(`${namespace}/${name}`)).map(inNamespace));
+  const ofVm = wide.filter(({ vms }) => vms.includes(`${namespace}/${name}`)).map(inNamespace);
+  return inOrder([...aboutVm(own.flat(), name), ...ofVm]);
+}
+
+/** What the workflows of one pool or replica set did, and its batches and healing cycles. */
+async function readOwn(
+  client: Client,
+  kind: OwnerKind,
+  { cluster, namespace, name }: PoolRef,
+  revisionsOf: RevisionsOf,
+): Promise<Action[]> {
+  const runs = await readRuns(
+    client,
+    `DroverCluster = '${cluster}' AND DroverNamespace = '${namespace}' AND ${kind.searchAttribute} = '${name}'`,
+  );
+  const own = inOrder([...runs.flatMap(({ workflowId, history }) => actionsOf(workflowId, history)), ...healsOf(runs)]);
+  return own.length === 0 || kind !== Pools ? own : withOrigins(own, await revisionsOf(name));
 }
 
 const inOrder = (actions: Action[]): Action[] =>

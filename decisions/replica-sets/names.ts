@@ -18,6 +18,12 @@ export function* replicaNames(set: { name: string; uid: string }): Generator<str
   for (let slot = 0; slot < NAMES; slot++) yield `${set.name}-${letters((start + slot * STEP) % NAMES)}`;
 }
 
+const SUFFIX = new RegExp(`^-[${LETTERS}]{${LENGTH}}$`);
+
+/** Reports whether a set of this name may have given the name to a VM. */
+export const isReplicaName = (set: string, name: string): boolean =>
+  name.startsWith(set) && SUFFIX.test(name.slice(set.length));
+
 /** Returns the first `count` names of the set that are free. */
 export function freeNames(
   set: { name: string; uid: string },

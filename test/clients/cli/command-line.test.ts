@@ -95,7 +95,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     [['get'], "missing required argument 'kind': pool, vmrs, vm or disk, or KIND/NAME"],
     [['describe'], "missing required argument 'kind': pool or vmrs, or KIND/NAME"],
     [['heal', 'now'], "missing required argument 'kind': pool NAME, or pool/NAME"],
-    [['history'], "missing required argument 'kind': pool or vm, or KIND/NAME"],
+    [['history'], "missing required argument 'kind': pool, vmrs or vm, or KIND/NAME"],
     [
       ['vm', 'restarts', 'status'],
       "missing required argument 'id': as `drover vm restarts` lists it, or its last part",

@@ -85,6 +85,39 @@ describe("a pool's workflow", () => {
     ));
 });
 
+describe("a replica set's workflow", () => {
+  const actions = told('replica-set-');
+
+  test('tells which VMs came and went, were adopted and released, of its own accord', () => {
+    expect(new Set(actions.map(({ action }) => action))).toEqual(new Set(['create', 'adopt', 'release', 'delete']));
+    expect(new Set(actions.map(({ askedBy, from, to }) => [askedBy, from, to].join()))).toEqual(new Set(['drover,,']));
+    for (const { vms, action } of actions)
+      if (action === 'create') for (const vm of vms) expect(vm).toMatch(/^[a-z]+-[a-z0-9]{5}$/);
+  });
+
+  test('tells of VMs that were not made, because the set wanted them no more, as such', () => {
+    const lane = {
+      eventId: 1,
+      eventTime: { seconds: 1 },
+      activityTaskScheduledEventAttributes: {
+        activityType: { name: 'makeReplicas' },
+        input: payloads({ name: 'web' }, ['web-bcdfg', 'web-cdfgh'], {}, {}),
+      },
+    };
+    const done = { count: 1, taken: [], notWanted: ['web-cdfgh'], refused: null, seen: {} };
+    const ended = {
+      eventId: 2,
+      eventTime: { seconds: 2 },
+      activityTaskCompletedEventAttributes: { scheduledEventId: 1, result: payloads(done) },
+    };
+    const started = { workflowExecutionStartedEventAttributes: { workflowType: { name: 'replicaSet' } } };
+    expect(actionsOf('w', { events: [started, lane, ended] } as unknown as History)).toMatchObject([
+      { action: 'create', vms: ['web-bcdfg'], end: 'Done' },
+      { action: 'create', vms: ['web-cdfgh'], end: 'NotWanted', why: 'no longer wanted when its turn came' },
+    ]);
+  });
+});
+
 test('a restart of VMs of any owner tells of each how it ended, and who asked', () => {
   const actions = kept('restart-vms-').flatMap((history) => wideActionsOf('w', [history]));
   expect(actions.length).toBeGreaterThan(1);

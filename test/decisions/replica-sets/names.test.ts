@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { DNS_LABEL } from '../../../api/pool/text.ts';
-import { freeNames, replicaNames } from '../../../decisions/replica-sets/names.ts';
+import { freeNames, isReplicaName, replicaNames } from '../../../decisions/replica-sets/names.ts';
 
 const set = { name: 'web', uid: '7c1f…' };
 const first = (count: number): string[] => freeNames(set, count, () => false);
@@ -24,4 +24,10 @@ test('the names are always the same ones in the same order, and those that are t
 test('a set that is made again under the name of another has names of its own', () => {
   const { value } = replicaNames({ name: 'web', uid: 'another' }).next();
   expect(first(1_000)).not.toContain(value);
+});
+
+test('a name that a set has given is known as one of its, and no other', () => {
+  for (const name of first(1_000)) expect(isReplicaName('web', name)).toBe(true);
+  for (const name of ['web-1', 'web-bcdfg-hjklm', 'web-abcde', 'web-bcdfgh', 'webbcdfg', 'web', 'other-bcdfg'])
+    expect(isReplicaName('web', name)).toBe(false);
 });

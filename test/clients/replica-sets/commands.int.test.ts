@@ -1,0 +1,151 @@
+import { expect, test } from 'vitest';
+import { controllerOf } from '../../../api/objects.ts';
+import { aFleet, until } from '../../integration/fleet.ts';
+import { templateOf, TestSets } from '../../integration/replica-sets/sets.ts';
+import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+
+const fleet = aFleet();
+const sets = new TestSets(fleet);
+
+const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env });
+/** Runs a command in this namespace, with `input` as its standard input. */
+const droverIn =
+  (namespace: string) =>
+  (args: string, input = ''): Promise<Outcome> =>
+    run([...args.split(' '), '-n', namespace], env(), input);
+const done = (stdout: string): object => ({ code: 0, stdout: `${stdout}\n` });
+
+const SET = 'virtualmachinereplicaset.drover.dev';
+const manifest = (name: string, replicas: number, kind = 'VirtualMachineReplicaSet'): string =>
+  JSON.stringify({
+    apiVersion: 'drover.dev/v1alpha1',
+    kind,
+    metadata: { name },
+    spec: {
+      replicas,
+      ...(kind === 'VirtualMachinePool' ? {} : { selector: { matchLabels: { app: name } } }),
+      template: templateOf(name),
+    },
+  });
+
+/** As the proposal writes it: with a name in the template, and the spec of an instance. */
+const proposed = (name: string, replicas: number): string => {
+  const { metadata, spec } = templateOf(name).spec.template as { metadata: object; spec: object };
+  return JSON.stringify({
+    apiVersion: 'kubevirt.io/v1alpha1',
+    kind: 'VirtualMachineReplicaSet',
+    metadata: { name },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: name } },
+      template: { metadata: { ...metadata, name: 'test', labels: { app: name } }, spec },
+    },
+  });
+};
+
+test('a set is applied as the proposal writes it, shown, scaled, watched and deleted with its VMs', async () => {
+  const namespace = await fleet().namespace();
+  const drover = droverIn(namespace);
+  const applied = await drover('apply -f -', proposed('runners', 2));
+  expect(applied).toMatchObject(done(`${SET}/runners created`));
+  expect(applied.stderr).toMatch(/^standard input:1: kubevirt\.io\/v1alpha1 is read as drover\.dev\/v1alpha1: /);
+  await sets.settled(namespace, 'runners', 2);
+  expect(await drover('apply -f -', proposed('runners', 2))).toMatchObject(done(`${SET}/runners unchanged`));
+  const differs = await drover('diff -f -', proposed('runners', 4));
+  expect(differs.stdout).toContain('-replicas: 2\n+replicas: 4\n');
+  expect(differs.stdout).toContain('replica set runners: 2 VMs would be added, 2 to 4\n');
+
+  const child = start(['status', 'vmrs', 'runners', '-n', namespace, '--watch'], env());
+  let seen = '';
+  child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+  const watched = outcomeOf(child);
+  await until(async () => expect(seen).toContain('2/2 ready, 2 total, 2 available'));
+  expect(await drover('scale vmrs runners --replicas 4 --current-replicas 3')).toMatchObject({
+    code: 1,
+    stderr: 'error: replica set runners is meant to have 2 VMs, not 3: left as it is\n',
+  });
+  expect(await drover('scale vmrs runners --replicas 4')).toMatchObject(done(`${SET}/runners scaled`));
+  await until(async () => expect(seen).toContain('4/4 ready, 4 total, 4 available'));
+  child.kill('SIGINT');
+  expect(await watched).toMatchObject({ code: 130, stderr: '' });
+
+  expect((await drover('get vmrs')).stdout).toMatch(
+    /^NAME +DESIRED +CURRENT +READY +AVAILABLE +AGE\nrunners +4 +4 +4 +4 +\d+s\n$/,
+  );
+  expect(JSON.parse((await drover('get vmrs runners -o json')).stdout)).toMatchObject({
+    apiVersion: 'drover.dev/v1alpha1',
+    kind: 'VirtualMachineReplicaSet',
+    metadata: { name: 'runners' },
+    status: { readyReplicas: 4 },
+  });
+  expect(await drover('get virtualmachinereplicasets -o name')).toMatchObject(done(`${SET}/runners`));
+  const vms = (await sets.vms(namespace, 'runners')).map(({ metadata }) => metadata.name).sort();
+  const tree = (await drover('get vmrs/runners')).stdout.trim().split('\n');
+  const shown = tree.slice(4).map((line) => line.trim().split(/ +/)[0]!);
+  expect(shown.sort()).toEqual(vms);
+  const owned = (await drover('get vms --owner vmrs/runners --no-headers')).stdout.trim().split('\n');
+  expect(owned.map((line) => line.split(/ +/)[3])).toEqual(vms.map(() => 'vmrs/runners'));
+
+  const described = (await drover('describe vmrs/runners')).stdout;
+  expect(described).toMatch(/^VMs: +4 desired, 4 total, 4 ready, 4 available$/m);
+  expect(described).toMatch(new RegExp(`^Workflow: +replica-set/default/${namespace}/runners$`, 'm'));
+  expect(described).toMatch(/^In progress: +nothing$/m);
+  expect(described).toMatch(/^ {2}Normal +SuccessfulCreate +\d+s +Created runners-/m);
+
+  const history = JSON.parse((await drover('history vmrs runners -o json')).stdout) as {
+    action: string;
+    vms: string[];
+  }[];
+  const created = history.filter(({ action }) => action === 'create').flatMap((action) => action.vms);
+  expect(created.sort()).toEqual(vms);
+  expect((await drover(`history vm ${vms[0]}`)).stdout).toMatch(
+    new RegExp(`create +${vms[0]} +<none> +<none> +drover +Done +2 missing of `),
+  );
+
+  expect(await drover('delete -f - --timeout 60s', proposed('runners', 4))).toMatchObject(
+    done(`${SET} "runners" deleted`),
+  );
+  expect(await sets.get(namespace, 'runners')).toBeUndefined();
+  expect(await fleet().vms(namespace)).toEqual([]);
+});
+
+test('a set and a pool of one name are two, and VMs outlive a set that is deleted without them', async () => {
+  const namespace = await fleet().namespace();
+  const drover = droverIn(namespace);
+  expect(
+    await drover('apply -f -', `${manifest('web', 1)}\n---\n${manifest('web', 1, 'VirtualMachinePool')}`),
+  ).toMatchObject(done(`${SET}/web created\nvirtualmachinepool.drover.dev/web created`));
+  await until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ replicas: 1 }));
+  const [vm] = await sets.settled(namespace, 'web', 1);
+  expect(await drover('delete vmrs web --cascade=orphan')).toMatchObject(done(`${SET} "web" deleted`));
+  await until(async () => {
+    const left = await fleet().vms(namespace);
+    expect(left.map(({ metadata }) => metadata.name).sort()).toEqual(['web-1', vm!.metadata.name].sort());
+    expect(left.find(({ metadata }) => metadata.uid === vm!.metadata.uid)).toSatisfy(
+      (one: typeof vm) => controllerOf(one!) === undefined,
+    );
+  });
+  expect(await fleet().pool(namespace, 'web')).toBeDefined();
+  expect(await drover('history pool web')).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('web-1') as string,
+  });
+});
+
+test('what is not there, or not right, has one sentence', async () => {
+  const drover = droverIn(await fleet().namespace());
+  const missing = { code: 1, stdout: '', stderr: `error: virtualmachinereplicasets.drover.dev "nope" not found\n` };
+  const commands = ['get', 'describe', 'status', 'delete', 'history'].map((command) => `${command} vmrs nope`);
+  for (const outcome of await Promise.all([...commands, 'scale vmrs nope --replicas 1'].map((line) => drover(line))))
+    expect(outcome).toMatchObject(missing);
+  expect(await drover('delete vmrs nope --ignore-not-found')).toMatchObject({ code: 0, stdout: '' });
+  const wrong = JSON.parse(manifest('web', 1)) as { spec: { template: { spec: { template: object } } } };
+  wrong.spec.template.spec.template = { spce: {}, spec: { domain: { devices: {} } } };
+  expect(await drover('apply -f -', JSON.stringify(wrong))).toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(
+      /^error: standard input:1: no VM can be made from spec\.template of replica set web: .*spce.*\n$/,
+    ) as string,
+  });
+});

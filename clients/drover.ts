@@ -22,7 +22,7 @@ import { workerCommand } from './commands/worker.ts';
 
 function droverProgram(): Command {
   const program = addGlobalOptions(withPlainErrors(new Command('drover')))
-    .description('Herds KubeVirt virtual machines: pools of them, kept by Temporal workflows.')
+    .description('Herds KubeVirt virtual machines: pools and replica sets of them, kept by Temporal workflows.')
     .version(packageJson.version, '--version', "print drover's version")
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false, optionTerm })
     .addHelpText(
@@ -33,7 +33,7 @@ function droverProgram(): Command {
         ['Scale it', 'drover scale pool web --replicas 20'],
       ),
     );
-  program.commandsGroup('Pools:');
+  program.commandsGroup('Pools and replica sets:');
   for (const command of [
     applyCommand(),
     diffCommand(),

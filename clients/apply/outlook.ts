@@ -23,7 +23,7 @@ export async function formatChange(
       sentences.push(`the template would be rolled out to ${countOf(kind, present)}: ${disruption}`);
   } else if (!isDeepStrictEqual(before.spec.template, after.spec.template)) {
     sentences.push(
-      `the template would be that of ${kind.members.noun}s made from then on; ${countOf(kind, present)} would stay`,
+      `the template would be for ${kind.members.noun}s made from then on; ${countOf(kind, present)} would stay as before`,
     );
   }
   return sentences.map((sentence) => `${kind.noun} ${after.metadata.name}: ${sentence}`);

@@ -1,4 +1,5 @@
 import type { Client } from '@temporalio/client';
+import * as messages from '../../workflows/messages.ts';
 import type { PoolRef } from '../../workflows/messages.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
@@ -54,16 +55,15 @@ export async function readActionsOfVm(client: Client, ref: PoolRef, revisionsOf:
 }
 
 /** What the workflows of one pool or replica set did, and its batches and healing cycles. */
-async function readOwn(
-  client: Client,
-  kind: OwnerKind,
-  { cluster, namespace, name }: PoolRef,
-  revisionsOf: RevisionsOf,
-): Promise<Action[]> {
-  const runs = await readRuns(
+async function readOwn(client: Client, kind: OwnerKind, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
+  const { cluster, namespace, name } = ref;
+  const id = kind.workflowId(messages)(ref);
+  const listed = await readRuns(
     client,
     `DroverCluster = '${cluster}' AND DroverNamespace = '${namespace}' AND ${kind.searchAttribute} = '${name}'`,
   );
+  // Kinds of sets share a search attribute.
+  const runs = listed.filter(({ workflowId }) => workflowId === id || workflowId.startsWith(`${id}/`));
   const own = inOrder([...runs.flatMap(({ workflowId, history }) => actionsOf(workflowId, history)), ...healsOf(runs)]);
   return own.length === 0 || kind !== Pools ? own : withOrigins(own, await revisionsOf(name));
 }

@@ -27,6 +27,7 @@ const historyOf = (workflowType: string, activity: string, ...input: unknown[]):
 const HISTORIES: Record<string, History> = {
   'pool/default/shop/web': historyOf('pool', 'deleteVms', {}, [{ name: 'web-24567' }]),
   'replica-set/default/shop/web': historyOf('replicaSet', 'adoptVms', {}, [{ name: 'stray' }, { name: 'web-24567' }]),
+  'replica-set/default/shop/web-other': historyOf('replicaSet', 'adoptVms', {}, [{ name: 'another' }]),
   'restart/default/one': historyOf('restartVms', 'beginRestarts', {
     vms: ['shop/web-24567', 'shop/stray', 'shop/web-1', 'other/web-24567'],
   }),

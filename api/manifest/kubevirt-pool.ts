@@ -11,7 +11,7 @@ import { withoutVmName } from './vm-name.ts';
 /** Reads KubeVirt's own pool as a pool of drover's. Its notes say how drover's behaviour differs from KubeVirt's. */
 export const readKubeVirtPool: Reader = (document, written) => {
   const { object, notes } = withoutKeptByServer(document);
-  const nameless = withoutVmName(object, 'virtualMachineTemplate', notes);
+  const nameless = withoutVmName(object, { field: 'virtualMachineTemplate', because: 'the pool names its VMs' }, notes);
   const findings = check(KubeVirtPool, nameless, { written, hint });
   if (findings.length > 0) return { findings };
   const { metadata, spec, apiVersion } = nameless as KubeVirtPool;

@@ -42,7 +42,9 @@ function manifestsOf<T extends Applicable>(kind: SetKind<T>): ManifestKind {
   const readTheirs: Reader = (document, written) => {
     const { object, notes } = withoutKeptByServer(document);
     notes.unshift(`${String(document['apiVersion'])} is read as ${API_VERSION}: ${kind.remark}`);
-    const set = converted(withoutVmName(object, 'template', notes), kind.convert, notes);
+    const because = `the set names its ${kind.members}`;
+    const nameless = withoutVmName(object, { field: 'template', because }, notes);
+    const set = converted(nameless, kind.convert, notes);
     return readOwn({ ...set, apiVersion: API_VERSION }, written, notes);
   };
   const theirs = KUBEVIRT_VERSIONS.map((version) => [`kubevirt.io/${version}`, readTheirs]);

@@ -26,9 +26,13 @@ const PATH = new RegExp(
     `|(virtualmachineinstances)/([^/]+)/(${VMI_ACTIONS.join('|')}))$`,
 );
 
+/** Longer than the 90 seconds for which the API server reuses an idle connection: it may write a call to it until then. */
+const KEEP_ALIVE_MS = 120_000;
+
 /** Starts an HTTPS server on 127.0.0.1 to which the API server forwards the calls of `subresources.kubevirt.io`. */
 export async function serve(options: ServerOptions): Promise<{ port: number; close: () => Promise<void> }> {
-  const server = createServer({ cert: options.cert, key: options.key }, (request, response) => {
+  const { cert, key } = options;
+  const server = createServer({ cert, key, keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
     void answer(options, request, response);
   });
   await listening(server, options.port);

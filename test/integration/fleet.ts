@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, inject } from 'vitest';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import type { PoolSpec, VirtualMachinePool } from '../../api/pool/pool.ts';
 import type { Condition } from '../../api/pool/status.ts';
-import { Namespaces, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { Namespaces, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { connectTemporal, type Temporal } from '../../clients/session/temporal.ts';
 import { setup } from '../../clients/setup/setup.ts';
 import type { Stack } from '../../dev/embedded-stack.ts';
@@ -134,6 +134,17 @@ export class TestFleet {
     return names.sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
   }
 
+  /** Lets the VMI of a VM (`namespace/name`) that was changed with `neverReady` become ready. */
+  async letBecomeReady(vm: string): Promise<void> {
+    const [namespace, name] = vm.split('/') as [string, string];
+    await until(async () => {
+      const { metadata } = await this.kube.get(VirtualMachineInstances, { namespace, name });
+      expect(metadata.annotations).toHaveProperty([NEVER_READY]);
+    });
+    const metadata = { annotations: { [NEVER_READY]: null } };
+    await this.kube.patch(VirtualMachineInstances, { namespace, name }, 'merge', { metadata });
+  }
+
   /** Resolves when the pool has exactly these VMs and its status counts them. */
   async settled(namespace: string, pool: string, names: string[]): Promise<void> {
     await until(async () => {
@@ -159,6 +170,10 @@ export const runningTemplate: PoolSpec['template'] = {
     },
   },
 };
+
+const NEVER_READY = 'sim.drover.dev/never-ready';
+/** A change of a VM after which VMIs that start don't become ready. */
+export const neverReady = { spec: { template: { metadata: { annotations: { [NEVER_READY]: 'true' } } } } };
 
 export const namesUpTo = (pool: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${pool}-${index + 1}`);

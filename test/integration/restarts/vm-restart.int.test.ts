@@ -1,5 +1,5 @@
 import type { WorkflowHandle } from '@temporalio/client';
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { EVENT_REPORTER } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
@@ -17,22 +17,19 @@ import {
 } from '../../../workflows/messages.ts';
 import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
 import { DroverPhase } from '../../../workflows/search-attributes.ts';
-import { soak } from '../../soak.ts';
-import { aFleet, namesUpTo, runningTemplate, until, type TestWorker } from '../fleet.ts';
+import { soak, soakTest } from '../../soak.ts';
+import { aFleet, namesUpTo, neverReady, runningTemplate, until, type TestWorker } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 
 const fleet = aFleet({ workers: 0 });
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await fleet().startWorker();
+});
 
 type Vm = Stored<VirtualMachine & KubeObject>;
 type Event = KubeObject & { note: string; reportingController: string; regarding: { kind: string; name: string } };
 type Vmi = Stored<VirtualMachineInstance & KubeObject>;
-
-/** Starts a worker for this test only. */
-async function aWorker(): Promise<TestWorker> {
-  const worker = await fleet().startWorker();
-  onTestFinished(() => worker.kill());
-  return worker;
-}
 
 interface Shape {
   runStrategy?: string;
@@ -172,14 +169,12 @@ class Restart {
   }
 }
 
-const slow = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/boot-time': '25s' } } } } };
 const inOrder = (counts: Record<string, number>): number[] =>
   Object.values(counts).toSorted((one, other) => one - other);
 const each = <T>(names: string[], value: T): Record<string, T> =>
   Object.fromEntries(names.map((name) => [name, value]));
 
 test('VMs of every run strategy are restarted once, two at a time, and keep their strategy', async () => {
-  await aWorker();
   const shapes = {
     ...each(['a-1', 'a-2', 'a-3', 'a-4'], {}),
     ...each(['o-1', 'o-2'], { runStrategy: 'Once' }),
@@ -212,13 +207,7 @@ test('VMs of every run strategy are restarted once, two at a time, and keep thei
 const VMS = soak(12, 8);
 
 test('VMs of a pool keep within its own maxUnavailable, and a worker that is killed restarts none twice', async () => {
-  const herd = await (async () => {
-    const first = await aWorker();
-    const made = await Herd.ofPool({ replicas: VMS, maxUnavailable: 2 });
-    await first.kill();
-    return made;
-  })();
-  let worker = await aWorker();
+  const herd = await Herd.ofPool({ replicas: VMS, maxUnavailable: 2 });
   const names = namesUpTo('web', VMS);
   const restart = await herd.restart({ maxUnavailable: VMS });
   for (const moment of soak([1, 5, 9], [3])) {
@@ -227,7 +216,7 @@ test('VMs of a pool keep within its own maxUnavailable, and a worker that is kil
       expect(restarted.length).toBeGreaterThanOrEqual(moment);
     });
     await worker.kill();
-    worker = await aWorker();
+    worker = await fleet().startWorker();
   }
   const result = await restart.result();
   expect(result).toMatchObject({ phase: 'Complete', failed: [], open: 0 });
@@ -237,8 +226,7 @@ test('VMs of a pool keep within its own maxUnavailable, and a worker that is kil
 });
 
 test('two at once over the same VMs restart none twice, and keep within one budget', async () => {
-  await aWorker();
-  const names = namesUpTo('vm', 8);
+  const names = namesUpTo('vm', 6);
   const herd = await Herd.of(each(names, {}));
   const vmis = { chosen: { [herd.namespace]: await herd.vmis() }, maxUnavailable: 2 };
   const results = await Promise.all(
@@ -256,22 +244,20 @@ test('two at once over the same VMs restart none twice, and keep within one budg
   expect(herd.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
   expect(await (await herd.restart(vmis)).result()).toMatchObject({
     phase: 'Complete',
-    chosen: 8,
+    chosen: 6,
     restarted: [],
     open: 0,
   });
 });
 
 test('a VM that is not ready in time stops it, and the others are left as they are', async () => {
-  await aWorker();
   const names = namesUpTo('vm', 4);
   const herd = await Herd.of(each(names, {}));
   // Whichever VM is restarted first doesn't become ready.
   for (const name of names) {
-    const patch = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } };
-    await fleet().kube.patch(VirtualMachines, { namespace: herd.namespace, name }, 'merge', patch);
+    await fleet().kube.patch(VirtualMachines, { namespace: herd.namespace, name }, 'merge', neverReady);
   }
-  const result = await (await herd.restart({ deadlineMs: 3_000 })).result();
+  const result = await (await herd.restart({ deadlineMs: 1_500 })).result();
   expect(result).toMatchObject({ phase: 'Failed', restarted: [], open: 3, inProgress: [] });
   expect(result.failed).toEqual([
     { vm: expect.any(String) as string, why: expect.stringContaining('not ready in time') as string, wasDown: false },
@@ -280,7 +266,7 @@ test('a VM that is not ready in time stops it, and the others are left as they a
 
   // Even if failures are allowed, the broken VM uses up the budget: the run gives up after the deadline without
   // progress.
-  const second = await (await herd.restart({ deadlineMs: 3_000, maxFailures: 5 })).result();
+  const second = await (await herd.restart({ deadlineMs: 1_500, maxFailures: 5 })).result();
   expect(second).toMatchObject({
     phase: 'Failed',
     restarted: [],
@@ -291,7 +277,6 @@ test('a VM that is not ready in time stops it, and the others are left as they a
 });
 
 test("what nobody may touch is left, what can't be touched now is waited for, and what does not run is nothing to do", async () => {
-  await aWorker();
   const herd = await Herd.of({
     well: {},
     paused: {},
@@ -306,7 +291,7 @@ test("what nobody may touch is left, what can't be touched now is waited for, an
   await herd.power('stops', 'stop');
   await until(async () => expect(Object.keys(await herd.vmis())).not.toContain('stops'));
   // A paused VMI is not ready: a budget of one would block everything.
-  const restart = await herd.restart({ chosen: { [herd.namespace]: vmis }, maxUnavailable: 3, deadlineMs: 8_000 });
+  const restart = await herd.restart({ chosen: { [herd.namespace]: vmis }, maxUnavailable: 3, deadlineMs: 6_000 });
   await restart.until({ restarted: [herd.key('well')] });
   expect((await restart.progress()).skipped).toEqual(
     expect.arrayContaining([
@@ -332,7 +317,6 @@ test("what nobody may touch is left, what can't be touched now is waited for, an
 });
 
 test('a person pauses, resumes and aborts it; what restarts already comes back', async () => {
-  await aWorker();
   const names = namesUpTo('vm', 6);
   const herd = await Herd.of(each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
   const restart = await herd.restart();
@@ -347,7 +331,7 @@ test('a person pauses, resumes and aborts it; what restarts already comes back',
   const { historyLength } = await restart.handle.describe();
   expect(inOrder(await herd.restarts())).toEqual([0, 0, 0, 0, 0, 1]);
   // Nothing happens meanwhile, not even history events.
-  await new Promise((resolve) => void setTimeout(resolve, 2_000));
+  await new Promise((resolve) => void setTimeout(resolve, 1_000));
   expect((await restart.handle.describe()).historyLength).toBe(historyLength);
   await restart.handle.signal(resume);
   await restart.until({ phase: 'Restarting', inProgress: [expect.any(String)] });
@@ -363,7 +347,6 @@ test('a person pauses, resumes and aborts it; what restarts already comes back',
 });
 
 test('who requests its cancellation in Temporal aborts it: what restarts already comes back', async () => {
-  await aWorker();
   const herd = await Herd.of(each(namesUpTo('vm', 3), { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
   const restart = await herd.restart();
   await restart.until({ inProgress: [expect.any(String)] });
@@ -396,7 +379,6 @@ function otherTemplate(of = runningTemplate): PoolSpec['template'] {
 }
 
 test('VMs of a pool that is rolling out are left to its rollout', async () => {
-  await aWorker();
   const herd = await Herd.ofPool({ replicas: 4, maxUnavailable: 1 });
   const vmis = { chosen: { [herd.namespace]: await herd.vmis() }, maxUnavailable: 4 };
   await fleet().patchPool(herd.namespace, 'web', { template: otherTemplate() });
@@ -413,8 +395,9 @@ test('VMs of a pool that is rolling out are left to its rollout', async () => {
   expect(herd.watch.log.mostUnavailable()).toBe(1);
 });
 
-test("a rollout that begins in the middle of a restart, on two workers: the pool's budget holds", async () => {
-  await Promise.all([aWorker(), aWorker()]);
+soakTest("a rollout that begins in the middle of a restart, on two workers: the pool's budget holds", async () => {
+  const second = await fleet().startWorker();
+  onTestFinished(() => second.kill());
   const herd = await Herd.ofPool({ replicas: 10, maxUnavailable: 2, template: slowTemplate() });
   const restart = await herd.restart({ maxUnavailable: 10 });
   await until(async () => expect((await restart.progress()).restarted.length).toBeGreaterThanOrEqual(3));
@@ -433,19 +416,20 @@ test("a rollout that begins in the middle of a restart, on two workers: the pool
 });
 
 test('a history that has grown long is left behind, also with a VM in progress', async () => {
-  await aWorker();
   const names = namesUpTo('vm', 3);
   const herd = await Herd.of(each(names, {}));
   for (const name of names)
-    await fleet().kube.patch(VirtualMachines, { namespace: herd.namespace, name }, 'merge', slow);
+    await fleet().kube.patch(VirtualMachines, { namespace: herd.namespace, name }, 'merge', neverReady);
   const restart = await herd.restart({ reason: 'leaks' });
   await restart.until({ inProgress: [expect.any(String)] });
+  const [inProgress] = (await restart.progress()).inProgress;
   const { runId } = await restart.handle.describe();
   // Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
   // hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
   for (let n = 0; n < 5; n++) await restart.handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
   await restart.handle.signal(pause, { by: 'bob' });
   await until(async () => expect((await restart.handle.describe()).runId).not.toBe(runId));
+  await fleet().letBecomeReady(inProgress!);
   await restart.until({
     phase: 'Paused',
     chosen: 3,
@@ -462,7 +446,6 @@ test('a history that has grown long is left behind, also with a VM in progress',
 });
 
 test('a run takes up what the last one has handed to it', async () => {
-  await aWorker();
   const names = namesUpTo('vm', 3);
   const herd = await Herd.of(each(names, {}));
   const vmis = await herd.vmis();

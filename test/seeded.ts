@@ -1,6 +1,11 @@
-/** Returns a seed from `DROVER_TEST_SEED`, or a new one, and prints it so that a failure can be reproduced. */
+let seed: number | undefined;
+
+/**
+ * Returns the seed of this test file, from `DROVER_TEST_SEED` or a new one, and prints it so that a failure can be
+ * reproduced.
+ */
 export function seedOf(): number {
-  const seed = Number(process.env['DROVER_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+  seed ??= Number(process.env['DROVER_TEST_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
   console.log(`DROVER_TEST_SEED=${seed}`);
   return seed;
 }

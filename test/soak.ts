@@ -1,4 +1,4 @@
-import { test } from 'vitest';
+import { test, type TestOptions } from 'vitest';
 import { seeded, seedOf } from './seeded.ts';
 
 /** True in `npm run test:soak`, which runs all tests on servers, and those of crashes and chaos at full length. */
@@ -16,4 +16,10 @@ export const soakTest = isSoak ? test : test.skip;
 /** Returns all of these in a soak run, and otherwise one, which the seed chooses: over many runs each has its turn. */
 export function sample<T>(all: readonly T[]): readonly T[] {
   return isSoak ? all : [all[Math.floor(seeded(seedOf())() * all.length)]!];
+}
+
+/** Declares these tests: a soak run runs all, any other the one that the seed chooses. */
+export function testOneOf(tests: Record<string, () => Promise<void>>, options: TestOptions = {}): void {
+  const chosen = sample(Object.keys(tests));
+  for (const [name, run] of Object.entries(tests)) (chosen.includes(name) ? test : test.skip)(name, options, run);
 }

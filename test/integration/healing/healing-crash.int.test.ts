@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
-import { sample } from '../../soak.ts';
+import { sample, testOneOf } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until } from '../fleet.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts, type Lives } from './healings.ts';
@@ -66,60 +66,52 @@ test('the worker is killed while cycles are in every phase: exactly one VM of ea
   await second.stop();
 });
 
-const disks: [string, () => Promise<void>][] = [
-  [
-    'the worker is killed while a VM goes whose disk stays: one VM of that name, on that disk',
-    async () => {
-      const first = await fleet().startWorker();
-      const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, preserveStorage: true } });
-      const lives = await pool.lives();
-      const letGo = await pool.holdBack(2);
-      await pool.break(2);
-      await until(async () => expect((await pool.pool.vm('web-2')).spec?.runStrategy).toBe('Halted'));
-      await first.kill();
-      await letGo();
-      const second = await fleet().startWorker();
-      await pool.untilFinished(2, { end: 'Healed', attempts: 1 });
-      await pool.pool.until({ replicas: 3, readyReplicas: 3 });
-      expect([
-        lives.of('vm', 'web-2').length,
-        lives.of('disk', 'disk-2').length,
-        lives.of('claim', 'disk-2').length,
-      ]).toEqual([2, 1, 1]);
-      await second.stop();
-    },
-  ],
-  [
-    'all workers are away while a VM runs for the first time, and then its starts fail: its disk stays',
-    async () => {
-      const first = await fleet().startWorker();
-      const { preserveStorage: _, ...rules } = QUICK;
-      const pool = await HealedPool.made(fleet(), {
-        replicas: 1,
-        template: withDisk({ provisionTime: '3s' }),
-        autohealing: rules,
-      });
-      await until(async () => expect(await pool.pool.vms()).toHaveLength(1));
-      const lives = await pool.lives();
-      await first.kill();
-      await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
-      await pool.break(1);
-      await until(async () =>
-        expect((await pool.pool.vm('web-1')).status?.startFailure).toMatchObject({ consecutiveFailCount: 3 }),
-      );
-      const second = await fleet().startWorker();
-      await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
-      expect([
-        lives.of('vm', 'web-1').length,
-        lives.of('disk', 'disk-1').length,
-        lives.of('claim', 'disk-1').length,
-      ]).toEqual([2, 1, 1]);
-      await second.stop();
-    },
-  ],
-];
-
-test.each(sample(disks))('%s', (_title, run) => run());
+testOneOf({
+  'the worker is killed while a VM goes whose disk stays: one VM of that name, on that disk': async () => {
+    const first = await fleet().startWorker();
+    const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, preserveStorage: true } });
+    const lives = await pool.lives();
+    const letGo = await pool.holdBack(2);
+    await pool.break(2);
+    await until(async () => expect((await pool.pool.vm('web-2')).spec?.runStrategy).toBe('Halted'));
+    await first.kill();
+    await letGo();
+    const second = await fleet().startWorker();
+    await pool.untilFinished(2, { end: 'Healed', attempts: 1 });
+    await pool.pool.until({ replicas: 3, readyReplicas: 3 });
+    expect([
+      lives.of('vm', 'web-2').length,
+      lives.of('disk', 'disk-2').length,
+      lives.of('claim', 'disk-2').length,
+    ]).toEqual([2, 1, 1]);
+    await second.stop();
+  },
+  'all workers are away while a VM runs for the first time, and then its starts fail: its disk stays': async () => {
+    const first = await fleet().startWorker();
+    const { preserveStorage: _, ...rules } = QUICK;
+    const pool = await HealedPool.made(fleet(), {
+      replicas: 1,
+      template: withDisk({ provisionTime: '3s' }),
+      autohealing: rules,
+    });
+    await until(async () => expect(await pool.pool.vms()).toHaveLength(1));
+    const lives = await pool.lives();
+    await first.kill();
+    await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
+    await pool.break(1);
+    await until(async () =>
+      expect((await pool.pool.vm('web-1')).status?.startFailure).toMatchObject({ consecutiveFailCount: 3 }),
+    );
+    const second = await fleet().startWorker();
+    await pool.untilFinished(1, { end: 'Healed', attempts: 1 });
+    expect([
+      lives.of('vm', 'web-1').length,
+      lives.of('disk', 'disk-1').length,
+      lives.of('claim', 'disk-1').length,
+    ]).toEqual([2, 1, 1]);
+    await second.stop();
+  },
+});
 
 const moments: [string, (method: string, path: string) => boolean, Fate][] = [
   [
@@ -170,45 +162,34 @@ async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<st
   );
 }
 
-const killed: [string, () => Promise<void>][] = [
-  [
-    'Temporal',
-    async () => {
-      const worker = await fleet().startWorker();
-      const scenes = await inAllPhases((pool) => pool.lives());
-      fleet().stack.kill('temporal', 'SIGKILL');
-      await letAllGo(scenes);
-      await fleet().stack.restart('temporal');
-      await expectAllHealed(scenes);
-      await worker.stop();
-    },
-  ],
+testOneOf({
+  'Temporal is killed while cycles are in every phase: one VM of each name, with fresh storage': async () => {
+    const worker = await fleet().startWorker();
+    const scenes = await inAllPhases((pool) => pool.lives());
+    fleet().stack.kill('temporal', 'SIGKILL');
+    await letAllGo(scenes);
+    await fleet().stack.restart('temporal');
+    await expectAllHealed(scenes);
+    await worker.stop();
+  },
   // A restarted API server has no earlier changes: intermediate objects can't be traced.
-  [
-    'the API server',
-    async () => {
-      const worker = await fleet().startWorker();
-      const scenes = await inAllPhases(objectsOf);
-      fleet().stack.kill('kube-apiserver', 'SIGKILL');
-      await fleet().stack.restart('kube-apiserver');
-      await letAllGo(scenes);
-      for (const { pool, seen: before } of scenes) {
-        await pool.untilFinished(2, { end: 'Healed', attempts: 1 });
-        await pool.pool.until({ replicas: 3, readyReplicas: 3 });
-        const after = await objectsOf(pool);
-        expect(Object.keys(after)).toEqual(Object.keys(before));
-        expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual([
-          '0 web-2',
-          '1 disk-2',
-          '2 disk-2',
-        ]);
-      }
-      await worker.stop();
-    },
-  ],
-];
-
-test.each(sample(killed))(
-  '%s is killed while cycles are in every phase: one VM of each name, with fresh storage, and none is left over',
-  (_server, run) => run(),
-);
+  'the API server is killed while cycles are in every phase: one VM of each name, and none is left over': async () => {
+    const worker = await fleet().startWorker();
+    const scenes = await inAllPhases(objectsOf);
+    fleet().stack.kill('kube-apiserver', 'SIGKILL');
+    await fleet().stack.restart('kube-apiserver');
+    await letAllGo(scenes);
+    for (const { pool, seen: before } of scenes) {
+      await pool.untilFinished(2, { end: 'Healed', attempts: 1 });
+      await pool.pool.until({ replicas: 3, readyReplicas: 3 });
+      const after = await objectsOf(pool);
+      expect(Object.keys(after)).toEqual(Object.keys(before));
+      expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual([
+        '0 web-2',
+        '1 disk-2',
+        '2 disk-2',
+      ]);
+    }
+    await worker.stop();
+  },
+});

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { seeded, seedOf } from '../../seeded.ts';
-import { sample, soak } from '../../soak.ts';
+import { soak, testOneOf } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
@@ -112,10 +112,9 @@ test('Temporal is killed in the middle of a rollout, twice', { timeout: 600_000 
   await worker.stop();
 });
 
-const losses: [string, () => Promise<void>][] = [
-  [
-    'a worker freezes for longer than Temporal waits for it, and goes on beside the one that took over',
-    async () => {
+testOneOf(
+  {
+    'a worker freezes for longer than Temporal waits for it, and goes on beside the one that took over': async () => {
       const random = seeded(seedOf());
       const workers = [await fleet().startWorker(), await fleet().startWorker()];
       const { namespace, watch } = await running(4);
@@ -132,10 +131,7 @@ const losses: [string, () => Promise<void>][] = [
       expect(watch.gaps).toEqual([]);
       await Promise.all(workers.map((worker) => worker.stop()));
     },
-  ],
-  [
-    'the API server is gone for a while in the middle of a rollout',
-    async () => {
+    'the API server is gone for a while in the middle of a rollout': async () => {
       const worker = await fleet().startWorker();
       const { namespace, watch } = await running(6);
       await fleet().patchPool(namespace, 'web', { template: NEXT });
@@ -147,31 +143,28 @@ const losses: [string, () => Promise<void>][] = [
       await expectDone(namespace, watch, 6);
       await worker.stop();
     },
-  ],
-  [
-    'the worker alone loses the API server for a while: calls hang, break off, or are done without an answer',
-    async () => {
-      let away = false;
-      const fates: Fate[] = ['hang', 'drop-call', 'drop-answer', { status: 503 }, { status: 500 }];
-      let calls = 0;
-      const proxy = await chaosProxy(fleet().workerKubeconfig, (): Fate =>
-        away ? fates[calls++ % fates.length]! : 'pass',
-      );
-      const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
-      const { namespace, watch } = await running(6);
-      await fleet().patchPool(namespace, 'web', { template: NEXT });
-      await inProgress(watch, VMS / 3);
-      away = true;
-      proxy.cut();
-      await sleep(AWAY_MS);
-      away = false;
-      proxy.cut();
-      expect(restartsIn(watch)).toBeLessThan(VMS);
-      await expectDone(namespace, watch, 6);
-      expect(watch.gaps).toEqual([]);
-      await worker.stop();
-    },
-  ],
-];
-
-test.each(sample(losses))('%s', { timeout: 600_000 }, (_title, run) => run());
+    'the worker alone loses the API server for a while: calls hang, break off, or are done without an answer':
+      async () => {
+        let away = false;
+        const fates: Fate[] = ['hang', 'drop-call', 'drop-answer', { status: 503 }, { status: 500 }];
+        let calls = 0;
+        const proxy = await chaosProxy(fleet().workerKubeconfig, (): Fate =>
+          away ? fates[calls++ % fates.length]! : 'pass',
+        );
+        const worker = await fleet().startWorker({ KUBECONFIG: proxy.kubeconfig });
+        const { namespace, watch } = await running(6);
+        await fleet().patchPool(namespace, 'web', { template: NEXT });
+        await inProgress(watch, VMS / 3);
+        away = true;
+        proxy.cut();
+        await sleep(AWAY_MS);
+        away = false;
+        proxy.cut();
+        expect(restartsIn(watch)).toBeLessThan(VMS);
+        await expectDone(namespace, watch, 6);
+        expect(watch.gaps).toEqual([]);
+        await worker.stop();
+      },
+  },
+  { timeout: 600_000 },
+);

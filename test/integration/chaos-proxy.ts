@@ -19,14 +19,35 @@ export type Fate =
   | 'hang'
   | { status: number; retryAfter?: number; message?: string };
 
-/** Starts a misbehaving proxy in front of the API server, and returns a kubeconfig for the proxy. */
-export async function chaosProxy(
+/** Decides what happens to a call. */
+export type FateOf = (method: string, path: string) => Fate | Promise<Fate>;
+
+export interface ChaosOptions {
+  /** How much later watches hear of a change, in milliseconds. */
+  watchLag?: number;
+}
+
+interface ChaosProxy {
+  kubeconfig: string;
+  calls: string[];
+  cut: () => void;
+}
+
+/**
+ * Starts a misbehaving proxy in front of the API server, and returns a kubeconfig for the proxy. It ends with the test.
+ */
+export async function chaosProxy(kubeconfig: string, fate: FateOf, options: ChaosOptions = {}): Promise<ChaosProxy> {
+  const { close, ...proxy } = await startChaosProxy(kubeconfig, fate, options);
+  onTestFinished(close);
+  return proxy;
+}
+
+/** Starts a proxy as `chaosProxy` does, for its caller to close. */
+export async function startChaosProxy(
   kubeconfig: string,
-  fate: (method: string, path: string) => Fate | Promise<Fate>,
-  options: {
-    /** How much later watches hear of a change, in milliseconds. */ watchLag?: number;
-  } = {},
-): Promise<{ kubeconfig: string; calls: string[]; cut: () => void }> {
+  fate: FateOf,
+  options: ChaosOptions = {},
+): Promise<ChaosProxy & { close: () => void }> {
   const real = new KubeConfig();
   real.loadFromFile(kubeconfig);
   const tls: RequestOptions = {};
@@ -88,12 +109,12 @@ export async function chaosProxy(
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const folder = mkdtempSync(join(tmpdir(), 'drover-chaos-'));
-  onTestFinished(() => {
+  const close = (): void => {
     server.closeAllConnections();
     server.close();
     agent.destroy();
     rmSync(folder, { recursive: true });
-  });
+  };
 
   const cluster = {
     name: 'chaos',
@@ -110,5 +131,5 @@ export async function chaosProxy(
   };
   const file = join(folder, 'kubeconfig');
   writeFileSync(file, JSON.stringify(config));
-  return { kubeconfig: file, calls, cut: () => server.closeAllConnections() };
+  return { kubeconfig: file, calls, cut: () => server.closeAllConnections(), close };
 }

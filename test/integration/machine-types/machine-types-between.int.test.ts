@@ -3,32 +3,25 @@ import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import type { TransitionRecord } from '../../../decisions/machine-types/transition.ts';
 import { abort, pause } from '../../../workflows/messages.ts';
-import { chaosProxy, type Fate } from '../chaos-proxy.ts';
+import type { Fate } from '../chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from '../fleet.ts';
+import { aProxiedWorker } from '../proxied-worker.ts';
 import { TypedVms, NEW, OLD, setAlias } from './machine-types.ts';
 
 /** What people, controllers and other transitions do between two steps of a transition. */
 const fleet = aFleet({ workers: 0 });
+const throughProxy = aProxiedWorker(fleet);
 
 const off = { runStrategy: 'Halted' };
 
-/** Starts a worker for this test only. */
-async function aWorker(env: Record<string, string> = {}): Promise<void> {
-  const worker = await fleet().startWorker(env);
-  onTestFinished(() => worker.kill());
-}
-
-const throughProxy = async (fate: (method: string, path: string) => Promise<Fate>): Promise<void> =>
-  aWorker({ KUBECONFIG: (await chaosProxy(fleet().workerKubeconfig, fate)).kubeconfig });
-
 /** Runs `act` before the worker's first matching call; `then` is the fate of this and of later matching calls. */
-async function justBefore(
+function justBefore(
   is: (method: string, path: string) => boolean,
   act: () => Promise<unknown>,
   then: Fate = 'pass',
-): Promise<void> {
+): void {
   let calls = 0;
-  await throughProxy(async (method, path): Promise<Fate> => {
+  throughProxy(async (method, path): Promise<Fate> => {
     if (!is(method, path)) return 'pass';
     if (calls++ === 0) await act();
     return then;
@@ -36,14 +29,14 @@ async function justBefore(
 }
 
 const patchOf =
-  (plural: string, name: string) =>
+  ({ namespace }: TypedVms, name: string, plural = 'virtualmachines') =>
   (method: string, path: string): boolean =>
-    method === 'PATCH' && path.includes(`/${plural}/${name}?`) && !path.includes('dryRun');
+    method === 'PATCH' && path.includes(`/${namespace}/${plural}/${name}?`) && !path.includes('dryRun');
 const restartOf =
-  (name: string) =>
+  ({ namespace }: TypedVms, name: string) =>
   (method: string, path: string): boolean =>
-    (method === 'DELETE' && path.includes(`/virtualmachineinstances/${name}`)) ||
-    (method === 'PUT' && path.includes(`/virtualmachines/${name}/restart`));
+    (method === 'DELETE' && path.includes(`/${namespace}/virtualmachineinstances/${name}`)) ||
+    (method === 'PUT' && path.includes(`/${namespace}/virtualmachines/${name}/restart`));
 
 const recordBy = (id: string): string =>
   JSON.stringify({ id, from: OLD, to: 'q35', vmiType: OLD, at: '2026-01-02T03:04:05Z' } satisfies TransitionRecord);
@@ -51,7 +44,7 @@ const recordBy = (id: string): string =>
 test('a VM that is deleted and recreated just before its patch is patched as a new VM', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: off });
   const { uid } = (await typedVms.vm('vm')).metadata;
-  await justBefore(patchOf('virtualmachines', 'vm'), async () => {
+  justBefore(patchOf(typedVms, 'vm'), async () => {
     await typedVms.remove('vm');
     await typedVms.add('vm', off);
   });
@@ -67,11 +60,11 @@ test('a VM that is deleted and recreated just before its patch is patched as a n
 
 test('a VM that is deleted just before its patch, or just before its restart, is not missed', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: {}, other: {} });
-  const isPatch = patchOf('virtualmachines', 'vm');
-  const isRestart = restartOf('other');
+  const isPatch = patchOf(typedVms, 'vm');
+  const isRestart = restartOf(typedVms, 'other');
   let patches = 0;
   let restarts = 0;
-  await throughProxy(async (method, path): Promise<Fate> => {
+  throughProxy(async (method, path): Promise<Fate> => {
     if (isPatch(method, path) && patches++ === 0) await typedVms.remove('vm');
     if (isRestart(method, path) && restarts++ === 0) await typedVms.remove('other');
     return 'pass';
@@ -87,12 +80,13 @@ test('a VM that is deleted just before its patch, or just before its restart, is
 
 test('a VM that somebody changes just before its patch is left, and taken up like any other where they change it back', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: off, runs: {} });
-  await justBefore(patchOf('virtualmachines', 'vm'), () => typedVms.setType('vm', 'pc-q35-rhel9.2.0'));
+  justBefore(patchOf(typedVms, 'vm'), () => typedVms.setType('vm', 'pc-q35-rhel9.2.0'));
   const transition = await typedVms.change();
   await transition.until({
     patched: 1,
     skipped: [{ why: 'somebody has changed its machine type meanwhile', vms: [typedVms.key('vm')] }],
   });
+  expect([await typedVms.type('vm'), await typedVms.record('vm')]).toEqual(['pc-q35-rhel9.2.0', undefined]);
   await typedVms.setType('vm', OLD);
   await transition.until({ patched: 2, skipped: [], counts: { waiting: 1, done: 1 } });
   expect(await typedVms.type('vm')).toBe('q35');
@@ -105,8 +99,8 @@ test('VMs that their owners stop just before their restart stay stopped, and are
     Object.fromEntries(Object.entries(strategies).map(([name, runStrategy]) => [name, { runStrategy }])),
   );
   const left = new Set(Object.keys(strategies));
-  await throughProxy(async (method, path): Promise<Fate> => {
-    const name = [...left].find((one) => restartOf(one)(method, path));
+  throughProxy(async (method, path): Promise<Fate> => {
+    const name = [...left].find((one) => restartOf(typedVms, one)(method, path));
     if (name === undefined) return 'pass';
     left.delete(name);
     await typedVms.power(name, 'stop');
@@ -132,7 +126,7 @@ test('VMs that their owners stop just before their restart stay stopped, and are
 test('a VM that its owner restarts just before its restart is not restarted again', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: { runStrategy: 'Always' } });
   let restarted: string | undefined;
-  await justBefore(restartOf('vm'), async () => {
+  justBefore(restartOf(typedVms, 'vm'), async () => {
     const before = await typedVms.vmi('vm');
     await typedVms.power('vm', 'restart');
     await until(async () => {
@@ -150,7 +144,7 @@ test('a VM that its owner restarts just before its restart is not restarted agai
 
 test('a VM that its owner starts just before its patch is marked all the same, for its VMI is of the old type', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: off });
-  await justBefore(patchOf('virtualmachines', 'vm'), async () => {
+  justBefore(patchOf(typedVms, 'vm'), async () => {
     await typedVms.power('vm', 'start');
     await until(async () => expect((await typedVms.vmi('vm'))?.status?.machine?.type).toBe(OLD));
   });
@@ -163,7 +157,6 @@ test('a VM that its owner starts just before its patch is marked all the same, f
 });
 
 test('spec.running stays as it is, for a VM that runs and for one that does not', async () => {
-  await aWorker();
   const typedVms = await TypedVms.of(fleet(), { on: { running: true }, off: { running: false } });
   const vmis = await typedVms.vmis();
   expect(await (await typedVms.change({ restartNow: true })).result()).toMatchObject({
@@ -188,7 +181,6 @@ test('spec.running stays as it is, for a VM that runs and for one that does not'
 test('a VM that its owner restarts while its alias still stands for an old type waits on, and that is said', async () => {
   await setAlias(fleet(), OLD);
   onTestFinished(() => setAlias(fleet(), NEW));
-  await aWorker();
   const typedVms = await TypedVms.of(fleet(), { vm: { type: 'q35' } });
   const transition = await typedVms.change();
   await transition.until({ phase: 'Waiting', counts: { waiting: 1 }, skipped: [] });
@@ -214,7 +206,7 @@ test('a VM that another transition takes just before its patch is left to that t
     ),
   );
   let other = '';
-  await justBefore(patchOf('virtualmachines', 'vm'), async () => {
+  justBefore(patchOf(typedVms, 'vm'), async () => {
     const metadata = {
       labels: { [MACHINE_TYPE_RESTART_LABEL]: other },
       annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: recordBy(other) },
@@ -236,7 +228,6 @@ test('a VM that another transition takes just before its patch is left to that t
 });
 
 test('the mark of a transition that was terminated goes with the next one that comes by', async () => {
-  await aWorker();
   const typedVms = await TypedVms.of(fleet(), { vm: {}, apart: {} });
   const first = await typedVms.change();
   await first.until({ counts: { waiting: 2 } });
@@ -256,7 +247,7 @@ test('the mark of a transition that was terminated goes with the next one that c
 test('a pool that somebody annotates just before its template is changed is changed all the same', async () => {
   const typedVms = await TypedVms.empty(fleet());
   const { namespace } = typedVms;
-  await justBefore(patchOf('virtualmachinepools', 'web'), async () => {
+  justBefore(patchOf(typedVms, 'web', 'virtualmachinepools'), async () => {
     const annotations = { [MACHINE_TYPE_TRANSITION_ANNOTATION]: 'what nobody can read' };
     await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
   });
@@ -272,7 +263,7 @@ test('a pool that somebody annotates just before its template is changed is chan
 test('a webhook that refuses one VM with 500 keeps no other from being changed', async () => {
   const typedVms = await TypedVms.of(fleet(), { bad: off, good: off });
   const denied = 'admission webhook "virtualmachine-validator.kubevirt.io" denied the request: no such preference';
-  await justBefore(patchOf('virtualmachines', 'bad'), () => Promise.resolve(), { status: 500, message: denied });
+  justBefore(patchOf(typedVms, 'bad'), () => Promise.resolve(), { status: 500, message: denied });
   const result = await (await typedVms.change()).result();
   expect(result).toMatchObject({
     phase: 'Failed',
@@ -285,9 +276,9 @@ test('a webhook that refuses one VM with 500 keeps no other from being changed',
 
 test('a VM whose mark nobody may take off any more is told, and holds up no other', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: {}, other: {} });
-  const isPatch = patchOf('virtualmachines', 'vm');
+  const isPatch = patchOf(typedVms, 'vm');
   let patches = 0;
-  await throughProxy(async (method, path): Promise<Fate> =>
+  throughProxy(async (method, path): Promise<Fate> =>
     isPatch(method, path) && patches++ > 0 ? { status: 403, message: 'a policy of the test' } : 'pass',
   );
   const transition = await typedVms.change();
@@ -310,9 +301,7 @@ test('a VM whose mark nobody may take off any more is told, and holds up no othe
 
 test('a transition whose preflight comes to no end can be aborted', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: off });
-  await throughProxy((_method, path): Promise<Fate> =>
-    Promise.resolve(path.includes('dryRun') ? { status: 503 } : 'pass'),
-  );
+  throughProxy((_method, path): Promise<Fate> => Promise.resolve(path.includes('dryRun') ? { status: 503 } : 'pass'));
   const transition = await typedVms.change();
   await transition.until({ phase: 'Checking' });
   await transition.handle.signal(pause, { by: 'bob' });
@@ -324,7 +313,7 @@ test('a transition whose preflight comes to no end can be aborted', async () => 
 test('an abort in the middle of the patches leaves no mark, and what is changed by then can be undone', async () => {
   const typedVms = await TypedVms.of(fleet(), { a: {}, b: {}, c: off });
   const aborted = Promise.withResolvers<() => Promise<void>>();
-  await justBefore(patchOf('virtualmachines', 'a'), async () => (await aborted.promise)());
+  justBefore(patchOf(typedVms, 'a'), async () => (await aborted.promise)());
   const transition = await typedVms.change({ restartNow: true });
   aborted.resolve(() => transition.handle.signal(abort, { by: 'eve' }));
   const vmis = await typedVms.vmis();
@@ -341,4 +330,45 @@ test('an abort in the middle of the patches leaves no mark, and what is changed 
   });
   for (const name of names) expect(await typedVms.type(name)).toBe(OLD);
   expect(await typedVms.vmis()).toEqual(vmis);
+});
+
+test('labels and annotations that somebody adds just before the first of ours stay', async () => {
+  const typedVms = await TypedVms.of(fleet(), { vm: {} });
+  let edits = 0;
+  const isVm = patchOf(typedVms, 'vm');
+  throughProxy(async (method, path): Promise<Fate> => {
+    if (isVm(method, path) && edits++ === 0)
+      await typedVms.patch('vm', { metadata: { labels: { tier: 'web' }, annotations: { note: 'mine' } } });
+    return 'pass';
+  });
+  const transition = await typedVms.change();
+  await transition.until({ counts: { waiting: 1 } });
+  const { metadata } = await typedVms.vm('vm');
+  expect(metadata.labels).toMatchObject({ tier: 'web' });
+  expect(metadata.annotations).toMatchObject({ note: 'mine' });
+  expect(await typedVms.mark('vm')).toBe(transition.id);
+});
+
+test('patches whose answers are lost are made once, and counted once; what fails for good is told', async () => {
+  const typedVms = await TypedVms.of(fleet(), { lost: off, busy: off, bad: off });
+  const met = new Map<string, number>();
+  throughProxy((method, path) => {
+    const name = ['lost', 'busy', 'bad'].find((one) => patchOf(typedVms, one)(method, path));
+    if (name === undefined) return 'pass';
+    const times = (met.get(name) ?? 0) + 1;
+    met.set(name, times);
+    if (name === 'bad') return { status: 422 };
+    return times > 2 ? 'pass' : name === 'busy' ? { status: 503 } : 'drop-answer';
+  });
+  const result = await (await typedVms.change()).result();
+  expect(result).toMatchObject({
+    phase: 'Failed',
+    patched: 2,
+    failures: 1,
+    failed: [{ vm: typedVms.key('bad'), why: 'the test answers 422' }],
+  });
+  for (const name of ['lost', 'busy']) {
+    expect(await typedVms.type(name)).toBe('q35');
+    expect((await typedVms.vm(name)).metadata.generation).toBe(2);
+  }
 });

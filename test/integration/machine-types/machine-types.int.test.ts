@@ -1,13 +1,24 @@
-import { expect, onTestFinished, test } from 'vitest';
-import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import {
+  DO_NOT_DISRUPT_ANNOTATION,
+  MACHINE_TYPE_RESTART_LABEL,
+  MACHINE_TYPE_TRANSITION_ANNOTATION,
+} from '../../../api/names.ts';
+import { VirtualMachines } from '../../../api/resources.ts';
 import { abort, pause, resume } from '../../../workflows/messages.ts';
 import { DroverCluster, DroverPhase } from '../../../workflows/search-attributes.ts';
 import { needs } from '../../cluster/given/needs.ts';
-import { aFleet, namesUpTo, until } from '../fleet.ts';
+import { rulesOf } from '../../deploy/rights.ts';
+import { ClusterRoles, createServiceAccounts, kubeconfigOf } from '../../deploy/service-accounts.ts';
+import { aFleet, namesUpTo, neverReady, until, type TestWorker } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { TypedVms, NEW, OLD, setAlias } from './machine-types.ts';
 
-const fleet = aFleet();
+const fleet = aFleet({ workers: 0 });
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await fleet().startWorker();
+});
 
 test('stopped VMs have their type cleared, and are done: whatever else they are, and no other', async () => {
   const off = { runStrategy: 'Halted' };
@@ -309,9 +320,8 @@ test('whatever a person sends with a pause, it is paused, and goes on answering'
 
 test('a VMI that does not come up ends the restarts: no more are begun, and it is told', async () => {
   const typedVms = await TypedVms.of(fleet(), Object.fromEntries(namesUpTo('vm', 3).map((name) => [name, {}])));
-  const never = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } };
-  for (const name of namesUpTo('vm', 3)) await typedVms.patch(name, never);
-  const transition = await typedVms.change({ restartNow: true, deadlineMs: 3_000 });
+  for (const name of namesUpTo('vm', 3)) await typedVms.patch(name, neverReady);
+  const transition = await typedVms.change({ restartNow: true, deadlineMs: 1_500 });
   const result = await transition.result();
   expect(result).toMatchObject({
     phase: 'Failed',
@@ -371,4 +381,75 @@ test('a VM of another transition is skipped with its name, and taken over once t
   expect(await typedVms.record('vm')).toMatchObject({ id: third.id, from: OLD, to: 'q35', vmiType: OLD });
   await typedVms.power('vm', 'restart');
   expect(await third.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 } });
+});
+
+test('VMs whose owners ask that nothing disrupts them are left, and restarts wait for a window, not so the patches', async () => {
+  const typedVms = await TypedVms.of(fleet(), {
+    precious: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
+    runs: {},
+  });
+  const vmis = await typedVms.vmis();
+  // Opens on February 29 only.
+  const transition = await typedVms.change({ restartNow: true, windows: [{ cron: '0 2 29 2 *', duration: '1h' }] });
+  await transition.until({
+    patched: 1,
+    counts: { left: 1, toRestart: 1 },
+    full: [expect.stringContaining('the next window opens at')],
+  });
+  expect(await typedVms.type('runs')).toBe('q35');
+  expect(await typedVms.vmis()).toEqual(vmis);
+  expect(await typedVms.type('precious')).toBe(OLD);
+  // The VM's owner need not wait for the window.
+  await fleet().kube.patch(VirtualMachines, { namespace: typedVms.namespace, name: 'runs' }, 'merge', {
+    metadata: { labels: { restarted: 'by-hand' } },
+  });
+  await typedVms.power('runs', 'restart');
+  expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, counts: { left: 1, done: 1 } });
+});
+
+test('a history that has grown long is left behind, also with a VM in progress, and nothing is done twice', async () => {
+  const names = namesUpTo('vm', 3);
+  const typedVms = await TypedVms.of(fleet(), Object.fromEntries(names.map((name) => [name, {}])));
+  for (const name of names) await typedVms.patch(name, neverReady);
+  const transition = await typedVms.change({ restartNow: true, reason: 'rhel8 goes' });
+  await transition.until({ patched: 3, inProgress: [expect.any(String)] });
+  const [inProgress] = (await transition.progress()).inProgress;
+  const { runId } = await transition.handle.describe();
+  // Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
+  // hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
+  for (let n = 0; n < 5; n++) await transition.handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
+  await transition.handle.signal(pause, { by: 'bob' });
+  await until(async () => expect((await transition.handle.describe()).runId).not.toBe(runId));
+  await fleet().letBecomeReady(inProgress!);
+  await transition.until({
+    phase: 'Paused',
+    patched: 3,
+    restarted: 1,
+    inProgress: [],
+    results: [{ from: OLD, to: 'q35' }],
+    paused: { by: 'bob' },
+    counts: { toRestart: 2, done: 1 },
+  });
+  await transition.handle.signal(abort);
+  expect(await transition.result()).toMatchObject({ phase: 'Aborted', patched: 3, restarted: 1, failures: 0 });
+  for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
+});
+
+// The last test: it ends the worker of the others.
+test('what a missing right forbids is said before anything is written', async () => {
+  await worker.kill();
+  await createServiceAccounts(fleet().kube);
+  const role = (await fleet().kube.list(ClusterRoles)).items.find(({ metadata }) => metadata.name === 'drover-worker')!;
+  const rules = rulesOf(role).map((rule) =>
+    rule.resources.includes('virtualmachines/restart') ? { ...rule, verbs: ['get'] } : rule,
+  );
+  await fleet().kube.patch(ClusterRoles, { name: 'drover-worker' }, 'merge', { rules });
+  await fleet().startWorker({ KUBECONFIG: await kubeconfigOf(fleet(), 'drover-worker') });
+  const typedVms = await TypedVms.of(fleet(), { runs: {}, off: { runStrategy: 'Halted' } });
+  const refused = await typedVms.change({ restartNow: true });
+  expect(await refused.refusal()).toContain('update virtualmachines.subresources.kubevirt.io/restart');
+  expect(await typedVms.type('off')).toBe(OLD);
+  // Without restarts the permission is not needed.
+  const allowed = await typedVms.change({ scope: { only: 'stopped' } });
+  expect(await allowed.result()).toMatchObject({ phase: 'Complete', patched: 1 });
 });

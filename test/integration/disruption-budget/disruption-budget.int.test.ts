@@ -4,20 +4,16 @@ import { VirtualMachineInstances } from '../../../api/resources.ts';
 import { restartIdOf, taskQueueOf, type RestartProgress } from '../../../workflows/messages.ts';
 import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
 import { soak } from '../../soak.ts';
-import { chaosProxy } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
+import { aProxiedWorker } from '../proxied-worker.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 
 const fleet = aFleet({ workers: 0 });
-const POOLS = soak(16, 6);
-const VMS = soak(10, 6);
+// Two workers whose watches are late.
+for (const watchLag of [150, 300]) aProxiedWorker(fleet, { watchLag });
 
-/** Starts a worker whose watches are late by `watchLag` milliseconds. */
-async function aLateWorker(watchLag: number): Promise<void> {
-  const { kubeconfig } = await chaosProxy(fleet().workerKubeconfig, () => 'pass', { watchLag });
-  const worker = await fleet().startWorker({ KUBECONFIG: kubeconfig });
-  onTestFinished(() => worker.kill());
-}
+const POOLS = soak(16, 4);
+const VMS = soak(10, 6);
 
 /** Creates a pool in a namespace of its own, with one VM unavailable at most, and watches it independently. */
 async function aWatchedPool(): Promise<ReadinessWatch & { namespace: string }> {
@@ -34,7 +30,6 @@ async function vmisOf(namespace: string): Promise<Map<string, string>> {
 }
 
 test("two runs on two workers whose caches lag take no place of a pool's budget twice", async () => {
-  await Promise.all([aLateWorker(150), aLateWorker(300)]);
   const pools = await Promise.all(Array.from({ length: POOLS }, aWatchedPool));
   await until(async () => {
     for (const { namespace } of pools)
@@ -77,9 +72,6 @@ test("two runs on two workers whose caches lag take no place of a pool's budget 
 });
 
 test('a pool whose VMs nobody disrupts any more tells of no claims', async () => {
-  await fleet()
-    .startWorker()
-    .then((worker) => onTestFinished(() => worker.kill()));
   const pool = await aWatchedPool();
   await until(async () =>
     expect((await fleet().pool(pool.namespace, 'web'))?.status).toMatchObject({

@@ -15,6 +15,7 @@ test.each([
     ['report', 'machine-types/other/1f0c92ab'],
     'machine-types/other/1f0c92ab is of another cluster than default: give that one with --cluster',
   ],
+  [['plan'], "required option '--which-matches-glob <glob>' not specified"],
   [['plan', '--which-matches-glob', '*', '--dry-run'], "unknown option '--dry-run'"],
   [
     ['types', '-n', ''],

@@ -18,6 +18,9 @@ export const ConfigMaps: Resource = {
 };
 export const configMap = (name: string) => ({ metadata: { name, namespace: 'default' }, data: { here: 'yes' } });
 
+/** A stack of servers alone. */
+export const SERVERS = { simulator: false, worker: false } as const;
+
 /** Creates a folder that is removed after the test. */
 export function stateFolder(): string {
   const state = mkdtempSync(join(tmpdir(), 'drover-stack-'));
@@ -29,19 +32,31 @@ export function stateFolder(): string {
 export async function servers(options: Partial<StackOptions> = {}): Promise<Stack> {
   const stack = await startStack({
     state: options.state ?? stateFolder(),
-    simulator: false,
-    worker: false,
+    ...SERVERS,
     ...options,
   });
   onTestFinished(() => stack.stop());
   return stack;
 }
 
-export function kubeOf({ kubeconfig }: { kubeconfig: string }): KubeClient {
-  const client = new KubeClient(loadKubeConfig({ kubeconfig }));
+const connect = ({ kubeconfig }: Pick<Stack, 'kubeconfig'>): KubeClient =>
+  new KubeClient(loadKubeConfig({ kubeconfig }));
+
+export async function createConfigMap(stack: Pick<Stack, 'kubeconfig'>, name: string): Promise<void> {
+  const client = connect(stack);
+  try {
+    await client.create(ConfigMaps, configMap(name));
+  } finally {
+    await client.close();
+  }
+}
+
+/** Returns a client that is closed after the test. */
+export function kubeOf(stack: Pick<Stack, 'kubeconfig'>): KubeClient {
+  const client = connect(stack);
   onTestFinished(() => client.close());
   return client;
 }
 
 export const living = (pids: number[]): number[] => pids.filter((pid) => startedAt(pid) !== undefined);
-export const pidsOf = ({ processes }: Pick<Stack, 'processes'>): number[] => processes.map(({ pid }) => pid);
+export const pidsOf = ({ processes }: { processes: { pid: number }[] }): number[] => processes.map(({ pid }) => pid);

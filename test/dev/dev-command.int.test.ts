@@ -8,7 +8,7 @@ import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { VirtualMachines } from '../../api/resources.ts';
 import { findStack } from '../../dev/find-stack.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
-import { outcomeOf, type Outcome } from '../clients/drover.ts';
+import { childrenOf, outcomeOf, type Outcome } from '../clients/drover.ts';
 import { ConfigMaps, configMap, kubeOf, living, stateFolder } from './stacks.ts';
 
 const BIN = join(import.meta.dirname, '../../clients/bin.js');
@@ -75,13 +75,18 @@ describe('in a folder, a stack', () => {
     await expect.poll(() => living(pids), LEASH_ENDS_WITHIN).toEqual([]);
   });
 
-  test('that starts right after its supervisor was killed waits for what that has left, and has the data', async () => {
+  test('that starts after its supervisor and its leash were killed ends what they have left, and has the data', async () => {
     const killed = spawnDrover(['dev', ...SERVERS_ONLY, '--state', state]);
     onTestFinished(() => void killed.kill('SIGKILL'));
     await expect.poll(() => living(pidsIn(state)).length, { timeout: 60_000, interval: 5 }).toBe(3);
     const left = pidsIn(state);
+    const leash = childrenOf(killed.pid!).filter((pid) => !left.includes(pid));
+    // The supervisor must not start another.
+    killed.kill('SIGSTOP');
+    for (const pid of leash) process.kill(pid, 'SIGKILL');
     killed.kill('SIGKILL');
     await once(killed, 'exit');
+    expect(living(left)).toEqual(left);
 
     const starting = spawnDrover(['dev', '--detach', ...SERVERS_ONLY, '--state', state]);
     const met: number[] = [];

@@ -16,6 +16,7 @@ import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { DataVolume, Claim, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
+import { LeasedStack } from '../stacks/leased-stack.ts';
 import { waitFor } from '../wait-for.ts';
 
 const FAST = { 'sim.drover.dev/boot-time': '50ms', 'sim.drover.dev/stop-time': '50ms' };
@@ -27,29 +28,32 @@ export interface Wanted {
   vmi?: Record<string, unknown>;
 }
 
-/** The stack of one test file, with the simulator, and what a user of KubeVirt would do there. */
+/** A stack with the simulator, and what a user of KubeVirt would do there. */
 export class SimulatedCluster {
   readonly stack: Stack;
   readonly kube: KubeClient;
-  readonly #state: string;
 
-  private constructor(state: string, stack: Stack) {
-    this.#state = state;
+  private constructor(stack: Stack) {
     this.stack = stack;
     this.kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { fieldManager: 'test' });
   }
 
+  static async lease(): Promise<SimulatedCluster> {
+    return new SimulatedCluster(await LeasedStack.lease({ simulator: true }));
+  }
+
+  /** Starts a stack that is not shared with other files, so that its processes may be killed. */
   static async start(kubevirtCrds?: string): Promise<SimulatedCluster> {
     const state = mkdtempSync(join(tmpdir(), 'drover-simulator-'));
     const crds = kubevirtCrds === undefined ? {} : { kubevirtCrds };
-    const stack = await startStack({ state, ephemeral: true, worker: false, restarts: false, ...crds });
-    return new SimulatedCluster(state, stack);
+    return new SimulatedCluster(await startStack({ state, ephemeral: true, worker: false, restarts: false, ...crds }));
   }
 
   async end(): Promise<void> {
     await this.kube.close();
     await this.stack.stop();
-    rmSync(this.#state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+    if (!(this.stack instanceof LeasedStack))
+      rmSync(this.stack.state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }
 
   /** Creates a VM that always runs, and boots and stops at once, unless `wanted` says otherwise. */

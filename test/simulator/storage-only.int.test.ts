@@ -1,7 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
@@ -11,13 +9,12 @@ import {
   PersistentVolumeClaims,
   type Resource,
 } from '../../api/resources.ts';
-import type { Stack } from '../../dev/embedded-stack.ts';
-import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { startStorage } from '../../simulator/storage.ts';
 import type { Claim, DataVolume } from '../../simulator/types.ts';
+import { LeasedStack } from '../stacks/leased-stack.ts';
 import { eventually } from './simulated-cluster.ts';
 
 const StorageClasses: Resource = {
@@ -30,21 +27,15 @@ const StorageClasses: Resource = {
 const run = promisify(execFile);
 const log = { info: () => {}, warn: () => {} };
 
-let stack: Stack;
+let stack: LeasedStack;
 let kube: KubeClient;
 beforeAll(async () => {
-  stack = await startStack({
-    state: mkdtempSync(join(tmpdir(), 'drover-storage-')),
-    ephemeral: true,
-    simulator: false,
-    worker: false,
-  });
+  stack = await LeasedStack.lease({ simulator: false });
   kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { fieldManager: 'test' });
 });
 afterAll(async () => {
   await kube?.close();
   await stack?.stop();
-  rmSync(stack.state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 });
 
 const disk = { namespace: 'default', name: 'disk' };

@@ -23,7 +23,7 @@ const ReplicaSets: Resource = {
 
 let cluster: SimulatedCluster;
 beforeAll(async () => {
-  cluster = await SimulatedCluster.start();
+  cluster = await SimulatedCluster.lease();
 });
 afterAll(() => cluster?.end());
 

@@ -9,9 +9,10 @@ import { filesOf } from '../../dev/paths.ts';
 import { startStack } from '../../dev/stack.ts';
 import { EtcdSnapshot } from './etcd-snapshot.ts';
 
-/** KubeVirt's own CRDs, if the machine has them beside the project; otherwise the stack uses its own. */
-const KUBEVIRT_CRDS =
+const crds =
   process.env['DROVER_TEST_KUBEVIRT_CRDS'] ?? resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
+/** File with KubeVirt's own CRDs, if the machine has it beside the project; otherwise, stacks use their own CRDs. */
+export const KUBEVIRT_CRDS = existsSync(crds) ? crds : undefined;
 
 export interface Wanted {
   simulator: boolean;
@@ -25,8 +26,8 @@ export type Answer = { lease: Lease } | { error: string };
 
 /** Starts a stack for tests, which start the workers themselves and see every process that ends. */
 export function startTestStack(state: string, { simulator, durable = false }: Wanted): Promise<Stack> {
-  const crds = existsSync(KUBEVIRT_CRDS) ? { kubevirtCrds: KUBEVIRT_CRDS } : {};
-  return startStack({ state, ephemeral: !durable, simulator, worker: false, restarts: false, ...crds });
+  const kubevirtCrds = KUBEVIRT_CRDS === undefined ? {} : { kubevirtCrds: KUBEVIRT_CRDS };
+  return startStack({ state, ephemeral: !durable, simulator, worker: false, restarts: false, ...kubevirtCrds });
 }
 
 /**

@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import {
@@ -15,11 +13,9 @@ import type { KubeVirt, Node, RunStrategy, VirtualMachine } from '../../../simul
 import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 
-const kubevirtCrds = resolve(import.meta.dirname, '../../../../shared/kubevirt/crds.json');
-
 let cluster: SimulatedCluster;
 beforeAll(async () => {
-  cluster = await SimulatedCluster.start(existsSync(kubevirtCrds) ? kubevirtCrds : undefined);
+  cluster = await SimulatedCluster.lease();
 });
 afterAll(() => cluster?.end());
 

@@ -14,7 +14,7 @@ import { eventually, SimulatedCluster } from '../simulated-cluster.ts';
 
 let cluster: SimulatedCluster;
 beforeAll(async () => {
-  cluster = await SimulatedCluster.start();
+  cluster = await SimulatedCluster.lease();
 });
 afterAll(() => cluster?.end());
 

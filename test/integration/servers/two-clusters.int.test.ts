@@ -39,7 +39,7 @@ test('the second cluster of a name is refused by its worker, by setup, and by th
   }
 });
 
-test('a watch that is terminated is started again by a worker', async () => {
+test('a watch that is terminated is started again by a worker, which ends when another cluster has taken its name', async () => {
   const worker = await startWorkerOf(first);
   onTestFinished(() => worker.kill());
   const before = await watch().describe();
@@ -49,11 +49,6 @@ test('a watch that is terminated is started again by a worker', async () => {
     expect(now).toMatchObject({ status: { name: 'RUNNING' }, memo: { clusterUid: await clusterUidOf(first().kube) } });
     expect(now.runId).not.toBe(before.runId);
   });
-});
-
-test('a worker ends when another cluster has taken its name meanwhile', async () => {
-  const worker = await startWorkerOf(first);
-  onTestFinished(() => worker.kill());
   await watch().terminate('a test');
   await setUp(second);
   await until(async () => expect(() => process.kill(worker.pid, 0)).toThrow('ESRCH'));

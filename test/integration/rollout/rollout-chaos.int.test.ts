@@ -129,7 +129,9 @@ test(
     await until(async () => {
       const { status } = (await fleet().pool(namespace, 'web'))!;
       // The conditions say why a rollout that does not end is where it is.
-      expect(status, JSON.stringify(status?.conditions)).toMatchObject({
+      const complete = { type: 'Progressing', reason: 'Complete' };
+      expect(status?.conditions).toContainEqual(expect.objectContaining(complete));
+      expect(status).toMatchObject({
         replicas: VMS,
         updatedReplicas: VMS,
         currentRevision: revision,

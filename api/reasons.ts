@@ -65,6 +65,7 @@ export const CONDITION_REASONS = {
     FailedDelete: 'VMs could not be deleted',
     FailedAdopt: 'VMs that match the selector of a set could not become its own',
     FailedRelease: 'VMs that no longer match the selector of a set could not be released',
+    FailedStart: 'VMIs of a set end before they have come up',
   },
 } as const satisfies Record<string, Record<string, string>>;
 

@@ -19,6 +19,13 @@ export const VirtualMachineReplicaSets = namespaced(
   'virtualmachinereplicasets',
   'VirtualMachineReplicaSet',
 );
+/** KubeVirt has a kind of the same name in its own group. */
+export const VirtualMachineInstanceReplicaSets = namespaced(
+  'drover.dev',
+  'v1alpha1',
+  'virtualmachineinstancereplicasets',
+  'VirtualMachineInstanceReplicaSet',
+);
 export const VirtualMachines = namespaced('kubevirt.io', 'v1', 'virtualmachines', 'VirtualMachine');
 export const VirtualMachineInstances = namespaced(
   'kubevirt.io',

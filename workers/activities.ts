@@ -13,10 +13,10 @@ import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
 import { createWatchActivities } from '../activities/watch/watch.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { poolIdOf, replicaSetIdOf } from '../workflows/messages.ts';
+import { instanceSetIdOf, poolIdOf, replicaSetIdOf } from '../workflows/messages.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import { notifyPool, notifyReplicaSet, tellGoneTo } from './watch/signal-owner.ts';
+import { notifyInstanceSet, notifyPool, notifyReplicaSet, tellGoneTo } from './watch/signal-owner.ts';
 
 export interface ActivitiesOptions {
   config: WorkerConfig;
@@ -77,6 +77,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
         burst,
         pools: { notify: notifyPool, tellGone: tellGoneTo(poolIdOf) },
         sets: { notify: notifyReplicaSet, tellGone: tellGoneTo(replicaSetIdOf) },
+        instanceSets: { notify: notifyInstanceSet, tellGone: tellGoneTo(instanceSetIdOf) },
         onFailure: () => metrics.failedSignals.inc(),
         stopping,
       }),

@@ -42,6 +42,8 @@ export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
 export const poolIdOf = ({ cluster, namespace, name }: PoolRef): string => `pool/${cluster}/${namespace}/${name}`;
 export const replicaSetIdOf = ({ cluster, namespace, name }: PoolRef): string =>
   `replica-set/${cluster}/${namespace}/${name}`;
+export const instanceSetIdOf = ({ cluster, namespace, name }: PoolRef): string =>
+  `instance-replica-set/${cluster}/${namespace}/${name}`;
 export const healVmIdOf = (ref: PoolRef, vm: string, attempt: number): string =>
   `${poolIdOf(ref)}/heal/${vm}/${attempt}`;
 export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string =>

@@ -46,15 +46,13 @@ const MOST_VMS = 100_000;
 
 /** Accepts any payload, since the signal carries no state: invalid versions are left out. */
 export const seen: Reader<ResourceVersions> = (value) => {
-  const [pools, replicaSets, vms, vmis] = ['pools', 'replicaSets', 'vms', 'vmis'].map((kind) => field(value, kind));
-  return {
-    ...(isVersion(pools) ? { pools } : {}),
-    ...(isVersion(replicaSets) ? { replicaSets } : {}),
-    ...(isVersion(vms) ? { vms } : {}),
-    ...(isVersion(vmis) ? { vmis } : {}),
-  };
+  const kinds = ['pools', 'replicaSets', 'instanceSets', 'vms', 'vmis'] as const;
+  const versions = kinds.flatMap((kind) => {
+    const version = field(value, kind);
+    return isVersion(version) ? [[kind, version] as const] : [];
+  });
+  return Object.fromEntries(versions);
 };
-
 const words = (value: unknown): { by?: string; why?: string } => {
   if (typeof value === 'string') return value === '' ? {} : { why: text(value, '') };
   const by = field(value, 'by');

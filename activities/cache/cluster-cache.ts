@@ -6,6 +6,7 @@ import {
   KubeVirts,
   Nodes,
   PersistentVolumeClaims,
+  VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
   VirtualMachinePools,
   VirtualMachineReplicaSets,
@@ -26,7 +27,7 @@ import {
   type RevisionView,
 } from '../../decisions/views/revision-from-object.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
-import type { StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
+import type { StoredInstanceSet, StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -56,6 +57,7 @@ export interface ClusterCacheOptions {
 export type CacheChange =
   | { kind: 'pool'; before: StoredPool | undefined; after: StoredPool | undefined }
   | { kind: 'set'; before: StoredReplicaSet | undefined; after: StoredReplicaSet | undefined }
+  | { kind: 'instance set'; before: StoredInstanceSet | undefined; after: StoredInstanceSet | undefined }
   | { kind: 'vm'; before: VmView | undefined; after: VmView | undefined }
   | { kind: 'vmi'; before: VmiView | undefined; after: VmiView | undefined }
   /** A kept disk. */
@@ -70,12 +72,13 @@ type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' 
 const CONTACT_DEADLINE_MS = 5_000;
 
 /**
- * One worker's cache of a cluster, which follows the API server: all pools, replica sets, VMs, VMIs and nodes, the
+ * One worker's cache of a cluster, which follows the API server: all pools, replica sets of both kinds, VMs, VMIs and nodes, the
  * revisions and kept disks of pools, and KubeVirt's VM rollout strategy.
  */
 export class ClusterCache {
   readonly pools: ListWatch<KubeObject, StoredPool>;
   readonly replicaSets: ListWatch<KubeObject, StoredReplicaSet>;
+  readonly instanceSets: ListWatch<KubeObject, StoredInstanceSet>;
   readonly vms: ListWatch<VirtualMachine, VmView>;
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
   readonly revisions: ListWatch<ControllerRevision, RevisionView | null>;
@@ -89,6 +92,11 @@ export class ClusterCache {
   readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
   /** VMs that no controller owns, by their namespace. */
   readonly #uncontrolled = new OwnerIndex<VmView>((vm) => (vm.owner === null ? vm.namespace : null));
+  readonly #vmisBySet = new OwnerIndex<VmiView>((vmi) => vmi.standalone?.owner?.uid ?? null);
+  /** VMIs that no controller owns, by their namespace. */
+  readonly #uncontrolledVmis = new OwnerIndex<VmiView>((vmi) =>
+    vmi.standalone !== null && vmi.standalone.owner === null ? vmi.namespace : null,
+  );
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
   readonly #keptByPool = new OwnerIndex<KeptClaim & { poolUid: string }>((claim) => claim.poolUid);
   readonly #listeners = new Set<(change: CacheChange) => void>();
@@ -109,16 +117,12 @@ export class ClusterCache {
       onChange: onContact,
     });
     const common = commonTo(options);
-    this.pools = new ListWatch<KubeObject, StoredPool>({
-      ...common(VirtualMachinePools),
-      view: (object) => withoutManagedFields(object) as unknown as StoredPool,
-      onChange: (_key, before, after) => this.#tell({ kind: 'pool', before, after }),
-    });
-    this.replicaSets = new ListWatch<KubeObject, StoredReplicaSet>({
-      ...common(VirtualMachineReplicaSets),
-      view: (object) => withoutManagedFields(object) as unknown as StoredReplicaSet,
-      onChange: (_key, before, after) => this.#tell({ kind: 'set', before, after }),
-    });
+    const owners = ownersTo(common);
+    this.pools = owners(VirtualMachinePools, (before, after) => this.#tell({ kind: 'pool', before, after }));
+    this.replicaSets = owners(VirtualMachineReplicaSets, (before, after) => this.#tell({ kind: 'set', before, after }));
+    this.instanceSets = owners(VirtualMachineInstanceReplicaSets, (before, after) =>
+      this.#tell({ kind: 'instance set', before, after }),
+    );
     this.vms = new ListWatch<VirtualMachine, VmView>({
       ...common(VirtualMachines),
       view: vmView,
@@ -137,6 +141,8 @@ export class ClusterCache {
       ...common(VirtualMachineInstances),
       view: vmiView,
       onChange: (_key, before, after) => {
+        this.#vmisBySet.change(before, after);
+        this.#uncontrolledVmis.change(before, after);
         if (after !== undefined && this.#failedVmis.note(after, Date.now())) onVmiFailed?.(after);
         this.#tell({ kind: 'vmi', before, after });
       },
@@ -176,29 +182,17 @@ export class ClusterCache {
 
   /** Resolves once all first lists are in the caches. */
   async start(): Promise<void> {
-    await Promise.all([
-      this.#strategy.start(),
-      ...[this.pools, this.replicaSets, this.vms, this.vmis, this.revisions, this.keptClaims, this.nodes].map((cache) =>
-        cache.start().ready(),
-      ),
-    ]);
+    await Promise.all([this.#strategy.start(), ...this.#lists.map((cache) => cache.start().ready())]);
     this.#contact.start();
   }
 
   async stop(): Promise<void> {
-    await Promise.all(
-      [
-        this.#contact,
-        this.pools,
-        this.replicaSets,
-        this.vms,
-        this.vmis,
-        this.revisions,
-        this.keptClaims,
-        this.nodes,
-        this.#strategy,
-      ].map((cache) => cache.stop()),
-    );
+    await Promise.all([this.#contact, ...this.#lists, this.#strategy].map((cache) => cache.stop()));
+  }
+
+  get #lists() {
+    const { pools, replicaSets, instanceSets, vms, vmis, revisions, keptClaims, nodes } = this;
+    return [pools, replicaSets, instanceSets, vms, vmis, revisions, keptClaims, nodes];
   }
 
   /**
@@ -222,6 +216,7 @@ export class ClusterCache {
     return {
       virtualmachinepools: this.pools,
       virtualmachinereplicasets: this.replicaSets,
+      virtualmachineinstancereplicasets: this.instanceSets,
       virtualmachines: this.vms,
       virtualmachineinstances: this.vmis,
       controllerrevisions: this.revisions,
@@ -240,10 +235,24 @@ export class ClusterCache {
     return this.#uncontrolled.of(namespace);
   }
 
+  /** Returns the VMIs that the set with this UID owns. */
+  instancesOf(uid: string): VmiView[] {
+    return this.#vmisBySet.of(uid).map((vmi) => this.#onItsNode(vmi));
+  }
+
+  /** Returns the VMIs of a namespace that no controller owns. */
+  uncontrolledInstancesIn(namespace: string): VmiView[] {
+    return this.#uncontrolledVmis.of(namespace).map((vmi) => this.#onItsNode(vmi));
+  }
+
   /** Returns the VM's own VMI, and not one left behind by an earlier VM of the same name. */
   vmiOf(vm: Pick<VmView, 'namespace' | 'name' | 'uid'>): VmiView | undefined {
     const vmi = this.vmis.get(`${vm.namespace}/${vm.name}`);
     if (vmi?.vmUid !== vm.uid) return undefined;
+    return this.#onItsNode(vmi);
+  }
+
+  #onItsNode(vmi: VmiView): VmiView {
     return this.isLost(vmi.node) ? { ...vmi, nodeLost: true } : vmi;
   }
 
@@ -293,6 +302,16 @@ export class ClusterCache {
     return vm !== undefined && vm.owner?.uid !== uid;
   }
 
+  /**
+   * Reports whether a VMI of this name exists that the set with this UID does not own, or a VM, whose VMI would have that
+   * name.
+   */
+  isInstanceHeldByOther(namespace: string, name: string, uid: string): boolean {
+    const key = `${namespace}/${name}`;
+    const vmi = this.vmis.get(key);
+    return this.vms.get(key) !== undefined || (vmi !== undefined && vmi.standalone?.owner?.uid !== uid);
+  }
+
   /** Returns the resource versions that these caches have reached: whatever is read from them now is not older. */
   versionsOf(...kinds: (keyof ResourceVersions)[]): ResourceVersions {
     return Object.fromEntries(kinds.map((kind) => [kind, String(this[kind].version)]));
@@ -303,10 +322,11 @@ export class ClusterCache {
     await Promise.all([
       reach(this.pools, seen.pools),
       reach(this.replicaSets, seen.replicaSets),
+      reach(this.instanceSets, seen.instanceSets),
       reach(this.vms, seen.vms),
       reach(this.vmis, seen.vmis),
     ]);
-    return this.versionsOf('pools', 'replicaSets', 'vms', 'vmis');
+    return this.versionsOf('pools', 'replicaSets', 'instanceSets', 'vms', 'vmis');
   }
 
   subscribe(listener: (change: CacheChange) => void): () => void {
@@ -341,6 +361,16 @@ const commonTo =
     onError: (error: Error) => onError?.(resource.plural, error),
     onMissed: (count: number) => onMissed?.(resource.plural, count),
   });
+
+/** Creates the cache of a kind whose objects own VMs or VMIs. */
+const ownersTo =
+  (common: ReturnType<typeof commonTo>) =>
+  <T>(resource: Resource, onChange: (before?: T, after?: T) => void): ListWatch<KubeObject, T> =>
+    new ListWatch<KubeObject, T>({
+      ...common(resource),
+      view: (object) => withoutManagedFields(object) as unknown as T,
+      onChange: (_key, before, after) => onChange(before, after),
+    });
 
 async function reach(cache: Pick<Cache, 'reached' | 'relist'>, version: string | undefined): Promise<void> {
   if (version !== undefined && !(await cache.reached(BigInt(version), CATCH_UP_MS))) await cache.relist();

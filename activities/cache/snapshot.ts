@@ -1,7 +1,7 @@
 import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
-import type { ReplicaSetInput } from '../../decisions/replica-sets/plan.ts';
+import type { InstanceSetInput, ReplicaSetInput } from '../../decisions/replica-sets/plan.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
+import type { StoredInstanceSet, StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 
 /** Returns everything that a plan reads about the cluster, from this worker's caches. */
@@ -36,7 +36,7 @@ export function snapshotOf(
   };
 }
 
-/** Returns everything that the plan of a replica set reads about the cluster, from this worker's caches. */
+/** Returns everything that the plan of a set of VMs reads about the cluster, from this worker's caches. */
 export function setSnapshot(
   cache: ClusterCache,
   set: StoredReplicaSet,
@@ -48,5 +48,19 @@ export function setSnapshot(
     uncontrolled: cache.uncontrolledIn(namespace),
     vmiOf: (vm) => cache.vmiOf(vm),
     isHeldByOther: (name) => cache.isHeldByOther(namespace, name, uid),
+  };
+}
+
+/** Returns everything that the plan of a set of VMIs reads about the cluster, from this worker's caches. */
+export function instanceSetSnapshot(
+  cache: ClusterCache,
+  set: StoredInstanceSet,
+): Pick<InstanceSetInput, 'set' | 'vmis' | 'uncontrolled' | 'isHeldByOther'> {
+  const { namespace, uid } = set.metadata;
+  return {
+    set,
+    vmis: cache.instancesOf(uid),
+    uncontrolled: cache.uncontrolledInstancesIn(namespace),
+    isHeldByOther: (name) => cache.isInstanceHeldByOther(namespace, name, uid),
   };
 }

@@ -1,17 +1,16 @@
 import { cancellationSignal, log } from '@temporalio/activity';
 import { controllerOf } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';
+import type { NewMember } from '../../decisions/template/vm-from-template.ts';
 import type { StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
 import { liveOwner } from '../pool/live-pool.ts';
 import type { Done, OwnerKey } from '../pool/types.ts';
 import { recordEvent } from './events.ts';
-import { liveVm } from './live-vm.ts';
-import { versionsOf } from './owners.ts';
+import { liveMember } from './live-vm.ts';
+import { kindOfOwner, memberVersions, versionsOf } from './owners.ts';
 import { sharedCall } from './shared-call.ts';
 import { tryEach } from './try-each.ts';
 
@@ -31,7 +30,7 @@ export interface CreationGoal<Item> {
   /** Asked right before each creation, of the owner as it is then; `made`: names that are made, or being made. */
   whyNotMake: (item: Item, now: StoredVmOwner | undefined, made: ReadonlySet<string>) => string | null;
   /** Called once the VM is known to be wanted; may throw. */
-  vmOf: (item: Item) => NewVirtualMachine | Promise<NewVirtualMachine>;
+  vmOf: (item: Item) => NewMember | Promise<NewMember>;
 }
 
 /**
@@ -98,16 +97,17 @@ class Creation<Item extends { name: string }> {
     } catch (error) {
       this.#made.delete(name);
       if (!isAlreadyExists(error)) throw error;
-      const other = await liveVm(client, { namespace: key.namespace, name });
-      this.#saw({ vms: other?.metadata.resourceVersion });
+      const other = await liveMember(client, key, { namespace: key.namespace, name });
+      this.#saw(memberVersions(key, other?.metadata.resourceVersion));
       if (other !== undefined && controllerOf(other)?.uid !== key.uid) this.taken.push(name);
     }
   }
 
   async #write(item: Item): Promise<void> {
-    const { client, vmOf } = this.#goal;
-    const stored = await client.create(VirtualMachines, await vmOf(item), { signal: cancellationSignal() });
-    this.#saw({ vms: stored.metadata.resourceVersion });
+    const { client, key, vmOf } = this.#goal;
+    const { member } = kindOfOwner(key);
+    const stored = await client.create(member, await vmOf(item), { signal: cancellationSignal() });
+    this.#saw(memberVersions(key, stored.metadata.resourceVersion));
     this.created.push(item.name);
   }
 

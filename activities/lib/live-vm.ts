@@ -5,6 +5,8 @@ import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { OwnerKey } from '../pool/types.ts';
+import { kindOfOwner } from './owners.ts';
 
 /** Returns the VM of this name as the API server has it now; undefined if there is none. */
 export const liveVm = (
@@ -13,6 +15,14 @@ export const liveVm = (
   signal?: AbortSignal,
 ): Promise<Stored<VirtualMachine> | undefined> =>
   ignoreNotFound(client.get<VirtualMachine>(VirtualMachines, { namespace, name }, { signal }));
+
+/** Returns the member of this name that a pool or a set of this kind has, or would have, as `liveVm` does the VM. */
+export const liveMember = (
+  client: KubeClient,
+  key: Partial<OwnerKey>,
+  { namespace, name }: ObjectKey,
+  signal?: AbortSignal,
+): Promise<Stored | undefined> => ignoreNotFound(client.get(kindOfOwner(key).member, { namespace, name }, { signal }));
 
 /** Returns the VM of this name, and the VMI that is its own, as the API server has them now. */
 export async function liveVmWithVmi(

@@ -3,8 +3,8 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
-import type { PoolKey } from '../pool/types.ts';
-import { liveVm } from './live-vm.ts';
+import type { OwnerKey } from '../pool/types.ts';
+import { liveMember } from './live-vm.ts';
 
 export interface OwnedVm {
   name: string;
@@ -35,12 +35,12 @@ export interface WhileOursOptions {
  */
 export async function whileOurs(
   client: KubeClient,
-  key: PoolKey,
+  key: OwnerKey,
   vm: OwnedVm,
   act: (resourceVersion: string) => Promise<void>,
   { isWanted, isSame = () => true, ...retry }: WhileOursOptions,
 ): Promise<Acted> {
-  const read = () => liveVm(client, { namespace: key.namespace, name: vm.name }, cancellationSignal());
+  const read = () => liveMember(client, key, { namespace: key.namespace, name: vm.name }, cancellationSignal());
   const write = async (tries: number): Promise<Acted> => {
     let version = tries === 1 ? vm.resourceVersion : undefined;
     if (version === undefined) {

@@ -1,24 +1,24 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { REMOVING_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import type { DeleteOptions, KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { kindOfOwner } from '../lib/owners.ts';
 import { whileOurs, type Acted, type OwnedVm, type WhileOursOptions } from '../lib/while-ours.ts';
-import type { PoolKey } from './types.ts';
+import type { OwnerKey } from './types.ts';
 
 type Deletion = WhileOursOptions & Required<Pick<DeleteOptions, 'propagationPolicy'>>;
 
-/** Deletes the VM while it is the pool's; a VM that is already deleted counts as done. */
+/** Deletes the VM or VMI while it is its owner's; one that is already deleted counts as done. */
 export function deleteVm(
   client: KubeClient,
-  key: PoolKey,
+  key: OwnerKey,
   vm: OwnedVm,
   { propagationPolicy, ...how }: Deletion,
 ): Promise<Acted> {
   const remove = async (resourceVersion: string): Promise<void> => {
     const options = { uid: vm.uid, resourceVersion, propagationPolicy, signal: cancellationSignal() };
-    await ignoreNotFound(client.delete(VirtualMachines, { namespace: key.namespace, name: vm.name }, options));
+    await ignoreNotFound(client.delete(kindOfOwner(key).member, { namespace: key.namespace, name: vm.name }, options));
   };
   return whileOurs(client, key, vm, remove, how);
 }

@@ -1,10 +1,10 @@
 import type { KubeObject } from '../../api/objects.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { StoredReplicaSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
+import type { SetKind, StoredSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { resourceOf } from '../lib/owners.ts';
+import { kindOfOwner } from '../lib/owners.ts';
 import type { OwnerKey, PoolKey } from './types.ts';
 
 /**
@@ -44,15 +44,12 @@ export const knownPool = (
   knownOwner(client, cache, { ...meant, kind: undefined }, signal) as Promise<StoredPool | undefined>;
 
 /** Returns the set as `knownPool` does the pool. */
-export const knownReplicaSet = (
+export const knownSet = (
   client: KubeClient,
   cache: ClusterCache,
-  meant: Meant,
+  meant: Meant & { kind: SetKind },
   signal?: AbortSignal,
-): Promise<StoredReplicaSet | undefined> =>
-  knownOwner(client, cache, { ...meant, kind: 'VirtualMachineReplicaSet' }, signal) as Promise<
-    StoredReplicaSet | undefined
-  >;
+): Promise<StoredSet | undefined> => knownOwner(client, cache, meant, signal) as Promise<StoredSet | undefined>;
 
 type MeantOwner = Meant & Pick<OwnerKey, 'kind'>;
 
@@ -65,7 +62,7 @@ export async function knownOwner(
 ): Promise<StoredVmOwner | undefined> {
   const { kind, namespace, name, uid } = meant;
   const isMeant = (owner: StoredVmOwner): boolean => uid === undefined || owner.metadata.uid === uid;
-  const cached = (kind === undefined ? cache.pools : cache.replicaSets).get(`${namespace}/${name}`);
+  const cached: StoredVmOwner | undefined = cache[kindOfOwner({ kind }).owners].get(`${namespace}/${name}`);
   if (cached !== undefined && isMeant(cached)) return cached;
   const live = await read(client, meant, signal);
   return live !== undefined && isMeant(live) ? live : undefined;
@@ -76,6 +73,8 @@ async function read(
   { kind, namespace, name }: MeantOwner,
   signal: AbortSignal | undefined,
 ): Promise<StoredVmOwner | undefined> {
-  const owner = await ignoreNotFound(client.get<KubeObject>(resourceOf({ kind }), { namespace, name }, { signal }));
+  const owner = await ignoreNotFound(
+    client.get<KubeObject>(kindOfOwner({ kind }).resource, { namespace, name }, { signal }),
+  );
   return owner as unknown as StoredVmOwner | undefined;
 }

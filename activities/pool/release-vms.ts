@@ -2,15 +2,15 @@ import { cancellationSignal } from '@temporalio/activity';
 import { matchesLabels } from '../../api/label-selector.ts';
 import { ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import { later } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
-import type { StoredReplicaSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
+import type { StoredSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { liveVm } from '../lib/live-vm.ts';
+import { liveMember } from '../lib/live-vm.ts';
+import { kindOfOwner, memberVersions } from '../lib/owners.ts';
 import { reportRemoval } from '../lib/removal-events.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach } from '../lib/try-each.ts';
@@ -42,7 +42,7 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
           const { name, uid } = target;
           const owner = await ownerNow();
           if (because === undefined && owner?.metadata.finalizers?.includes(ORPHAN_FINALIZER) !== true) return;
-          const vm = await liveVm(client, { namespace: key.namespace, name });
+          const vm = await liveMember(client, key, { namespace: key.namespace, name });
           if (vm === undefined || vm.metadata.uid !== uid) return;
           if (because !== undefined && !isUnmatched(owner, vm)) return;
           const { ownerReferences: owners = [], resourceVersion } = vm.metadata;
@@ -52,7 +52,7 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
             metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
           };
           const released = await ignoreStale(
-            client.patch(VirtualMachines, { namespace: key.namespace, name }, 'merge', patch),
+            client.patch(kindOfOwner(key).member, { namespace: key.namespace, name }, 'merge', patch),
           );
           version = later(version, released?.metadata.resourceVersion);
           if (released !== undefined) acted.push(target);
@@ -60,11 +60,11 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
         const { count, refused } = await tryEach(vms, release, { most: concurrency });
         if (because !== undefined)
           await reportRemoval(client, cache, key, { verb: 'Release', asked: vms, acted, refused });
-        return { ...nothingDone, count, refused, seen: { vms: version } };
+        return { ...nothingDone, count, refused, seen: memberVersions(key, version) };
       }),
   };
 }
 
 /** The VMs of a set that is gone are left to whoever deletes them. */
 const isUnmatched = (owner: StoredVmOwner | undefined, { metadata }: Stored): boolean =>
-  owner !== undefined && !matchesLabels((owner as StoredReplicaSet).spec.selector, metadata.labels ?? {});
+  owner !== undefined && !matchesLabels((owner as StoredSet).spec.selector, metadata.labels ?? {});

@@ -10,11 +10,12 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitForTermination } from '../cache/wait-for-termination.ts';
 import { deleteKeepingDisks } from '../disks/leave.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { versionsOf } from '../lib/owners.ts';
+import { kindOfOwner, memberVersions, versionsOf } from '../lib/owners.ts';
 import { reportRemoval } from '../lib/removal-events.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach } from '../lib/try-each.ts';
 import { whileOurs, type Acted } from '../lib/while-ours.ts';
+import { activeMembers } from './active-members.ts';
 import { deleteVm, isMarked } from './delete-vm.ts';
 import { liveOwner } from './live-pool.ts';
 import { nothingDone, type Done, type OwnerKey, type PoolKey } from './types.ts';
@@ -43,13 +44,14 @@ export function createScaleInActivities({ client, cache, concurrency }: ScaleInO
       withHeartbeat(async () => {
         const leaving = new LeavingVms(client, cache, key, { vms, departure, planned });
         const { isToLeave } = leaving;
+        const { memberKind } = kindOfOwner(key);
         const remove = async (vm: Target): Promise<void> => {
           // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
           const acted = keepDisks
             ? await deleteKeepingDisks(client, key, vm, Date.now(), isToLeave)
             : await deleteVm(client, key, vm, {
-                // The place of a set's VM is free once all that it owns is gone: the next VM may get its name.
-                propagationPolicy: key.kind === undefined ? 'Background' : 'Foreground',
+                // The place of a VM in a set is free once all that it owns is gone: the next VM may get its name.
+                propagationPolicy: key.kind === 'VirtualMachineReplicaSet' ? 'Foreground' : 'Background',
                 isWanted: isToLeave,
                 // One that has changed since may have been started again.
                 ...(departure.because === 'ended' ? { tries: 1 } : {}),
@@ -57,9 +59,12 @@ export function createScaleInActivities({ client, cache, concurrency }: ScaleInO
           leaving.note(vm, acted);
         };
         const { count, refused } = await tryEach(vms, remove, { most: concurrency, atFirst: concurrency });
-        await Promise.all([leaving.report('Delete', refused), waitForTermination(cache, key.namespace, leaving.acted)]);
+        await Promise.all([
+          leaving.report('Delete', refused),
+          waitForTermination(cache, key.namespace, memberKind, leaving.acted),
+        ]);
         const done = leaving.done(count, refused);
-        return { ...done, seen: maxVersions(done.seen, cache.versionsOf('vms')) };
+        return { ...done, seen: maxVersions(done.seen, cache.versionsOf(`${memberKind}s`)) };
       }),
 
     /**
@@ -134,10 +139,11 @@ class LeavingVms {
     const owner = await liveOwner(this.#client, this.#key, cancellationSignal());
     this.#seen = maxVersions(this.#seen, versionsOf(this.#key, owner?.metadata.resourceVersion));
     const leaving = new Set(vms.map((vm) => vm.name));
-    const why = (): string | null => whyStay({ departure, owner, vms: this.#cache.ownedBy(this.#key.uid), leaving });
+    const why = (): string | null =>
+      whyStay({ departure, owner, vms: activeMembers(this.#cache, this.#key, owner), leaving });
     // This worker's cache may be older than the plan.
     if (why() !== null && !this.#hasCaughtUp) {
-      await this.#cache.catchUp({ vms: planned.vms });
+      await this.#cache.catchUp({ vms: planned.vms, vmis: planned.vmis });
       this.#hasCaughtUp = true;
     }
     const reason = why();
@@ -153,7 +159,7 @@ class LeavingVms {
 
   /** Notes a version of a VM that a later plan must have seen. */
   saw(version: string | undefined): void {
-    this.#seen = maxVersions(this.#seen, { vms: version });
+    this.#seen = maxVersions(this.#seen, memberVersions(this.#key, version));
   }
 
   done(count: number, refused: Done['refused']): Done {

@@ -8,7 +8,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { resourceOf, versionsOf } from '../lib/owners.ts';
+import { kindOfOwner, versionsOf } from '../lib/owners.ts';
 import { liveOwner } from './live-pool.ts';
 import type { OwnerKey } from './types.ts';
 
@@ -49,7 +49,10 @@ export async function writeOwnerStatus(
           ];
     const test: Operation = { op: 'test', path: '/metadata/uid', value: key.uid };
     const patch = [test, ...changes(fields, before, status), ...forgets];
-    return client.patch(resourceOf(key), key, 'json', patch, { subresource: 'status', signal: cancellationSignal() });
+    return client.patch(kindOfOwner(key).resource, key, 'json', patch, {
+      subresource: 'status',
+      signal: cancellationSignal(),
+    });
   };
   try {
     const written = await write(...cachedStatus(cache, key));
@@ -68,12 +71,11 @@ export async function writeOwnerStatus(
 }
 
 /** The status in the cache, and the claims in it if all of them are spent. */
-function cachedStatus(
-  cache: ClusterCache,
-  { kind, namespace, name }: OwnerKey,
-): [before: AnyStatus | undefined, spent?: unknown] {
-  if (kind !== undefined) return [cache.replicaSets.get(`${namespace}/${name}`)?.status];
-  const pool = cache.pools.get(`${namespace}/${name}`);
+function cachedStatus(cache: ClusterCache, key: OwnerKey): [before: AnyStatus | undefined, spent?: unknown] {
+  const at = `${key.namespace}/${key.name}`;
+  const { owners } = kindOfOwner(key);
+  if (owners !== 'pools') return [cache[owners].get(at)?.status];
+  const pool = cache.pools.get(at);
   return pool === undefined ? [undefined] : [pool.status, spentClaims(cache, pool)];
 }
 

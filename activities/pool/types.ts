@@ -6,6 +6,7 @@ import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
 import type { Batch } from '../../decisions/rollout/batch.ts';
+import type { SetKind } from '../../decisions/views/vm-owner.ts';
 
 /** A pool, identified by its UID: what is done for it is not done for a later pool of the same name. */
 export interface PoolKey {
@@ -16,7 +17,7 @@ export interface PoolKey {
 
 /** A pool or a replica set, as a pool is by its key; without `kind`, as in older histories, it is a pool. */
 export interface OwnerKey extends PoolKey {
-  kind?: 'VirtualMachineReplicaSet' | undefined;
+  kind?: SetKind | undefined;
 }
 
 export interface PlanRequest {

@@ -2,21 +2,21 @@ import { cancellationSignal } from '@temporalio/activity';
 import { matchesLabels } from '../../api/label-selector.ts';
 import { REMOVING_ANNOTATION } from '../../api/names.ts';
 import { controllerOf } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { later } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
-import type { StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
+import type { StoredSet } from '../../decisions/views/vm-owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { liveVm } from '../lib/live-vm.ts';
+import { liveMember } from '../lib/live-vm.ts';
+import { kindOfOwner, memberVersions } from '../lib/owners.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach } from '../lib/try-each.ts';
-import { knownReplicaSet, liveOwner } from '../pool/live-pool.ts';
+import { knownSet, liveOwner } from '../pool/live-pool.ts';
 import { nothingDone, type Done } from '../pool/types.ts';
 import type { ReplicaSetKey } from './types.ts';
 
@@ -40,11 +40,11 @@ export function createAdoptionActivities({ client, cache, concurrency }: Adoptio
         let version: string | undefined;
         const setNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
         const adopt = async ({ name, uid }: Target): Promise<void> => {
-          const set = (await setNow()) as StoredReplicaSet | undefined;
+          const set = (await setNow()) as StoredSet | undefined;
           if (set === undefined || set.metadata.deletionTimestamp !== undefined) return;
           const at = { namespace: key.namespace, name };
           const signal = cancellationSignal();
-          const vm = await liveVm(client, at, signal);
+          const vm = await liveMember(client, key, at, signal);
           version = later(version, vm?.metadata.resourceVersion);
           if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return;
           const { resourceVersion, labels = {}, ownerReferences: others = [] } = vm.metadata;
@@ -54,13 +54,13 @@ export function createAdoptionActivities({ client, cache, concurrency }: Adoptio
           const patch = {
             metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
           };
-          const stored = await ignoreStale(client.patch(VirtualMachines, at, 'merge', patch, { signal }));
+          const stored = await ignoreStale(client.patch(kindOfOwner(key).member, at, 'merge', patch, { signal }));
           version = later(version, stored?.metadata.resourceVersion);
           if (stored !== undefined) adopted.push(name);
         };
         const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
         await report(key, vms, { count, refused, adopted });
-        return { ...nothingDone, count, refused, seen: { vms: version } };
+        return { ...nothingDone, count, refused, seen: memberVersions(key, version) };
       }),
   };
 
@@ -69,7 +69,7 @@ export function createAdoptionActivities({ client, cache, concurrency }: Adoptio
     vms: readonly Target[],
     { count, refused, adopted }: Pick<Done, 'count' | 'refused'> & { adopted: string[] },
   ): Promise<void> {
-    const set = await knownReplicaSet(client, cache, key);
+    const set = await knownSet(client, cache, key);
     if (set === undefined) return;
     const action = 'Adopt';
     if (adopted.length > 0) {

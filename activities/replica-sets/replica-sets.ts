@@ -1,10 +1,16 @@
 import { log } from '@temporalio/activity';
-import { containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
+import {
+  containedInstanceSetPlan,
+  containedReplicaSetPlan,
+  type ContainedSetPlan,
+} from '../../decisions/replica-sets/contained-plan.ts';
+import type { StoredInstanceSet, StoredReplicaSet, StoredSet } from '../../decisions/views/vm-owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { setSnapshot } from '../cache/snapshot.ts';
+import { instanceSetSnapshot, setSnapshot } from '../cache/snapshot.ts';
+import { kindOfOwner } from '../lib/owners.ts';
 import { serverLost } from '../lib/shutdown.ts';
-import { knownReplicaSet } from '../pool/live-pool.ts';
+import { knownSet } from '../pool/live-pool.ts';
 import { createAdoptionActivities } from './adopt-vms.ts';
 import { createMakeActivities } from './make-replicas.ts';
 import type { PlannedSet, ReplicaSetRequest } from './types.ts';
@@ -20,24 +26,34 @@ export interface ReplicaSetActivityOptions {
   onPlanFailed?: (set: { namespace: string; name: string }) => void;
 }
 
-/** Creates the activities of replica sets alone; their VMs leave as those of pools do. */
+/** Creates the activities of replica sets alone; their members leave as the VMs of pools do. */
 export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
   const { client, cache, burst, concurrency, onPlanFailed } = options;
+  const planOf = ({ kind, allowance, starts, ...asked }: ReplicaSetRequest, set: StoredSet): ContainedSetPlan => {
+    const limits = { burst, allowance: allowance ?? burst };
+    return kind === 'VirtualMachineReplicaSet'
+      ? containedReplicaSetPlan({ ...setSnapshot(cache, set as StoredReplicaSet), ...asked, ...limits })
+      : containedInstanceSetPlan({
+          ...instanceSetSnapshot(cache, set as StoredInstanceSet),
+          ...asked,
+          ...limits,
+          starts,
+        });
+  };
   return {
     /**
      * Returns the next steps of a set, planned on a snapshot that is not older than `seen`. A local activity: it writes
      * nothing.
      */
     async planReplicaSet(request: ReplicaSetRequest): Promise<PlannedSet> {
-      const { namespace, name, seen, resultUnknown, allowance, ...asked } = request;
+      const { kind, namespace, name, seen, resultUnknown } = request;
       if (cache.lost.aborted) throw serverLost();
-      if (resultUnknown) await cache.vms.relist();
+      if (resultUnknown) await cache[`${kindOfOwner({ kind }).memberKind}s`].relist();
       const reached = await cache.catchUp(seen);
-      const set = await knownReplicaSet(client, cache, { namespace, name });
+      const set = await knownSet(client, cache, { kind, namespace, name });
       if (set === undefined) return { gone: true };
       const { uid, generation = 0 } = set.metadata;
-      const snapshot = setSnapshot(cache, set);
-      const { plan, error } = containedReplicaSetPlan({ ...snapshot, ...asked, burst, allowance: allowance ?? burst });
+      const { plan, error } = planOf(request, set);
       if (error !== null) {
         onPlanFailed?.({ namespace, name });
         const why = error.stack ?? error.message;
@@ -46,7 +62,7 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
           error: why,
         });
       }
-      const key = { kind: 'VirtualMachineReplicaSet', namespace, name, uid } as const;
+      const key = { kind, namespace, name, uid };
       return { gone: false, key, generation, seen: reached, ...plan };
     },
 

@@ -1,14 +1,17 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
 import type { ReplicaSetInput as ReplicaSetPlanInput, ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
+import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';
+import type { SetKind } from '../../decisions/views/vm-owner.ts';
 import type { OwnerKey } from '../pool/types.ts';
 
 /** A replica set, by its UID: what is done for it is not done for a later set of the same name. */
 export interface ReplicaSetKey extends OwnerKey {
-  kind: 'VirtualMachineReplicaSet';
+  kind: SetKind;
 }
 
 export interface ReplicaSetRequest {
+  kind: SetKind;
   namespace: string;
   name: string;
   seen: ResourceVersions;
@@ -21,6 +24,8 @@ export interface ReplicaSetRequest {
   allowance: number | null;
   refused?: ReplicaSetPlanInput['refused'];
   failure: Failure | null;
+  /** What the last plan knew of VMIs that failed to start. */
+  starts: FailedStarts | null;
   /** The workflow's clock, in milliseconds since the epoch. */
   now: number;
 }

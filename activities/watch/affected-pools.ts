@@ -15,6 +15,7 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
         ? []
         : [keyOfOwner((change.after ?? change.before)!)];
     case 'set':
+    case 'instance set':
       return [];
     case 'vm':
       return looksTheSame(change.before, change.after, OF_TRANSITIONS)

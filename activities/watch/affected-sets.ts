@@ -1,7 +1,8 @@
 import { matchesLabels } from '../../api/label-selector.ts';
-import { VirtualMachineReplicaSets } from '../../api/resources.ts';
-import type { StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
+import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets } from '../../api/resources.ts';
+import type { SetKind, StoredSet } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { CacheChange, ClusterCache } from '../cache/cluster-cache.ts';
 import {
   distinct,
@@ -13,14 +14,18 @@ import {
   vmOf,
 } from './affected-pools.ts';
 
+const OF_VMS = VirtualMachineReplicaSets.kind as SetKind;
+const OF_VMIS = VirtualMachineInstanceReplicaSets.kind as SetKind;
+
 /** A set's selector reads the VM's own labels. */
 const UNREAD = new Set([...OF_TRANSITIONS].filter((field) => field !== 'ownLabels'));
 
 /**
- * Returns the replica sets, by `namespace/name`, that a change concerns; none if nothing changed that a decision reads.
+ * Returns the sets of VMs, by `namespace/name`, that a change concerns; none if nothing changed that a decision reads.
  */
 export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'replicaSets' | 'vms' | 'vmis'>): string[] {
-  const setsOf = (vm: VmView | undefined): string[] => (vm === undefined ? [] : setsOfVm(vm, cache));
+  const setsOf = (vm: VmView | undefined): string[] =>
+    vm === undefined ? [] : setsOfMember({ ...vm, labels: vm.ownLabels }, OF_VMS, cache.replicaSets);
   switch (change.kind) {
     case 'set':
       return ownerWords(change.before) === ownerWords(change.after)
@@ -39,16 +44,56 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
       return distinct(vmis.flatMap((vmi) => setsOf(vmOf(vmi, cache))));
     }
     case 'pool':
+    case 'instance set':
     case 'disk':
     case 'strategy':
       return [];
   }
 }
 
-/** The set that controls the VM; if nothing does, those that would adopt it. */
-function setsOfVm({ namespace, owner, ownLabels }: VmView, cache: Pick<ClusterCache, 'replicaSets'>): string[] {
-  if (owner !== null) return owner.kind === VirtualMachineReplicaSets.kind ? [`${namespace}/${owner.name}`] : [];
-  const isMatched = ({ metadata, spec }: StoredReplicaSet): boolean =>
-    metadata.namespace === namespace && matchesLabels(spec.selector, ownLabels);
-  return [...cache.replicaSets.values()].filter(isMatched).map(keyOfOwner);
+/** Returns the sets of VMIs, by `namespace/name`, that a change concerns. */
+export function affectedInstanceSets(
+  change: CacheChange,
+  cache: Pick<ClusterCache, 'instanceSets' | 'vmis'>,
+): string[] {
+  const setsOf = (vmi: VmiView | undefined): string[] => {
+    const { standalone = null, namespace = '' } = vmi ?? {};
+    return standalone === null ? [] : setsOfMember({ namespace, ...standalone }, OF_VMIS, cache.instanceSets);
+  };
+  switch (change.kind) {
+    case 'instance set':
+      return ownerWords(change.before) === ownerWords(change.after)
+        ? []
+        : [keyOfOwner((change.after ?? change.before)!)];
+    case 'vmi':
+      return looksTheSame(change.before, change.after, OF_GUESTS_IN_TRANSITIONS)
+        ? []
+        : distinct([change.before, change.after].flatMap(setsOf));
+    case 'node':
+      return distinct([...cache.vmis.values()].filter(({ node }) => node === change.before.name).flatMap(setsOf));
+    case 'pool':
+    case 'set':
+    case 'vm':
+    case 'disk':
+    case 'strategy':
+      return [];
+  }
+}
+
+interface Member {
+  namespace: string;
+  owner: VmView['owner'];
+  labels: Record<string, string>;
+}
+
+/** The set of this kind that controls the member; if nothing does, those that would adopt it. */
+function setsOfMember(
+  { namespace, owner, labels }: Member,
+  kind: SetKind,
+  sets: { values: () => Iterable<StoredSet> },
+): string[] {
+  if (owner !== null) return owner.kind === kind ? [`${namespace}/${owner.name}`] : [];
+  const isMatched = ({ metadata, spec }: StoredSet): boolean =>
+    metadata.namespace === namespace && matchesLabels(spec.selector, labels);
+  return [...sets.values()].filter(isMatched).map(keyOfOwner);
 }

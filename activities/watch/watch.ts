@@ -2,14 +2,15 @@ import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
-import { containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
+import { containedInstanceSetPlan, containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
+import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { StoredReplicaSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
+import type { StoredInstanceSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { CacheChange, ClusterCache } from '../cache/cluster-cache.ts';
-import { setSnapshot, snapshotOf } from '../cache/snapshot.ts';
+import { instanceSetSnapshot, setSnapshot, snapshotOf } from '../cache/snapshot.ts';
 import { untilLost, untilStopping } from '../lib/shutdown.ts';
 import { keyOfOwner, affectedPools } from './affected-pools.ts';
-import { affectedSets } from './affected-sets.ts';
+import { affectedInstanceSets, affectedSets } from './affected-sets.ts';
 import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 
 /** Tells the workflow of a pool or a replica set. */
@@ -32,6 +33,7 @@ export interface WatchActivityOptions {
   burst: number;
   pools: Signals;
   sets: Signals;
+  instanceSets: Signals;
   /** Called for each signal that could not be sent. */
   onFailure?: () => void;
   /** Aborted when the worker is asked to shut down: its watch then moves to another worker at once. */
@@ -43,54 +45,9 @@ const HEARTBEAT_MS = 2_000;
 const RESYNC_MS = 300_000;
 
 export function createWatchActivities(options: WatchActivityOptions) {
-  const { cache, burst, onFailure, stopping, resyncMs = RESYNC_MS } = options;
+  const { cache, onFailure, stopping, resyncMs = RESYNC_MS } = options;
 
-  const idle = { inProgress: { creating: [], deleting: [] }, failure: null, burst, allowance: burst };
-
-  /** Reports whether the pool's workflow would have nothing to do now. */
-  const isSettledPool = (pool: StoredPool): boolean => {
-    const { steps, status, healing } = containedPlan({
-      ...snapshotOf(cache, pool),
-      ...idle,
-      rollout: null,
-      batches: [],
-      healing: null,
-      batchesNotBefore: 0,
-      now: Date.now(),
-    }).plan;
-    // The status says nothing of attempts: those in progress would be begun again.
-    const isHealing = healing.begin.every(({ isAgain }) => isAgain);
-    return steps.length === 0 && status === null && isHealing;
-  };
-
-  /** Reports the same of a replica set. */
-  const isSettledSet = (set: StoredReplicaSet): boolean => {
-    const input = { ...setSnapshot(cache, set), ...idle, uncertain: [], now: Date.now() };
-    const { steps, status } = containedReplicaSetPlan(input).plan;
-    return steps.length === 0 && status === null;
-  };
-
-  /** What is watched, by the kind of owner. */
-  const watched: Watched[] = [
-    {
-      what: 'pool',
-      signals: options.pools,
-      all: () => [...cache.pools.values()].map(keyOfOwner),
-      exists: (key) => cache.pools.get(key) !== undefined,
-      affected: (change) => affectedPools(change, cache),
-      unsettled: () => unsettled(cache.pools.values(), isSettledPool),
-      versions: () => cache.versionsOf('pools', 'vms', 'vmis'),
-    },
-    {
-      what: 'set',
-      signals: options.sets,
-      all: () => [...cache.replicaSets.values()].map(keyOfOwner),
-      exists: (key) => cache.replicaSets.get(key) !== undefined,
-      affected: (change) => affectedSets(change, cache),
-      unsettled: () => unsettled(cache.replicaSets.values(), isSettledSet),
-      versions: () => cache.versionsOf('replicaSets', 'vms', 'vmis'),
-    },
-  ];
+  const watched = watchedKinds(options);
 
   return {
     /**
@@ -114,8 +71,8 @@ export function createWatchActivities(options: WatchActivityOptions) {
       const resync = setInterval(() => {
         for (const { resync } of followers) resync();
       }, resyncMs);
-      const { pools, replicaSets, vms } = cache;
-      const sizes = { pools: pools.size, sets: replicaSets.size, vms: vms.size };
+      const { pools, replicaSets, instanceSets, vms } = cache;
+      const sizes = { pools: pools.size, sets: replicaSets.size + instanceSets.size, vms: vms.size };
       log.info('watching', { cluster, ...sizes, attempt: info.attempt });
       try {
         await Promise.race([context.cancelled, untilStopping(stopping), untilLost(cache.lost)]);
@@ -131,12 +88,73 @@ export function createWatchActivities(options: WatchActivityOptions) {
 
 export type WatchActivities = ReturnType<typeof createWatchActivities>;
 
+/** Returns what is watched, by the kind of owner. */
+function watchedKinds({ cache, burst, ...options }: WatchActivityOptions): Watched[] {
+  const idle = { inProgress: { creating: [], deleting: [] }, failure: null, burst, allowance: burst };
+
+  /** Reports whether the pool's workflow would have nothing to do now. */
+  const isSettledPool = (pool: StoredPool): boolean => {
+    const { steps, status, healing } = containedPlan({
+      ...snapshotOf(cache, pool),
+      ...idle,
+      rollout: null,
+      batches: [],
+      healing: null,
+      batchesNotBefore: 0,
+      now: Date.now(),
+    }).plan;
+    // The status says nothing of attempts: those in progress would be begun again.
+    const isHealing = healing.begin.every(({ isAgain }) => isAgain);
+    return steps.length === 0 && status === null && isHealing;
+  };
+
+  /** Reports the same of replica sets. */
+  const isSettledSet = (set: StoredReplicaSet): boolean =>
+    isSettled(containedReplicaSetPlan({ ...setSnapshot(cache, set), ...idle, uncertain: [], now: Date.now() }).plan);
+  const isSettledInstanceSet = (set: StoredInstanceSet): boolean => {
+    const input = { ...instanceSetSnapshot(cache, set), ...idle, uncertain: [], starts: null, now: Date.now() };
+    return isSettled(containedInstanceSetPlan(input).plan);
+  };
+
+  return [
+    {
+      what: 'pool',
+      signals: options.pools,
+      all: () => [...cache.pools.values()].map(keyOfOwner),
+      exists: (key) => cache.pools.get(key) !== undefined,
+      affected: (change) => affectedPools(change, cache),
+      unsettled: () => unsettled(cache.pools.values(), isSettledPool),
+      versions: () => cache.versionsOf('pools', 'vms', 'vmis'),
+    },
+    {
+      what: 'set',
+      signals: options.sets,
+      all: () => [...cache.replicaSets.values()].map(keyOfOwner),
+      exists: (key) => cache.replicaSets.get(key) !== undefined,
+      affected: (change) => affectedSets(change, cache),
+      unsettled: () => unsettled(cache.replicaSets.values(), isSettledSet),
+      versions: () => cache.versionsOf('replicaSets', 'vms', 'vmis'),
+    },
+    {
+      what: 'instance set',
+      signals: options.instanceSets,
+      all: () => [...cache.instanceSets.values()].map(keyOfOwner),
+      exists: (key) => cache.instanceSets.get(key) !== undefined,
+      affected: (change) => affectedInstanceSets(change, cache),
+      unsettled: () => unsettled(cache.instanceSets.values(), isSettledInstanceSet),
+      versions: () => cache.versionsOf('instanceSets', 'vmis'),
+    },
+  ];
+}
+
+const isSettled = ({ steps, status }: ReplicaSetPlan): boolean => steps.length === 0 && status === null;
+
 const unsettled = <T extends StoredVmOwner>(owners: Iterable<T>, isSettled: (owner: T) => boolean): string[] =>
   [...owners].filter((owner) => !isSettled(owner)).map(keyOfOwner);
 
 /** Owners of one kind, by `namespace/name`. */
 interface Watched {
-  what: 'pool' | 'set';
+  what: 'pool' | 'set' | 'instance set';
   signals: Signals;
   all: () => string[];
   exists: (key: string) => boolean;

@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
 import { GROUP, RELEASE_ANNOTATION, VERSION } from '../names.ts';
 import { VirtualMachinePool } from '../pool/pool.ts';
-import { VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
+import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
 import { structuralSchema, type StructuralSchema } from './structural-schema.ts';
 
 /** The fields of a CustomResourceDefinition (apiextensions.k8s.io/v1) that drover sets. */
@@ -47,7 +47,7 @@ interface PrinterColumn {
 }
 
 /** The CRDs that `drover setup` installs. */
-export const droverCrds = (): CustomResourceDefinition[] => [poolCrd(), replicaSetCrd()];
+export const droverCrds = (): CustomResourceDefinition[] => [poolCrd(), replicaSetCrd(), instanceSetCrd()];
 
 const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
 
@@ -97,6 +97,25 @@ const replicaSetCrd = (): CustomResourceDefinition =>
       countColumn('Current', '.status.replicas', 'VMs that it has.'),
       countColumn('Ready', '.status.readyReplicas', 'VMs whose VMIs are ready.'),
       countColumn('Available', '.status.availableReplicas', 'VMs that have been ready for minReadySeconds.'),
+      AGE,
+    ],
+  });
+
+const instanceSetCrd = (): CustomResourceDefinition =>
+  replicated({
+    kind: 'VirtualMachineInstanceReplicaSet',
+    plural: 'virtualmachineinstancereplicasets',
+    what: 'set',
+    // KubeVirt's own sets of this kind have the short names vmirs and vmirss.
+    shortNames: ['dvmirs'],
+    description:
+      'VirtualMachineInstances that are alike, kept at a number: one that ends or leaves is replaced at once.',
+    schema: VirtualMachineInstanceReplicaSet,
+    columns: [
+      countColumn('Desired', '.spec.replicas', 'VMIs that the set should have.'),
+      countColumn('Current', '.status.replicas', 'VMIs that run or start.'),
+      countColumn('Ready', '.status.readyReplicas', 'VMIs that are ready.'),
+      countColumn('Available', '.status.availableReplicas', 'VMIs that have been ready for minReadySeconds.'),
       AGE,
     ],
   });

@@ -6,46 +6,104 @@ import { count, WritesAndConditions } from '../pool/status.ts';
 import { WholeNumber } from '../pool/text.ts';
 import { VmTemplate } from '../pool/vm-template.ts';
 import { Selector, withMatchingSelector } from './selector.ts';
+import { VmiTemplate } from './vmi-template.ts';
 
-const NAME_SHAPE = nameShape('VMs are named <set>-<five letters and digits>');
+/** What the two kinds of sets say of their members. */
+interface Words<Template extends z.ZodType> {
+  /** Their members: `VMs`, `VMIs`. */
+  members: 'VMs' | 'VMIs';
+  replicas: string;
+  counted: string;
+  ready: string;
+  template: Template;
+}
 
-export const ReplicaSetSpec = withMatchingSelector(
+const specOf = <Template extends z.ZodType>({ members, replicas, template }: Words<Template>) =>
+  withMatchingSelector(
+    z.strictObject({
+      replicas: WholeNumber.min(0).max(MAX_REPLICAS).describe(replicas),
+      selector: Selector.describe(
+        `Which ${members} are of the set: those that match and have no controller become its own, and one that no ` +
+          'longer matches is released. It must match the labels of the template, and never changes.',
+      ),
+      template,
+      minReadySeconds: WholeNumber.min(0)
+        .describe(`How long a ${members.slice(0, -1)} must be ready to count as available. 0 by default.`)
+        .exactOptional(),
+      paused: z
+        .boolean()
+        .describe(
+          `No ${members.slice(0, -1)} is created or deleted while this is true; ${members} are still released and adopted.`,
+        )
+        .exactOptional(),
+    }),
+  );
+
+const statusOf = ({ members, counted, ready }: Words<z.ZodType>) =>
   z.strictObject({
-    replicas: WholeNumber.min(0).max(MAX_REPLICAS).describe('How many VMs the set has, and never more than that.'),
-    selector: Selector.describe(
-      'Which VMs are of the set: those that match and have no controller become its own, and one that no longer ' +
-        'matches is released. It must match the labels of the template, and never changes.',
-    ),
-    template: VmTemplate,
-    minReadySeconds: WholeNumber.min(0)
-      .describe('How long a VM must be ready to count as available. 0 by default.')
+    observedGeneration: z
+      .int()
+      .min(0)
+      .describe('The generation of the spec that this status is about.')
       .exactOptional(),
-    paused: z
-      .boolean()
-      .describe('No VM is created or deleted while this is true; VMs are still released and adopted.')
+    replicas: count(counted),
+    readyReplicas: count(ready).exactOptional(),
+    availableReplicas: count(`${members} that have been ready for minReadySeconds.`).exactOptional(),
+    labelSelector: z
+      .string()
+      .describe(`Selector of the ${members}, as the scale subresource shows it.`)
       .exactOptional(),
-  }),
-);
-export type ReplicaSetSpec = z.infer<typeof ReplicaSetSpec>;
+    ...WritesAndConditions,
+  });
 
-export const ReplicaSetStatus = z.strictObject({
-  observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
-  replicas: count('VMs of the set that have not run to their end, those that are being deleted among them.'),
-  readyReplicas: count('VMs whose VMIs are ready.').exactOptional(),
-  availableReplicas: count('VMs that have been ready for minReadySeconds.').exactOptional(),
-  labelSelector: z.string().describe('Selector of the VMs, as the scale subresource shows it.').exactOptional(),
-  ...WritesAndConditions,
-});
+const VMS: Words<typeof VmTemplate> = {
+  members: 'VMs',
+  replicas: 'How many VMs the set has, and never more than that.',
+  counted: 'VMs of the set that have not run to their end, those that are being deleted among them.',
+  ready: 'VMs whose VMIs are ready.',
+  template: VmTemplate,
+};
+const VMIS: Words<typeof VmiTemplate> = {
+  members: 'VMIs',
+  replicas: 'How many VMIs the set has; for a moment it may have more.',
+  counted:
+    'VMIs of the set that run or start: none that has ended, is being deleted, or is on a node that does not answer.',
+  ready: 'VMIs that are ready.',
+  template: VmiTemplate,
+};
+
+export const ReplicaSetSpec = specOf(VMS);
+export type ReplicaSetSpec = z.infer<typeof ReplicaSetSpec>;
+export const InstanceSetSpec = specOf(VMIS);
+export type InstanceSetSpec = z.infer<typeof InstanceSetSpec>;
+
+/** The status of sets of both kinds: only the descriptions of its fields differ. */
+export const ReplicaSetStatus = statusOf(VMS);
 export type ReplicaSetStatus = z.infer<typeof ReplicaSetStatus>;
+
+const shapeOf = ({ members }: Words<z.ZodType>): string =>
+  nameShape(`${members} are named <set>-<five letters and digits>`);
 
 /** VMs that are alike, kept at a number that they never exceed. */
 export const VirtualMachineReplicaSet = z
   .strictObject({
     apiVersion: z.literal(API_VERSION),
     kind: z.literal('VirtualMachineReplicaSet'),
-    metadata: ownerMeta(NAME_SHAPE),
+    metadata: ownerMeta(shapeOf(VMS)),
     spec: ReplicaSetSpec,
     status: ReplicaSetStatus.exactOptional(),
   })
-  .meta(nameRule(NAME_SHAPE));
+  .meta(nameRule(shapeOf(VMS)));
 export type VirtualMachineReplicaSet = z.infer<typeof VirtualMachineReplicaSet>;
+
+/** VMIs that are alike, of which each that ends or leaves is replaced at once. */
+export const VirtualMachineInstanceReplicaSet = z
+  .strictObject({
+    apiVersion: z.literal(API_VERSION),
+    kind: z.literal('VirtualMachineInstanceReplicaSet'),
+    metadata: ownerMeta(shapeOf(VMIS)),
+    spec: InstanceSetSpec,
+    status: statusOf(VMIS).exactOptional(),
+  })
+  .meta(nameRule(shapeOf(VMIS)));
+export type VirtualMachineInstanceReplicaSet = z.infer<typeof VirtualMachineInstanceReplicaSet>;

@@ -8,6 +8,16 @@ import { isFinal, type VmiView } from '../views/vmi.ts';
 /** The VMI of a VM; undefined if it has none. */
 export type VmiOf = (vm: VmView) => VmiView | undefined;
 
+/** A member of a pool or a set, and whether it is available. */
+export interface MaybeAvailable {
+  name: string;
+  /**
+   * When it has been, or will have been, ready for `minReadySeconds`, in milliseconds since the epoch; null if it is
+   * down; undefined if it need not run, so that it is neither available nor unavailable.
+   */
+  availableSince: number | null | undefined;
+}
+
 /** Run strategies under which KubeVirt starts a VM unasked. */
 const RUNS_BY_ITSELF = new Set(['Always', 'RerunOnFailure', 'Once']);
 

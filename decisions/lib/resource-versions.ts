@@ -1,11 +1,12 @@
 /**
- * The newest state known to have been seen or written, as resource versions of pools, replica sets, VMs and
- * VirtualMachineInstances. Plans are made only from caches that have reached it, so that no decision is older than the
+ * The newest state known to have been seen or written, as resource versions of pools, replica sets of both
+ * kinds, VMs and VirtualMachineInstances. Plans are made only from caches that have reached it, so that no decision is older than the
  * last write.
  */
 export interface ResourceVersions {
   pools?: string | undefined;
   replicaSets?: string | undefined;
+  instanceSets?: string | undefined;
   vms?: string | undefined;
   vmis?: string | undefined;
 }
@@ -25,6 +26,7 @@ export function later(one: string | undefined, other: string | undefined): strin
 export const maxVersions = (one: ResourceVersions, other: ResourceVersions): ResourceVersions => ({
   pools: later(one.pools, other.pools),
   replicaSets: later(one.replicaSets, other.replicaSets),
+  instanceSets: later(one.instanceSets, other.instanceSets),
   vms: later(one.vms, other.vms),
   vmis: later(one.vmis, other.vmis),
 });

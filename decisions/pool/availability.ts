@@ -4,6 +4,7 @@ import {
   isMeantToRun,
   isActive,
   maxUnavailableOf,
+  type MaybeAvailable,
   type VmiOf,
 } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
@@ -32,27 +33,25 @@ export const poolAvailability = (
   vms: readonly VmView[],
   vmiOf: VmiOf,
   now: number,
-): Availability =>
-  availabilityOf({ replicas: spec.replicas, minReadySeconds: spec.rollout?.minReadySeconds }, vms, vmiOf, now);
+): Availability => {
+  const minReadyMs = (spec.rollout?.minReadySeconds ?? 0) * 1000;
+  const since = (vm: VmView): MaybeAvailable['availableSince'] => {
+    const vmi = vmiOf(vm);
+    return isMeantToRun(vm, vmi) ? availableSince(vm, vmi, minReadyMs) : undefined;
+  };
+  const active = vms.filter(isActive).map((vm) => ({ name: vm.name, availableSince: since(vm) }));
+  return availabilityOf(spec.replicas, active, now);
+};
 
-export function availabilityOf(
-  { replicas, minReadySeconds = 0 }: { replicas: number; minReadySeconds?: number | undefined },
-  vms: readonly VmView[],
-  vmiOf: VmiOf,
-  now: number,
-): Availability {
-  const minReadyMs = minReadySeconds * 1000;
-  const active = vms.filter(isActive);
+/** Counts those of the active members of a pool or a set that are available. */
+export function availabilityOf(replicas: number, active: readonly MaybeAvailable[], now: number): Availability {
   const unavailable: string[] = [];
   const times: number[] = [];
   let available = 0;
-  for (const vm of active) {
-    const vmi = vmiOf(vm);
-    // A VM that its owner stopped is neither available nor unavailable.
-    if (!isMeantToRun(vm, vmi)) continue;
-    const since = availableSince(vm, vmi, minReadyMs);
+  for (const { name, availableSince: since } of active) {
+    if (since === undefined) continue;
     if (since !== null && since <= now) available++;
-    else unavailable.push(vm.name);
+    else unavailable.push(name);
     if (since !== null && since > now) times.push(since);
   }
   const missing = Math.max(replicas - active.length, 0);
@@ -74,17 +73,18 @@ export function availabilityOf(
 export const availableCondition = (pool: StoredPool, availability: Availability, now: string): Condition =>
   availableWhile(pool, availability, Math.min(maxUnavailableOf(pool), Math.max(pool.spec.replicas - 1, 0)), now);
 
-/** `Available`, for an owner that tolerates this many VMs that are missing or not available. */
+/** `Available`, for an owner that tolerates this many members that are missing or not available. */
 export function availableWhile(
   owner: StoredVmOwner,
   { available, unavailable, missing }: Availability,
   tolerated: number,
   now: string,
+  what: 'VMs' | 'VMIs' = 'VMs',
 ): Condition {
   const { replicas } = owner.spec;
   const isAvailable = unavailable.length + missing <= tolerated;
   const words = [
-    `${available} of ${replicas} VMs are available`,
+    `${available} of ${replicas} ${what} are available`,
     ...(missing === 0 ? [] : [`${missing} ${missing === 1 ? 'is' : 'are'} not there`]),
     ...(unavailable.length === 0 ? [] : [`not available: ${formatNames(unavailable)}`]),
   ];

@@ -254,7 +254,7 @@ const countsOf = ({ readyReplicas = 0, updatedReplicas = 0 }: PoolStatus) => ({
 });
 
 /** Counts VMs by KubeVirt's printable status. */
-export function byState(vms: readonly VmView[]): Record<string, number> {
+export function byState(vms: readonly { state: string }[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { state } of vms) counts[state || 'New'] = (counts[state || 'New'] ?? 0) + 1;
   return counts;

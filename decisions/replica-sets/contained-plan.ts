@@ -1,28 +1,49 @@
 import { tooDeep } from '../../api/depth.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { AGAIN_MS, deepTemplate, noPlan, stalledConditions } from '../pool/contained-plan.ts';
-import { planReplicaSet, type ReplicaSetInput, type ReplicaSetPlan } from './plan.ts';
+import {
+  planInstanceSet,
+  planReplicaSet,
+  type InstanceSetInput,
+  type ReplicaSetInput,
+  type ReplicaSetPlan,
+} from './plan.ts';
+
+/** `error`: a bug in drover, to be counted; null if there is none. */
+export interface ContainedSetPlan {
+  plan: ReplicaSetPlan;
+  error: Error | null;
+}
 
 /**
- * Plans one set. Contains errors: if no plan can be made, nothing is done to the set's VMs, the condition `Stalled`
- * says why, and other sets are not affected. `error`: a bug in drover, to be counted; null if there is none.
+ * Plans one set of VMs. Contains errors: if no plan can be made, nothing is done to the set's VMs, the condition
+ * `Stalled` says why, and other sets are not affected.
  */
-export function containedReplicaSetPlan(input: ReplicaSetInput): { plan: ReplicaSetPlan; error: Error | null } {
-  const { deletionTimestamp } = input.set.metadata;
-  const deep = tooDeep(input.set.spec.template);
+export const containedReplicaSetPlan = (input: ReplicaSetInput): ContainedSetPlan =>
+  contained({ ...input, starts: null, present: input.vms.length }, () => planReplicaSet(input));
+
+/** Plans one set of VMIs, and contains errors as well. */
+export const containedInstanceSetPlan = (input: InstanceSetInput): ContainedSetPlan =>
+  contained({ ...input, present: input.vmis.length }, () => planInstanceSet(input));
+
+type Known = Pick<InstanceSetInput, 'set' | 'failure' | 'uncertain' | 'starts' | 'now'> & { present: number };
+
+function contained(known: Known, plan: () => ReplicaSetPlan): ContainedSetPlan {
+  const { metadata, spec } = known.set;
+  const deep = tooDeep(spec.template);
   // Deleting a set needs no template.
-  if (deep !== null && deletionTimestamp === undefined)
-    return { plan: stalled(input, 'SpecRefused', deepTemplate(deep)), error: null };
+  if (deep !== null && metadata.deletionTimestamp === undefined)
+    return { plan: stalled(known, 'SpecRefused', deepTemplate(deep)), error: null };
   try {
-    return { plan: planReplicaSet(input), error: null };
+    return { plan: plan(), error: null };
   } catch (error) {
-    return { plan: stalled(input, 'DecisionFailed', noPlan('set', error as Error)), error: error as Error };
+    return { plan: stalled(known, 'DecisionFailed', noPlan('set', error as Error)), error: error as Error };
   }
 }
 
 /** Returns a plan that does nothing and reports why. */
 function stalled(
-  { set, vms, failure, uncertain, now }: ReplicaSetInput,
+  { set, present, failure, uncertain, starts, now }: Known,
   reason: ConditionReason<'Stalled'>,
   message: string,
 ): ReplicaSetPlan {
@@ -34,11 +55,12 @@ function stalled(
     status:
       conditions === null
         ? null
-        : { ...set.status, observedGeneration, replicas: vms.length, conditions, writes: writes + 1 },
+        : { ...set.status, observedGeneration, replicas: present, conditions, writes: writes + 1 },
     failure,
     phase: 'Failed',
-    counts: { wanted: set.spec.replicas, present: vms.length, ready, byState: {} },
+    counts: { wanted: set.spec.replicas, present, ready, byState: {} },
     uncertain: [...uncertain],
+    starts,
     wakeAt: now + AGAIN_MS,
   };
 }

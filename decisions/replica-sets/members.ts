@@ -1,42 +1,56 @@
 import { matchesLabels } from '../../api/label-selector.ts';
-import type { VmiOf } from '../disruption-budget/availability.ts';
-import type { StoredReplicaSet } from '../views/vm-owner.ts';
-import type { VmView } from '../views/vm.ts';
-import { hasEnded } from './removal-order.ts';
+import type { StoredSet } from '../views/vm-owner.ts';
+import type { Replica } from './replica.ts';
 
-/** The VMs that a set has or is about to have, by what is to become of them. */
+/** The replicas that a set has or is about to have, by what is to become of them. */
 export interface Members {
   /** Their labels no longer match the selector. */
-  unmatched: VmView[];
+  unmatched: Replica[];
   /** They match the selector, and have no controller. */
-  orphans: VmView[];
+  orphans: Replica[];
   /** They have run to their end. */
-  ended: VmView[];
+  ended: Replica[];
+  /** Nobody knows whether they run: they have been replaced. */
+  unknown: Replica[];
   /** They stay, if they are not too many. */
-  active: VmView[];
-  /** Names of all that hold a place: a VM holds it until it is gone, or is no longer the set's. */
+  active: Replica[];
+  /** Names of all that hold a place. */
   present: Set<string>;
+  /** Names of all. */
+  names: Set<string>;
 }
 
 export interface MembersInput {
-  set: StoredReplicaSet;
-  /** All VMs that the set controls, including terminating ones. */
-  vms: readonly VmView[];
-  /** VMs of its namespace that no controller owns. */
-  uncontrolled: readonly VmView[];
-  vmiOf: VmiOf;
+  set: StoredSet;
+  /** All that the set controls, including terminating ones. */
+  replicas: readonly Replica[];
+  /** Those of its namespace that no controller owns. */
+  uncontrolled: readonly Replica[];
+  /**
+   * `strict`: a replica holds its place until it is gone, or is no longer the set's. `eager`: only while it is known to
+   * run or start.
+   */
+  places: 'strict' | 'eager';
 }
 
-export function membersOf({ set, vms, uncontrolled, vmiOf }: MembersInput): Members {
-  const matches = (vm: VmView): boolean => matchesLabels(set.spec.selector, vm.ownLabels);
+export function membersOf({ set, replicas, uncontrolled, places }: MembersInput): Members {
+  const matches = ({ labels }: Replica): boolean => matchesLabels(set.spec.selector, labels);
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
-  const orphans = isDeleted ? [] : uncontrolled.filter((vm) => !vm.deleting && matches(vm));
-  const mine = vms.filter((vm) => !vm.deleting && matches(vm));
+  // What has ended by itself, and is nobody's, is of no use to an eager set.
+  const isOfUse = (one: Replica): boolean => places === 'strict' || !(one.hasEnded || one.isUnknown);
+  const orphans = isDeleted ? [] : uncontrolled.filter((one) => !one.deleting && matches(one) && isOfUse(one));
+  const mine = replicas.filter((one) => !one.deleting && matches(one));
+  const active = mine.filter((one) => !one.hasEnded && !one.isUnknown);
+  const names = namesOf([...replicas, ...orphans]);
   return {
-    unmatched: vms.filter((vm) => !vm.deleting && !matches(vm)),
+    unmatched: replicas.filter((one) => !one.deleting && !matches(one)),
     orphans,
-    ended: mine.filter((vm) => hasEnded(vm, vmiOf(vm))),
-    active: mine.filter((vm) => !hasEnded(vm, vmiOf(vm))),
-    present: new Set([...vms, ...orphans].map(({ name }) => name)),
+    ended: mine.filter(({ hasEnded }) => hasEnded),
+    unknown: mine.filter(({ isUnknown }) => isUnknown),
+    active,
+    present: places === 'strict' ? names : namesOf([...active, ...orphans]),
+    names,
   };
 }
+
+const namesOf = (replicas: readonly Replica[]): Set<string> => new Set(replicas.map(({ name }) => name));

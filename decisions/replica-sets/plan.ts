@@ -1,6 +1,6 @@
 import { REPLICA_SET_FINALIZER } from '../../api/names.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
-import { isReady } from '../disruption-budget/availability.ts';
+import type { VmiOf } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import { availabilityOf } from '../pool/availability.ts';
 import { byState, type PoolCounts, type PoolPlan } from '../pool/plan.ts';
@@ -8,28 +8,52 @@ import { saysTheSame, type Failure } from '../pool/status.ts';
 import type { PoolStep, Target } from '../pool/steps.ts';
 import { refusedLast, type RefusedVms } from '../scaling/refused-vms.ts';
 import { deletion, nameOf, planEnd, roomToDelete, targets, words } from '../scaling/removal.ts';
-import { isHalted, type VmView } from '../views/vm.ts';
+import type { StoredReplicaSet, StoredSet } from '../views/vm-owner.ts';
+import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
 import { membersOf, type Members, type MembersInput } from './members.ts';
 import { freeNames } from './names.ts';
 import { removalOrder } from './removal-order.ts';
-import { replicaSetStatus } from './status.ts';
+import { replicaOfVm, replicaOfVmi, type Replica } from './replica.ts';
+import { afterStart, failedStarts, startFailure, startsAllowed, type FailedStarts } from './start-backoff.ts';
+import { replicaSetStatus, WORDS } from './status.ts';
 
-export interface ReplicaSetInput extends MembersInput {
-  /** Whether a VM of this name exists that is not the set's. */
+/** What the plans of sets of both kinds read besides the set and its members. */
+interface Circumstances {
+  /** Whether something of this name exists that is not the set's. */
   isHeldByOther: (name: string) => boolean;
   /** Names that activities are working on now. */
   inProgress: { creating: readonly string[]; deleting: readonly string[] };
-  /** Names of VMs that were to be created, and of which nobody knows whether they were, or still will be. */
+  /** Names that were to be created, and of which nobody knows whether they were, or still will be. */
   uncertain: readonly string[];
   /** Milliseconds since the epoch. */
   now: number;
-  /** How many VMs may be in flight at once, for creations and deletions each. */
+  /** How many members may be in flight at once, for creations and deletions each. */
   burst: number;
-  /** How many VMs may be started on now: fewer than `burst` after a failure, none during the back-off. */
+  /** How many may be started on now: fewer than `burst` after a failure, none during the back-off. */
   allowance: number;
-  /** VMs that the API server refused to create, delete, adopt or release: others go first, and these wait. */
+  /** Members that the API server refused to create, delete, adopt or release: others go first, and these wait. */
   refused?: RefusedVms | undefined;
   failure: Failure | null;
+}
+
+export interface ReplicaSetInput extends Circumstances {
+  set: StoredReplicaSet;
+  /** All VMs that the set controls, including terminating ones. */
+  vms: readonly VmView[];
+  /** VMs of its namespace that no controller owns. */
+  uncontrolled: readonly VmView[];
+  vmiOf: VmiOf;
+}
+
+export interface InstanceSetInput extends Circumstances {
+  set: StoredSet;
+  /** All VMIs that the set controls, including terminating ones. */
+  vmis: readonly VmiView[];
+  /** VMIs of its namespace that no controller owns. */
+  uncontrolled: readonly VmiView[];
+  /** What the last plan knew of failed starts. */
+  starts: FailedStarts | null;
 }
 
 /** What to do next for a set, each step with a reason for people to read. */
@@ -51,26 +75,65 @@ export interface ReplicaSetPlan {
   counts: Omit<PoolCounts, 'updated'>;
   /** Those of the input that are still uncertain. */
   uncertain: string[];
+  /** Failed starts that the next plan must know of; null if none, and in a set of VMs, which KubeVirt starts. */
+  starts: FailedStarts | null;
   /** When the passing of time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null;
 }
 
-/** Returns the next steps towards the set's spec: none if the set is as it should be. */
-export function planReplicaSet(input: ReplicaSetInput): ReplicaSetPlan {
-  const { set, vms, vmiOf, now } = input;
+/** A set of either kind, its members in one form. */
+interface SetInput extends Circumstances, MembersInput {
+  /** The set's members as VMs, which may leave with their disks kept; none in a set of VMIs. */
+  vms: readonly VmView[];
+  starts: FailedStarts | null;
+  /** When time alone says more of `starts`. */
+  startsWakeAt: number | null;
+}
+
+/** Returns the next steps towards the spec of a set of VMs: none if the set is as it should be. */
+export function planReplicaSet({ uncontrolled, vmiOf, ...input }: ReplicaSetInput): ReplicaSetPlan {
+  const replica = (vm: VmView): Replica => replicaOfVm(vm, vmiOf(vm), minReadyMsOf(input.set));
+  return planSet({
+    ...input,
+    places: 'strict',
+    replicas: input.vms.map(replica),
+    uncontrolled: uncontrolled.map(replica),
+    starts: null,
+    startsWakeAt: null,
+  });
+}
+
+/** Returns the next steps towards the spec of a set of VMIs. */
+export function planInstanceSet({ vmis, uncontrolled, ...input }: InstanceSetInput): ReplicaSetPlan {
+  const replica = (vmi: VmiView): Replica => replicaOfVmi(vmi, minReadyMsOf(input.set));
+  const { starts, wakeAt } = failedStarts({ ...input, vmis, before: input.starts });
+  return planSet({
+    ...input,
+    places: 'eager',
+    vms: [],
+    replicas: vmis.map(replica),
+    uncontrolled: uncontrolled.map(replica),
+    starts,
+    startsWakeAt: wakeAt,
+  });
+}
+
+const minReadyMsOf = ({ spec }: StoredSet): number => (spec.minReadySeconds ?? 0) * 1000;
+
+function planSet(input: SetInput): ReplicaSetPlan {
+  const { set, replicas, now } = input;
   const members = membersOf(input);
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
-  const uncertain = input.uncertain.filter((name) => !members.present.has(name) && !input.isHeldByOther(name));
+  const uncertain = input.uncertain.filter((name) => !members.names.has(name) && !input.isHeldByOther(name));
   const steps = isDeleted ? planEnd(endOf(input)) : planMembers({ ...input, uncertain }, members);
+  const starts = startsAfter(input, steps);
   const failure = stillStands(input, members) ? input.failure : null;
-  const availability = availabilityOf(set.spec, members.active, vmiOf, now);
+  const availability = availabilityOf(set.spec.replicas, members.active, now);
   const status = replicaSetStatus({
-    set,
-    vms,
+    ...input,
     members,
-    vmiOf,
     availability,
-    failure,
+    failure: failure ?? (isDeleted ? null : startFailure(starts)),
     now: new Date(now).toISOString(),
   });
   return {
@@ -80,69 +143,84 @@ export function planReplicaSet(input: ReplicaSetInput): ReplicaSetPlan {
     phase: phaseOf(input, members),
     counts: {
       wanted: set.spec.replicas,
-      present: vms.length,
+      present: replicas.length,
       ready: status.readyReplicas ?? 0,
-      byState: byState(vms),
+      byState: byState(replicas),
     },
     uncertain,
-    wakeAt: isDeleted ? null : availability.wakeAt,
+    starts,
+    wakeAt: isDeleted ? null : earliest(now, [availability.wakeAt, input.startsWakeAt, retryAt(starts, members, set)]),
   };
 }
 
-const endOf = (input: ReplicaSetInput) => ({
+const startsAfter = ({ starts, now }: SetInput, steps: readonly ReplicaSetStep[]): FailedStarts | null =>
+  starts !== null && steps.some(({ kind }) => kind === 'make') ? afterStart(starts, now) : starts;
+
+const retryAt = (starts: FailedStarts | null, { present }: Members, { spec }: StoredSet): number | null =>
+  starts !== null && present.size < spec.replicas && spec.paused !== true ? starts.retryAt : null;
+
+/** What is due already waits for something else than the time. */
+function earliest(now: number, times: readonly (number | null)[]): number | null {
+  const known = times.filter((time) => time !== null && time > now) as number[];
+  return known.length === 0 ? null : Math.min(...known);
+}
+
+const endOf = (input: SetInput) => ({
   ...input,
   owner: input.set,
   finalizer: REPLICA_SET_FINALIZER,
   what: 'set' as const,
-  order: removalOrder(input.vms, input.vmiOf),
+  order: removalOrder(input.replicas),
 });
 
-function planMembers(input: ReplicaSetInput, members: Members): ReplicaSetStep[] {
+function planMembers(input: SetInput, members: Members): ReplicaSetStep[] {
   if (!input.set.metadata.finalizers?.includes(REPLICA_SET_FINALIZER))
-    return [{ kind: 'hold', reason: 'the set must not go before its VMs' }];
+    return [{ kind: 'hold', reason: `the set must not go before its ${WORDS[input.places]}` }];
   const steps = [...release(input, members), ...adopt(input, members)];
   return input.set.spec.paused === true
     ? steps
     : [...steps, ...removeEnded(input, members), ...make(input, members), ...scaleIn(input, members)];
 }
 
-function release(input: ReplicaSetInput, { unmatched }: Members): ReplicaSetStep[] {
+function release(input: SetInput, { unmatched }: Members): ReplicaSetStep[] {
   const chosen = free(unmatched, input.inProgress.deleting, input).slice(0, input.allowance);
   const reason = `release ${words(chosen)}: the labels no longer match the selector`;
   return chosen.length === 0 ? [] : [{ kind: 'release', vms: targets(chosen), because: 'unmatched', reason }];
 }
 
-function adopt(input: ReplicaSetInput, { orphans }: Members): ReplicaSetStep[] {
+function adopt(input: SetInput, { orphans }: Members): ReplicaSetStep[] {
   const chosen = free(orphans, input.inProgress.creating, input).slice(0, input.allowance);
   const reason = `adopt ${words(chosen)}: the labels match the selector, and no controller owns them`;
   return chosen.length === 0 ? [] : [{ kind: 'adopt', vms: targets(chosen), reason }];
 }
 
-/** VMs that no activity works on, in the order to try them: those that were refused last, if at all. */
-const free = (vms: readonly VmView[], busy: readonly string[], { refused }: ReplicaSetInput): VmView[] =>
+/** Those that no activity works on, in the order to try them: those that were refused last, if at all. */
+const free = (replicas: readonly Replica[], busy: readonly string[], { refused }: SetInput): Replica[] =>
   refusedLast(
-    vms.filter(({ name }) => !busy.includes(name)),
+    replicas.filter(({ name }) => !busy.includes(name)),
     nameOf,
     refused,
   );
 
-function removeEnded(input: ReplicaSetInput, { ended }: Members): ReplicaSetStep[] {
-  const chosen = free(ended, input.inProgress.deleting, input).slice(0, roomToDelete(input));
+function removeEnded(input: SetInput, { ended }: Members): ReplicaSetStep[] {
+  const { inProgress, replicas } = input;
+  const chosen = free(ended, inProgress.deleting, input).slice(0, roomToDelete(replicas, input));
   return chosen.length === 0 ? [] : [deletion(chosen, false, 'ended', 'they have run to their end')];
 }
 
 /**
- * Makes VMs for the places that nobody holds. A VM that is being deleted holds its place until it is gone, and so does
- * one of which it is not known whether it was made: its own name is tried again before another is given.
+ * Makes members for the places that nobody holds. One of which it is not known whether it was made holds a place: its
+ * own name is tried again before another is given.
  */
-function make(input: ReplicaSetInput, { present }: Members): ReplicaSetStep[] {
-  const { set, inProgress, uncertain, burst, allowance, isHeldByOther, refused } = input;
+function make(input: SetInput, { present, names: known }: Members): ReplicaSetStep[] {
+  const { set, inProgress, uncertain, burst, allowance, isHeldByOther, refused, starts, now } = input;
   const { name, uid } = set.metadata;
   const held = new Set([...present, ...inProgress.creating]);
   const missing = set.spec.replicas - held.size;
   const again = uncertain.filter((one) => !held.has(one)).slice(0, Math.max(missing, 0));
-  const isTaken = (one: string): boolean => held.has(one) || uncertain.includes(one) || isHeldByOther(one);
-  const room = Math.min(missing, allowance, burst - inProgress.creating.length);
+  const isTaken = (one: string): boolean =>
+    held.has(one) || known.has(one) || uncertain.includes(one) || isHeldByOther(one);
+  const room = Math.min(missing, allowance, burst - inProgress.creating.length, startsAllowed(starts, now));
   // Refused names keep their places, and no other name waits for them.
   const enough = Math.min(missing - again.length, room + (refused?.names.length ?? 0));
   const names = [...again, ...freeNames({ name, uid }, room <= 0 ? 0 : enough, isTaken)];
@@ -151,25 +229,26 @@ function make(input: ReplicaSetInput, { present }: Members): ReplicaSetStep[] {
   return chosen.length === 0 ? [] : [{ kind: 'make', names: chosen, reason }];
 }
 
-function scaleIn(input: ReplicaSetInput, { active }: Members): ReplicaSetStep[] {
-  const { set, vmiOf, inProgress } = input;
+function scaleIn(input: SetInput, { active }: Members): ReplicaSetStep[] {
+  const { set, replicas, inProgress } = input;
   const staying = active.filter(({ name }) => !inProgress.deleting.includes(name));
   const excess = staying.length - set.spec.replicas;
   if (excess <= 0) return [];
-  const chosen = free(removalOrder(staying, vmiOf).slice(0, excess), [], input)
-    .slice(0, roomToDelete(input))
-    // A VM that is still being created is deleted afterwards.
+  const chosen = free(removalOrder(staying).slice(0, excess), [], input)
+    .slice(0, roomToDelete(replicas, input))
+    // One that is still being created is deleted afterwards.
     .filter(({ name }) => !inProgress.creating.includes(name));
   return chosen.length === 0
     ? []
     : [deletion(chosen, false, 'surplus', `${excess} more than the ${set.spec.replicas} wanted`)];
 }
 
-function stillStands({ set, vms, failure }: ReplicaSetInput, members: Members): boolean {
+function stillStands({ set, replicas, failure }: SetInput, members: Members): boolean {
   const { active, ended, orphans, unmatched, present } = members;
-  if (set.metadata.deletionTimestamp !== undefined) return failure?.reason === 'FailedDelete' && vms.length > 0;
+  if (set.metadata.deletionTimestamp !== undefined) return failure?.reason === 'FailedDelete' && replicas.length > 0;
   switch (failure?.reason) {
     case undefined:
+    case 'FailedStart':
       return false;
     case 'FailedCreate':
       return present.size < set.spec.replicas;
@@ -182,10 +261,12 @@ function stillStands({ set, vms, failure }: ReplicaSetInput, members: Members): 
   }
 }
 
-function phaseOf({ set, vms, vmiOf }: ReplicaSetInput, { active }: Members): ReplicaSetPlan['phase'] {
+function phaseOf({ set, replicas, places }: SetInput, { active }: Members): ReplicaSetPlan['phase'] {
+  const { replicas: wanted, paused } = set.spec;
   if (set.metadata.deletionTimestamp !== undefined) return 'Deleting';
-  if (set.spec.paused === true) return 'Paused';
-  if (vms.length > active.length || active.length > set.spec.replicas) return 'ScalingIn';
-  if (active.length < set.spec.replicas) return 'ScalingOut';
-  return active.some((vm) => !isReady(vm, vmiOf(vm)) && !isHalted(vm)) ? 'Starting' : 'Steady';
+  if (paused === true) return 'Paused';
+  if (places === 'eager' && active.length < wanted) return 'ScalingOut';
+  if (replicas.length > active.length || active.length > wanted) return 'ScalingIn';
+  if (active.length < wanted) return 'ScalingOut';
+  return active.some(({ isReady, isHalted }) => !isReady && !isHalted) ? 'Starting' : 'Steady';
 }

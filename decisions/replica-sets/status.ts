@@ -1,25 +1,21 @@
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
-import { isReady, type VmiOf } from '../disruption-budget/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
-import { formatNames } from '../lib/names.ts';
 import { availableWhile, type Availability } from '../pool/availability.ts';
 import { withTime, type Untimed } from '../pool/conditions.ts';
 import { replicaFailure, type Failure } from '../pool/status.ts';
-import type { StoredReplicaSet } from '../views/vm-owner.ts';
-import type { VmView } from '../views/vm.ts';
-import type { Members } from './members.ts';
+import { words } from '../scaling/removal.ts';
+import type { StoredSet } from '../views/vm-owner.ts';
+import type { Members, MembersInput } from './members.ts';
 import { selectorText } from './selector-text.ts';
 
 const MESSAGE_LENGTH = 2_048;
+export const WORDS = { strict: 'VMs', eager: 'VMIs' } as const;
+const PLACE_OF_GOING = { strict: 'in their places until they are gone', eager: 'replaced' };
 const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'Paused', 'Stalled']);
 
-export interface ReplicaSetStatusInput {
-  set: StoredReplicaSet;
-  /** All VMs that the set controls. */
-  vms: readonly VmView[];
+export interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 'places'> {
   members: Members;
-  vmiOf: VmiOf;
   availability: Availability;
   failure: Failure | null;
   /** RFC 3339. */
@@ -28,17 +24,18 @@ export interface ReplicaSetStatusInput {
 
 /** Returns the status that the set should have. */
 export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus {
-  const { set, vms, members, vmiOf, availability, failure, now } = input;
+  const { set, replicas, places, members, availability, failure, now } = input;
+  const { active, ended, unmatched } = members;
   const others = (set.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
     observedGeneration: set.metadata.generation ?? 0,
-    replicas: vms.length - members.ended.length - members.unmatched.length,
-    readyReplicas: members.active.filter((vm) => isReady(vm, vmiOf(vm))).length,
+    replicas: places === 'eager' ? active.length : replicas.length - ended.length - unmatched.length,
+    readyReplicas: active.filter(({ isReady }) => isReady).length,
     availableReplicas: availability.available,
     labelSelector: selectorText(set.spec.selector),
     conditions: [
       ...others,
-      availableWhile(set, availability, 0, now),
+      availableWhile(set, availability, 0, now, WORDS[places]),
       ...[progressing(input), paused(set)].map((condition): Condition => withTime(set, condition, now)),
       ...(failure === null ? [] : [replicaFailure(failure)]),
     ],
@@ -46,26 +43,28 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
 }
 
 /** `Progressing`: True while VMs come or go, with the reason why that takes time. */
-function progressing({ set, vms, members }: ReplicaSetStatusInput): Untimed<'Progressing'> {
+function progressing({ set, replicas: all, members, places }: ReplicaSetStatusInput): Untimed<'Progressing'> {
   const { replicas, paused: isPaused } = set.spec;
-  const { active, present, unmatched, orphans } = members;
-  const going = vms.filter(({ deleting }) => deleting).map(({ name }) => name);
+  const { active, present, ended, unknown, unmatched, orphans } = members;
+  const going = all.filter(({ deleting }) => deleting);
   if (set.metadata.deletionTimestamp !== undefined)
     return { type: 'Progressing', status: 'True', reason: 'Deleting', message: 'the set is being deleted' };
-  const words = [
-    `${active.length} of ${replicas} VMs exist`,
-    ...(going.length === 0 ? [] : [`${formatNames(going)} being deleted, and in their places until they are gone`]),
-    ...(unmatched.length === 0 ? [] : [`to be released: ${formatNames(unmatched.map(({ name }) => name))}`]),
-    ...(orphans.length === 0 ? [] : [`to be adopted: ${formatNames(orphans.map(({ name }) => name))}`]),
+  const sentences = [
+    `${active.length} of ${replicas} ${WORDS[places]} exist`,
+    ...(going.length === 0 ? [] : [`${words(going)} being deleted, and ${PLACE_OF_GOING[places]}`]),
+    ...(unknown.length === 0 ? [] : [`on nodes that do not answer, and replaced: ${words(unknown)}`]),
+    ...(places === 'strict' || ended.length === 0 ? [] : [`ended, and to be deleted: ${words(ended)}`]),
+    ...(unmatched.length === 0 ? [] : [`to be released: ${words(unmatched)}`]),
+    ...(orphans.length === 0 ? [] : [`to be adopted: ${words(orphans)}`]),
   ];
-  const message = inOneMessage(words, MESSAGE_LENGTH);
+  const message = inOneMessage(sentences, MESSAGE_LENGTH);
   if (isPaused === true) return { type: 'Progressing', status: 'False', reason: 'Paused', message };
   if (present.size > replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingIn', message };
   if (active.length < replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message };
   return { type: 'Progressing', status: 'False', reason: 'Complete', message };
 }
 
-const paused = ({ spec }: StoredReplicaSet): Untimed<'Paused'> =>
+const paused = ({ spec }: StoredSet): Untimed<'Paused'> =>
   spec.paused === true
     ? { type: 'Paused', status: 'True', reason: 'PausedBySpec', message: 'spec.paused is true' }
     : { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };

@@ -1,7 +1,5 @@
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
-import { isActive } from '../disruption-budget/availability.ts';
 import type { StoredVmOwner } from '../views/vm-owner.ts';
-import type { VmView } from '../views/vm.ts';
 
 /** Why VMs leave their pool or set, and what the plan was based on. */
 export type Departure =
@@ -23,9 +21,9 @@ export interface DepartureInput {
   departure: Departure;
   /** As the API server has it now; undefined if it is deleted. */
   owner: StoredVmOwner | undefined;
-  /** All known VMs that it owns. */
-  vms: readonly VmView[];
-  /** Names of the VMs that leave in this step. */
+  /** All known members of it that stay. */
+  vms: readonly { name: string }[];
+  /** Names of the members that leave in this step. */
   leaving: ReadonlySet<string>;
 }
 
@@ -47,7 +45,7 @@ export function whyStay({ departure, owner, vms, leaving }: DepartureInput): str
   if (departure.because === 'ended') return deletionTimestamp === undefined ? null : 'its owner is being deleted';
   if (generation !== departure.generation) return 'its owner has changed since';
   const others = new Set(departure.others);
-  const active = vms.filter((vm) => isActive(vm) && !leaving.has(vm.name) && !others.has(vm.name));
+  const active = vms.filter((vm) => !leaving.has(vm.name) && !others.has(vm.name));
   return active.length < owner.spec.replicas
     ? `its owner would have ${active.length} VMs of ${owner.spec.replicas}`
     : null;
@@ -58,8 +56,8 @@ export interface ArrivalInput {
   generation: number | undefined;
   /** As the API server has it now; undefined if it is deleted. */
   owner: StoredVmOwner | undefined;
-  /** All known VMs that it owns. */
-  vms: readonly VmView[];
+  /** All known members of it that hold places. */
+  vms: readonly { name: string }[];
   /** Name of the VM to create; `made`: names that this step has created or is creating. */
   name: string;
   made: ReadonlySet<string>;

@@ -104,7 +104,7 @@ function scaleIn(input: ScaleInput, active: readonly VmView[], excess: number): 
     nameOf,
     input.refused,
   )
-    .slice(0, roomToDelete(input))
+    .slice(0, roomToDelete(input.vms, input))
     // A VM that is still being created is deleted afterwards.
     .filter((vm) => !inProgress.creating.includes(vm.name));
   if (chosen.length === 0) return [];

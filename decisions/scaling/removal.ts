@@ -10,7 +10,12 @@ import { scaleInOrder } from './selection-order.ts';
 
 /** How VMs leave their owner, be it a pool or a set. */
 
+/** A VM or a VMI that may leave its owner. */
+export type Leaver = Pick<VmView, 'name' | 'uid' | 'resourceVersion' | 'deleting'> &
+  Partial<Pick<VmView, 'removing' | 'keepsDisks'>>;
+
 export type RemovalInput = Pick<PoolPlanInput, 'vms' | 'inProgress' | 'burst' | 'allowance' | 'refused'>;
+type Limits = Omit<RemovalInput, 'vms'>;
 export type RemovalStep = Extract<PoolStep, { kind: 'hold' | 'let-go' | 'delete' | 'halt' | 'release' }>;
 
 /** Finishes interrupted deletions: terminating VMs that are held until their disks are released. */
@@ -19,7 +24,7 @@ function finishHeld({ vms, inProgress, allowance }: RemovalInput): RemovalStep[]
   return held.length === 0 ? [] : [deletion(held, true, 'going', 'they are being deleted')];
 }
 
-const isHeld = (vm: VmView): boolean => vm.deleting && vm.keepsDisks;
+const isHeld = (vm: Leaver): boolean => vm.deleting && vm.keepsDisks === true;
 
 /**
  * Continues with VMs that are leaving the pool: deletes those whose VMIs have stopped, and halts those that somebody
@@ -41,22 +46,24 @@ export function finishRemovals(input: RemovalInput): RemovalStep[] {
 }
 
 export interface EndInput extends RemovalInput {
+  /** Its VMs, some of which may be leaving with their disks kept; none if its members are VMIs. */
+  vms: readonly VmView[];
   owner: StoredVmOwner;
   /** Drover's finalizer on it. */
   finalizer: string;
   /** What people call an owner of this kind. */
   what: 'pool' | 'set';
-  /** All its VMs, in the order in which they leave. */
-  order: readonly VmView[];
+  /** All its members, in the order in which they leave. */
+  order: readonly Leaver[];
 }
 
 /** Returns steps towards the end of a deleted owner: its VMs are deleted first, or released. */
 export function planEnd(input: EndInput): RemovalStep[] {
-  const { owner, finalizer, what, order, vms, inProgress } = input;
+  const { owner, finalizer, what, order, inProgress } = input;
   const { finalizers = [] } = owner.metadata;
   if (!finalizers.includes(finalizer)) return [];
   const busy = new Set([...inProgress.creating, ...inProgress.deleting]);
-  if (vms.length === 0)
+  if (order.length === 0)
     return busy.size === 0 ? [{ kind: 'let-go', reason: `the ${what} is deleted and none of its VMs is left` }] : [];
   const free = refusedLast(
     order.filter((vm) => !busy.has(vm.name)),
@@ -78,27 +85,27 @@ export function planEnd(input: EndInput): RemovalStep[] {
     ];
   }
   // VMs that were leaving with their disks kept continue so: what was to be kept a moment ago is still kept.
-  const chosen = free.filter((vm) => !vm.deleting && !vm.removing).slice(0, roomToDelete(input));
+  const chosen = free.filter((vm) => !vm.deleting && vm.removing !== true).slice(0, roomToDelete(order, input));
   return [
     ...finishRemovals(input),
     ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'pool deleted', `the ${what} is deleted`)]),
   ];
 }
 
-export const nameOf = (vm: VmView): string => vm.name;
+export const nameOf = (vm: Leaver): string => vm.name;
 
 /** How many more VMIs may be asked to stop now, besides those that are stopping. */
-export function roomToDelete({ vms, inProgress, burst, allowance }: RemovalInput): number {
+export function roomToDelete(members: readonly Leaver[], { inProgress, burst, allowance }: Limits): number {
   const stopping = new Set([
     ...inProgress.deleting,
-    ...vms.filter((vm) => vm.deleting || vm.removing).map((vm) => vm.name),
+    ...members.filter((one) => one.deleting || one.removing === true).map(nameOf),
   ]);
   return Math.max(Math.min(burst - stopping.size, allowance), 0);
 }
 
 type Because = Departure['because'];
 
-export const deletion = (vms: readonly VmView[], keepDisks: boolean, because: Because, why: string): RemovalStep => ({
+export const deletion = (vms: readonly Leaver[], keepDisks: boolean, because: Because, why: string): RemovalStep => ({
   kind: 'delete',
   vms: targets(vms),
   keepDisks,
@@ -114,7 +121,7 @@ export const halting = (vms: readonly VmView[], because: Because, why: string): 
 });
 
 /** Returns the VMs as a step names them. */
-export const targets = (vms: readonly VmView[]): Target[] =>
+export const targets = (vms: readonly Leaver[]): Target[] =>
   vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
 /** Returns the names of the VMs, for people. */
-export const words = (vms: readonly VmView[]): string => formatNames(vms.map((vm) => vm.name));
+export const words = (vms: readonly Leaver[]): string => formatNames(vms.map((vm) => vm.name));

@@ -4,14 +4,14 @@ import { field, isObject, type Json } from '../lib/json.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { vmName } from '../scaling/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { StoredReplicaSet, StoredVmOwner, VmOwnerKind } from '../views/vm-owner.ts';
+import type { SetKind, StoredReplicaSet, StoredSet, StoredVmOwner, VmOwnerKind } from '../views/vm-owner.ts';
 import { asList, configMapReferences, diskReferences, secretReferences, volumesOf } from './references.ts';
 import type { PoolTemplate } from './template.ts';
 
-/** A VirtualMachine as sent to the API server: the template, plus what ties it to this pool and number. */
-export interface NewVirtualMachine {
+/** A member of a pool or a set as sent to the API server: the template, plus what ties it to its owner. */
+export interface NewMember {
   apiVersion: 'kubevirt.io/v1';
-  kind: 'VirtualMachine';
+  kind: 'VirtualMachine' | 'VirtualMachineInstance';
   metadata: {
     name: string;
     namespace: string;
@@ -28,6 +28,10 @@ export interface NewVirtualMachine {
   };
   spec: Json;
   [field: string]: unknown;
+}
+
+export interface NewVirtualMachine extends NewMember {
+  kind: 'VirtualMachine';
 }
 
 /**
@@ -60,39 +64,43 @@ export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number:
   };
 }
 
-/**
- * Returns the VM of this name of a replica set. Its VMI has the labels of the VM, so that an autoscaler finds its pod
- * by the selector; its disks have the end of its name.
- */
-export function replicaFromTemplate(
-  { metadata, spec: { template } }: StoredReplicaSet,
-  name: string,
-): NewVirtualMachine {
-  const { labels = {}, annotations = {} } = template.metadata ?? {};
-  const spec = structuredClone(template.spec) as Json;
-  nameDisks(spec, name.slice(metadata.name.length + 1));
-  const vmi = (spec['template'] ??= {}) as Json;
-  const vmiMetadata = (vmi['metadata'] ??= {}) as Json;
-  vmiMetadata['labels'] = { ...labels, ...(vmiMetadata['labels'] as Json | undefined) };
+/** Returns the member of this name of a set. */
+export function memberFromTemplate(kind: SetKind, set: StoredSet, name: string): NewMember {
+  const { metadata } = set;
+  const { labels = {}, annotations = {} } = set.spec.template.metadata ?? {};
+  const isOfVms = kind === 'VirtualMachineReplicaSet';
   return {
     apiVersion: 'kubevirt.io/v1',
-    kind: 'VirtualMachine',
+    kind: isOfVms ? 'VirtualMachine' : 'VirtualMachineInstance',
     metadata: {
       name,
       namespace: metadata.namespace,
       labels,
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
-      ownerReferences: [ownerReference('VirtualMachineReplicaSet', metadata)],
+      ownerReferences: [ownerReference(kind, metadata)],
     },
-    spec,
+    spec: isOfVms ? vmSpecOf(set as StoredReplicaSet, name) : set.spec.template.spec,
   };
 }
 
-/** Returns the reference of a VM to the owner that controls it. */
+/**
+ * Returns the spec of the VM of this name. Its VMI has the labels of the VM, so that an autoscaler finds its pod by the
+ * selector; its disks have the end of its name.
+ */
+function vmSpecOf({ metadata, spec: { template } }: StoredReplicaSet, name: string): Json {
+  const spec = structuredClone(template.spec) as Json;
+  nameDisks(spec, name.slice(metadata.name.length + 1));
+  const vmi = (spec['template'] ??= {}) as Json;
+  const vmiMetadata = (vmi['metadata'] ??= {}) as Json;
+  vmiMetadata['labels'] = { ...template.metadata?.labels, ...(vmiMetadata['labels'] as Json | undefined) };
+  return spec;
+}
+
+/** Returns the reference of a member to the owner that controls it. */
 export const ownerReference = (
   kind: VmOwnerKind,
   { name, uid }: StoredVmOwner['metadata'],
-): NewVirtualMachine['metadata']['ownerReferences'][number] => ({
+): NewMember['metadata']['ownerReferences'][number] => ({
   apiVersion: API_VERSION,
   kind,
   name,

@@ -1,16 +1,29 @@
 import type { Condition, PoolSpec } from '../../api/pool/pool.ts';
-import type { ReplicaSetSpec, VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
+import type {
+  ReplicaSetSpec,
+  VirtualMachineInstanceReplicaSet,
+  VirtualMachineReplicaSet,
+} from '../../api/replica-set/replica-set.ts';
 
-/** Drover's kinds whose objects own VMs. */
-export type VmOwnerKind = 'VirtualMachinePool' | 'VirtualMachineReplicaSet';
+/** Drover's kinds of sets. */
+export type SetKind = 'VirtualMachineReplicaSet' | 'VirtualMachineInstanceReplicaSet';
+
+/** Drover's kinds whose objects own VMs, or VMIs. */
+export type VmOwnerKind = 'VirtualMachinePool' | SetKind;
 
 /** What the objects of all these kinds have in common. */
 export interface StoredVmOwner {
   metadata: VirtualMachineReplicaSet['metadata'] & { namespace: string; uid: string };
-  spec: Pick<PoolSpec | ReplicaSetSpec, 'replicas' | 'template'>;
+  spec: Pick<PoolSpec | ReplicaSetSpec | StoredInstanceSet['spec'], 'replicas' | 'template'>;
   status?: { conditions?: Condition[]; writes?: number };
 }
 
 export interface StoredReplicaSet extends VirtualMachineReplicaSet {
   metadata: StoredVmOwner['metadata'];
 }
+
+export interface StoredInstanceSet extends VirtualMachineInstanceReplicaSet {
+  metadata: StoredVmOwner['metadata'];
+}
+
+export type StoredSet = StoredReplicaSet | StoredInstanceSet;

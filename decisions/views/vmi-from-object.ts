@@ -1,7 +1,8 @@
 import { REVISION_LABEL } from '../../api/names.ts';
-import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
+import { controllerOf, type Condition, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { placementOf } from '../vm-update/live-update.ts';
 import { internOrNull } from './intern.ts';
+import { kindOf } from './owner-kind.ts';
 import type { VmiView } from './vmi.ts';
 
 type Quantity = string | number;
@@ -82,9 +83,14 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
       current: text(status?.memory?.guestCurrent),
     },
     placement: placementOf(spec),
+    podTerminating: ready?.reason === 'PodTerminating' && ready.status === 'False',
+    standalone: owner?.kind === 'VirtualMachine' ? null : { owner: ownerView(owner), labels: metadata.labels ?? {} },
     trouble: ready?.status === 'True' ? null : troubleOf(conditions, status?.reason),
   };
 }
+
+const ownerView = (owner: OwnerReference | undefined): NonNullable<VmiView['standalone']>['owner'] =>
+  owner === undefined ? null : { kind: kindOf(owner), name: owner.name, uid: owner.uid };
 
 function sincePhase(status: VirtualMachineInstance['status'], phase: string): number | null {
   const time = Date.parse(

@@ -1,3 +1,5 @@
+import type { VmView } from './vm.ts';
+
 /** What drover caches of a VirtualMachineInstance: all that its decisions read, and nothing else. */
 export interface VmiView {
   namespace: string;
@@ -41,9 +43,22 @@ export interface VmiView {
   memory: { guest: string | null; maxGuest: string | null; atBoot: string | null; current: string | null };
   /** Canonical JSON of nodeSelector, affinity and tolerations. */
   placement: string;
+  /** Its pod is going, or gone down: so KubeVirt says shortly before the phase does. */
+  podTerminating: boolean;
+  /**
+   * Its controller, if any, and its labels; null for a VMI of a VM, of which nobody else must take care. Most VMIs are
+   * those of VMs, and labels take much memory.
+   */
+  standalone: { owner: VmView['owner']; labels: Record<string, string> } | null;
   /** KubeVirt's own words for why it isn't ready; null if it gives none. */
   trouble: string | null;
 }
 
 /** True for a VMI that has ended, or never started. */
 export const isFinal = (vmi: VmiView): boolean => vmi.phase === 'Succeeded' || vmi.phase === 'Failed';
+
+/**
+ * True for a VMI that won't run again: it is final, or its pod is going. If its node does not answer, nobody knows
+ * that.
+ */
+export const hasEnded = (vmi: VmiView): boolean => isFinal(vmi) || (vmi.podTerminating && !vmi.nodeLost);

@@ -163,7 +163,7 @@ function shutDown(vmi: Vmi, around: Surroundings): Move {
   if (around.nodeLost) return { vmi: unreachable(vmi, around.now) };
   const grace = (vmi.spec.terminationGracePeriodSeconds ?? GRACE_SECONDS) * 1000;
   const due = around.since + Math.min(durationOf(vmi.metadata, SimulatorAnnotation.stopTime) ?? STOP_MS, grace);
-  if (around.now < due) return { vmi: unreachable(vmi, around.now), wakeAt: due };
+  if (around.now < due) return { vmi: terminating(vmi, around.now), wakeAt: due };
   return { vmi: released(entered(vmi, 'Succeeded', around.now), around) };
 }
 
@@ -181,9 +181,12 @@ function entered(vmi: Vmi, phase: Phase, now: number): Vmi {
   return { ...vmi, status: { ...vmi.status, phase, phaseTransitionTimestamps: transitions } };
 }
 
-/** Returns the VMI as it looks while its pod is terminating or its node doesn't answer. */
-const unreachable = (vmi: Vmi, now: number): Vmi =>
+/** Returns the VMI as it looks while its pod is terminating. */
+const terminating = (vmi: Vmi, now: number): Vmi =>
   notReady(vmi, 'PodTerminating', 'virt-launcher pod is terminating', now);
+
+/** Returns the VMI as it looks while its node doesn't answer: Kubernetes marks the pod as not ready, and says no reason. */
+const unreachable = (vmi: Vmi, now: number): Vmi => notReady(vmi, '', '', now);
 
 const notReady = (vmi: Vmi, reason: string, message: string, now: number): Vmi =>
   saying(vmi, 'Ready', 'False', reason, message, now);

@@ -14,7 +14,11 @@ import type { Applicable } from '../../api/manifest/reader.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import type { VirtualMachinePool } from '../../api/pool/pool.ts';
 import type { Rollout } from '../../api/pool/rollout.ts';
-import { VirtualMachinePools, VirtualMachineReplicaSets } from '../../api/resources.ts';
+import {
+  VirtualMachineInstanceReplicaSets,
+  VirtualMachinePools,
+  VirtualMachineReplicaSets,
+} from '../../api/resources.ts';
 import { CRD_FOLDER, crdFiles } from '../../deploy/generate-crds.ts';
 import { installCrds } from '../../dev/crds/crds.ts';
 import type { Stack } from '../../dev/embedded-stack.ts';
@@ -106,7 +110,7 @@ describe('the API server', () => {
   });
 
   it.each(readdirSync(EXAMPLES))('takes examples/%s', async (file) => {
-    const kinds = [VirtualMachinePools, VirtualMachineReplicaSets];
+    const kinds = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
     for (const { object } of parseManifests(readFileSync(new URL(file, EXAMPLES), 'utf8'), file)) {
       const resource = kinds.find(({ kind }) => kind === object.kind)!;
       expect(await refusalOf(inNamespace(object, 'example'), resource)).toBe('accepted');

@@ -5,7 +5,7 @@ import { droverCrds } from '../../api/crd/crds.ts';
 import type { StructuralSchema } from '../../api/crd/structural-schema.ts';
 import { structuralSchema } from '../../api/crd/structural-schema.ts';
 import { parseManifests } from '../../api/manifest/manifest.ts';
-import { VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
+import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
 import { barePool } from './pools.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -43,10 +43,21 @@ describe('docs/pools.md', () => {
   });
 });
 
+/** What becomes of a manifest of a set; undefined for one of a pool. */
+function setIn(manifest: string) {
+  const object = parse(manifest) as { kind: string };
+  if (object.kind === 'VirtualMachineReplicaSet') return VirtualMachineReplicaSet.safeParse(object);
+  return object.kind === 'VirtualMachineInstanceReplicaSet'
+    ? VirtualMachineInstanceReplicaSet.safeParse(object)
+    : undefined;
+}
+
 describe('examples/', () => {
   it.each(readdirSync(new URL('examples/', ROOT)))('%s is taken without a word', (file) => {
     const example = readFileSync(new URL(`examples/${file}`, ROOT), 'utf8');
-    expect(parseManifests(example, file).flatMap(({ notes }) => notes)).toEqual([]);
+    const set = setIn(example);
+    if (set !== undefined) return expect(set.error).toBeUndefined();
+    return expect(parseManifests(example, file).flatMap(({ notes }) => notes)).toEqual([]);
   });
 });
 
@@ -81,8 +92,9 @@ describe('docs/replica-sets.md', () => {
     expect(fields.filter((name) => name !== 'conditions' && !words.includes(`\`${name}\``))).toEqual([]);
   });
 
-  it('shows a set that drover takes', () => {
-    const [, yaml] = /^```yaml\n(.*?)^```$/ms.exec(words)!;
-    expect(VirtualMachineReplicaSet.safeParse(parse(yaml!)).error).toBeUndefined();
+  it('shows sets that drover takes', () => {
+    const shown = [...words.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, yaml]) => setIn(yaml!));
+    expect(shown).toHaveLength(2);
+    for (const set of shown) expect(set?.error).toBeUndefined();
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
-import { bareSet, REFUSED, TAKEN } from './replica-sets.ts';
+import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
+import { bareInstanceSet, bareSet, REFUSED, REFUSED_INSTANCES, TAKEN, TAKEN_INSTANCES } from './replica-sets.ts';
 
 const messagesFor = (set: object): string[] =>
   VirtualMachineReplicaSet.safeParse(set).error?.issues.map(({ message }) => message) ?? [];
@@ -29,5 +29,29 @@ describe('a replica set', () => {
     const { spec, ...rest } = bareSet();
     const { [field as keyof typeof spec]: _, ...others } = spec;
     expect(VirtualMachineReplicaSet.safeParse({ ...rest, spec: others }).success).toBe(false);
+  });
+});
+
+const messagesForInstances = (set: object): string[] =>
+  VirtualMachineInstanceReplicaSet.safeParse(set).error?.issues.map(({ message }) => message) ?? [];
+
+describe('a replica set of instances', () => {
+  test.each(Object.entries(TAKEN_INSTANCES))('may have %s', (_, set) => expect(messagesForInstances(set)).toEqual([]));
+
+  test.each(Object.entries(REFUSED_INSTANCES))('is refused for %s, in one sentence', (_, [set, sentence]) =>
+    expect(messagesForInstances(set)).toEqual([expect.stringContaining(sentence)]),
+  );
+
+  test('is refused for a template of a VM, which holds no domain', () => {
+    const { template } = bareSet().spec;
+    expect(messagesForInstances(bareInstanceSet({ template: template as never }))).toContainEqual(
+      expect.stringContaining('must hold domain: the spec of a VirtualMachineInstance'),
+    );
+  });
+
+  test('is refused for a name of its VMIs: the set gives these', () => {
+    const { template } = bareInstanceSet().spec;
+    const named = { ...template, metadata: { ...template.metadata, name: 'test' } };
+    expect(messagesForInstances(bareInstanceSet({ template: named }))).toHaveLength(1);
   });
 });

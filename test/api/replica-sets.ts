@@ -1,4 +1,9 @@
-import type { ReplicaSetSpec, VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
+import type {
+  InstanceSetSpec,
+  ReplicaSetSpec,
+  VirtualMachineInstanceReplicaSet,
+  VirtualMachineReplicaSet,
+} from '../../api/replica-set/replica-set.ts';
 
 /** A small set, for tests of what a set may hold. */
 export const bareSet = (spec: Partial<ReplicaSetSpec> = {}): VirtualMachineReplicaSet => ({
@@ -12,6 +17,17 @@ export const bareSet = (spec: Partial<ReplicaSetSpec> = {}): VirtualMachineRepli
       metadata: { labels: { app: 'web', tier: 'front' } },
       spec: { runStrategy: 'Always', template: { spec: { domain: { devices: {} } } } },
     },
+    ...spec,
+  },
+});
+
+/** The same of instances. */
+export const bareInstanceSet = (spec: Partial<InstanceSetSpec> = {}): VirtualMachineInstanceReplicaSet => ({
+  ...bareSet(),
+  kind: 'VirtualMachineInstanceReplicaSet',
+  spec: {
+    ...bareSet().spec,
+    template: { metadata: { labels: { app: 'web', tier: 'front' } }, spec: { domain: { devices: {} } } },
     ...spec,
   },
 });
@@ -52,4 +68,26 @@ export const TAKEN: Record<string, object> = {
     { key: 'tier', operator: 'Exists' },
     { key: 'team', operator: 'DoesNotExist' },
   ]),
+};
+
+const withVmiSpec = (spec: object): object =>
+  bareInstanceSet({ template: { metadata: { labels: { app: 'web' } }, spec } as never });
+const OF_VMS = 'is a field of a VirtualMachine, which a VirtualMachineReplicaSet makes';
+
+/** Sets of instances that are refused. */
+export const REFUSED_INSTANCES: Record<string, [set: object, sentence: string]> = {
+  'a selector that the template does not match': [
+    bareInstanceSet({ selector: { matchLabels: { app: 'other' } } }),
+    NO_MATCH,
+  ],
+  'an empty selector': [bareInstanceSet({ selector: {} }), EMPTY],
+  'a run strategy': [withVmiSpec({ domain: {}, runStrategy: 'Always' }), OF_VMS],
+  'disks of its own': [withVmiSpec({ domain: {}, dataVolumeTemplates: [] }), OF_VMS],
+};
+
+/** Sets of instances that are taken. */
+export const TAKEN_INSTANCES: Record<string, object> = {
+  'a small VMI': bareInstanceSet(),
+  'no replicas': bareInstanceSet({ replicas: 0, minReadySeconds: 5, paused: true }),
+  probes: withVmiSpec({ domain: { devices: {} }, livenessProbe: { periodSeconds: 5 }, readinessProbe: {} }),
 };

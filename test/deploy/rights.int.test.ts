@@ -8,7 +8,7 @@ import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../integration/fleet.ts';
 import { withDisk } from '../integration/healing/healings.ts';
 import { TypedVms } from '../integration/machine-types/machine-types.ts';
-import { TestSets } from '../integration/replica-sets/sets.ts';
+import { INSTANCES, TestSets } from '../integration/replica-sets/sets.ts';
 import { readManifests, rightFor, rightsOf } from './rights.ts';
 import { createServiceAccounts, kubeconfigOf } from './service-accounts.ts';
 
@@ -108,6 +108,9 @@ test('a worker does all of its work with the rights of its service account, and 
   const sets = new TestSets(fleet);
   await sets.create(namespace, 'cattle', { replicas: 1 });
   await sets.settled(namespace, 'cattle', 1);
+  const instances = new TestSets(fleet, INSTANCES);
+  await instances.create(namespace, 'instances', { replicas: 1 });
+  await instances.settled(namespace, 'instances', 1);
 
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' }, runs: {} });
   expect(await (await typedVms.change({ restartNow: true })).result()).toMatchObject({

@@ -225,7 +225,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
       cluster.kube.patch(Nodes, { name }, 'merge', { metadata: { annotations: { 'sim.drover.dev/lost': lost } } });
     await mark('true');
     await eventually(async () =>
-      expect(conditionOf(await cluster.vmi('lost'), 'Ready')?.reason).toBe('PodTerminating'),
+      expect(conditionOf(await cluster.vmi('lost'), 'Ready')).toMatchObject({ status: 'False', reason: '' }),
     );
     // Reported earlier, as Kubernetes does.
     expect((await cluster.kube.get(Nodes, { name }))['status']).toMatchObject({

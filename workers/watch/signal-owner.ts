@@ -5,7 +5,14 @@ import {
   type Client,
 } from '@temporalio/client';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { changed, poolIdOf, replicaSetIdOf, taskQueueOf, type PoolRef } from '../../workflows/messages.ts';
+import {
+  changed,
+  instanceSetIdOf,
+  poolIdOf,
+  replicaSetIdOf,
+  taskQueueOf,
+  type PoolRef,
+} from '../../workflows/messages.ts';
 import type { pool } from '../../workflows/pool/pool.ts';
 import type { replicaSet } from '../../workflows/replica-sets/replica-set.ts';
 import { DroverCluster, DroverNamespace, DroverPool, DroverReplicaSet } from '../../workflows/search-attributes.ts';
@@ -15,43 +22,69 @@ const SINGLETON = {
   workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
 } as const;
 
-/** Signals the pool's workflow to look again, and starts the workflow if it isn't running. */
-export async function notifyPool(client: Client, ref: PoolRef, seen: ResourceVersions): Promise<void> {
-  await client.workflow.signalWithStart<typeof pool, [ResourceVersions?]>('pool', {
+/** The workflow of one owner. */
+interface OwnersWorkflow {
+  type: 'pool' | 'replicaSet' | 'instanceReplicaSet';
+  idOf: (ref: PoolRef) => string;
+  attribute: typeof DroverPool;
+  summary: string;
+  /** What the workflow does, as Markdown. */
+  details: string;
+}
+
+/** Signals the owner's workflow to look again, and starts the workflow if it isn't running. */
+async function notify(
+  client: Client,
+  ref: PoolRef,
+  seen: ResourceVersions,
+  { type, idOf, attribute, summary, details }: OwnersWorkflow,
+): Promise<void> {
+  await client.workflow.signalWithStart<typeof pool | typeof replicaSet, [ResourceVersions?]>(type, {
     ...SINGLETON,
-    workflowId: poolIdOf(ref),
+    workflowId: idOf(ref),
     taskQueue: taskQueueOf(ref.cluster),
     args: [ref],
     signal: changed,
     signalArgs: [seen],
-    staticSummary: `Pool ${ref.namespace}/${ref.name}`,
-    staticDetails: `Keeps the VMs of pool **${ref.name}** in namespace **${ref.namespace}** of cluster **${ref.cluster}** as its spec says.`,
+    staticSummary: `${summary} ${ref.namespace}/${ref.name}`,
+    staticDetails: details,
     typedSearchAttributes: [
       { key: DroverCluster, value: ref.cluster },
       { key: DroverNamespace, value: ref.namespace },
-      { key: DroverPool, value: ref.name },
+      { key: attribute, value: ref.name },
     ],
   });
 }
 
-/** Does the same for the workflow of a replica set. */
-export async function notifyReplicaSet(client: Client, ref: PoolRef, seen: ResourceVersions): Promise<void> {
-  await client.workflow.signalWithStart<typeof replicaSet, [ResourceVersions?]>('replicaSet', {
-    ...SINGLETON,
-    workflowId: replicaSetIdOf(ref),
-    taskQueue: taskQueueOf(ref.cluster),
-    args: [ref],
-    signal: changed,
-    signalArgs: [seen],
-    staticSummary: `Replica set ${ref.namespace}/${ref.name}`,
-    staticDetails: `Keeps the VMs of replica set **${ref.name}** in namespace **${ref.namespace}** of cluster **${ref.cluster}** at its number, and never above it.`,
-    typedSearchAttributes: [
-      { key: DroverCluster, value: ref.cluster },
-      { key: DroverNamespace, value: ref.namespace },
-      { key: DroverReplicaSet, value: ref.name },
-    ],
+const placeOf = ({ cluster, namespace, name }: PoolRef): string =>
+  `**${name}** in namespace **${namespace}** of cluster **${cluster}**`;
+
+export const notifyPool = (client: Client, ref: PoolRef, seen: ResourceVersions): Promise<void> =>
+  notify(client, ref, seen, {
+    type: 'pool',
+    idOf: poolIdOf,
+    attribute: DroverPool,
+    summary: 'Pool',
+    details: `Keeps the VMs of pool ${placeOf(ref)} as its spec says.`,
   });
-}
+
+export const notifyReplicaSet = (client: Client, ref: PoolRef, seen: ResourceVersions): Promise<void> =>
+  notify(client, ref, seen, {
+    type: 'replicaSet',
+    idOf: replicaSetIdOf,
+    attribute: DroverReplicaSet,
+    summary: 'Replica set',
+    details: `Keeps the VMs of replica set ${placeOf(ref)} at its number, and never above it.`,
+  });
+
+export const notifyInstanceSet = (client: Client, ref: PoolRef, seen: ResourceVersions): Promise<void> =>
+  notify(client, ref, seen, {
+    type: 'instanceReplicaSet',
+    idOf: instanceSetIdOf,
+    attribute: DroverReplicaSet,
+    summary: 'Instance replica set',
+    details: `Keeps the VMIs of replica set ${placeOf(ref)} at its number, and replaces at once what ends.`,
+  });
 
 /** Returns what signals the workflow of a deleted pool or set, so that it ends; it starts none. */
 export const tellGoneTo =

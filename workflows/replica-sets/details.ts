@@ -1,13 +1,15 @@
 import type { PlannedSet } from '../../activities/replica-sets/types.ts';
+import { startFailure } from '../../decisions/replica-sets/start-backoff.ts';
 import { activityDetails } from '../pool/details.ts';
 import type { FailureBackoffState } from '../pool/failure-backoff.ts';
 
 /** Returns the Markdown that the Web UI shows for a replica set. */
 export function replicaSetDetails(planned: PlannedSet, doing: readonly string[], state: FailureBackoffState): string {
   if (planned.gone) return 'The set is gone.';
-  const { counts, phase, uncertain } = planned;
+  const { counts, phase, uncertain, starts } = planned;
   return [
     `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready`,
+    startFailure(starts)?.message ?? '',
     uncertain.length === 0 ? '' : `Not known whether they were made: ${uncertain.slice(0, NAMES_TOLD).join(', ')}`,
     ...activityDetails(doing, state, counts.byState),
   ]

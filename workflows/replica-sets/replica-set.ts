@@ -6,6 +6,8 @@ import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
 import type { ReplicaSetStep } from '../../decisions/replica-sets/plan.ts';
+import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';
+import type { SetKind } from '../../decisions/views/vm-owner.ts';
 import { onQuery } from '../handlers.ts';
 import { replicaSetProgress, type PoolRef, type ReplicaSetProgress } from '../messages.ts';
 import { OwnerRun, type CarriedOwner, type OwnerRequest } from '../owners/owner-run.ts';
@@ -14,7 +16,7 @@ import { replicaSetDetails } from './details.ts';
 
 export interface ReplicaSetInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
-  carried?: CarriedOwner & { uncertain?: string[] };
+  carried?: CarriedOwner & { uncertain?: string[]; starts?: FailedStarts | null };
 }
 
 const { planReplicaSet } = proxyLocalActivities<ReplicaSetActivities>({
@@ -23,21 +25,35 @@ const { planReplicaSet } = proxyLocalActivities<ReplicaSetActivities>({
 });
 const { makeReplicas, adoptVms } = proxyActivities<ReplicaSetActivities>(ON_VMS);
 
+const WAITS: Record<SetKind, string> = {
+  VirtualMachineReplicaSet: 'VMs become available by the clock',
+  VirtualMachineInstanceReplicaSet: 'VMIs become available, or another is tried, by the clock',
+};
+
 type Planned = Extract<PlannedSet, { gone: false }>;
 
 /** Keeps the VMs of one replica set at its number, and never above it, for as long as the set exists. */
 export const replicaSet = ({ carried, ...ref }: ReplicaSetInput): Promise<void> =>
-  new ReplicaSetRun(ref, carried).untilGone();
+  new ReplicaSetRun(ref, carried, 'VirtualMachineReplicaSet').untilGone();
+
+/** Keeps the VMIs of one replica set at its number, and replaces at once what ends, for as long as the set exists. */
+export const instanceReplicaSet = ({ carried, ...ref }: ReplicaSetInput): Promise<void> =>
+  new ReplicaSetRun(ref, carried, 'VirtualMachineInstanceReplicaSet').untilGone();
 
 class ReplicaSetRun extends OwnerRun<Planned> {
-  /** Names whose creates were given up: they may still be carried out, so they hold places until a VM has them. */
+  readonly #kind: SetKind;
+  /** Names whose creates were given up: they may still be carried out, so they hold places until a member has them. */
   #uncertain: Set<string>;
   /** What the plan in progress was told of them. */
   #told: readonly string[] = [];
   #starting: number | undefined;
+  /** VMIs that failed to start, since one came up. */
+  #starts: FailedStarts | null;
 
-  constructor(ref: PoolRef, carried: ReplicaSetInput['carried']) {
-    super(ref, carried, { owner: 'set', wait: 'VMs become available by the clock' });
+  constructor(ref: PoolRef, carried: ReplicaSetInput['carried'], kind: SetKind) {
+    super(ref, carried, { owner: 'set', wait: WAITS[kind] });
+    this.#kind = kind;
+    this.#starts = carried?.starts ?? null;
     this.#uncertain = new Set(carried?.uncertain);
     onQuery(replicaSetProgress, () => this.#progress());
   }
@@ -49,22 +65,37 @@ class ReplicaSetRun extends OwnerRun<Planned> {
       deleting: inProgress.names('deleting'),
       doing: progressSentences({ doing: inProgress.reasons(), batches: [], cycles: [], starting: this.#starting }),
       recentErrors: failureBackoff.state.recentErrors,
-      retryAt: failureBackoff.isWaiting() ? new Date(failureBackoff.state.retryAt!).toISOString() : null,
+      retryAt: this.#retryAt(),
     };
+  }
+
+  /** When the next try after a failure is due; RFC 3339. */
+  #retryAt(): string | null {
+    const { failureBackoff } = this;
+    const time = failureBackoff.isWaiting() ? failureBackoff.state.retryAt : (this.#starts?.retryAt ?? null);
+    return time === null || time <= Date.now() ? null : new Date(time).toISOString();
   }
 
   protected override plan(asked: OwnerRequest): Promise<PlannedSet> {
     this.#told = [...this.#uncertain];
     const words = { summary: 'look at the set and its VMs, and plan the next steps' };
-    const own = { uncertain: [...this.#told], refused: this.failureBackoff.refused(), now: Date.now() };
+    const own = {
+      kind: this.#kind,
+      uncertain: [...this.#told],
+      refused: this.failureBackoff.refused(),
+      starts: this.#starts,
+      now: Date.now(),
+    };
     return planReplicaSet.executeWithOptions(words, [{ ...asked, ...own }]);
   }
 
   protected override reset(): void {
     this.#uncertain.clear();
+    this.#starts = null;
   }
 
-  protected override note({ phase, counts, uncertain }: Planned): void {
+  protected override note({ phase, counts, uncertain, starts }: Planned): void {
+    this.#starts = starts;
     this.#starting = phase === 'Starting' ? counts.present - counts.ready : 0;
     const left = new Set(uncertain);
     for (const name of this.#told) if (!left.has(name)) this.#uncertain.delete(name);
@@ -130,6 +161,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
   }
 
   protected override continueAsNew(carried: CarriedOwner): Promise<never> {
-    return continueAsNew<typeof replicaSet>({ ...this.ref, carried: { ...carried, uncertain: [...this.#uncertain] } });
+    const own = { uncertain: [...this.#uncertain], starts: this.#starts };
+    return continueAsNew<typeof replicaSet>({ ...this.ref, carried: { ...carried, ...own } });
   }
 }

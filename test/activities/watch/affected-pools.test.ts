@@ -49,6 +49,8 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   cpu: { sockets: 1, maxSockets: 4, current: 1 },
   memory: { guest: '1Gi', maxGuest: '4Gi', atBoot: '1Gi', current: '1Gi' },
   placement: '{}',
+  podTerminating: false,
+  standalone: null,
   trouble: null,
   ...fields,
 });

@@ -89,6 +89,7 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
   ).toEqual([
     'customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev unchanged',
     'customresourcedefinition.apiextensions.k8s.io/virtualmachinereplicasets.drover.dev unchanged',
+    'customresourcedefinition.apiextensions.k8s.io/virtualmachineinstancereplicasets.drover.dev unchanged',
     'DroverCluster unchanged',
     'DroverNamespace unchanged',
     'DroverPool unchanged',
@@ -97,7 +98,11 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
     'DroverPhase unchanged',
     'is running',
   ]);
-  expect(await crds()).toEqual(['virtualmachinepools.drover.dev', 'virtualmachinereplicasets.drover.dev']);
+  expect(await crds()).toEqual([
+    'virtualmachineinstancereplicasets.drover.dev',
+    'virtualmachinepools.drover.dev',
+    'virtualmachinereplicasets.drover.dev',
+  ]);
   const { client, connection } = await connectTemporal({ address: stack.temporalAddress, configured: false });
   onTestFinished(() => connection.close());
   // Visibility lags a little. The query can find the workflow only by its search attribute.

@@ -7,6 +7,7 @@ import {
   Nodes,
   StorageClasses,
   VirtualMachinePools,
+  VirtualMachineInstanceReplicaSets,
   VirtualMachineReplicaSets,
   type Resource,
 } from '../../../api/resources.ts';
@@ -77,8 +78,10 @@ async function refuseWorkers(kube: KubeClient): Promise<void> {
   );
 }
 
+const OWNERS = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
+
 async function refusePools(kube: KubeClient): Promise<void> {
-  const owners = await Promise.all([VirtualMachinePools, VirtualMachineReplicaSets].map((kind) => listed(kube, kind)));
+  const owners = await Promise.all(OWNERS.map((kind) => listed(kube, kind)));
   const [first, ...others] = owners.flatMap((found) => found ?? []);
   if (first === undefined) return;
   const { namespace, name } = first.metadata;

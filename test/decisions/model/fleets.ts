@@ -95,6 +95,8 @@ export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
     cpu: { sockets: null, maxSockets: null, current: null },
     memory: { guest: null, maxGuest: null, atBoot: null, current: null },
     placement: '{}',
+    podTerminating: false,
+    standalone: null,
     trouble: null,
     ...fields,
   };

@@ -2,30 +2,20 @@ import { describe, expect, test } from 'vitest';
 import { ORPHAN_FINALIZER, REPLICA_SET_FINALIZER } from '../../../api/names.ts';
 import type { ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
 import { containedReplicaSetPlan } from '../../../decisions/replica-sets/contained-plan.ts';
-import { freeNames } from '../../../decisions/replica-sets/names.ts';
-import { planReplicaSet, type ReplicaSetInput, type ReplicaSetStep } from '../../../decisions/replica-sets/plan.ts';
+import { planReplicaSet, type ReplicaSetInput } from '../../../decisions/replica-sets/plan.ts';
 import type { StoredReplicaSet } from '../../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVmi } from '../model/fleets.ts';
 import { aMember, aSet, still } from './sets.ts';
+import { conditionOf, deleted, made, namesIn, namesOf } from './steps.ts';
 
-const namesOf = (count: number): string[] => freeNames({ name: 'web', uid: 'set-uid' }, count, () => false);
 const [A, B, C, D] = namesOf(4) as [string, string, string, string];
 
 const planOf = (set: StoredReplicaSet, vms: VmView[], input: Partial<ReplicaSetInput> = {}) =>
   planReplicaSet({ ...still, vmiOf: (vm) => aVmi(vm), ...input, set, vms });
 const plan = (spec: Partial<ReplicaSetSpec>, vms: VmView[], input: Partial<ReplicaSetInput> = {}) =>
   planOf(aSet(spec), vms, input);
-const namesIn = (steps: ReplicaSetStep[], kind: ReplicaSetStep['kind']): string[] =>
-  steps.flatMap((step) =>
-    step.kind !== kind ? [] : 'names' in step ? step.names : 'vms' in step ? step.vms.map(({ name }) => name) : [],
-  );
-const made = (steps: ReplicaSetStep[]): string[] => namesIn(steps, 'make');
-const deleted = (steps: ReplicaSetStep[]): string[] => namesIn(steps, 'delete');
-const conditionOf = (status: { conditions?: { type: string }[] } | null, type: string) =>
-  status?.conditions?.find((condition) => condition.type === type);
-
 describe('VMs are made', () => {
   test('for the places that nobody holds', () => {
     expect(made(plan({ replicas: 3 }, []).steps)).toEqual([A, B, C]);

@@ -1,9 +1,10 @@
 import { REPLICA_SET_FINALIZER } from '../../../api/names.ts';
-import type { ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
-import type { ReplicaSetInput } from '../../../decisions/replica-sets/plan.ts';
-import type { StoredReplicaSet } from '../../../decisions/views/vm-owner.ts';
+import type { InstanceSetSpec, ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
+import type { InstanceSetInput, ReplicaSetInput } from '../../../decisions/replica-sets/plan.ts';
+import type { StoredInstanceSet, StoredReplicaSet } from '../../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aVm } from '../model/fleets.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aVm, aVmi } from '../model/fleets.ts';
 
 /** Sets and their VMs for the tests of decisions. Fields that a test doesn't care about have defaults. */
 
@@ -53,4 +54,48 @@ export const still: Omit<ReplicaSetInput, 'set' | 'vms'> = {
   burst: 250,
   allowance: 250,
   failure: null,
+};
+
+export function anInstanceSet(
+  spec: Partial<InstanceSetSpec> = {},
+  metadata: Partial<StoredInstanceSet['metadata']> = {},
+): StoredInstanceSet {
+  const set = aSet({}, metadata);
+  const template = { metadata: { labels: { app: 'web' } }, spec: { domain: {} } };
+  return { ...set, kind: 'VirtualMachineInstanceReplicaSet', spec: { ...set.spec, template, ...spec } };
+}
+
+/** A VMI that the set controls and its selector matches; it is ready. */
+export const anInstance = (
+  name: string,
+  fields: Partial<VmiView> & { labels?: Record<string, string>; owner?: VmView['owner'] } = {},
+): VmiView => {
+  const { labels = { app: 'web' }, owner = OWNER, ...others } = fields;
+  return { ...aVmi(aVm(name)), vmUid: null, standalone: { owner, labels }, ...others };
+};
+
+const OWNER = { kind: 'VirtualMachineInstanceReplicaSet', name: 'web', uid: 'set-uid' };
+
+/** A VMI that has ended without ever having run. */
+export const aFailedStart = (name: string, createdAt = 0): VmiView =>
+  anInstance(name, {
+    phase: 'Failed',
+    ready: false,
+    createdAt,
+    runningSince: null,
+    endedAt: createdAt + 1_000,
+    trouble: 'no kernel',
+  });
+
+/** What a plan reads besides the set and its VMIs, when nothing goes on. */
+export const calm: Omit<InstanceSetInput, 'set' | 'vmis'> = {
+  uncontrolled: [],
+  isHeldByOther: () => false,
+  inProgress: { creating: [], deleting: [] },
+  uncertain: [],
+  now: 0,
+  burst: 250,
+  allowance: 250,
+  failure: null,
+  starts: null,
 };

@@ -46,6 +46,8 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     cpu: { sockets: null, maxSockets: null, current: null },
     memory: { guest: null, maxGuest: null, atBoot: null, current: null },
     placement: '{}',
+    podTerminating: false,
+    standalone: null,
     trouble: null,
   });
 });

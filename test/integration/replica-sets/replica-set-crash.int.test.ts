@@ -1,18 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { VirtualMachines } from '../../../api/resources.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { seeded } from '../../seeded.ts';
 import { soak } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until } from '../fleet.ts';
-import { haltedTemplateOf, mostVms, TestSets } from './sets.ts';
+import { haltedTemplateOf, INSTANCES, instanceTemplateOf, mostVms, TestSets, VMS } from './sets.ts';
 
 const fleet = aFleet({ workers: 0 });
 const sets = new TestSets(fleet);
 
-test('a worker that dies in a burst, while answers are lost: never more VMs than the set wants', async () => {
+test.each([
+  ['VMs', VMS],
+  ['VMIs', INSTANCES],
+])('a worker that dies in a burst, while answers are lost: no more %s than the set wants', async (_, kind) => {
+  const sets = new TestSets(fleet, kind);
   const namespace = await fleet().namespace();
-  const watched = await mostVms(fleet(), namespace);
+  const watched = await mostVms(fleet(), namespace, kind.members);
   const chance = seeded(7);
   const unruly = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
     if (method !== 'POST') return 'pass';
@@ -21,7 +25,7 @@ test('a worker that dies in a burst, while answers are lost: never more VMs than
   });
   const env = { KUBECONFIG: unruly.kubeconfig };
   let worker = await fleet().startWorker(env);
-  await sets.create(namespace, 'web', { replicas: 60, template: haltedTemplateOf('web') });
+  await sets.create(namespace, 'web', { replicas: 60, template: kind.idle('web') });
   for (const moment of [5, 30]) {
     await until(async () => expect(watched.made()).toBeGreaterThan(moment));
     await worker.kill();
@@ -56,7 +60,7 @@ test('faults of all kinds while people delete VMs: never more than the set wants
   await sets.create(namespace, 'web', { replicas, template: haltedTemplateOf('web') });
   for (let round = 0; faults < enough; round++) {
     await sleep(300);
-    const vms = await sets.vms(namespace, 'web');
+    const vms = await sets.members(namespace, 'web');
     expect(vms.length).toBeLessThanOrEqual(replicas);
     for (const { metadata } of vms.slice(0, 4))
       await fleet()
@@ -90,11 +94,32 @@ test('a frozen worker that comes back makes no VM too many', async () => {
   const other = await fleet().startWorker();
   await sets.settled(namespace, 'web', 80);
   process.kill(frozen.pid, 'SIGCONT');
-  const [vm] = await sets.vms(namespace, 'web');
+  const [vm] = await sets.members(namespace, 'web');
   await fleet().kube.delete(VirtualMachines, vm!.metadata);
   await until(async () => expect(watched.made()).toBe(81));
   await sets.settled(namespace, 'web', 80);
   expect(watched.most()).toBe(80);
   watched.stop();
   await Promise.all([frozen.kill(), other.stop()]);
+});
+
+test('the delay after starts that fail outlives the worker', async () => {
+  const instances = new TestSets(fleet, INSTANCES);
+  const namespace = await fleet().namespace();
+  const watched = await mostVms(fleet(), namespace, VirtualMachineInstances);
+  const template = instanceTemplateOf('bad', { 'sim.drover.dev/fail-starts': 'always' });
+  const told = (words: string) =>
+    until(async () => {
+      const failure = await instances.condition(namespace, 'bad', 'ReplicaFailure');
+      expect(failure).toMatchObject({ reason: 'FailedStart', message: expect.stringContaining(words) as string });
+    }, 40_000);
+  const first = await fleet().startWorker();
+  await instances.create(namespace, 'bad', { replicas: 3, template });
+  await told('2 times in a row');
+  await first.kill();
+  const second = await fleet().startWorker();
+  await told('3 times in a row');
+  expect(watched.made()).toBeLessThan(12);
+  watched.stop();
+  await second.stop();
 });

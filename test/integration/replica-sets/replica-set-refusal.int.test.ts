@@ -2,18 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until } from '../fleet.ts';
-import { haltedTemplateOf, TestSets } from './sets.ts';
+import { INSTANCES, TestSets, VMS } from './sets.ts';
 
 const fleet = aFleet({ workers: 0 });
-const sets = new TestSets(fleet);
 
-test('what is refused is told, tried ever more seldom, and done once it is allowed', async () => {
+test.each([
+  ['VMs', VMS],
+  ['VMIs', INSTANCES],
+])('%s that are refused are told, tried ever more seldom, and done once they are allowed', async (_, kind) => {
+  const sets = new TestSets(fleet, kind);
   const namespace = await fleet().namespace();
   let refuses = true;
   let tries = 0;
-  const isOfVm = /\/virtualmachines(\/|\?)/;
+  const isOfMember = new RegExp(String.raw`/${kind.members.plural}(/|\?)`);
   const strict = await chaosProxy(fleet().workerKubeconfig, (method, path): Fate => {
-    if (!refuses || !isOfVm.test(path) || (method !== 'POST' && method !== 'DELETE')) return 'pass';
+    if (!refuses || !isOfMember.test(path) || (method !== 'POST' && method !== 'DELETE')) return 'pass';
     tries++;
     return { status: 403, message: 'the test forbids it' };
   });
@@ -31,7 +34,7 @@ test('what is refused is told, tried ever more seldom, and done once it is allow
     await sleep(5_000);
     expect(tries - before).toBeLessThan(10);
   };
-  await sets.create(namespace, 'web', { replicas: 2, template: haltedTemplateOf('web') });
+  await sets.create(namespace, 'web', { replicas: 2, template: kind.idle('web') });
   await told('FailedCreate');
   await seldom();
   refuses = false;

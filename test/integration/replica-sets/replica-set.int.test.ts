@@ -22,7 +22,7 @@ test('a set gets its VMs, with its labels and as its controller, and they run', 
       labelSelector: 'app=web',
     }),
   );
-  for (const vm of await sets.vms(namespace, 'web')) {
+  for (const vm of await sets.members(namespace, 'web')) {
     expect(vm.metadata.name).toMatch(/^web-[a-z0-9]{5}$/);
     expect(vm.metadata.labels).toEqual({ app: 'web' });
     expect(vm['spec']).toMatchObject({ template: { metadata: { labels: { app: 'web' } } } });
@@ -46,7 +46,7 @@ test('a set is scaled out and in by its scale subresource, and a VM that is not 
   const namespace = await fleet().namespace();
   await sets.create(namespace, 'web', { replicas: 2 });
   await until(async () => expect((await sets.get(namespace, 'web'))?.status?.readyReplicas).toBe(2));
-  const [stopped] = await sets.vms(namespace, 'web');
+  const [stopped] = await sets.members(namespace, 'web');
   await fleet().kube.patch(VirtualMachines, stopped!.metadata, 'merge', { spec: { runStrategy: 'Halted' } });
   await until(async () => expect((await sets.get(namespace, 'web'))?.status?.readyReplicas).toBe(1));
   const scaleTo = (replicas: number) =>
@@ -107,7 +107,7 @@ test('a VM whose label no longer matches is released and replaced, and runs on; 
   await sets.patch(namespace, 'web', { replicas: 3, paused: true });
   await relabel('web');
   await until(async () =>
-    expect((await sets.vms(namespace, 'web')).map(({ metadata }) => metadata.uid)).toContain(vm!.metadata.uid),
+    expect((await sets.members(namespace, 'web')).map(({ metadata }) => metadata.uid)).toContain(vm!.metadata.uid),
   );
   await sets.patch(namespace, 'web', { paused: false });
   await sets.settled(namespace, 'web', 3);
@@ -146,7 +146,7 @@ test('a paused set makes and deletes nothing', async () => {
     expect(status?.observedGeneration).toBe(metadata.generation);
     expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Paused', status: 'True' }));
   });
-  expect((await sets.vms(namespace, 'web')).map(({ metadata }) => metadata.uid)).toEqual([vm!.metadata.uid]);
+  expect((await sets.members(namespace, 'web')).map(({ metadata }) => metadata.uid)).toEqual([vm!.metadata.uid]);
   await sets.patch(namespace, 'web', { paused: false });
   await sets.settled(namespace, 'web', 3);
 });

@@ -1,34 +1,56 @@
 import { expect } from 'vitest';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
-import type { ReplicaSetSpec, VirtualMachineReplicaSet } from '../../../api/replica-set/replica-set.ts';
-import { VirtualMachineReplicaSets, VirtualMachines } from '../../../api/resources.ts';
+import type {
+  InstanceSetSpec,
+  ReplicaSetSpec,
+  VirtualMachineReplicaSet,
+} from '../../../api/replica-set/replica-set.ts';
+import {
+  VirtualMachineInstanceReplicaSets,
+  VirtualMachineInstances,
+  VirtualMachineReplicaSets,
+  VirtualMachines,
+  type Resource,
+} from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { until, type TestFleet } from '../fleet.ts';
 
-export type SetObject = KubeObject & Pick<VirtualMachineReplicaSet, 'spec' | 'status'>;
+type AnySpec = Omit<ReplicaSetSpec, 'template'> & Pick<ReplicaSetSpec | InstanceSetSpec, 'template'>;
+export type SetObject = KubeObject & { spec: AnySpec; status?: NonNullable<VirtualMachineReplicaSet['status']> };
+
+/** A kind of sets, and that of their members. */
+interface Kind {
+  sets: Resource;
+  members: Resource;
+  template: (app: string) => AnySpec['template'];
+  /** Of members that don't boot. */
+  idle: (app: string) => AnySpec['template'];
+}
 
 /** What tests do to the replica sets of a fleet. */
 export class TestSets {
   readonly #fleet: () => TestFleet;
+  readonly #kind: Kind;
 
-  constructor(fleet: () => TestFleet) {
+  constructor(fleet: () => TestFleet, kind: Kind = VMS) {
     this.#fleet = fleet;
+    this.#kind = kind;
   }
 
-  create(namespace: string, name: string, spec: Partial<ReplicaSetSpec> = {}): Promise<Stored<SetObject>> {
+  create(namespace: string, name: string, spec: Partial<AnySpec> = {}): Promise<Stored<SetObject>> {
     const set = {
       metadata: { namespace, name },
-      spec: { replicas: 1, selector: { matchLabels: { app: name } }, template: templateOf(name), ...spec },
+      spec: { replicas: 1, selector: { matchLabels: { app: name } }, template: this.#kind.template(name), ...spec },
     };
-    return this.#fleet().kube.create<SetObject>(VirtualMachineReplicaSets, set);
+    return this.#fleet().kube.create<SetObject>(this.#kind.sets, set);
   }
 
   get(namespace: string, name: string): Promise<Stored<SetObject> | undefined> {
-    return ignoreNotFound(this.#fleet().kube.get<SetObject>(VirtualMachineReplicaSets, { namespace, name }));
+    return ignoreNotFound(this.#fleet().kube.get<SetObject>(this.#kind.sets, { namespace, name }));
   }
 
-  patch(namespace: string, name: string, spec: Partial<ReplicaSetSpec>): Promise<Stored<SetObject>> {
-    return this.#fleet().kube.patch<SetObject>(VirtualMachineReplicaSets, { namespace, name }, 'merge', { spec });
+  patch(namespace: string, name: string, spec: Partial<AnySpec>): Promise<Stored<SetObject>> {
+    return this.#fleet().kube.patch<SetObject>(this.#kind.sets, { namespace, name }, 'merge', { spec });
   }
 
   /** Returns the set's condition of this type; undefined if there is none. */
@@ -36,24 +58,24 @@ export class TestSets {
     return (await this.get(namespace, name))?.status?.conditions?.find((condition) => condition.type === type);
   }
 
-  /** Returns the VMs that the set controls. */
-  async vms(namespace: string, name: string): Promise<Stored[]> {
-    const { items } = await this.#fleet().kube.list(VirtualMachines, { namespace });
+  /** Returns the VMs, or VMIs, that the set controls. */
+  async members(namespace: string, name: string): Promise<Stored[]> {
+    const { items } = await this.#fleet().kube.list(this.#kind.members, { namespace });
     const set = await this.get(namespace, name);
     return items.filter((vm) => controllerOf(vm)?.uid === set?.metadata.uid);
   }
 
-  /** Resolves with the VMs when the set has this many, none of them leaves, and its status counts them. */
+  /** Resolves with the members when the set has this many, none of them leaves, and its status counts them. */
   async settled(namespace: string, name: string, count: number): Promise<Stored[]> {
-    let vms: Stored[] = [];
+    let members: Stored[] = [];
     await until(async () => {
-      vms = await this.vms(namespace, name);
-      expect(vms.filter(({ metadata }) => metadata.deletionTimestamp === undefined)).toHaveLength(count);
-      expect(vms).toHaveLength(count);
+      members = await this.members(namespace, name);
+      expect(members.filter(({ metadata }) => metadata.deletionTimestamp === undefined)).toHaveLength(count);
+      expect(members).toHaveLength(count);
       const { metadata, status } = (await this.get(namespace, name))!;
       expect(status).toMatchObject({ replicas: count, observedGeneration: metadata.generation });
     });
-    return vms;
+    return members;
   }
 }
 
@@ -72,20 +94,49 @@ export const templateOf = (app: string, spec: object = {}): ReplicaSetSpec['temp
 
 /** A template of stopped VMs, for tests of creation rather than boot. */
 export const haltedTemplateOf = (app: string): ReplicaSetSpec['template'] => templateOf(app, { runStrategy: 'Halted' });
+/** The same of VMIs, for which no node is found. */
+const waitingTemplateOf = (app: string): InstanceSetSpec['template'] =>
+  instanceTemplateOf(app, { 'sim.drover.dev/unschedulable': 'true' });
 
-/** Watches the VMs of a namespace, on its own, and keeps the greatest number that there ever was at once. */
+/** A template of VMIs that start, and stop, at once; annotations may say otherwise. */
+export const instanceTemplateOf = (
+  app: string,
+  annotations: Record<string, string> = {},
+): InstanceSetSpec['template'] => ({
+  metadata: {
+    labels: { app },
+    annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations },
+  },
+  spec: { domain: { devices: {}, memory: { guest: '64Mi' } } },
+});
+
+export const VMS: Kind = {
+  sets: VirtualMachineReplicaSets,
+  members: VirtualMachines,
+  template: templateOf,
+  idle: haltedTemplateOf,
+};
+export const INSTANCES: Kind = {
+  sets: VirtualMachineInstanceReplicaSets,
+  members: VirtualMachineInstances,
+  template: instanceTemplateOf,
+  idle: waitingTemplateOf,
+};
+
+/** Watches the VMs, or VMIs, of a namespace, on its own, and keeps the greatest number that there ever was at once. */
 export async function mostVms(
   fleet: TestFleet,
   namespace: string,
+  resource: Resource = VirtualMachines,
 ): Promise<{ most: () => number; made: () => number; stop: () => void }> {
   const there = new Set<string>();
   const names = new Set<string>();
   let most = 0;
   const abort = new AbortController();
-  const { metadata } = await fleet.kube.list(VirtualMachines, { namespace });
+  const { metadata } = await fleet.kube.list(resource, { namespace });
   const follow = async (): Promise<void> => {
     const query = { resourceVersion: metadata.resourceVersion };
-    for await (const event of fleet.kube.watch(VirtualMachines, { namespace, query, signal: abort.signal })) {
+    for await (const event of fleet.kube.watch(resource, { namespace, query, signal: abort.signal })) {
       if (event.type === 'ADDED') names.add(event.object.metadata.uid);
       if (event.type === 'ADDED' || event.type === 'MODIFIED') there.add(event.object.metadata.uid);
       else if (event.type === 'DELETED') there.delete(event.object.metadata.uid);

@@ -128,7 +128,7 @@ describe('while it runs', () => {
   test('on a lost node nothing is known of it, until the node is back', () => {
     const { vmi: lost } = nextMove(aVmi('Running', running), around({ nodeLost: true }));
     expect(lost.status?.phase).toBe('Running');
-    expect(conditionsOf(lost)['Ready']).toBe('False PodTerminating');
+    expect(conditionsOf(lost)['Ready']).toBe('False ');
     expect(conditionsOf(nextMove(lost, around()).vmi)['Ready']).toBe('True');
   });
 

@@ -1,0 +1,28 @@
+import { matchesLabels } from '../../api/label-selector.ts';
+import { isActive } from '../../decisions/disruption-budget/availability.ts';
+import { isActiveInstance } from '../../decisions/replica-sets/replica.ts';
+import type { StoredInstanceSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { OwnerKey } from './types.ts';
+
+/** Returns the VMs of a pool or a set that stay, or the VMIs of a set, as far as this worker's caches know. */
+export const activeMembers = (
+  cache: ClusterCache,
+  key: OwnerKey,
+  owner: StoredVmOwner | undefined,
+): { name: string }[] =>
+  key.kind === 'VirtualMachineInstanceReplicaSet'
+    ? activeInstances(cache, key, owner)
+    : cache.ownedBy(key.uid).filter(isActive);
+
+/** Returns those that hold places in a set: a VM does until it is gone. */
+export const placesHeld = (cache: ClusterCache, key: OwnerKey, owner: StoredVmOwner | undefined): { name: string }[] =>
+  key.kind === 'VirtualMachineInstanceReplicaSet' ? activeInstances(cache, key, owner) : cache.ownedBy(key.uid);
+
+function activeInstances(cache: ClusterCache, { uid }: OwnerKey, owner: StoredVmOwner | undefined): { name: string }[] {
+  if (owner === undefined) return [];
+  const { selector } = (owner as StoredInstanceSet).spec;
+  return cache
+    .instancesOf(uid)
+    .filter((vmi) => isActiveInstance(vmi) && matchesLabels(selector, vmi.standalone?.labels ?? {}));
+}

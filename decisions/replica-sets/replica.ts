@@ -1,0 +1,82 @@
+import { availableSince, isMeantToRun, isReady, type MaybeAvailable } from '../disruption-budget/availability.ts';
+import type { Leaver } from '../scaling/removal.ts';
+import { isFailing, isHalted, type VmView } from '../views/vm.ts';
+import { hasEnded, isFinal, type VmiView } from '../views/vmi.ts';
+
+/** A VM or a VMI that a set has or may have: all that the plan of a set reads of it. */
+export interface Replica extends Leaver, MaybeAvailable {
+  labels: Record<string, string>;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+  /** In a final state: it won't run again. */
+  hasEnded: boolean;
+  /** Nobody knows whether it runs, or will. */
+  isUnknown: boolean;
+  isReady: boolean;
+  /** Can't run as it is. */
+  isFailing: boolean;
+  isMigrating: boolean;
+  /** Was not asked to run. */
+  isHalted: boolean;
+  /** KubeVirt's word for how it is. */
+  state: string;
+}
+
+export const replicaOfVm = (vm: VmView, vmi: VmiView | undefined, minReadyMs: number): Replica => ({
+  name: vm.name,
+  uid: vm.uid,
+  resourceVersion: vm.resourceVersion,
+  deleting: vm.deleting,
+  labels: vm.ownLabels,
+  createdAt: vm.createdAt,
+  hasEnded: vmHasEnded(vm, vmi),
+  // The strict promise: whatever is not known to be gone holds its place.
+  isUnknown: false,
+  isReady: isReady(vm, vmi),
+  isFailing: isFailing(vm),
+  isMigrating: vmi?.migrating === true,
+  isHalted: isHalted(vm),
+  availableSince: isMeantToRun(vm, vmi) ? availableSince(vm, vmi, minReadyMs) : undefined,
+  state: vm.state,
+});
+
+export const replicaOfVmi = (vmi: VmiView, minReadyMs: number): Replica => {
+  const isUnknown = !hasEnded(vmi) && vmi.nodeLost;
+  const ready = vmi.ready && !vmi.deleting && !hasEnded(vmi) && !isUnknown;
+  return {
+    name: vmi.name,
+    uid: vmi.uid,
+    resourceVersion: vmi.resourceVersion,
+    deleting: vmi.deleting,
+    labels: vmi.standalone?.labels ?? {},
+    createdAt: vmi.createdAt,
+    hasEnded: hasEnded(vmi),
+    isUnknown,
+    isReady: ready,
+    isFailing: false,
+    isMigrating: vmi.migrating,
+    isHalted: false,
+    availableSince: ready ? (vmi.readySince ?? 0) + minReadyMs : null,
+    state: stateOf(vmi, isUnknown),
+  };
+};
+
+function stateOf({ deleting, phase }: VmiView, isUnknown: boolean): string {
+  if (deleting) return 'Terminating';
+  return isUnknown ? 'Unknown' : phase;
+}
+
+/** Run strategies under which KubeVirt leaves a VMI that has ended, and starts no other. */
+const ENDS = new Set(['Once', 'RerunOnFailure']);
+
+/** A VM that is stopped, or whose node does not answer, may run again, and has not ended. */
+const vmHasEnded = (vm: VmView, vmi: VmiView | undefined): boolean =>
+  !vm.deleting &&
+  ENDS.has(vm.runStrategy) &&
+  vmi !== undefined &&
+  isFinal(vmi) &&
+  !vmi.deleting &&
+  !isMeantToRun(vm, vmi);
+
+/** Reports whether a VMI holds a place in its set, if its labels match. */
+export const isActiveInstance = (vmi: VmiView): boolean => !vmi.deleting && !hasEnded(vmi) && !vmi.nodeLost;

@@ -27,7 +27,7 @@ function adapt(schema: Record<string, unknown>): void {
   if (schema['type'] === 'object') adaptObject(schema);
   if (schema['type'] === 'integer') adaptInteger(schema);
   if ('const' in schema) adaptConstant(schema);
-  if ('not' in schema) admitAnyObject(schema);
+  if ('not' in schema) admitAny(schema);
   if (schema['x-kubernetes-int-or-string'] === true) delete schema['anyOf'];
   // The message of the validation rule says more than the pattern that it checks.
   if ('x-kubernetes-validations' in schema) delete schema['pattern'];
@@ -39,10 +39,11 @@ function adaptConstant(schema: Record<string, unknown>): void {
 }
 
 /** A schema that is never valid has no type, but a validation rule is evaluated only if there is one. */
-function admitAnyObject(schema: Record<string, unknown>): void {
+function admitAny(schema: Record<string, unknown>): void {
   delete schema['not'];
-  schema['type'] = 'object';
-  schema['x-kubernetes-preserve-unknown-fields'] = true;
+  const anyObject = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  if (schema['type'] === 'array') schema['items'] = anyObject;
+  else if (schema['type'] === 'object') Object.assign(schema, anyObject);
 }
 
 function adaptObject(schema: Record<string, unknown>): void {

@@ -39,8 +39,12 @@ export const faultless = <T extends z.ZodString>(text: T, fault: (value: string)
     when: ({ issues }) => issues.length === 0,
   });
 
-/** A field that is always refused. It is declared so that the API server can say why. */
-export const refused = (message: string) => z.never(message).meta(rules(['false', message]));
+/**
+ * A field that is always refused. It is declared so that the API server can say why: of a value of another type than
+ * `type` it would say only that.
+ */
+export const refused = (message: string, type: 'object' | 'string' | 'boolean' | 'array' = 'object') =>
+  z.never(message).meta({ ...rules(['false', message]), type });
 
 export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;

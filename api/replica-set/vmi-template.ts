@@ -12,10 +12,10 @@ const DOMAIN =
  */
 const VmiSpec = z.looseObject({
   domain: z.looseObject({}, { error: (issue) => (issue.input === undefined ? DOMAIN : undefined) }),
-  running: refused(OF_VMS).exactOptional(),
-  runStrategy: refused(OF_VMS).exactOptional(),
+  running: refused(OF_VMS, 'boolean').exactOptional(),
+  runStrategy: refused(OF_VMS, 'string').exactOptional(),
   template: refused(OF_VMS).exactOptional(),
-  dataVolumeTemplates: refused(OF_VMS).exactOptional(),
+  dataVolumeTemplates: refused(OF_VMS, 'array').exactOptional(),
 });
 
 export const VmiTemplate = z

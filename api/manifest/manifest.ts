@@ -9,7 +9,7 @@ import { isObject, type Json } from './kept-by-server.ts';
 import { readKubeVirtPool } from './kubevirt-pool.ts';
 import { ManifestErrors, pathIn, formatPath, type Problem } from './problem.ts';
 import type { Applicable, ManifestKind, Reading } from './reader.ts';
-import { ReplicaSetManifests } from './replica-set.ts';
+import { InstanceSetManifests, ReplicaSetManifests } from './replica-set.ts';
 import { readDocuments, type SourceDocument } from './yaml.ts';
 
 export { ManifestErrors, type Problem } from './problem.ts';
@@ -47,6 +47,7 @@ const KINDS: readonly ManifestKind[] = [
     },
   },
   ReplicaSetManifests,
+  InstanceSetManifests,
 ];
 
 const NAMES = KINDS.map(({ resource }) => resource.kind);

@@ -1,11 +1,11 @@
 import type { VirtualMachinePool } from '../pool/pool.ts';
-import type { VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
+import type { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
 import type { Resource } from '../resources.ts';
 import type { Finding } from './check.ts';
 import type { Json } from './kept-by-server.ts';
 
 /** An object that `drover apply` makes. */
-export type Applicable = VirtualMachinePool | VirtualMachineReplicaSet;
+export type Applicable = VirtualMachinePool | VirtualMachineReplicaSet | VirtualMachineInstanceReplicaSet;
 
 /** The result of reading a document: an object to apply with notes for the user, or what is wrong. */
 export type Reading = { object: Applicable; notes: string[] } | { findings: Finding[] };

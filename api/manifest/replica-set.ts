@@ -2,8 +2,8 @@ import type * as z from 'zod';
 import { API_VERSION } from '../names.ts';
 import { PoolSpec } from '../pool/pool.ts';
 import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
-import { VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
-import { VirtualMachineReplicaSets, type Resource } from '../resources.ts';
+import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
+import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets, type Resource } from '../resources.ts';
 import { check } from './check.ts';
 import { isObject, withoutKeptByServer, type Json } from './kept-by-server.ts';
 import type { Applicable, ManifestKind, Reader, Reading, Written } from './reader.ts';
@@ -80,6 +80,17 @@ export const ReplicaSetManifests = manifestsOf({
   remark: "the set is drover's",
   convert: vmTemplate,
   notesOn: ({ spec }) => templateNotes(spec.template, spec.replicas, 'set'),
+});
+
+export const InstanceSetManifests = manifestsOf({
+  resource: VirtualMachineInstanceReplicaSets,
+  schema: VirtualMachineInstanceReplicaSet,
+  members: 'VMIs',
+  remark:
+    "a set of drover's, beside any of KubeVirt's of that name; KubeVirt's own controller acts on those of kubevirt.io, " +
+    "and neither touches the other's instances",
+  convert: (template) => template,
+  notesOn: () => [],
 });
 
 function hint(path: readonly PropertyKey[], members: string): string | undefined {

@@ -1,6 +1,8 @@
 import { POOL_FINALIZER, REPLICA_SET_FINALIZER } from '../../api/names.ts';
 import {
   PersistentVolumeClaims,
+  VirtualMachineInstanceReplicaSets,
+  VirtualMachineInstances,
   VirtualMachinePools,
   VirtualMachineReplicaSets,
   VirtualMachines,
@@ -65,6 +67,18 @@ export const REPLICA_SETS: readonly OwnerKind[] = [
     workflowType: 'replicaSet',
     searchAttribute: 'DroverReplicaSet',
     workflowId: ({ replicaSetIdOf }) => replicaSetIdOf,
+    hasNamed: isReplicaName,
+  },
+  {
+    resource: VirtualMachineInstanceReplicaSets,
+    // KubeVirt's own sets of this kind, which kubectl calls vmirs, are not drover's.
+    words: wordsOf(VirtualMachineInstanceReplicaSets, 'dvmirs', 'vmirs'),
+    noun: 'instance replica set',
+    members: { resource: VirtualMachineInstances, noun: 'VMI' },
+    finalizer: REPLICA_SET_FINALIZER,
+    workflowType: 'instanceReplicaSet',
+    searchAttribute: 'DroverReplicaSet',
+    workflowId: ({ instanceSetIdOf }) => instanceSetIdOf,
     hasNamed: isReplicaName,
   },
 ];

@@ -79,7 +79,7 @@ test('a set is applied as the proposal writes it, shown, scaled, watched and del
     status: { readyReplicas: 4 },
   });
   expect(await drover('get virtualmachinereplicasets -o name')).toMatchObject(done(`${SET}/runners`));
-  const vms = (await sets.vms(namespace, 'runners')).map(({ metadata }) => metadata.name).sort();
+  const vms = (await sets.members(namespace, 'runners')).map(({ metadata }) => metadata.name).sort();
   const tree = (await drover('get vmrs/runners')).stdout.trim().split('\n');
   const shown = tree.slice(4).map((line) => line.trim().split(/ +/)[0]!);
   expect(shown.sort()).toEqual(vms);

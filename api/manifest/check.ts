@@ -1,6 +1,7 @@
 import type * as z from 'zod';
 import { closest } from '../closest.ts';
 import { structuralSchema, type StructuralSchema } from '../crd/structural-schema.ts';
+import { listed } from '../listed.ts';
 import { formatPath } from './problem.ts';
 
 /** What is wrong with the field at `path`, and what would be right. */
@@ -135,8 +136,6 @@ function inWords(issue: z.core.$ZodIssue, value: unknown, written: string | unde
 }
 
 const shortened = (text: string): string => (text.length <= 60 ? text : `${text.slice(0, 60)}…`);
-
-export const listed = (names: readonly string[]): string => names.join(', ').replace(/, ([^,]*)$/, ' and $1');
 
 const keyOf = (path: readonly PropertyKey[]): string => JSON.stringify(path);
 

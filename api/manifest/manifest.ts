@@ -1,9 +1,10 @@
 import { closest } from '../closest.ts';
 import { MOST_DEPTH, tooDeep } from '../depth.ts';
+import { eitherOf, listed } from '../listed.ts';
 import { API_VERSION } from '../names.ts';
 import { plainText } from '../plain-text.ts';
 import { VirtualMachinePools } from '../resources.ts';
-import { listed, type Finding } from './check.ts';
+import type { Finding } from './check.ts';
 import { readDroverPool, readProposedPool } from './drover-pool.ts';
 import { isObject, type Json } from './kept-by-server.ts';
 import { readKubeVirtPool } from './kubevirt-pool.ts';
@@ -134,7 +135,7 @@ function read(object: unknown, written: (path: readonly PropertyKey[]) => string
 }
 
 function formatMissing(key: 'apiVersion' | 'kind', object: Json): string {
-  const right = key === 'kind' ? NAMES.join(' or ') : API_VERSION;
+  const right = key === 'kind' ? eitherOf(NAMES) : API_VERSION;
   return `${key in object ? 'must be text' : 'is missing'}: drover applies objects of ${key} ${right}`;
 }
 
@@ -156,7 +157,7 @@ function unknownKind(apiVersion: string, kind: string): Finding {
 
 function formatEmpty(text: string): string {
   return text.trim() === ''
-    ? `the file is empty: it should hold a ${NAMES.join(' or a ')}`
+    ? `the file is empty: it should hold a ${eitherOf(NAMES)}`
     : 'the file holds no object, only comments or separators';
 }
 

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { listed } from '../listed.ts';
 import { across, rules } from './text.ts';
 
 /** At most one of the choices `T`: the type excludes two at once. */
@@ -20,17 +21,18 @@ const choice = (shape: z.ZodRawShape, allowed: (count: number) => boolean, rule:
   return oneOf.meta(rules([`${count} ${rule}`, sentence]));
 };
 
-const listed = (shape: z.ZodRawShape): string =>
-  Object.keys(shape)
-    .join(', ')
-    .replace(/, ([^,]*)$/, ' and $1');
-
 export const atMostOne = <S extends z.ZodRawShape>(shape: S) =>
-  choice(shape, (count) => count <= 1, '<= 1', `must hold at most one of ${listed(shape)}`) as unknown as z.ZodType<
-    AtMostOne<Choices<S>>
-  >;
+  choice(
+    shape,
+    (count) => count <= 1,
+    '<= 1',
+    `must hold at most one of ${listed(Object.keys(shape))}`,
+  ) as unknown as z.ZodType<AtMostOne<Choices<S>>>;
 
 export const exactlyOne = <S extends z.ZodRawShape>(shape: S) =>
-  choice(shape, (count) => count === 1, '== 1', `must hold exactly one of ${listed(shape)}`) as unknown as z.ZodType<
-    ExactlyOne<Choices<S>>
-  >;
+  choice(
+    shape,
+    (count) => count === 1,
+    '== 1',
+    `must hold exactly one of ${listed(Object.keys(shape))}`,
+  ) as unknown as z.ZodType<ExactlyOne<Choices<S>>>;

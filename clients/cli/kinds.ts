@@ -1,3 +1,4 @@
+import { eitherOf } from '../../api/listed.ts';
 import { POOL_FINALIZER, REPLICA_SET_FINALIZER } from '../../api/names.ts';
 import {
   PersistentVolumeClaims,
@@ -97,11 +98,7 @@ export const ownerKindOf = (kind: string | undefined): OwnerKind | undefined =>
   OWNERS.find(({ resource }) => resource.kind === kind);
 
 /** Returns for example `pool, vmrs or vm`: a word for each kind. */
-export const firstWords = (kinds: readonly Kind[]): string =>
-  kinds
-    .map(({ words }) => words[0])
-    .join(', ')
-    .replace(/, ([^,]*)$/, ' or $1');
+export const firstWords = (kinds: readonly Kind[]): string => eitherOf(kinds.map(({ words }) => words[0]!));
 
 /** Returns for example `3 VMs`. */
 export const countOf = ({ members: { noun } }: OwnerKind, count: number): string =>

@@ -431,7 +431,7 @@ describe('kinds', () => {
     [
       'v1',
       'Secret',
-      'kind: drover applies VirtualMachinePools and VirtualMachineReplicaSets, not Secret (v1): use kubectl apply for it',
+      'kind: drover applies VirtualMachinePools, VirtualMachineReplicaSets and VirtualMachineInstanceReplicaSets, not Secret (v1): use kubectl apply for it',
     ],
     [
       'drover.dev/v1',
@@ -455,7 +455,7 @@ describe('kinds', () => {
   it('are asked for where they are missing', () => {
     expect(messagesOf('metadata: {name: a}')).toEqual([
       'apiVersion: is missing: drover applies objects of apiVersion drover.dev/v1alpha1',
-      'kind: is missing: drover applies objects of kind VirtualMachinePool or VirtualMachineReplicaSet',
+      'kind: is missing: drover applies objects of kind VirtualMachinePool, VirtualMachineReplicaSet or VirtualMachineInstanceReplicaSet',
     ]);
   });
 });

@@ -86,7 +86,11 @@ describe('a text that is no YAML', () => {
       'a: 9007199254740993\n',
       'f.yaml:1:4 (document 1): 9007199254740993 is too long a number to be kept exactly; if a text or a quantity is meant, put it in quotes',
     ],
-    ['nothing', ' \n', 'f.yaml: the file is empty: it should hold a VirtualMachinePool or a VirtualMachineReplicaSet'],
+    [
+      'nothing',
+      ' \n',
+      'f.yaml: the file is empty: it should hold a VirtualMachinePool, VirtualMachineReplicaSet or VirtualMachineInstanceReplicaSet',
+    ],
     ['only comments', '# a\n---\n# b\n---\n', 'f.yaml: the file holds no object, only comments or separators'],
   ])('holds %s', (_, text, refusal) => {
     expect(refusalOf(text)).toBe(refusal);

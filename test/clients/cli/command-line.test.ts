@@ -92,10 +92,10 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     ],
     [['scale', 'pool', 'web'], 'how many VMs? Give --replicas'],
     [['scale', 'pool', '--replicas', '3'], 'which pool? Give its name'],
-    [['get'], "missing required argument 'kind': pool, vmrs, vm or disk, or KIND/NAME"],
-    [['describe'], "missing required argument 'kind': pool or vmrs, or KIND/NAME"],
+    [['get'], "missing required argument 'kind': pool, vmrs, dvmirs, vm or disk, or KIND/NAME"],
+    [['describe'], "missing required argument 'kind': pool, vmrs or dvmirs, or KIND/NAME"],
     [['heal', 'now'], "missing required argument 'kind': pool NAME, or pool/NAME"],
-    [['history'], "missing required argument 'kind': pool, vmrs or vm, or KIND/NAME"],
+    [['history'], "missing required argument 'kind': pool, vmrs, dvmirs or vm, or KIND/NAME"],
     [
       ['vm', 'restarts', 'status'],
       "missing required argument 'id': as `drover vm restarts` lists it, or its last part",
@@ -118,7 +118,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     [['get', 'vmrs', '--pool', 'web'], '--pool picks VMs or disks: `drover get vms --pool NAME`'],
     [['get', 'vmrs', '--owner', 'vmrs/web'], '--owner picks VMs: `drover get vms --owner KIND/NAME`'],
     [['get', 'vms', '--owner', 'web'], '--owner: "web" is no KIND/NAME, such as vmrs/runners'],
-    [['get', 'vms', '--owner', 'vm/web'], '"vm" is a VM, and this command takes pool or vmrs'],
+    [['get', 'vms', '--owner', 'vm/web'], '"vm" is a VM, and this command takes pool, vmrs or dvmirs'],
     [['get', 'vms', '--owner', 'vmrs/web', '--pool', 'web'], 'give --pool or --owner, not both'],
     [
       ['get', 'vms', '--owner', 'vmrs/web', '-A'],

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import { affectedSets } from '../../../activities/watch/affected-sets.ts';
+import { affectedInstanceSets, affectedSets } from '../../../activities/watch/affected-sets.ts';
+import type { NodeView } from '../../../decisions/views/node.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVm, aVmi } from '../../decisions/model/fleets.ts';
-import { aMember, aSet } from '../../decisions/replica-sets/sets.ts';
+import { aMember, anInstance, anInstanceSet, aSet } from '../../decisions/replica-sets/sets.ts';
 
 const member = aMember('web-7hk2p');
 const lone = aVm('lone', { owner: null, ownLabels: { app: 'web' } });
@@ -52,4 +54,38 @@ test('a set makes itself look again, unless only its status has changed', () => 
   const edited = { ...set!, metadata: { ...set!.metadata, generation: 2 } };
   expect(affectedSets({ kind: 'set', before: set, after: edited }, cache)).toEqual(['shop/web']);
   expect(affectedSets({ kind: 'set', before: set, after: undefined }, cache)).toEqual(['shop/web']);
+});
+
+const instance = anInstance('web-7hk2p');
+const instanceSets = [
+  anInstanceSet(),
+  anInstanceSet({ selector: { matchLabels: { app: 'db' } } }, { name: 'db' }),
+  anInstanceSet({}, { namespace: 'bank' }),
+];
+const ofInstances = {
+  instanceSets: { values: () => instanceSets.values() },
+  vmis: { values: () => [instance, aVmi(member)].values() },
+} as unknown as ClusterCache;
+const ofVmi = (before: VmiView | undefined, after: VmiView | undefined): string[] =>
+  affectedInstanceSets({ kind: 'vmi', before, after }, ofInstances);
+
+test('a VMI makes the set look again that controls it, or else those that would adopt it', () => {
+  expect(ofVmi(undefined, instance)).toEqual(['shop/web']);
+  for (const change of [{ ready: false }, { deleting: true }, { phase: 'Failed' }])
+    expect(ofVmi(instance, { ...instance, ...change })).toEqual(['shop/web']);
+  expect(ofVmi(instance, undefined)).toEqual(['shop/web']);
+  expect(ofVmi(instance, { ...instance, resourceVersion: '2' })).toEqual([]);
+  expect(ofVmi(undefined, anInstance('lone', { owner: null }))).toEqual(['shop/web']);
+  expect(ofVmi(undefined, anInstance('lone', { owner: null, labels: {} }))).toEqual([]);
+});
+
+test("VMIs of VMs and of KubeVirt's own sets concern no set of instances", () => {
+  expect(ofVmi(undefined, aVmi(member))).toEqual([]);
+  const kind = 'VirtualMachineInstanceReplicaSet.kubevirt.io';
+  expect(ofVmi(undefined, anInstance('theirs', { owner: { kind, name: 'web', uid: 'x' } }))).toEqual([]);
+});
+
+test('a node concerns the sets of the VMIs on it', () => {
+  const node = { name: 'node-1', ready: true } as NodeView;
+  expect(affectedInstanceSets({ kind: 'node', before: node, after: undefined }, ofInstances)).toEqual(['shop/web']);
 });

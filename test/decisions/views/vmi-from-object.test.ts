@@ -130,3 +130,20 @@ test('its trouble is the cause where KubeVirt names one, and nothing once it is 
   expect(withConditions({ ...generic, status: 'True' }, cause).trouble).toBeNull();
   expect(withConditions(generic, { ...cause, status: 'True' }).trouble).toBe('Guest VM is not reported as running');
 });
+
+test('whose a VMI is, and its labels, are kept only if no VM has it', () => {
+  const owned = (apiVersion: string) => {
+    const ownerReferences = [
+      { ...owner, apiVersion, kind: 'VirtualMachineInstanceReplicaSet', name: 'web', uid: 'set' },
+    ];
+    return vmiView({ ...aVmi(), metadata: { ...aVmi().metadata, labels: { app: 'web' }, ownerReferences } });
+  };
+  const kind = 'VirtualMachineInstanceReplicaSet';
+  expect(owned('drover.dev/v1alpha1')).toMatchObject({
+    vmUid: null,
+    standalone: { owner: { kind, name: 'web', uid: 'set' }, labels: { app: 'web' } },
+  });
+  expect(owned('kubevirt.io/v1').standalone?.owner?.kind).toBe(`${kind}.kubevirt.io`);
+  const { ownerReferences: _, ...metadata } = aVmi().metadata;
+  expect(vmiView({ ...aVmi(), metadata }).standalone?.owner).toBeNull();
+});

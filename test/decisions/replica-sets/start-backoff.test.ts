@@ -146,7 +146,7 @@ function playBadTemplate({
   let count = 0;
   let most = 0;
   let wakeAt: number | null = 0;
-  for (let now = 0; now < hours * 3_600_000;) {
+  for (let now = 0; now < hours * 3_600_000 && count < 1_000;) {
     for (const [name, one] of vmis) {
       if (one.goneAt <= now) vmis.delete(name);
       else if (one.endsAt <= now) one.vmi = { ...one.vmi, phase: 'Failed', endedAt: one.endsAt };

@@ -1,42 +1,73 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { VirtualMachinePools, VirtualMachines } from '../api/resources.ts';
-import { vmFromTemplate, type NewVirtualMachine } from '../decisions/template/vm-from-template.ts';
+import {
+  VirtualMachineInstanceReplicaSets,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachineReplicaSets,
+  VirtualMachines,
+  type Resource,
+} from '../api/resources.ts';
+import { memberFromTemplate, vmFromTemplate, type NewMember } from '../decisions/template/vm-from-template.ts';
+import type { StoredPool } from '../decisions/views/pool.ts';
+import type { StoredSet } from '../decisions/views/vm-owner.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import { onStack, type Bench } from './stack.ts';
 
 /**
- * Measures how long drover takes to create and delete 1,000 halted VMs, compared with the same number of plain requests
- * over 64 connections in the same run: `node bench/scale.ts [ROUNDS]`. A ratio of 1 would mean that drover costs
- * nothing.
+ * Measures how long drover takes to create and delete 1,000 members of a pool or replica set, compared with the same
+ * number of plain requests over 64 connections in the same run: `node bench/scale.ts [pool|vmrs|dvmirs] [ROUNDS]`. No
+ * KubeVirt runs: VMs are halted, and nothing starts VMIs. A ratio of 1 would mean that drover costs nothing.
  */
-const VMS = 1_000;
+const MEMBERS = 1_000;
 const CONNECTIONS = 64;
-const ROUNDS = Number(process.argv[2] ?? 5);
 const NAMESPACE = 'default';
+const NAME = 'web';
+const [, , KIND = 'pool', ROUNDS = '5'] = process.argv;
 
-const spec = { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } };
+interface Scaled {
+  owners: Resource;
+  members: Resource;
+  spec: { replicas: number; template: object; selector?: object };
+  /** What drover creates for such an owner. */
+  memberOf: (owner: object) => NewMember;
+}
 
-/** The same object as drover creates, but with an owner that drover ignores. */
-function asDroverMakesIt(name: string): NewVirtualMachine {
-  const pool = {
-    apiVersion: 'drover.dev/v1alpha1' as const,
-    kind: 'VirtualMachinePool' as const,
-    spec: { replicas: VMS, template: { spec } },
-  };
-  const vm = vmFromTemplate(
-    { ...pool, metadata: { name: 'bare', namespace: NAMESPACE, uid: randomUUID() } },
-    pool.spec.template,
-    1,
-  );
-  return {
-    ...vm,
-    metadata: {
-      ...vm.metadata,
-      name,
-      ownerReferences: vm.metadata.ownerReferences.map((owner) => ({ ...owner, kind: 'Nothing' })),
-    },
-  };
+const devices = { domain: { devices: {}, memory: { guest: '64Mi' } } };
+const halted = { runStrategy: 'Halted', template: { spec: devices } };
+const ofSet = { replicas: 1, selector: { matchLabels: { app: NAME } } };
+const metadata = { labels: { app: NAME } };
+
+const KINDS: Record<string, Scaled> = {
+  pool: {
+    owners: VirtualMachinePools,
+    members: VirtualMachines,
+    spec: { replicas: 1, template: { spec: halted } },
+    memberOf: (pool) => vmFromTemplate(pool as StoredPool, (pool as StoredPool).spec.template, 1),
+  },
+  vmrs: {
+    owners: VirtualMachineReplicaSets,
+    members: VirtualMachines,
+    spec: { ...ofSet, template: { metadata, spec: halted } },
+    memberOf: (set) => memberFromTemplate('VirtualMachineReplicaSet', set as StoredSet, `${NAME}-1`),
+  },
+  dvmirs: {
+    owners: VirtualMachineInstanceReplicaSets,
+    members: VirtualMachineInstances,
+    spec: { ...ofSet, template: { metadata, spec: devices } },
+    memberOf: (set) => memberFromTemplate('VirtualMachineInstanceReplicaSet', set as StoredSet, `${NAME}-1`),
+  },
+};
+
+const scaled = KINDS[KIND];
+if (scaled === undefined) throw new Error(`bench/scale.ts measures ${Object.keys(KINDS).join(', ')}, not ${KIND}`);
+const { owners, members, spec, memberOf } = scaled;
+
+/** The same object as drover creates, but with an owner that drover ignores, and without its labels. */
+function asDroverMakesIt(name: string): NewMember {
+  const member = memberOf({ metadata: { name: 'bare', namespace: NAMESPACE, uid: randomUUID() }, spec });
+  const ownerReferences = member.metadata.ownerReferences.map((owner) => ({ ...owner, kind: 'Nothing' }));
+  return { ...member, metadata: { ...member.metadata, name, labels: { app: 'bare' }, ownerReferences } };
 }
 
 /** Returns milliseconds. */
@@ -44,43 +75,43 @@ async function each(call: (name: string) => Promise<unknown>): Promise<number> {
   let next = 0;
   const start = performance.now();
   const lane = async (): Promise<void> => {
-    while (next < VMS) await call(`bare-${next++}`);
+    while (next < MEMBERS) await call(`bare-${next++}`);
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, lane));
   return performance.now() - start;
 }
 
 async function bare({ kube }: Bench): Promise<{ create: number; remove: number }> {
-  const create = await each((name) => kube.create(VirtualMachines, asDroverMakesIt(name)));
-  const remove = await each((name) => kube.delete(VirtualMachines, { name, namespace: NAMESPACE }));
+  const create = await each((name) => kube.create(members, asDroverMakesIt(name)));
+  const remove = await each((name) => kube.delete(members, { name, namespace: NAMESPACE }));
   return { create, remove };
 }
 
-/** Milliseconds from the call that scales the pool until the API server has exactly that many of its VMs. */
+/** Milliseconds from the call that scales the owner until the API server has exactly that many members. */
 async function scale({ kube }: Bench, replicas: number): Promise<number> {
   const stop = new AbortController();
-  const vms = new ListWatch({
+  const watch = new ListWatch({
     client: kube,
-    resource: VirtualMachines,
+    resource: members,
     view: () => true,
     onChange: () => {
-      if (vms.size === replicas) stop.abort();
+      if (watch.size === replicas) stop.abort();
     },
   });
-  await vms.start().ready();
+  await watch.start().ready();
   const start = performance.now();
-  await kube.patch(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' }, 'merge', { spec: { replicas } });
+  await kube.patch(owners, { namespace: NAMESPACE, name: NAME }, 'merge', { spec: { replicas } });
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   const took = performance.now() - start;
-  await vms.stop();
+  await watch.stop();
   return took;
 }
 
-/** Resolves when the pool's status shows that drover is done, so that the next measurement starts undisturbed. */
+/** Resolves when the status shows that drover is done, so that the next measurement starts undisturbed. */
 async function settled({ kube }: Bench, replicas: number): Promise<void> {
   for (;;) {
-    const pool = await kube.get(VirtualMachinePools, { namespace: NAMESPACE, name: 'web' });
-    if ((pool['status'] as { replicas?: number } | undefined)?.replicas === replicas) return;
+    const owner = await kube.get(owners, { namespace: NAMESPACE, name: NAME });
+    if ((owner['status'] as { replicas?: number } | undefined)?.replicas === replicas) return;
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }
@@ -89,19 +120,16 @@ const median = (values: number[]): number =>
   values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!;
 
 await onStack(async (bench) => {
-  await bench.kube.create(VirtualMachinePools, {
-    metadata: { name: 'web', namespace: NAMESPACE },
-    spec: { replicas: 1, template: { spec } },
-  });
+  await bench.kube.create(owners, { metadata: { name: NAME, namespace: NAMESPACE }, spec });
   await settled(bench, 1);
   await scale(bench, 0);
   const ratios: { out: number[]; in: number[] } = { out: [], in: [] };
-  console.log(`${VMS} halted VMs; bare: ${CONNECTIONS} connections; milliseconds`);
-  for (let round = 1; round <= ROUNDS; round++) {
+  console.log(`${MEMBERS} members of a ${KIND}; bare: ${CONNECTIONS} connections; milliseconds`);
+  for (let round = 1; round <= Number(ROUNDS); round++) {
     await settled(bench, 0);
     const { create, remove } = await bare(bench);
-    const out = await scale(bench, VMS);
-    await settled(bench, VMS);
+    const out = await scale(bench, MEMBERS);
+    await settled(bench, MEMBERS);
     const back = await scale(bench, 0);
     ratios.out.push(create / out);
     ratios.in.push(remove / back);

@@ -58,7 +58,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       ...createReplicaSetActivities({
         ...common,
         burst,
-        onPlanFailed: ({ namespace, name: set }) => metrics.failedSetPlans.inc({ namespace, set }),
+        onPlanFailed: ({ kind, namespace, name: set }) => metrics.failedSetPlans.inc({ namespace, kind, set }),
       }),
       ...createUpdateActivities(common),
       ...createHealActivities({ ...common, onReplaced }),

@@ -13,7 +13,7 @@ export interface ServingOptions {
   stop: AbortSignal;
   onServing: () => void;
   /** Called with the reason why workers could not be created; creating them is retried. */
-  onTrouble: (error: Error) => void;
+  onProblem: (error: Error) => void;
 }
 
 /**
@@ -72,12 +72,12 @@ export class Serving {
    * hold the connection until they have run, so they are run and ended.
    */
   async #create(): Promise<Worker[] | null> {
-    const { create, stop, onTrouble } = this.#options;
+    const { create, stop, onProblem } = this.#options;
     const results = await Promise.allSettled(create());
     const workers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
     const failed = results.find((result) => result.status === 'rejected');
     if (failed === undefined) return workers;
-    onTrouble(failed.reason as Error);
+    onProblem(failed.reason as Error);
     await Promise.allSettled(workers.map((worker) => worker.runUntil(Promise.resolve())));
     await sleep(CREATE_AGAIN_MS, undefined, { signal: stop }).catch(() => {});
     return null;

@@ -25,8 +25,8 @@ import { serveHealth, type Health } from './health/health.ts';
 import { endOnFault } from './last-resort.ts';
 import { createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
+import { RepeatedProblem, whyUnreached } from './repeated-problem.ts';
 import { Serving } from './serving.ts';
-import { Trouble, whyUnreached } from './trouble.ts';
 import { keepWatch, untilWatched } from './watch/keep-watch.ts';
 import { workflowsPath } from './workflows-path.ts';
 
@@ -65,6 +65,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     metrics: () => {
       for (const [resource, { size }] of Object.entries(cache.caches)) metrics.objects.set({ resource }, size);
       metrics.pools.look(cache.pools.values());
+      metrics.sets.look([...cache.replicaSets.values(), ...cache.instanceSets.values()]);
       metrics.healing.look(cache.pools.values());
       return metrics.registry.metrics();
     },
@@ -97,11 +98,11 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
         pools: cache.pools.size,
         vms: cache.vms.size,
       });
-    const refused = new Trouble((error) =>
+    const refused = new RepeatedProblem((error) =>
       logger.warn('Temporal does not take this worker, and is tried again', { error }),
     );
-    const onTrouble = ({ message }: Error): void => refused.lasts(message);
-    serving = new Serving({ create, cache, stop, onServing, onTrouble });
+    const onProblem = ({ message }: Error): void => refused.lasts(message);
+    serving = new Serving({ create, cache, stop, onServing, onProblem });
     await untilOneEnds(stopping, [serving.run(), keepWatch(watched, uid)], () => serving?.drain());
   } catch (error) {
     if (!(stop.aborted && isAbort(error))) throw error;
@@ -179,14 +180,14 @@ const isAbort = (error: unknown): boolean => error instanceof Error && error.nam
 /** Connects to Temporal, and waits for it if it comes up after the worker. */
 async function connect(options: NativeConnectionOptions, logger: Logger, stop: AbortSignal): Promise<NativeConnection> {
   const { address = 'localhost:7233' } = options;
-  const trouble = new Trouble((why) =>
+  const problem = new RepeatedProblem((why) =>
     logger.warn(`Temporal at ${address} does not answer, and is tried again until it does: ${why}`, { address }),
   );
   for (let delayMs = CONNECT_AGAIN_MS; ; delayMs = Math.min(2 * delayMs, MOST_CONNECT_AGAIN_MS)) {
     try {
       return await NativeConnection.connect(options);
     } catch (error) {
-      trouble.lasts(whyUnreached(error));
+      problem.lasts(whyUnreached(error));
       await sleep(delayMs, undefined, { signal: stop });
     }
   }

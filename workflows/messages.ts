@@ -91,7 +91,7 @@ export const attemptWaiting = signalOf<AttemptWaits>('attemptWaiting', attemptWa
 export const attemptEnded = signalOf<AttemptEnded>('attemptEnded', attemptEnd);
 
 /** A failure, described for people. */
-export interface Trouble {
+export interface RecentError {
   /** RFC 3339. */
   time: string;
   reason: string;
@@ -105,7 +105,7 @@ export interface PoolProgress {
   /** A sentence for each thing in progress or waited for: steps, batches, healing cycles, starting VMs. */
   doing: string[];
   /** Newest last, ten at most. */
-  recentErrors: Trouble[];
+  recentErrors: RecentError[];
   /** When the next retry after a failure is due; RFC 3339. */
   retryAt: string | null;
   /** VMs that updates have in flight, by batch. */

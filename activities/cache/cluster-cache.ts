@@ -269,8 +269,8 @@ export class ClusterCache {
   }
 
   /** Returns what was wrong with the last failed VMI of the VM with this UID; null if this worker has seen none. */
-  lastTroubleOf(vmUid: string): string | null {
-    return this.#failedVmis.troubleOf(vmUid);
+  lastFailureOf(vmUid: string): string | null {
+    return this.#failedVmis.reasonOf(vmUid);
   }
 
   /**

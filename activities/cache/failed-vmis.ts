@@ -18,7 +18,7 @@ export class FailedVmis {
    */
   note(vmi: VmiView, now: number): boolean {
     if (vmi.vmUid === null || vmi.phase !== 'Failed') return false;
-    if (vmi.trouble !== null) this.#recentErrors.set(vmi.vmUid, vmi.trouble);
+    if (vmi.whyNotReady !== null) this.#recentErrors.set(vmi.vmUid, vmi.whyNotReady);
     if (vmi.runningSince === null) return false;
     const known = this.#byVm.get(vmi.vmUid) ?? [];
     if (known.some(({ uid }) => uid === vmi.uid)) return false;
@@ -32,7 +32,7 @@ export class FailedVmis {
   }
 
   /** What was wrong with the VM's last failed VMI, in KubeVirt's words, whether it had run or not; null if unknown. */
-  troubleOf(vmUid: string): string | null {
+  reasonOf(vmUid: string): string | null {
     return this.#recentErrors.get(vmUid) ?? null;
   }
 

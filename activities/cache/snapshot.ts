@@ -14,7 +14,7 @@ export function snapshotOf(
   | 'vms'
   | 'vmiOf'
   | 'failedVmisOf'
-  | 'lastTroubleOf'
+  | 'lastFailureOf'
   | 'witnessOf'
   | 'isHeldByOther'
   | 'revisions'
@@ -27,7 +27,7 @@ export function snapshotOf(
     vms: cache.ownedBy(uid),
     vmiOf: (vm) => cache.vmiOf(vm),
     failedVmisOf: (vm) => cache.failedVmisOf(vm.uid),
-    lastTroubleOf: (vm) => cache.lastTroubleOf(vm.uid),
+    lastFailureOf: (vm) => cache.lastFailureOf(vm.uid),
     witnessOf: (vm) => cache.witnessOf(vm.uid),
     isHeldByOther: (name) => cache.isHeldByOther(namespace, name, uid),
     revisions: cache.revisionsOf(uid),

@@ -23,7 +23,7 @@ export interface ReplicaSetActivityOptions {
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
   /** Called when a decision about this set has thrown. */
-  onPlanFailed?: (set: { namespace: string; name: string }) => void;
+  onPlanFailed?: (set: { kind: string; namespace: string; name: string }) => void;
 }
 
 /** Creates the activities of replica sets alone; their members leave as the VMs of pools do. */
@@ -55,7 +55,7 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
       const { uid, generation = 0 } = set.metadata;
       const { plan, error } = planOf(request, set);
       if (error !== null) {
-        onPlanFailed?.({ namespace, name });
+        onPlanFailed?.({ kind, namespace, name });
         const why = error.stack ?? error.message;
         log.error('no plan could be made for a set: its condition Stalled says so', {
           set: `${namespace}/${name}`,

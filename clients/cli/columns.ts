@@ -41,7 +41,7 @@ export const poolColumns: Column[] = [
   column<Pool>('REVISION', ({ status }) => status?.updateRevision ?? '<none>', true),
   column<Pool>('STEP', stepCell, true),
   column<Pool>('FAILED', failedCell, true),
-  column<Pool>('TROUBLE', troubleCell, true),
+  column<Pool>('PROBLEM', problemCell, true),
 ];
 
 export const replicaSetColumns: Column[] = [
@@ -52,7 +52,7 @@ export const replicaSetColumns: Column[] = [
   column<ReplicaSet>('AVAILABLE', ({ status }) => status?.availableReplicas ?? 0),
   AGE,
   column<ReplicaSet>('SELECTOR', ({ status }) => status?.labelSelector ?? '<none>', true),
-  column<ReplicaSet>('TROUBLE', troubleCell, true),
+  column<ReplicaSet>('PROBLEM', problemCell, true),
 ];
 
 export const vmColumns: Column[] = [
@@ -96,7 +96,7 @@ function failedCell(pool: Stored<Pool>): Cell {
   return length === 0 ? 0 : { text: String(length), style: 'red' };
 }
 
-function troubleCell({ status }: Owner): Cell {
+function problemCell({ status }: Owner): Cell {
   const failure = status?.conditions?.find(
     ({ type, status }) => (type === 'Stalled' || type === 'ReplicaFailure') && status === 'True',
   );

@@ -32,7 +32,7 @@ export async function printReport(session: Session, id: string, output?: ReportF
   const { client } = await session.temporal();
   const kube = await session.kube();
   const { namespace } = session.globals;
-  const [{ progress, ended, trouble }, vms, pools, changed] = await Promise.all([
+  const [{ progress, ended, problem }, vms, pools, changed] = await Promise.all([
     tryToRead(session, client.workflow.getHandle(id)),
     readReported(kube, namespace),
     readPoolRecords(kube, namespace),
@@ -42,10 +42,10 @@ export async function printReport(session: Session, id: string, output?: ReportF
   const isCutOff = ended !== null && progress.phase !== 'Refused';
   const all = reportOf({ id: shortIdOf(id), vms, pools, progress, isCutOff, changed });
   const items = namespace === undefined ? all : all.filter((row) => row.namespace === namespace);
-  if (trouble !== null && items.length === 0) throw new Failure(`${trouble}, and no VM carries anything of it`);
+  if (problem !== null && items.length === 0) throw new Failure(`${problem}, and no VM carries anything of it`);
   const phase = progress === null || isCutOff ? null : progress.phase;
   if (isCutOff) note(plain(`${id} was ${ended}`));
-  if (trouble !== null) note(`${trouble}: what failed or was skipped is not known`);
+  if (problem !== null) note(`${problem}: what failed or was skipped is not known`);
   for (const { why, count, vms } of progress?.skipped ?? [])
     if (count > vms.length) note(`${count - vms.length} more are skipped: ${why}`);
   if (output === 'json')
@@ -63,13 +63,13 @@ export async function printReport(session: Session, id: string, output?: ReportF
 }
 
 type Tried =
-  | (Pick<TransitionStatus, 'progress' | 'ended'> & { trouble: null })
-  | { progress: null; ended: null; trouble: string };
+  | (Pick<TransitionStatus, 'progress' | 'ended'> & { problem: null })
+  | { progress: null; ended: null; problem: string };
 
 const tryToRead = (session: Session, handle: WorkflowHandle): Promise<Tried> =>
   readTransition(session, handle).then(
-    ({ progress, ended }) => ({ progress, ended, trouble: null }),
-    (error: unknown) => ({ progress: null, ended: null, trouble: sentenceOf(error) }),
+    ({ progress, ended }) => ({ progress, ended, problem: null }),
+    (error: unknown) => ({ progress: null, ended: null, problem: sentenceOf(error) }),
   );
 
 async function readReported(kube: KubeClient, namespace: string | undefined): Promise<ReportedVm[]> {

@@ -124,7 +124,7 @@ function conditionLines({ status }: Owner): string[] {
 function memberLines(vms: Stored<Vm>[]): string[] {
   const sick = vms
     .filter((vm) => !isReady(vm))
-    .flatMap((vm) => troubleOf(vm))
+    .flatMap((vm) => rowsOf(vm))
     .slice(0, SICK);
   return [
     field('States', formatStates(vms)),
@@ -133,7 +133,7 @@ function memberLines(vms: Stored<Vm>[]): string[] {
 }
 
 /** Returns a row for a VM that KubeVirt says something about; none for other VMs. */
-function troubleOf(vm: Stored<Vm>): string[][] {
+function rowsOf(vm: Stored<Vm>): string[][] {
   const why = whyNotReady(vm);
   return why === '' ? [] : [[vm.metadata.name, vm.status?.printableStatus ?? vm.status?.phase ?? '', why]];
 }

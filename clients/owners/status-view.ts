@@ -22,7 +22,7 @@ export interface OwnerView {
 }
 
 const BAR = 20;
-const TROUBLES = 3;
+const ERRORS_SHOWN = 3;
 /** Conditions that say why VMs are missing or not ready. What comes and goes in a pool is told of its rollout. */
 const TOLD = new Set(['Stalled', 'ReplicaFailure', 'Healing', 'HealingSuspended']);
 const TOLD_OF_SETS = new Set(['Stalled', 'ReplicaFailure', 'Progressing', 'Paused']);
@@ -96,7 +96,7 @@ function progressLines({ doing, recentErrors, retryAt }: OwnerProgress, told: st
     ...(retryAt === null ? [] : [`  next try in ${Math.max(0, Math.ceil((Date.parse(retryAt) - now) / 1000))}s`]),
     ...recentErrors
       .filter(({ message }) => !told.some((line) => line.includes(plain(message).slice(0, SAME_LENGTH))))
-      .slice(-TROUBLES)
+      .slice(-ERRORS_SHOWN)
       .map(({ time, reason, message }) => coloured('yellow', `  ${ageOf(time, now)} ago: ${reason}: ${message}`)),
   ];
 }

@@ -80,7 +80,7 @@ async function draw<P>(
   { followed, live, over }: { followed: Followed<P>; live: Live; over: AbortSignal },
 ): Promise<P | null> {
   const { query, lines, until = () => false } = followed;
-  let trouble = '';
+  let problem = '';
   while (!over.aborted) {
     try {
       const [progress, recentErrors] = await Promise.all([
@@ -93,8 +93,8 @@ async function draw<P>(
       const said = sentenceOf(error);
       // `result` reports a missing workflow already.
       const isTold = (error as Error).cause instanceof WorkflowNotFoundError;
-      if (said !== trouble && !isTold && !over.aborted) note(said);
-      trouble = said;
+      if (said !== problem && !isTold && !over.aborted) note(said);
+      problem = said;
     }
     await sleep(ASK_MS, undefined, { signal: over }).catch(() => undefined);
   }

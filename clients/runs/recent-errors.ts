@@ -33,4 +33,4 @@ export async function recentErrorsOf(session: Session, handle: WorkflowHandle): 
 }
 
 export const recentErrorLines = (recentErrors: string[]): string[] =>
-  recentErrors.map((trouble) => paint('red', `  ${trouble}`));
+  recentErrors.map((error) => paint('red', `  ${error}`));

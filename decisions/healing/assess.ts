@@ -145,13 +145,13 @@ class Assessor {
   }
 
   #notYetAvailable(cycle: Cycle, vm: VmView): Assessment {
-    const { vmiOf, lastTroubleOf, rules, minReadyMs, patienceMs, now } = this.#view;
+    const { vmiOf, lastFailureOf, rules, minReadyMs, patienceMs, now } = this.#view;
     const vmi = vmiOf(vm);
     const earlyEnds = this.#before.earlyEnds.find(({ vmUid }) => vmUid === vm.uid)?.count ?? 0;
     const health = healthOf({
       vm,
       vmi,
-      lastTrouble: lastTroubleOf(vm),
+      lastFailure: lastFailureOf(vm),
       failingSince: failingSince(this.#before, vm.uid),
       pauseEndedAt: pauseEndedAt(this.#before, vm.uid),
       earlyEnds,

@@ -37,7 +37,7 @@ interface Found {
  * Finds sick VMs that nothing else is working on, in the order of their numbers, and VMs that are not replaced, and why.
  */
 export function findSick(view: HealingView, state: HealingState): Found {
-  const { pool, vms, vmiOf, lastTroubleOf, busy, rules, now } = view;
+  const { pool, vms, vmiOf, lastFailureOf, busy, rules, now } = view;
   const healing = new Set(state.cycles.map(({ vm }) => vm));
   const ends = new Map(state.earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
   const failing = new Map(state.failing.map((one) => [one.vmUid, one.since]));
@@ -60,7 +60,7 @@ export function findSick(view: HealingView, state: HealingState): Found {
     const health = healthOf({
       vm,
       vmi: vmiOf(vm),
-      lastTrouble: lastTroubleOf(vm),
+      lastFailure: lastFailureOf(vm),
       failingSince: since,
       pauseEndedAt: pauses.get(vm.uid) ?? null,
       earlyEnds,

@@ -29,7 +29,7 @@ export interface HealthInput {
   vm: VmView;
   vmi: VmiView | undefined;
   /** What was wrong with the VM's last failed VMI: the new VMI no longer says so once the next start begins. */
-  lastTrouble?: string | null;
+  lastFailure?: string | null;
   /** How many VMIs of the VM in a row ended before they ran well; KubeVirt counts only VMIs that never ran. */
   earlyEnds: number;
   /**
@@ -75,23 +75,23 @@ export function healthOf(input: HealthInput): Health {
   const late = overdue(
     withoutWaiting(vm, vmi, pauseEndedAt),
     rules.unhealthyAfter.notReady,
-    words('it is not ready', vmi?.trouble ?? null),
+    words('it is not ready', vmi?.whyNotReady ?? null),
     now,
   );
   return late.sick ? late : { sick: false, at: earlier(failing.at, late.at) };
 }
 
 /** Judges how the VM's last starts went. */
-function startsOf({ vm, vmi, lastTrouble, failingSince, earlyEnds, rules, now }: HealthInput): Health {
+function startsOf({ vm, vmi, lastFailure, failingSince, earlyEnds, rules, now }: HealthInput): Health {
   const failures = vm.startFailures + earlyEnds;
   if (failures === 0) return well;
-  const trouble = lastTrouble ?? vmi?.trouble ?? null;
+  const reason = lastFailure ?? vmi?.whyNotReady ?? null;
   if (failures >= rules.startupFailureThreshold) {
     const what = failures === 1 ? 'its start has failed' : `${failures} starts in a row have failed`;
-    return { sick: true, why: words(what, trouble) };
+    return { sick: true, why: words(what, reason) };
   }
   const limit = rules.minFailingToStartDuration ?? 'never';
-  return overdue(failingSince ?? vm.notReadySince, limit, words('it fails to start', trouble), now);
+  return overdue(failingSince ?? vm.notReadySince, limit, words('it fails to start', reason), now);
 }
 
 const well: Health & { sick: false } = { sick: false, at: null };
@@ -114,7 +114,7 @@ function overdue(since: number | null, limit: string, why: string, now: number):
   return at <= now ? { sick: true, why: `${why} for ${limit}` } : { sick: false, at };
 }
 
-const words = (what: string, trouble: string | null): string => (trouble === null ? what : `${what}: ${trouble}`);
+const words = (what: string, reason: string | null): string => (reason === null ? what : `${what}: ${reason}`);
 
 /** True for a VM that must not be touched now: its owner opted out, or KubeVirt is working on it, or it is paused. */
 export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean =>

@@ -14,7 +14,7 @@ export interface HealingInput {
   /** Known VMIs of a VM that ran and then failed, oldest first. */
   failedVmisOf: (vm: VmView) => readonly VmiView[];
   /** What was wrong with a VM's last failed VMI; null if unknown. */
-  lastTroubleOf: (vm: VmView) => string | null;
+  lastFailureOf: (vm: VmView) => string | null;
   /** What has become of all VMIs of a VM; null if this worker has not watched them since the VM's creation. */
   witnessOf: (vm: VmView) => Witness | null;
   /** Whether a VM of this name exists in the pool's namespace without being owned by the pool. */

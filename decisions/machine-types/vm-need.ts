@@ -253,6 +253,6 @@ function hindrance(vm: VmView, live: VmiView | undefined): TransitionNeed | null
   return found === undefined ? null : { need: found.isExcluded ? 'left' : 'deferred', why: found.why };
 }
 
-/** The owner's wish that keeps the pool from updating the VM; undefined if there is none. */
+/** What the owner has set on the VM that keeps the pool from updating it; undefined if there is none. */
 const exclusionOf = (vm: VmView): TransitionNeed | undefined =>
   vm.optedOut ? (hindrance(vm, undefined) ?? undefined) : undefined;

@@ -23,7 +23,7 @@ export interface PoolPlanInput {
   /** VMIs of a VM that ran and then failed, oldest first; absent if none were observed. */
   failedVmisOf?: (vm: VmView) => readonly VmiView[];
   /** Why the VM's last failed VMI failed, in KubeVirt's words; null or absent if unknown. */
-  lastTroubleOf?: (vm: VmView) => string | null;
+  lastFailureOf?: (vm: VmView) => string | null;
   /** What became of all VMIs of the VM; null or absent if nothing observed them. */
   witnessOf?: (vm: VmView) => Witness | null;
   /** The kept revisions of the pool's template. */

@@ -112,7 +112,7 @@ const healingOf = (input: PoolPlanInput, inBatches: BatchHold, unproven: string 
     vms: input.vms,
     vmiOf: input.vmiOf,
     failedVmisOf: input.failedVmisOf ?? (() => []),
-    lastTroubleOf: input.lastTroubleOf ?? (() => null),
+    lastFailureOf: input.lastFailureOf ?? (() => null),
     witnessOf: input.witnessOf ?? (() => null),
     isHeldByOther: input.isHeldByOther,
     state: input.healing ?? stateFrom(input.pool.status?.healing),

@@ -62,7 +62,7 @@ export function failedStarts(input: StartsInput): { starts: FailedStarts | null;
   if (last !== undefined) {
     const inARow = (before?.inARow ?? 0) + 1;
     const retryAt = now + startDelayMs(inARow);
-    const { name: vmi, trouble: why } = last;
+    const { name: vmi, whyNotReady: why } = last;
     const since = before?.since ?? now;
     return { starts: { inARow, since, seenAt: now, retryAt, generation, vmi, why }, wakeAt: null };
   }

@@ -18,7 +18,7 @@ export interface Candidate {
 export interface RolloutNeeds {
   /** VMs that may be taken. */
   free: Candidate[];
-  /** How many VMs are left alone for reasons other than their owners' wish. */
+  /** How many VMs are left alone for reasons other than that their owners ask for it. */
   left: number;
   /** How many of these have failed in this rollout. */
   failed: number;

@@ -28,7 +28,7 @@ export function withRegressions(context: RolloutContext, state: RolloutStatus): 
     const failsAt = overdueAt(vm, state, seconds);
     if (failsAt === null) continue;
     if (failsAt > now) context.waits.wake(failsAt);
-    else failures.push({ vm: vm.name, why: why(seconds, vmi?.trouble ?? null), at: context.now });
+    else failures.push({ vm: vm.name, why: why(seconds, vmi?.whyNotReady ?? null), at: context.now });
   }
   // The last failure is reported: it must not depend on the order in which a cache holds VMs.
   failures.sort((one, other) => byNumber(one.vm, other.vm));
@@ -54,5 +54,5 @@ function overdueAt(
   return since + seconds * 1000;
 }
 
-const why = (seconds: number, trouble: string | null): string =>
-  `it was updated, and has not been ready for ${seconds} s${trouble === null ? '' : `: ${trouble}`}`.slice(0, 1024);
+const why = (seconds: number, reason: string | null): string =>
+  `it was updated, and has not been ready for ${seconds} s${reason === null ? '' : `: ${reason}`}`.slice(0, 1024);

@@ -85,7 +85,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     placement: placementOf(spec),
     podTerminating: ready?.reason === 'PodTerminating' && ready.status === 'False',
     standalone: owner?.kind === 'VirtualMachine' ? null : { owner: ownerView(owner), labels: metadata.labels ?? {} },
-    trouble: ready?.status === 'True' ? null : troubleOf(conditions, status?.reason),
+    whyNotReady: ready?.status === 'True' ? null : whyNotReady(conditions, status?.reason),
   };
 }
 
@@ -112,7 +112,7 @@ function probationOf(probe: NonNullable<VirtualMachineInstance['spec']>['livenes
 /** Conditions that name a cause come first: a false Ready says little more than that. */
 const TELLING = ['Synchronized', 'PodScheduled', 'Provisioning', 'DataVolumesReady', 'Ready'];
 
-function troubleOf(conditions: Condition[], reason: string | undefined): string | null {
+function whyNotReady(conditions: Condition[], reason: string | undefined): string | null {
   for (const type of TELLING) {
     const condition = find(conditions, type);
     const words = condition?.message || condition?.reason;

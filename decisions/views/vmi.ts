@@ -51,7 +51,7 @@ export interface VmiView {
    */
   standalone: { owner: VmView['owner']; labels: Record<string, string> } | null;
   /** KubeVirt's own words for why it isn't ready; null if it gives none. */
-  trouble: string | null;
+  whyNotReady: string | null;
 }
 
 /** True for a VMI that has ended, or never started. */

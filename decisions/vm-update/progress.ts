@@ -91,7 +91,10 @@ export function progressOfRestart({
   if (live === undefined) return { state: 'waiting', for: `its VMI to start${inState(vm)}` };
   if (!isNew(live)) return { state: 'waiting', for: 'its restart' };
   if (!isReady(vm, live))
-    return { state: 'waiting', for: `it to be ready${live.trouble === null ? inState(vm) : `: ${live.trouble}`}` };
+    return {
+      state: 'waiting',
+      for: `it to be ready${live.whyNotReady === null ? inState(vm) : `: ${live.whyNotReady}`}`,
+    };
   const until = (live.readySince ?? now - minReadyMs) + minReadyMs;
   return until <= now ? { state: 'well' } : { state: 'waiting', for: 'it to have been ready for long enough', until };
 }

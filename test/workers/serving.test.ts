@@ -46,9 +46,9 @@ const servingOf = (
   const recentErrors: string[] = [];
   const served = Promise.withResolvers<void>();
   const cache = { lost: new AbortController().signal };
-  const onTrouble = ({ message }: Error): void => void recentErrors.push(message);
+  const onProblem = ({ message }: Error): void => void recentErrors.push(message);
   return {
-    serving: new Serving({ cache, stop: stop.signal, onServing: served.resolve, onTrouble, ...fields }),
+    serving: new Serving({ cache, stop: stop.signal, onServing: served.resolve, onProblem, ...fields }),
     stop,
     recentErrors,
     served: served.promise,

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { HealingGauges } from './healing-gauges.ts';
 import { PoolGauges } from './pool-gauges.ts';
+import { ReplicaSetGauges } from './replica-set-gauges.ts';
 import { TransitionGauge } from './transition-gauge.ts';
 import { VmMetrics } from './vm-metrics.ts';
 
@@ -11,6 +12,8 @@ export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  const counter = <L extends string = never>(name: string, help: string, labelNames: readonly L[] = []): Counter<L> =>
+    new Counter({ name, help, labelNames, registers });
   return {
     registry,
     objects: new Gauge({
@@ -19,71 +22,53 @@ export function createMetrics() {
       labelNames: ['resource'],
       registers,
     }),
-    watchErrors: new Counter({
-      name: 'drover_watch_errors_total',
-      help: 'Watches that broke and were made again.',
-      labelNames: ['resource'],
-      registers,
-    }),
+    watchErrors: counter('drover_watch_errors_total', 'Watches that broke and were made again.', ['resource']),
     serverLost: new Gauge({
       name: 'drover_api_server_lost',
       help: '1 while this worker takes no work, for the API server does not answer it.',
       registers,
     }),
-    missedEvents: new Counter({
-      name: 'drover_missed_events_total',
-      help: 'Changes that a relist found and no watch event had told.',
-      labelNames: ['resource'],
-      registers,
-    }),
-    failedVmis: new Counter({
-      name: 'drover_failed_vmis_total',
-      help: 'VMIs of VMs that ran and then failed; KubeVirt recovers them. Every worker counts all of them.',
-      labelNames: ['namespace'],
-      registers,
-    }),
-    failedPlans: new Counter({
-      name: 'drover_failed_plans_total',
-      help: 'Plans of a pool that could not be made for an error in a decision; its condition Stalled says why.',
-      labelNames: ['namespace', 'pool'],
-      registers,
-    }),
-    failedSetPlans: new Counter({
-      name: 'drover_failed_set_plans_total',
-      help: 'Plans of a replica set that could not be made for an error in a decision; its condition Stalled says why.',
-      labelNames: ['namespace', 'set'],
-      registers,
-    }),
-    faults: new Counter({
-      name: 'drover_faults_total',
-      help: 'Errors that nobody has caught: the worker ends for one, and is to be started again.',
-      labelNames: ['kind'],
-      registers,
-    }),
+    missedEvents: counter('drover_missed_events_total', 'Changes that a relist found and no watch event had told.', [
+      'resource',
+    ]),
+    failedVmis: counter(
+      'drover_failed_vmis_total',
+      'VMIs of VMs that ran and then failed; KubeVirt recovers them. Every worker counts all of them.',
+      ['namespace'],
+    ),
+    failedPlans: counter(
+      'drover_failed_plans_total',
+      'Plans of a pool that could not be made for an error in a decision; its condition Stalled says why.',
+      ['namespace', 'pool'],
+    ),
+    failedSetPlans: counter(
+      'drover_failed_set_plans_total',
+      'Plans of a replica set that could not be made for an error in a decision; its condition Stalled says why.',
+      ['namespace', 'kind', 'set'],
+    ),
+    faults: counter(
+      'drover_faults_total',
+      'Errors that nobody has caught: the worker ends for one, and is to be started again.',
+      ['kind'],
+    ),
     pools: new PoolGauges(registry),
+    sets: new ReplicaSetGauges(registry),
     vms: new VmMetrics(registry),
     healing: new HealingGauges(registry),
-    healingReplacements: new Counter({
-      name: 'drover_healing_replacements_total',
-      help: 'Sick VMs that this worker has taken down to be recreated: one an attempt.',
-      labelNames: ['namespace', 'pool'],
-      registers,
-    }),
+    healingReplacements: counter(
+      'drover_healing_replacements_total',
+      'Sick VMs that this worker has taken down to be recreated: one an attempt.',
+      ['namespace', 'pool'],
+    ),
     machineTypes: new TransitionGauge(registry),
-    machineTypesPatched: new Counter({
-      name: 'drover_machine_types_patched_total',
-      help: 'VMs whose machine type this worker has changed.',
-      registers,
-    }),
-    machineTypesRestarted: new Counter({
-      name: 'drover_machine_types_restarted_total',
-      help: 'VMs that this worker has restarted for their new machine type.',
-      registers,
-    }),
-    failedSignals: new Counter({
-      name: 'drover_failed_signals_total',
-      help: 'Signals that did not reach Temporal.',
-      registers,
-    }),
+    machineTypesPatched: counter(
+      'drover_machine_types_patched_total',
+      'VMs whose machine type this worker has changed.',
+    ),
+    machineTypesRestarted: counter(
+      'drover_machine_types_restarted_total',
+      'VMs that this worker has restarted for their new machine type.',
+    ),
+    failedSignals: counter('drover_failed_signals_total', 'Signals that did not reach Temporal.'),
   };
 }

@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from '@temporalio/worker';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { clusterUidOf } from '../../kubernetes/cluster-uid.ts';
-import { Trouble } from '../trouble.ts';
+import { RepeatedProblem } from '../repeated-problem.ts';
 import { ClusterNameTaken, ensureWatch } from './cluster-watch.ts';
 
 /** How soon the worker restarts a watch that someone has terminated. */
@@ -28,7 +28,7 @@ export interface KeepWatchOptions {
 export async function untilWatched(options: KeepWatchOptions, known?: string): Promise<string | undefined> {
   const { client, kube, cluster, logger, stop } = options;
   let uid = known;
-  const trouble = new Trouble((error) =>
+  const problem = new RepeatedProblem((error) =>
     logger.warn('the watch of the cluster could not be looked at, and is looked at again', { cluster, error }),
   );
   while (!stop.aborted) {
@@ -39,7 +39,7 @@ export async function untilWatched(options: KeepWatchOptions, known?: string): P
       return uid;
     } catch (error) {
       if (error instanceof ClusterNameTaken) throw error;
-      trouble.lasts(inWords(error));
+      problem.lasts(inWords(error));
       await pause(TRY_AGAIN_MS, stop);
     }
   }

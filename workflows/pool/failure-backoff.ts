@@ -1,7 +1,7 @@
 import type { Refused } from '../../activities/pool/types.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
-import type { Trouble } from '../messages.ts';
+import type { RecentError } from '../messages.ts';
 
 /** Plain data: each run hands it to the next. */
 export interface FailureBackoffState {
@@ -11,14 +11,14 @@ export interface FailureBackoffState {
   /** Milliseconds since the epoch; nothing is begun before it. */
   retryAt: number | null;
   /** Newest last. */
-  recentErrors: Trouble[];
+  recentErrors: RecentError[];
   /** Names of VMs refused since the pool was last edited, the latest refused last; other VMs go before them. */
   refused?: string[];
   /** Whether the failure concerns only the refused VMs. */
   isOfOnes?: boolean;
 }
 
-const TROUBLES_KEPT = 10;
+const ERRORS_KEPT = 10;
 const REFUSED_KEPT = 250;
 
 const none = (): FailureBackoffState => ({ failure: null, inARow: 0, retryAt: null, recentErrors: [] });
@@ -94,9 +94,7 @@ export class FailureBackoff {
     const last = state.recentErrors.at(-1);
     const others =
       last?.reason === reason && last.message === message ? state.recentErrors.slice(0, -1) : state.recentErrors;
-    state.recentErrors = [...others, { time: new Date(Date.now()).toISOString(), reason, message }].slice(
-      -TROUBLES_KEPT,
-    );
+    state.recentErrors = [...others, { time: new Date(Date.now()).toISOString(), reason, message }].slice(-ERRORS_KEPT);
   }
 
   isWaiting(): boolean {

@@ -56,7 +56,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       state: carried?.rollouts,
       inProgress,
       onChange,
-      onTrouble: (message) => this.failureBackoff.note('BatchNotBegun', message),
+      onProblem: (message) => this.failureBackoff.note('BatchNotBegun', message),
     });
     this.#healings = new Healings({ ref, state: carried?.healing ?? null, inProgress, onChange });
     onQuery(progress, () => this.#progress());

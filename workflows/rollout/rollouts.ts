@@ -43,7 +43,7 @@ export interface RolloutsOptions {
   /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
   onChange: (seen?: ResourceVersions) => void;
   /** Called with what could not be done. */
-  onTrouble: (message: string) => void;
+  onProblem: (message: string) => void;
 }
 
 /**
@@ -111,7 +111,7 @@ export class Rollouts {
     { batch: planned, reason, askedBy, minReadyMs, deadlineMs }: PlannedBatch,
     seen: ResourceVersions,
   ): void {
-    const { ref, inProgress, onChange, onTrouble } = this.#options;
+    const { ref, inProgress, onChange, onProblem } = this.#options;
     this.#pool = key.uid;
     const batch: Batch = { ...planned, startedAt: Date.now() };
     this.state.batches.push(batch);
@@ -142,7 +142,7 @@ export class Rollouts {
         if (error instanceof CancelledFailure) throw error;
         this.#forget(batch.n);
         this.#putOff(true);
-        onTrouble(`batch ${batch.n} could not be begun: ${(error as Error).message}`);
+        onProblem(`batch ${batch.n} could not be begun: ${(error as Error).message}`);
         onChange();
       }
     });
@@ -215,7 +215,7 @@ export class Rollouts {
     handle
       .cancel()
       .catch((error: unknown) => log.info('a batch that was given up has ended', { n, error: String(error) }));
-    this.#options.onTrouble(
+    this.#options.onProblem(
       `batch ${n} was given up: it has said nothing since ${new Date(batch.startedAt).toISOString()}`,
     );
     this.#forget(n);

@@ -51,7 +51,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   placement: '{}',
   podTerminating: false,
   standalone: null,
-  trouble: null,
+  whyNotReady: null,
   ...fields,
 });
 const vmi = (fields: Partial<VmiView> = {}): VmiView => aVmi('web-1', { vmUid: vm.uid, ...fields });

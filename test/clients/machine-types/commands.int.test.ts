@@ -607,7 +607,7 @@ test('what is tried in vain is told, until it can be done', async () => {
   const allow = await deafen(typedVms.namespace);
   const { handle } = await typedVms.change();
   const id = handle.workflowId;
-  const trouble =
+  const problem =
     /the check before the first change has failed \d+ times, and is tried again: .*failed calling webhook/;
   await until(async () => {
     const { raw } = await handle.describe();
@@ -616,7 +616,7 @@ test('what is tried in vain is told, until it can be done', async () => {
   const { recentErrors } = JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout) as {
     recentErrors: string[];
   };
-  expect(recentErrors).toEqual([matching(trouble)]);
+  expect(recentErrors).toEqual([matching(problem)]);
   const watching = machineTypes('status', id, '--watch');
   await allow();
   expect(await watching).toMatchObject({ code: 0, stdout: matching(/\n1 of 1 VM done: 1 changed by drover\n$/) });

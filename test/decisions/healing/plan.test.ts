@@ -1122,7 +1122,7 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
       rules,
       state,
       failedVmisOf,
-      lastTroubleOf: () => 'why it fails, in many words; '.repeat(40),
+      lastFailureOf: () => 'why it fails, in many words; '.repeat(40),
       now: NOW + turn * 1_000,
       spec: { rollout: { minReadySeconds: 60 } },
     });

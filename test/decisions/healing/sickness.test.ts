@@ -14,7 +14,7 @@ interface Case {
   vm?: Partial<VmView>;
   /** Null: the VM has none. */
   vmi?: Partial<VmiView> | null;
-  lastTrouble?: string | null;
+  lastFailure?: string | null;
   rules?: Autohealing;
   earlyEnds?: number;
   hasRun?: boolean;
@@ -22,7 +22,7 @@ interface Case {
 
 /** The health of a VM that has not been ready for `minutes`, unless the case says otherwise. */
 function health(
-  { vm: fields = {}, vmi = {}, lastTrouble = null, rules = {}, earlyEnds = 0, hasRun = false }: Case,
+  { vm: fields = {}, vmi = {}, lastFailure = null, rules = {}, earlyEnds = 0, hasRun = false }: Case,
   minutes = 30,
 ): Health {
   const vm = aVm('web-1', { ready: false, state: 'Starting', notReadySince: NOW - minutes * MINUTE, ...fields });
@@ -30,7 +30,7 @@ function health(
     vmi === null
       ? undefined
       : aVmi(vm, { ready: false, phase: 'Scheduling', scheduledAt: null, runningSince: null, ...vmi });
-  return healthOf({ vm, vmi: live, lastTrouble, earlyEnds, hasRun, rules: healingRules(rules), now: NOW });
+  return healthOf({ vm, vmi: live, lastFailure, earlyEnds, hasRun, rules: healingRules(rules), now: NOW });
 }
 const isSick = (one: Case, minutes?: number): boolean => health(one, minutes).sick;
 const wakesIn = (one: Case, minutes?: number): number | null => {
@@ -72,25 +72,25 @@ describe('starts that fail', () => {
   });
 
   test("are told in KubeVirt's words", () => {
-    expect(health({ vm: { startFailures: 3 }, vmi: { trouble: 'the disk is unreadable' } })).toEqual({
+    expect(health({ vm: { startFailures: 3 }, vmi: { whyNotReady: 'the disk is unreadable' } })).toEqual({
       sick: true,
       why: '3 starts in a row have failed: the disk is unreadable',
     });
   });
 
-  test.each([{ vmi: null }, { vmi: { trouble: 'it is not running yet' } }])(
+  test.each([{ vmi: null }, { vmi: { whyNotReady: 'it is not running yet' } }])(
     'are told in the words of the VMI that failed, once that is gone: %j',
     ({ vmi }) => {
-      const lastTrouble = 'the disk is unreadable';
-      expect(health({ vm: { startFailures: 3 }, vmi, lastTrouble })).toEqual({
+      const lastFailure = 'the disk is unreadable';
+      expect(health({ vm: { startFailures: 3 }, vmi, lastFailure })).toEqual({
         sick: true,
         why: '3 starts in a row have failed: the disk is unreadable',
       });
       expect(
         health({
-          vmi: { ...running, trouble: 'the probe fails' },
+          vmi: { ...running, whyNotReady: 'the probe fails' },
           hasRun: true,
-          lastTrouble,
+          lastFailure,
           rules: { unhealthyAfter: { notReady: '5m' } },
         }),
       ).toMatchObject({ why: 'it is not ready: the probe fails for 5m' });

@@ -97,7 +97,7 @@ export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
     placement: '{}',
     podTerminating: false,
     standalone: null,
-    trouble: null,
+    whyNotReady: null,
     ...fields,
   };
 }

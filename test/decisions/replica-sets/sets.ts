@@ -84,7 +84,7 @@ export const aFailedStart = (name: string, createdAt = 0): VmiView =>
     createdAt,
     runningSince: null,
     endedAt: createdAt + 1_000,
-    trouble: 'no kernel',
+    whyNotReady: 'no kernel',
   });
 
 /** What a plan reads besides the set and its VMIs, when nothing goes on. */

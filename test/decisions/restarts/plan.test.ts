@@ -244,7 +244,7 @@ describe('what becomes of a VM in progress', () => {
   });
   test('failed, once its deadline has passed, and why', () => {
     const takenAt = 1_000_000 - DEADLINE_MS;
-    expect(settled({ ready: false }, { ready: false, trouble: 'no node takes it' }, { takenAt })).toEqual([
+    expect(settled({ ready: false }, { ready: false, whyNotReady: 'no node takes it' }, { takenAt })).toEqual([
       { vm: 'shop/vm-1', end: 'Failed', why: 'not ready in time: it waited for it to be ready: no node takes it' },
     ]);
     expect(settled({}, { uid: aVmi(vm).uid }, { takenAt })).toMatchObject([

@@ -52,7 +52,9 @@ describe('a VM that was updated and has lost its readiness', () => {
   });
 
   test('is told with the words of KubeVirt', () => {
-    const { state } = plan(pool(lost(10), { vmis: { 'web-1': { ready: false, trouble: 'the guest agent is gone' } } }));
+    const { state } = plan(
+      pool(lost(10), { vmis: { 'web-1': { ready: false, whyNotReady: 'the guest agent is gone' } } }),
+    );
     expect(state.failures).toMatchObject([
       { why: 'it was updated, and has not been ready for 600 s: the guest agent is gone' },
     ]);

@@ -48,7 +48,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     placement: '{}',
     podTerminating: false,
     standalone: null,
-    trouble: null,
+    whyNotReady: null,
   });
 });
 
@@ -79,7 +79,7 @@ test('of one that runs, what its VMI has', () => {
     cpu: { sockets: 2, maxSockets: 8, current: 1 },
     memory: { guest: '2Gi', maxGuest: '8589934592', atBoot: '1Gi', current: '1Gi' },
     placement: '{"nodeSelector":{"disk":"ssd","zone":"b"},"tolerations":[{"key":"gpu","operator":"Exists"}]}',
-    trouble: null,
+    whyNotReady: null,
   });
 });
 
@@ -107,11 +107,11 @@ test('a condition without a time, or that is not true, claims nothing', () => {
     { type: 'Paused', status: 'False' },
     { type: 'LiveMigratable', status: 'False' },
   );
-  expect(view).toMatchObject({ ready: false, readySince: null, paused: false, migratable: false, trouble: null });
+  expect(view).toMatchObject({ ready: false, readySince: null, paused: false, migratable: false, whyNotReady: null });
   expect(withConditions({ type: 'Paused', status: 'True' }).paused).toBe(true);
 });
 
-test('its trouble is the cause where KubeVirt names one, and nothing once it is ready', () => {
+test('the reason why it is not ready is the cause if KubeVirt names one, and nothing once it is ready', () => {
   const generic: Condition = {
     type: 'Ready',
     status: 'False',
@@ -124,11 +124,11 @@ test('its trouble is the cause where KubeVirt names one, and nothing once it is 
     reason: 'Unschedulable',
     message: '0/3 nodes are available',
   };
-  expect(withConditions(generic).trouble).toBe('Guest VM is not reported as running');
-  expect(withConditions(generic, cause).trouble).toBe('0/3 nodes are available');
-  expect(withConditions({ ...generic, message: '' }).trouble).toBe('GuestNotRunning');
-  expect(withConditions({ ...generic, status: 'True' }, cause).trouble).toBeNull();
-  expect(withConditions(generic, { ...cause, status: 'True' }).trouble).toBe('Guest VM is not reported as running');
+  expect(withConditions(generic).whyNotReady).toBe('Guest VM is not reported as running');
+  expect(withConditions(generic, cause).whyNotReady).toBe('0/3 nodes are available');
+  expect(withConditions({ ...generic, message: '' }).whyNotReady).toBe('GuestNotRunning');
+  expect(withConditions({ ...generic, status: 'True' }, cause).whyNotReady).toBeNull();
+  expect(withConditions(generic, { ...cause, status: 'True' }).whyNotReady).toBe('Guest VM is not reported as running');
 });
 
 test('whose a VMI is, and its labels, are kept only if no VM has it', () => {

@@ -55,7 +55,7 @@ describe('of a restart', () => {
     [
       'its VMI says why it is not ready',
       fresh(1, DOWN),
-      { ready: false, trouble: 'no node fits' },
+      { ready: false, whyNotReady: 'no node fits' },
       { state: 'waiting', for: 'it to be ready: no node fits' },
     ],
     [

@@ -38,7 +38,7 @@ interface Shape {
 }
 
 /** VMs in a namespace of their own, an independent watch of them, and what tests do to them. */
-class Herd {
+class RestartedVms {
   readonly namespace: string;
   readonly watch: ReadinessWatch;
 
@@ -47,16 +47,16 @@ class Herd {
     this.watch = watch;
   }
 
-  static async empty(): Promise<Herd> {
+  static async empty(): Promise<RestartedVms> {
     const namespace = await fleet().namespace();
     const watch = await ReadinessWatch.start(fleet().kube, namespace);
     onTestFinished(() => watch.stop());
-    return new Herd(namespace, watch);
+    return new RestartedVms(namespace, watch);
   }
 
   /** Creates VMs without an owner; resolves when those that are meant to run are ready. */
-  static async of(shapes: Record<string, Shape>): Promise<Herd> {
-    const herd = await Herd.empty();
+  static async of(shapes: Record<string, Shape>): Promise<RestartedVms> {
+    const vms = await RestartedVms.empty();
     for (const [name, { runStrategy = 'Always', vm = {}, vmi = {} }] of Object.entries(shapes)) {
       const annotations = { 'sim.drover.dev/boot-time': '300ms', 'sim.drover.dev/stop-time': '100ms', ...vmi };
       const spec = {
@@ -64,28 +64,28 @@ class Herd {
         template: { metadata: { annotations }, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } },
       };
       await fleet().kube.create(VirtualMachines, {
-        metadata: { namespace: herd.namespace, name, annotations: vm },
+        metadata: { namespace: vms.namespace, name, annotations: vm },
         spec,
       });
-      if (runStrategy === 'Manual') await herd.power(name, 'start');
+      if (runStrategy === 'Manual') await vms.power(name, 'start');
     }
-    await herd.ready(Object.keys(shapes).filter((name) => shapes[name]!.runStrategy !== 'Halted'));
-    await herd.watch.startRecording();
-    return herd;
+    await vms.ready(Object.keys(shapes).filter((name) => shapes[name]!.runStrategy !== 'Halted'));
+    await vms.watch.startRecording();
+    return vms;
   }
 
   /** Creates a pool named `web`; resolves when its VMs are ready. */
-  static async ofPool(spec: Partial<PoolSpec>): Promise<Herd> {
-    const herd = await Herd.empty();
+  static async ofPool(spec: Partial<PoolSpec>): Promise<RestartedVms> {
+    const vms = await RestartedVms.empty();
     const { replicas = 3 } = spec;
-    await fleet().createPool(herd.namespace, 'web', { template: runningTemplate, ...spec, replicas });
-    await herd.ready(namesUpTo('web', replicas));
+    await fleet().createPool(vms.namespace, 'web', { template: runningTemplate, ...spec, replicas });
+    await vms.ready(namesUpTo('web', replicas));
     await until(async () => {
-      const { status } = (await fleet().pool(herd.namespace, 'web'))!;
+      const { status } = (await fleet().pool(vms.namespace, 'web'))!;
       expect(status?.conditions?.find(({ type }) => type === 'Progressing')?.reason).toBe('Complete');
     });
-    await herd.watch.startRecording();
-    return herd;
+    await vms.watch.startRecording();
+    return vms;
   }
 
   async ready(names: string[]): Promise<void> {
@@ -181,23 +181,23 @@ test('VMs of every run strategy are restarted once, two at a time, and keep thei
     ...each(['m-1', 'm-2'], { runStrategy: 'Manual' }),
     ...each(['r-1', 'r-2'], { runStrategy: 'RerunOnFailure' }),
   };
-  const herd = await Herd.of(shapes);
-  const before = await herd.vmis();
-  const restart = await herd.restart({ maxUnavailable: 2, reason: 'leaks' });
+  const vms = await RestartedVms.of(shapes);
+  const before = await vms.vmis();
+  const restart = await vms.restart({ maxUnavailable: 2, reason: 'leaks' });
   const names = Object.keys(shapes).sort();
   const result = await restart.result();
   expect(result).toMatchObject({ phase: 'Complete', chosen: 10, failed: [], open: 0, inProgress: [], skipped: [] });
-  expect(result.restarted.sort()).toEqual(names.map((name) => herd.key(name)));
-  const after = await herd.vmis();
+  expect(result.restarted.sort()).toEqual(names.map((name) => vms.key(name)));
+  const after = await vms.vmis();
   expect(Object.keys(after).sort()).toEqual(names);
   expect(names.filter((name) => after[name] === before[name])).toEqual([]);
-  expect(await herd.restarts()).toEqual(each(names, 1));
-  expect(herd.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
+  expect(await vms.restarts()).toEqual(each(names, 1));
+  expect(vms.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
   const strategies = names.map((name) => (shapes[name as keyof typeof shapes] as Shape).runStrategy ?? 'Always');
-  expect((await Promise.all(names.map((name) => herd.vm(name)))).map(({ spec }) => spec.runStrategy)).toEqual(
+  expect((await Promise.all(names.map((name) => vms.vm(name)))).map(({ spec }) => spec.runStrategy)).toEqual(
     strategies,
   );
-  const { items } = await fleet().kube.list<Event>(Events, { namespace: herd.namespace });
+  const { items } = await fleet().kube.list<Event>(Events, { namespace: vms.namespace });
   const ours = items.filter(({ reportingController }) => reportingController === EVENT_REPORTER);
   expect(ours.map(({ note, regarding: { kind, name } }) => `${kind} ${name}: ${note}`).sort()).toEqual(
     names.map((name) => `VirtualMachine ${name}: Restarted within a budget, asked for by ada: leaks`),
@@ -207,12 +207,12 @@ test('VMs of every run strategy are restarted once, two at a time, and keep thei
 const VMS = soak(12, 8);
 
 test('VMs of a pool keep within its own maxUnavailable, and a worker that is killed restarts none twice', async () => {
-  const herd = await Herd.ofPool({ replicas: VMS, maxUnavailable: 2 });
+  const vms = await RestartedVms.ofPool({ replicas: VMS, maxUnavailable: 2 });
   const names = namesUpTo('web', VMS);
-  const restart = await herd.restart({ maxUnavailable: VMS });
+  const restart = await vms.restart({ maxUnavailable: VMS });
   for (const moment of soak([1, 5, 9], [3])) {
     await until(async () => {
-      const restarted = Object.values(await herd.restarts()).filter((count) => count > 0);
+      const restarted = Object.values(await vms.restarts()).filter((count) => count > 0);
       expect(restarted.length).toBeGreaterThanOrEqual(moment);
     });
     await worker.kill();
@@ -221,16 +221,16 @@ test('VMs of a pool keep within its own maxUnavailable, and a worker that is kil
   const result = await restart.result();
   expect(result).toMatchObject({ phase: 'Complete', failed: [], open: 0 });
   expect(result.restarted.length).toBe(VMS);
-  expect(await herd.restarts()).toEqual(each(names, 1));
-  expect(herd.watch.log.mostUnavailable()).toBe(2);
+  expect(await vms.restarts()).toEqual(each(names, 1));
+  expect(vms.watch.log.mostUnavailable()).toBe(2);
 });
 
 test('two at once over the same VMs restart none twice, and keep within one budget', async () => {
   const names = namesUpTo('vm', 6);
-  const herd = await Herd.of(each(names, {}));
-  const vmis = { chosen: { [herd.namespace]: await herd.vmis() }, maxUnavailable: 2 };
+  const vms = await RestartedVms.of(each(names, {}));
+  const vmis = { chosen: { [vms.namespace]: await vms.vmis() }, maxUnavailable: 2 };
   const results = await Promise.all(
-    (await Promise.all([herd.restart(vmis), herd.restart(vmis)])).map((restart) => restart.result()),
+    (await Promise.all([vms.restart(vmis), vms.restart(vmis)])).map((restart) => restart.result()),
   );
   expect(results).toMatchObject([
     { phase: 'Complete', failed: [], open: 0 },
@@ -238,11 +238,11 @@ test('two at once over the same VMs restart none twice, and keep within one budg
   ]);
   // Both may have worked on the same VM: the second has only seen it come back.
   expect([...new Set(results.flatMap(({ restarted }) => restarted))].sort()).toEqual(
-    names.map((name) => herd.key(name)),
+    names.map((name) => vms.key(name)),
   );
-  expect(await herd.restarts()).toEqual(each(names, 1));
-  expect(herd.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
-  expect(await (await herd.restart(vmis)).result()).toMatchObject({
+  expect(await vms.restarts()).toEqual(each(names, 1));
+  expect(vms.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
+  expect(await (await vms.restart(vmis)).result()).toMatchObject({
     phase: 'Complete',
     chosen: 6,
     restarted: [],
@@ -252,21 +252,21 @@ test('two at once over the same VMs restart none twice, and keep within one budg
 
 test('a VM that is not ready in time stops it, and the others are left as they are', async () => {
   const names = namesUpTo('vm', 4);
-  const herd = await Herd.of(each(names, {}));
+  const vms = await RestartedVms.of(each(names, {}));
   // Whichever VM is restarted first doesn't become ready.
   for (const name of names) {
-    await fleet().kube.patch(VirtualMachines, { namespace: herd.namespace, name }, 'merge', neverReady);
+    await fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name }, 'merge', neverReady);
   }
-  const result = await (await herd.restart({ deadlineMs: 1_500 })).result();
+  const result = await (await vms.restart({ deadlineMs: 1_500 })).result();
   expect(result).toMatchObject({ phase: 'Failed', restarted: [], open: 3, inProgress: [] });
   expect(result.failed).toEqual([
     { vm: expect.any(String) as string, why: expect.stringContaining('not ready in time') as string, wasDown: false },
   ]);
-  expect(inOrder(await herd.restarts())).toEqual([0, 0, 0, 1]);
+  expect(inOrder(await vms.restarts())).toEqual([0, 0, 0, 1]);
 
   // Even if failures are allowed, the broken VM uses up the budget: the run gives up after the deadline without
   // progress.
-  const second = await (await herd.restart({ deadlineMs: 1_500, maxFailures: 5 })).result();
+  const second = await (await vms.restart({ deadlineMs: 1_500, maxFailures: 5 })).result();
   expect(second).toMatchObject({
     phase: 'Failed',
     restarted: [],
@@ -277,7 +277,7 @@ test('a VM that is not ready in time stops it, and the others are left as they a
 });
 
 test("what nobody may touch is left, what can't be touched now is waited for, and what does not run is nothing to do", async () => {
-  const herd = await Herd.of({
+  const vms = await RestartedVms.of({
     well: {},
     paused: {},
     stays: {},
@@ -285,41 +285,41 @@ test("what nobody may touch is left, what can't be touched now is waited for, an
     off: { runStrategy: 'Halted' },
     stops: { runStrategy: 'Manual' },
   });
-  await herd.vmiPower('paused', 'pause');
-  await herd.vmiPower('stays', 'pause');
-  const vmis = await herd.vmis();
-  await herd.power('stops', 'stop');
-  await until(async () => expect(Object.keys(await herd.vmis())).not.toContain('stops'));
+  await vms.vmiPower('paused', 'pause');
+  await vms.vmiPower('stays', 'pause');
+  const vmis = await vms.vmis();
+  await vms.power('stops', 'stop');
+  await until(async () => expect(Object.keys(await vms.vmis())).not.toContain('stops'));
   // A paused VMI is not ready: a budget of one would block everything.
-  const restart = await herd.restart({ chosen: { [herd.namespace]: vmis }, maxUnavailable: 3, deadlineMs: 6_000 });
-  await restart.until({ restarted: [herd.key('well')] });
+  const restart = await vms.restart({ chosen: { [vms.namespace]: vmis }, maxUnavailable: 3, deadlineMs: 6_000 });
+  await restart.until({ restarted: [vms.key('well')] });
   expect((await restart.progress()).skipped).toEqual(
     expect.arrayContaining([
       {
         why: 'it is paused',
         isExcluded: false,
         count: 2,
-        vms: expect.arrayContaining([herd.key('paused'), herd.key('stays')]) as string[],
+        vms: expect.arrayContaining([vms.key('paused'), vms.key('stays')]) as string[],
       },
-      { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: [herd.key('wish')] },
+      { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: [vms.key('wish')] },
     ]),
   );
-  await herd.vmiPower('paused', 'unpause');
+  await vms.vmiPower('paused', 'unpause');
   const result = await restart.result();
   expect(result).toMatchObject({ phase: 'Complete', chosen: 5, failed: [], open: 1 });
-  expect(result.restarted).toEqual([herd.key('well'), herd.key('paused')]);
+  expect(result.restarted).toEqual([vms.key('well'), vms.key('paused')]);
   expect(result.skipped.find(({ isExcluded }) => !isExcluded)).toMatchObject({
     why: 'it is paused',
-    vms: [herd.key('stays')],
+    vms: [vms.key('stays')],
   });
-  expect(await herd.restarts()).toEqual({ well: 1, paused: 1, stays: 0, wish: 0, off: 0, stops: 0 });
-  expect((await herd.vm('off')).spec.runStrategy).toBe('Halted');
+  expect(await vms.restarts()).toEqual({ well: 1, paused: 1, stays: 0, wish: 0, off: 0, stops: 0 });
+  expect((await vms.vm('off')).spec.runStrategy).toBe('Halted');
 });
 
 test('a person pauses, resumes and aborts it; what restarts already comes back', async () => {
   const names = namesUpTo('vm', 6);
-  const herd = await Herd.of(each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
-  const restart = await herd.restart();
+  const vms = await RestartedVms.of(each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
+  const restart = await vms.restart();
   await restart.until({ inProgress: [expect.any(String)] });
   await restart.handle.signal(pause, { by: 'bob', why: 'lunch' });
   await restart.until({
@@ -329,7 +329,7 @@ test('a person pauses, resumes and aborts it; what restarts already comes back',
     paused: { by: 'bob', why: 'lunch' },
   });
   const { historyLength } = await restart.handle.describe();
-  expect(inOrder(await herd.restarts())).toEqual([0, 0, 0, 0, 0, 1]);
+  expect(inOrder(await vms.restarts())).toEqual([0, 0, 0, 0, 0, 1]);
   // Nothing happens meanwhile, not even history events.
   await new Promise((resolve) => void setTimeout(resolve, 1_000));
   expect((await restart.handle.describe()).historyLength).toBe(historyLength);
@@ -341,14 +341,14 @@ test('a person pauses, resumes and aborts it; what restarts already comes back',
     inProgress: [],
     aborted: { by: 'somebody', why: null },
   });
-  const restarts = inOrder(await herd.restarts());
+  const restarts = inOrder(await vms.restarts());
   expect(restarts.slice(0, 3)).toEqual([0, 0, 0]);
   expect(restarts.at(-1)).toBe(1);
 });
 
 test('who requests its cancellation in Temporal aborts it: what restarts already comes back', async () => {
-  const herd = await Herd.of(each(namesUpTo('vm', 3), { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
-  const restart = await herd.restart();
+  const vms = await RestartedVms.of(each(namesUpTo('vm', 3), { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
+  const restart = await vms.restart();
   await restart.until({ inProgress: [expect.any(String)] });
   await restart.handle.cancel();
   const aborted = { by: 'somebody', why: 'its cancellation was requested in Temporal' };
@@ -379,48 +379,48 @@ function otherTemplate(of = runningTemplate): PoolSpec['template'] {
 }
 
 test('VMs of a pool that is rolling out are left to its rollout', async () => {
-  const herd = await Herd.ofPool({ replicas: 4, maxUnavailable: 1 });
-  const vmis = { chosen: { [herd.namespace]: await herd.vmis() }, maxUnavailable: 4 };
-  await fleet().patchPool(herd.namespace, 'web', { template: otherTemplate() });
+  const vms = await RestartedVms.ofPool({ replicas: 4, maxUnavailable: 1 });
+  const vmis = { chosen: { [vms.namespace]: await vms.vmis() }, maxUnavailable: 4 };
+  await fleet().patchPool(vms.namespace, 'web', { template: otherTemplate() });
   // Otherwise the worker might hear of the restart before it hears of the new template.
   await until(async () =>
-    expect((await fleet().pool(herd.namespace, 'web'))!.status?.updateRevision).toBe(revisionOf(otherTemplate())),
+    expect((await fleet().pool(vms.namespace, 'web'))!.status?.updateRevision).toBe(revisionOf(otherTemplate())),
   );
-  const result = await (await herd.restart(vmis)).result();
+  const result = await (await vms.restart(vmis)).result();
   await until(async () =>
-    expect((await fleet().pool(herd.namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 4, readyReplicas: 4 }),
+    expect((await fleet().pool(vms.namespace, 'web'))!.status).toMatchObject({ updatedReplicas: 4, readyReplicas: 4 }),
   );
   expect(result).toMatchObject({ phase: 'Complete', restarted: [], failed: [], open: 0 });
-  expect(await herd.restarts()).toEqual(each(namesUpTo('web', 4), 1));
-  expect(herd.watch.log.mostUnavailable()).toBe(1);
+  expect(await vms.restarts()).toEqual(each(namesUpTo('web', 4), 1));
+  expect(vms.watch.log.mostUnavailable()).toBe(1);
 });
 
 soakTest("a rollout that begins in the middle of a restart, on two workers: the pool's budget holds", async () => {
   const second = await fleet().startWorker();
   onTestFinished(() => second.kill());
-  const herd = await Herd.ofPool({ replicas: 10, maxUnavailable: 2, template: slowTemplate() });
-  const restart = await herd.restart({ maxUnavailable: 10 });
+  const vms = await RestartedVms.ofPool({ replicas: 10, maxUnavailable: 2, template: slowTemplate() });
+  const restart = await vms.restart({ maxUnavailable: 10 });
   await until(async () => expect((await restart.progress()).restarted.length).toBeGreaterThanOrEqual(3));
-  await fleet().patchPool(herd.namespace, 'web', { template: otherTemplate(slowTemplate()) });
+  await fleet().patchPool(vms.namespace, 'web', { template: otherTemplate(slowTemplate()) });
   const { restarted } = await restart.result();
   expect(restarted.length).toBeLessThan(10);
   await until(async () =>
-    expect((await fleet().pool(herd.namespace, 'web'))!.status).toMatchObject({
+    expect((await fleet().pool(vms.namespace, 'web'))!.status).toMatchObject({
       updatedReplicas: 10,
       readyReplicas: 10,
     }),
   );
   // Once by the rollout, and at most once before that by the restart.
-  expect(Object.values(await herd.restarts()).filter((count) => count !== 1 && count !== 2)).toEqual([]);
-  expect(herd.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
+  expect(Object.values(await vms.restarts()).filter((count) => count !== 1 && count !== 2)).toEqual([]);
+  expect(vms.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
 });
 
 test('a history that has grown long is left behind, also with a VM in progress', async () => {
   const names = namesUpTo('vm', 3);
-  const herd = await Herd.of(each(names, {}));
+  const vms = await RestartedVms.of(each(names, {}));
   for (const name of names)
-    await fleet().kube.patch(VirtualMachines, { namespace: herd.namespace, name }, 'merge', neverReady);
-  const restart = await herd.restart({ reason: 'leaks' });
+    await fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name }, 'merge', neverReady);
+  const restart = await vms.restart({ reason: 'leaks' });
   await restart.until({ inProgress: [expect.any(String)] });
   const [inProgress] = (await restart.progress()).inProgress;
   const { runId } = await restart.handle.describe();
@@ -442,24 +442,24 @@ test('a history that has grown long is left behind, also with a VM in progress',
   expect(typedSearchAttributes.get(DroverPhase)).toBe('Paused');
   await restart.handle.signal(abort);
   expect(await restart.result()).toMatchObject({ phase: 'Aborted', restarted: [expect.any(String)], open: 2 });
-  expect(inOrder(await herd.restarts())).toEqual([0, 0, 1]);
+  expect(inOrder(await vms.restarts())).toEqual([0, 0, 1]);
 });
 
 test('a run takes up what the last one has handed to it', async () => {
   const names = namesUpTo('vm', 3);
-  const herd = await Herd.of(each(names, {}));
-  const vmis = await herd.vmis();
+  const vms = await RestartedVms.of(each(names, {}));
+  const vmis = await vms.vmis();
   // The previous run restarted one VM and was in the middle of the next.
-  const { uid } = (await herd.vm('vm-2')).metadata;
-  const inProgress = [{ vm: herd.key('vm-2'), uid, wasDown: false, takenAt: Date.now() }];
+  const { uid } = (await vms.vm('vm-2')).metadata;
+  const inProgress = [{ vm: vms.key('vm-2'), uid, wasDown: false, takenAt: Date.now() }];
   await fleet().kube.delete(
     VirtualMachineInstances,
-    { namespace: herd.namespace, name: 'vm-2' },
+    { namespace: vms.namespace, name: 'vm-2' },
     { uid: vmis['vm-2']! },
   );
   const before = {
     inProgress,
-    restarted: [herd.key('vm-1')],
+    restarted: [vms.key('vm-1')],
     failed: [],
     open: 1,
     skipped: [],
@@ -468,12 +468,12 @@ test('a run takes up what the last one has handed to it', async () => {
     aborted: null,
   };
   const carried = { ...before, told: null, quietSince: Date.now(), notBefore: 0, deferrals: 0, seen: {} };
-  const chosen = { [herd.namespace]: { ...vmis, 'vm-1': 'the VMI that it had' } };
-  const result = await (await herd.restart({ chosen, carried })).result();
+  const chosen = { [vms.namespace]: { ...vmis, 'vm-1': 'the VMI that it had' } };
+  const result = await (await vms.restart({ chosen, carried })).result();
   expect(result).toMatchObject({
     phase: 'Complete',
-    restarted: ['vm-1', 'vm-2', 'vm-3'].map((name) => herd.key(name)),
+    restarted: ['vm-1', 'vm-2', 'vm-3'].map((name) => vms.key(name)),
     open: 0,
   });
-  expect(await herd.restarts()).toEqual({ 'vm-1': 0, 'vm-2': 1, 'vm-3': 1 });
+  expect(await vms.restarts()).toEqual({ 'vm-1': 0, 'vm-2': 1, 'vm-3': 1 });
 });

@@ -364,7 +364,7 @@ test('a newer template does not wait for VMs that do not come up with the one be
 });
 
 describe("people's will", () => {
-  test('a VM whose owner asks that nothing disrupts it is left alone and told of, until the wish is gone', async () => {
+  test('a VM whose owner asks that nothing disrupts it is left alone and reported, until the annotation is gone', async () => {
     const pool = await aPool({ replicas: 3 });
     await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
     const { 'web-2': uid } = await pool.vmiUids();

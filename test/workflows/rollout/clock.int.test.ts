@@ -111,8 +111,8 @@ test('a pool that no plan can be made for says so, and is looked at again by a t
   }));
   isAway = true;
   await pool.change({ replicas: 5 });
-  const trouble = { reason: 'NotPlanned', message: 'the API server is away' };
-  await soon(async () => expect((await pool.progress()).recentErrors).toContainEqual(expect.objectContaining(trouble)));
+  const failure = { reason: 'NotPlanned', message: 'the API server is away' };
+  await soon(async () => expect((await pool.progress()).recentErrors).toContainEqual(expect.objectContaining(failure)));
   const before = plans;
   await server().pass('3m');
   // Three attempts each time, with at most 10 s in between.

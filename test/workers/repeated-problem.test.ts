@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest';
-import { Trouble, whyUnreached } from '../../workers/trouble.ts';
+import { RepeatedProblem, whyUnreached } from '../../workers/repeated-problem.ts';
 
-test('what lasts is told once, and again each minute; another trouble at once', () => {
+test('what lasts is told once, and again each minute; another problem at once', () => {
   const told: string[] = [];
   let now = 0;
-  const trouble = new Trouble(
+  const problem = new RepeatedProblem(
     (words) => told.push(`${now / 1000}: ${words}`),
     () => now,
   );
-  for (; now < 130_000; now += 1000) trouble.lasts('refused');
-  trouble.lasts('no such host');
-  trouble.lasts('no such host');
-  trouble.lasts('refused');
+  for (; now < 130_000; now += 1000) problem.lasts('refused');
+  problem.lasts('no such host');
+  problem.lasts('no such host');
+  problem.lasts('refused');
   expect(told).toEqual(['0: refused', '60: refused', '120: refused', '130: no such host', '130: refused']);
 });
 

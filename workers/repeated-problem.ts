@@ -3,7 +3,7 @@ const AGAIN_MS = 60_000;
 /**
  * Reports a lasting problem once, and again every minute: what is retried every second must not be logged every second.
  */
-export class Trouble {
+export class RepeatedProblem {
   readonly #tell: (words: string) => void;
   readonly #now: () => number;
   #last: { words: string; at: number } | undefined;

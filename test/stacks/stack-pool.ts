@@ -11,7 +11,7 @@ import { EtcdSnapshot } from './etcd-snapshot.ts';
 
 const crds =
   process.env['DROVER_TEST_KUBEVIRT_CRDS'] ?? resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
-/** File with KubeVirt's own CRDs, if the machine has it beside the project; otherwise, stacks use their own CRDs. */
+/** File with KubeVirt's own CRDs, if the machine has it beside the project; otherwise, all stacks use their own. */
 export const KUBEVIRT_CRDS = existsSync(crds) ? crds : undefined;
 
 export interface Wanted {
@@ -24,9 +24,12 @@ export interface Wanted {
 export type Lease = Pick<Stack, 'state' | 'kubeconfig' | 'temporalAddress' | 'temporalUi' | 'env'>;
 export type Answer = { lease: Lease } | { error: string };
 
-/** Starts a stack for tests, which start the workers themselves and see every process that ends. */
+/**
+ * Starts a stack for tests, which start the workers themselves and see every process that ends. A durable one has its
+ * own CRDs: with KubeVirt's, each start of the API server takes twice the CPU.
+ */
 export function startTestStack(state: string, { simulator, durable = false }: Wanted): Promise<Stack> {
-  const kubevirtCrds = KUBEVIRT_CRDS === undefined ? {} : { kubevirtCrds: KUBEVIRT_CRDS };
+  const kubevirtCrds = durable || KUBEVIRT_CRDS === undefined ? {} : { kubevirtCrds: KUBEVIRT_CRDS };
   return startStack({ state, ephemeral: !durable, simulator, worker: false, restarts: false, ...kubevirtCrds });
 }
 

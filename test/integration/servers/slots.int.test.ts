@@ -1,14 +1,13 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { restartIdOf, restartProgress, taskQueueOf } from '../../../workflows/messages.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { TypedVms, NEW } from '../machine-types/machine-types.ts';
 import { badTemplate, TestPool } from '../rollout/rollouts.ts';
 
 const fleet = aFleet({ workers: 0 });
+beforeAll(async () => void (await fleet().startWorker({ DROVER_SLOTS: '1' })));
 
 test('waits for VMs, and the watch, take no slot of what works: with one alone, another pool gets VMs', async () => {
-  const worker = await fleet().startWorker({ DROVER_SLOTS: '1' });
-  onTestFinished(() => worker.kill());
   const pool = await TestPool.ready(fleet(), { replicas: 2, maxUnavailable: 2 });
   const bad = await pool.change(badTemplate(2));
   await pool.until({ updateRevision: bad, readyReplicas: 0 });
@@ -19,8 +18,6 @@ test('waits for VMs, and the watch, take no slot of what works: with one alone, 
 });
 
 test('waits of restarts and of machine type transitions take none either', async () => {
-  const worker = await fleet().startWorker({ DROVER_SLOTS: '1' });
-  onTestFinished(() => worker.kill());
   const typedVms = await TypedVms.of(fleet(), { old: {}, paused: { type: NEW } });
   const { namespace } = typedVms;
   const transition = await typedVms.change();

@@ -1,17 +1,10 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { encodeSearchAttributeIndexedValueType } from '@temporalio/common/lib/search-attributes.js';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
-import {
-  bundleWorkflowCode,
-  DefaultLogger,
-  Runtime,
-  Worker,
-  type WorkflowBundleWithSourceMap,
-} from '@temporalio/worker';
-import { afterEach, beforeAll, beforeEach, expect, vi } from 'vitest';
+import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
+import { afterEach, beforeAll, beforeEach, expect, inject, vi } from 'vitest';
 import { defaultCache } from '../../dev/paths.ts';
 import { resolveTestServer } from '../../dev/tools/test-server.ts';
-import { workflowsPath } from '../../workers/workflows-path.ts';
 import { taskQueueOf, waitQueueOf } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search-attributes.ts';
 
@@ -31,12 +24,10 @@ const STARTS = 3;
  */
 export class TimeSkippingServer {
   readonly #env: TestWorkflowEnvironment;
-  readonly #bundle: WorkflowBundleWithSourceMap;
   readonly #workers: { worker: Worker; ended: Promise<void> }[] = [];
 
-  constructor(env: TestWorkflowEnvironment, bundle: WorkflowBundleWithSourceMap) {
+  constructor(env: TestWorkflowEnvironment) {
     this.#env = env;
-    this.#bundle = bundle;
   }
 
   get client(): TestWorkflowEnvironment['client'] {
@@ -48,7 +39,7 @@ export class TimeSkippingServer {
     const taskQueue = taskQueueOf('default');
     const common = { connection: this.#env.nativeConnection, activities };
     const workers = [
-      await Worker.create({ ...common, taskQueue, workflowBundle: this.#bundle }),
+      await Worker.create({ ...common, taskQueue, workflowBundle: { codePath: inject('programs')!.workflows } }),
       await Worker.create({ ...common, taskQueue: waitQueueOf(taskQueue) }),
     ];
     for (const worker of workers) this.#workers.push({ worker, ended: worker.run() });
@@ -89,17 +80,15 @@ export class TimeSkippingServer {
 /** Starts a server per test: all tests on one server would share its time and its pending work. */
 export function aTimeSkippingServer(): () => TimeSkippingServer {
   let path: string;
-  let bundle: WorkflowBundleWithSourceMap;
   let server: TimeSkippingServer | undefined;
   beforeAll(async () => {
     const logger = new DefaultLogger('ERROR');
     Runtime.install({ logger, telemetryOptions: { logging: { filter: 'OFF' } } });
     path = await resolveTestServer({ cache: defaultCache(), onProgress: console.log });
-    bundle = await bundleWorkflowCode({ workflowsPath, logger });
   });
   beforeEach(async () => {
     const env = await started(path);
-    server = new TimeSkippingServer(env, bundle);
+    server = new TimeSkippingServer(env);
     const types = searchAttributes.map(({ name, type }) => [name, encodeSearchAttributeIndexedValueType(type)!]);
     await env.connection.operatorService.addSearchAttributes({
       namespace: 'default',

@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { Resource } from '../../api/resources.ts';
-import type { Stack, StackOptions } from '../../dev/embedded-stack.ts';
+import type { Stack } from '../../dev/embedded-stack.ts';
 import { startedAt } from '../../dev/process/process-identity.ts';
-import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 
@@ -26,17 +25,6 @@ export function stateFolder(): string {
   const state = mkdtempSync(join(tmpdir(), 'drover-stack-'));
   onTestFinished(() => rmSync(state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }));
   return state;
-}
-
-/** Starts only the servers, unless `options` say otherwise; they end with the test. */
-export async function servers(options: Partial<StackOptions> = {}): Promise<Stack> {
-  const stack = await startStack({
-    state: options.state ?? stateFolder(),
-    ...SERVERS,
-    ...options,
-  });
-  onTestFinished(() => stack.stop());
-  return stack;
 }
 
 const connect = ({ kubeconfig }: Pick<Stack, 'kubeconfig'>): KubeClient =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { ManifestErrors, parseManifests } from '../../api/manifest/manifest.ts';
-import { VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
+import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
 import { bareSet } from './replica-sets.ts';
 
 const read = (set: object) => parseManifests(stringify(set), 'set.yaml')[0]!;
@@ -58,6 +58,26 @@ describe("KubeVirt's group", () => {
       'spec.template.metadata: name and namespace are left out: the set names its VMs',
       'spec.template.spec: what it holds is the spec of an instance today: ' +
         'it is read as spec.template.spec.template.spec, and runStrategy: Always is written out',
+    ]);
+  });
+
+  test.each(['v1alpha2', 'v1alpha3', 'v1'])("KubeVirt's set of instances of %s becomes one of drover's", (version) => {
+    const { object, notes } = read({
+      ...proposed,
+      apiVersion: `kubevirt.io/${version}`,
+      kind: 'VirtualMachineInstanceReplicaSet',
+    });
+    const { template, ...spec } = proposed.spec;
+    expect(VirtualMachineInstanceReplicaSet.parse(object)).toEqual({
+      apiVersion: 'drover.dev/v1alpha1',
+      kind: 'VirtualMachineInstanceReplicaSet',
+      metadata: proposed.metadata,
+      spec: { ...spec, template: { ...template, metadata: { labels: { mylabel: 'mylabel' } } } },
+    });
+    expect(notes).toEqual([
+      expect.stringMatching(`^kubevirt.io/${version} is read as drover.dev/v1alpha1: a set of drover's, beside any of`),
+      'status is left out: drover writes it',
+      'spec.template.metadata: name and namespace are left out: the set names its VMIs',
     ]);
   });
 

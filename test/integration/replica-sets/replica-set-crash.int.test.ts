@@ -38,47 +38,63 @@ test.each([
   await worker.stop();
 });
 
-test('faults of all kinds while people delete VMs: never more than the set wants, and in the end as many', async () => {
-  const namespace = await fleet().namespace();
-  const watched = await mostVms(fleet(), namespace);
-  const chance = seeded(11);
-  let faults = 0;
-  let isUnruly = true;
-  const fates: Fate[] = ['drop-answer', 'drop-call', { status: 500 }, { status: 429, retryAfter: 1 }, { status: 409 }];
-  const unruly = await chaosProxy(fleet().workerKubeconfig, async (method, path): Promise<Fate> => {
-    if (!isUnruly || path.includes('watch=true')) return 'pass';
-    await sleep(chance() * 60);
-    if (chance() > (method === 'GET' ? 0.1 : 0.35)) return 'pass';
-    faults++;
-    return fates[Math.floor(chance() * fates.length)]!;
-  });
-  const env = { KUBECONFIG: unruly.kubeconfig };
-  let worker = await fleet().startWorker(env);
-  const second = await fleet().startWorker(env);
-  const replicas = 12;
-  const [enough, killEvery] = soak([500, 25], [60, 8]);
-  await sets.create(namespace, 'web', { replicas, template: haltedTemplateOf('web') });
-  for (let round = 0; faults < enough; round++) {
-    await sleep(300);
-    const vms = await sets.members(namespace, 'web');
-    expect(vms.length).toBeLessThanOrEqual(replicas);
-    for (const { metadata } of vms.slice(0, 4))
-      await fleet()
-        .kube.delete(VirtualMachines, metadata)
-        .catch(() => undefined);
-    if (round % 10 === 4) unruly.cut();
-    if (round % killEvery === killEvery - 3) {
-      await worker.kill();
-      worker = await fleet().startWorker(env);
+const bounds: [string, typeof VMS, (most: number, replicas: number) => void][] = [
+  ['VMs: never more than the set wants, and', VMS, (most, replicas) => expect(most).toBeLessThanOrEqual(replicas)],
+  // Those that leave are replaced at once.
+  ['VMIs:', INSTANCES, () => {}],
+];
+
+test.each(soak(bounds, bounds.slice(0, 1)))(
+  'faults of all kinds while people delete %s in the end as many',
+  async (_, kind, expectBound) => {
+    const sets = new TestSets(fleet, kind);
+    const namespace = await fleet().namespace();
+    const watched = await mostVms(fleet(), namespace, kind.members);
+    const chance = seeded(11);
+    let faults = 0;
+    let isUnruly = true;
+    const fates: Fate[] = [
+      'drop-answer',
+      'drop-call',
+      { status: 500 },
+      { status: 429, retryAfter: 1 },
+      { status: 409 },
+    ];
+    const unruly = await chaosProxy(fleet().workerKubeconfig, async (method, path): Promise<Fate> => {
+      if (!isUnruly || path.includes('watch=true')) return 'pass';
+      await sleep(chance() * 60);
+      if (chance() > (method === 'GET' ? 0.1 : 0.35)) return 'pass';
+      faults++;
+      return fates[Math.floor(chance() * fates.length)]!;
+    });
+    const env = { KUBECONFIG: unruly.kubeconfig };
+    let worker = await fleet().startWorker(env);
+    const second = await fleet().startWorker(env);
+    const replicas = 12;
+    const [enough, killEvery] = soak([500, 25], [60, 8]);
+    await sets.create(namespace, 'web', { replicas, template: kind.idle('web') });
+    for (let round = 0; faults < enough; round++) {
+      await sleep(300);
+      const members = await sets.members(namespace, 'web');
+      expectBound(members.length, replicas);
+      for (const { metadata } of members.slice(0, 4))
+        await fleet()
+          .kube.delete(kind.members, metadata)
+          .catch(() => undefined);
+      if (round % 10 === 4) unruly.cut();
+      if (round % killEvery === killEvery - 3) {
+        await worker.kill();
+        worker = await fleet().startWorker(env);
+      }
     }
-  }
-  isUnruly = false;
-  await sets.settled(namespace, 'web', replicas);
-  expect(watched.most()).toBeLessThanOrEqual(replicas);
-  expect(faults).toBeGreaterThanOrEqual(enough);
-  watched.stop();
-  await Promise.all([worker.stop(), second.stop()]);
-});
+    isUnruly = false;
+    await sets.settled(namespace, 'web', replicas);
+    expectBound(watched.most(), replicas);
+    expect(faults).toBeGreaterThanOrEqual(enough);
+    watched.stop();
+    await Promise.all([worker.stop(), second.stop()]);
+  },
+);
 
 test('a frozen worker that comes back makes no VM too many', async () => {
   const namespace = await fleet().namespace();

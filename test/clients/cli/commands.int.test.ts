@@ -136,8 +136,8 @@ describe('apply', () => {
       stderr: '',
     });
     expect(await by('ben', manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} unchanged\n` });
-    expect(await by('ben', manifest('web', { replicas: 1 }))).toMatchObject({ code: 0, stdout: `${WEB} configured\n` });
-    await fleet().settled(namespace, 'web', ['web-1']);
+    expect(await by('ben', manifest('web', { replicas: 3 }))).toMatchObject({ code: 0, stdout: `${WEB} configured\n` });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 3));
     expect(await askedBy()).toBe('ann');
     expect(await by('ben', other, '--dry-run')).toMatchObject({
       stdout: `${WEB} configured (server dry run)\n`,

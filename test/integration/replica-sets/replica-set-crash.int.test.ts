@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { seeded } from '../../seeded.ts';
-import { soak } from '../../soak.ts';
+import { sample, soak, soakTest } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until } from '../fleet.ts';
 import { haltedTemplateOf, INSTANCES, instanceTemplateOf, mostVms, TestSets, VMS } from './sets.ts';
@@ -10,33 +10,38 @@ import { haltedTemplateOf, INSTANCES, instanceTemplateOf, mostVms, TestSets, VMS
 const fleet = aFleet({ workers: 0 });
 const sets = new TestSets(fleet);
 
-test.each([
+const kinds: [string, typeof VMS][] = [
   ['VMs', VMS],
   ['VMIs', INSTANCES],
-])('a worker that dies in a burst, while answers are lost: no more %s than the set wants', async (_, kind) => {
-  const sets = new TestSets(fleet, kind);
-  const namespace = await fleet().namespace();
-  const watched = await mostVms(fleet(), namespace, kind.members);
-  const chance = seeded(7);
-  const unruly = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
-    if (method !== 'POST') return 'pass';
-    await sleep(100 + chance() * 200);
-    return chance() < 0.2 ? 'drop-answer' : 'pass';
-  });
-  const env = { KUBECONFIG: unruly.kubeconfig };
-  let worker = await fleet().startWorker(env);
-  await sets.create(namespace, 'web', { replicas: 60, template: kind.idle('web') });
-  for (const moment of [5, 30]) {
-    await until(async () => expect(watched.made()).toBeGreaterThan(moment));
-    await worker.kill();
-    worker = await fleet().startWorker(env);
-  }
-  await sets.settled(namespace, 'web', 60);
-  expect(watched.most()).toBe(60);
-  expect(watched.made()).toBe(60);
-  watched.stop();
-  await worker.stop();
-});
+];
+
+test.each(sample(kinds))(
+  'a worker that dies in a burst, while answers are lost: no more %s than the set wants',
+  async (_, kind) => {
+    const sets = new TestSets(fleet, kind);
+    const namespace = await fleet().namespace();
+    const watched = await mostVms(fleet(), namespace, kind.members);
+    const chance = seeded(7);
+    const unruly = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
+      if (method !== 'POST') return 'pass';
+      await sleep(100 + chance() * 200);
+      return chance() < 0.2 ? 'drop-answer' : 'pass';
+    });
+    const env = { KUBECONFIG: unruly.kubeconfig };
+    let worker = await fleet().startWorker(env);
+    await sets.create(namespace, 'web', { replicas: 60, template: kind.idle('web') });
+    for (const moment of [5, 30]) {
+      await until(async () => expect(watched.made()).toBeGreaterThan(moment));
+      await worker.kill();
+      worker = await fleet().startWorker(env);
+    }
+    await sets.settled(namespace, 'web', 60);
+    expect(watched.most()).toBe(60);
+    expect(watched.made()).toBe(60);
+    watched.stop();
+    await worker.stop();
+  },
+);
 
 const bounds: [string, typeof VMS, (most: number, replicas: number) => void][] = [
   ['VMs: never more than the set wants, and', VMS, (most, replicas) => expect(most).toBeLessThanOrEqual(replicas)],
@@ -96,7 +101,7 @@ test.each(soak(bounds, bounds.slice(0, 1)))(
   },
 );
 
-test('a frozen worker that comes back makes no VM too many', async () => {
+soakTest('a frozen worker that comes back makes no VM too many', async () => {
   const namespace = await fleet().namespace();
   const watched = await mostVms(fleet(), namespace);
   const slow = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {

@@ -2,8 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import {
   Namespaces,
+  VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
   VirtualMachinePools,
+  VirtualMachineReplicaSets,
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
@@ -23,6 +25,9 @@ const rbac = (plural: string, kind: string, namespaced: boolean): Resource => ({
 export const ClusterRoles = rbac('clusterroles', 'ClusterRole', false);
 export const ClusterRoleBindings = rbac('clusterrolebindings', 'ClusterRoleBinding', false);
 export const RoleBindings = rbac('rolebindings', 'RoleBinding', true);
+
+/** Drover's kinds whose objects own VMs or VMIs. */
+export const OWNERS = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
 
 export const labelsOf = (run: string): Record<string, string> => ({ [RUN_LABEL]: run });
 export const selectorOf = (run: string): string => `${RUN_LABEL}=${run}`;
@@ -44,9 +49,7 @@ export async function removeNamespaces(kube: KubeClient, names: readonly string[
       );
     await Promise.all(
       left.flatMap((name) =>
-        [VirtualMachinePools, VirtualMachines, VirtualMachineInstances].map((resource) =>
-          release(kube, resource, name),
-        ),
+        [...OWNERS, VirtualMachines, VirtualMachineInstances].map((resource) => release(kube, resource, name)),
       ),
     );
   }

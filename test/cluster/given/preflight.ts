@@ -6,9 +6,6 @@ import {
   KubeVirts,
   Nodes,
   StorageClasses,
-  VirtualMachinePools,
-  VirtualMachineInstanceReplicaSets,
-  VirtualMachineReplicaSets,
   type Resource,
 } from '../../../api/resources.ts';
 import { outcomeOf, readIfThere } from '../../../clients/apply/server-side-apply.ts';
@@ -17,6 +14,7 @@ import { installCrds } from '../../../dev/crds/crds.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isNotFound } from '../../../kubernetes/errors.ts';
 import type { Need } from './given.ts';
+import { OWNERS } from './ownership.ts';
 
 const Deployments: Resource = {
   group: 'apps',
@@ -77,8 +75,6 @@ async function refuseWorkers(kube: KubeClient): Promise<void> {
     `a drover worker runs in the cluster (Deployment ${namespace}/${name}) and would tend the tests' pools: scale it to 0 first`,
   );
 }
-
-const OWNERS = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
 
 async function refusePools(kube: KubeClient): Promise<void> {
   const owners = await Promise.all(OWNERS.map((kind) => listed(kube, kind)));

@@ -185,9 +185,10 @@ test("VMIs of VMs, and of KubeVirt's own sets, are left alone, whatever their la
   const vm = { metadata: { namespace, name: 'vm' }, spec: { runStrategy: 'Always', template: { metadata, spec } } };
   await fleet().kube.create(VirtualMachines, vm);
   const other = { ...VirtualMachineInstanceReplicaSets, group: 'kubevirt.io', version: 'v1' };
+  // KubeVirt's own controller runs on a real cluster: a paused set keeps what it has.
   const theirs = await fleet().kube.create(other, {
     metadata: { namespace, name: 'web' },
-    spec: { replicas: 0, selector: { matchLabels: { app: 'web' } }, template: { metadata, spec } },
+    spec: { replicas: 1, paused: true, selector: { matchLabels: { app: 'web' } }, template: { metadata, spec } },
   });
   const { kind } = other;
   const owner = { apiVersion: 'kubevirt.io/v1', kind, name: 'web', uid: theirs.metadata.uid, controller: true };

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { readManifests } from '../../../api/manifest/manifest.ts';
 import { readManifestFiles } from '../../../clients/apply/manifests.ts';
 import { planOf } from '../../../clients/apply/plan.ts';
-import { bareSet } from '../../api/replica-sets.ts';
+import { bareSet } from '../../api/replica-set/replica-sets.ts';
 
 function folder(files: Record<string, string>): string {
   const root = mkdtempSync(join(tmpdir(), 'drover-manifests-'));

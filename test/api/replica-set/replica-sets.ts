@@ -3,7 +3,7 @@ import type {
   ReplicaSetSpec,
   VirtualMachineInstanceReplicaSet,
   VirtualMachineReplicaSet,
-} from '../../api/replica-set/replica-set.ts';
+} from '../../../api/replica-set/replica-set.ts';
 
 /** A small set, for tests of what a set may hold. */
 export const bareSet = (spec: Partial<ReplicaSetSpec> = {}): VirtualMachineReplicaSet => ({

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { ManifestErrors, parseManifests } from '../../api/manifest/manifest.ts';
-import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../../api/replica-set/replica-set.ts';
-import { bareSet } from './replica-sets.ts';
+import { ManifestErrors, parseManifests } from '../../../api/manifest/manifest.ts';
+import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../../../api/replica-set/replica-set.ts';
+import { bareSet } from '../replica-set/replica-sets.ts';
 
 const read = (set: object) => parseManifests(stringify(set), 'set.yaml')[0]!;
 const messagesOf = (set: object): string[] => {

@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { ManifestErrors, readManifests } from '../../api/manifest/manifest.ts';
-import { barePool } from './pools.ts';
-import { bareSet } from './replica-sets.ts';
+import { ManifestErrors, readManifests } from '../../../api/manifest/manifest.ts';
+import { barePool } from '../pools.ts';
+import { bareSet } from '../replica-set/replica-sets.ts';
 
 /** Characters that control a terminal, or change the direction of its text. */
 // oxlint-disable-next-line no-control-regex

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { ManifestErrors, parseManifests, type Manifest } from '../../api/manifest/manifest.ts';
-import { VirtualMachinePool } from '../../api/pool/pool.ts';
-import { labels, name, template } from './pools.ts';
+import { ManifestErrors, parseManifests, type Manifest } from '../../../api/manifest/manifest.ts';
+import { VirtualMachinePool } from '../../../api/pool/pool.ts';
+import { labels, name, template } from '../pools.ts';
 
 type Pool = Manifest & { object: VirtualMachinePool };
 

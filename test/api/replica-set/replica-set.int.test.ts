@@ -3,15 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { droverCrds } from '../../api/crd/crds.ts';
-import type { KubeObject } from '../../api/objects.ts';
-import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets } from '../../api/resources.ts';
-import { installCrds } from '../../dev/crds/crds.ts';
-import type { Stack } from '../../dev/embedded-stack.ts';
-import { startStack } from '../../dev/stack.ts';
-import { KubeClient } from '../../kubernetes/client.ts';
-import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { KubeError } from '../../kubernetes/errors.ts';
+import { droverCrds } from '../../../api/crd/crds.ts';
+import type { KubeObject } from '../../../api/objects.ts';
+import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets } from '../../../api/resources.ts';
+import { installCrds } from '../../../dev/crds/crds.ts';
+import type { Stack } from '../../../dev/embedded-stack.ts';
+import { startStack } from '../../../dev/stack.ts';
+import { KubeClient } from '../../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../../kubernetes/config.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
 import { bareInstanceSet, bareSet, REFUSED, REFUSED_INSTANCES, TAKEN, TAKEN_INSTANCES } from './replica-sets.ts';
 
 let folder: string;
@@ -71,7 +71,7 @@ test('the API server refuses another selector, and takes all else that changes',
 });
 
 test('the API server takes the examples', async () => {
-  const folder = new URL('../../examples/', import.meta.url);
+  const folder = new URL('../../../examples/', import.meta.url);
   const files = readdirSync(folder).filter((file) => file.includes('replica-set'));
   expect(files).toHaveLength(2);
   for (const file of files) {

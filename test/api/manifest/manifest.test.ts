@@ -9,14 +9,14 @@ import {
   readManifests,
   type Manifest,
   type Problem,
-} from '../../api/manifest/manifest.ts';
-import type { VirtualMachinePool } from '../../api/pool/pool.ts';
-import { barePool, labels, name, template } from './pools.ts';
+} from '../../../api/manifest/manifest.ts';
+import type { VirtualMachinePool } from '../../../api/pool/pool.ts';
+import { barePool, labels, name, template } from '../pools.ts';
 
 type Pool = Manifest & { object: VirtualMachinePool };
 
 const proposal = (file: string): string =>
-  readFileSync(new URL(`../fixtures/proposal/${file}`, import.meta.url), 'utf8');
+  readFileSync(new URL(`../../fixtures/proposal/${file}`, import.meta.url), 'utf8');
 
 function problemsOf(text: string): readonly Problem[] {
   try {

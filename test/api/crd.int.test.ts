@@ -1,11 +1,10 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { droverCrds } from '../../api/crd/crds.ts';
 import type { IntOrPercent } from '../../api/int-or-percent.ts';
@@ -21,32 +20,14 @@ import {
 } from '../../api/resources.ts';
 import { CRD_FOLDER, crdFiles } from '../../deploy/generate-crds.ts';
 import { installCrds } from '../../dev/crds/crds.ts';
-import type { Stack } from '../../dev/embedded-stack.ts';
-import { startStack } from '../../dev/stack.ts';
-import { KubeClient } from '../../kubernetes/client.ts';
-import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
+import { anApiServer } from './api-server.ts';
 import { barePool } from './pools.ts';
 
 const EXAMPLES = new URL('../../examples/', import.meta.url);
 const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
-let folder: string;
-let stack: Stack;
-let client: KubeClient;
-
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'drover-crd-'));
-  stack = await startStack({ state: join(folder, 'stack'), ephemeral: true, simulator: false, worker: false });
-  client = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }));
-  await installCrds(client, droverCrds());
-}, 600_000);
-
-afterAll(async () => {
-  await client.close();
-  await stack.stop();
-  rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+const server = anApiServer();
 
 const inNamespace = <T extends Applicable>(object: T, name = 'web'): T => ({
   ...object,
@@ -58,7 +39,7 @@ const stepsTo = (...steps: IntOrPercent[]): Rollout => ({ steps: steps.map((to) 
 /** Returns the API server's error message for an object that it should reject. */
 async function refusalOf(object: object, resource = VirtualMachinePools): Promise<string> {
   try {
-    await client.create(resource, object as KubeObject, { dryRun: true });
+    await server().client.create(resource, object as KubeObject, { dryRun: true });
   } catch (error) {
     if (error instanceof KubeError) return error.message;
     throw error;
@@ -104,7 +85,7 @@ describe('the API server', () => {
         selector: { matchLabels: { app: 'web', 'drover.dev/pool': 'web' } },
       }),
     );
-    const stored = await client.create(VirtualMachinePools, pool);
+    const stored = await server().client.create(VirtualMachinePools, pool);
     expect(stored.spec).toEqual(pool.spec);
     expect(stored.metadata.generation).toBe(1);
   });
@@ -195,10 +176,10 @@ describe('the API server', () => {
 
   it('scales a pool, and makes a new generation of it only when its spec changes', async () => {
     const key = { namespace: 'default', name: 'scaled' };
-    await client.create(VirtualMachinePools, inNamespace(barePool({ replicas: 2 }), key.name));
+    await server().client.create(VirtualMachinePools, inNamespace(barePool({ replicas: 2 }), key.name));
     const status = { replicas: 2, labelSelector: 'drover.dev/pool=scaled', observedGeneration: 1 };
-    await client.patch(VirtualMachinePools, key, 'merge', { status }, { subresource: 'status' });
-    const scale = await client.patch(
+    await server().client.patch(VirtualMachinePools, key, 'merge', { status }, { subresource: 'status' });
+    const scale = await server().client.patch(
       VirtualMachinePools,
       key,
       'merge',
@@ -210,7 +191,7 @@ describe('the API server', () => {
       spec: { replicas: 5 },
       status: { replicas: 2, selector: 'drover.dev/pool=scaled' },
     });
-    expect(await client.get(VirtualMachinePools, key)).toMatchObject({
+    expect(await server().client.get(VirtualMachinePools, key)).toMatchObject({
       metadata: { generation: 2 },
       spec: { replicas: 5 },
       status,
@@ -227,26 +208,34 @@ describe('the API server', () => {
       await expect.poll(() => refusalOf(falling), { timeout: 20_000 }).toContain(words);
     };
 
-    await installCrds(client, [crd!]);
+    await installCrds(server().client, [crd!]);
     await untilSaid('accepted');
-    await client.create(VirtualMachinePools, falling);
-    await installCrds(client, droverCrds());
+    await server().client.create(VirtualMachinePools, falling);
+    await installCrds(server().client, droverCrds());
     await untilSaid('numbers must rise');
 
-    await client.patch(VirtualMachinePools, key, 'json', [{ op: 'add', path: '/status', value: { replicas: 2 } }], {
-      subresource: 'status',
+    await server().client.patch(
+      VirtualMachinePools,
+      key,
+      'json',
+      [{ op: 'add', path: '/status', value: { replicas: 2 } }],
+      {
+        subresource: 'status',
+      },
+    );
+    const scaled = await server().client.patch<VirtualMachinePool>(VirtualMachinePools, key, 'merge', {
+      spec: { replicas: 3 },
     });
-    const scaled = await client.patch<VirtualMachinePool>(VirtualMachinePools, key, 'merge', { spec: { replicas: 3 } });
     expect(scaled).toMatchObject({ spec: { replicas: 3, rollout: falling.spec.rollout }, status: { replicas: 2 } });
-    const otherSteps = client.patch(VirtualMachinePools, key, 'merge', { spec: { rollout: stepsTo(4, 1) } });
+    const otherSteps = server().client.patch(VirtualMachinePools, key, 'merge', { spec: { rollout: stepsTo(4, 1) } });
     await expect(otherSteps).rejects.toThrow('numbers must rise');
   });
 
   it('merges conditions by their type', async () => {
     const key = { namespace: 'default', name: 'conditions' };
-    await client.create(VirtualMachinePools, inNamespace(barePool(), key.name));
+    await server().client.create(VirtualMachinePools, inNamespace(barePool(), key.name));
     const write = (manager: string, type: string): Promise<VirtualMachinePool> =>
-      client.patch<VirtualMachinePool>(
+      server().client.patch<VirtualMachinePool>(
         VirtualMachinePools,
         key,
         'apply',
@@ -260,7 +249,7 @@ describe('the API server', () => {
 });
 
 const fileOf = (name: string, text: string): string => {
-  const path = join(folder, name);
+  const path = join(server().folder, name);
   writeFileSync(path, text);
   return path;
 };
@@ -268,7 +257,15 @@ const fileOf = (name: string, text: string): string => {
 describe.skipIf(!hasKubectl)('kubectl', () => {
   const run = promisify(execFile);
   const kubectl = async (...args: string[]): Promise<string> =>
-    (await run('kubectl', ['--kubeconfig', stack.kubeconfig, '--cache-dir', join(folder, 'cache'), ...args])).stdout;
+    (
+      await run('kubectl', [
+        '--kubeconfig',
+        server().stack.kubeconfig,
+        '--cache-dir',
+        join(server().folder, 'cache'),
+        ...args,
+      ])
+    ).stdout;
   it('applies the CRDs of deploy/crds', async () => {
     const output = await kubectl(
       'apply',

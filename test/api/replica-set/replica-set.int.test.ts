@@ -1,35 +1,14 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { droverCrds } from '../../../api/crd/crds.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets } from '../../../api/resources.ts';
-import { installCrds } from '../../../dev/crds/crds.ts';
-import type { Stack } from '../../../dev/embedded-stack.ts';
-import { startStack } from '../../../dev/stack.ts';
-import { KubeClient } from '../../../kubernetes/client.ts';
-import { loadKubeConfig } from '../../../kubernetes/config.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
+import { anApiServer } from '../api-server.ts';
 import { bareInstanceSet, bareSet, REFUSED, REFUSED_INSTANCES, TAKEN, TAKEN_INSTANCES } from './replica-sets.ts';
 
-let folder: string;
-let stack: Stack;
-let client: KubeClient;
-
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'drover-set-crd-'));
-  stack = await startStack({ state: join(folder, 'stack'), ephemeral: true, simulator: false, worker: false });
-  client = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }));
-  await installCrds(client, droverCrds());
-}, 600_000);
-
-afterAll(async () => {
-  await client.close();
-  await stack.stop();
-  rmSync(folder, { recursive: true, force: true });
-}, 60_000);
+const server = anApiServer();
 
 const refusalOf = (call: Promise<unknown>): Promise<string> =>
   call.then(
@@ -43,7 +22,7 @@ const kindOf = (set: object) =>
   (set as KubeObject).kind === VirtualMachineReplicaSets.kind
     ? VirtualMachineReplicaSets
     : VirtualMachineInstanceReplicaSets;
-const create = (set: object) => client.create(kindOf(set), set as KubeObject, { dryRun: true });
+const create = (set: object) => server().client.create(kindOf(set), set as KubeObject, { dryRun: true });
 const entriesOf = <T>(ofVms: Record<string, T>, ofInstances: Record<string, T>): [string, T][] => [
   ...Object.entries(ofVms),
   ...Object.entries(ofInstances).map(([what, set]): [string, T] => [`${what}, of instances`, set]),
@@ -61,9 +40,15 @@ test.each(entriesOf(REFUSED, REFUSED_INSTANCES))(
 );
 
 test('the API server refuses another selector, and takes all else that changes', async () => {
-  await client.create(VirtualMachineReplicaSets, bareSet());
+  await server().client.create(VirtualMachineReplicaSets, bareSet());
   const change = (spec: object) =>
-    client.patch(VirtualMachineReplicaSets, { namespace: 'default', name: 'web' }, 'merge', { spec }, { dryRun: true });
+    server().client.patch(
+      VirtualMachineReplicaSets,
+      { namespace: 'default', name: 'web' },
+      'merge',
+      { spec },
+      { dryRun: true },
+    );
   expect(await refusalOf(change({ selector: { matchLabels: { tier: 'front' } } }))).toContain(
     'must stay as it is: make another set for another selector',
   );

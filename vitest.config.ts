@@ -46,6 +46,8 @@ export default defineConfig({
           name: 'servers',
           include: ['test/**/*.int.test.ts'],
           globalSetup: ['test/servers-first.ts'],
+          // Files that follow each other in a process share its modules and its fleet.
+          isolate: false,
           sequence: { groupOrder: 1 },
           maxWorkers: 4,
           testTimeout: 300_000,

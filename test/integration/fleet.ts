@@ -15,6 +15,7 @@ import type { Stack } from '../../dev/embedded-stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { watchIdOf } from '../../workflows/messages.ts';
 import { GivenStack } from '../cluster/given/given-stack.ts';
 import { givenCluster } from '../cluster/given/given.ts';
 import { isSkip } from '../cluster/given/skip.ts';
@@ -36,7 +37,7 @@ export class TestFleet {
   readonly stack: Stack;
   readonly kube: KubeClient;
   readonly temporal: Temporal;
-  readonly #workers = new Set<ChildProcess>();
+  readonly #workers = new Map<ChildProcess, Promise<unknown>>();
 
   constructor(stack: Stack, temporal: Temporal) {
     this.stack = stack;
@@ -64,12 +65,12 @@ export class TestFleet {
       env: { ...process.env, DROVER_WORKFLOW_BUNDLE: workflows, ...this.#workerEnv, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
-    this.#workers.add(child);
     // Not `exit`: the last lines of output may come after that.
     const exited = once(child, 'close').then(([code]) => {
       this.#workers.delete(child);
       return code as number | null;
     });
+    this.#workers.set(child, exited);
     const log = createWriteStream(join(this.stack.state, 'logs', `test-worker-${child.pid}.log`));
     const lines = createInterface({ input: child.stderr! });
     await new Promise<void>((ready, failed) => {
@@ -88,13 +89,47 @@ export class TestFleet {
     return { pid: child.pid!, kill: async () => void (await end('SIGKILL')()), stop: end('SIGTERM') };
   }
 
+  /** Sets up the servers, and starts as many workers. */
+  async begin(workers: number): Promise<void> {
+    const kube = this.stack instanceof GivenStack ? this.stack.kube.plain : this.kube;
+    await setup({ kube, temporal: this.temporal, cluster: 'default', say: () => {} });
+    for (let count = 0; count < workers; count++) await this.startWorker();
+  }
+
+  /** Leaves to the next file what it would start itself: servers without objects and workflows, and one worker. */
+  async leave(stack: LeasedStack): Promise<void> {
+    const [first, ...others] = this.#workers.keys();
+    await this.#endWorkers(others);
+    await stack.restoreApiServer();
+    if (first === undefined) await this.startWorker();
+    await until(async () => expect(await this.#terminateWorkflows()).toBe(0));
+  }
+
+  /** Returns how many workflows ran until now, apart from the watch. */
+  async #terminateWorkflows(): Promise<number> {
+    const { workflow } = this.temporal.client;
+    let count = 0;
+    for await (const { workflowId } of workflow.list({ query: `ExecutionStatus = 'Running'` })) {
+      if (workflowId === watchIdOf('default')) continue;
+      count++;
+      await workflow
+        .getHandle(workflowId)
+        .terminate()
+        .catch(() => {});
+    }
+    return count;
+  }
+
   async end(): Promise<void> {
-    const ends = [...this.#workers].map((child) => once(child, 'exit'));
-    for (const child of this.#workers) child.kill('SIGKILL');
-    await Promise.all(ends);
+    await this.#endWorkers([...this.#workers.keys()]);
     await this.temporal.connection.close();
     await this.stack.stop();
     await this.kube.close();
+  }
+
+  async #endWorkers(workers: readonly ChildProcess[]): Promise<void> {
+    for (const worker of workers) worker.kill('SIGKILL');
+    await Promise.all(workers.map((worker) => this.#workers.get(worker)!));
   }
 
   /** Creates a namespace for one test. */
@@ -211,21 +246,33 @@ function startServers({ simulator = true, ownStack = false }: FleetOptions): Pro
   return startTestStack(mkdtempSync(join(tmpdir(), 'drover-test-')), { simulator, durable: true });
 }
 
+/** The fleet of a file that asks for nothing special, kept for the next such file of this process. */
+let kept: TestFleet | undefined;
+
 /** The fleet of this test file: it is there before the tests, with as many workers as asked for, and ends after them. */
 export function aFleet(options: FleetOptions = {}): () => TestFleet {
+  const isPlain = Object.keys(options).length === 0;
   let fleet: TestFleet | undefined;
   beforeAll(async () => {
+    if (isPlain && kept !== undefined) {
+      [fleet, kept] = [kept, undefined];
+      return;
+    }
     const stack = await startServers(options);
     const namespace = stack.env['TEMPORAL_NAMESPACE'];
     const temporal = await connectTemporal({ address: stack.temporalAddress, namespace });
     fleet = new TestFleet(stack, temporal);
-    const kube = stack instanceof GivenStack ? stack.kube.plain : fleet.kube;
-    await setup({ kube, temporal, cluster: 'default', say: () => {} });
-    for (let count = 0; count < (options.workers ?? 1); count++) await fleet.startWorker();
+    await fleet.begin(options.workers ?? 1);
   });
   afterAll(async () => {
-    await fleet?.end();
-    if (fleet !== undefined && !(fleet.stack instanceof LeasedStack))
+    if (fleet === undefined) return;
+    if (isPlain && fleet.stack instanceof LeasedStack) {
+      await fleet.leave(fleet.stack);
+      kept = fleet;
+      return;
+    }
+    await fleet.end();
+    if (!(fleet.stack instanceof LeasedStack))
       rmSync(fleet.stack.state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
   return () => fleet!;

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { createInterface } from 'node:readline';
+import { createInterface, type Interface } from 'node:readline';
 import { inject } from 'vitest';
 import type { Stack } from '../../dev/embedded-stack.ts';
-import type { Answer, Lease, Wanted } from './stack-pool.ts';
+import { RESTORE, type Answer, type Lease, type Wanted } from './stack-pool.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -21,9 +21,15 @@ export class LeasedStack implements Stack {
   readonly env: Record<string, string>;
   readonly processes = [];
   readonly #connection: Socket;
+  readonly #answers: Interface;
 
-  private constructor(connection: Socket, { state, kubeconfig, temporalAddress, temporalUi, env }: Lease) {
+  private constructor(
+    connection: Socket,
+    answers: Interface,
+    { state, kubeconfig, temporalAddress, temporalUi, env }: Lease,
+  ) {
     this.#connection = connection;
+    this.#answers = answers;
     this.state = state;
     this.kubeconfig = kubeconfig;
     this.temporalAddress = temporalAddress;
@@ -33,11 +39,15 @@ export class LeasedStack implements Stack {
 
   static async lease(wanted: Wanted, socket = inject('stacks')): Promise<LeasedStack> {
     const connection = connect(socket);
+    const answers = createInterface({ input: connection });
     connection.write(`${JSON.stringify(wanted)}\n`);
-    const [line] = (await once(createInterface({ input: connection }), 'line')) as [string];
-    const answer = JSON.parse(line) as Answer;
-    if ('error' in answer) throw new Error(`no stack could be had: ${answer.error}`);
-    return new LeasedStack(connection, answer.lease);
+    return new LeasedStack(connection, answers, await leaseIn(answers));
+  }
+
+  /** Brings the API server back to what it held at first. Temporal and the simulator go on. */
+  async restoreApiServer(): Promise<void> {
+    this.#connection.write(`${RESTORE}\n`);
+    await leaseIn(this.#answers);
   }
 
   async stop(): Promise<void> {
@@ -56,6 +66,13 @@ export class LeasedStack implements Stack {
   kill(): void {
     throw SHARED;
   }
+}
+
+async function leaseIn(answers: Interface): Promise<Lease> {
+  const [line] = (await once(answers, 'line')) as [string];
+  const answer = JSON.parse(line) as Answer;
+  if ('error' in answer) throw new Error(`no stack could be had: ${answer.error}`);
+  return answer.lease;
 }
 
 const SHARED = new Error('this stack is shared with other files: ask for one whose data is durable');

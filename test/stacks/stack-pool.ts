@@ -4,9 +4,12 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { applyCrds } from '../../clients/setup/crds.ts';
 import type { Stack } from '../../dev/embedded-stack.ts';
 import { filesOf } from '../../dev/paths.ts';
 import { startStack } from '../../dev/stack.ts';
+import { KubeClient } from '../../kubernetes/client.ts';
+import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { EtcdSnapshot } from './etcd-snapshot.ts';
 
 const crds =
@@ -23,6 +26,8 @@ export interface Wanted {
 /** What a test file knows of a stack that is leased to it. */
 export type Lease = Pick<Stack, 'state' | 'kubeconfig' | 'temporalAddress' | 'temporalUi' | 'env'>;
 export type Answer = { lease: Lease } | { error: string };
+/** What a file that keeps its stack says to have its API server hold again what it held at first. */
+export const RESTORE = 'restore';
 
 /**
  * Starts a stack for tests, which start the workers themselves and see every process that ends. A durable one has its
@@ -63,10 +68,18 @@ export class StackPool {
   async #serve(connection: Socket): Promise<void> {
     const closed = once(connection, 'close').catch(() => {});
     const answer = (what: Answer): void => void connection.write(`${JSON.stringify(what)}\n`);
-    const [request] = (await once(createInterface({ input: connection }), 'line')) as [string];
+    const lines = createInterface({ input: connection });
+    const [request] = (await once(lines, 'line')) as [string];
     try {
       const stack = await this.#take(JSON.parse(request) as Wanted);
-      answer({ lease: stack.lease });
+      const { lease } = stack;
+      lines.on('line', () => {
+        stack.restoreApiServer().then(
+          () => answer({ lease }),
+          (error: Error) => answer({ error: error.message }),
+        );
+      });
+      answer({ lease });
       await closed;
       stack.restore();
       this.#free.push(stack);
@@ -103,6 +116,7 @@ class SharedStack {
   }
 
   static async start(stack: Stack, simulator: boolean): Promise<SharedStack> {
+    await installCrds(stack);
     return new SharedStack(stack, await EtcdSnapshot.take(filesOf(stack.state).ephemeral), simulator);
   }
 
@@ -111,11 +125,16 @@ class SharedStack {
     return { state, kubeconfig, temporalAddress, temporalUi, env };
   }
 
+  /** Brings the API server back to what it held at first, under all that is connected to it. */
+  restoreApiServer(): Promise<void> {
+    return this.#snapshot.restore();
+  }
+
   /** Ends what keeps things in memory, and brings the API server back to what it held at first. */
   restore(): void {
     this.#restored = (async () => {
       await Promise.all(this.#servers.map((name) => this.#stack.halt(name)));
-      await this.#snapshot.restore();
+      await this.restoreApiServer();
     })();
     // `start` tells of it.
     this.#restored.catch(() => {});
@@ -135,4 +154,11 @@ class SharedStack {
   get #servers(): ('temporal' | 'simulator')[] {
     return this.simulator ? ['temporal', 'simulator'] : ['temporal'];
   }
+}
+
+/** Installs drover's CRDs, so that not every file has the API server build what it serves of them anew. */
+async function installCrds({ kubeconfig }: Stack): Promise<void> {
+  const kube = new KubeClient(loadKubeConfig({ kubeconfig }));
+  await applyCrds(kube, false, () => {});
+  await kube.close();
 }

@@ -77,13 +77,22 @@ export class TimeSkippingServer {
   }
 }
 
+let isQuiet = false;
+
+/** A process has one runtime of Temporal's core, which says nothing here. */
+function quietRuntime(): void {
+  if (isQuiet) return;
+  isQuiet = true;
+  const logger = new DefaultLogger('ERROR');
+  Runtime.install({ logger, telemetryOptions: { logging: { filter: 'OFF' } } });
+}
+
 /** Starts a server per test: all tests on one server would share its time and its pending work. */
 export function aTimeSkippingServer(): () => TimeSkippingServer {
   let path: string;
   let server: TimeSkippingServer | undefined;
   beforeAll(async () => {
-    const logger = new DefaultLogger('ERROR');
-    Runtime.install({ logger, telemetryOptions: { logging: { filter: 'OFF' } } });
+    quietRuntime();
     path = await resolveTestServer({ cache: defaultCache(), onProgress: console.log });
   });
   beforeEach(async () => {

@@ -9,6 +9,7 @@ import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';
 import { spawnLeashed } from '../../leashed.ts';
 import { LeasedStack } from '../../stacks/leased-stack.ts';
+import { waitFor } from '../../wait-for.ts';
 import { BIN, drover as run, nowhere, type Outcome } from '../drover.ts';
 
 /** Servers without a setup of drover. The tests build on each other. */
@@ -18,6 +19,8 @@ let kube: KubeClient;
 beforeAll(async () => {
   stack = await LeasedStack.lease({ simulator: false });
   kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }));
+  for (const name of await crds()) await kube.delete(CustomResourceDefinitions, { name });
+  await waitFor(async () => expect(await crds()).toEqual([]), 30_000);
 });
 
 afterAll(async () => {

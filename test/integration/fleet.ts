@@ -38,6 +38,8 @@ export class TestFleet {
   readonly kube: KubeClient;
   readonly temporal: Temporal;
   readonly #workers = new Map<ChildProcess, Promise<unknown>>();
+  /** Workers without settings of their own. */
+  readonly #usual = new WeakSet<ChildProcess>();
 
   constructor(stack: Stack, temporal: Temporal) {
     this.stack = stack;
@@ -71,6 +73,7 @@ export class TestFleet {
       return code as number | null;
     });
     this.#workers.set(child, exited);
+    if (Object.keys(env).length === 0) this.#usual.add(child);
     const log = createWriteStream(join(this.stack.state, 'logs', `test-worker-${child.pid}.log`));
     const lines = createInterface({ input: child.stderr! });
     await new Promise<void>((ready, failed) => {
@@ -89,28 +92,36 @@ export class TestFleet {
     return { pid: child.pid!, kill: async () => void (await end('SIGKILL')()), stop: end('SIGTERM') };
   }
 
-  /** Sets up the servers, and starts as many workers. */
+  /** Sets up the servers, and sees to it that this many workers run. */
   async begin(workers: number): Promise<void> {
+    if (workers === 0) await this.#endAll();
     const kube = this.stack instanceof GivenStack ? this.stack.kube.plain : this.kube;
     await setup({ kube, temporal: this.temporal, cluster: 'default', say: () => {} });
-    for (let count = 0; count < workers; count++) await this.startWorker();
+    while (this.#workers.size < workers) await this.startWorker();
   }
 
-  /** Leaves to the next file what it would start itself: servers without objects and workflows, and one worker. */
+  /** Leaves to the next file what it would start itself: servers without objects and workflows, and a worker if any. */
   async leave(stack: LeasedStack): Promise<void> {
-    const [first, ...others] = this.#workers.keys();
-    await this.#endWorkers(others);
+    const workers = [...this.#workers.keys()];
+    const usual = workers.find((worker) => this.#usual.has(worker));
+    await this.#endWorkers(workers.filter((worker) => worker !== usual));
     await stack.restoreApiServer();
-    if (first === undefined) await this.startWorker();
-    await until(async () => expect(await this.#terminateWorkflows()).toBe(0));
+    if (usual === undefined) await this.#endAll();
+    else await until(async () => expect(await this.#terminate((id) => id !== WATCH)).toBe(0));
   }
 
-  /** Returns how many workflows ran until now, apart from the watch. */
-  async #terminateWorkflows(): Promise<number> {
+  /** Ends all workers and the watch, which the next worker would otherwise take over only when it is missed. */
+  async #endAll(): Promise<void> {
+    await this.#endWorkers(this.#workers.keys());
+    await until(async () => expect(await this.#terminate(() => true)).toBe(0));
+  }
+
+  /** Terminates workflows, and returns how many ran until now. */
+  async #terminate(isToEnd: (id: string) => boolean): Promise<number> {
     const { workflow } = this.temporal.client;
     let count = 0;
     for await (const { workflowId } of workflow.list({ query: `ExecutionStatus = 'Running'` })) {
-      if (workflowId === watchIdOf('default')) continue;
+      if (!isToEnd(workflowId)) continue;
       count++;
       await workflow
         .getHandle(workflowId)
@@ -121,15 +132,18 @@ export class TestFleet {
   }
 
   async end(): Promise<void> {
-    await this.#endWorkers([...this.#workers.keys()]);
+    await this.#endWorkers(this.#workers.keys());
     await this.temporal.connection.close();
     await this.stack.stop();
     await this.kube.close();
   }
 
-  async #endWorkers(workers: readonly ChildProcess[]): Promise<void> {
-    for (const worker of workers) worker.kill('SIGKILL');
-    await Promise.all(workers.map((worker) => this.#workers.get(worker)!));
+  async #endWorkers(workers: Iterable<ChildProcess>): Promise<void> {
+    const ends = [...workers].map((worker) => {
+      worker.kill('SIGKILL');
+      return this.#workers.get(worker)!;
+    });
+    await Promise.all(ends);
   }
 
   /** Creates a namespace for one test. */
@@ -213,6 +227,8 @@ export const neverReady = { spec: { template: { metadata: { annotations: { [NEVE
 export const namesUpTo = (pool: string, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `${pool}-${index + 1}`);
 
+const WATCH = watchIdOf('default');
+
 /** KubeVirt on a given cluster may be slower than the simulator. */
 const PATIENCE_MS = givenCluster() === undefined ? 120_000 : 240_000;
 
@@ -246,34 +262,36 @@ function startServers({ simulator = true, ownStack = false }: FleetOptions): Pro
   return startTestStack(mkdtempSync(join(tmpdir(), 'drover-test-')), { simulator, durable: true });
 }
 
-/** The fleet of a file that asks for nothing special, kept for the next such file of this process. */
-let kept: TestFleet | undefined;
+/** Fleets that files of this process have left to the next ones, by whether they have the simulator. */
+const left = new Map<boolean, TestFleet>();
+
+async function start(options: FleetOptions): Promise<TestFleet> {
+  const stack = await startServers(options);
+  const namespace = stack.env['TEMPORAL_NAMESPACE'];
+  return new TestFleet(stack, await connectTemporal({ address: stack.temporalAddress, namespace }));
+}
 
 /** The fleet of this test file: it is there before the tests, with as many workers as asked for, and ends after them. */
 export function aFleet(options: FleetOptions = {}): () => TestFleet {
-  const isPlain = Object.keys(options).length === 0;
+  const { simulator = true, workers = 1, ownStack = false } = options;
   let fleet: TestFleet | undefined;
   beforeAll(async () => {
-    if (isPlain && kept !== undefined) {
-      [fleet, kept] = [kept, undefined];
-      return;
-    }
-    const stack = await startServers(options);
-    const namespace = stack.env['TEMPORAL_NAMESPACE'];
-    const temporal = await connectTemporal({ address: stack.temporalAddress, namespace });
-    fleet = new TestFleet(stack, temporal);
-    await fleet.begin(options.workers ?? 1);
+    fleet = ownStack ? undefined : left.get(simulator);
+    if (fleet !== undefined) left.delete(simulator);
+    fleet ??= await start(options);
+    await fleet.begin(workers);
   });
   afterAll(async () => {
     if (fleet === undefined) return;
-    if (isPlain && fleet.stack instanceof LeasedStack) {
-      await fleet.leave(fleet.stack);
-      kept = fleet;
+    const { stack } = fleet;
+    if (stack instanceof LeasedStack && !left.has(simulator)) {
+      await fleet.leave(stack);
+      left.set(simulator, fleet);
       return;
     }
     await fleet.end();
-    if (!(fleet.stack instanceof LeasedStack))
-      rmSync(fleet.stack.state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+    if (!(stack instanceof LeasedStack))
+      rmSync(stack.state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   });
   return () => fleet!;
 }

@@ -1,3 +1,4 @@
+import type { NameGeneration } from '../../api/pool/pool.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 
 /** A place in a VM's spec that refers to something by name: `holder[key]`. */
@@ -14,7 +15,7 @@ export const diskReferences = (volume: Json): Reference[] => [
   [field(volume['ephemeral'], 'persistentVolumeClaim'), 'claimName'],
 ];
 
-export const secretReferences = (volume: Json): Reference[] => [
+const secretsOfVolume = (volume: Json): Reference[] => [
   [volume['secret'], 'secretName'],
   [field(volume['sysprep'], 'secret'), 'name'],
   ...[volume['cloudInitNoCloud'], volume['cloudInitConfigDrive']].flatMap((source): Reference[] => [
@@ -23,10 +24,30 @@ export const secretReferences = (volume: Json): Reference[] => [
   ]),
 ];
 
-export const configMapReferences = (volume: Json): Reference[] => [
-  [volume['configMap'], 'name'],
-  [field(volume['sysprep'], 'configMap'), 'name'],
+const secretsOfCredential = (credential: Json): Reference[] => [
+  [field(credential['sshPublicKey'], 'source', 'secret'), 'secretName'],
+  [field(credential['userPassword'], 'source', 'secret'), 'secretName'],
 ];
+
+/** Where the spec of a VM names Secrets: in volumes and in access credentials. */
+const secretReferences = (vmSpec: unknown): Reference[] => [
+  ...volumesOf(vmSpec).flatMap(secretsOfVolume),
+  ...asList(field(vmSpec, 'template', 'spec', 'accessCredentials')).flatMap(secretsOfCredential),
+];
+
+const configMapReferences = (vmSpec: unknown): Reference[] =>
+  volumesOf(vmSpec).flatMap((volume): Reference[] => [
+    [volume['configMap'], 'name'],
+    [field(volume['sysprep'], 'configMap'), 'name'],
+  ]);
+
+/** The references in a VM's spec that get the number of the VM, by the field that asks for it. */
+export const numberedReferences: Record<keyof NameGeneration, (vmSpec: unknown) => Reference[]> = {
+  appendPostfixToSecretReferences: secretReferences,
+  appendPostfixToConfigMapReferences: configMapReferences,
+};
+
+export const NAME_GENERATION_FLAGS = Object.keys(numberedReferences) as (keyof NameGeneration)[];
 
 /** Reports whether the reference exists and has a name. */
 export const isNamed = ([holder, key]: Reference): boolean => isObject(holder) && typeof holder[key] === 'string';

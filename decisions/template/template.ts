@@ -1,6 +1,5 @@
 import type { NameGeneration, PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
-import type { Json } from '../lib/json.ts';
-import { configMapReferences, isNamed, secretReferences, volumesOf, type Reference } from './references.ts';
+import { isNamed, NAME_GENERATION_FLAGS, numberedReferences } from './references.ts';
 
 /**
  * Everything that a pool's VMs are made from, and that its revisions keep: the template, and which references in it get
@@ -10,16 +9,11 @@ export interface PoolTemplate extends VmTemplate {
   nameGeneration?: NameGeneration;
 }
 
-const REFERENCES: Record<keyof NameGeneration, (volume: Json) => Reference[]> = {
-  appendPostfixToSecretReferences: secretReferences,
-  appendPostfixToConfigMapReferences: configMapReferences,
-};
-
 export function poolTemplate({
   template,
   nameGeneration = {},
 }: Pick<PoolSpec, 'template' | 'nameGeneration'>): PoolTemplate {
-  const flags = FLAGS.filter((flag) => nameGeneration[flag] === true && hasEffect(flag, template));
+  const flags = NAME_GENERATION_FLAGS.filter((flag) => nameGeneration[flag] === true && hasEffect(flag, template));
   return flags.length === 0
     ? template
     : { ...template, nameGeneration: Object.fromEntries(flags.map((flag) => [flag, true])) };
@@ -33,11 +27,11 @@ export function specOf(
   { nameGeneration = {}, ...template }: PoolTemplate,
   before: NameGeneration = {},
 ): { template: VmTemplate; nameGeneration: NameGeneration } {
-  const flags = FLAGS.filter((flag) => (hasEffect(flag, template) ? nameGeneration[flag] : before[flag]) === true);
+  const flags = NAME_GENERATION_FLAGS.filter(
+    (flag) => (hasEffect(flag, template) ? nameGeneration[flag] : before[flag]) === true,
+  );
   return { template, nameGeneration: Object.fromEntries(flags.map((flag) => [flag, true])) };
 }
 
-const FLAGS = Object.keys(REFERENCES) as (keyof NameGeneration)[];
-
 const hasEffect = (flag: keyof NameGeneration, { spec }: VmTemplate): boolean =>
-  volumesOf(spec).some((volume) => REFERENCES[flag](volume).some(isNamed));
+  numberedReferences[flag](spec).some(isNamed);

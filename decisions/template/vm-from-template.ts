@@ -5,7 +5,7 @@ import { revisionOf } from '../revisions/hash.ts';
 import { vmName } from '../scaling/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { SetKind, StoredReplicaSet, StoredSet, StoredVmOwner, VmOwnerKind } from '../views/vm-owner.ts';
-import { asList, configMapReferences, diskReferences, secretReferences, volumesOf } from './references.ts';
+import { asList, diskReferences, NAME_GENERATION_FLAGS, numberedReferences, volumesOf } from './references.ts';
 import type { PoolTemplate } from './template.ts';
 
 /** A member of a pool or a set as sent to the API server: the template, plus what ties it to its owner. */
@@ -122,13 +122,9 @@ function nameDisks(spec: Json, postfix: string, nameGeneration: NameGeneration =
   for (const volume of volumesOf(spec)) {
     for (const [holder, key] of diskReferences(volume))
       if (ownDisks.has(field(holder, key))) append(holder, key, postfix);
-    if (nameGeneration.appendPostfixToSecretReferences === true) {
-      for (const [holder, key] of secretReferences(volume)) append(holder, key, postfix);
-    }
-    if (nameGeneration.appendPostfixToConfigMapReferences === true) {
-      for (const [holder, key] of configMapReferences(volume)) append(holder, key, postfix);
-    }
   }
+  for (const flag of NAME_GENERATION_FLAGS.filter((flag) => nameGeneration[flag] === true))
+    for (const [holder, key] of numberedReferences[flag](spec)) append(holder, key, postfix);
 }
 
 function append(holder: unknown, key: string, postfix: string): void {

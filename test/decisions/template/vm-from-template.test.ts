@@ -16,13 +16,23 @@ const volumes = [
   { name: 'answers', sysprep: { secret: { name: 'answers' } } },
   { name: 'more-answers', sysprep: { configMap: { name: 'answers' } } },
 ];
+const accessCredentials = [
+  { sshPublicKey: { source: { secret: { secretName: 'keys' } }, propagationMethod: { noCloud: {} } } },
+  { userPassword: { source: { secret: { secretName: 'password' } }, propagationMethod: { qemuGuestAgent: {} } } },
+];
 const spec = {
   runStrategy: 'Always',
   dataVolumeTemplates: [{ metadata: { name: 'disk' }, spec: { pvc: { accessModes: ['ReadWriteOnce'] } } }],
-  template: { metadata: { labels: { tier: 'front' } }, spec: { domain: { unheardOf: { x: 1 } }, volumes } },
+  template: {
+    metadata: { labels: { tier: 'front' } },
+    spec: { domain: { unheardOf: { x: 1 } }, volumes, accessCredentials },
+  },
 };
-const namedLike = (nameGeneration: object) =>
-  (vmFromTemplate(aPool(), { spec, nameGeneration }, 7).spec as typeof spec).template.spec.volumes;
+const vmiSpecLike = (nameGeneration: object) =>
+  (vmFromTemplate(aPool(), { spec, nameGeneration }, 7).spec as typeof spec).template.spec;
+const credentialsLike = (nameGeneration: object): string =>
+  JSON.stringify(vmiSpecLike(nameGeneration).accessCredentials);
+const namedLike = (nameGeneration: object) => vmiSpecLike(nameGeneration).volumes;
 
 describe('postfixes', () => {
   test('a VM has disks of its own, and what is no disk template keeps its name', () => {
@@ -48,6 +58,14 @@ describe('postfixes', () => {
       { name: 'answers', sysprep: { secret: { name: 'answers-7' } } },
       { name: 'more-answers', sysprep: { configMap: { name: 'answers' } } },
     ]);
+  });
+
+  test('Secrets of access credentials, as those of volumes', () => {
+    const credentials = JSON.stringify(accessCredentials);
+    expect(credentialsLike({ appendPostfixToSecretReferences: true })).toBe(
+      credentials.replace('"keys"', '"keys-7"').replace('"password"', '"password-7"'),
+    );
+    expect(credentialsLike({ appendPostfixToConfigMapReferences: true })).toBe(credentials);
   });
 
   test('ConfigMaps, only where the pool asks for it', () => {

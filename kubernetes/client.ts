@@ -23,6 +23,8 @@ export interface WriteOptions extends CallOptions {
 }
 
 export interface ListOptions extends CallOptions {
+  /** Whether objects come with their metadata alone. */
+  metadataOnly?: boolean;
   namespace?: string | undefined;
   labelSelector?: string;
   fieldSelector?: string;
@@ -78,6 +80,12 @@ export class KubeClient {
     });
   }
 
+  /** Returns the object's metadata alone: what else it holds, such as the data of a Secret, does not leave the server. */
+  getMetadata(resource: Resource, key: ObjectKey, options: CallOptions = {}): Promise<Stored> {
+    const path = pathOf(resource, key.namespace, key.name);
+    return this.#transport.json({ method: 'GET', path, accept: metadataOnly('PartialObjectMetadata'), ...options });
+  }
+
   /**
    * Returns all objects, read in pages; `metadata.resourceVersion` is that of the first page, from which a watch may
    * start.
@@ -94,7 +102,8 @@ export class KubeClient {
 
   /** Yields the same page by page, for callers that keep less than the whole; there is at least one page. */
   async *pages<T extends KubeObject>(resource: Resource, options: ListOptions = {}): AsyncGenerator<KubeList<T>, void> {
-    const { namespace, labelSelector, fieldSelector, ...call } = options;
+    const { namespace, labelSelector, fieldSelector, metadataOnly: isMetadataOnly = false, ...call } = options;
+    const accept = isMetadataOnly ? { accept: metadataOnly('PartialObjectMetadataList') } : {};
     const query = new URLSearchParams({ limit: String(PAGE) });
     if (labelSelector !== undefined) query.set('labelSelector', labelSelector);
     if (fieldSelector !== undefined) query.set('fieldSelector', fieldSelector);
@@ -104,6 +113,7 @@ export class KubeClient {
       const page = await this.#transport.json<KubeList<T>>({
         method: 'GET',
         path: `${path}?${query.toString()}`,
+        ...accept,
         ...call,
       });
       next = page.metadata.continue;
@@ -216,6 +226,8 @@ export class KubeClient {
     return `?fieldManager=${fieldManager}${dryRun === true ? '&dryRun=All' : ''}`;
   }
 }
+
+const metadataOnly = (kind: string): string => `application/json;as=${kind};g=meta.k8s.io;v=v1`;
 
 const typed = <T extends KubeObject>(resource: Resource, object: T): T => ({
   apiVersion: apiVersionOf(resource),

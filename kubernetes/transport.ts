@@ -11,6 +11,8 @@ export interface HttpRequest {
   path: string;
   body?: unknown;
   contentType?: string;
+  /** What the answer is to be, as a media type; JSON of the whole object unless said otherwise. */
+  accept?: string;
   signal?: AbortSignal | undefined;
   /** Milliseconds that the server may take to begin its answer, and between parts of it. */
   deadlineMs?: number;
@@ -94,7 +96,7 @@ export class Transport {
   }
 
   async #send(dispatcher: Dispatcher, request: HttpRequest, deadlineMs: number): Promise<Dispatcher.ResponseData> {
-    const headers: Record<string, string> = { accept: ACCEPT, ...this.#headers };
+    const headers: Record<string, string> = { accept: request.accept ?? ACCEPT, ...this.#headers };
     let body: string | undefined;
     if (request.body !== undefined) {
       headers['content-type'] = request.contentType ?? 'application/json';

@@ -1,3 +1,4 @@
+import { cancellationSignal } from '@temporalio/activity';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { whyNotMake } from '../../decisions/scaling/departure.ts';
@@ -12,6 +13,7 @@ import { createEach } from '../lib/create-vms.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 import { knownPool } from './live-pool.ts';
+import { OwnReferences } from './own-references.ts';
 import { nothingDone, type Done, type HowToCreate, type PoolKey } from './types.ts';
 
 export interface CreationOptions {
@@ -44,6 +46,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
         const goal = await goalOf(key, revision);
         if (goal === undefined) return { ...nothingDone, notWanted: items.map(({ name }) => name) };
         const { pool, template } = goal;
+        const references = new OwnReferences(client, cancellationSignal());
         return createEach({
           client,
           key,
@@ -58,6 +61,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           vmOf: async ({ number }) => {
             const vm = vmFromTemplate(pool, template, number);
             await ensureDisksAreFree(client, cache, pool, vm, number);
+            await references.ensureTheyExist(template, vm);
             if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
             return vm;
           },

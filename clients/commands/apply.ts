@@ -55,6 +55,8 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
   const { collisions } = await import('../disks/collisions.ts');
   const pools = rehearsed.flatMap(({ kind, after }) => (isPool(kind, after) ? [after] : []));
   for (const line of await collisions(choices.kube, pools)) note(line);
+  const { missingReferences } = await import('../apply/missing-references.ts');
+  for (const line of await missingReferences(choices.kube, pools)) note(line);
   const isDry = options.dryRun === 'server';
   for (const each of rehearsed) {
     const { outcome, isGoing } = isDry ? each : await applyOne(each, choices);

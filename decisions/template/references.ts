@@ -51,3 +51,26 @@ export const NAME_GENERATION_FLAGS = Object.keys(numberedReferences) as (keyof N
 
 /** Reports whether the reference exists and has a name. */
 export const isNamed = ([holder, key]: Reference): boolean => isObject(holder) && typeof holder[key] === 'string';
+
+/** A Secret or a ConfigMap that a VM has for itself. */
+export interface OwnReference {
+  kind: 'Secret' | 'ConfigMap';
+  name: string;
+}
+
+const KINDS: Record<keyof NameGeneration, OwnReference['kind']> = {
+  appendPostfixToSecretReferences: 'Secret',
+  appendPostfixToConfigMapReferences: 'ConfigMap',
+};
+
+/** Returns what a VM with this spec, in which names have their number, has for itself and can't start without. */
+export function ownReferences(vmSpec: unknown, nameGeneration: NameGeneration = {}): OwnReference[] {
+  const own = NAME_GENERATION_FLAGS.filter((flag) => nameGeneration[flag] === true).flatMap((flag) =>
+    numberedReferences[flag](vmSpec)
+      .filter((reference) => isNamed(reference) && !isOptional(reference))
+      .map(([holder, key]): OwnReference => ({ kind: KINDS[flag], name: (holder as Record<string, string>)[key]! })),
+  );
+  return own.filter(({ kind, name }, at) => own.findIndex((one) => one.kind === kind && one.name === name) === at);
+}
+
+const isOptional = ([holder]: Reference): boolean => isObject(holder) && holder['optional'] === true;

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { ConfigMaps, Secrets, VirtualMachinePools, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until } from '../fleet.ts';
 
 const fleet = aFleet();
@@ -127,7 +127,25 @@ test('every VM has disks, Secrets and ConfigMaps of its own where the pool says 
     },
   };
   const nameGeneration = { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: true };
+  const make = (resource: Resource, name: string) => fleet().kube.create(resource, { metadata: { namespace, name } });
+  const makeOwn = (number: number) =>
+    Promise.all([
+      ...['user', 'net', 'key'].map((name) => make(Secrets, `${name}-${number}`)),
+      make(ConfigMaps, `settings-${number}`),
+    ]);
+  await makeOwn(2);
   await fleet().createPool(namespace, 'web', { replicas: 2, template, nameGeneration });
+  await until(async () => {
+    expect(await fleet().vmNames(namespace, 'web')).toEqual(['web-2']);
+    const { reason, message } = (await fleet().condition(namespace, 'web', 'ReplicaFailure')) ?? {};
+    expect({ reason, message }).toEqual({
+      reason: 'FailedCreate',
+      message: expect.stringContaining(
+        'web-1 is not made: Secret user-1, Secret net-1, Secret key-1 and ConfigMap settings-1 are missing',
+      ) as string,
+    });
+  });
+  await makeOwn(1);
   await fleet().settled(namespace, 'web', ['web-1', 'web-2']);
   const vm = await fleet().kube.get(VirtualMachines, { namespace, name: 'web-2' });
   expect(vm['spec']).toMatchObject({

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { OwnReferences } from '../../../activities/pool/own-references.ts';
+import type { PoolTemplate } from '../../../decisions/template/template.ts';
+import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import { aPool } from '../../decisions/model/fleets.ts';
+
+const volumes = [
+  { name: 'seed', cloudInitNoCloud: { secretRef: { name: 'user' }, networkDataSecretRef: { name: 'net' } } },
+  { name: 'settings', configMap: { name: 'settings' } },
+];
+const template: PoolTemplate = {
+  spec: { runStrategy: 'Always', template: { spec: { domain: {}, volumes } } },
+  nameGeneration: { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: true },
+};
+
+/** Looks for what VM 3 needs, where only these objects are there; returns what is said, and what was asked for. */
+async function look(
+  there: readonly string[],
+  hidden: readonly string[] = [],
+): Promise<{ said: string; asked: string[] }> {
+  const asked: string[] = [];
+  const getMetadata = ({ plural }: { plural: string }, { name }: { name: string }): Promise<object> => {
+    asked.push(`${plural}/${name}`);
+    if (hidden.includes(plural)) return Promise.reject(new KubeError(403, 'Forbidden', ''));
+    return there.includes(name) ? Promise.resolve({}) : Promise.reject(new KubeError(404, 'NotFound', ''));
+  };
+  const references = new OwnReferences({ getMetadata } as unknown as KubeClient, AbortSignal.timeout(10_000));
+  const vm = vmFromTemplate(aPool(), template, 3);
+  const said = async (): Promise<string> =>
+    references.ensureTheyExist(template, vm).then(
+      () => 'all there',
+      (error: Error) => error.message,
+    );
+  await said();
+  return { said: await said(), asked };
+}
+
+test('a VM is made when all is there that it has for itself', async () => {
+  expect((await look(['user-3', 'net-3', 'settings-3'])).said).toBe('all there');
+});
+
+test('all that is missing is named, by kind and with its number', async () => {
+  expect((await look(['user-3', 'net-3'])).said).toBe('web-3 is not made: ConfigMap settings-3 is missing');
+  expect((await look(['user', 'net', 'settings'])).said).toBe(
+    'web-3 is not made: Secret user-3, Secret net-3 and ConfigMap settings-3 are missing',
+  );
+});
+
+test('a worker that may not read Secrets makes VMs without asking for each, and still looks for ConfigMaps', async () => {
+  const { said, asked } = await look(['settings-3'], ['secrets']);
+  expect(said).toBe('all there');
+  expect(asked).toEqual(['secrets/user-3', 'secrets/net-3', 'configmaps/settings-3', 'configmaps/settings-3']);
+  expect((await look([], ['secrets'])).said).toBe('web-3 is not made: ConfigMap settings-3 is missing');
+});

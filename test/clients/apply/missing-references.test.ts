@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import type { Stored } from '../../../api/objects.ts';
+import { missingReferences } from '../../../clients/apply/missing-references.ts';
+import type { Pool } from '../../../clients/pools/objects.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import { poolWith, templateOf } from '../rollout/pools.ts';
+
+const volumes = [
+  { name: 'key', secret: { secretName: 'key' } },
+  { name: 'settings', configMap: { name: 'settings' } },
+];
+const aPool = (replicas: number, nameGeneration: object): Stored<Pool> => {
+  const template = templateOf(1);
+  const vmi = template.spec.template as { spec: object };
+  vmi.spec = { ...vmi.spec, volumes };
+  return poolWith({ spec: { replicas, template, nameGeneration } });
+};
+const ALL = { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: true };
+
+/** What is said of the pool, where these Secrets and no ConfigMap are there; `null`: Secrets can't be listed. */
+function said(pool: Stored<Pool>, secrets: readonly string[] | null): Promise<string[]> {
+  const list = ({ plural }: { plural: string }): Promise<object> => {
+    if (plural === 'configmaps') return Promise.resolve({ items: [] });
+    if (secrets === null) return Promise.reject(new KubeError(403, 'Forbidden', ''));
+    return Promise.resolve({ items: secrets.map((name) => ({ metadata: { name } })) });
+  };
+  return missingReferences({ list } as unknown as KubeClient, [pool]);
+}
+
+test('Secrets and ConfigMaps that VMs are to have for themselves are named where they are missing', async () => {
+  expect(await said(aPool(3, ALL), ['key', 'key-2'])).toEqual([
+    'pool web: Secrets key-1, key-3 are missing: their VMs wait until they are there',
+    'pool web: ConfigMaps settings-1 … settings-3 are missing: their VMs wait until they are there',
+  ]);
+  expect(await said(aPool(1, { appendPostfixToSecretReferences: true }), [])).toEqual([
+    'pool web: Secret key-1 is missing: its VM waits until it is there',
+  ]);
+});
+
+test('nothing is said of what all VMs share, nor of what a person may not list', async () => {
+  expect(await said(aPool(3, {}), [])).toEqual([]);
+  expect(await said(aPool(3, { appendPostfixToSecretReferences: true }), null)).toEqual([]);
+});

@@ -56,6 +56,11 @@ export const CONDITION_REASONS = {
     SpecRefused: 'drover takes no such template',
     DecisionFailed: 'an error in drover',
   },
+  ScaleInBlocked: {
+    Protected: 'VMs are protected from scale-in',
+    Unmanaged: 'the strategy of the pool leaves scale-in to people',
+    NotHalted: 'the strategy of the pool takes only VMs that are halted',
+  },
   DisksKept: {
     Kept: 'disks of VMs that have left are kept',
     OfOlderTemplate: 'kept disks are not as the template would make them',

@@ -13,6 +13,7 @@ import { getCommand } from './commands/get.ts';
 import { healCommand } from './commands/heal/heal.ts';
 import { historyCommand } from './commands/history.ts';
 import { machineTypesCommand } from './commands/machine-types/machine-types.ts';
+import { protectCommand, unprotectCommand } from './commands/protect.ts';
 import { rolloutCommand } from './commands/rollout/rollout.ts';
 import { scaleCommand } from './commands/scale.ts';
 import { setupCommand } from './commands/setup.ts';
@@ -49,7 +50,7 @@ function droverProgram(): Command {
     program.addCommand(inherit(command, program));
   }
   program.commandsGroup('VMs:');
-  for (const command of [vmCommand(), disksCommand(), machineTypesCommand()])
+  for (const command of [vmCommand(), protectCommand(), unprotectCommand(), disksCommand(), machineTypesCommand()])
     program.addCommand(inherit(command, program));
   program.commandsGroup('drover itself:');
   for (const command of [setupCommand(), workerCommand(), devCommand()]) program.addCommand(inherit(command, program));

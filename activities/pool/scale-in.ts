@@ -4,6 +4,7 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import { whyStay, type Departure } from '../../decisions/scaling/departure.ts';
+import { isProtected } from '../../decisions/scaling/protection.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -14,7 +15,7 @@ import { kindOfOwner, memberVersions, versionsOf } from '../lib/owners.ts';
 import { reportRemoval } from '../lib/removal-events.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach } from '../lib/try-each.ts';
-import { whileOurs, type Acted } from '../lib/while-ours.ts';
+import { whileOurs, type Acted, type WhileOursOptions } from '../lib/while-ours.ts';
 import { activeMembers } from './active-members.ts';
 import { deleteVm, isMarked } from './delete-vm.ts';
 import { liveOwner } from './live-pool.ts';
@@ -53,8 +54,7 @@ export function createScaleInActivities({ client, cache, concurrency }: ScaleInO
                 // The place of a VM in a set is free once all that it owns is gone: the next VM may get its name.
                 propagationPolicy: key.kind === 'VirtualMachineReplicaSet' ? 'Foreground' : 'Background',
                 isWanted: isToLeave,
-                // One that has changed since may have been started again.
-                ...(departure.because === 'ended' ? { tries: 1 } : {}),
+                ...ifChanged(key, departure),
               });
           leaving.note(vm, acted);
         };
@@ -79,8 +79,7 @@ export function createScaleInActivities({ client, cache, concurrency }: ScaleInO
             leaving.saw(await haltVm(key, vm, resourceVersion));
           const acted = await whileOurs(client, key, vm, write, {
             isWanted: leaving.isToLeave,
-            // Whoever has removed the mark from a VM wants to keep it.
-            ...(departure.because === 'marked' ? { isSame: isMarked } : {}),
+            ...ifChanged(key, departure),
           });
           leaving.note(vm, acted);
         };
@@ -103,6 +102,24 @@ export function createScaleInActivities({ client, cache, concurrency }: ScaleInO
     const options = { signal: cancellationSignal() };
     const halted = await ignoreNotFound(client.patch(VirtualMachines, { namespace, name }, 'merge', patch, options));
     return halted?.metadata.resourceVersion;
+  }
+}
+
+/** Which VMs still leave that have changed since the plan. */
+function ifChanged({ kind }: OwnerKey, { because }: Departure): Omit<WhileOursOptions, 'isWanted'> {
+  switch (because) {
+    case 'surplus':
+      return kind === undefined ? { isSame: (vm) => !isProtected(vm.metadata.annotations) } : {};
+    // One that has changed may have been started again.
+    case 'surplus at rest':
+    case 'ended':
+      return { tries: 1 };
+    // Whoever has removed the mark from a VM wants to keep it.
+    case 'marked':
+      return { isSame: isMarked };
+    case 'pool deleted':
+    case 'going':
+      return {};
   }
 }
 

@@ -1,4 +1,5 @@
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
+import { isProtected } from '../../decisions/scaling/protection.ts';
 import { isReady, revisionOf, stateCell, stateOf, whyNotReady, type Vm } from '../owners/members.ts';
 import type { Owner } from '../owners/objects.ts';
 import type { Pool } from '../pools/objects.ts';
@@ -64,6 +65,7 @@ export const vmColumns: Column[] = [
   AGE,
   column<Vm>('STRATEGY', ({ spec }) => spec?.runStrategy ?? '<none>', true),
   column<Vm>('MACHINE TYPE', ({ spec }) => spec?.template?.spec?.domain?.machine?.type ?? '<none>', true),
+  column<Vm>('PROTECTED', ({ metadata }) => (isProtected(metadata.annotations) ? 'True' : 'False'), true),
   column<Vm>('WHY', whyNotReady),
 ];
 

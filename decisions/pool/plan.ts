@@ -13,7 +13,8 @@ import { revisionsToPrune } from '../revisions/retained.ts';
 import { batchHold, type BatchHold } from '../rollout/batch-hold.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { isGoingBack } from '../rollout/state.ts';
-import { planDeletion, planScale, type ScaleStep } from '../scaling/plan.ts';
+import { planDeletion, planScale, type ScalePlan } from '../scaling/plan.ts';
+import type { BlockedSurplus } from '../scaling/surplus.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import { isHalted, type VmView } from '../views/vm.ts';
 import { poolAvailability } from './availability.ts';
@@ -40,6 +41,8 @@ export interface PoolPlan {
     | 'Failed'
     | 'Healing';
   counts: PoolCounts;
+  /** Why VMs stay that are too many; absent if there are none. */
+  blocked?: string;
   rollout: Pick<RolloutPlan, 'state' | 'phase' | 'target' | 'current' | 'waits' | 'superseded' | 'lost' | 'steps'>;
   healing: Omit<HealingPlan, 'mark'>;
   /** When the passing of time alone changes something; milliseconds since the epoch. */
@@ -66,7 +69,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   const inBatches = batchHold(batches, vms, input.isHeldByOther);
   const unproven = unprovenRevision(input);
   const { mark, ...healing } = healingOf(input, inBatches, unproven);
-  const scaleSteps = scaleStepsOf(input, inBatches, healing);
+  const { steps: scaleSteps, blocked } = scalingOf(input, inBatches, healing);
   // Scaling has priority: a VM that leaves now is not updated first.
   const leaving = scaleSteps.flatMap((step) => ('vms' in step ? step.vms.map((vm) => vm.name) : []));
   const rollout = rolloutOf(input, healing, leaving, templates);
@@ -81,18 +84,19 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   if (mark.length > 0) steps.push(markStep(mark));
   if (steps.length === 0 && !isDeleted) steps.push(...unmarkStep(pool, claims, (name) => isStayingOn(names.get(name))));
   if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, rollout));
-  const failure = stillStands(input) ? input.failure : null;
+  const failure = stillStands(input, blocked) ? input.failure : null;
   const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
-  const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, kept, now: at });
+  const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, blocked, kept, now: at });
   const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;
   return {
     steps,
     failure,
     status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
-    phase: phaseOf(input, phase, healing.state.cycles.length > 0),
+    phase: phaseOf(input, { rollout: phase, heals: healing.state.cycles.length > 0, blocked }),
     counts: { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) },
+    ...(blocked === null ? {} : { blocked: blocked.message }),
     rollout: { state, phase, target, current, waits, superseded, lost, steps: rollout.steps },
     healing,
     wakeAt: wakeAtOf(input, [rollout, healing, availability], unproven !== null && isOver(state, unproven)),
@@ -134,7 +138,7 @@ type Healing = Pick<HealingPlan, 'state' | 'cancel'>;
 /** VMs that are healed. The attempt of a cycle that has just ended may still be deleting its VM. */
 const sickVms = ({ state, cancel }: Healing): string[] => [...state.cycles, ...cancel].map(({ vm }) => vm);
 
-function scaleStepsOf(input: PoolPlanInput, { coming }: BatchHold, healing: Healing): ScaleStep[] {
+function scalingOf(input: PoolPlanInput, { coming }: BatchHold, healing: Healing): ScalePlan {
   const scale = {
     ...input,
     held: new Set(heldBack(healing.state)),
@@ -143,7 +147,9 @@ function scaleStepsOf(input: PoolPlanInput, { coming }: BatchHold, healing: Heal
     first: toBeMade(healing.state),
     target: targetOfScaling(input),
   };
-  return input.pool.metadata.deletionTimestamp === undefined ? planScale(scale) : planDeletion(scale);
+  return input.pool.metadata.deletionTimestamp === undefined
+    ? planScale(scale)
+    : { steps: planDeletion(scale), blocked: null };
 }
 
 function rolloutOf(
@@ -260,18 +266,20 @@ export function byState(vms: readonly { state: string }[]): Record<string, numbe
   return counts;
 }
 
-function stillStands({ failure, pool, vms }: PoolPlanInput): boolean {
+function stillStands({ failure, pool, vms }: PoolPlanInput, blocked: BlockedSurplus | null): boolean {
   const wanted = pool.metadata.deletionTimestamp === undefined ? pool.spec.replicas : 0;
-  return failure?.reason === 'FailedCreate' ? vms.length < wanted : vms.length > wanted;
+  return failure?.reason === 'FailedCreate' ? vms.length < wanted : vms.length > wanted + (blocked?.count ?? 0);
 }
 
-function phaseOf(
-  { pool, vms, vmiOf }: PoolPlanInput,
-  rollout: RolloutPlan['phase'],
-  heals: boolean,
-): PoolPlan['phase'] {
+interface Going {
+  rollout: RolloutPlan['phase'];
+  heals: boolean;
+  blocked: BlockedSurplus | null;
+}
+
+function phaseOf({ pool, vms, vmiOf }: PoolPlanInput, { rollout, heals, blocked }: Going): PoolPlan['phase'] {
   if (pool.metadata.deletionTimestamp !== undefined) return 'Deleting';
-  if ((!heals && !vms.every(isActive)) || vms.length > pool.spec.replicas) return 'ScalingIn';
+  if ((!heals && !vms.every(isActive)) || vms.length > pool.spec.replicas + (blocked?.count ?? 0)) return 'ScalingIn';
   if (
     rollout === 'RollingOut' ||
     rollout === 'Waiting' ||

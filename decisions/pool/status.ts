@@ -7,6 +7,7 @@ import { healingConditions, healingStatus, type HealingTold } from '../healing/c
 import { canonical } from '../lib/canonical-json.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
+import { surplusCondition, type BlockedSurplus } from '../scaling/surplus.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
@@ -31,6 +32,7 @@ const OURS = new Set([
   'HealingSuspended',
   'Stalled',
   'DisksKept',
+  'ScaleInBlocked',
 ]);
 
 export interface StatusInput {
@@ -42,6 +44,8 @@ export interface StatusInput {
   availability: Availability;
   rollout: RolloutPlan;
   healing: HealingTold;
+  /** VMs that are too many and stay. */
+  blocked: BlockedSurplus | null;
   /** Kept disks, by the numbers of the VMs that they wait for. */
   kept: ReadonlyMap<number, readonly KeptClaim[]>;
   /** RFC 3339. */
@@ -57,6 +61,7 @@ export function poolStatus({
   availability,
   rollout,
   healing,
+  blocked,
   kept,
   now,
 }: StatusInput): PoolStatus {
@@ -80,7 +85,8 @@ export function poolStatus({
     conditions: [
       ...others,
       availableCondition(pool, availability, now),
-      ...rolloutConditions(pool, rollout, now),
+      ...rolloutConditions(pool, rollout, blocked, now),
+      ...surplusCondition(pool, blocked, now),
       ...healingConditions(pool, healing, now),
       ...keptCondition(pool, kept, poolTemplate(pool.spec), now),
       ...(failure === null ? [] : [replicaFailure(failure)]),

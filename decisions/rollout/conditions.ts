@@ -1,8 +1,8 @@
-import { scaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
 import { withTime, type Untimed } from '../pool/conditions.ts';
+import type { BlockedSurplus } from '../scaling/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RolloutPlan } from './plan.ts';
 
@@ -13,10 +13,16 @@ const MESSAGE_LENGTH = 2_048;
  * wait for that to go on, or are deleted with the pool; False with `ProgressDeadlineExceeded` while VMs that are down by themselves hold up a
  * rollout, which goes on once they are back. `UpToDate`: True once all VMs that the pool wants run its template, which
  * tells success from any other end. `Paused`: no batch begins. `Degraded`: VMs of the newest revision have failed.
- * `now` is RFC 3339; a condition that stays keeps its time.
+ * `blocked`: VMs that are too many and
+ * stay: nothing goes on for them. `now` is RFC 3339; a condition that stays keeps its time.
  */
-export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, now: string): Condition[] {
-  const progress = deleting(pool) ?? scaling(pool, plan) ?? progressing(pool, plan);
+export function rolloutConditions(
+  pool: StoredPool,
+  plan: RolloutPlan,
+  blocked: BlockedSurplus | null,
+  now: string,
+): Condition[] {
+  const progress = deleting(pool) ?? scaling(pool, plan, blocked) ?? progressing(pool, plan);
   const timed = [progress, upToDate(progress, plan), paused(pool, plan), degraded(plan)].map((condition) =>
     withTime(pool, condition, now),
   );
@@ -32,20 +38,17 @@ const deleting = ({ metadata }: StoredPool): Untimed<'Progressing'> | null =>
     : { type: 'Progressing', status: 'True', reason: 'Deleting', message: 'the pool is being deleted' };
 
 /** The existing VMs run the template, but are not as many as the pool wants. */
-function scaling({ spec }: StoredPool, { phase, target, present }: RolloutPlan): Untimed<'Progressing'> | null {
+function scaling(
+  { spec }: StoredPool,
+  { phase, target, present }: RolloutPlan,
+  blocked: BlockedSurplus | null,
+): Untimed<'Progressing'> | null {
   if (phase !== 'Complete' || present === spec.replicas) return null;
   const words = `${present} of ${spec.replicas} VMs exist, of revision ${target}`;
   if (present < spec.replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message: words };
-  const { kind } = scaleInRules(spec.scaleInStrategy);
-  if (kind === 'proactive') return { type: 'Progressing', status: 'True', reason: 'ScalingIn', message: words };
-  const surplus = present - spec.replicas;
-  const left = kind === 'unmanaged' ? 'until people delete VMs' : 'until VMs are halted';
-  return {
-    type: 'Progressing',
-    status: 'False',
-    reason: 'Complete',
-    message: `${words}: ${surplus} too many ${surplus === 1 ? 'stays' : 'stay'} ${left}`,
-  };
+  return blocked === null || present - spec.replicas > blocked.count
+    ? { type: 'Progressing', status: 'True', reason: 'ScalingIn', message: words }
+    : { type: 'Progressing', status: 'False', reason: 'Complete', message: `${words}; ${blocked.message}` };
 }
 
 function upToDate({ reason, message }: Untimed<'Progressing'>, { behind, target }: RolloutPlan): Untimed<'UpToDate'> {

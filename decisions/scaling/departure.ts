@@ -4,10 +4,10 @@ import type { StoredVmOwner } from '../views/vm-owner.ts';
 /** Why VMs leave their pool or set, and what the plan was based on. */
 export type Departure =
   /**
-   * Their owner has more VMs than it wants. `generation`: of the planned spec; `others`: names of VMs that other steps
-   * were removing at that time.
+   * Their owner has more VMs than it wants; `at rest`: it takes only those that have no VMI and are not to have one.
+   * `generation`: of the planned spec; `others`: names of VMs that other steps were removing at that time.
    */
-  | { because: 'surplus'; generation: number; others: readonly string[] }
+  | { because: 'surplus' | 'surplus at rest'; generation: number; others: readonly string[] }
   /** They were marked as leaving earlier. If the pool grows again, it replaces them. */
   | { because: 'marked' }
   /** Their owner is deleted: a pool, or a set. */

@@ -1,14 +1,16 @@
 import { POOL_FINALIZER } from '../../api/names.ts';
-import { scaleInRules } from '../../api/pool-defaults.ts';
-import { isAtRest } from '../disruption-budget/availability.ts';
+import { scaleInRules, type ScaleInRules } from '../../api/pool-defaults.ts';
 import { formatNames } from '../lib/names.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import type { PoolStep } from '../pool/steps.ts';
+import type { StoredPool } from '../views/pool.ts';
 import { isHalted, type VmView } from '../views/vm.ts';
 import { chooseLeaving } from './choice.ts';
+import type { Departure } from './departure.ts';
 import { refusedLast } from './refused-vms.ts';
 import { deletion, finishRemovals, halting, nameOf, planEnd, roomToDelete } from './removal.ts';
 import { scaleInOrder } from './selection-order.ts';
+import { blockedSurplus, mayLeave, type BlockedSurplus } from './surplus.ts';
 import { freeNumbers, numberOf, vmName } from './vm-names.ts';
 
 /** What scaling reads besides the pool and its VMs. */
@@ -33,11 +35,17 @@ export type ScaleStep =
   | Exclude<PoolStep, { kind: 'create' | 'update' | 'prune' | 'discard' | 'unmark' }>
   | { kind: 'create'; numbers: number[]; reason: string };
 
+export interface ScalePlan {
+  steps: ScaleStep[];
+  /** VMs that are more than the pool wants, and stay; null if there are none. */
+  blocked: BlockedSurplus | null;
+}
+
 /** Returns steps towards the number of VMs that the pool's spec wants. */
-export function planScale(input: ScaleInput): ScaleStep[] {
+export function planScale(input: ScaleInput): ScalePlan {
   const { pool, vms, inProgress } = input;
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
-    return [{ kind: 'hold', reason: 'the pool must not go before its VMs' }];
+    return { steps: [{ kind: 'hold', reason: 'the pool must not go before its VMs' }], blocked: null };
   const leaving = new Set(inProgress.deleting);
   const present = new Set(vms.map((vm) => vm.name));
   const coming = [...new Set([...inProgress.creating, ...input.held, ...input.coming])].filter(
@@ -53,15 +61,17 @@ export function planScale(input: ScaleInput): ScaleStep[] {
   const excess = active.length - wanted;
   if (missing > 0) steps.push(...scaleOut(input, missing, new Set([...present, ...coming])));
   else if (excess > 0) steps.push(...scaleIn(input, active, excess));
-  return steps;
+  return { steps, blocked: blockedSurplus({ ...input, rules: rulesOf(pool), active }) };
 }
+
+const rulesOf = ({ spec }: StoredPool): ScaleInRules => scaleInRules(spec.scaleInStrategy);
 
 /**
  * Returns how many replaced VMs must come back even if the pool has a surplus: unless scale-in is proactive, scaling
  * would not have removed them.
  */
 function comingBack({ pool, first, inProgress, isHeldByOther }: ScaleInput, present: ReadonlySet<string>): number {
-  if (scaleInRules(pool.spec.scaleInStrategy).kind === 'proactive') return 0;
+  if (rulesOf(pool).kind === 'proactive') return 0;
   return first.filter((name) => !present.has(name) && !inProgress.creating.includes(name) && !isHeldByOther(name))
     .length;
 }
@@ -94,13 +104,12 @@ function scaleOut(
 
 function scaleIn(input: ScaleInput, active: readonly VmView[], excess: number): ScaleStep[] {
   const { pool, vmiOf, inProgress, held, sick, target } = input;
-  const rules = scaleInRules(pool.spec.scaleInStrategy);
+  const rules = rulesOf(pool);
   if (rules.kind === 'unmanaged') return [];
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : {};
-  const mayLeave = (vm: VmView): boolean =>
-    !held.has(vm.name) && (rules.kind === 'proactive' || isAtRest(vm, vmiOf(vm)));
+  const isFree = (vm: VmView): boolean => !held.has(vm.name) && mayLeave({ rules, vmiOf }, vm);
   const chosen = refusedLast(
-    chooseLeaving({ pool, vmiOf, policy, active, mayLeave, sick, target, excess }),
+    chooseLeaving({ pool, vmiOf, policy, active, mayLeave: isFree, sick, target, excess }),
     nameOf,
     input.refused,
   )
@@ -109,22 +118,25 @@ function scaleIn(input: ScaleInput, active: readonly VmView[], excess: number): 
     .filter((vm) => !inProgress.creating.includes(vm.name));
   if (chosen.length === 0) return [];
   const why = `${excess} more than the ${pool.spec.replicas} wanted`;
-  return rules.statePreservation === 'Offline' ? keepDisks(chosen, why) : [deletion(chosen, false, 'surplus', why)];
+  const because = rules.kind === 'opportunistic' ? 'surplus at rest' : 'surplus';
+  return rules.statePreservation === 'Offline'
+    ? keepDisks(chosen, because, why)
+    : [deletion(chosen, false, because, why)];
 }
 
 /** Halts running VMs first: disks are released only once no VMI writes to them. */
-function keepDisks(chosen: readonly VmView[], why: string): ScaleStep[] {
+function keepDisks(chosen: readonly VmView[], because: Departure['because'], why: string): ScaleStep[] {
   const halted = chosen.filter(isHalted);
   const running = chosen.filter((vm) => !isHalted(vm));
   return [
-    ...(halted.length === 0 ? [] : [deletion(halted, true, 'surplus', why)]),
-    ...(running.length === 0 ? [] : [halting(running, 'surplus', why)]),
+    ...(halted.length === 0 ? [] : [deletion(halted, true, because, why)]),
+    ...(running.length === 0 ? [] : [halting(running, because, why)]),
   ];
 }
 
 /** Returns steps towards the end of a deleted pool: its VMs are deleted first, or released. */
 export function planDeletion(input: ScaleInput): ScaleStep[] {
-  const rules = scaleInRules(input.pool.spec.scaleInStrategy);
+  const rules = rulesOf(input.pool);
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : undefined;
   return planEnd({
     ...input,

@@ -8,6 +8,7 @@ import {
 } from '../../api/names.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
 import { recordOf } from '../machine-types/record.ts';
+import { isProtected } from '../scaling/protection.ts';
 import { placementOf } from '../vm-update/live-update.ts';
 import { internOrNull, intern } from './intern.ts';
 import { kindOf } from './owner-kind.ts';
@@ -73,6 +74,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     lastFailedVmi: status?.startFailure?.lastFailedVMIUID ?? null,
     notReadySince: notReadySince(status?.conditions),
     notYetRun: notYetRun(metadata.annotations),
+    protected: isProtected(metadata.annotations),
     optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
     restartRequired: restartRequired(status?.conditions),
     changingState: (status?.stateChangeRequests?.length ?? 0) > 0,

@@ -61,6 +61,8 @@ export interface VmView {
    * without.
    */
   notYetRun: string | null;
+  /** A person has protected it from scale-in by annotation. */
+  protected: boolean;
   /** Its owner opted out of disruption by annotation. */
   optedOut: boolean;
   /**

@@ -18,6 +18,7 @@ export function poolDetails(
   return [
     `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready, ${counts.updated} of the newest revision`,
     retry,
+    ...blockedDetails(planned),
     ...rolloutDetails(planned, batches),
     ...healingDetails(planned),
     ...activity,
@@ -55,6 +56,9 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
     ...failures.map(({ vm, why }) => `- failed: ${vm}: ${escapeMarkdown(why)}`),
   ];
 }
+
+const blockedDetails = ({ blocked }: Planned & { gone: false }): string[] =>
+  blocked === undefined ? [] : [`**Scale-in** is blocked: ${escapeMarkdown(blocked)}`];
 
 function healingDetails({ healing }: Planned & { gone: false }): string[] {
   const { state, suspended, notReplaced, notListed } = healing;

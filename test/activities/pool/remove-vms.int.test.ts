@@ -5,7 +5,7 @@ import { Places } from '../../../activities/disruption-budget/places.ts';
 import { createPoolActivities, type PoolActivities } from '../../../activities/pool/pool.ts';
 import type { PoolKey } from '../../../activities/pool/types.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
-import { REMOVING_ANNOTATION } from '../../../api/names.ts';
+import { PROTECT_ANNOTATION, REMOVING_ANNOTATION } from '../../../api/names.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import type { Target } from '../../../decisions/pool/steps.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
@@ -20,6 +20,7 @@ const cluster = aFleet({ simulator: false, workers: 0 });
 
 /** The pools of these tests want no VMs, and their specs have not changed since. */
 const surplus: Departure = { because: 'surplus', generation: 1, others: [] };
+const atRest: Departure = { ...surplus, because: 'surplus at rest' };
 
 type Removal = (activities: PoolActivities, key: PoolKey, vm: Target) => Promise<unknown>;
 const removals = {
@@ -81,6 +82,30 @@ test.each(Object.entries(removals))(
   "a VM that has changed since, and is still the pool's, is taken by what %s",
   async (how, remove) => {
     expect(await afterwards({ labels: { tier: 'web' } }, remove)).toBe(how === 'halts it' ? 'halted' : 'gone');
+  },
+);
+
+const protection = (value: string) => ({ annotations: { [PROTECT_ANNOTATION]: value } });
+
+test.each([
+  ['deletes it', 'untouched'],
+  ['halts it', 'untouched'],
+  ['replaces it', 'gone'],
+] as const)('a VM that was protected after the plan is, by what %s, %s', async (how, outcome) => {
+  expect(await afterwards(protection('yes, please'), removals[how])).toBe(outcome);
+});
+
+test('a VM whose protection says "false" leaves', async () => {
+  expect(await afterwards(protection('false'), removals['deletes it'])).toBe('gone');
+});
+
+test.each([
+  ['deletes it', (activities, key, vm) => activities.deleteVms(key, [vm], false, atRest)],
+  ['halts it', (activities, key, vm) => activities.haltVms(key, [vm], atRest)],
+] as [string, Removal][])(
+  'a VM that was to leave while it is at rest, and has changed since, is not touched by what %s',
+  async (_how, remove) => {
+    expect(await afterwards({ labels: { tier: 'web' } }, remove)).toBe('untouched');
   },
 );
 

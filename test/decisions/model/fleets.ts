@@ -57,6 +57,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     notReadySince: null,
     lastFailedVmi: null,
     notYetRun: '',
+    protected: false,
     optedOut: false,
     restartRequired: null,
     changingState: false,
@@ -129,6 +130,7 @@ export const anyVm = (number: number): fc.Arbitrary<VmView> =>
       ready: fc.boolean(),
       state: fc.constantFrom('Running', 'Stopped', 'CrashLoopBackOff', 'Starting'),
       startFailures: fc.nat(2),
+      protected: fc.boolean(),
       labels: fc.record({ tier: fc.constantFrom('a', 'b') }, { requiredKeys: [] }),
     })
     .map((fields) => aVm(`web-${number}`, fields as Partial<VmView>));

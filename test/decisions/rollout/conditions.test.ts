@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { scaleInRules } from '../../../api/pool-defaults.ts';
 import type { Condition, PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
 import { rolloutConditions } from '../../../decisions/rollout/conditions.ts';
 import { planRollout } from '../../../decisions/rollout/plan.ts';
+import { blockedSurplus } from '../../../decisions/scaling/surplus.ts';
 import {
   aStep,
   at,
@@ -19,7 +21,9 @@ import {
 
 const conditions = (fields: RolloutFields): Record<string, Condition> => {
   const input = rolloutInput(fields);
-  const all = rolloutConditions(input.pool, planRollout(input), at(input.now));
+  const { pool, vms, vmiOf } = input;
+  const blocked = blockedSurplus({ pool, vmiOf, rules: scaleInRules(pool.spec.scaleInStrategy), active: vms });
+  const all = rolloutConditions(pool, planRollout(input), blocked, at(input.now));
   return Object.fromEntries(all.map((condition) => [condition.type, condition]));
 };
 
@@ -199,10 +203,10 @@ test('a surplus that nobody removes is told', () => {
   const message = (scaleInStrategy: PoolSpec['scaleInStrategy']): string | undefined =>
     conditions({ vms, spec: { replicas: 2, scaleInStrategy: scaleInStrategy! } })['Progressing']?.message;
   expect(message({ unmanaged: {} })).toBe(
-    `3 of 2 VMs exist, of revision ${NEW}: 1 too many stays until people delete VMs`,
+    `3 of 2 VMs exist, of revision ${NEW}; 1 VM stays that is more than the 2 wanted: scale-in is left to people, and the pool has web-1 … web-3`,
   );
   expect(message({ opportunistic: {} })).toBe(
-    `3 of 2 VMs exist, of revision ${NEW}: 1 too many stays until VMs are halted`,
+    `3 of 2 VMs exist, of revision ${NEW}; 1 VM stays that is more than the 2 wanted: web-1 … web-3 are not halted`,
   );
 });
 

@@ -1,0 +1,8 @@
+import { PROTECT_ANNOTATION } from '../../api/names.ts';
+
+/**
+ * Reports whether an object's annotations protect it from scale-in. A value that is a mistake protects as well: a VM
+ * that stays is noticed, while one that is lost is not brought back.
+ */
+export const isProtected = (annotations: Readonly<Record<string, string>> | undefined): boolean =>
+  (annotations?.[PROTECT_ANNOTATION] ?? 'false') !== 'false';

@@ -1,0 +1,117 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { PROTECT_ANNOTATION } from '../../../api/names.ts';
+import type { Condition, PoolSpec, ScaleInStrategy } from '../../../api/pool/pool.ts';
+import { isActive } from '../../../decisions/disruption-budget/availability.ts';
+import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
+import { isProtected } from '../../../decisions/scaling/protection.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import { anyFleet, aPool, aVm, quiet } from '../model/fleets.ts';
+
+const halted = { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' } as const;
+const plan = (spec: Partial<PoolSpec>, vms: readonly VmView[]): PoolPlan =>
+  planPool({ ...quiet, pool: aPool(spec), vms, burst: 250, allowance: 250 });
+const leaving = ({ steps }: PoolPlan): string[] =>
+  steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map(({ name }) => name) : []));
+const condition = ({ status }: PoolPlan): Condition | undefined =>
+  status?.conditions?.find(({ type }) => type === 'ScaleInBlocked');
+
+test.each([
+  [undefined, false],
+  ['false', false],
+  ['true', true],
+  ['False', true],
+  ['', true],
+  ['until monday', true],
+])('the annotation with %j protects: %j', (value, expected) => {
+  expect(isProtected(value === undefined ? {} : { [PROTECT_ANNOTATION]: value })).toBe(expected);
+});
+
+const kept = (name: string, fields: Partial<VmView> = {}) => aVm(name, { protected: true, ...fields });
+
+describe('a protected VM', () => {
+  test('stays, however ill it is, and another leaves in its place', () => {
+    const vms = [kept('web-1', { ready: false, startFailures: 3 }), aVm('web-2'), kept('web-3', halted)];
+    const planned = plan({ replicas: 2 }, vms);
+    expect(leaving(planned)).toEqual(['web-2']);
+    expect(condition(planned)).toBeUndefined();
+  });
+
+  test('is why the pool does not shrink: it says how many stay, which, and why, and that nothing else goes on', () => {
+    const planned = plan({ replicas: 1 }, [kept('web-1'), kept('web-2'), kept('web-3'), aVm('web-4')]);
+    expect(leaving(planned)).toEqual(['web-4']);
+    const words = '2 VMs stay that are more than the 1 wanted: web-1 … web-3 are protected from scale-in';
+    expect(condition(planned)).toMatchObject({ status: 'True', reason: 'Protected', message: words });
+    const then = plan({ replicas: 1 }, [kept('web-1'), kept('web-2'), kept('web-3')]);
+    expect(then).toMatchObject({ steps: [], phase: 'Steady', blocked: words });
+    expect(then.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Progressing', status: 'False', reason: 'Complete' }),
+    );
+  });
+
+  test('goes with its pool', () => {
+    const pool = aPool({}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
+    const planned = planPool({ ...quiet, pool, vms: [kept('web-1')], burst: 250, allowance: 250 });
+    expect(leaving(planned)).toEqual(['web-1']);
+    expect(condition(planned)).toBeUndefined();
+  });
+
+  test('is updated and healed like any other', () => {
+    const vms = [kept('web-1', { ready: false, state: 'CrashLoopBackOff', startFailures: 9 }), aVm('web-2')];
+    const pool = aPool({ replicas: 2, autohealing: {} });
+    const planned = planPool({ ...quiet, pool, vms, burst: 250, allowance: 250 });
+    expect(planned.healing.begin).toMatchObject([{ sick: { name: 'web-1' } }]);
+    const older = plan({ replicas: 2 }, [kept('web-1', { revision: 'old' }), aVm('web-2')]);
+    expect(older.steps).toMatchObject([{ kind: 'update', batch: { vms: [{ name: 'web-1' }] } }]);
+  });
+
+  test('lets the failure to delete another pass, once that is gone', () => {
+    const failure = { reason: 'FailedDelete', message: 'refused', since: '2026-01-01T00:00:00Z' } as const;
+    const after = (vms: VmView[]) =>
+      planPool({ ...quiet, pool: aPool({ replicas: 1 }), vms, failure, burst: 250, allowance: 250 }).failure;
+    expect(after([kept('web-1'), kept('web-2'), aVm('web-3')])).toEqual(failure);
+    expect(after([kept('web-1'), kept('web-2')])).toBeNull();
+  });
+});
+
+test('an unmanaged pool says that people remove VMs', () => {
+  const planned = plan({ replicas: 1, scaleInStrategy: { unmanaged: {} } }, [aVm('web-1'), aVm('web-2', halted)]);
+  expect(leaving(planned)).toEqual([]);
+  expect(condition(planned)).toMatchObject({
+    reason: 'Unmanaged',
+    message: '1 VM stays that is more than the 1 wanted: scale-in is left to people, and the pool has web-1, web-2',
+  });
+});
+
+test('an opportunistic pool says which VMs are not halted, and which of the others are protected', () => {
+  const spec = { replicas: 0, scaleInStrategy: { opportunistic: {} } };
+  const vms = [aVm('web-1'), aVm('web-2', halted), aVm('web-3', { ...halted, protected: true })];
+  const planned = plan(spec, vms);
+  expect(planned.steps).toMatchObject([{ kind: 'delete', because: 'surplus at rest', vms: [{ name: 'web-2' }] }]);
+  expect(condition(planned)).toMatchObject({
+    reason: 'NotHalted',
+    message: '2 VMs stay that are more than the 0 wanted: web-1 is not halted; web-3 is protected from scale-in',
+  });
+  expect(condition(plan(spec, vms.slice(2)))).toMatchObject({ reason: 'Protected' });
+  expect(condition(plan({ ...spec, replicas: 2 }, vms))).toBeUndefined();
+});
+
+test('whatever the pool: no VM leaves that may not, and what stays too many is told, and nothing else', () => {
+  const anyStrategy = fc.constantFrom<ScaleInStrategy>({ unmanaged: {} }, { opportunistic: {} }, { proactive: {} });
+  fc.assert(
+    fc.property(anyFleet, anyStrategy, fc.nat(12), (fleet, scaleInStrategy, replicas) => {
+      const spec = { replicas, scaleInStrategy };
+      const all = fleet.filter(isActive);
+      const planned = plan(spec, all);
+      const gone = new Set(leaving(planned));
+      expect(all.filter((vm) => gone.has(vm.name) && vm.protected)).toEqual([]);
+      const rest = all.filter(({ name }) => !gone.has(name));
+      expect(rest.length).toBeGreaterThanOrEqual(Math.min(replicas, all.length));
+      // What has not left in the first plan never does.
+      const tooMany = Math.max(rest.length - replicas, 0);
+      const told = condition(planned)?.message ?? '0 VMs';
+      expect(Number.parseInt(told, 10)).toBe(tooMany);
+      expect(leaving(plan(spec, rest))).toEqual([]);
+    }),
+  );
+});

@@ -28,6 +28,11 @@ export const KEPT_DISK = `${GROUP}/kept-disk`;
 /** On a VM that is deleted without its disks: removed once it no longer owns them. */
 export const DISKS_FINALIZER = `${GROUP}/keep-disks`;
 
+/**
+ * On a pool: VMs that people want removed, and no others in their place; the UID of each by its name, in JSON
+ * (`NamedRemovals`).
+ */
+export const REMOVE_VMS_ANNOTATION = `${GROUP}/remove-vms`;
 /** On a VM: with any value but "false", scale-in leaves the VM where it is. */
 export const PROTECT_ANNOTATION = `${GROUP}/protect-from-scale-in`;
 /** On a VM: with the value "true", no update and no healing may touch it. */

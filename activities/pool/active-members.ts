@@ -1,16 +1,13 @@
 import { matchesLabels } from '../../api/label-selector.ts';
 import { isActive } from '../../decisions/disruption-budget/availability.ts';
 import { isActiveInstance } from '../../decisions/replica-sets/replica.ts';
+import type { Member } from '../../decisions/scaling/departure.ts';
 import type { StoredInstanceSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { OwnerKey } from './types.ts';
 
 /** Returns the VMs of a pool or a set that stay, or the VMIs of a set, as far as this worker's caches know. */
-export const activeMembers = (
-  cache: ClusterCache,
-  key: OwnerKey,
-  owner: StoredVmOwner | undefined,
-): { name: string }[] =>
+export const activeMembers = (cache: ClusterCache, key: OwnerKey, owner: StoredVmOwner | undefined): Member[] =>
   key.kind === 'VirtualMachineInstanceReplicaSet'
     ? activeInstances(cache, key, owner)
     : cache.ownedBy(key.uid).filter(isActive);
@@ -19,7 +16,7 @@ export const activeMembers = (
 export const placesHeld = (cache: ClusterCache, key: OwnerKey, owner: StoredVmOwner | undefined): { name: string }[] =>
   key.kind === 'VirtualMachineInstanceReplicaSet' ? activeInstances(cache, key, owner) : cache.ownedBy(key.uid);
 
-function activeInstances(cache: ClusterCache, { uid }: OwnerKey, owner: StoredVmOwner | undefined): { name: string }[] {
+function activeInstances(cache: ClusterCache, { uid }: OwnerKey, owner: StoredVmOwner | undefined): Member[] {
   if (owner === undefined) return [];
   const { selector } = (owner as StoredInstanceSet).spec;
   return cache

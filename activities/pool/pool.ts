@@ -4,6 +4,7 @@ import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { toldOnce } from '../../decisions/healing/conditions.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
+import type { Member } from '../../decisions/scaling/departure.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { snapshotOf } from '../cache/snapshot.ts';
@@ -14,6 +15,7 @@ import { serverLost } from '../lib/shutdown.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 import { createCreationActivities } from './create-vms.ts';
 import { setFinalizer } from './finalizer.ts';
+import { forgetRemovals } from './forget-removals.ts';
 import { knownPool } from './live-pool.ts';
 import { createReleaseActivities } from './release-vms.ts';
 import { createReplacementActivities } from './replace-vms.ts';
@@ -97,6 +99,10 @@ export function createPoolActivities({
     async pruneRevisions(key: PoolKey, names: string[]): Promise<void> {
       await revisions.prune(key, names);
     },
+
+    /** Takes VMs that the pool has no more off the list of those that people want removed. */
+    forgetRemovals: (key: PoolKey, vms: Member[]): Promise<ResourceVersions> =>
+      withHeartbeat(() => forgetRemovals(client, key, vms, concurrency)),
 
     writeStatus: (key: OwnerKey, status: PoolStatus | ReplicaSetStatus): Promise<WrittenStatus> =>
       withHeartbeat(() => writeOwnerStatus(client, cache, key, status)),

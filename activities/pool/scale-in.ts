@@ -117,6 +117,7 @@ function ifChanged({ kind }: OwnerKey, { because }: Departure): Omit<WhileOursOp
     // Whoever has removed the mark from a VM wants to keep it.
     case 'marked':
       return { isSame: isMarked };
+    case 'named':
     case 'pool deleted':
     case 'going':
       return {};
@@ -155,9 +156,8 @@ class LeavingVms {
     const { vms, departure, planned } = this.#leaving;
     const owner = await liveOwner(this.#client, this.#key, cancellationSignal());
     this.#seen = maxVersions(this.#seen, versionsOf(this.#key, owner?.metadata.resourceVersion));
-    const leaving = new Set(vms.map((vm) => vm.name));
     const why = (): string | null =>
-      whyStay({ departure, owner, vms: activeMembers(this.#cache, this.#key, owner), leaving });
+      whyStay({ departure, owner, vms: activeMembers(this.#cache, this.#key, owner), leaving: vms });
     // This worker's cache may be older than the plan.
     if (why() !== null && !this.#hasCaughtUp) {
       await this.#cache.catchUp({ vms: planned.vms, vmis: planned.vmis });

@@ -1,3 +1,4 @@
+import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -49,11 +50,15 @@ export function vmOf(vmi: VmiView, cache: Pick<ClusterCache, 'vms'>): VmView | u
 
 export const distinct = (keys: string[]): string[] => [...new Set(keys)];
 
-/** Everything in a pool or a set that a decision reads, except its status, which drover itself writes. */
+/**
+ * Everything in a pool or a set that a decision reads, except its status, which drover itself writes. Of its
+ * annotations, that is the one that names VMs to remove.
+ */
 export function ownerWords(owner: StoredVmOwner | undefined): string {
   if (owner === undefined) return '';
-  const { uid, generation, deletionTimestamp, finalizers } = owner.metadata;
-  return canonical({ uid, generation, deletionTimestamp, finalizers });
+  const { uid, generation, deletionTimestamp, finalizers, annotations } = owner.metadata;
+  const named = annotations?.[REMOVE_VMS_ANNOTATION];
+  return canonical({ uid, generation, deletionTimestamp, finalizers, named });
 }
 
 /** VM fields that only machine type transitions read. */

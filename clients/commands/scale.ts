@@ -1,12 +1,19 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { firstWords, OWNERS } from '../cli/kinds.ts';
+import { firstWords, OWNERS, Pools, Vms, type OwnerKind } from '../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, examples } from '../cli/options.ts';
 import { print } from '../cli/output.ts';
-import { labelOf, namedTargetsOf } from '../cli/targets.ts';
+import { labelOf, namedTargetsOf, type Targets } from '../cli/targets.ts';
 import { count, type DryRun } from '../cli/values.ts';
-import { scale, type ScaleOptions } from '../owners/scale.ts';
-import { inSession } from '../session/session.ts';
+import { scale } from '../owners/scale.ts';
+import { inSession, type Session } from '../session/session.ts';
+
+interface ScaleFlags {
+  replicas?: number;
+  remove?: string[];
+  currentReplicas?: number;
+  dryRun: DryRun;
+}
 
 export const scaleCommand = (): Command =>
   new Command('scale')
@@ -14,6 +21,7 @@ export const scaleCommand = (): Command =>
     .argument('<kind>', `${firstWords(OWNERS)}, or KIND/NAME`)
     .argument('[names...]')
     .option('--replicas <count>', 'how many VMs', count)
+    .option('--remove <names>', 'of a pool: exactly these VMs, given as NAME,NAME…, and so many fewer', list)
     .option('--current-replicas <count>', 'only where so many are wanted now', count)
     .addOption(dryRunOption())
     .addHelpText(
@@ -25,18 +33,41 @@ export const scaleCommand = (): Command =>
           'Ten, unless somebody else has changed it from five',
           'drover scale pool web --current-replicas 5 --replicas 10',
         ],
+        ['Two VMs fewer, and which', 'drover scale pool web --remove web-7,web-9'],
       ),
     )
-    .action((word: string, words: string[], options: Partial<ScaleOptions> & { dryRun: DryRun }, command: Command) =>
-      inSession(command, async (session) => {
-        const { replicas } = options;
-        if (replicas === undefined) throw new UsageError('how many VMs? Give --replicas');
-        const { kind, names } = namedTargetsOf([word, ...words], OWNERS);
-        const kube = await session.kube();
-        const namespace = await session.namespace();
-        for (const name of names) {
-          await scale(kube, kind, { namespace, name }, { ...options, replicas });
-          print(`${labelOf(kind.resource, name)} scaled${dryRunRemark(options.dryRun)}`);
-        }
-      }),
+    .action((word: string, words: string[], options: ScaleFlags, command: Command) =>
+      inSession(command, (session) => run(session, namedTargetsOf([word, ...words], OWNERS), options)),
     );
+
+async function run(session: Session, { kind, names }: Targets<OwnerKind>, options: ScaleFlags): Promise<void> {
+  const { replicas, remove, dryRun } = options;
+  if (replicas !== undefined && remove !== undefined)
+    throw new UsageError('give --replicas or --remove, not both: --remove lowers the number by as many VMs');
+  if (replicas === undefined && remove === undefined)
+    throw new UsageError('how many VMs? Give --replicas, or --remove with names');
+  if (remove !== undefined) checkRemoval(kind, names);
+  const [kube, namespace] = [await session.kube(), await session.namespace()];
+  for (const name of names) {
+    const label = labelOf(kind.resource, name);
+    if (remove === undefined) {
+      await scale(kube, kind, { namespace, name }, { ...options, replicas: replicas! });
+      print(`${label} scaled${dryRunRemark(dryRun)}`);
+    } else {
+      const { removeVms } = await import('../pools/remove-vms.ts');
+      const left = await removeVms(kube, { namespace, name }, { ...options, remove });
+      print(`${label} scaled to ${left}, without ${remove.join(', ')}${dryRunRemark(dryRun)}`);
+    }
+  }
+}
+
+function checkRemoval(kind: OwnerKind, names: readonly string[]): void {
+  if (kind !== Pools) throw new UsageError(`--remove is for pools: a ${kind.noun} chooses by itself what leaves it`);
+  if (names.length > 1) throw new UsageError('--remove names the VMs of one pool: give one');
+}
+
+/** Parses `web-7,web-9`. */
+const list = (text: string): string[] => {
+  const names = text.split(',').map((name) => name.trim());
+  return namedTargetsOf(['vm', ...names.filter((name) => name !== '')], [Vms]).names;
+};

@@ -16,20 +16,25 @@ interface Scale extends KubeObject {
   spec: { replicas?: number };
 }
 
+/** Field manager of the numbers that people set by `drover scale`. */
+export const SCALE_MANAGER = 'drover-scale';
+
+/** Throws `Failure` if an object does not want the number of members that somebody takes it to want. */
+export function checkCurrent(kind: OwnerKind, name: string, current: number, expected: number | undefined): void {
+  if (expected === undefined || current === expected) return;
+  throw new Failure(`${kind.noun} ${name} is meant to have ${countOf(kind, current)}, not ${expected}: left as it is`);
+}
+
 /** Sets the number of members by the scale subresource, as `kubectl scale` and autoscalers do. */
 export async function scale(kube: KubeClient, kind: OwnerKind, key: ObjectKey, options: ScaleOptions): Promise<void> {
   const { replicas, currentReplicas, dryRun } = options;
   const { resource } = kind;
   const now: Stored<Scale> = await ofKnownKind(resource, kube.get(resource, key, { subresource: 'scale' }));
   const current = now.spec.replicas ?? 0;
-  if (currentReplicas !== undefined && current !== currentReplicas) {
-    throw new Failure(
-      `${kind.noun} ${key.name} is meant to have ${countOf(kind, current)}, not ${currentReplicas}: left as it is`,
-    );
-  }
+  checkCurrent(kind, key.name, current, currentReplicas);
   if (dryRun === 'client') return;
   // With `currentReplicas`, the number must still be the one that was read; otherwise the last writer wins.
   const metadata = currentReplicas === undefined ? {} : { metadata: { resourceVersion: now.metadata.resourceVersion } };
-  const write = { subresource: 'scale', dryRun: dryRun === 'server', fieldManager: 'drover-scale' };
+  const write = { subresource: 'scale', dryRun: dryRun === 'server', fieldManager: SCALE_MANAGER };
   await kube.patch(resource, key, 'merge', { ...metadata, spec: { replicas } }, write);
 }

@@ -1,4 +1,4 @@
-import { PROTECT_ANNOTATION, REMOVING_ANNOTATION } from '../../api/names.ts';
+import { PROTECT_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { isProtected } from '../../decisions/scaling/protection.ts';
@@ -9,6 +9,7 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/values.ts';
+import { isLeaving } from '../pools/leaving.ts';
 
 export interface ProtectionOptions {
   namespace: string;
@@ -29,7 +30,7 @@ export async function setProtection(
 ): Promise<void> {
   const all = [...new Set(names)];
   const found = await Promise.all(all.map((name) => readVm(kube, name, options)));
-  const faults = all.flatMap((name, index) => whyNot(name, found[index], options) ?? []);
+  const faults = all.flatMap((name, index) => whyNot(name, found[index]!, options) ?? []);
   if (faults.length > 0) throw new Failure(`nothing is changed: ${faults.join('; ')}`);
   for (const name of all) {
     if (options.dryRun !== 'client') await write(kube, name, options);
@@ -37,25 +38,33 @@ export async function setProtection(
   }
 }
 
-const readVm = (kube: KubeClient, name: string, { namespace }: ProtectionOptions): Promise<Stored | undefined> =>
-  ignoreNotFound(ofKnownKind(VirtualMachines, kube.get(VirtualMachines, { namespace, name })));
+interface Found {
+  vm: Stored | undefined;
+  /** The pool that its owner reference names; undefined for a VM of none. */
+  pool: Stored | undefined;
+}
 
-function whyNot(name: string, vm: Stored | undefined, { protect }: ProtectionOptions): string | undefined {
+async function readVm(kube: KubeClient, name: string, { namespace }: ProtectionOptions): Promise<Found> {
+  const vm = await ignoreNotFound(ofKnownKind(VirtualMachines, kube.get(VirtualMachines, { namespace, name })));
+  const owner = vm === undefined ? undefined : controllerOf(vm);
+  if (owner === undefined || kindOf(owner) !== VirtualMachinePools.kind) return { vm, pool: undefined };
+  const pool = await ignoreNotFound(kube.get(VirtualMachinePools, { namespace, name: owner.name }));
+  return { vm, pool: pool?.metadata.uid === owner.uid ? pool : undefined };
+}
+
+function whyNot(name: string, { vm, pool }: Found, { protect }: ProtectionOptions): string | undefined {
   if (vm === undefined) return `there is no vm ${name}`;
-  const owner = controllerOf(vm);
-  if (owner === undefined || kindOf(owner) !== VirtualMachinePools.kind) return `vm ${name} is not a pool's`;
-  const { deletionTimestamp, annotations } = vm.metadata;
-  if (protect && (deletionTimestamp !== undefined || annotations?.[REMOVING_ANNOTATION] !== undefined))
-    return `vm ${name} is leaving pool ${owner.name} already`;
-  return undefined;
+  if (pool === undefined) return `vm ${name} is not a pool's`;
+  return protect && isLeaving(pool, vm) ? `vm ${name} is leaving pool ${pool.metadata.name} already` : undefined;
 }
 
 /** Writes to the VM only in the version in which it was seen to be a pool's. */
 async function write(kube: KubeClient, name: string, options: ProtectionOptions): Promise<void> {
   const { namespace, protect, dryRun } = options;
   await retryOnConflict(async () => {
-    const vm = await readVm(kube, name, options);
-    const fault = whyNot(name, vm, options);
+    const found = await readVm(kube, name, options);
+    const { vm } = found;
+    const fault = whyNot(name, found, options);
     if (fault !== undefined || vm === undefined) throw new Failure(`vm ${name} is left as it is: ${fault}`);
     const { uid, resourceVersion, annotations } = vm.metadata;
     const isAsAsked = protect ? isProtected(annotations) : annotations?.[PROTECT_ANNOTATION] === undefined;

@@ -94,6 +94,8 @@ class Assessor {
   }
 
   #observed(cycle: Cycle, vm: VmView | undefined): Assessment {
+    const { named } = this.#view;
+    if (named.has(cycle.uid) || (vm !== undefined && named.has(vm.uid))) return left('people have it removed by name');
     if (vm === undefined) return this.#absent(cycle);
     if (vm.uid === cycle.uid) return this.#stillThere(cycle, vm);
     return cycle.phase === 'Provisioning' ? this.#new(cycle, vm) : this.#goesOn(cycle);

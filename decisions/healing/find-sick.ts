@@ -37,7 +37,7 @@ interface Found {
  * Finds sick VMs that nothing else is working on, in the order of their numbers, and VMs that are not replaced, and why.
  */
 export function findSick(view: HealingView, state: HealingState): Found {
-  const { pool, vms, vmiOf, lastFailureOf, busy, rules, now } = view;
+  const { pool, vms, vmiOf, lastFailureOf, busy, named, rules, now } = view;
   const healing = new Set(state.cycles.map(({ vm }) => vm));
   const ends = new Map(state.earlyEnds.map(({ vmUid, count }) => [vmUid, count]));
   const failing = new Map(state.failing.map((one) => [one.vmUid, one.since]));
@@ -52,6 +52,7 @@ export function findSick(view: HealingView, state: HealingState): Found {
       isForeign ||
       healing.has(vm.name) ||
       busy.has(vm.name) ||
+      named.has(vm.uid) ||
       (isLeftAlone(vm, vmiOf(vm)) && !vm.optedOut)
     )
       continue;

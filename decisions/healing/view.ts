@@ -22,6 +22,8 @@ export interface HealingInput {
   state: HealingState;
   /** Names of VMs that are busy otherwise: in a batch, or being created or deleted. */
   busy: ReadonlySet<string>;
+  /** UIDs of VMs that people want removed: they are not replaced. */
+  named: ReadonlySet<string>;
   /** A revision with which no VM has run well yet: its failures are for the rollout to judge. */
   unproven: string | null;
   /** The most VMs in flight at once. */
@@ -54,9 +56,9 @@ export const hasProven = ({ vms, vmiOf }: HealingView): boolean =>
  * Under a strategy other than `proactive` a pool may keep surplus VMs for good, and a sick VM among
  * them is healed like any other.
  */
-export function surplusOf({ vms, pool }: HealingView, { cycles }: HealingState): number {
+export function surplusOf({ vms, pool, named }: HealingView, { cycles }: HealingState): number {
   if (scaleInRules(pool.spec.scaleInStrategy).kind !== 'proactive') return 0;
-  const active = new Set(vms.filter(isActive).map(({ name }) => name));
+  const active = new Set(vms.filter((vm) => isActive(vm) && !named.has(vm.uid)).map(({ name }) => name));
   const coming = cycles.filter(({ vm }) => !active.has(vm)).length;
   return active.size + coming - pool.spec.replicas;
 }

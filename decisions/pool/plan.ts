@@ -13,6 +13,7 @@ import { revisionsToPrune } from '../revisions/retained.ts';
 import { batchHold, type BatchHold } from '../rollout/batch-hold.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { isGoingBack } from '../rollout/state.ts';
+import { namedAmong, namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
 import { planDeletion, planScale, type ScalePlan } from '../scaling/plan.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
@@ -68,10 +69,12 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   const isDeleted = pool.metadata.deletionTimestamp !== undefined;
   const inBatches = batchHold(batches, vms, input.isHeldByOther);
   const unproven = unprovenRevision(input);
-  const { mark, ...healing } = healingOf(input, inBatches, unproven);
-  const { steps: scaleSteps, blocked } = scalingOf(input, inBatches, healing);
+  const removals = namedRemovals(pool.metadata.annotations);
+  const named = vms.filter(namedAmong(removals));
+  const { mark, ...healing } = healingOf(input, { inBatches, unproven, removals });
+  const { steps: scaleSteps, blocked } = scalingOf(input, { inBatches, healing, removals });
   // Scaling has priority: a VM that leaves now is not updated first.
-  const leaving = scaleSteps.flatMap((step) => ('vms' in step ? step.vms.map((vm) => vm.name) : []));
+  const leaving = [...named, ...scaleSteps.flatMap((step) => ('vms' in step ? step.vms : []))].map(({ name }) => name);
   const rollout = rolloutOf(input, healing, leaving, templates);
   const names = new Map(vms.map((vm) => [vm.name, vm]));
   const claims = input.keptClaims ?? [];
@@ -84,7 +87,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   if (mark.length > 0) steps.push(markStep(mark));
   if (steps.length === 0 && !isDeleted) steps.push(...unmarkStep(pool, claims, (name) => isStayingOn(names.get(name))));
   if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, rollout));
-  const failure = stillStands(input, blocked) ? input.failure : null;
+  const failure = stillStands(input, named.length > 0, blocked) ? input.failure : null;
   const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
   const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, blocked, kept, now: at });
@@ -110,7 +113,13 @@ function templatesOf({ pool, revisions }: PoolPlanInput): Map<string, PoolTempla
   return templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
 }
 
-const healingOf = (input: PoolPlanInput, inBatches: BatchHold, unproven: string | null): HealingPlan =>
+interface BesideHealing {
+  inBatches: BatchHold;
+  unproven: string | null;
+  removals: NamedRemovals;
+}
+
+const healingOf = (input: PoolPlanInput, { inBatches, unproven, removals }: BesideHealing): HealingPlan =>
   planHealing({
     pool: input.pool,
     vms: input.vms,
@@ -121,6 +130,7 @@ const healingOf = (input: PoolPlanInput, inBatches: BatchHold, unproven: string 
     isHeldByOther: input.isHeldByOther,
     state: input.healing ?? stateFrom(input.pool.status?.healing),
     busy: new Set([...busyNames(input), ...inBatches.held]),
+    named: new Set(removals.vms.values()),
     unproven,
     burst: input.burst,
     now: input.now,
@@ -138,7 +148,13 @@ type Healing = Pick<HealingPlan, 'state' | 'cancel'>;
 /** VMs that are healed. The attempt of a cycle that has just ended may still be deleting its VM. */
 const sickVms = ({ state, cancel }: Healing): string[] => [...state.cycles, ...cancel].map(({ vm }) => vm);
 
-function scalingOf(input: PoolPlanInput, { coming }: BatchHold, healing: Healing): ScalePlan {
+interface BesideScaling {
+  inBatches: BatchHold;
+  healing: Healing;
+  removals: NamedRemovals;
+}
+
+function scalingOf(input: PoolPlanInput, { inBatches: { coming }, healing, removals }: BesideScaling): ScalePlan {
   const scale = {
     ...input,
     held: new Set(heldBack(healing.state)),
@@ -146,6 +162,7 @@ function scalingOf(input: PoolPlanInput, { coming }: BatchHold, healing: Healing
     sick: new Set(sickVms(healing)),
     first: toBeMade(healing.state),
     target: targetOfScaling(input),
+    removals,
   };
   return input.pool.metadata.deletionTimestamp === undefined
     ? planScale(scale)
@@ -266,9 +283,14 @@ export function byState(vms: readonly { state: string }[]): Record<string, numbe
   return counts;
 }
 
-function stillStands({ failure, pool, vms }: PoolPlanInput, blocked: BlockedSurplus | null): boolean {
+function stillStands(
+  { failure, pool, vms }: PoolPlanInput,
+  hasNamed: boolean,
+  blocked: BlockedSurplus | null,
+): boolean {
   const wanted = pool.metadata.deletionTimestamp === undefined ? pool.spec.replicas : 0;
-  return failure?.reason === 'FailedCreate' ? vms.length < wanted : vms.length > wanted + (blocked?.count ?? 0);
+  if (failure?.reason === 'FailedCreate') return vms.length < wanted;
+  return hasNamed || vms.length > wanted + (blocked?.count ?? 0);
 }
 
 interface Going {

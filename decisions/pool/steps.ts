@@ -1,6 +1,6 @@
 import type { RunNote } from '../healing/plan.ts';
 import type { PlannedBatch } from '../rollout/next-batch.ts';
-import type { Departure } from '../scaling/departure.ts';
+import type { Departure, Member } from '../scaling/departure.ts';
 
 /**
  * A VM that a step acts on. The UID protects a later VM of the same name; the resource version, a VM that has changed
@@ -26,6 +26,8 @@ export type PoolStep =
   | { kind: 'keep'; reason: string }
   /** VMs on which something is noted: that they have run well, or which failed starts are known. */
   | { kind: 'mark'; vms: RunNote[]; reason: string }
+  /** VMs that people wanted removed by name, and that the pool has no more. */
+  | { kind: 'forget'; vms: Member[]; reason: string }
   /** Kept disks that won't be reused. */
   | { kind: 'discard'; claims: { name: string; uid: string }[]; reason: string }
   /** Claims that are no longer kept disks. */

@@ -1,5 +1,6 @@
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
 import type { StoredVmOwner } from '../views/vm-owner.ts';
+import { namedRemovals } from './named-removals.ts';
 
 /** Why VMs leave their pool or set, and what the plan was based on. */
 export type Departure =
@@ -8,6 +9,8 @@ export type Departure =
    * `generation`: of the planned spec; `others`: names of VMs that other steps were removing at that time.
    */
   | { because: 'surplus' | 'surplus at rest'; generation: number; others: readonly string[] }
+  /** People have asked for these VMs, by name, to be removed. */
+  | { because: 'named' }
   /** They were marked as leaving earlier. If the pool grows again, it replaces them. */
   | { because: 'marked' }
   /** Their owner is deleted: a pool, or a set. */
@@ -22,9 +25,14 @@ export interface DepartureInput {
   /** As the API server has it now; undefined if it is deleted. */
   owner: StoredVmOwner | undefined;
   /** All known members of it that stay. */
-  vms: readonly { name: string }[];
-  /** Names of the members that leave in this step. */
-  leaving: ReadonlySet<string>;
+  vms: readonly Member[];
+  /** The members that leave in this step. */
+  leaving: readonly Member[];
+}
+
+export interface Member {
+  name: string;
+  uid: string;
 }
 
 /**
@@ -43,9 +51,15 @@ export function whyStay({ departure, owner, vms, leaving }: DepartureInput): str
       ? null
       : 'its owner lets its VMs go';
   if (departure.because === 'ended') return deletionTimestamp === undefined ? null : 'its owner is being deleted';
+  const named = new Set(namedRemovals(owner.metadata.annotations).vms.values());
+  if (departure.because === 'named') {
+    if (deletionTimestamp !== undefined) return 'its owner is being deleted';
+    return leaving.every(({ uid }) => named.has(uid)) ? null : 'nobody wants it removed any more';
+  }
   if (generation !== departure.generation) return 'its owner has changed since';
-  const others = new Set(departure.others);
-  const active = vms.filter((vm) => !leaving.has(vm.name) && !others.has(vm.name));
+  const others = new Set([...departure.others, ...leaving.map(({ name }) => name)]);
+  // VMs that are to be removed by name don't stay.
+  const active = vms.filter(({ name, uid }) => !others.has(name) && !named.has(uid));
   return active.length < owner.spec.replicas
     ? `its owner would have ${active.length} VMs of ${owner.spec.replicas}`
     : null;

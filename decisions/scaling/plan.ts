@@ -1,5 +1,6 @@
 import { POOL_FINALIZER } from '../../api/names.ts';
 import { scaleInRules, type ScaleInRules } from '../../api/pool-defaults.ts';
+import { isActive } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import type { PoolStep } from '../pool/steps.ts';
@@ -7,8 +8,9 @@ import type { StoredPool } from '../views/pool.ts';
 import { isHalted, type VmView } from '../views/vm.ts';
 import { chooseLeaving } from './choice.ts';
 import type { Departure } from './departure.ts';
+import { namedAmong, type NamedRemovals } from './named-removals.ts';
 import { refusedLast } from './refused-vms.ts';
-import { deletion, finishRemovals, halting, nameOf, planEnd, roomToDelete } from './removal.ts';
+import { deletion, finishRemovals, halting, nameOf, planEnd, roomToDelete, words } from './removal.ts';
 import { scaleInOrder } from './selection-order.ts';
 import { blockedSurplus, mayLeave, type BlockedSurplus } from './surplus.ts';
 import { freeNumbers, numberOf, vmName } from './vm-names.ts';
@@ -28,6 +30,8 @@ export type ScaleInput = Pick<
   target: string;
   /** Names that are created before others: they belonged to the pool. */
   first: readonly string[];
+  /** VMs that people want removed. */
+  removals: NamedRemovals;
 };
 
 /** A scaling step; another part decides the revision of new VMs. */
@@ -43,7 +47,7 @@ export interface ScalePlan {
 
 /** Returns steps towards the number of VMs that the pool's spec wants. */
 export function planScale(input: ScaleInput): ScalePlan {
-  const { pool, vms, inProgress } = input;
+  const { pool, vms, inProgress, removals } = input;
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
     return { steps: [{ kind: 'hold', reason: 'the pool must not go before its VMs' }], blocked: null };
   const leaving = new Set(inProgress.deleting);
@@ -51,17 +55,24 @@ export function planScale(input: ScaleInput): ScalePlan {
   const coming = [...new Set([...inProgress.creating, ...input.held, ...input.coming])].filter(
     (name) => !present.has(name),
   );
-  const active = vms.filter((vm) => !vm.deleting && !vm.removing && !leaving.has(vm.name));
+  const staying = vms.filter((vm) => isActive(vm) && !leaving.has(vm.name));
+  const isNamed = namedAmong(removals);
+  const active = staying.filter((vm) => !isNamed(vm));
   const wanted = pool.spec.replicas;
-  const steps: ScaleStep[] = finishRemovals(input);
+  const room = new Room(roomToDelete(vms, input));
+  const steps: ScaleStep[] = [
+    ...finishRemovals(input),
+    ...removeNamed(input, staying.filter(isNamed), room),
+    ...forgetRemoved(input),
+  ];
 
   // A terminating VM still holds its name, disks and place: the pool never has more VMs than it wants.
   const missing = Math.max(wanted - present.size - coming.length, comingBack(input, present));
   // VMs still to come don't make existing VMs surplus: whoever creates them checks first whether they are still wanted.
   const excess = active.length - wanted;
   if (missing > 0) steps.push(...scaleOut(input, missing, new Set([...present, ...coming])));
-  else if (excess > 0) steps.push(...scaleIn(input, active, excess));
-  return { steps, blocked: blockedSurplus({ ...input, rules: rulesOf(pool), active }) };
+  else if (excess > 0 && removals.fault === null) steps.push(...scaleIn(input, active, excess, room));
+  return { steps, blocked: blockedSurplus({ ...input, rules: rulesOf(pool), active, fault: removals.fault }) };
 }
 
 const rulesOf = ({ spec }: StoredPool): ScaleInRules => scaleInRules(spec.scaleInStrategy);
@@ -102,24 +113,61 @@ function scaleOut(
   return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${pool.spec.replicas}` }];
 }
 
-function scaleIn(input: ScaleInput, active: readonly VmView[], excess: number): ScaleStep[] {
-  const { pool, vmiOf, inProgress, held, sick, target } = input;
+function scaleIn(input: ScaleInput, active: readonly VmView[], excess: number, room: Room): ScaleStep[] {
+  const { pool, vmiOf, held, sick, target } = input;
   const rules = rulesOf(pool);
   if (rules.kind === 'unmanaged') return [];
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : {};
   const isFree = (vm: VmView): boolean => !held.has(vm.name) && mayLeave({ rules, vmiOf }, vm);
-  const chosen = refusedLast(
-    chooseLeaving({ pool, vmiOf, policy, active, mayLeave: isFree, sick, target, excess }),
-    nameOf,
-    input.refused,
-  )
-    .slice(0, roomToDelete(input.vms, input))
-    // A VM that is still being created is deleted afterwards.
-    .filter((vm) => !inProgress.creating.includes(vm.name));
-  if (chosen.length === 0) return [];
+  const leaving = chooseLeaving({ pool, vmiOf, policy, active, mayLeave: isFree, sick, target, excess });
   const why = `${excess} more than the ${pool.spec.replicas} wanted`;
   const because = rules.kind === 'opportunistic' ? 'surplus at rest' : 'surplus';
-  return rules.statePreservation === 'Offline'
+  return removal(input, room.take(free(input, leaving)), because, why);
+}
+
+/**
+ * Removes the VMs that people have named, whatever the pool's number, strategy or windows: that was asked for of these
+ * VMs. Whoever protects one of them later is refused.
+ */
+const removeNamed = (input: ScaleInput, named: readonly VmView[], room: Room): ScaleStep[] =>
+  removal(input, room.take(free(input, named)), 'named', 'people have asked for it by name');
+
+/** Takes VMs off the list of those to remove once the pool has them no more. */
+function forgetRemoved({ vms, removals }: ScaleInput): ScaleStep[] {
+  const uids = new Set(vms.map(({ uid }) => uid));
+  const gone = [...removals.vms].filter(([, uid]) => !uids.has(uid)).map(([name, uid]) => ({ name, uid }));
+  const reason = `take ${words(gone)} off the VMs to be removed by name: the pool has them no more`;
+  return gone.length === 0 ? [] : [{ kind: 'forget', vms: gone, reason }];
+}
+
+/** The VMs in the order to try them. One that is still being created is deleted afterwards. */
+const free = ({ inProgress, refused }: ScaleInput, vms: readonly VmView[]): VmView[] =>
+  refusedLast(vms, nameOf, refused).filter(({ name }) => !inProgress.creating.includes(name));
+
+/** How many more VMIs may be asked to stop in a plan. */
+class Room {
+  #left: number;
+
+  constructor(count: number) {
+    this.#left = count;
+  }
+
+  take<T>(items: readonly T[]): T[] {
+    const taken = items.slice(0, this.#left);
+    this.#left -= taken.length;
+    return taken;
+  }
+}
+
+function removal(
+  { pool }: ScaleInput,
+  chosen: readonly VmView[],
+  because: Departure['because'],
+  why: string,
+): ScaleStep[] {
+  if (chosen.length === 0) return [];
+  const rules = rulesOf(pool);
+  return rules.kind !== 'unmanaged' && rules.statePreservation === 'Offline'
     ? keepDisks(chosen, because, why)
     : [deletion(chosen, false, because, why)];
 }

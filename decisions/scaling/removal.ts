@@ -124,4 +124,4 @@ export const halting = (vms: readonly VmView[], because: Because, why: string): 
 export const targets = (vms: readonly Leaver[]): Target[] =>
   vms.map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
 /** Returns the names of the VMs, for people. */
-export const words = (vms: readonly Leaver[]): string => formatNames(vms.map((vm) => vm.name));
+export const words = (vms: readonly Pick<Leaver, 'name'>[]): string => formatNames(vms.map((vm) => vm.name));

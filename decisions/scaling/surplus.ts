@@ -1,3 +1,4 @@
+import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import type { ScaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
@@ -21,6 +22,8 @@ export interface SurplusInput {
   vmiOf: VmiOf;
   /** All VMs that stay in the pool unless scale-in takes them. */
   active: readonly VmView[];
+  /** Why it can't be read which VMs people want removed; null if it can. */
+  fault: string | null;
 }
 
 const MESSAGE_LENGTH = 2_048;
@@ -39,8 +42,9 @@ export function mayLeave({ rules, vmiOf }: Pick<SurplusInput, 'rules' | 'vmiOf'>
 
 /** Returns how many of the VMs that are too many stay, and why; null if none does. */
 export function blockedSurplus(input: SurplusInput): BlockedSurplus | null {
-  const { pool, active } = input;
+  const { pool, active, fault } = input;
   const { replicas } = pool.spec;
+  if (fault !== null) return unreadable(Math.max(active.length - replicas, 0), fault);
   const free = active.filter((vm) => mayLeave(input, vm)).length;
   const count = active.length - replicas - free;
   if (count <= 0) return null;
@@ -52,6 +56,13 @@ export function blockedSurplus(input: SurplusInput): BlockedSurplus | null {
   );
   return { reason, count, message };
 }
+
+/** VMs that are too many may be those that were named, so none is taken. */
+const unreadable = (count: number, fault: string): BlockedSurplus => ({
+  reason: 'RemovalsUnreadable',
+  count,
+  message: `the annotation ${REMOVE_VMS_ANNOTATION} can't be read, and until it is set right or taken off no VM leaves by scale-in: ${fault}`,
+});
 
 interface Causes {
   reason: BlockedSurplus['reason'];

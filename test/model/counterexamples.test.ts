@@ -1,12 +1,14 @@
 import './world/real-code.ts';
 import { asyncLocalStorage } from '@temporalio/activity';
 import { expect, test } from 'vitest';
+import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { poolIdOf, progress, type PoolProgress } from '../../workflows/messages.ts';
+import { isRemoved } from './facts.ts';
 import { Guarantees } from './guarantees.ts';
 import { corruptDisk } from './play.ts';
 import { aSpec, aTemplate } from './pools.ts';
-import { World, type WorldOptions } from './world/world.ts';
+import { NAMESPACE, World, type WorldOptions } from './world/world.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -285,3 +287,33 @@ const poolKey = [
   },
   { namespace: 'shop', name: 'web' },
 ] as const;
+
+test('VMs that are removed by name leave, and no others, whoever dies, grows the pool back or lets go of one meanwhile', () =>
+  play(
+    async (world) => {
+      const { removeVms } = await import('../../clients/pools/remove-vms.ts');
+      await begun(world, { replicas: 8, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });
+      const { uid } = world.pool('web')!.metadata;
+      const uids = (): Map<string, string> =>
+        new Map(world.vmsOf(uid).map(({ metadata }) => [metadata.name, metadata.uid]));
+      const before = uids();
+      const key = { namespace: NAMESPACE, name: 'web' };
+      const remove = ['web-2', 'web-4', 'web-6'];
+      expect(await removeVms(world.client.asClient, key, { remove, dryRun: 'none' })).toBe(5);
+      const going = (): boolean => world.vmsOf(uid).some((vm) => isRemoved(vm));
+      expect(await world.until(going, 30_000)).toBe(true);
+      await world.detach('web-6');
+      for (const worker of world.workers) world.kill(worker);
+      await world.changePool('web', { replicas: 6 });
+      await world.addWorker();
+      const isDone = (): boolean =>
+        world.pool('web')!.metadata.annotations?.[REMOVE_VMS_ANNOTATION] === undefined && uids().size === 6;
+      if (!(await world.until(isDone, 600_000))) world.break('G20: VMs that were to be removed by name are there');
+      const after = uids();
+      for (const name of ['web-1', 'web-3', 'web-5', 'web-7', 'web-8'])
+        if (after.get(name) !== before.get(name)) world.break(`G20: ${name} left, and another was named`);
+      if (remove.some((name) => after.get(name) === before.get(name))) world.break('G20: a named VM stays');
+      if (world.vm('web-6')?.metadata.uid !== before.get('web-6')) world.break('G4: web-6 was let go of');
+    },
+    { delays: { haltVms: 2_000, deleteVms: 2_000 } },
+  ));

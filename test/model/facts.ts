@@ -1,5 +1,5 @@
 import { asyncLocalStorage } from '@temporalio/activity';
-import { REMOVING_ANNOTATION } from '../../api/names.ts';
+import { REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';
 
@@ -8,6 +8,11 @@ export const activityNow = (): string | null => asyncLocalStorage.getStore()?.in
 export const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
 export const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
 export const isActive = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
+/** Reports whether people want this VM removed from its pool by name. */
+export const isNamed = (pool: Stored, { metadata }: Stored): boolean =>
+  Object.values(JSON.parse(pool.metadata.annotations?.[REMOVE_VMS_ANNOTATION] ?? '{}') as object).includes(
+    metadata.uid,
+  );
 export const runs = (vm: Stored): boolean => (vm['spec'] as { runStrategy?: string }).runStrategy === 'Always';
 
 /** Reports whether the VMI runs and KubeVirt calls it ready. */

@@ -1,6 +1,6 @@
 import { asyncLocalStorage } from '@temporalio/activity';
 import { countOf } from '../../api/int-or-percent.ts';
-import { REVISION_LABEL } from '../../api/names.ts';
+import { PROTECT_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
@@ -14,7 +14,7 @@ import {
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';
 import { claimsOf } from '../../simulator/vm/volumes.ts';
-import { activityNow, isGoing, isReady, isRemoved, isActive, runs } from './facts.ts';
+import { activityNow, isGoing, isNamed, isReady, isRemoved, isActive, runs } from './facts.ts';
 import type { Write } from './world/api-server.ts';
 import type { Call } from './world/model-client.ts';
 import type { Onlooker, World } from './world/world.ts';
@@ -263,7 +263,10 @@ export class Guarantees implements Onlooker {
     if (pool === undefined || isGoing(pool) || isRemoved(vm)) return;
     const { name } = vm.metadata;
     const { uid } = pool.metadata;
-    const active = this.#world.vmsOf(uid).filter((other) => isActive(other)).length;
+    if (isNamed(pool, vm)) return;
+    if ((vm.metadata.annotations?.[PROTECT_ANNOTATION] ?? 'false') !== 'false')
+      this.#broken('G1', `${name} is ${how}, and is protected from scale-in`);
+    const active = this.#world.vmsOf(uid).filter((other) => isActive(other) && !isNamed(pool, other)).length;
     const { replicas } = pool.spec;
     // `staying` no longer includes this VM.
     if (active < replicas) {

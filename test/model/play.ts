@@ -1,5 +1,5 @@
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/names.ts';
-import type { Stored } from '../../api/objects.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import { DataVolumes, VirtualMachines } from '../../api/resources.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
@@ -191,7 +191,42 @@ async function happenToVm(
       return world.crash(name);
     case 'opt out':
       return optOut(world, name, true);
+    case 'protect':
+    case 'unprotect':
+      return protect(world, name, what === 'protect');
+    case 'remove':
+      return remove(world, name);
   }
+}
+
+/** Tries what a person does by a command, which may be refused, as some requests are here. */
+async function tried(world: World, words: string, command: () => Promise<unknown>): Promise<void> {
+  try {
+    await command();
+    world.say(`-- ${words}`);
+  } catch (error) {
+    world.say(`-- ${words}: ${String(error)}`);
+  }
+}
+
+const protect = (world: World, name: string, on: boolean): Promise<void> =>
+  tried(world, `drover ${on ? 'protect' : 'unprotect'} ${name}`, async () => {
+    const { setProtection } = await import('../../clients/vm/protect.ts');
+    await setProtection(world.client.asClient, [name], { namespace: NAMESPACE, protect: on, dryRun: 'none' }, () => {});
+  });
+
+async function remove(world: World, name: string): Promise<void> {
+  const vm = world.vm(name);
+  const owner = vm === undefined ? undefined : controllerOf(vm);
+  if (owner === undefined) return;
+  await tried(world, `drover scale pool ${owner.name} --remove ${name}`, async () => {
+    const { removeVms } = await import('../../clients/pools/remove-vms.ts');
+    await removeVms(
+      world.client.asClient,
+      { namespace: NAMESPACE, name: owner.name },
+      { remove: [name], dryRun: 'none' },
+    );
+  });
 }
 
 async function corrupt(world: World, name: string): Promise<void> {
@@ -235,6 +270,7 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
     if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) continue;
     for (const { metadata } of world.vmsOf(pool.metadata.uid)) {
       await optOut(world, metadata.name, false);
+      await protect(world, metadata.name, false);
       await world.power(metadata.name, 'start');
     }
     const disk = pool.spec.template.spec.dataVolumeTemplates?.[0]?.metadata.name;
@@ -287,7 +323,9 @@ function isAsWanted(world: World, name: string): boolean {
     world.vmsOf(pool.metadata.uid).length === replicas &&
     status?.readyReplicas === replicas &&
     status.updatedReplicas === replicas &&
-    status.replicas === replicas
+    status.replicas === replicas &&
+    // Whatever was to be removed by name is gone.
+    pool.metadata.annotations?.[REMOVE_VMS_ANNOTATION] === undefined
   );
 }
 

@@ -10,6 +10,8 @@ export type Happening =
   | { what: 'rules'; pool: number; spec: Partial<PoolSpec> }
   | { what: 'renew'; pool: number; isOrphaned: boolean }
   | { what: 'delete' | 'detach' | 'adopt' | 'stop' | 'start' | 'crash' | 'corrupt' | 'opt out'; vm: number }
+  /** By `drover protect`, `unprotect`, and `scale --remove`. */
+  | { what: 'protect' | 'unprotect' | 'remove'; vm: number }
   | { what: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume'; pool: number }
   /** About a VM of the pool that is being healed, and the workflow of its attempt. */
   | { what: 'healNow' | 'healSkip' | 'cancel attempt' | 'terminate attempt'; pool: number }
@@ -114,6 +116,7 @@ const rules: fc.Arbitrary<Happening> = fc.record({
 });
 const people: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('delete', 'detach', 'adopt', 'stop', 'start', 'opt out'), vm }),
+  fc.record({ what: fc.constantFrom('protect', 'unprotect', 'remove'), vm }),
   fc.record({ what: fc.constantFrom('pause', 'resume', 'abort', 'promote', 'healPause', 'healResume'), pool }),
   fc.record({ what: fc.constantFrom('healNow', 'healSkip', 'cancel attempt', 'terminate attempt'), pool }),
   fc.record({ what: fc.constant('restarts'), pool, maxUnavailable: fc.integer({ min: 1, max: 3 }) }),

@@ -133,6 +133,7 @@ export class FakeCluster {
       return { outcomes: [], seen: {} };
     },
     awaitVms: async ({ vms }) => ({ outcomes: vms.map(({ name: vm }) => ({ vm, end: 'Updated' })), seen: {} }),
+    forgetRemovals: async () => ({}),
     noteRuns: async (_, notes) => {
       for (const { name, start } of notes) this.vms.set(name, { ...this.vms.get(name)!, notYetRun: start });
     },

@@ -1,6 +1,7 @@
 import { log, proxyActivities } from '@temporalio/workflow';
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
@@ -8,7 +9,7 @@ import { beginRemoval, inLane, lanes, ON_VMS, type OwnerStepContext } from '../o
 import type { Rollouts } from '../rollout/rollouts.ts';
 
 const { createVms, discardDisks, unmarkDisks } = proxyActivities<PoolActivities>(ON_VMS);
-export const { writeStatus, noteRuns } = proxyActivities<PoolActivities & HealActivities>({
+export const { writeStatus, noteRuns, forgetRemovals } = proxyActivities<PoolActivities & HealActivities>({
   startToCloseTimeout: '5m',
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumAttempts: 4 },
@@ -62,6 +63,8 @@ export function begin(step: PoolStep, context: StepContext): void {
       return;
     case 'keep':
       return tidy(context, 'revisions', reason, () => keepRevision.executeWithOptions(words, [key]));
+    case 'forget':
+      return tidy(context, 'notes', reason, () => forgetRemovals.executeWithOptions(words, [key, step.vms]));
     case 'mark':
       return tidy(context, 'notes', reason, () => noteRuns.executeWithOptions(words, [key, step.vms]));
     case 'prune':
@@ -71,19 +74,25 @@ export function begin(step: PoolStep, context: StepContext): void {
 
 /**
  * Runs housekeeping that may fail, since it can be done later. If another of its kind is running, the step is planned
- * again when that has ended.
+ * again when that has ended. What `act` returns, a later plan must have seen.
  */
 function tidy(
   { inProgress, onEnd }: StepContext,
   kind: 'revisions' | 'notes',
   reason: string,
-  act: () => Promise<void>,
+  act: () => Promise<ResourceVersions | void>,
 ): void {
   if (inProgress.has(kind)) return inProgress.hold(kind);
-  const run = inProgress.run({ kind, reason }, () =>
-    act().catch((error: unknown) => log.warn('a step failed', { reason, error: String(error) })),
-  );
+  let seen: ResourceVersions | void;
+  const run = inProgress.run({ kind, reason }, async () => {
+    try {
+      seen = await act();
+    } catch (error) {
+      log.warn('a step failed', { reason, error: String(error) });
+    }
+  });
   void run.then(() => {
-    if (inProgress.wasHeld(kind)) onEnd({});
+    const wasHeld = inProgress.wasHeld(kind);
+    if (wasHeld || seen !== undefined) onEnd(seen ?? {});
   });
 }

@@ -515,6 +515,7 @@ export class ModelFleet {
       case 'hold':
       case 'discard':
       case 'unmark':
+      case 'forget':
       case 'let-go':
       case 'release':
         this.#broken(`nobody asked for ${step.kind}`);

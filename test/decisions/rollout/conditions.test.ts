@@ -22,7 +22,13 @@ import {
 const conditions = (fields: RolloutFields): Record<string, Condition> => {
   const input = rolloutInput(fields);
   const { pool, vms, vmiOf } = input;
-  const blocked = blockedSurplus({ pool, vmiOf, rules: scaleInRules(pool.spec.scaleInStrategy), active: vms });
+  const blocked = blockedSurplus({
+    pool,
+    vmiOf,
+    rules: scaleInRules(pool.spec.scaleInStrategy),
+    active: vms,
+    fault: null,
+  });
   const all = rolloutConditions(pool, planRollout(input), blocked, at(input.now));
   return Object.fromEntries(all.map((condition) => [condition.type, condition]));
 };

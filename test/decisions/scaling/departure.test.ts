@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ORPHAN_FINALIZER, POOL_FINALIZER } from '../../../api/names.ts';
+import { ORPHAN_FINALIZER, POOL_FINALIZER, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
 import { whyNotMake, whyStay, type Departure } from '../../../decisions/scaling/departure.ts';
 import { aPool, aVm } from '../model/fleets.ts';
 
@@ -8,9 +8,11 @@ const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z', generation: 2 };
 const orphaned = { ...deleted, finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] };
 
 const stays = (departure: Departure, pool: ReturnType<typeof aPool> | undefined, active = vms) =>
-  whyStay({ departure, owner: pool, vms: active, leaving: new Set(['web-1']) });
+  whyStay({ departure, owner: pool, vms: active, leaving: [aVm('web-1')] });
 const isLeftOut = (pool: ReturnType<typeof aPool> | undefined, generation?: number, made: string[] = []) =>
   whyNotMake({ generation, owner: pool, vms, name: 'web-5', made: new Set(made) });
+
+const naming = (uid: string) => ({ generation: 7, annotations: { [REMOVE_VMS_ANNOTATION]: `{"web-1":"${uid}"}` } });
 
 describe('a VM leaves', () => {
   const surplus: Departure = { because: 'surplus', generation: 1, others: ['web-2'] };
@@ -44,6 +46,21 @@ describe('a VM leaves', () => {
     expect(stays({ because: 'pool deleted' }, aPool({}, deleted))).toBeNull();
     expect(stays({ because: 'pool deleted' }, aPool())).not.toBeNull();
     expect(stays({ because: 'pool deleted' }, aPool({}, orphaned))).not.toBeNull();
+  });
+
+  test('by its name, as long as people want that, and whatever the pool wants', () => {
+    const named: Departure = { because: 'named' };
+    expect(stays(named, aPool({ replicas: 9 }, naming('uid-of-web-1')))).toBeNull();
+    expect(stays(named, aPool({ replicas: 9 }, naming('another')))).toMatch(/nobody wants/);
+    expect(stays(named, aPool({ replicas: 0 }))).toMatch(/nobody wants/);
+    expect(stays(named, aPool({}, { ...deleted, ...naming('uid-of-web-1') }))).toMatch(/being deleted/);
+  });
+
+  test('as one too many, only if as many stay without those that are to be removed by name', () => {
+    const annotations = { [REMOVE_VMS_ANNOTATION]: '{"web-4":"uid-of-web-4"}' };
+    const one: Departure = { because: 'surplus', generation: 1, others: [] };
+    expect(stays(one, aPool({ replicas: 3 }, { annotations }))).toMatch(/2 VMs of 3/);
+    expect(stays(one, aPool({ replicas: 2 }, { annotations }))).toBeNull();
   });
 
   test('once it is marked, whatever the pool wants by then, unless that lets its VMs go', () => {

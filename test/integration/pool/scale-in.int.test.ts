@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { PROTECT_ANNOTATION } from '../../../api/names.ts';
+import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
 import type { Condition } from '../../../api/pool/pool.ts';
-import { VirtualMachines } from '../../../api/resources.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { drover as run, nowhere, type Outcome } from '../../clients/drover.ts';
 import { aFleet, haltedTemplate, namesUpTo, until } from '../fleet.ts';
 
@@ -9,9 +9,54 @@ const fleet = aFleet();
 
 const drover = (...args: string[]): Promise<Outcome> => run(args, { ...nowhere, ...fleet().stack.env });
 const VM = 'virtualmachine.kubevirt.io';
+const POOL = 'virtualmachinepool.drover.dev/web';
 
+const error = (words: string) => ({ code: 1, stdout: '', stderr: `error: ${words}\n` });
+const annotated = (text: string) => ({ metadata: { annotations: { [REMOVE_VMS_ANNOTATION]: text } } });
 const blocked = async (namespace: string): Promise<Condition | undefined> =>
   (await fleet().pool(namespace, 'web'))?.status?.conditions?.find(({ type }) => type === 'ScaleInBlocked');
+
+const scale = (namespace: string, ...flags: string[]): Promise<Outcome> =>
+  drover('scale', 'pool', 'web', '-n', namespace, ...flags);
+
+describe('VMs that are removed by name', () => {
+  test('are exactly these, or none', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 6, scaleInStrategy: { unmanaged: {} } });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 6));
+    expect((await drover('protect', 'web-6', '-n', namespace)).code).toBe(0);
+    await fleet().kube.create(VirtualMachines, { metadata: { namespace, name: 'db' }, spec: haltedTemplate.spec });
+    expect(await scale(namespace, '--remove', 'web-2,db,web-6,web-9')).toMatchObject(
+      error(
+        'no VM is removed from pool web: vm db is not one of its VMs; ' +
+          'vm web-6 is protected from scale-in, run `drover unprotect web-6` first; there is no vm web-9',
+      ),
+    );
+    expect(await scale(namespace, '--remove', 'web-2', '--current-replicas', '5')).toMatchObject(
+      error('pool web is meant to have 6 VMs, not 5: left as it is'),
+    );
+    expect(await scale(namespace, '--remove', 'web-2,web-5', '--dry-run')).toMatchObject({
+      stdout: `${POOL} scaled to 4, without web-2, web-5 (server dry run)\n`,
+    });
+    expect((await fleet().pool(namespace, 'web'))!.spec.replicas).toBe(6);
+    expect(await scale(namespace, '--remove', 'web-2,web-5', '--current-replicas', '6')).toMatchObject({
+      code: 0,
+      stdout: `${POOL} scaled to 4, without web-2, web-5\n`,
+    });
+    await fleet().settled(namespace, 'web', ['web-1', 'web-3', 'web-4', 'web-6']);
+    await until(async () =>
+      expect((await fleet().pool(namespace, 'web'))!.metadata.annotations ?? {}).not.toHaveProperty([
+        REMOVE_VMS_ANNOTATION,
+      ]),
+    );
+    // A slip by hand takes no VM.
+    const key = { namespace, name: 'web' };
+    await fleet().kube.patch(VirtualMachinePools, key, 'merge', annotated('web-1'));
+    await until(async () => expect(await blocked(namespace)).toMatchObject({ reason: 'RemovalsUnreadable' }));
+    expect(await scale(namespace, '--remove', 'web-1')).toMatchObject({ code: 1, stdout: '' });
+    await fleet().settled(namespace, 'web', ['web-1', 'web-3', 'web-4', 'web-6']);
+  });
+});
 
 describe('protected VMs', () => {
   test('stay until people let them go, and the pool says that it cannot shrink', async () => {

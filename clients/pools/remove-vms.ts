@@ -1,0 +1,83 @@
+import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { MOST_NAMED, namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
+import { isProtected } from '../../decisions/scaling/protection.ts';
+import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { Failure } from '../cli/failure.ts';
+import { countOf, Pools } from '../cli/kinds.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import type { DryRun } from '../cli/values.ts';
+import { checkCurrent, SCALE_MANAGER } from '../owners/scale.ts';
+import { isLeaving } from './leaving.ts';
+import type { Pool } from './objects.ts';
+
+export interface RemovalOptions {
+  /** Names of the VMs. */
+  remove: readonly string[];
+  /** Remove them only if this is the number in the spec now. */
+  currentReplicas?: number;
+  dryRun: DryRun;
+}
+
+/** The API server's conflicts are those with drover's own status, too. */
+const PAUSE_MS = 100;
+
+/**
+ * Asks a pool to remove exactly these VMs, and takes them off its number of VMs, in one write of the version of the pool
+ * that was read: no scale-in can come between. Returns the number that the pool wants then. Throws `Failure` and changes
+ * nothing if a VM is not one that may be removed.
+ */
+export function removeVms(
+  kube: KubeClient,
+  key: ObjectKey,
+  { remove, currentReplicas, dryRun }: RemovalOptions,
+): Promise<number> {
+  const names = [...new Set(remove)];
+  const write = async (): Promise<number> => {
+    const pool = await ofKnownKind(VirtualMachinePools, kube.get<Pool>(VirtualMachinePools, key));
+    const { namespace, resourceVersion } = pool.metadata;
+    checkCurrent(Pools, key.name, pool.spec.replicas, currentReplicas);
+    const replicas = pool.spec.replicas - names.length;
+    checkPool(pool, names.length);
+    const vms = await Promise.all(
+      names.map((name) => ignoreNotFound(ofKnownKind(VirtualMachines, kube.get(VirtualMachines, { namespace, name })))),
+    );
+    const faults = names.flatMap((name, index) => whyNot(pool, name, vms[index]) ?? []);
+    if (faults.length > 0) throw new Failure(`no VM is removed from pool ${key.name}: ${faults.join('; ')}`);
+    const named = new Map(namedRemovals(pool.metadata.annotations).vms);
+    for (const vm of vms) if (vm !== undefined) named.set(vm.metadata.name, vm.metadata.uid);
+    if (named.size > MOST_NAMED)
+      throw new Failure(
+        `pool ${key.name} can remove ${MOST_NAMED} VMs by name at once, and would have ${named.size} to remove`,
+      );
+    if (dryRun === 'client') return replicas;
+    const annotations = { [REMOVE_VMS_ANNOTATION]: removalsText(named) };
+    const patch = { metadata: { resourceVersion, annotations }, spec: { replicas } };
+    const options = { dryRun: dryRun === 'server', fieldManager: SCALE_MANAGER };
+    await kube.patch(VirtualMachinePools, key, 'merge', patch, options);
+    return replicas;
+  };
+  return retryOnConflict(write, { pauseMs: () => PAUSE_MS });
+}
+
+function checkPool({ metadata, spec: { replicas } }: Stored<Pool>, count: number): void {
+  const { name, deletionTimestamp, annotations } = metadata;
+  if (deletionTimestamp !== undefined) throw new Failure(`pool ${name} is being deleted`);
+  const { fault } = namedRemovals(annotations);
+  if (fault !== null)
+    throw new Failure(`the annotation ${REMOVE_VMS_ANNOTATION} of pool ${name} can't be read: ${fault}`);
+  if (count > replicas)
+    throw new Failure(`pool ${name} is meant to have ${countOf(Pools, replicas)}: ${count} can't be taken off`);
+}
+
+function whyNot(pool: Stored<Pool>, name: string, vm: Stored | undefined): string | undefined {
+  if (vm === undefined) return `there is no vm ${name}`;
+  if (controllerOf(vm)?.uid !== pool.metadata.uid) return `vm ${name} is not one of its VMs`;
+  if (isLeaving(pool, vm)) return `vm ${name} is leaving already`;
+  return isProtected(vm.metadata.annotations)
+    ? `vm ${name} is protected from scale-in, run \`drover unprotect ${name}\` first`
+    : undefined;
+}

@@ -1,0 +1,191 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
+import type { PoolSpec, ScaleInStrategy } from '../../../api/pool/pool.ts';
+import { isActive } from '../../../decisions/disruption-budget/availability.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
+import { MOST_NAMED, namedRemovals, removalsText } from '../../../decisions/scaling/named-removals.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import { anyFleet, aPool, aVm, quiet } from '../model/fleets.ts';
+
+const uidsOf = (vms: readonly VmView[]): Map<string, string> => new Map(vms.map(({ name, uid }) => [name, uid]));
+/** A pool of which these VMs are to be removed by name. */
+const without = (named: readonly VmView[], spec: Partial<PoolSpec> = {}, metadata: Parameters<typeof aPool>[1] = {}) =>
+  aPool(spec, { annotations: { [REMOVE_VMS_ANNOTATION]: removalsText(uidsOf(named)) ?? '{}' }, ...metadata });
+const plan = (pool: PoolPlanInput['pool'], vms: readonly VmView[], input: Partial<PoolPlanInput> = {}): PoolPlan =>
+  planPool({ ...quiet, pool, vms, burst: 250, allowance: 250, ...input });
+const leaving = ({ steps }: PoolPlan): string[] =>
+  steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map(({ name }) => name) : []));
+const three = [aVm('web-1'), aVm('web-2'), aVm('web-3')] as const;
+
+describe('a VM that is to be removed by name', () => {
+  test('leaves, and no other in its place', () => {
+    const planned = plan(without([three[1]], { replicas: 2 }), three);
+    expect(planned.steps).toMatchObject([
+      {
+        kind: 'delete',
+        because: 'named',
+        keepDisks: false,
+        vms: [{ name: 'web-2', uid: 'uid-of-web-2' }],
+        reason: 'delete web-2: people have asked for it by name',
+      },
+    ]);
+    expect(planned.phase).toBe('ScalingIn');
+  });
+
+  test.each<[string, Partial<PoolSpec>, Partial<VmView>]>([
+    ['unmanaged scale-in', { scaleInStrategy: { unmanaged: {} } }, {}],
+    ['opportunistic scale-in, though it runs', { scaleInStrategy: { opportunistic: {} } }, {}],
+    ['protection that came later', {}, { protected: true }],
+    ['a pool that has grown back', { replicas: 3 }, {}],
+    ['a pause', { paused: true }, {}],
+    ["its owner's wish that nothing disrupts it", {}, { optedOut: true }],
+  ])('is not held back by %s', (_what, spec, fields) => {
+    const named = aVm('web-2', fields);
+    expect(leaving(plan(without([named], { replicas: 2, ...spec }), [three[0], named, three[2]]))).toEqual(['web-2']);
+  });
+
+  test('goes with a surplus of others that is not counted twice', () => {
+    expect(leaving(plan(without([three[1]], { replicas: 1 }), three))).toHaveLength(2);
+    const orderOfAge = { proactive: { selectionPolicy: { basePolicy: 'Oldest' } } } as const;
+    const vms = three.map((vm, index) => ({ ...vm, createdAt: index }));
+    const pool = without([vms[2]!], { replicas: 1, scaleInStrategy: orderOfAge });
+    expect(leaving(plan(pool, vms))).toEqual(['web-3', 'web-1']);
+  });
+
+  test('leaves its disks where the pool keeps them: it is halted first', () => {
+    const scaleInStrategy = { proactive: { statePreservation: 'Offline' } } as const;
+    const pool = without([three[1]], { replicas: 2, scaleInStrategy });
+    expect(plan(pool, three).steps).toMatchObject([{ kind: 'halt', because: 'named', vms: [{ name: 'web-2' }] }]);
+    const stopped = aVm('web-2', { runStrategy: 'Halted', hasVmi: false, ready: false });
+    expect(plan(pool, [three[0], stopped, three[2]]).steps).toMatchObject([
+      { kind: 'delete', because: 'named', keepDisks: true },
+    ]);
+  });
+
+  test('is meant by its UID: another VM of its name stays, and the name is taken off', () => {
+    const other = aVm('web-2', { uid: 'another' });
+    expect(plan(without([three[1]], { replicas: 3 }), [three[0], other, three[2]]).steps).toEqual([
+      {
+        kind: 'forget',
+        vms: [{ name: 'web-2', uid: 'uid-of-web-2' }],
+        reason: 'take web-2 off the VMs to be removed by name: the pool has them no more',
+      },
+    ]);
+  });
+
+  test('stays on the list until it is gone, and its place is filled only then', () => {
+    const going = aVm('web-2', { deleting: true });
+    const pool = without([going], { replicas: 3 });
+    expect(plan(pool, [three[0], going, three[2]]).steps).toEqual([]);
+    expect(plan(pool, [three[0], three[2]]).steps.map(({ kind }) => kind)).toEqual(['forget', 'create']);
+    expect(plan(pool, three, { inProgress: { creating: [], deleting: ['web-2'] } }).steps).toEqual([]);
+  });
+
+  test('is not tried before its time when it was refused, and the failure stands until it is gone', () => {
+    const failure = { reason: 'FailedDelete', message: 'refused', since: '2026-01-01T00:00:00Z' } as const;
+    const refused = { names: ['web-2'], isHeld: true };
+    const planned = plan(without([three[1]], { replicas: 3 }), three, { failure, refused });
+    expect(planned).toMatchObject({ steps: [], failure });
+  });
+
+  test('is neither healed nor updated any more, and a cycle that heals it ends', () => {
+    const sick = aVm('web-2', { ready: false, state: 'CrashLoopBackOff', startFailures: 9, revision: 'old' });
+    const vms = [three[0], sick, three[2]];
+    const pool = without([sick], { replicas: 2, autohealing: {} });
+    const planned = plan(pool, vms, { allowance: 0 });
+    expect(planned.healing.begin).toEqual([]);
+    expect(planned.steps.filter(({ kind }) => kind !== 'mark')).toEqual([]);
+    const healing = plan(aPool({ replicas: 3, autohealing: {} }), vms).healing.state;
+    expect(healing.cycles).toMatchObject([{ vm: 'web-2' }]);
+    const ended = plan(pool, vms, { healing });
+    expect(ended.healing.state).toMatchObject({ cycles: [], finished: [{ vm: 'web-2', end: 'Left' }] });
+    expect(leaving(ended)).toEqual(['web-2']);
+  });
+
+  test('makes no surplus of a VM that is being replaced meanwhile', () => {
+    const cycle = { vm: 'web-3', uid: 'gone', attempt: 1, phase: 'Waiting', why: 'sick' } as const;
+    const run = { state: 'Running', since: quiet.now } as const;
+    const startedAt = new Date(quiet.now).toISOString();
+    const empty = plan(aPool({ autohealing: {} }), three).healing.state;
+    const healing = { ...empty, cycles: [{ ...cycle, startedAt, run }] };
+    const planned = plan(without([three[1]], { replicas: 2, autohealing: {} }), three.slice(0, 2), { healing });
+    expect(planned.healing.state.cycles).toMatchObject([{ vm: 'web-3' }]);
+  });
+
+  test('goes with its pool as any other', () => {
+    const pool = without([three[1]], {}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
+    expect(plan(pool, three).steps).toMatchObject([{ kind: 'delete', because: 'pool deleted' }]);
+  });
+});
+
+test('whatever the pool: all named VMs leave, and of the others only those that are too many without them', () => {
+  const anyStrategy = fc.constantFrom<ScaleInStrategy>(
+    { unmanaged: {} },
+    { opportunistic: {} },
+    { proactive: {} },
+    { proactive: { statePreservation: 'Offline' } },
+  );
+  fc.assert(
+    fc.property(
+      anyFleet,
+      fc.infiniteStream(fc.boolean()),
+      anyStrategy,
+      fc.nat(12),
+      (fleet, picks, strategy, replicas) => {
+        const all = fleet.filter(isActive);
+        const named = all.filter(() => picks.next().value as boolean);
+        const gone = new Set(leaving(plan(without(named, { replicas, scaleInStrategy: strategy }), all)));
+        expect(named.filter(({ name }) => !gone.has(name))).toEqual([]);
+        const others = all.filter((vm) => !named.includes(vm));
+        const left = others.filter(({ name }) => gone.has(name));
+        expect(left.length).toBeLessThanOrEqual(Math.max(others.length - replicas, 0));
+      },
+    ),
+  );
+});
+
+const unread = (text: string) => aPool({ replicas: 1 }, { annotations: { [REMOVE_VMS_ANNOTATION]: text } });
+
+describe('what people write in the annotation', () => {
+  test.each([
+    ['web-7,web-9', 'it must be a JSON object with the UID of each VM by its name'],
+    ['["web-7"]', 'it must be a JSON object with the UID of each VM by its name'],
+    ['{"web-7": true}', 'each VM must be given by its name and its UID'],
+    ['{"web-7": ""}', 'each VM must be given by its name and its UID'],
+    [
+      JSON.stringify(Object.fromEntries(Array.from({ length: MOST_NAMED + 1 }, (_, n) => [`web-${n}`, 'u']))),
+      'it names 501 VMs, and may name 500',
+    ],
+  ])('%.20s… holds all scale-in back, and is told', (text, why) => {
+    const planned = plan(unread(text), three);
+    expect(planned.steps).toEqual([]);
+    expect(planned.status?.conditions).toContainEqual(
+      expect.objectContaining({
+        type: 'ScaleInBlocked',
+        status: 'True',
+        reason: 'RemovalsUnreadable',
+        message: `the annotation drover.dev/remove-vms can't be read, and until it is set right or taken off no VM leaves by scale-in: ${why}`,
+      }),
+    );
+  });
+
+  test('is read as it was written, or not at all', () => {
+    const anyUids = fc.dictionary(fc.stringMatching(/^[a-z][a-z0-9-]{0,20}$/), fc.uuid(), { maxKeys: 20 });
+    fc.assert(
+      fc.property(anyUids, (uids) => {
+        const vms = new Map(Object.entries(uids));
+        const text = removalsText(vms);
+        const annotations = text === null ? {} : { [REMOVE_VMS_ANNOTATION]: text };
+        expect(namedRemovals(annotations)).toEqual({ vms, fault: null });
+      }),
+    );
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+        const { vms, fault } = namedRemovals({ [REMOVE_VMS_ANNOTATION]: text });
+        expect(fault === null || vms.size === 0).toBe(true);
+      }),
+    );
+  });
+});

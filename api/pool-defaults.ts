@@ -5,9 +5,11 @@ import type {
   BasePolicy,
   Disruption,
   LabelSelector,
+  MaintenanceWindow,
   NameGeneration,
   PoolSpec,
   Rollout,
+  ScaleInSelectionPolicy,
   ScaleInStrategy,
   SelectionPolicy,
   StatePreservation,
@@ -55,7 +57,12 @@ export type UpdateRules =
 export type ScaleInRules =
   | { kind: 'unmanaged' }
   | { kind: 'opportunistic'; statePreservation: StatePreservation }
-  | { kind: 'proactive'; selectionPolicy: Required<SelectionPolicy>; statePreservation: StatePreservation };
+  | {
+      kind: 'proactive';
+      selectionPolicy: Required<SelectionPolicy> & Pick<ScaleInSelectionPolicy, 'spread'>;
+      statePreservation: StatePreservation;
+      windows: readonly MaintenanceWindow[];
+    };
 
 /** `null`: no limit. */
 export interface HealingRules {
@@ -118,8 +125,8 @@ export function scaleInRules(strategy: ScaleInStrategy = {}): ScaleInRules {
       statePreservation: strategy.opportunistic.statePreservation ?? DEFAULT_STATE_PRESERVATION,
     };
   }
-  const { selectionPolicy, statePreservation = DEFAULT_STATE_PRESERVATION } = strategy.proactive ?? {};
-  return { kind: 'proactive', selectionPolicy: selection(selectionPolicy), statePreservation };
+  const { selectionPolicy, statePreservation = DEFAULT_STATE_PRESERVATION, windows = [] } = strategy.proactive ?? {};
+  return { kind: 'proactive', selectionPolicy: selection(selectionPolicy), statePreservation, windows };
 }
 
 /**
@@ -145,7 +152,7 @@ const readable = <T extends object>(given: T = {} as T): Partial<T> =>
     Object.entries(given).filter(([, value]) => typeof value !== 'string' || value === 'never' || isDuration(value)),
   ) as Partial<T>;
 
-const selection = (policy: SelectionPolicy = {}): Required<SelectionPolicy> => ({
+const selection = <P extends SelectionPolicy>(policy: P = {} as P): P & Required<SelectionPolicy> => ({
   orderedPolicies: [],
   basePolicy: DEFAULT_BASE_POLICY,
   ...policy,

@@ -60,6 +60,7 @@ export const CONDITION_REASONS = {
     Protected: 'VMs are protected from scale-in',
     Unmanaged: 'the strategy of the pool leaves scale-in to people',
     NotHalted: 'the strategy of the pool takes only VMs that are halted',
+    WaitingForWindow: 'no window for scale-in is open',
     RemovalsUnreadable: 'the annotation with the VMs to remove by name is not as it should be',
   },
   DisksKept: {

@@ -17,6 +17,7 @@ export function snapshotOf(
   | 'lastFailureOf'
   | 'witnessOf'
   | 'isHeldByOther'
+  | 'zoneOf'
   | 'revisions'
   | 'keptClaims'
   | 'strategy'
@@ -30,6 +31,7 @@ export function snapshotOf(
     lastFailureOf: (vm) => cache.lastFailureOf(vm.uid),
     witnessOf: (vm) => cache.witnessOf(vm.uid),
     isHeldByOther: (name) => cache.isHeldByOther(namespace, name, uid),
+    zoneOf: (node) => cache.nodes.get(node)?.zone ?? null,
     revisions: cache.revisionsOf(uid),
     keptClaims: cache.keptClaimsOf(uid),
     strategy: cache.rolloutStrategy(),

@@ -11,8 +11,14 @@ import { IntOrPercent, WholeNumber } from './text.ts';
 import { VmTemplate } from './vm-template.ts';
 
 export { Autohealing } from './autohealing.ts';
-export { Rollout, type MaintenanceWindow, type RolloutStep } from './rollout.ts';
-export { LabelSelector, SelectionPolicy, type BasePolicy } from './selection.ts';
+export { Rollout, type RolloutStep } from './rollout.ts';
+export {
+  LabelSelector,
+  SelectionPolicy,
+  type BasePolicy,
+  type ScaleInSelectionPolicy,
+  type Spread,
+} from './selection.ts';
 export { Condition, PoolStatus, type DisruptedVm, type HealingStatus, type RolloutStatus } from './status.ts';
 export {
   ScaleInStrategy,
@@ -23,6 +29,7 @@ export {
 } from './strategies.ts';
 export { VmTemplate } from './vm-template.ts';
 export { MAX_POOL_NAME } from './metadata.ts';
+export type { MaintenanceWindow } from './windows.ts';
 export type { IntOrPercent } from '../int-or-percent.ts';
 
 /** Five digits: keeps a VM's name within the 63 characters that KubeVirt's labels and host names allow. */

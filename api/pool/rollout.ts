@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { CRON_SHAPE, cronFault, timeZoneFault } from '../cron.ts';
 import { exactlyOne } from './one-of.ts';
-import { Duration, faultless, ListedIntOrPercent, rules, shaped, WholeNumber } from './text.ts';
+import { Duration, ListedIntOrPercent, rules, WholeNumber } from './text.ts';
+import { Windows } from './windows.ts';
 
 const Step = z.strictObject({
   to: ListedIntOrPercent.describe(
@@ -56,19 +56,6 @@ const Steps = z
   .meta(FALLING)
   .describe('Where the rollout stops on its way, in this order.');
 
-const Window = z.strictObject({
-  cron: faultless(shaped(/^\S+( +\S+){4}$/, 128, CRON_SHAPE), cronFault).describe(
-    'When the window opens: minute, hour, day of month, month, day of week.',
-  ),
-  duration: faultless(Duration, (text) => (/[1-9]/.test(text) ? undefined : 'must be longer than no time')).describe(
-    'How long it stays open.',
-  ),
-  timeZone: faultless(z.string().min(1).max(64), timeZoneFault)
-    .describe('IANA name such as Europe/Zurich. UTC by default.')
-    .exactOptional(),
-});
-export type MaintenanceWindow = z.infer<typeof Window>;
-
 export const Rollout = z
   .strictObject({
     steps: Steps.exactOptional(),
@@ -81,11 +68,7 @@ export const Rollout = z
       .describe('What happens when more than maxFailures VMs fail. Pause by default.')
       .exactOptional(),
     maxFailures: WholeNumber.min(0).describe('How many VMs may miss their deadline. 0 by default.').exactOptional(),
-    windows: z
-      .array(Window)
-      .max(32)
-      .describe('A batch begins only inside one of these; always, where there is none.')
-      .exactOptional(),
+    windows: Windows.describe('A batch begins only inside one of these; always, where there is none.').exactOptional(),
   })
   .describe('The pace of proactive updates.');
 export type Rollout = z.infer<typeof Rollout>;

@@ -32,21 +32,34 @@ export type BasePolicy = z.infer<typeof BasePolicy>;
 const formatEntry = (text: string): string =>
   `YAML reads ${JSON.stringify(text)} as one text; an entry is written as "- labelSelector: {matchLabels: {<key>: <value>}}"`;
 
-export const SelectionPolicy = z
-  .strictObject({
-    orderedPolicies: z
-      .array(
-        z.strictObject(
-          { labelSelector: LabelSelector },
-          { error: ({ input }) => (typeof input === 'string' ? formatEntry(input) : undefined) },
-        ),
-      )
-      .max(16)
-      .describe('VMs that match an earlier selector are taken first; VMs that match none come last.')
-      .exactOptional(),
-    basePolicy: BasePolicy.describe(
-      'The order among VMs of equal rank. Random, the default, takes those that disturb least first: VMs that are halted, not ready, or still need the update.',
-    ).exactOptional(),
-  })
-  .describe('The order in which VMs are taken.');
+const fields = {
+  orderedPolicies: z
+    .array(
+      z.strictObject(
+        { labelSelector: LabelSelector },
+        { error: ({ input }) => (typeof input === 'string' ? formatEntry(input) : undefined) },
+      ),
+    )
+    .max(16)
+    .describe('VMs that match an earlier selector are taken first; VMs that match none come last.')
+    .exactOptional(),
+  basePolicy: BasePolicy.describe(
+    'The order among VMs of equal rank. Random, the default, takes those that disturb least first: VMs that are halted, not ready, or still need the update.',
+  ).exactOptional(),
+};
+
+export const SelectionPolicy = z.strictObject(fields).describe('The order in which VMs are taken.');
 export type SelectionPolicy = z.infer<typeof SelectionPolicy>;
+
+const Spread = z
+  .enum(['node', 'zone'])
+  .describe(
+    'Of VMs of equal rank, one leaves from the node or zone that has most VMs of the pool, so that the others stay spread.',
+  );
+export type Spread = z.infer<typeof Spread>;
+
+/** The same with what makes sense only for VMs that go. */
+export const ScaleInSelectionPolicy = z
+  .strictObject({ ...fields, spread: Spread.exactOptional() })
+  .describe('The order in which VMs are taken.');
+export type ScaleInSelectionPolicy = z.infer<typeof ScaleInSelectionPolicy>;

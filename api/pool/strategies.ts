@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { atMostOne } from './one-of.ts';
-import { SelectionPolicy } from './selection.ts';
+import { ScaleInSelectionPolicy, SelectionPolicy } from './selection.ts';
+import { Windows } from './windows.ts';
 
 const ONLINE =
   "can't be Online: KubeVirt has no way to keep a VM's memory on a disk; Offline keeps its disks, Disabled nothing";
@@ -44,8 +45,11 @@ export const ScaleInStrategy = atMostOne({
     .describe('Only VMs that are halted are removed.'),
   proactive: z
     .strictObject({
-      selectionPolicy: SelectionPolicy.exactOptional(),
+      selectionPolicy: ScaleInSelectionPolicy.exactOptional(),
       statePreservation: StatePreservation.exactOptional(),
+      windows: Windows.describe(
+        'VMs that are too many begin to leave only inside one of these; always, where there is none.',
+      ).exactOptional(),
     })
     .describe('VMs are shut down and removed. The default.'),
 }).describe('How VMs leave the pool when replicas gets smaller. Proactive by default.');

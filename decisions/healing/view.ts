@@ -1,5 +1,6 @@
 import { scaleInRules, type HealingRules } from '../../api/pool-defaults.ts';
 import { isReady, isActive, type VmiOf } from '../disruption-budget/availability.ts';
+import { takesSurplus } from '../scaling/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -53,11 +54,11 @@ export const hasProven = ({ vms, vmiOf }: HealingView): boolean =>
 
 /**
  * How many VMs are still to be removed by scaling in. VMs being replaced count: they come back, unless their cycles end.
- * Under a strategy other than `proactive` a pool may keep surplus VMs for good, and a sick VM among
- * them is healed like any other.
+ * Under a strategy other than `proactive`, or outside of its windows, a pool keeps surplus VMs for long, and a sick VM
+ * among them is healed like any other.
  */
-export function surplusOf({ vms, pool, named }: HealingView, { cycles }: HealingState): number {
-  if (scaleInRules(pool.spec.scaleInStrategy).kind !== 'proactive') return 0;
+export function surplusOf({ vms, pool, named, now }: HealingView, { cycles }: HealingState): number {
+  if (!takesSurplus(scaleInRules(pool.spec.scaleInStrategy), now)) return 0;
   const active = new Set(vms.filter((vm) => isActive(vm) && !named.has(vm.uid)).map(({ name }) => name));
   const coming = cycles.filter(({ vm }) => !active.has(vm)).length;
   return active.size + coming - pool.spec.replicas;

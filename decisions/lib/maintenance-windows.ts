@@ -25,13 +25,13 @@ export function windowAt(windows: readonly MaintenanceWindow[], now: number): Wi
 }
 
 /**
- * Returns why windows never open, one sentence each: `drover apply` refuses these, while the API server can't detect
+ * Returns why the windows at this path never open, one sentence each: `drover apply` refuses these, while the API server can't detect
  * them.
  */
-export const windowFaults = (windows: readonly MaintenanceWindow[]): string[] =>
+export const windowFaults = (windows: readonly MaintenanceWindow[], path: string): string[] =>
   windows.flatMap((window, index) => {
     const schedule = scheduleOf(window);
-    return 'fault' in schedule ? [`spec.rollout.windows[${index}]: ${schedule.fault}`] : [];
+    return 'fault' in schedule ? [`${path}[${index}]: ${schedule.fault}`] : [];
   });
 
 interface Schedule {

@@ -26,6 +26,8 @@ export interface PoolPlanInput {
   lastFailureOf?: (vm: VmView) => string | null;
   /** What became of all VMIs of the VM; null or absent if nothing observed them. */
   witnessOf?: (vm: VmView) => Witness | null;
+  /** The zone of a node; null or absent if it is unknown. */
+  zoneOf?: (node: string) => string | null;
   /** The kept revisions of the pool's template. */
   revisions: readonly KeptRevision[];
   /** Claims of the pool that are marked as kept; absent if they are not watched. */

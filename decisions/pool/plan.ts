@@ -72,7 +72,8 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   const removals = namedRemovals(pool.metadata.annotations);
   const named = vms.filter(namedAmong(removals));
   const { mark, ...healing } = healingOf(input, { inBatches, unproven, removals });
-  const { steps: scaleSteps, blocked } = scalingOf(input, { inBatches, healing, removals });
+  const scaling = scalingOf(input, { inBatches, healing, removals });
+  const { steps: scaleSteps, blocked } = scaling;
   // Scaling has priority: a VM that leaves now is not updated first.
   const leaving = [...named, ...scaleSteps.flatMap((step) => ('vms' in step ? step.vms : []))].map(({ name }) => name);
   const rollout = rolloutOf(input, healing, leaving, templates);
@@ -102,7 +103,7 @@ export function planPool(input: PoolPlanInput): PoolPlan {
     ...(blocked === null ? {} : { blocked: blocked.message }),
     rollout: { state, phase, target, current, waits, superseded, lost, steps: rollout.steps },
     healing,
-    wakeAt: wakeAtOf(input, [rollout, healing, availability], unproven !== null && isOver(state, unproven)),
+    wakeAt: wakeAtOf(input, [scaling, rollout, healing, availability], unproven !== null && isOver(state, unproven)),
   };
 }
 
@@ -166,7 +167,7 @@ function scalingOf(input: PoolPlanInput, { inBatches: { coming }, healing, remov
   };
   return input.pool.metadata.deletionTimestamp === undefined
     ? planScale(scale)
-    : { steps: planDeletion(scale), blocked: null };
+    : { steps: planDeletion(scale), blocked: null, wakeAt: null };
 }
 
 function rolloutOf(

@@ -1,3 +1,4 @@
+import { servingRank } from '../scaling/serving-rank.ts';
 import type { Replica } from './replica.ts';
 
 /**
@@ -10,7 +11,4 @@ export const removalOrder = (replicas: readonly Replica[]): Replica[] =>
     (one, other) => rankOf(one) - rankOf(other) || other.createdAt - one.createdAt || (one.name < other.name ? -1 : 1),
   );
 
-function rankOf({ isReady, isFailing, isMigrating }: Replica): number {
-  if (!isReady) return isFailing ? 0 : 1;
-  return isMigrating ? 2 : 3;
-}
+const rankOf = (replica: Replica): number => (!replica.isReady && replica.isFailing ? 0 : servingRank(replica));

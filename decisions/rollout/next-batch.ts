@@ -199,7 +199,7 @@ function isTooEarly({ spec, waits, input: { now, notBefore } }: RolloutContext):
       window.next === null
         ? 'no maintenance window opens any more'
         : `the next maintenance window opens at ${new Date(window.next).toISOString()}`;
-    waits.for('Window', [when, ...windowFaults(spec.rollout.windows)].join('; '));
+    waits.for('Window', [when, ...windowFaults(spec.rollout.windows, 'spec.rollout.windows')].join('; '));
     return true;
   }
   if (notBefore <= now) return false;

@@ -1,13 +1,16 @@
-import type { SelectionPolicy } from '../../api/pool/pool.ts';
-import { isAtRest, isDown, maxUnavailableOf, type VmiOf } from '../disruption-budget/availability.ts';
+import type { ScaleInSelectionPolicy } from '../../api/pool/pool.ts';
+import { isAtRest, isDown, liveVmi, maxUnavailableOf, type VmiOf } from '../disruption-budget/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
-import { labelRank, scaleInOrder } from './selection-order.ts';
+import type { VmiView } from '../views/vmi.ts';
+import { labelRank, scaleInOrder, type OrderOptions } from './selection-order.ts';
 
 export interface ChoiceInput {
   pool: StoredPool;
   vmiOf: VmiOf;
-  policy: SelectionPolicy;
+  policy: ScaleInSelectionPolicy;
+  /** The zone of a node; null if it is unknown. */
+  zoneOf: (node: string) => string | null;
   /** All VMs that stay in the pool unless chosen. */
   active: readonly VmView[];
   /** Whether a VM may be chosen at all. */
@@ -25,13 +28,16 @@ export interface ChoiceInput {
  * `maxUnavailable` allows and a VM of the same rank that is down can leave instead: a rollout that has VMs down must
  * not cost VMs that serve.
  */
-export function chooseLeaving({ pool, vmiOf, policy, active, mayLeave, sick, target, excess }: ChoiceInput): VmView[] {
-  const order = scaleInOrder(active.filter(mayLeave), {
+export function chooseLeaving(input: ChoiceInput): VmView[] {
+  const { pool, vmiOf, policy, active, mayLeave, sick, target, excess } = input;
+  const ordered = scaleInOrder(active.filter(mayLeave), {
     policy,
+    isSick: (vm) => sick.has(vm.name),
     isAtRest: (vm) => isAtRest(vm, vmiOf(vm)),
-    isOutdated: (vm) => vm.revision !== target,
+    isMigrating: (vm) => vmiOf(vm)?.migrating === true,
+    isUpdated: (vm) => isUpdated(vm, vmiOf(vm), target),
+    spread: spreadOf(input),
   });
-  const ordered = [...order.filter((vm) => sick.has(vm.name)), ...order.filter((vm) => !sick.has(vm.name))];
   const chosen = ordered.slice(0, excess);
   const down = new Set(active.filter((vm) => isDown(vm, vmiOf(vm))));
   let tooMany = down.size - chosen.filter((vm) => down.has(vm)).length - maxUnavailableOf(pool);
@@ -47,4 +53,21 @@ export function chooseLeaving({ pool, vmiOf, policy, active, mayLeave, sick, tar
     tooMany--;
   }
   return chosen;
+}
+
+/** A VM whose VMI runs an older revision than its spec has needs a restart, too. */
+function isUpdated({ revision }: VmView, vmi: VmiView | undefined, target: string): boolean | 'unknown' {
+  if (revision === null) return 'unknown';
+  return revision === target && (liveVmi(vmi)?.revision ?? target) === target;
+}
+
+/** Where VMs are, and those that stay there whatever is chosen; undefined if the policy asks for no spread. */
+function spreadOf({ policy, vmiOf, zoneOf, active, mayLeave }: ChoiceInput): OrderOptions['spread'] {
+  const { spread } = policy;
+  if (spread === undefined) return undefined;
+  const placeOf = (vm: VmView): string | null => {
+    const node = vmiOf(vm)?.node ?? null;
+    return node === null || spread === 'node' ? node : zoneOf(node);
+  };
+  return { placeOf, staying: active.filter((vm) => !mayLeave(vm)) };
 }

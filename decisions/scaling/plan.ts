@@ -12,13 +12,13 @@ import { namedAmong, type NamedRemovals } from './named-removals.ts';
 import { refusedLast } from './refused-vms.ts';
 import { deletion, finishRemovals, halting, nameOf, planEnd, roomToDelete, words } from './removal.ts';
 import { scaleInOrder } from './selection-order.ts';
-import { blockedSurplus, mayLeave, type BlockedSurplus } from './surplus.ts';
+import { blockedSurplus, mayLeave, scaleInWindow, takesSurplus, type BlockedSurplus } from './surplus.ts';
 import { freeNumbers, numberOf, vmName } from './vm-names.ts';
 
 /** What scaling reads besides the pool and its VMs. */
 export type ScaleInput = Pick<
   PoolPlanInput,
-  'pool' | 'vms' | 'vmiOf' | 'isHeldByOther' | 'inProgress' | 'burst' | 'allowance' | 'refused'
+  'pool' | 'vms' | 'vmiOf' | 'zoneOf' | 'isHeldByOther' | 'inProgress' | 'burst' | 'allowance' | 'refused' | 'now'
 > & {
   /** Names of VMs that healing holds: scaling neither creates nor removes them. */
   held: ReadonlySet<string>;
@@ -43,13 +43,15 @@ export interface ScalePlan {
   steps: ScaleStep[];
   /** VMs that are more than the pool wants, and stay; null if there are none. */
   blocked: BlockedSurplus | null;
+  /** When a window opens for them, in milliseconds since the epoch. */
+  wakeAt: number | null;
 }
 
 /** Returns steps towards the number of VMs that the pool's spec wants. */
 export function planScale(input: ScaleInput): ScalePlan {
   const { pool, vms, inProgress, removals } = input;
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
-    return { steps: [{ kind: 'hold', reason: 'the pool must not go before its VMs' }], blocked: null };
+    return { steps: [{ kind: 'hold', reason: 'the pool must not go before its VMs' }], blocked: null, wakeAt: null };
   const leaving = new Set(inProgress.deleting);
   const present = new Set(vms.map((vm) => vm.name));
   const coming = [...new Set([...inProgress.creating, ...input.held, ...input.coming])].filter(
@@ -59,6 +61,8 @@ export function planScale(input: ScaleInput): ScalePlan {
   const isNamed = namedAmong(removals);
   const active = staying.filter((vm) => !isNamed(vm));
   const wanted = pool.spec.replicas;
+  const rules = rulesOf(pool);
+  const window = scaleInWindow(rules, input.now);
   const room = new Room(roomToDelete(vms, input));
   const steps: ScaleStep[] = [
     ...finishRemovals(input),
@@ -71,18 +75,19 @@ export function planScale(input: ScaleInput): ScalePlan {
   // VMs still to come don't make existing VMs surplus: whoever creates them checks first whether they are still wanted.
   const excess = active.length - wanted;
   if (missing > 0) steps.push(...scaleOut(input, missing, new Set([...present, ...coming])));
-  else if (excess > 0 && removals.fault === null) steps.push(...scaleIn(input, active, excess, room));
-  return { steps, blocked: blockedSurplus({ ...input, rules: rulesOf(pool), active, fault: removals.fault }) };
+  else if (excess > 0 && removals.fault === null && window.open) steps.push(...scaleIn(input, active, excess, room));
+  const blocked = blockedSurplus({ ...input, rules, active, fault: removals.fault });
+  return { steps, blocked, wakeAt: excess > 0 && !window.open ? window.next : null };
 }
 
 const rulesOf = ({ spec }: StoredPool): ScaleInRules => scaleInRules(spec.scaleInStrategy);
 
 /**
- * Returns how many replaced VMs must come back even if the pool has a surplus: unless scale-in is proactive, scaling
- * would not have removed them.
+ * Returns how many replaced VMs must come back even if the pool has a surplus: unless scale-in is proactive, and now,
+ * scaling would not have removed them.
  */
-function comingBack({ pool, first, inProgress, isHeldByOther }: ScaleInput, present: ReadonlySet<string>): number {
-  if (rulesOf(pool).kind === 'proactive') return 0;
+function comingBack({ pool, first, inProgress, isHeldByOther, now }: ScaleInput, present: ReadonlySet<string>): number {
+  if (takesSurplus(rulesOf(pool), now)) return 0;
   return first.filter((name) => !present.has(name) && !inProgress.creating.includes(name) && !isHeldByOther(name))
     .length;
 }
@@ -114,12 +119,12 @@ function scaleOut(
 }
 
 function scaleIn(input: ScaleInput, active: readonly VmView[], excess: number, room: Room): ScaleStep[] {
-  const { pool, vmiOf, held, sick, target } = input;
+  const { pool, vmiOf, zoneOf = () => null, held, sick, target } = input;
   const rules = rulesOf(pool);
   if (rules.kind === 'unmanaged') return [];
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : {};
   const isFree = (vm: VmView): boolean => !held.has(vm.name) && mayLeave({ rules, vmiOf }, vm);
-  const leaving = chooseLeaving({ pool, vmiOf, policy, active, mayLeave: isFree, sick, target, excess });
+  const leaving = chooseLeaving({ pool, vmiOf, zoneOf, policy, active, mayLeave: isFree, sick, target, excess });
   const why = `${excess} more than the ${pool.spec.replicas} wanted`;
   const because = rules.kind === 'opportunistic' ? 'surplus at rest' : 'surplus';
   return removal(input, room.take(free(input, leaving)), because, why);

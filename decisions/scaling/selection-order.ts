@@ -2,69 +2,88 @@ import { matchesLabels } from '../../api/label-selector.ts';
 import type { SelectionPolicy } from '../../api/pool/pool.ts';
 import { scatter } from '../lib/scatter.ts';
 import { isBroken, isFailing, isHalted, type VmView } from '../views/vm.ts';
+import { servingRank } from './serving-rank.ts';
+import { spreadOut, type Spreading } from './spread.ts';
 import { numberOf } from './vm-names.ts';
 
 /** What the order needs to know besides the VM itself. */
 export interface OrderOptions {
   policy?: SelectionPolicy | undefined;
+  /** Whether the VM is being healed. */
+  isSick?: (vm: VmView) => boolean;
   /** Whether the VM has no VMI and is not meant to have one. */
   isAtRest?: (vm: VmView) => boolean;
-  /** Whether the VM still needs an update: it leaves before its equals, because that saves a restart. */
-  isOutdated?: (vm: VmView) => boolean;
+  isMigrating?: (vm: VmView) => boolean;
+  /**
+   * Whether the VM has the revision that VMs are brought to. One that still needs the update leaves before its equals,
+   * because that saves a restart; one of which that is unknown, as of a VM that was attached by hand, leaves after them.
+   */
+  isUpdated?: (vm: VmView) => boolean | 'unknown';
+  /** How VMs of equal rank are to be spread. */
+  spread?: Pick<Spreading<VmView>, 'placeOf' | 'staying'> | undefined;
 }
 
 /**
- * Sorts VMs in the order in which they leave a pool: first VMs whose names the pool would not give, then VMs that can't
- * run as they are, then by the policy's label selectors in their order, then by its base policy. Trouble that may pass
- * by itself, such as a lost node or a full cluster, puts a VM first only if the policy has no label selectors;
- * otherwise it counts less than these, and more than the base policy. The order is total and deterministic: the same
- * fleet always gives the same order.
+ * Sorts VMs in the order in which they leave a pool: first VMs that are being healed and VMs whose names the pool would
+ * not give, then VMs that can't run as they are, then by the policy's label selectors in their order, then by its base
+ * policy. Trouble that may pass by itself, such as a lost node or a full cluster, puts a VM first only if the policy has
+ * no label selectors; otherwise it counts less than these, and more than the base policy. The order is total and
+ * deterministic: the same fleet always gives the same order.
  */
-export function scaleInOrder(
-  vms: readonly VmView[],
-  { policy = {}, isAtRest = isHalted, isOutdated = () => false }: OrderOptions = {},
-): VmView[] {
+export function scaleInOrder(vms: readonly VmView[], options: OrderOptions = {}): VmView[] {
+  const { policy = {}, isSick = () => false, isAtRest = isHalted, isMigrating = () => false } = options;
   const isExplicit = (policy.orderedPolicies ?? []).length > 0;
-  const first = (vm: VmView): number[] => [
+  const isRandom = (policy.basePolicy ?? 'Random') === 'Random';
+  const rankOf = (vm: VmView): number[] => [
+    isSick(vm) ? 0 : 1,
     isNamedOtherwise(vm) ? 0 : 1,
     isFailing(vm) || (!isExplicit && isBroken(vm)) ? 0 : 1,
+    labelRank(vm, policy),
+    isBroken(vm) ? 0 : 1,
+    ...(isRandom ? [isAtRest(vm) ? 0 : servingRank({ isReady: vm.ready, isMigrating: isMigrating(vm) })] : []),
+    ...(isRandom ? [updateRank(options.isUpdated?.(vm) ?? true)] : []),
   ];
-  return inOrder(vms, { first, second: (vm) => [isBroken(vm) ? 0 : 1], policy, isAtRest, isOutdated });
+  return inOrder(vms, rankOf, policy, options.spread);
+}
+
+function updateRank(isUpdated: boolean | 'unknown'): number {
+  if (isUpdated === 'unknown') return 2;
+  return isUpdated ? 1 : 0;
 }
 
 /**
  * Sorts VMs in the order in which they are updated: first those already down, which costs nothing more, then by the
  * policy.
  */
-export const updateOrder = (
+export function updateOrder(
   vms: readonly VmView[],
   isDown: (vm: VmView) => boolean,
   policy: SelectionPolicy = {},
-): VmView[] =>
-  inOrder(vms, {
-    first: (vm) => [isDown(vm) ? 0 : 1],
-    second: () => [],
-    policy,
-    isAtRest: isHalted,
-    isOutdated: () => false,
-  });
-
-interface Order extends Required<OrderOptions> {
-  policy: SelectionPolicy;
-  /**
-   * `first` counts more than the policy's label selectors; `second` counts less than these, and more than the base
-   * policy.
-   */
-  first: (vm: VmView) => number[];
-  second: (vm: VmView) => number[];
+): VmView[] {
+  const isRandom = (policy.basePolicy ?? 'Random') === 'Random';
+  const rankOf = (vm: VmView): number[] => [
+    isDown(vm) ? 0 : 1,
+    labelRank(vm, policy),
+    ...(isRandom ? [isHalted(vm) ? 0 : servingRank({ isReady: vm.ready, isMigrating: false })] : []),
+  ];
+  return inOrder(vms, rankOf, policy);
 }
 
-function inOrder(vms: readonly VmView[], order: Order): VmView[] {
-  const { first, second, policy } = order;
-  const rank = new Map(
-    vms.map((vm) => [vm, [...first(vm), labelRank(vm, policy), ...second(vm), ...baseRank(vm, order)]] as const),
+/** Sorts by rank, and VMs of equal rank as they are to be spread, then by the base policy. */
+function inOrder(
+  vms: readonly VmView[],
+  rankOf: (vm: VmView) => number[],
+  policy: SelectionPolicy,
+  spread?: OrderOptions['spread'],
+): VmView[] {
+  const ranks = new Map(vms.map((vm) => [vm, { rank: rankOf(vm), tie: tieRank(vm, policy) }]));
+  const byRank = (one: VmView, other: VmView): number => compare(ranks.get(one)!.rank, ranks.get(other)!.rank);
+  const byTie = (one: VmView, other: VmView): number => compare(ranks.get(one)!.tie, ranks.get(other)!.tie);
+  const ordered = vms.toSorted(
+    (one, other) => byRank(one, other) || byTie(one, other) || (one.name < other.name ? -1 : 1),
   );
-  return [...vms].sort((one, other) => compare(rank.get(one)!, rank.get(other)!) || (one.name < other.name ? -1 : 1));
+  const areEqual = (one: VmView, other: VmView): boolean => byRank(one, other) === 0;
+  return spread === undefined ? ordered : spreadOut(ordered, { ...spread, areEqual });
 }
 
 /** Returns the index of the first label selector that the VM matches; VMs that match none rank after all of them. */
@@ -73,20 +92,18 @@ export function labelRank({ labels }: VmView, { orderedPolicies = [] }: Selectio
   return matched === -1 ? orderedPolicies.length : matched;
 }
 
-function baseRank(vm: VmView, { policy, isAtRest, isOutdated }: Order): number[] {
-  switch (policy.basePolicy ?? 'Random') {
+/** The base policy's order among VMs that cost the same. */
+function tieRank(vm: VmView, { basePolicy = 'Random' }: SelectionPolicy): number[] {
+  switch (basePolicy) {
     // Kubernetes' times are whole seconds: of VMs created in the same second, the lower number counts as older.
     case 'Oldest':
       return [vm.createdAt, numberIn(vm)];
     case 'Newest':
       return [-vm.createdAt, -numberIn(vm)];
     case 'Random':
-      // Least disruption first: VMs at rest, then VMs that don't serve yet, then ready ones.
-      return [isAtRest(vm) ? 0 : servingRank(vm), isOutdated(vm) ? 0 : 1, scatter(vm.uid)];
+      return [scatter(vm.uid)];
   }
 }
-
-const servingRank = ({ ready }: VmView): number => (ready ? 2 : 1);
 
 /** A VM with a name that the pool would not give was adopted by hand: no number of the pool stands for it. */
 const isNamedOtherwise = ({ owner, name }: VmView): boolean => owner !== null && numberOf(owner.name, name) === null;

@@ -4,6 +4,7 @@ import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { isAtRest, type VmiOf } from '../disruption-budget/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
+import { windowAt, windowFaults, type WindowState } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import { withTime } from '../pool/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -22,13 +23,23 @@ export interface SurplusInput {
   vmiOf: VmiOf;
   /** All VMs that stay in the pool unless scale-in takes them. */
   active: readonly VmView[];
+  /** Milliseconds since the epoch. */
+  now: number;
   /** Why it can't be read which VMs people want removed; null if it can. */
   fault: string | null;
 }
 
 const MESSAGE_LENGTH = 2_048;
 
-/** Reports whether scale-in may take the VM at all. */
+/** When scale-in may begin, by the pool's windows. */
+export const scaleInWindow = (rules: ScaleInRules, now: number): WindowState =>
+  windowAt(rules.kind === 'proactive' ? rules.windows : [], now);
+
+/** Reports whether VMs that are too many leave now, whatever they do. */
+export const takesSurplus = (rules: ScaleInRules, now: number): boolean =>
+  rules.kind === 'proactive' && scaleInWindow(rules, now).open;
+
+/** Reports whether scale-in may take the VM, while its window is open. */
 export function mayLeave({ rules, vmiOf }: Pick<SurplusInput, 'rules' | 'vmiOf'>, vm: VmView): boolean {
   switch (rules.kind) {
     case 'unmanaged':
@@ -45,10 +56,11 @@ export function blockedSurplus(input: SurplusInput): BlockedSurplus | null {
   const { pool, active, fault } = input;
   const { replicas } = pool.spec;
   if (fault !== null) return unreadable(Math.max(active.length - replicas, 0), fault);
+  const window = scaleInWindow(input.rules, input.now);
   const free = active.filter((vm) => mayLeave(input, vm)).length;
-  const count = active.length - replicas - free;
+  const count = active.length - replicas - (window.open ? free : 0);
   if (count <= 0) return null;
-  const { reason, why } = causes(input);
+  const { reason, why } = window.open ? causes(input) : closed(input, window.next);
   const stay = count === 1 ? '1 VM stays that is' : `${count} VMs stay that are`;
   const message = inOneMessage(
     [`${stay} more than the ${replicas} wanted: ${why[0]}`, ...why.slice(1)],
@@ -63,6 +75,19 @@ const unreadable = (count: number, fault: string): BlockedSurplus => ({
   count,
   message: `the annotation ${REMOVE_VMS_ANNOTATION} can't be read, and until it is set right or taken off no VM leaves by scale-in: ${fault}`,
 });
+
+/** VMs that are protected stay also inside a window, if too many are. */
+function closed({ pool, rules, active }: SurplusInput, next: number | null): Causes {
+  const kept = active.filter((vm) => vm.protected);
+  const opening =
+    next === null
+      ? 'no window for scale-in opens any more'
+      : `the next window for scale-in opens at ${new Date(next).toISOString()}`;
+  const faults =
+    rules.kind === 'proactive' ? windowFaults(rules.windows, 'spec.scaleInStrategy.proactive.windows') : [];
+  const held = kept.length > pool.spec.replicas ? sentence(kept, 'protected from scale-in') : [];
+  return { reason: 'WaitingForWindow', why: [opening, ...faults, ...held] };
+}
 
 interface Causes {
   reason: BlockedSurplus['reason'];

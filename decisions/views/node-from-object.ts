@@ -1,9 +1,12 @@
 import type { KubeObject } from '../../api/objects.ts';
-import { intern } from './intern.ts';
+import { intern, internOrNull } from './intern.ts';
 import type { NodeView } from './node.ts';
 
 /** Prefix of KubeVirt's label for a machine type that the node's hypervisor supports; the type follows. */
 const MACHINE_TYPE_LABEL = 'machine-type.node.kubevirt.io/';
+
+/** Kubernetes' own label for the zone of a node. */
+const ZONE_LABEL = 'topology.kubernetes.io/zone';
 
 /** The fields of Kubernetes' Node that drover reads. */
 export interface Node extends KubeObject {
@@ -17,5 +20,11 @@ export function nodeView({ metadata: { name, labels = {} }, spec, status }: Node
   const machineTypes = Object.entries(labels).flatMap(([label, value]) =>
     label.startsWith(MACHINE_TYPE_LABEL) && value === 'true' ? intern(label.slice(MACHINE_TYPE_LABEL.length)) : [],
   );
-  return { name, ready, schedulable: ready && spec?.unschedulable !== true, machineTypes };
+  return {
+    name,
+    zone: internOrNull(labels[ZONE_LABEL]),
+    ready,
+    schedulable: ready && spec?.unschedulable !== true,
+    machineTypes,
+  };
 }

@@ -1,6 +1,8 @@
 /** What drover keeps of a Node. */
 export interface NodeView {
   name: string;
+  /** Its label `topology.kubernetes.io/zone`; null without. */
+  zone: string | null;
   /** The node's Ready condition is True. */
   ready: boolean;
   /** Ready, and not cordoned. */

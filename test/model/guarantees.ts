@@ -241,7 +241,8 @@ export class Guarantees implements Onlooker {
     // A VM that healing removed comes back, unless a scale-in would have removed it.
     const comesBack =
       pool.spec.scaleInStrategy !== undefined &&
-      pool.spec.scaleInStrategy.proactive === undefined &&
+      (pool.spec.scaleInStrategy.proactive === undefined ||
+        pool.spec.scaleInStrategy.proactive.windows !== undefined) &&
       this.#wasHealed.has(`${pool.metadata.uid}/${vm.metadata.name}`);
     if (count > wanted && !comesBack)
       this.#broken('G3', `${vm.metadata.name} is made, and the pool has ${count} VMs then and wants ${wanted}`);

@@ -66,6 +66,7 @@ const anyHealing: fc.Arbitrary<Autohealing> = fc
   .map(seen);
 
 const anyScaleIn = fc.constantFrom<ScaleInStrategy>(
+  { proactive: { windows: [{ cron: '*/10 * * * *', duration: '5m' }], selectionPolicy: { spread: 'node' } } },
   { opportunistic: {} },
   { proactive: { statePreservation: 'Offline' } },
   { proactive: { statePreservation: 'Offline' } },

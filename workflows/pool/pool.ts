@@ -48,7 +48,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
   #starting: number | undefined;
 
   constructor(ref: PoolRef, carried: PoolInput['carried']) {
-    super(ref, carried, { owner: 'pool', wait: 'the rollout goes on by the clock' });
+    super(ref, carried, { owner: 'pool', wait: 'the pool goes on by the clock' });
     const { inProgress } = this;
     const onChange = (newer?: ResourceVersions): void => this.requestTurn(newer);
     this.#rollouts = new Rollouts({

@@ -91,6 +91,7 @@ test('a node that is lost, or is back, makes the pools look again of the VMIs on
   const vmis = [vm, ...others].map(({ name, uid }) => aVmi(name, { vmUid: uid, node: 'node-1' }));
   const [before, after] = [true, false].map((ready) => ({
     name: 'node-1',
+    zone: null,
     ready,
     schedulable: ready,
     machineTypes: [],

@@ -240,6 +240,26 @@ describe('what is wrong', () => {
       'spec.rollout.windows[0].cron: must have five fields: minute, hour, day of month, month, day of week, found the text "at night"',
     ],
     [
+      'a spread of updates',
+      { updateStrategy: { proactive: { selectionPolicy: { spread: 'zone' } } } },
+      'spec.updateStrategy.proactive.selectionPolicy.spread: unknown field here; it belongs in spec.scaleInStrategy.proactive.selectionPolicy',
+    ],
+    [
+      'an unknown spread',
+      { scaleInStrategy: { proactive: { selectionPolicy: { spread: 'rack' } } } },
+      'spec.scaleInStrategy.proactive.selectionPolicy.spread: must be one of node and zone, found the text "rack"',
+    ],
+    [
+      'windows for a scale-in that waits for people',
+      { scaleInStrategy: { opportunistic: { windows: [] } } },
+      'spec.scaleInStrategy.opportunistic.windows: unknown field here; it belongs in spec.scaleInStrategy.proactive or spec.rollout',
+    ],
+    [
+      'a window for scale-in at an hour that no day has',
+      { scaleInStrategy: { proactive: { windows: [{ cron: '0 25 * * *', duration: '1h' }] } } },
+      'spec.scaleInStrategy.proactive.windows[0].cron: hour 25 is not understood: write 0 to 23, a list (2,4), a rising range (2-4) or a step (*/2)',
+    ],
+    [
       'an hour that no day has',
       { rollout: { windows: [{ cron: '0 25 * * *', duration: '1h' }] } },
       'spec.rollout.windows[0].cron: hour 25 is not understood: write 0 to 23, a list (2,4), a rising range (2-4) or a step (*/2)',

@@ -10,6 +10,7 @@ import { aVm, aVmi } from '../model/fleets.ts';
 
 const node = (machineTypes: string[], fields: Partial<NodeView> = {}): NodeView => ({
   name: 'node',
+  zone: null,
   ready: true,
   schedulable: true,
   machineTypes,

@@ -21,12 +21,13 @@ import {
 
 const conditions = (fields: RolloutFields): Record<string, Condition> => {
   const input = rolloutInput(fields);
-  const { pool, vms, vmiOf } = input;
+  const { pool, vms, vmiOf, now } = input;
   const blocked = blockedSurplus({
     pool,
     vmiOf,
     rules: scaleInRules(pool.spec.scaleInStrategy),
     active: vms,
+    now,
     fault: null,
   });
   const all = rolloutConditions(pool, planRollout(input), blocked, at(input.now));

@@ -149,6 +149,31 @@ describe('of VMs that the policy sees as equals', () => {
     }
   });
 
+  test('one leaves first whose VMI still runs the older template', () => {
+    for (let outdated = 1; outdated <= 5; outdated++) {
+      const vmiOf = (vm: ReturnType<typeof aVm>) =>
+        aVmi(vm, vm.name === vmName('web', outdated) ? { revision: 'old' } : {});
+      const steps = plan({ replicas: 4, updateStrategy: { unmanaged: {} } }, { vms: numbered(5), vmiOf });
+      expect(deleted(steps)).toEqual([vmName('web', outdated)]);
+    }
+  });
+
+  test('one that migrates leaves before those that serve', () => {
+    for (let migrates = 1; migrates <= 5; migrates++) {
+      const vmiOf = (vm: ReturnType<typeof aVm>) => aVmi(vm, { migrating: vm.name === vmName('web', migrates) });
+      expect(deleted(plan({ replicas: 4 }, { vms: numbered(5), vmiOf }))).toEqual([vmName('web', migrates)]);
+    }
+  });
+
+  test('one of an unknown revision leaves last', () => {
+    for (let attached = 1; attached <= 5; attached++) {
+      const vms = numbered(5).map((vm, index) => (index + 1 === attached ? { ...vm, revision: null } : vm));
+      expect(deleted(plan({ replicas: 1, updateStrategy: { unmanaged: {} } }, { vms }))).not.toContain(
+        vmName('web', attached),
+      );
+    }
+  });
+
   test('one leaves first that an undo has not brought back yet', () => {
     const at = '2026-01-01T00:00:00Z';
     const halted = { kind: 'Undoing', by: 'drover', at, why: 'why' } as const;

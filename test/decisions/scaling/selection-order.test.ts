@@ -3,10 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { matchesLabels } from '../../../api/label-selector.ts';
 import type { SelectionPolicy } from '../../../api/pool/pool.ts';
 import { scaleInOrder } from '../../../decisions/scaling/selection-order.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
 import { anyFleet, aVm } from '../model/fleets.ts';
 
 const order = (vms: Parameters<typeof scaleInOrder>[0], policy?: SelectionPolicy): string[] =>
   scaleInOrder(vms, policy === undefined ? {} : { policy }).map((vm) => vm.name);
+
+const isNew = ({ revision }: VmView): boolean | 'unknown' => (revision === null ? 'unknown' : revision === 'new');
 
 describe('the order of scale-in', () => {
   const halted = { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' };
@@ -42,13 +45,49 @@ describe('the order of scale-in', () => {
         const [first, second, ...last] = scaleInOrder(
           [canary, aVm('web-2', { uid: two }), aVm('web-3', { uid: three })],
           {
-            isOutdated: (vm) => vm.revision !== 'new',
+            isUpdated: (vm) => vm.revision === 'new',
           },
         );
         expect(last).toEqual([canary]);
         expect([first, second]).not.toContain(canary);
       }),
     );
+  });
+
+  test('Random lets VMs go that migrate after those that are not ready, and before those that serve', () => {
+    const uids = fc.uniqueArray(fc.uuid(), { minLength: 3, maxLength: 3 });
+    fc.assert(
+      fc.property(uids, ([one = '', two = '', three = '']) => {
+        const vms = [
+          aVm('web-1', { uid: one }),
+          aVm('web-2', { uid: two }),
+          aVm('web-3', { uid: three, ready: false, state: 'Starting' }),
+        ];
+        const ordered = scaleInOrder(vms, { isMigrating: ({ name }) => name !== 'web-1' });
+        expect(ordered.map(({ name }) => name)).toEqual(['web-3', 'web-2', 'web-1']);
+      }),
+    );
+  });
+
+  test('a VM of an unknown revision, as one that was attached by hand, goes last among equals', () => {
+    const uids = fc.uniqueArray(fc.uuid(), { minLength: 3, maxLength: 3 });
+    fc.assert(
+      fc.property(uids, ([one = '', two = '', three = '']) => {
+        const vms = [
+          aVm('web-1', { uid: one, revision: null }),
+          aVm('web-2', { uid: two, revision: 'new' }),
+          aVm('web-3', { uid: three, revision: 'old' }),
+        ];
+        expect(scaleInOrder(vms, { isUpdated: isNew }).map(({ name }) => name)).toEqual(['web-3', 'web-2', 'web-1']);
+      }),
+    );
+  });
+
+  test.each(['Oldest', 'Newest'] as const)('%s is an order of age, which no revision changes', (basePolicy) => {
+    const ordered = scaleInOrder(vms, { policy: { basePolicy }, isUpdated: ({ name }) => name !== 'web-2' }).map(
+      ({ name }) => name,
+    );
+    expect(ordered).toEqual(order(vms, { basePolicy }));
   });
 
   test('is the same for the same fleet, whatever the order it is read in', () => {

@@ -115,3 +115,69 @@ test('whatever the pool: no VM leaves that may not, and what stays too many is t
     }),
   );
 });
+
+describe('a pool with windows for scale-in', () => {
+  const windows = [{ cron: '0 22 * * *', duration: '2h' }];
+  const spec = { replicas: 1, scaleInStrategy: { proactive: { windows } } };
+  const vms = [aVm('web-1'), aVm('web-2')];
+  const at = (time: string, all: readonly VmView[] = vms, more: Partial<PoolSpec> = {}): PoolPlan =>
+    planPool({
+      ...quiet,
+      pool: aPool({ ...spec, ...more }),
+      vms: all,
+      now: Date.parse(time),
+      burst: 250,
+      allowance: 250,
+    });
+  const opening = Date.parse('2026-06-01T22:00:00Z');
+
+  test('begins only inside of one, says when it opens, and looks again then', () => {
+    const planned = at('2026-06-01T12:00:00Z');
+    expect(planned).toMatchObject({ steps: [], wakeAt: opening });
+    expect(condition(planned)).toMatchObject({
+      reason: 'WaitingForWindow',
+      message:
+        '1 VM stays that is more than the 1 wanted: the next window for scale-in opens at 2026-06-01T22:00:00.000Z',
+    });
+    const inside = at('2026-06-01T23:59:00Z');
+    expect(leaving(inside)).toHaveLength(1);
+    expect(condition(inside)).toBeUndefined();
+    expect(at('2026-06-02T00:00:01Z').steps).toEqual([]);
+  });
+
+  test('says also which VMs stay inside of it, and which windows never open', () => {
+    const kept = vms.map((vm) => ({ ...vm, protected: true }));
+    expect(condition(at('2026-06-01T12:00:00Z', kept))?.message).toMatch(/; web-1, web-2 are protected from scale-in$/);
+    const never = { proactive: { windows: [{ cron: '0 25 * * *', duration: '2h' }] } };
+    expect(condition(at('2026-06-01T12:00:00Z', vms, { scaleInStrategy: never }))?.message).toMatch(
+      /no window for scale-in opens any more; spec\.scaleInStrategy\.proactive\.windows\[0\]: hour 25/,
+    );
+  });
+
+  test('finishes outside of it what has begun, and makes VMs at any time', () => {
+    const stopped = aVm('web-2', { ...halted, removing: true });
+    expect(at('2026-06-01T12:00:00Z', [aVm('web-1'), stopped]).steps).toMatchObject([
+      { kind: 'delete', because: 'marked' },
+    ]);
+    expect(at('2026-06-01T12:00:00Z', []).steps).toMatchObject([{ kind: 'create' }]);
+    expect(at('2026-06-01T12:00:00Z', vms, { replicas: 2 }).wakeAt).toBeNull();
+  });
+
+  test('heals the VMs that wait for it, and those come back', () => {
+    const sick = aVm('web-2', { ready: false, state: 'CrashLoopBackOff', startFailures: 9 });
+    const planned = at('2026-06-01T12:00:00Z', [aVm('web-1'), sick], { autohealing: {} });
+    expect(planned.healing.begin).toMatchObject([{ sick: { name: 'web-2' } }]);
+    const cycles = planned.healing.state.cycles.map((cycle) => ({ ...cycle, phase: 'Provisioning' as const }));
+    const again = planPool({
+      ...quiet,
+      pool: aPool({ ...spec, autohealing: {} }),
+      vms: [aVm('web-1')],
+      healing: { ...planned.healing.state, cycles },
+      now: Date.parse('2026-06-01T12:01:00Z'),
+      burst: 250,
+      allowance: 250,
+    });
+    expect(again.steps).toContainEqual(expect.objectContaining({ kind: 'create', numbers: [2] }));
+    expect(at('2026-06-01T23:00:00Z', [aVm('web-1'), sick], { autohealing: {} }).healing.begin).toEqual([]);
+  });
+});

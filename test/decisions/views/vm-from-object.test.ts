@@ -92,8 +92,9 @@ test('what a machine type transition has written, and nothing that another hand 
   expect(view({ labels: { [MACHINE_TYPE_RESTART_LABEL]: record.id } }).transitionMark).toBe(record.id);
 });
 
-test('the machine types of a node are those that KubeVirt labels it with; a cordoned one takes no VMI', () => {
+test('the zone and the machine types of a node are those that it is labelled with; a cordoned one takes no VMI', () => {
   const labels = {
+    'topology.kubernetes.io/zone': 'east',
     'machine-type.node.kubevirt.io/q35': 'true',
     'machine-type.node.kubevirt.io/pc': 'false',
     other: 'true',
@@ -101,12 +102,14 @@ test('the machine types of a node are those that KubeVirt labels it with; a cord
   const status = { conditions: [{ type: 'Ready', status: 'True' }] };
   expect(nodeView({ metadata: { name: 'n', labels }, status })).toEqual({
     name: 'n',
+    zone: 'east',
     ready: true,
     schedulable: true,
     machineTypes: ['q35'],
   });
   expect(nodeView({ metadata: { name: 'n' }, spec: { unschedulable: true }, status })).toEqual({
     name: 'n',
+    zone: null,
     ready: true,
     schedulable: false,
     machineTypes: [],

@@ -2,10 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { describe, expect, test } from 'vitest';
 import { Places } from '../../../activities/disruption-budget/places.ts';
+import { forgetRemovals } from '../../../activities/pool/forget-removals.ts';
 import { createPoolActivities, type PoolActivities } from '../../../activities/pool/pool.ts';
 import type { PoolKey } from '../../../activities/pool/types.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
-import { PROTECT_ANNOTATION, REMOVING_ANNOTATION } from '../../../api/names.ts';
+import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION } from '../../../api/names.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import type { Target } from '../../../decisions/pool/steps.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
@@ -189,6 +190,36 @@ test('a VM that is released while it leaves has no mark any more that a later po
   expect(released.metadata.annotations).not.toHaveProperty([REMOVING_ANNOTATION]);
   expect(released.metadata.annotations).toHaveProperty(['shop.example/team'], 'web');
   expect(released['spec']).toMatchObject({ runStrategy: 'Halted' });
+});
+
+test('a VM is taken off those to be removed by name only once the API server says that the pool has it no more', async () => {
+  const { kube } = cluster();
+  const namespace = await cluster().namespace();
+  const pool = (await cluster().createPool(namespace, 'web', { replicas: 0 })) as unknown as StoredPool;
+  const [there, detached] = await Promise.all(
+    [1, 2].map((number) => kube.create(VirtualMachines, vmFromTemplate(pool, pool.spec.template, number))),
+  );
+  await kube.patch(VirtualMachines, detached!.metadata, 'merge', { metadata: { ownerReferences: null } });
+  const named = {
+    'web-1': there!.metadata.uid,
+    'web-2': detached!.metadata.uid,
+    'web-3': 'gone',
+    'web-4': 'nobody asked',
+  };
+  const key = { namespace, name: 'web', uid: pool.metadata.uid };
+  const annotations = { [REMOVE_VMS_ANNOTATION]: JSON.stringify(named) };
+  await kube.patch(VirtualMachinePools, key, 'merge', { metadata: { annotations } });
+  const gone = ['web-1', 'web-2', 'web-3'].map((name) => ({ name, uid: named[name as keyof typeof named] }));
+  const forget = () => inActivity(() => forgetRemovals(kube, key, gone, 4));
+  const seen = await forget();
+  const after = await kube.get(VirtualMachinePools, key);
+  expect(JSON.parse(after.metadata.annotations![REMOVE_VMS_ANNOTATION]!)).toEqual({
+    'web-1': there!.metadata.uid,
+    'web-4': 'nobody asked',
+  });
+  expect(seen.pools).toBe(after.metadata.resourceVersion);
+  await forget();
+  expect((await kube.get(VirtualMachinePools, key)).metadata.resourceVersion).toBe(after.metadata.resourceVersion);
 });
 
 const keepsDisks: Removal = (activities, key, vm) => activities.deleteVms(key, [vm], true, surplus);

@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
+import type { KubeObject } from '../../../api/objects.ts';
 import type { Condition } from '../../../api/pool/pool.ts';
-import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { drover as run, nowhere, type Outcome } from '../../clients/drover.ts';
-import { aFleet, haltedTemplate, namesUpTo, until } from '../fleet.ts';
+import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until } from '../fleet.ts';
 
 const fleet = aFleet();
 
@@ -103,4 +104,36 @@ describe('protected VMs', () => {
     expect((await drover('delete', 'pool', 'web', '-n', namespace)).code).toBe(0);
     expect(await fleet().vmNames(namespace, 'web')).toEqual([]);
   });
+});
+
+test('a surplus waits for its window, a removal by name does not; what stays is spread over zones', async () => {
+  const { kube } = fleet();
+  const namespace = await fleet().namespace();
+  const nodes = (await kube.list(Nodes)).items.map(({ metadata }) => metadata.name).toSorted();
+  const zoneOf = (node: string): string => (node === nodes[0] ? 'east' : 'west');
+  const label = (node: string, zone: string | null) =>
+    kube.patch(Nodes, { name: node }, 'merge', { metadata: { labels: { 'topology.kubernetes.io/zone': zone } } });
+  for (const node of nodes) await label(node, zoneOf(node));
+  onTestFinished(async () => {
+    for (const node of nodes) await label(node, null);
+  });
+  const selectionPolicy = { spread: 'zone' as const };
+  const proactive = { selectionPolicy, windows: [{ cron: '0 0 1 1 *', duration: '1m' }] };
+  const replicas = nodes.length + 4;
+  await fleet().createPool(namespace, 'web', { replicas, template: runningTemplate, scaleInStrategy: { proactive } });
+  await until(async () => expect((await fleet().pool(namespace, 'web'))!.status?.readyReplicas).toBe(replicas));
+
+  await fleet().patchPool(namespace, 'web', { replicas: 3 });
+  await until(async () => expect(await blocked(namespace)).toMatchObject({ reason: 'WaitingForWindow' }));
+  expect((await blocked(namespace))?.message).toMatch(/opens at \d{4}-01-01T00:00:00.000Z/);
+  expect((await scale(namespace, '--remove', 'web-2')).code).toBe(0);
+  const rest = namesUpTo('web', replicas).filter((name) => name !== 'web-2');
+  await until(async () => expect(await fleet().vmNames(namespace, 'web')).toEqual(rest));
+
+  await fleet().patchPool(namespace, 'web', { scaleInStrategy: { proactive: { selectionPolicy, windows: [] } } });
+  await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(2));
+  const vmis = await kube.list<KubeObject & { status?: { nodeName?: string } }>(VirtualMachineInstances, { namespace });
+  const left = vmis.items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  expect(left.map(({ status }) => zoneOf(status!.nodeName!)).toSorted()).toEqual(['east', 'west']);
+  await until(async () => expect(await blocked(namespace)).toBeUndefined());
 });

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { affectedPools } from '../../../activities/watch/affected-pools.ts';
+import { REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
 import type { KeptClaim } from '../../../decisions/disks/kept-claims.ts';
 import { kindOf } from '../../../decisions/views/owner-kind.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -166,4 +167,12 @@ test('a kept disk that is given to another pool of the name makes it look again,
   const before = diskOf('uid-of-an-earlier-one', '1');
   expect(affectedPools({ kind: 'disk', before, after: diskOf('uid-of-web', '2') }, fleet)).toEqual(['shop/web']);
   expect(affectedPools({ kind: 'disk', before, after: diskOf('uid-of-an-earlier-one', '2') }, fleet)).toEqual([]);
+});
+
+test('a pool concerns itself when people name VMs to remove or to keep, and not when they write other annotations', () => {
+  const ofPool = (annotations: Record<string, string>): string[] =>
+    affectedPools({ kind: 'pool', before: aPool(), after: aPool({}, { annotations }) }, fleet);
+  expect(ofPool({ [REMOVE_VMS_ANNOTATION]: '{}' })).toEqual(['shop/web']);
+  expect(ofPool({ note: 'by ann' })).toEqual([]);
+  expect(affectedPools({ kind: 'vm', before: vm, after: { ...vm, protected: true } }, fleet)).toEqual(['shop/web']);
 });

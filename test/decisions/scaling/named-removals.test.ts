@@ -104,6 +104,21 @@ describe('a VM that is to be removed by name', () => {
     expect(leaving(ended)).toEqual(['web-2']);
   });
 
+  test.each<[string, ScaleInStrategy]>([
+    ['unmanaged', { unmanaged: {} }],
+    ['proactive', { proactive: {} }],
+  ])('does not come back where healing has deleted it already, under %s scale-in', (_kind, scaleInStrategy) => {
+    const cycle = { vm: 'web-2', uid: 'uid-of-web-2', attempt: 1, phase: 'Provisioning', why: 'sick' } as const;
+    const run = { state: 'Ended', outcome: { end: 'Removed', keptDisks: false, nextAt: '' } } as const;
+    const startedAt = new Date(quiet.now).toISOString();
+    const empty = plan(aPool({ autohealing: {} }), three).healing.state;
+    const healing = { ...empty, cycles: [{ ...cycle, startedAt, run }] };
+    const pool = without([three[1]], { replicas: 2, autohealing: {}, scaleInStrategy });
+    const planned = plan(pool, [three[0], three[2]], { healing });
+    expect(planned.healing.state.cycles).toEqual([]);
+    expect(planned.steps.filter(({ kind }) => kind === 'create')).toEqual([]);
+  });
+
   test('makes no surplus of a VM that is being replaced meanwhile', () => {
     const cycle = { vm: 'web-3', uid: 'gone', attempt: 1, phase: 'Waiting', why: 'sick' } as const;
     const run = { state: 'Running', since: quiet.now } as const;

@@ -20,6 +20,8 @@ export interface Removal {
   /** Those that were deleted, halted or released. */
   acted: readonly Target[];
   refused: Done['refused'];
+  /** Why just these, if people have asked for them. */
+  why?: string | undefined;
 }
 
 /** Records on their owner that VMs have left it, or why not. */
@@ -27,7 +29,7 @@ export async function reportRemoval(
   client: KubeClient,
   cache: ClusterCache,
   key: OwnerKey,
-  { verb, asked, acted, refused }: Removal,
+  { verb, asked, acted, refused, why }: Removal,
 ): Promise<void> {
   const owner = await knownOwner(client, cache, key);
   if (owner === undefined) return;
@@ -36,7 +38,7 @@ export async function reportRemoval(
     const note = `${asked.length - acted.length} of ${wordsOf(asked)} not done: ${refused.message}`;
     await recordEvent(client, owner, { type: 'Warning', reason: `Failed${verb}`, action, note }, key.kind);
   } else if (acted.length > 0) {
-    const note = `${done} ${wordsOf(acted)}`;
+    const note = `${done} ${wordsOf(acted)}${why === undefined ? '' : `: ${why}`}`;
     await recordEvent(client, owner, { type: 'Normal', reason: `Successful${verb}`, action, note }, key.kind);
   }
 }

@@ -3,7 +3,7 @@ import { REMOVING_ANNOTATION } from '../../api/names.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
-import { whyStay, type Departure } from '../../decisions/scaling/departure.ts';
+import { BY_NAME, whyStay, type Departure } from '../../decisions/scaling/departure.ts';
 import { isProtected } from '../../decisions/scaling/protection.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
@@ -186,7 +186,8 @@ class LeavingVms {
 
   /** Records an Event on their owner. */
   report(verb: 'Delete' | 'Halt', refused: Done['refused']): Promise<void> {
-    const { vms: asked } = this.#leaving;
-    return reportRemoval(this.#client, this.#cache, this.#key, { verb, asked, acted: this.acted, refused });
+    const { vms: asked, departure } = this.#leaving;
+    const why = departure.because === 'named' ? BY_NAME : undefined;
+    return reportRemoval(this.#client, this.#cache, this.#key, { verb, asked, acted: this.acted, refused, why });
   }
 }

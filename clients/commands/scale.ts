@@ -45,7 +45,7 @@ async function run(session: Session, { kind, names }: Targets<OwnerKind>, option
   if (replicas !== undefined && remove !== undefined)
     throw new UsageError('give --replicas or --remove, not both: --remove lowers the number by as many VMs');
   if (replicas === undefined && remove === undefined)
-    throw new UsageError('how many VMs? Give --replicas, or --remove with names');
+    throw new UsageError('how many VMs? Give --replicas, or for a pool --remove with names');
   if (remove !== undefined) checkRemoval(kind, names);
   const [kube, namespace] = [await session.kube(), await session.namespace()];
   for (const name of names) {

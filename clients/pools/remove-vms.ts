@@ -22,7 +22,7 @@ export interface RemovalOptions {
   dryRun: DryRun;
 }
 
-/** The API server's conflicts are those with drover's own status, too. */
+/** A worker that writes the pool's status at that moment is no reason to fail. */
 const PAUSE_MS = 100;
 
 /**

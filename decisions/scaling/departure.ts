@@ -20,6 +20,9 @@ export type Departure =
   /** The VM is terminating, and held until its disks are released. */
   | { because: 'going' };
 
+/** Why VMs leave that were named. */
+export const BY_NAME = 'people have asked for it by name';
+
 export interface DepartureInput {
   departure: Departure;
   /** As the API server has it now; undefined if it is deleted. */

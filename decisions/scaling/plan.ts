@@ -7,7 +7,7 @@ import type { PoolStep } from '../pool/steps.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isHalted, type VmView } from '../views/vm.ts';
 import { chooseLeaving } from './choice.ts';
-import type { Departure } from './departure.ts';
+import { BY_NAME, type Departure } from './departure.ts';
 import { namedAmong, type NamedRemovals } from './named-removals.ts';
 import { refusedLast } from './refused-vms.ts';
 import { deletion, finishRemovals, halting, nameOf, planEnd, roomToDelete, words } from './removal.ts';
@@ -135,7 +135,7 @@ function scaleIn(input: ScaleInput, active: readonly VmView[], excess: number, r
  * VMs. Whoever protects one of them later is refused.
  */
 const removeNamed = (input: ScaleInput, named: readonly VmView[], room: Room): ScaleStep[] =>
-  removal(input, room.take(free(input, named)), 'named', 'people have asked for it by name');
+  removal(input, room.take(free(input, named)), 'named', BY_NAME);
 
 /** Takes VMs off the list of those to remove once the pool has them no more. */
 function forgetRemoved({ vms, removals }: ScaleInput): ScaleStep[] {

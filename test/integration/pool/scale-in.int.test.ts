@@ -2,7 +2,13 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import type { Condition } from '../../../api/pool/pool.ts';
-import { Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import {
+  Events,
+  Nodes,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import { drover as run, nowhere, type Outcome } from '../../clients/drover.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until } from '../fleet.ts';
 
@@ -50,6 +56,8 @@ describe('VMs that are removed by name', () => {
         REMOVE_VMS_ANNOTATION,
       ]),
     );
+    const events = (await fleet().kube.list<KubeObject & { note?: string }>(Events, { namespace })).items;
+    expect(events.map(({ note }) => note)).toContain('Deleted web-2, web-5: people have asked for it by name');
     // A slip by hand takes no VM.
     const key = { namespace, name: 'web' };
     await fleet().kube.patch(VirtualMachinePools, key, 'merge', annotated('web-1'));

@@ -317,3 +317,32 @@ test('VMs that are removed by name leave, and no others, whoever dies, grows the
     },
     { delays: { haltVms: 2_000, deleteVms: 2_000 } },
   ));
+
+test('a VM that is protected while its scale-in is under way stays, and another leaves', () =>
+  play(
+    async (world) => {
+      const { setProtection } = await import('../../clients/vm/protect.ts');
+      await begun(world, {
+        replicas: 6,
+        scaleInStrategy: { proactive: { selectionPolicy: { basePolicy: 'Newest' } } },
+      });
+      const { uid } = world.pool('web')!.metadata;
+      const protection = (protect: boolean, names: string[]) =>
+        setProtection(world.client.asClient, names, { namespace: NAMESPACE, protect, dryRun: 'none' }, () => {});
+      await world.changePool('web', { replicas: 3 });
+      // The deletions are planned, and wait for a worker.
+      await world.wait(2_000);
+      await protection(true, ['web-4', 'web-5', 'web-6']);
+      const names = (): string[] => world.vmsOf(uid).map(({ metadata }) => metadata.name);
+      if (!(await world.until(() => names().length === 3, 300_000))) world.break('G12: the pool does not shrink');
+      expect(names().toSorted()).toEqual(['web-4', 'web-5', 'web-6']);
+      await world.changePool('web', { replicas: 2 });
+      const blocked = () => statusOf(world)?.conditions?.find(({ type }) => type === 'ScaleInBlocked');
+      expect(await world.until(() => blocked()?.reason === 'Protected', 60_000)).toBe(true);
+      await protection(false, ['web-5']);
+      if (!(await world.until(() => names().length === 2, 300_000))) world.break('G12: the pool does not shrink');
+      expect(names().toSorted()).toEqual(['web-4', 'web-6']);
+      expect(await world.until(() => blocked() === undefined, 60_000)).toBe(true);
+    },
+    { delays: { deleteVms: 5_000 } },
+  ));

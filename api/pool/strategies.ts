@@ -4,7 +4,7 @@ import { ScaleInSelectionPolicy, SelectionPolicy } from './selection.ts';
 import { Windows } from './windows.ts';
 
 const ONLINE =
-  "can't be Online: KubeVirt has no way to keep a VM's memory on a disk; Offline keeps its disks, Disabled nothing";
+  "can't be Online: KubeVirt has no way yet to keep a VM's memory on a disk (kubevirt/kubevirt#18054); Offline keeps its disks, Disabled nothing";
 
 export const StatePreservation = z
   .enum(['Disabled', 'Offline'], { error: (issue) => (issue.input === 'Online' ? ONLINE : undefined) })

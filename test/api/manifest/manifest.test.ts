@@ -216,7 +216,7 @@ describe('what is wrong', () => {
     [
       'Online',
       { scaleInStrategy: { proactive: { statePreservation: 'Online' } } },
-      "spec.scaleInStrategy.proactive.statePreservation: can't be Online: KubeVirt has no way to keep a VM's memory on a disk; Offline keeps its disks, Disabled nothing",
+      "spec.scaleInStrategy.proactive.statePreservation: can't be Online: KubeVirt has no way yet to keep a VM's memory on a disk (kubevirt/kubevirt#18054); Offline keeps its disks, Disabled nothing",
     ],
     [
       'no duration',

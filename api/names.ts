@@ -35,6 +35,17 @@ export const DISKS_FINALIZER = `${GROUP}/keep-disks`;
 export const REMOVE_VMS_ANNOTATION = `${GROUP}/remove-vms`;
 /** On a VM: with any value but "false", scale-in leaves the VM where it is. */
 export const PROTECT_ANNOTATION = `${GROUP}/protect-from-scale-in`;
+
+/**
+ * On a pool: a command is giving it VMs that exist already, or taking VMs from it (`MembershipChange`, in JSON). The
+ * pool begins nothing until the annotation goes.
+ */
+export const MEMBERSHIP_CHANGE_ANNOTATION = `${GROUP}/membership-change`;
+/** On a VM that has left its pool, and on its VMI: what it was there (`FormerMember`, in JSON), in case it returns. */
+export const DETACHED_ANNOTATION = `${GROUP}/detached`;
+/** On a pool of KubeVirt that drover has paused: what its spec had before (`PausedPool`, in JSON). */
+export const PAUSED_POOL_ANNOTATION = `${GROUP}/paused`;
+
 /** On a VM: with the value "true", no update and no healing may touch it. */
 export const DO_NOT_DISRUPT_ANNOTATION = `${GROUP}/do-not-disrupt`;
 /**
@@ -59,6 +70,11 @@ export const CHANGE_CAUSE_ANNOTATION = 'kubernetes.io/change-cause';
 export const MACHINE_TYPE_RESTART_LABEL = `${GROUP}/machine-type-restart-required`;
 /** On a VM or a pool: what the last machine type transition has changed, in JSON (`TransitionRecord`). */
 export const MACHINE_TYPE_TRANSITION_ANNOTATION = `${GROUP}/machine-type-transition`;
+
+/** KubeVirt's own, on the VMs of its pools and on their VMIs: the ControllerRevision that they were made from. */
+export const KUBEVIRT_REVISION_LABEL = 'kubevirt.io/vm-pool-revision-name';
+/** KubeVirt's own, on its pools and on their VMs. */
+export const KUBEVIRT_POOL_FINALIZER = 'pool.kubevirt.io/finalizer';
 
 /** Kubernetes' own finalizer on an object deleted with `--cascade=orphan`. */
 export const ORPHAN_FINALIZER = 'orphan';

@@ -63,6 +63,14 @@ export const CONDITION_REASONS = {
     WaitingForWindow: 'no window for scale-in is open',
     RemovalsUnreadable: 'the annotation with the VMs to remove by name is not as it should be',
   },
+  MembersChanging: {
+    Finishing: 'what the pool has begun is finished first',
+    TakingOver: 'VMs of a pool of KubeVirt become its own',
+    HandingBack: 'its VMs go to a pool of KubeVirt',
+    Adopting: 'VMs of no owner become its own',
+    Detaching: 'VMs leave it, and run on',
+    NotUnderstood: 'the annotation that holds the pool cannot be read',
+  },
   DisksKept: {
     Kept: 'disks of VMs that have left are kept',
     OfOlderTemplate: 'kept disks are not as the template would make them',
@@ -93,6 +101,8 @@ export const EVENT_REASONS = {
   FailedAdopt: 'VMs that match the selector of a set could not become its own',
   SuccessfulRelease: 'VMs that no longer match the selector of a set were released',
   FailedRelease: 'VMs that no longer match the selector of a set could not be released',
+  SuccessfulDetach: "VMs that nobody controls any more have lost their pool's labels",
+  SuccessfulAttach: "VMs that were made the pool's own by hand have its labels",
   SuccessfulHalt: 'VMs that leave with their disks kept were halted',
   FailedHalt: 'VMs that leave with their disks kept could not be halted',
   SuccessfulUpdate: 'VMs were brought to another revision',

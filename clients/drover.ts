@@ -13,6 +13,9 @@ import { getCommand } from './commands/get.ts';
 import { healCommand } from './commands/heal/heal.ts';
 import { historyCommand } from './commands/history.ts';
 import { machineTypesCommand } from './commands/machine-types/machine-types.ts';
+import { adoptCommand } from './commands/membership/adopt.ts';
+import { attachCommand } from './commands/membership/attach.ts';
+import { detachCommand } from './commands/membership/detach.ts';
 import { protectCommand, unprotectCommand } from './commands/protect.ts';
 import { rolloutCommand } from './commands/rollout/rollout.ts';
 import { scaleCommand } from './commands/scale.ts';
@@ -49,6 +52,9 @@ function droverProgram(): Command {
   ]) {
     program.addCommand(inherit(command, program));
   }
+  program.commandsGroup('Who is in a pool:');
+  for (const command of [detachCommand(), attachCommand(), adoptCommand()])
+    program.addCommand(inherit(command, program));
   program.commandsGroup('VMs:');
   for (const command of [vmCommand(), protectCommand(), unprotectCommand(), disksCommand(), machineTypesCommand()])
     program.addCommand(inherit(command, program));

@@ -12,6 +12,7 @@ export function snapshotOf(
   PoolPlanInput,
   | 'pool'
   | 'vms'
+  | 'uncontrolled'
   | 'vmiOf'
   | 'failedVmisOf'
   | 'lastFailureOf'
@@ -26,6 +27,7 @@ export function snapshotOf(
   return {
     pool,
     vms: cache.ownedBy(uid),
+    uncontrolled: cache.uncontrolledIn(namespace),
     vmiOf: (vm) => cache.vmiOf(vm),
     failedVmisOf: (vm) => cache.failedVmisOf(vm.uid),
     lastFailureOf: (vm) => cache.lastFailureOf(vm.uid),

@@ -3,7 +3,7 @@ import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL, REVISION_LABEL 
 import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { diskIdentity, diskTemplates, sizeOf } from '../../decisions/disks/disk-template.ts';
-import { keptDiskMark } from '../../decisions/disks/kept-disk.ts';
+import { keptDiskMark, NO_NUMBER } from '../../decisions/disks/kept-disk.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
@@ -95,7 +95,7 @@ async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine
     const mark = keptDiskMark({
       pool: key.name,
       poolUid: key.uid,
-      number: number ?? 0,
+      number: number ?? NO_NUMBER,
       disk: disk.endsWith(`-${number}`) ? disk.slice(0, -`-${number}`.length) : disk,
       revision: labels?.[REVISION_LABEL] ?? null,
       identity: template === undefined ? '' : diskIdentity(template),

@@ -12,6 +12,7 @@ import { createDiskActivities } from '../disks/steps.ts';
 import type { Places } from '../disruption-budget/places.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { serverLost } from '../lib/shutdown.ts';
+import { createLabelActivities } from '../membership/label-vms.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 import { createCreationActivities } from './create-vms.ts';
 import { setFinalizer } from './finalizer.ts';
@@ -85,6 +86,7 @@ export function createPoolActivities({
     ...createScaleInActivities({ client, cache, concurrency }),
     ...createReleaseActivities({ client, cache, concurrency }),
     ...createReplacementActivities({ client, cache, places }),
+    ...createLabelActivities({ client, cache, concurrency }),
 
     /** Adds drover's finalizer to the pool or set, or removes it: with it, none can be deleted before its VMs. */
     setFinalizer: (key: OwnerKey, held: boolean): Promise<ResourceVersions> => setFinalizer(client, key, held),

@@ -1,4 +1,4 @@
-import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
+import { MEMBERSHIP_CHANGE_ANNOTATION, POOL_LABEL, REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -19,7 +19,7 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
     case 'instance set':
       return [];
     case 'vm':
-      return looksTheSame(change.before, change.after, OF_TRANSITIONS)
+      return looksTheSame(change.before, change.after, OF_TRANSITIONS) && hasSamePool(change.before, change.after)
         ? []
         : distinct([change.before, change.after].flatMap(poolOfVm));
     case 'vmi': {
@@ -39,8 +39,17 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
   }
 }
 
-const poolOfVm = (vm: VmView | undefined): string[] =>
-  vm?.owner?.kind === 'VirtualMachinePool' ? [`${vm.namespace}/${vm.owner.name}`] : [];
+const hasSamePool = (before: VmView | undefined, after: VmView | undefined): boolean =>
+  before?.ownLabels[POOL_LABEL] === after?.ownLabels[POOL_LABEL];
+
+/** The pool that owns the VM; or, if nobody controls the VM, the one whose label it still has. */
+function poolOfVm(vm: VmView | undefined): string[] {
+  if (vm?.owner === null) {
+    const pool = vm.labels[POOL_LABEL];
+    return pool === undefined ? [] : [`${vm.namespace}/${pool}`];
+  }
+  return vm?.owner.kind === 'VirtualMachinePool' ? [`${vm.namespace}/${vm.owner.name}`] : [];
+}
 
 /** Returns undefined if the VM is not known yet, or no longer: its own creation or deletion signals its owner. */
 export function vmOf(vmi: VmiView, cache: Pick<ClusterCache, 'vms'>): VmView | undefined {
@@ -58,7 +67,8 @@ export function ownerWords(owner: StoredVmOwner | undefined): string {
   if (owner === undefined) return '';
   const { uid, generation, deletionTimestamp, finalizers, annotations } = owner.metadata;
   const named = annotations?.[REMOVE_VMS_ANNOTATION];
-  return canonical({ uid, generation, deletionTimestamp, finalizers, named });
+  const change = annotations?.[MEMBERSHIP_CHANGE_ANNOTATION];
+  return canonical({ uid, generation, deletionTimestamp, finalizers, named, change });
 }
 
 /** VM fields that only machine type transitions read. */

@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
+import { keptDiskOf, NO_NUMBER, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import type { Column } from '../cli/columns.ts';
 import { ageOf, type Cell } from '../cli/output.ts';
 import type { Claim } from './kept.ts';
@@ -14,7 +14,7 @@ const column = (header: string, cell: (kept: KeptDisk, claim: Stored<Claim>) => 
 export const diskColumns: Column[] = [
   column('NAME', (_kept, { metadata }) => metadata.name),
   column('POOL', ({ pool }) => pool),
-  column('NUMBER', ({ number }) => (number === 0 ? '<none>' : number)),
+  column('NUMBER', ({ number }) => (number === NO_NUMBER ? '<none>' : number)),
   column(
     'SIZE',
     (kept, { status, spec }) =>

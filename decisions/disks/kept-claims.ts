@@ -7,7 +7,7 @@ import { vmName } from '../scaling/vm-names.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { diskIdentity, diskTemplates, sizeOf } from './disk-template.ts';
-import type { KeptDisk } from './kept-disk.ts';
+import { NO_NUMBER, type KeptDisk } from './kept-disk.ts';
 
 /** The claim of a kept disk. */
 export interface KeptClaim {
@@ -94,7 +94,7 @@ export function keptCondition(
   now: string,
 ): Condition[] {
   if (byNumber.size === 0) return [];
-  const nameOf = (number: number): string => (number === 0 ? 'other VMs' : vmName(pool.metadata.name, number));
+  const nameOf = (number: number): string => (number === NO_NUMBER ? 'other VMs' : vmName(pool.metadata.name, number));
   const names = (numbers: number[]): string => formatNames(numbers.map(nameOf));
   const older = [...byNumber]
     .filter(([, claims]) => claims.some(({ kept }) => !fits(kept, newest)))

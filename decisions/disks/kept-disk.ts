@@ -1,12 +1,15 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
 import { isObject } from '../lib/json.ts';
 
+/** Stands for the number of a VM whose name its pool would not give. */
+export const NO_NUMBER = -1;
+
 /** A kept disk, as stored on its claim. */
 export interface KeptDisk {
   pool: string;
   /** UID of that pool: a later pool of the same name has no right to the disk. */
   poolUid: string;
-  /** Number of the VM that had the disk, and of the next VM that may have it. */
+  /** Number of the VM that had the disk, and of the next VM that may have it; or `NO_NUMBER`. */
   number: number;
   /** Name of the pool's disk template, without the number. */
   disk: string;

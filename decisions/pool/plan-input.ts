@@ -15,6 +15,8 @@ export interface PoolPlanInput {
   pool: StoredPool;
   /** All VMs that the pool owns, including terminating ones. */
   vms: readonly VmView[];
+  /** VMs of its namespace that no controller owns; absent if they are not watched. */
+  uncontrolled?: readonly VmView[];
   /** Whether a VM of this name exists in the pool's namespace and belongs to somebody else. */
   isHeldByOther: (name: string) => boolean;
   /** Names that activities are working on now. `cancelled`: by attempts to heal them that were asked to end. */

@@ -1,6 +1,6 @@
 import { updateRules } from '../../api/pool-defaults.ts';
 import type { PoolStatus, RolloutStatus } from '../../api/pool/pool.ts';
-import { keptByNumber } from '../disks/kept-claims.ts';
+import { keptByNumber, type KeptClaim } from '../disks/kept-claims.ts';
 import { createSteps, unmarkStep } from '../disks/reuse.ts';
 import { isReady, isActive } from '../disruption-budget/availability.ts';
 import { hasSpentClaimsAlone } from '../disruption-budget/claims.ts';
@@ -8,13 +8,16 @@ import { planHealing, type HealingPlan } from '../healing/plan.ts';
 import { heldBack, isGivenUp, stateFrom, toBeMade } from '../healing/state.ts';
 import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
+import { membershipChangeOf } from '../membership/change.ts';
+import { membersChanging } from '../membership/condition.ts';
+import { labelSteps, unlabelledMembers } from '../membership/labels.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { revisionsToPrune } from '../revisions/retained.ts';
 import { batchHold, type BatchHold } from '../rollout/batch-hold.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { isGoingBack } from '../rollout/state.ts';
 import { namedAmong, namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
-import { planDeletion, planScale, type ScalePlan } from '../scaling/plan.ts';
+import { planDeletion, planScale, type ScalePlan, type ScaleStep } from '../scaling/plan.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import { isHalted, type VmView } from '../views/vm.ts';
@@ -63,35 +66,29 @@ export interface PoolCounts {
  * Returns the next steps towards the pool's spec: never more than the limits allow, none if the pool is as it should
  * be.
  */
-export function planPool(input: PoolPlanInput): PoolPlan {
+export function planPool(given: PoolPlanInput): PoolPlan {
+  const input = isHeld(given) ? { ...given, allowance: 0 } : given;
   const { pool, vms, vmiOf, batches, now } = input;
   const templates = templatesOf(input);
-  const isDeleted = pool.metadata.deletionTimestamp !== undefined;
   const inBatches = batchHold(batches, vms, input.isHeldByOther);
   const unproven = unprovenRevision(input);
   const removals = namedRemovals(pool.metadata.annotations);
   const named = vms.filter(namedAmong(removals));
-  const { mark, ...healing } = healingOf(input, { inBatches, unproven, removals });
-  const scaling = scalingOf(input, { inBatches, healing, removals });
+  const beside = { inBatches, unproven, removals };
+  const { mark, ...healing } = isHeld(input) ? healingAsItIs(input) : healingOf(input, beside);
+  const isThere = new Set(vms.map((vm) => vm.name));
+  const kept = keptByNumber(pool, input.keptClaims ?? [], (name) => isThere.has(name) || input.isHeldByOther(name));
+  const scaling = scalingOf(input, { inBatches, healing, removals, lowest: kept.has(0) ? 0 : 1 });
   const { steps: scaleSteps, blocked } = scaling;
   // Scaling has priority: a VM that leaves now is not updated first.
   const leaving = [...named, ...scaleSteps.flatMap((step) => ('vms' in step ? step.vms : []))].map(({ name }) => name);
   const rollout = rolloutOf(input, healing, leaving, templates);
-  const names = new Map(vms.map((vm) => [vm.name, vm]));
-  const claims = input.keptClaims ?? [];
-  const kept = keptByNumber(pool, claims, (name) => names.has(name) || input.isHeldByOther(name));
-  const templateOf = (revision: string): PoolTemplate | undefined => templates.get(revision);
-  const reuse = { pool, kept, revision: rollout.forNewVms, templateOf };
-  const steps = scaleSteps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, reuse) : [step]));
-  if (rollout.update !== null && !steps.some((step) => step.kind === 'hold'))
-    steps.push({ kind: 'update', ...rollout.update });
-  if (mark.length > 0) steps.push(markStep(mark));
-  if (steps.length === 0 && !isDeleted) steps.push(...unmarkStep(pool, claims, (name) => isStayingOn(names.get(name))));
-  if (steps.length === 0 && !isDeleted && batches.length === 0) steps.push(...tidyRevisions(input, rollout));
+  const steps = stepsOf(input, { scaleSteps, rollout, mark, kept, templates });
   const failure = stillStands(input, named.length > 0, blocked) ? input.failure : null;
   const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
-  const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, blocked, kept, now: at });
+  const told = { kept, changing: membersChanging(input, healing.state.cycles, at), now: at };
+  const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, blocked, ...told });
   const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;
   return {
@@ -107,12 +104,53 @@ export function planPool(input: PoolPlanInput): PoolPlan {
   };
 }
 
+interface Decided {
+  scaleSteps: readonly ScaleStep[];
+  rollout: RolloutPlan;
+  mark: HealingPlan['mark'];
+  kept: ReadonlyMap<number, KeptClaim[]>;
+  templates: ReadonlyMap<string, PoolTemplate>;
+}
+
+/** Returns all steps, housekeeping last: most of it only where there is nothing else to do. */
+function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, kept, templates }: Decided): PoolStep[] {
+  const { pool, vms, batches, uncontrolled = [], keptClaims = [] } = input;
+  const templateOf = (revision: string): PoolTemplate | undefined => templates.get(revision);
+  const reuse = { pool, kept, revision: rollout.forNewVms, templateOf };
+  const steps = scaleSteps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, reuse) : [step]));
+  if (rollout.update !== null && !steps.some((step) => step.kind === 'hold'))
+    steps.push({ kind: 'update', ...rollout.update });
+  if (mark.length > 0) steps.push(markStep(mark));
+  if (pool.metadata.deletionTimestamp !== undefined) return steps;
+  steps.push(...labelSteps({ pool, vms, uncontrolled }));
+  const names = new Map(vms.map((vm) => [vm.name, vm]));
+  if (steps.length === 0) steps.push(...unmarkStep(pool, keptClaims, (name) => isStayingOn(names.get(name))));
+  if (steps.length === 0 && batches.length === 0) steps.push(...tidyRevisions(input, rollout));
+  return steps;
+}
+
 /** Templates of the pool by revision, as far as they are kept. */
 function templatesOf({ pool, revisions }: PoolPlanInput): Map<string, PoolTemplate> {
   const templates = new Map<string, PoolTemplate>();
   for (const { revision, template } of revisions) if (template !== null) templates.set(revision, template);
   return templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
 }
+
+/** A command is changing who the pool's members are: until that has ended, the pool begins nothing. */
+const isHeld = ({ pool }: PoolPlanInput): boolean =>
+  pool.metadata.deletionTimestamp === undefined && membershipChangeOf(pool) !== null;
+
+const healingAsItIs = ({ healing, pool }: PoolPlanInput): HealingPlan => ({
+  state: healing ?? stateFrom(pool.status?.healing),
+  begin: [],
+  cancel: [],
+  events: [],
+  mark: [],
+  suspended: null,
+  notReplaced: [],
+  notListed: 0,
+  wakeAt: null,
+});
 
 interface BesideHealing {
   inBatches: BatchHold;
@@ -153,15 +191,20 @@ interface BesideScaling {
   inBatches: BatchHold;
   healing: Healing;
   removals: NamedRemovals;
+  lowest: number;
 }
 
-function scalingOf(input: PoolPlanInput, { inBatches: { coming }, healing, removals }: BesideScaling): ScalePlan {
+function scalingOf(
+  input: PoolPlanInput,
+  { inBatches: { coming }, healing, removals, lowest }: BesideScaling,
+): ScalePlan {
   const scale = {
     ...input,
     held: new Set(heldBack(healing.state)),
     coming,
     sick: new Set(sickVms(healing)),
     first: toBeMade(healing.state),
+    lowest,
     target: targetOfScaling(input),
     removals,
   };
@@ -185,8 +228,15 @@ function rolloutOf(
     strategy,
     state: input.rollout,
     batches,
-    busy: new Set([...busyNames(input), ...leaving, ...sickVms(healing)]),
+    busy: new Set([
+      ...busyNames(input),
+      ...leaving,
+      ...sickVms(healing),
+      // Which revisions they and their VMIs are of is known once they have their labels.
+      ...unlabelledMembers(input).map(({ name }) => name),
+    ]),
     isHealed: (vm) => pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
+    held: isHeld(input),
     notBefore: input.batchesNotBefore,
     burst,
     now,

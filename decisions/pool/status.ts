@@ -33,6 +33,7 @@ const OURS = new Set([
   'Stalled',
   'DisksKept',
   'ScaleInBlocked',
+  'MembersChanging',
 ]);
 
 export interface StatusInput {
@@ -48,6 +49,8 @@ export interface StatusInput {
   blocked: BlockedSurplus | null;
   /** Kept disks, by the numbers of the VMs that they wait for. */
   kept: ReadonlyMap<number, readonly KeptClaim[]>;
+  /** The condition of a pool whose members are changing; empty without. */
+  changing: readonly Condition[];
   /** RFC 3339. */
   now: string;
 }
@@ -63,6 +66,7 @@ export function poolStatus({
   healing,
   blocked,
   kept,
+  changing,
   now,
 }: StatusInput): PoolStatus {
   const active = vms.filter((vm) => !vm.deleting);
@@ -84,6 +88,7 @@ export function poolStatus({
       : { healing: healingStatus(healing) }),
     conditions: [
       ...others,
+      ...changing,
       availableCondition(pool, availability, now),
       ...rolloutConditions(pool, rollout, blocked, now),
       ...surplusCondition(pool, blocked, now),

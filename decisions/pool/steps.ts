@@ -28,6 +28,8 @@ export type PoolStep =
   | { kind: 'mark'; vms: RunNote[]; reason: string }
   /** VMs that people wanted removed by name, and that the pool has no more. */
   | { kind: 'forget'; vms: Member[]; reason: string }
+  /** VMs that get the pool's labels, for it owns them; or lose them, for nobody controls the VMs any more. */
+  | { kind: 'label' | 'unlabel'; vms: Target[]; reason: string }
   /** Kept disks that won't be reused. */
   | { kind: 'discard'; claims: { name: string; uid: string }[]; reason: string }
   /** Claims that are no longer kept disks. */

@@ -24,6 +24,8 @@ export interface RolloutInput {
   busy: ReadonlySet<string>;
   /** Whether healing takes care of the VM and has not given it up. */
   isHealed: (vm: VmView) => boolean;
+  /** The pool's members are changing: no batch begins. */
+  held: boolean;
   /** No batch begins earlier; milliseconds since the epoch. */
   notBefore: number;
   /** Most VMs in progress at once. */

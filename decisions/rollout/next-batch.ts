@@ -191,7 +191,11 @@ function inOrder({ spec }: RolloutContext, free: readonly Candidate[], begun: st
 }
 
 /** Reports whether a batch that could begin must wait for a maintenance window or a delay. */
-function isTooEarly({ spec, waits, input: { now, notBefore } }: RolloutContext): boolean {
+function isTooEarly({ spec, waits, input: { now, notBefore, held } }: RolloutContext): boolean {
+  if (held) {
+    waits.for('Delay', 'its members are changing');
+    return true;
+  }
   const window = windowAt(spec.rollout.windows, now);
   if (!window.open) {
     if (window.next !== null) waits.wake(window.next);

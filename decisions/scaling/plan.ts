@@ -32,11 +32,13 @@ export type ScaleInput = Pick<
   first: readonly string[];
   /** VMs that people want removed. */
   removals: NamedRemovals;
+  /** The lowest number that a new VM may have: 0 only if disks of a VM 0 are kept. */
+  lowest: number;
 };
 
 /** A scaling step; another part decides the revision of new VMs. */
 export type ScaleStep =
-  | Exclude<PoolStep, { kind: 'create' | 'update' | 'prune' | 'discard' | 'unmark' }>
+  | Exclude<PoolStep, { kind: 'create' | 'update' | 'prune' | 'discard' | 'unmark' | 'label' | 'unlabel' }>
   | { kind: 'create'; numbers: number[]; reason: string };
 
 export interface ScalePlan {
@@ -93,7 +95,7 @@ function comingBack({ pool, first, inProgress, isHeldByOther, now }: ScaleInput,
 }
 
 function scaleOut(
-  { pool, isHeldByOther, inProgress, burst, allowance, refused, first }: ScaleInput,
+  { pool, isHeldByOther, inProgress, burst, allowance, refused, first, lowest }: ScaleInput,
   missing: number,
   ours: Set<string>,
 ): ScaleStep[] {
@@ -108,6 +110,7 @@ function scaleOut(
     name,
     enough - given.length,
     (candidate) => given.includes(candidate) || isTaken(candidate),
+    lowest,
   );
   const sorted = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others].toSorted(
     (one, other) => one - other,

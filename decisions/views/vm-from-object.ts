@@ -8,6 +8,7 @@ import {
 } from '../../api/names.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
 import { recordOf } from '../machine-types/record.ts';
+import { formerMemberOf } from '../membership/former-member.ts';
 import { isProtected } from '../scaling/protection.ts';
 import { placementOf } from '../vm-update/live-update.ts';
 import { internOrNull, intern } from './intern.ts';
@@ -59,7 +60,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     labels: template?.metadata?.labels === undefined ? ownLabels : { ...template.metadata.labels, ...ownLabels },
     ownLabels,
     annotated: metadata.annotations !== undefined,
-    revision: ownLabels[REVISION_LABEL] ?? null,
+    revision: ownLabels[REVISION_LABEL] ?? formerMemberOf(metadata.annotations)?.revision ?? null,
     runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
     machineType: internOrNull(template?.spec?.domain?.machine?.type),
     architecture: internOrNull(template?.spec?.architecture),

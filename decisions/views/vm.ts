@@ -22,7 +22,10 @@ export interface VmView {
   ownLabels: Record<string, string>;
   /** Has annotations, so that a JSON patch can add one to the map. */
   annotated: boolean;
-  /** Hash of the pool template that it was made from; null if its label is missing. */
+  /**
+   * Hash of the pool template that it was made from: by its label; or, if its owner reference was put back by hand, by
+   * what it was before it left the pool; otherwise null.
+   */
   revision: string | null;
   runStrategy: string;
   /** Machine type in its VMI template. KubeVirt fills in a missing type, so null only if nothing did. */

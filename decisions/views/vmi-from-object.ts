@@ -1,5 +1,6 @@
 import { REVISION_LABEL } from '../../api/names.ts';
 import { controllerOf, type Condition, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { formerMemberOf } from '../membership/former-member.ts';
 import { placementOf } from '../vm-update/live-update.ts';
 import { internOrNull } from './intern.ts';
 import { kindOf } from './owner-kind.ts';
@@ -62,7 +63,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     runningSince: sincePhase(status, 'Running'),
     endedAt: sincePhase(status, 'Failed') ?? sincePhase(status, 'Succeeded'),
     probationMs: probationOf(spec?.livenessProbe),
-    revision: metadata.labels?.[REVISION_LABEL] ?? null,
+    revision: metadata.labels?.[REVISION_LABEL] ?? formerMemberOf(metadata.annotations)?.revision ?? null,
     paused: find(conditions, 'Paused')?.status === 'True',
     migrating: migration !== undefined && migration.completed !== true && migration.failed !== true,
     migratable: find(conditions, 'LiveMigratable')?.status === 'True',

@@ -12,6 +12,8 @@ import type { Onlooker, World } from './world/world.ts';
 
 /** Activities of runs that people start, each of which may change VMs of any owner. */
 const OF_RESTARTS = 'beginRestarts';
+/** Takes drover's labels off a VM that has left its pool. */
+const OF_LABELS = 'unlabelVms';
 const OF_TRANSITIONS = ['patchMachineTypes', 'beginTransitionRestarts', 'clearMarks'];
 
 /** A ready VMI that a run has deleted, until its VM is back. */
@@ -54,8 +56,8 @@ export class RunGuarantees implements Onlooker {
   }
 
   /**
-   * Checks that a VM without a pool is changed only by a run that people started, and never by a transition that
-   * excludes it.
+   * Checks that a VM without a pool is changed only by a run that people started, or loses the labels of the pool that
+   * it has left, and never by a transition that excludes it.
    */
   #checkScope(vm: Stored): void {
     const activity = activityNow();
@@ -65,7 +67,7 @@ export class RunGuarantees implements Onlooker {
     if (activity !== null && OF_TRANSITIONS.includes(activity)) {
       if (transition?.scope.exclude.includes(name) === true)
         this.#broken('G4', `${name} is changed by ${activity}, and was left out`);
-    } else if (activity !== OF_RESTARTS && controllerOf(vm) === undefined) {
+    } else if (activity !== OF_RESTARTS && activity !== OF_LABELS && controllerOf(vm) === undefined) {
       this.#broken('G4', `${name} is written by ${activity}, and is no pool's`);
     }
   }

@@ -121,6 +121,8 @@ export class FakeCluster {
     },
     discardDisks: async () => nothing,
     unmarkDisks: async () => undefined,
+    labelVms: async () => undefined,
+    unlabelVms: async () => undefined,
     updateVms: async ({ revision, vms }) => {
       this.#act(
         'update',

@@ -55,7 +55,8 @@ export type LaneKind =
   | 'disks'
   | 'revisions'
   | 'notes'
+  | 'labels'
   | 'cancelled'
   | 'telling';
 
-const UNTOLD: ReadonlySet<LaneKind> = new Set(['status', 'revisions', 'notes', 'cancelled', 'telling']);
+const UNTOLD: ReadonlySet<LaneKind> = new Set(['status', 'revisions', 'notes', 'labels', 'cancelled', 'telling']);

@@ -8,7 +8,7 @@ import { vmName } from '../../decisions/scaling/vm-names.ts';
 import { beginRemoval, inLane, lanes, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
 import type { Rollouts } from '../rollout/rollouts.ts';
 
-const { createVms, discardDisks, unmarkDisks } = proxyActivities<PoolActivities>(ON_VMS);
+const { createVms, discardDisks, unmarkDisks, labelVms, unlabelVms } = proxyActivities<PoolActivities>(ON_VMS);
 export const { writeStatus, noteRuns, forgetRemovals } = proxyActivities<PoolActivities & HealActivities>({
   startToCloseTimeout: '5m',
   heartbeatTimeout: '10s',
@@ -58,6 +58,10 @@ export function begin(step: PoolStep, context: StepContext): void {
       );
     case 'unmark':
       return tidy(context, 'notes', reason, () => unmarkDisks.executeWithOptions(words, [key, step.claims]));
+    case 'label':
+      return tidy(context, 'labels', reason, () => labelVms.executeWithOptions(words, [key, step.vms]));
+    case 'unlabel':
+      return tidy(context, 'labels', reason, () => unlabelVms.executeWithOptions(words, [key, step.vms]));
     case 'update':
       context.rollouts.begin(key, step, seen);
       return;
@@ -78,7 +82,7 @@ export function begin(step: PoolStep, context: StepContext): void {
  */
 function tidy(
   { inProgress, onEnd }: StepContext,
-  kind: 'revisions' | 'notes',
+  kind: 'revisions' | 'notes' | 'labels',
   reason: string,
   act: () => Promise<ResourceVersions | void>,
 ): void {

@@ -1,11 +1,12 @@
 import { Command } from 'commander';
 import { throwAll, UsageError } from '../../cli/failure.ts';
-import { Pools, Vms } from '../../cli/kinds.ts';
+import { Vms } from '../../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, examples, reasonOption } from '../../cli/options.ts';
 import { plain, print } from '../../cli/output.ts';
-import { labelOf, namedTargetsOf } from '../../cli/targets.ts';
+import { labelOf } from '../../cli/targets.ts';
 import type { CycleOptions, CycleSignal } from '../../heal/cycles.ts';
 import { inSession, type Session } from '../../session/session.ts';
+import { poolAndVms } from '../membership/options.ts';
 
 export const healNowCommand = (): Command =>
   cycle('now', 'healNow')
@@ -41,6 +42,7 @@ const cycle = (name: string, signal: CycleSignal): Command =>
 /** Asks for all VMs that can be asked for, even if others fail. */
 async function ask(session: Session, words: string[], signal: CycleSignal, options: CycleOptions): Promise<void> {
   const { pool: name, vms } = poolAndVms(words);
+  if (vms.length === 0) throw new UsageError(`which VMs of pool ${name}? Give their names`);
   const [{ onePool }, { askCycle, formatCycle }, { healView }] = await Promise.all([
     import('../../rollout/pools.ts'),
     import('../../heal/cycles.ts'),
@@ -55,13 +57,4 @@ async function ask(session: Session, words: string[], signal: CycleSignal, optio
   };
   await Promise.all(vms.map((vm) => askOne(vm).catch((error: unknown) => failures.push(error))));
   throwAll(failures);
-}
-
-/** Parses `pool web web-3 web-7`, or `pool/web web-3 web-7`. Throws `UsageError`. */
-function poolAndVms(words: string[]): { pool: string; vms: string[] } {
-  const behind = words[0]!.includes('/') ? 1 : 2;
-  const [pool = ''] = namedTargetsOf(words.slice(0, behind), [Pools]).names;
-  if (words.length === behind) throw new UsageError(`which VMs of pool ${pool}? Give their names`);
-  const { names } = namedTargetsOf(['vm', ...words.slice(behind)], [Vms]);
-  return { pool, vms: [...new Set(names)] };
 }

@@ -122,7 +122,7 @@ test('what machine type transitions alone read makes no pool look again', () => 
   const record = { id: '0a1b2c3d', from: 'q35', to: 'q35', vmiType: null, at: '2026-01-02T03:04:05Z' };
   const noted = {
     annotated: true,
-    ownLabels: { some: 'label' },
+    ownLabels: { ...vm.ownLabels, some: 'label' },
     machineType: 'q35',
     transition: record,
     transitionMark: record.id,

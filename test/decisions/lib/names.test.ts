@@ -28,7 +28,7 @@ test('the lowest free numbers, whatever is taken', () => {
 test.each<[string, number | null]>([
   ['web-7', 7],
   ['web-07', null],
-  ['web-0', null],
+  ['web-0', 0],
   ['web-a', null],
   ['web-1-1', null],
   ['other-1', null],

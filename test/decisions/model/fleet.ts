@@ -516,6 +516,8 @@ export class ModelFleet {
       case 'discard':
       case 'unmark':
       case 'forget':
+      case 'label':
+      case 'unlabel':
       case 'let-go':
       case 'release':
         this.#broken(`nobody asked for ${step.kind}`);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { POOL_FINALIZER } from '../../../api/names.ts';
+import { POOL_FINALIZER, POOL_LABEL } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
@@ -40,7 +40,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     removing: false,
     keepsDisks: false,
     labels: {},
-    ownLabels: {},
+    ownLabels: { [POOL_LABEL]: 'web' },
     annotated: true,
     revision: REVISION,
     runStrategy: 'Always',

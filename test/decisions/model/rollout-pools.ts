@@ -133,6 +133,7 @@ export function rolloutInput({
     batches: [],
     busy: new Set(),
     isHealed: () => false,
+    held: false,
     notBefore: 0,
     burst: 250,
     now: NOW,

@@ -1,0 +1,91 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { POOL_LABEL } from '../../api/names.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { asFormer, asMember, vmLabelPatch, type LabelPatch } from '../../decisions/membership/label-patch.ts';
+import type { Target } from '../../decisions/pool/steps.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { recordEvent } from '../lib/events.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { liveVm } from '../lib/live-vm.ts';
+import { tryEach } from '../lib/try-each.ts';
+import { knownPool } from '../pool/live-pool.ts';
+import type { PoolKey } from '../pool/types.ts';
+
+export interface LabelOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  /** Concurrent calls to the API server, for one activity. */
+  concurrency: number;
+}
+
+/** Creates the activities by which labels follow ownership that somebody else has changed. */
+export function createLabelActivities({ client, cache, concurrency }: LabelOptions) {
+  return {
+    /** Gives VMs, and their VMIs, the labels of the pool that owns them. */
+    labelVms: (key: PoolKey, vms: Target[]): Promise<void> =>
+      withHeartbeat(async () => {
+        const done = await onEach(key, vms, {
+          isMeant: (vm) => controllerOf(vm)?.uid === key.uid,
+          patchOf: ({ metadata }, revision) => asMember(key.name, metadata, revision),
+        });
+        await report(key, done, 'SuccessfulAttach', 'Attached');
+      }),
+
+    /** Takes the pool's labels and marks off VMs, and their VMIs, that nobody controls any more. */
+    unlabelVms: (key: PoolKey, vms: Target[]): Promise<void> =>
+      withHeartbeat(async () => {
+        const done = await onEach(key, vms, {
+          isMeant: (vm) => controllerOf(vm) === undefined && vmView(vm).labels[POOL_LABEL] === key.name,
+          patchOf: ({ metadata }) => asFormer(key.name, metadata),
+        });
+        await report(key, done, 'SuccessfulDetach', 'Detached');
+      }),
+  };
+
+  /** Patches each of these VMs that is still as it is meant, its VMI first: the VM shows that both are done. */
+  async function onEach(
+    { namespace }: PoolKey,
+    vms: readonly Target[],
+    how: {
+      isMeant: (vm: Stored<VirtualMachine>) => boolean;
+      patchOf: (object: Stored, revision: string | null) => LabelPatch;
+    },
+  ): Promise<string[]> {
+    const done: string[] = [];
+    const act = async ({ name, uid }: Target): Promise<void> => {
+      const signal = cancellationSignal();
+      const vm = await liveVm(client, { namespace, name }, signal);
+      if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return;
+      const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, { namespace, name }, { signal }));
+      if (vmi !== undefined && controllerOf(vmi)?.uid === uid) {
+        // KubeVirt writes to a VMI often, and none of that concerns its labels: its UID is guard enough.
+        const patch = { metadata: { uid: vmi.metadata.uid, ...how.patchOf(vmi, vmView(vm).revision) } };
+        await ignoreStale(client.patch(VirtualMachineInstances, { namespace, name }, 'merge', patch, { signal }));
+      }
+      const { resourceVersion } = vm.metadata;
+      const patch = vmLabelPatch(how.patchOf(vm, null), { uid, resourceVersion });
+      const stored = await ignoreStale(client.patch(VirtualMachines, { namespace, name }, 'merge', patch, { signal }));
+      if (stored !== undefined) done.push(name);
+    };
+    const { refused } = await tryEach(vms, act, { most: concurrency });
+    if (refused !== null && done.length === 0) throw new Error(refused.message);
+    return done;
+  }
+
+  async function report(
+    key: PoolKey,
+    done: readonly string[],
+    reason: 'SuccessfulAttach' | 'SuccessfulDetach',
+    verb: string,
+  ): Promise<void> {
+    const pool = done.length === 0 ? undefined : await knownPool(client, cache, key);
+    if (pool === undefined) return;
+    const note = `${verb} by hand: ${formatNames(done)}`;
+    await recordEvent(client, pool, { type: 'Normal', reason, action: 'ChangeMembers', note });
+  }
+}

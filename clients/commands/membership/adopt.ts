@@ -1,0 +1,50 @@
+import { Command } from 'commander';
+import { UsageError } from '../../cli/failure.ts';
+import { checkLabelSelector } from '../../cli/label-selector.ts';
+import { dryRunOption, examples } from '../../cli/options.ts';
+import type { AdoptOptions } from '../../membership/adopt.ts';
+import { inSession } from '../../session/session.ts';
+import { poolAndVms, timeoutOption } from './options.ts';
+
+export const adoptCommand = (): Command =>
+  new Command('adopt')
+    .description('make VMs of no owner the VMs of a pool, which wants so many more; they run on untouched')
+    .argument('<kind>', 'pool NAME, or pool/NAME')
+    .argument('[vms...]', 'behind the pool: the names of the VMs')
+    .option('-l, --selector <selector>', 'all VMs of no owner with these labels, as in tier=web,!old')
+    .option('--keep-replicas', 'leave the number of VMs that the pool wants as it is: what is too many then leaves')
+    .addOption(timeoutOption())
+    .addOption(dryRunOption())
+    .addHelpText(
+      'after',
+      examples(
+        ['What they would need to be as the template makes them', 'drover adopt pool web -l tier=web --dry-run'],
+        ['Two, by name', 'drover adopt pool/web web-7 old-web'],
+      ),
+    )
+    .action((word: string, words: string[], options: AdoptOptions & { selector?: string }, command: Command) =>
+      inSession(command, async (session) => {
+        const { pool, vms } = poolAndVms([word, ...words]);
+        const chosen = chosenVms(pool, vms, options.selector);
+        const { adopt } = await import('../../membership/adopt.ts');
+        await adopt(session, { namespace: await session.namespace(), name: pool }, chosen, options);
+      }),
+    );
+
+function chosenVms(
+  pool: string,
+  names: readonly string[],
+  selector: string | undefined,
+): { names: readonly string[] } | { selector: string } {
+  if (selector === undefined) {
+    if (names.length === 0) throw new UsageError(`which VMs for pool ${pool}? Give their names, or -l SELECTOR`);
+    return { names };
+  }
+  if (names.length > 0) throw new UsageError(`${names.join(' ')}: give either names or -l`);
+  try {
+    checkLabelSelector(selector);
+  } catch (error) {
+    throw new UsageError(`-l: ${(error as Error).message}`, { cause: error });
+  }
+  return { selector };
+}

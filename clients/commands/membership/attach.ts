@@ -1,0 +1,27 @@
+import { Command } from 'commander';
+import { dryRunOption, examples } from '../../cli/options.ts';
+import type { AttachOptions } from '../../membership/attach.ts';
+import { inSession } from '../../session/session.ts';
+import { timeoutOption, vmNames } from './options.ts';
+
+export const attachCommand = (): Command =>
+  new Command('attach')
+    .description('put VMs that were detached back into their pool, which wants so many more; they run on untouched')
+    .argument('<vms...>', 'the names of the VMs')
+    .option('--pool <name>', 'the pool (default: the one that each was detached from)')
+    .option('--keep-replicas', 'leave the number of VMs that the pool wants as it is: what is too many then leaves')
+    .addOption(timeoutOption())
+    .addOption(dryRunOption())
+    .addHelpText(
+      'after',
+      examples(
+        ['Back to the pool that it was detached from', 'drover attach web-3'],
+        ['Back, and another VM leaves for it', 'drover attach web-3 --keep-replicas'],
+      ),
+    )
+    .action((words: string[], options: AttachOptions, command: Command) =>
+      inSession(command, async (session) => {
+        const { attach } = await import('../../membership/attach.ts');
+        await attach(session, await session.namespace(), vmNames(words), options);
+      }),
+    );

@@ -1,0 +1,29 @@
+import { Command } from 'commander';
+import { UsageError } from '../../cli/failure.ts';
+import { dryRunOption, examples } from '../../cli/options.ts';
+import type { DetachOptions } from '../../membership/detach.ts';
+import { inSession } from '../../session/session.ts';
+import { timeoutOption, vmNames } from './options.ts';
+
+export const detachCommand = (): Command =>
+  new Command('detach')
+    .description('take VMs out of their pools; they run on untouched, and their numbers are not given again meanwhile')
+    .argument('<vms...>', 'the names of the VMs')
+    .option('--decrement', 'have the pool want so many VMs less; else it makes others in their places')
+    .addOption(timeoutOption())
+    .addOption(dryRunOption())
+    .addHelpText(
+      'after',
+      examples(
+        ['Look into a VM while another takes its place', 'drover detach web-3'],
+        ['Keep a VM, and have the pool one smaller', 'drover detach web-3 --decrement'],
+      ),
+    )
+    .action((words: string[], options: DetachOptions, command: Command) =>
+      inSession(command, async (session) => {
+        const names = vmNames(words);
+        if (names.length === 0) throw new UsageError('which VMs? Give their names');
+        const { detach } = await import('../../membership/detach.ts');
+        await detach(session, await session.namespace(), names, options);
+      }),
+    );

@@ -1,0 +1,175 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { ConditionReason } from '../../api/reasons.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
+import {
+  changeAnnotation,
+  membershipChangeOf,
+  type ChangeKind,
+  type MembershipChange,
+} from '../../decisions/membership/change.ts';
+import { reasonOf } from '../../decisions/membership/condition.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { Failure } from '../cli/failure.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import type { Pool } from '../pools/objects.ts';
+import { askedBy } from '../session/asked-by.ts';
+import { missingWorkers } from '../session/missing-workers.ts';
+import type { Session } from '../session/session.ts';
+import { controlledBy } from './members.ts';
+
+/** Field manager of these commands; the number of VMs is theirs, as it is that of `drover scale`. */
+export const MEMBERS_MANAGER = 'drover-members';
+const PAUSE_MS = 300;
+const TRIES = 20;
+
+export interface PoolAt {
+  namespace: string;
+  name: string;
+}
+
+/** What is written with a change; the rest of it, who and when, is added. */
+export type NewChange = MembershipChange extends infer C
+  ? C extends MembershipChange
+    ? Omit<C, 'by' | 'at'>
+    : never
+  : never;
+
+/** Returns the pool; undefined if there is none. */
+export const poolAt = (kube: KubeClient, key: PoolAt): Promise<Stored<Pool> | undefined> =>
+  ofKnownKind(VirtualMachinePools, ignoreNotFound(kube.get<Pool>(VirtualMachinePools, key)));
+
+/** Returns the pool. Throws `Failure` if it is being deleted, and the API server's error if there is none. */
+export async function poolToChange(kube: KubeClient, key: PoolAt): Promise<Stored<Pool>> {
+  const pool = await ofKnownKind(VirtualMachinePools, kube.get<Pool>(VirtualMachinePools, key));
+  if (pool.metadata.deletionTimestamp !== undefined) throw new Failure(`pool ${key.name} is being deleted`);
+  return pool;
+}
+
+/** The commands that finish a change. */
+const AGAIN: Record<ChangeKind, string> = {
+  takeover: '`drover takeover vmpool NAME` again, or `drover release pool NAME` to go back',
+  release: '`drover release pool NAME` again',
+  adopt: '`drover adopt pool NAME` again, with the same VMs',
+  detach: '`drover detach --decrement` again, with the same VMs',
+};
+
+/** Returns the sentence for a pool on which another command has not ended. */
+export function unfinished({ metadata: { name } }: Stored<Pool>, change: MembershipChange | 'unreadable'): Failure {
+  if (change === 'unreadable')
+    return new Failure(`pool ${name}: its annotation ${MEMBERSHIP_CHANGE_ANNOTATION} can't be read: remove it`);
+  const again = AGAIN[change.kind].replace('NAME', name);
+  return new Failure(
+    `pool ${name}: a ${change.kind} that ${change.by} began at ${change.at} has not ended: run ${again}`,
+  );
+}
+
+/**
+ * Writes the change on the pool: from then on the pool begins nothing. Changes its number of VMs in the same write.
+ * `mayFollow`: whether it may take the place of a change that has not ended. Throws `Failure` if it may not.
+ */
+export async function beginChange(
+  kube: KubeClient,
+  key: PoolAt,
+  change: NewChange,
+  {
+    replicas = 0,
+    mayFollow = () => false,
+  }: { replicas?: number; mayFollow?: (other: MembershipChange) => boolean } = {},
+): Promise<Stored<Pool>> {
+  const by = await askedBy(async () => kube);
+  const written: MembershipChange = { ...change, by, at: new Date().toISOString() };
+  return retryOnConflict(
+    async () => {
+      const pool = await poolToChange(kube, key);
+      const other = membershipChangeOf(pool);
+      if (other !== null && (other === 'unreadable' || !mayFollow(other))) throw unfinished(pool, other);
+      const patch = {
+        metadata: { resourceVersion: pool.metadata.resourceVersion, annotations: changeAnnotation(written) },
+        ...(replicas === 0 ? {} : { spec: { replicas: pool.spec.replicas + replicas } }),
+      };
+      return kube.patch<Pool>(VirtualMachinePools, key, 'merge', patch, { fieldManager: MEMBERS_MANAGER });
+    },
+    { tries: TRIES },
+  );
+}
+
+/** Takes the change off the pool, which then goes on. `replicas`: what is added to its number of VMs in the same write. */
+export async function endChange(
+  kube: KubeClient,
+  key: PoolAt,
+  { replicas = 0 }: { replicas?: number } = {},
+): Promise<void> {
+  await retryOnConflict(
+    async () => {
+      const pool = await poolAt(kube, key);
+      if (pool?.metadata.annotations?.[MEMBERSHIP_CHANGE_ANNOTATION] === undefined) return;
+      const patch = {
+        metadata: {
+          resourceVersion: pool.metadata.resourceVersion,
+          annotations: { [MEMBERSHIP_CHANGE_ANNOTATION]: null },
+        },
+        ...(replicas === 0 ? {} : { spec: { replicas: Math.max(pool.spec.replicas + replicas, 0) } }),
+      };
+      await kube.patch(VirtualMachinePools, key, 'merge', patch, { fieldManager: MEMBERS_MANAGER });
+    },
+    { tries: TRIES },
+  );
+}
+
+/** How long to wait for a worker, in milliseconds. */
+export interface Patience {
+  timeout: number;
+}
+
+/** Waits until a worker has finished what the pool had begun, and begins nothing more. Throws `Failure` if it does not. */
+export const untilQuiet = (session: Session, key: PoolAt, kind: ChangeKind, patience: Patience): Promise<void> =>
+  until(session, key, patience, async (pool) =>
+    said(pool) === reasonOf(kind) ? null : (messageOf(pool) ?? 'its status does not say yet that it begins nothing'),
+  );
+
+/**
+ * Waits until a worker has counted the pool's VMs as they are: a pool that goes on before that would make VMs for those
+ * that it has not seen yet. Throws `Failure` if nobody counts in time.
+ */
+export const untilCounted = (session: Session, key: PoolAt, patience: Patience): Promise<void> =>
+  until(session, key, patience, async (pool, kube) => {
+    const { uid, generation } = pool.metadata;
+    const isNew = pool.status?.observedGeneration === generation && said(pool) !== undefined;
+    const vms = await controlledBy(kube, key.namespace, uid);
+    const count = vms.filter(({ metadata }) => metadata.deletionTimestamp === undefined).length;
+    return isNew && pool.status?.replicas === count ? null : `its status does not count its ${count} VMs yet`;
+  });
+
+const conditionOf = ({ status }: Stored<Pool>) => status?.conditions?.find(({ type }) => type === 'MembersChanging');
+const said = (pool: Stored<Pool>): ConditionReason<'MembersChanging'> | undefined =>
+  conditionOf(pool)?.reason as ConditionReason<'MembersChanging'> | undefined;
+const messageOf = (pool: Stored<Pool>): string | undefined => conditionOf(pool)?.message;
+
+async function until(
+  session: Session,
+  key: PoolAt,
+  { timeout }: Patience,
+  whyNot: (pool: Stored<Pool>, kube: KubeClient) => Promise<string | null>,
+): Promise<void> {
+  const kube = await session.kube();
+  const deadline = Date.now() + timeout;
+  let version: string | undefined;
+  let why: string | null = null;
+  do {
+    const pool = await poolAt(kube, key);
+    if (pool === undefined) throw new Failure(`pool ${key.name} is gone`);
+    if (pool.metadata.resourceVersion !== version) {
+      version = pool.metadata.resourceVersion;
+      why = await whyNot(pool, kube);
+      if (why === null) return;
+    }
+    await sleep(PAUSE_MS);
+  } while (Date.now() < deadline);
+  throw new Failure(
+    `pool ${key.name} is held where it is, and this command goes on where it stopped when it is run again: ${(await missingWorkers(session)) ?? why}`,
+  );
+}

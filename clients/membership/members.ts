@@ -1,0 +1,103 @@
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { Pods, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { byNumber } from '../../decisions/lib/names.ts';
+import { transferPatch, type Transfer } from '../../decisions/membership/transfer.ts';
+import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound, ignoreStale, KubeError } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+
+export type Vm = Stored<VirtualMachine>;
+
+/** A VM, and the VMI that is its own. */
+export interface VmWithVmi {
+  vm: Vm;
+  vmi: Stored | undefined;
+}
+
+type Texts = Record<string, string | null>;
+
+/** KubeVirt's label of a VMI's pods. */
+const CREATED_BY = 'kubevirt.io/created-by';
+/** KubeVirt writes to a VM that starts or migrates several times a second. */
+const TRIES = 20;
+
+/** Returns the VMs of a namespace that the object with this UID controls, in the order of their numbers. */
+export const controlledBy = async (kube: KubeClient, namespace: string, uid: string): Promise<Vm[]> =>
+  (await kube.list<VirtualMachine>(VirtualMachines, { namespace })).items
+    .filter((vm) => controllerOf(vm)?.uid === uid)
+    .sort((one, other) => byNumber(one.metadata.name, other.metadata.name));
+
+/** Returns each of these VMs with its VMI. */
+export async function withVmis(kube: KubeClient, namespace: string, vms: readonly Vm[]): Promise<VmWithVmi[]> {
+  const { items } = await kube.list(VirtualMachineInstances, { namespace });
+  const byVm = new Map(items.map((vmi) => [controllerOf(vmi)?.uid, vmi]));
+  return vms.map((vm) => ({ vm, vmi: byVm.get(vm.metadata.uid) }));
+}
+
+/** What a VM and its VMI get; the VMI and its pod get these labels, and the VMI the annotations. */
+export interface Move {
+  transfer: Transfer;
+  vmi: { labels: Texts; annotations: Texts };
+}
+
+/**
+ * Labels the VM's VMI, and the pod of that, by which an autoscaler counts; then gives the VM another controller, or none,
+ * in one write that is refused if the VM has changed meanwhile. Returns false if the VM is gone, is being deleted, or does
+ * not have the controller that is meant.
+ */
+export async function move(
+  kube: KubeClient,
+  { namespace, name, uid }: { namespace: string; name: string; uid: string },
+  moveOf: (vm: VmWithVmi) => Move,
+): Promise<boolean> {
+  const key = { namespace, name };
+  return retryOnConflict(
+    async () => {
+      const vm = await ignoreNotFound(kube.get<VirtualMachine>(VirtualMachines, key));
+      if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return false;
+      const vmi = await vmiOf(kube, vm);
+      const { transfer, vmi: metadata } = moveOf({ vm, vmi });
+      const patch = transferPatch(vm, transfer);
+      if (patch === null) return false;
+      // Who was killed between the two runs the command again, for the VM has not moved.
+      if (vmi !== undefined) await labelVmi(kube, vmi, metadata);
+      await kube.patch(VirtualMachines, key, 'merge', patch);
+      return true;
+    },
+    { tries: TRIES },
+  );
+}
+
+async function vmiOf(kube: KubeClient, { metadata: { namespace, name, uid } }: Vm): Promise<Stored | undefined> {
+  const vmi = await ignoreNotFound(kube.get(VirtualMachineInstances, { namespace, name }));
+  return vmi !== undefined && controllerOf(vmi)?.uid === uid ? vmi : undefined;
+}
+
+/** KubeVirt writes to a VMI often, and none of that concerns its labels: its UID is guard enough. */
+async function labelVmi(
+  kube: KubeClient,
+  { metadata: { namespace, name, uid } }: Stored,
+  metadata: Move['vmi'],
+): Promise<void> {
+  const patch = { metadata: { uid, ...metadata } };
+  await ignoreStale(kube.patch(VirtualMachineInstances, { namespace, name }, 'merge', patch));
+  await labelPods(kube, { namespace: namespace!, uid }, metadata.labels);
+}
+
+/** KubeVirt labels a pod only as it makes the pod. Who may not touch pods leaves them until the VMI restarts. */
+async function labelPods(
+  kube: KubeClient,
+  { namespace, uid }: { namespace: string; uid: string },
+  labels: Texts,
+): Promise<void> {
+  try {
+    const { items } = await kube.list(Pods, { namespace, labelSelector: `${CREATED_BY}=${uid}` });
+    for (const pod of items) {
+      const patch = { metadata: { uid: pod.metadata.uid, labels } };
+      await ignoreStale(kube.patch(Pods, { namespace, name: pod.metadata.name }, 'merge', patch));
+    }
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+  }
+}

@@ -1,0 +1,73 @@
+import type { Condition } from '../../api/pool/pool.ts';
+import type { ConditionReason } from '../../api/reasons.ts';
+import { formatNames } from '../lib/names.ts';
+import { withTime } from '../pool/conditions.ts';
+import type { PoolPlanInput } from '../pool/plan-input.ts';
+import { membershipChangeOf, type ChangeKind, type MembershipChange } from './change.ts';
+
+const REASONS: Record<ChangeKind, ConditionReason<'MembersChanging'>> = {
+  takeover: 'TakingOver',
+  release: 'HandingBack',
+  adopt: 'Adopting',
+  detach: 'Detaching',
+};
+
+/** The reason that a pool gives when it has finished what it had begun before this change. */
+export const reasonOf = (kind: ChangeKind): ConditionReason<'MembersChanging'> => REASONS[kind];
+
+/** `MembersChanging`: the pool begins nothing, because a command is changing who its members are. */
+export function membersChanging(
+  { pool, inProgress, batches }: PoolPlanInput,
+  cycles: readonly { vm: string }[],
+  now: string,
+): Condition[] {
+  const change = membershipChangeOf(pool);
+  if (change === null || pool.metadata.deletionTimestamp !== undefined) return [];
+  if (change === 'unreadable')
+    return [
+      withTime(
+        pool,
+        {
+          type: 'MembersChanging',
+          status: 'True',
+          reason: 'NotUnderstood',
+          message: "the pool begins nothing, for its annotation drover.dev/membership-change can't be read: remove it",
+        },
+        now,
+      ),
+    ];
+  const busy = [
+    ...inProgress.creating,
+    ...inProgress.deleting,
+    ...batches.flatMap(({ vms }) => vms.map(({ name }) => name)),
+    ...cycles.map(({ vm }) => vm),
+  ];
+  const message = `${inWords(change)}, begun by ${change.by} at ${change.at}: the pool begins nothing until that has ended`;
+  return [
+    withTime(
+      pool,
+      busy.length === 0
+        ? { type: 'MembersChanging', status: 'True', reason: reasonOf(change.kind), message }
+        : {
+            type: 'MembersChanging',
+            status: 'True',
+            reason: 'Finishing',
+            message: `${message}; it is still busy with ${formatNames([...new Set(busy)])}`,
+          },
+      now,
+    ),
+  ];
+}
+
+function inWords(change: MembershipChange): string {
+  switch (change.kind) {
+    case 'takeover':
+      return 'VMs of a pool of KubeVirt become its own (`drover takeover`)';
+    case 'release':
+      return 'its VMs go to a pool of KubeVirt (`drover release`)';
+    case 'adopt':
+      return `${formatNames(change.vms.map(({ name }) => name))} become its own (\`drover adopt\`)`;
+    case 'detach':
+      return `${formatNames(change.vms.map(({ name }) => name))} leave it (\`drover detach\`)`;
+  }
+}

@@ -1,0 +1,84 @@
+import {
+  DETACHED_ANNOTATION,
+  KUBEVIRT_POOL_FINALIZER,
+  KUBEVIRT_REVISION_LABEL,
+  POOL_LABEL,
+  REMOVING_ANNOTATION,
+  REVISION_LABEL,
+} from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import { revisionOf } from '../revisions/hash.ts';
+import { numberOf } from '../scaling/vm-names.ts';
+import { poolTemplate } from '../template/template.ts';
+import { ownerReference, vmFromTemplate } from '../template/vm-from-template.ts';
+import type { StoredPool } from '../views/pool.ts';
+import type { VirtualMachine } from '../views/vm-from-object.ts';
+import { fitOf, type Fit } from './fit.ts';
+import { formerMemberOf } from './former-member.ts';
+import type { Transfer } from './transfer.ts';
+
+/** A VM that comes into a pool, and what it is there. */
+export interface Joining {
+  /** Whether the pool would give its name. */
+  isNamed: boolean;
+  /** The revision that its spec is of, and the one that its VMI runs; null if none that the pool knows. */
+  revision: string | null;
+  vmiRevision: string | null;
+  fit: Fit;
+}
+
+/**
+ * Compares a VM with the pool's template. A VM that was the pool's before is of the revision that it had; changes that
+ * people have made since are kept by updates, as in any VM of the pool.
+ */
+export function joining(pool: StoredPool, vm: Stored<VirtualMachine>, vmi: Stored | undefined): Joining {
+  const { name } = pool.metadata;
+  const number = numberOf(name, vm.metadata.name);
+  const template = poolTemplate(pool.spec);
+  const fit = fitOf(vm, vmi, vmFromTemplate(pool, template, number ?? 0));
+  const former = formerMemberOf(vm.metadata.annotations);
+  const isNamed = number !== null;
+  if (former?.pool === name && former.revision !== null) {
+    const { revision } = former;
+    return { isNamed, revision, vmiRevision: formerMemberOf(vmi?.metadata.annotations)?.revision ?? revision, fit };
+  }
+  const revision = fit.differs.length === 0 ? revisionOf(template) : null;
+  return { isNamed, revision, vmiRevision: fit.vmiDiffers.length === 0 ? revision : null, fit };
+}
+
+const labelsOf = (pool: string, revision: string | null): Record<string, string | null> => ({
+  [POOL_LABEL]: pool,
+  [REVISION_LABEL]: revision,
+});
+
+/** What the VM gets as it joins the pool. `from`: UID of the controller that it has now; null for none. */
+export const joiningTransfer = (
+  { metadata }: StoredPool,
+  { revision, fit }: Joining,
+  from: string | null,
+): Transfer => ({
+  from,
+  to: ownerReference('VirtualMachinePool', metadata),
+  labels: {
+    ...(revision === null ? {} : fit.metadata.labels),
+    ...labelsOf(metadata.name, revision),
+    [KUBEVIRT_REVISION_LABEL]: null,
+  },
+  annotations: {
+    ...(revision === null ? {} : fit.metadata.annotations),
+    [DETACHED_ANNOTATION]: null,
+    // Somebody may have put the VM back that was leaving another pool.
+    [REMOVING_ANNOTATION]: null,
+  },
+  ...(revision === null ? {} : { template: fit.vmiMetadata }),
+  finalizers: { remove: KUBEVIRT_POOL_FINALIZER },
+});
+
+/** The labels and annotations that its VMI gets. */
+export const joiningVmi = (
+  { metadata }: StoredPool,
+  { vmiRevision, fit }: Joining,
+): { labels: Record<string, string | null>; annotations: Record<string, string | null> } => ({
+  labels: { ...(vmiRevision === null ? {} : fit.vmiMetadata.labels), ...labelsOf(metadata.name, vmiRevision) },
+  annotations: { ...(vmiRevision === null ? {} : fit.vmiMetadata.annotations), [DETACHED_ANNOTATION]: null },
+});

@@ -1,0 +1,58 @@
+import {
+  DETACHED_ANNOTATION,
+  DISKS_FINALIZER,
+  NOT_YET_RUN_ANNOTATION,
+  POOL_LABEL,
+  REMOVING_ANNOTATION,
+  REVISION_LABEL,
+} from '../../api/names.ts';
+import type { ObjectMeta } from '../../api/objects.ts';
+import { formerMemberAnnotation, formerMemberOf } from './former-member.ts';
+
+/** The parts of a VM or a VMI that tell which pool it is of. */
+type Labelled = Pick<ObjectMeta, 'labels' | 'annotations' | 'finalizers'>;
+
+type Texts = Record<string, string | null>;
+
+/** Values of a merge patch. `labels` also go to the VMI template of a VM. */
+export interface LabelPatch {
+  labels: Texts;
+  annotations: Texts;
+  finalizers?: string[];
+}
+
+/** What a VM or a VMI gets that is the pool's again: the revision that it had there, unless it has one. */
+export function asMember(pool: string, { labels = {}, annotations }: Labelled, revision: string | null): LabelPatch {
+  const known = labels[REVISION_LABEL] ?? formerMemberOf(annotations)?.revision ?? revision;
+  return {
+    labels: { [POOL_LABEL]: pool, ...(known === null ? {} : { [REVISION_LABEL]: known }) },
+    annotations: { [DETACHED_ANNOTATION]: null },
+  };
+}
+
+/**
+ * What a VM or a VMI that has left the pool loses: everything by which drover knew it there. It keeps a note of its
+ * revision, in case it returns.
+ */
+export function asFormer(pool: string, { labels = {}, annotations, finalizers }: Labelled): LabelPatch {
+  const revision = labels[REVISION_LABEL] ?? formerMemberOf(annotations)?.revision ?? null;
+  const kept = finalizers?.filter((finalizer) => finalizer !== DISKS_FINALIZER);
+  return {
+    labels: { [POOL_LABEL]: null, [REVISION_LABEL]: null },
+    annotations: {
+      [REMOVING_ANNOTATION]: null,
+      [NOT_YET_RUN_ANNOTATION]: null,
+      ...formerMemberAnnotation({ pool, revision }),
+    },
+    ...(kept?.length === finalizers?.length ? {} : { finalizers: kept! }),
+  };
+}
+
+/** Returns the merge patch of a VM; its VMI template gets the same labels. `metadata`: what else is to be written. */
+export const vmLabelPatch = (
+  { labels, ...rest }: LabelPatch,
+  metadata: object,
+): { metadata: object; spec: { template: { metadata: { labels: Texts } } } } => ({
+  metadata: { ...metadata, labels, ...rest },
+  spec: { template: { metadata: { labels } } },
+});

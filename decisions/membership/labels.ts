@@ -1,0 +1,44 @@
+import { POOL_LABEL } from '../../api/names.ts';
+import type { PoolStep } from '../pool/steps.ts';
+import { targets, words } from '../scaling/removal.ts';
+import type { StoredPool } from '../views/pool.ts';
+import type { VmView } from '../views/vm.ts';
+
+/** How many VMs one step labels. */
+const MOST = 250;
+
+export interface MembersInput {
+  pool: StoredPool;
+  /** VMs that the pool owns. */
+  vms: readonly VmView[];
+  /** VMs of its namespace that no controller owns. */
+  uncontrolled: readonly VmView[];
+}
+
+/** VMs that the pool owns without its label: their owner reference was added by hand. */
+export const unlabelledMembers = ({ pool, vms }: Omit<MembersInput, 'uncontrolled'>): VmView[] =>
+  vms.filter((vm) => !vm.deleting && vm.ownLabels[POOL_LABEL] !== pool.metadata.name);
+
+/**
+ * Returns steps by which labels follow ownership, whoever changed that: an autoscaler counts by the label. A VM has left
+ * the pool if the label still names it and nobody controls the VM.
+ */
+export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[] {
+  const { name } = pool.metadata;
+  const came = unlabelledMembers({ pool, vms }).slice(0, MOST);
+  const left = uncontrolled.filter((vm) => !vm.deleting && vm.labels[POOL_LABEL] === name).slice(0, MOST);
+  return [
+    ...(came.length === 0
+      ? []
+      : [{ kind: 'label', vms: targets(came), reason: `label ${words(came)}: the pool owns them` } as const]),
+    ...(left.length === 0
+      ? []
+      : [
+          {
+            kind: 'unlabel',
+            vms: targets(left),
+            reason: `take the pool's labels off ${words(left)}: nobody controls them any more`,
+          } as const,
+        ]),
+  ];
+}

@@ -1,0 +1,48 @@
+import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
+
+type Texts = Record<string, string | null>;
+
+/** What a VM is given when another object becomes its controller, or nobody does. */
+export interface Transfer {
+  /** UID of the controller that it must have; null if it must have none. */
+  from: string | null;
+  /** The controller that it gets; null for none. */
+  to: OwnerReference | null;
+  /** Labels of the VM and of its VMI template; null removes. */
+  labels: Texts;
+  annotations: Texts;
+  /** Labels and annotations of its VMI template alone. */
+  template?: { labels: Texts; annotations: Texts };
+  finalizers?: { add?: string; remove?: string };
+}
+
+/**
+ * Returns the patch by which a VM changes its controller in one write, so that it has exactly one at every instant.
+ * The patch is refused if the VM has changed since. Null if the VM no longer has the controller that is meant.
+ */
+export function transferPatch(
+  vm: Stored,
+  { from, to, labels, annotations, template, finalizers }: Transfer,
+): object | null {
+  const { uid, resourceVersion, ownerReferences = [], finalizers: held = [] } = vm.metadata;
+  if ((controllerOf(vm)?.uid ?? null) !== from) return null;
+  const others = ownerReferences.filter((reference) => reference.controller !== true);
+  const kept = held.filter((one) => one !== finalizers?.remove);
+  const add = finalizers?.add;
+  const wanted = add === undefined || kept.includes(add) ? kept : [...kept, add];
+  return {
+    metadata: {
+      uid,
+      resourceVersion,
+      ownerReferences: to === null ? others : [...others, to],
+      labels,
+      annotations,
+      ...(wanted.join() === held.join() ? {} : { finalizers: wanted }),
+    },
+    spec: {
+      template: {
+        metadata: { ...template, labels: { ...template?.labels, ...labels } },
+      },
+    },
+  };
+}

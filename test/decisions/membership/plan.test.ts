@@ -1,0 +1,102 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { MEMBERSHIP_CHANGE_ANNOTATION, POOL_LABEL } from '../../../api/names.ts';
+import { changeAnnotation, membershipChangeOf, type MembershipChange } from '../../../decisions/membership/change.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
+import { anyFleet, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+
+const plan = (input: Partial<PoolPlanInput>): PoolPlan =>
+  planPool({ pool: aPool(), vms: [], ...quiet, burst: 250, allowance: 250, ...input });
+const kinds = ({ steps }: PoolPlan): string[] => steps.map(({ kind }) => kind);
+const namesIn = ({ steps }: PoolPlan, kind: 'label' | 'unlabel' | 'update'): string[] | undefined => {
+  const found = steps.find((step) => step.kind === kind);
+  if (found?.kind === 'update') return found.batch.vms.map(({ name }) => name);
+  return found?.kind === 'label' || found?.kind === 'unlabel' ? found.vms.map(({ name }) => name) : undefined;
+};
+const conditionOf = ({ status }: PoolPlan) => status?.conditions?.find(({ type }) => type === 'MembersChanging');
+
+const asked = { by: 'ada', at: '2026-01-02T03:04:05Z' };
+const adoption: MembershipChange = { kind: 'adopt', vms: [{ name: 'old', uid: 'uid-of-old' }], replicas: 1, ...asked };
+const changing = (change: MembershipChange = adoption) => ({ annotations: changeAnnotation(change) });
+
+test('while its members change, a pool begins nothing that makes, changes, halts or deletes a VM', () => {
+  fc.assert(
+    fc.property(anyFleet, fc.nat(12), fc.boolean(), (vms, replicas, isOld) => {
+      const template = isOld ? { ...aPool().spec.template, metadata: { labels: { a: 'b' } } } : aPool().spec.template;
+      const pool = aPool({ replicas, template, autohealing: {} }, changing());
+      const found = plan({ pool, vms, vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined) });
+      const others = kinds(found).filter((kind) => !HARMLESS.has(kind));
+      expect(others).toEqual([]);
+      expect(found.healing.begin).toEqual([]);
+    }),
+  );
+});
+
+const HARMLESS = new Set(['hold', 'keep', 'label', 'unlabel', 'prune', 'unmark', 'forget']);
+
+test('it says so, and first what it is still busy with', () => {
+  const vms = [aVm('web-1'), aVm('web-2')];
+  const held = plan({ pool: aPool({}, changing()), vms });
+  expect(kinds(held)).not.toContain('create');
+  expect(conditionOf(held)).toMatchObject({ status: 'True', reason: 'Adopting' });
+  expect(conditionOf(held)?.message).toContain('old become its own (`drover adopt`), begun by ada');
+
+  const busy = plan({ pool: aPool({}, changing()), vms, inProgress: { creating: ['web-3'], deleting: [] } });
+  expect(conditionOf(busy)).toMatchObject({ reason: 'Finishing' });
+  expect(conditionOf(busy)?.message).toContain('busy with web-3');
+  expect(conditionOf(plan({ vms }))).toBeUndefined();
+});
+
+test('an annotation that nobody can read holds the pool too, and says that', () => {
+  for (const text of ['', '{}', '{"kind":"adopt","by":"ada","at":"now"}', '{"kind":"move","by":"ada","at":"now"}']) {
+    const pool = aPool({}, { annotations: { [MEMBERSHIP_CHANGE_ANNOTATION]: text } });
+    expect(membershipChangeOf(pool)).toBe('unreadable');
+    const held = plan({ pool });
+    expect(kinds(held)).not.toContain('create');
+    expect(conditionOf(held)).toMatchObject({ reason: 'NotUnderstood' });
+  }
+});
+
+test('a pool that is deleted takes its VMs down, whatever was changing', () => {
+  const pool = aPool({}, { ...changing(), deletionTimestamp: '2026-01-02T03:04:05Z' });
+  const going = plan({ pool, vms: [aVm('web-1')] });
+  expect(kinds(going)).toEqual(['delete']);
+  expect(conditionOf(going)).toBeUndefined();
+});
+
+test('every kind of change is read as it was written', () => {
+  const changes: MembershipChange[] = [
+    adoption,
+    { kind: 'detach', vms: [], replicas: -1, ...asked },
+    { kind: 'takeover', kubevirtUid: 'uid', ...asked },
+    { kind: 'release', kubevirtUid: null, ...asked },
+  ];
+  for (const change of changes) expect(membershipChangeOf(aPool({}, changing(change)))).toEqual(change);
+});
+
+test('a VM that nobody controls any more loses the labels of the pool that it still names; that of another pool does not', () => {
+  const left = aVm('web-2', { owner: null, labels: { [POOL_LABEL]: 'web' } });
+  const others = [
+    aVm('db-1', { owner: null, labels: { [POOL_LABEL]: 'db' }, ownLabels: { [POOL_LABEL]: 'db' } }),
+    aVm('web-3', { owner: null, labels: {}, ownLabels: {} }),
+    aVm('web-4', { owner: null, labels: { [POOL_LABEL]: 'web' }, deleting: true }),
+  ];
+  const vms = [aVm('web-1'), aVm('web-5'), aVm('web-6')];
+  const found = plan({ vms, uncontrolled: [left, ...others], isHeldByOther: (name) => name === 'web-2' });
+  expect(namesIn(found, 'unlabel')).toEqual(['web-2']);
+});
+
+test('a VM that the pool owns without its label gets it, and is not updated before its revision is known', () => {
+  const came = aVm('web-2', { ownLabels: {}, revision: null });
+  const vms = [aVm('web-1'), came, aVm('web-3')];
+  const found = plan({ vms, vmiOf: (vm) => aVmi(vm) });
+  expect(namesIn(found, 'label')).toEqual(['web-2']);
+  expect(namesIn(found, 'update')).toBeUndefined();
+  const labelled = plan({
+    vms: [aVm('web-1'), { ...came, ownLabels: { [POOL_LABEL]: 'web' } }, aVm('web-3')],
+    vmiOf: (vm) => aVmi(vm),
+  });
+  expect(namesIn(labelled, 'label')).toBeUndefined();
+  expect(namesIn(labelled, 'update')).toEqual(['web-2']);
+});

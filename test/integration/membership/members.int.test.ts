@@ -1,0 +1,136 @@
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { DETACHED_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
+import { controllerOf, type OwnerReference } from '../../../api/objects.ts';
+import { VirtualMachines } from '../../../api/resources.ts';
+import { givenCluster } from '../../cluster/given/given.ts';
+import { aFleet, namesUpTo, until } from '../fleet.ts';
+import { revisionIn, templateOf, TestPool } from '../rollout/rollouts.ts';
+import { begin, run } from './commands.ts';
+import { OwnershipLog, uidsIn } from './ownership-log.ts';
+
+const fleet = aFleet();
+
+/** Everything by which an autoscaler, or drover, would know the VM as the pool's. */
+async function marksOf(pool: TestPool, name: string): Promise<(string | undefined)[]> {
+  const [vm, vmi] = [await pool.vm(name), await pool.vmi(name)];
+  const template = vm.spec.template?.metadata?.labels;
+  return [vm.metadata.labels, template, vmi.metadata.labels].flatMap((labels) => [
+    labels?.[POOL_LABEL],
+    labels?.[REVISION_LABEL],
+  ]);
+}
+
+const none = Array.from({ length: 6 }, () => undefined);
+const ownersOf = async (pool: TestPool, name: string): Promise<OwnerReference[]> =>
+  (await pool.vm(name)).metadata.ownerReferences ?? [];
+
+test('a detached VM runs on, is counted nowhere, and keeps its number; attached again, nothing restarts and nothing leaves', async () => {
+  const pool = await TestPool.ready(fleet(), { replicas: 3 });
+  const { namespace } = pool;
+  const before = await uidsIn(fleet(), namespace);
+  const revision = revisionIn(await pool.vm('web-2'));
+
+  expect(await run(fleet(), namespace, 'detach', 'web-2')).toMatchObject({ code: 0 });
+  await fleet().settled(namespace, 'web', ['web-1', 'web-3', 'web-4']);
+  expect(await uidsIn(fleet(), namespace)).toMatchObject(before);
+  expect(await marksOf(pool, 'web-2')).toEqual(none);
+
+  const log = await OwnershipLog.start(fleet(), namespace);
+  expect(await run(fleet(), namespace, 'attach', 'web-2')).toMatchObject({ code: 0 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 4));
+  await pool.until({ replicas: 4, updatedReplicas: 4 });
+  expect((await pool.get()).spec.replicas).toBe(4);
+  expect(await uidsIn(fleet(), namespace)).toMatchObject(before);
+  expect(await marksOf(pool, 'web-2')).toEqual(['web', revision, 'web', revision, 'web', revision]);
+  log.expectNoneMadeOrDeleted();
+
+  // Of four VMs, the two that go are others: it is none the worse for having been away.
+  expect(await run(fleet(), namespace, 'detach', 'web-1', 'web-2', '--decrement')).toMatchObject({ code: 0 });
+  await fleet().settled(namespace, 'web', ['web-3', 'web-4']);
+  expect((await pool.get()).spec.replicas).toBe(2);
+  expect(await pool.condition('MembersChanging')).toBeUndefined();
+  expect(await uidsIn(fleet(), namespace)).toMatchObject(before);
+  log.expectNoneMadeOrDeleted();
+
+  await fleet().kube.delete(VirtualMachines, { namespace, name: 'web-1' });
+  await until(async () => expect([...(await pool.vms()).keys()]).not.toContain('web-1'));
+  await pool.patch({ replicas: 4 });
+  await fleet().settled(namespace, 'web', ['web-1', 'web-3', 'web-4', 'web-5']);
+});
+
+test('an owner reference that people take off a VM, and put back, takes the labels with it and brings them back', async () => {
+  const pool = await TestPool.ready(fleet(), { replicas: 2, scaleInStrategy: { unmanaged: {} } });
+  const { namespace } = pool;
+  const before = await uidsIn(fleet(), namespace);
+  const marks = await marksOf(pool, 'web-1');
+  const owners = await ownersOf(pool, 'web-1');
+
+  await pool.patchVm('web-1', { metadata: { ownerReferences: [] } });
+  await until(async () => expect(await marksOf(pool, 'web-1')).toEqual(none));
+  await fleet().settled(namespace, 'web', ['web-2', 'web-3']);
+  expect((await pool.vm('web-1')).metadata.annotations).toHaveProperty([DETACHED_ANNOTATION]);
+
+  // With this strategy, what is too many stays.
+  await pool.patchVm('web-1', { metadata: { ownerReferences: owners } });
+  await until(async () => expect(await marksOf(pool, 'web-1')).toEqual(marks));
+  await pool.until({ replicas: 3, readyReplicas: 3, updatedReplicas: 3 });
+  expect(await uidsIn(fleet(), namespace)).toMatchObject(before);
+});
+
+test('VMs of no owner are adopted as they run: the pool makes and deletes none meanwhile, also when the command is killed', async () => {
+  const labels = { tier: 'web' };
+  const template = templateOf({ vmMetadata: { labels } });
+  const pool = await TestPool.ready(fleet(), { replicas: 1, template });
+  const { namespace } = pool;
+  for (const [name, cores] of [
+    ['web-7', 1],
+    ['old-web', 1],
+    ['web-9', 2],
+  ] as const)
+    await fleet().kube.create(VirtualMachines, {
+      metadata: { namespace, name, labels: { adopt: 'me' } },
+      spec: templateOf({ cores }).spec,
+    });
+  await until(async () =>
+    expect([...(await pool.vmis()).values()].filter(({ status }) => status?.phase === 'Running')).toHaveLength(4),
+  );
+  await pool.patch({ paused: true });
+  const before = await uidsIn(fleet(), namespace);
+  const adopt = ['adopt', 'pool/web', '-l', 'adopt=me'];
+
+  const planned = await run(fleet(), namespace, ...adopt, '--dry-run');
+  expect(planned).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('old-web: pool web would not give') as string,
+  });
+  expect(planned.stdout).toMatch(/web-7 +left as it is +label tier/);
+  expect(planned.stdout).toMatch(/web-9 +updated by the next rollout +spec\.template\.spec\.domain\.cpu\.cores/);
+  expect((await pool.get()).spec.replicas).toBe(1);
+
+  const log = await OwnershipLog.start(fleet(), namespace);
+  const child = begin(fleet(), namespace, ...adopt);
+  const ended = once(child, 'close');
+  while (controllerOf(await pool.vm('old-web')) === undefined && child.exitCode === null);
+  child.kill('SIGKILL');
+  await ended;
+  expect(child.signalCode).toBe('SIGKILL');
+  expect((await pool.get()).spec.replicas).toBe(4);
+  await pool.untilSaid({ MembersChanging: 'Adopting' });
+  const detach = await run(fleet(), namespace, 'detach', 'web-1', '--decrement');
+  expect(detach).toMatchObject({ code: 1, stderr: expect.stringContaining('has not ended') as string });
+
+  expect(await run(fleet(), namespace, ...adopt)).toMatchObject({ code: 0 });
+  await pool.until({ replicas: 4, readyReplicas: 4, updatedReplicas: 3 });
+  expect((await pool.get()).spec.replicas).toBe(4);
+  expect(await uidsIn(fleet(), namespace)).toEqual(before);
+  log.expectNoneMadeOrDeleted();
+  expect((await pool.vm('web-7')).metadata.labels).toMatchObject({ tier: 'web', adopt: 'me', [POOL_LABEL]: 'web' });
+
+  // The VM of another name leaves first.
+  await pool.patch({ replicas: 3 });
+  await until(async () => expect([...(await pool.vms()).keys()].sort()).toEqual(['web-1', 'web-7', 'web-9']));
+  await pool.patch({ paused: false });
+  await pool.until({ readyReplicas: 3, updatedReplicas: 3 });
+  if (givenCluster() === undefined) expect((await uidsIn(fleet(), namespace))['web-7']).toEqual(before['web-7']);
+});

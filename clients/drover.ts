@@ -16,6 +16,8 @@ import { machineTypesCommand } from './commands/machine-types/machine-types.ts';
 import { adoptCommand } from './commands/membership/adopt.ts';
 import { attachCommand } from './commands/membership/attach.ts';
 import { detachCommand } from './commands/membership/detach.ts';
+import { releaseCommand } from './commands/membership/release.ts';
+import { takeoverCommand } from './commands/membership/takeover.ts';
 import { protectCommand, unprotectCommand } from './commands/protect.ts';
 import { rolloutCommand } from './commands/rollout/rollout.ts';
 import { scaleCommand } from './commands/scale.ts';
@@ -53,7 +55,7 @@ function droverProgram(): Command {
     program.addCommand(inherit(command, program));
   }
   program.commandsGroup('Who is in a pool:');
-  for (const command of [detachCommand(), attachCommand(), adoptCommand()])
+  for (const command of [detachCommand(), attachCommand(), adoptCommand(), takeoverCommand(), releaseCommand()])
     program.addCommand(inherit(command, program));
   program.commandsGroup('VMs:');
   for (const command of [vmCommand(), protectCommand(), unprotectCommand(), disksCommand(), machineTypesCommand()])

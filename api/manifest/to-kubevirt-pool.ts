@@ -1,0 +1,96 @@
+import { NOT_YET_RUN_ANNOTATION } from '../names.ts';
+import type { LabelSelector, PoolSpec, SelectionPolicy } from '../pool/pool.ts';
+import type { KubeVirtPoolSpec, KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
+
+/** The label of VMs in a pool of KubeVirt whose template has none: KubeVirt's pools need a selector. */
+export const KUBEVIRT_POOL_LABEL = 'kubevirt.io/vmpool';
+
+/** Returns drover's pool as KubeVirt would have it. The notes say what KubeVirt has no words for. */
+export function toKubeVirtPool(name: string, spec: PoolSpec): { spec: KubeVirtPoolSpec; notes: string[] } {
+  const notes: string[] = [];
+  const { replicas, template, nameGeneration, autohealing, paused = false, maxUnavailable = '25%' } = spec;
+  const selector = selectorOf(name, spec);
+  const labels = { ...template.metadata?.labels, ...selector.matchLabels };
+  const { [NOT_YET_RUN_ANNOTATION]: _, ...annotations } = template.metadata?.annotations ?? {};
+  for (const field of ['rollout', 'vmRolloutStrategy', 'revisionHistoryLimit'] as const)
+    if (spec[field] !== undefined) notes.push(`spec.${field} is left out: KubeVirt's pools have nothing like it`);
+  return {
+    spec: {
+      replicas,
+      selector,
+      virtualMachineTemplate: { ...template, metadata: { ...template.metadata, labels, annotations } },
+      maxUnavailable,
+      paused,
+      ...(nameGeneration && {
+        nameGeneration: {
+          appendIndexToSecretRefs: nameGeneration.appendPostfixToSecretReferences ?? false,
+          appendIndexToConfigMapRefs: nameGeneration.appendPostfixToConfigMapReferences ?? false,
+        },
+      }),
+      ...updateStrategy(spec, notes),
+      ...scaleInStrategy(spec, notes),
+      ...(autohealing && { autohealing: healing(autohealing, notes) }),
+    },
+    notes,
+  };
+}
+
+function selectorOf(name: string, { selector, template }: PoolSpec): LabelSelector {
+  if (selector !== undefined && Object.keys(selector).length > 0) return selector;
+  const { labels = {} } = template.metadata ?? {};
+  return { matchLabels: Object.keys(labels).length > 0 ? labels : { [KUBEVIRT_POOL_LABEL]: name } };
+}
+
+function updateStrategy({ updateStrategy: strategy }: PoolSpec, notes: string[]): Partial<KubeVirtPoolSpec> {
+  if (strategy === undefined) return {};
+  if (strategy.proactive === undefined)
+    return { updateStrategy: strategy as KubeVirtPoolSpec['updateStrategy'] & object };
+  const { selectionPolicy, disruption } = strategy.proactive;
+  if (disruption !== undefined)
+    notes.push('spec.updateStrategy.proactive.disruption is left out: KubeVirt restarts, or replaces, what it has to');
+  return {
+    updateStrategy: {
+      proactive:
+        selectionPolicy === undefined ? {} : { selectionPolicy: policy(selectionPolicy, 'updateStrategy', notes) },
+    },
+  };
+}
+
+function scaleInStrategy({ scaleInStrategy: strategy }: PoolSpec, notes: string[]): Partial<KubeVirtPoolSpec> {
+  if (strategy === undefined) return {};
+  if (strategy.proactive === undefined)
+    return { scaleInStrategy: strategy as KubeVirtPoolSpec['scaleInStrategy'] & object };
+  const { selectionPolicy, statePreservation } = strategy.proactive;
+  return {
+    scaleInStrategy: {
+      proactive: {
+        ...(selectionPolicy && { selectionPolicy: policy(selectionPolicy, 'scaleInStrategy', notes) }),
+        ...(statePreservation && { statePreservation }),
+      },
+    },
+  };
+}
+
+/** In KubeVirt a selector would keep all other VMs from ever being taken. */
+function policy(
+  { orderedPolicies, basePolicy }: SelectionPolicy,
+  where: string,
+  notes: string[],
+): KubeVirtSelectionPolicy {
+  if (orderedPolicies !== undefined && orderedPolicies.length > 0)
+    notes.push(`spec.${where}: orderedPolicies are left out: in KubeVirt no other VMs would ever be taken`);
+  return basePolicy === undefined ? {} : { sortPolicy: basePolicy };
+}
+
+function healing(
+  { startupFailureThreshold, minFailingToStartDuration, ...others }: NonNullable<PoolSpec['autohealing']>,
+  notes: string[],
+): NonNullable<KubeVirtPoolSpec['autohealing']> {
+  const left = Object.keys(others).map((key) => `spec.autohealing.${key}`);
+  if (left.length > 0) notes.push(`${left.join(', ')}: left out, KubeVirt heals without it`);
+  notes.push('spec.autohealing: KubeVirt deletes the disks of every VM that it replaces');
+  return {
+    ...(startupFailureThreshold === undefined ? {} : { startUpFailureThreshold: startupFailureThreshold }),
+    ...(minFailingToStartDuration === undefined ? {} : { minFailingToStartDuration }),
+  };
+}

@@ -1,0 +1,260 @@
+import { matchesLabels } from '../../api/label-selector.ts';
+import { toKubeVirtPool } from '../../api/manifest/to-kubevirt-pool.ts';
+import {
+  KUBEVIRT_POOL_FINALIZER,
+  KUBEVIRT_REVISION_LABEL,
+  PAUSED_POOL_ANNOTATION,
+  POOL_LABEL,
+} from '../../api/names.ts';
+import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
+import type { LabelSelector } from '../../api/pool/pool.ts';
+import {
+  apiVersionOf,
+  ControllerRevisions,
+  KubeVirtPools,
+  VirtualMachinePools,
+  VirtualMachines,
+  type Resource,
+} from '../../api/resources.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { membershipChangeOf } from '../../decisions/membership/change.ts';
+import { asFormer } from '../../decisions/membership/label-patch.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { poolTemplate } from '../../decisions/template/template.ts';
+import { vmView } from '../../decisions/views/vm-from-object.ts';
+import { vmiView } from '../../decisions/views/vmi-from-object.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import { Failure } from '../cli/failure.ts';
+import { Pools } from '../cli/kinds.ts';
+import { dryRunRemark } from '../cli/options.ts';
+import { note, print } from '../cli/output.ts';
+import { labelOf } from '../cli/targets.ts';
+import type { DryRun } from '../cli/values.ts';
+import { untilGone } from '../owners/wait-for-deletion.ts';
+import type { Pool } from '../pools/objects.ts';
+import { askedBy } from '../session/asked-by.ts';
+import type { Session } from '../session/session.ts';
+import { beginChange, poolAt, unfinished, untilCounted, untilQuiet, type Patience, type PoolAt } from './change.ts';
+import {
+  kubeVirtPoolAt,
+  kubeVirtPools,
+  pausedPoolOf,
+  resumeKubeVirtPool,
+  type KubeVirtPool,
+  type PausedPool,
+} from './kubevirt-pool.ts';
+import { controlledBy, move, withVmis, type Move, type VmWithVmi } from './members.ts';
+
+export interface ReleaseOptions extends Patience {
+  dryRun: DryRun;
+}
+
+/** How often VMs are looked for that were not handed over. */
+const ROUNDS = 5;
+
+/**
+ * Moves the VMs of a pool to a pool of KubeVirt of the same name, as `takeOver` does the other way; it also takes back a
+ * takeover that has not ended.
+ */
+export async function release(session: Session, key: PoolAt, options: ReleaseOptions): Promise<void> {
+  const kube = await session.kube();
+  const resource = await kubeVirtPools(kube);
+  const [ours, found] = [await poolAt(kube, key), await kubeVirtPoolAt(kube, resource, key)];
+  const theirs = found?.metadata.deletionTimestamp === undefined ? found : undefined;
+  if (ours === undefined || ours.metadata.deletionTimestamp !== undefined) {
+    if (theirs !== undefined && pausedPoolOf(theirs) !== null)
+      return leaveToKubeVirt(session, { key, resource, ours, theirs }, options);
+    throw new Failure(`no pool ${key.name} of drover's is in ${key.namespace} namespace`);
+  }
+  const vms = await withVmis(kube, key.namespace, await controlledBy(kube, key.namespace, ours.metadata.uid));
+  checkPool(ours, theirs, vms);
+  if (options.dryRun !== 'none') {
+    if (theirs === undefined) await create(kube, resource, ours, { dryRun: options.dryRun });
+    return print(
+      `${labelOf(KubeVirtPools, key.name)} would get ${vms.length} VMs of pool ${key.name}${dryRunRemark(options.dryRun)}`,
+    );
+  }
+  await beginChange(
+    kube,
+    key,
+    { kind: 'release', kubevirtUid: theirs?.metadata.uid ?? null },
+    { mayFollow: ({ kind }) => kind === 'takeover' || kind === 'release' },
+  );
+  await untilQuiet(session, key, 'release', options);
+  const heir = theirs ?? (await create(kube, resource, ours, { dryRun: 'none' }));
+  await handBack(kube, ours, heir, await revisionFor(kube, resource, heir));
+  await untilCounted(session, key, options);
+  await leaveToKubeVirt(session, { key, resource, ours, theirs: heir }, options);
+}
+
+/** Throws `Failure` for a pool whose VMs can't change hands now. */
+function checkPool(ours: Stored<Pool>, theirs: Stored<KubeVirtPool> | undefined, vms: readonly VmWithVmi[]): void {
+  const { name } = ours.metadata;
+  const change = membershipChangeOf(ours);
+  if (change !== null && (change === 'unreadable' || change.kind === 'adopt' || change.kind === 'detach'))
+    throw unfinished(ours, change);
+  if (theirs !== undefined && pausedPoolOf(theirs) === null)
+    throw new Failure(`pool ${name} of KubeVirt is there, and drover has not paused it: delete it, or rename it`);
+  const healed = (ours.status?.healing?.cycles ?? []).map(({ vm }) => vm);
+  if (change === null && healed.length > 0)
+    throw new Failure(`pool ${name}: ${formatNames(healed)} are being healed: wait until that has ended`);
+  const going = vms.filter(({ vm }) => vm.metadata.deletionTimestamp !== undefined || vmView(vm).removing);
+  if (going.length > 0) {
+    const names = formatNames(going.map(({ vm }) => vm.metadata.name));
+    throw new Failure(`pool ${name}: ${names} are leaving it: wait until that has ended`);
+  }
+}
+
+/** Creates the pool of KubeVirt, which is paused until it has all VMs. */
+async function create(
+  kube: KubeClient,
+  resource: Resource,
+  ours: Stored<Pool>,
+  { dryRun }: { dryRun: DryRun },
+): Promise<Stored<KubeVirtPool>> {
+  const { namespace, name, labels } = ours.metadata;
+  const { spec, notes } = toKubeVirtPool(name, ours.spec);
+  for (const line of notes) note(line);
+  const { paused = false, autohealing, ...rest } = spec;
+  const by = await askedBy(async () => kube);
+  const before: PausedPool = { paused, autohealing: autohealing ?? null, by, at: new Date().toISOString() };
+  const object = {
+    apiVersion: apiVersionOf(resource),
+    kind: resource.kind,
+    metadata: {
+      namespace: namespace!,
+      name,
+      ...(labels && { labels }),
+      annotations: { [PAUSED_POOL_ANNOTATION]: JSON.stringify(before) },
+    },
+    spec: { ...rest, paused: true },
+  } as unknown as KubeVirtPool;
+  if (dryRun === 'client') return object as Stored<KubeVirtPool>;
+  const made = await kube.create<KubeVirtPool>(resource, object, { dryRun: dryRun === 'server' });
+  if (dryRun === 'none') print(`${labelOf(KubeVirtPools, name)} created, paused`);
+  return made;
+}
+
+type Revision = KubeObject & { revision: number; data: object };
+
+/**
+ * Makes the revision that KubeVirt would have made with the VMs of its template: without it, KubeVirt rewrites every VM
+ * and restarts it. Returns its name.
+ */
+async function revisionFor(kube: KubeClient, resource: Resource, theirs: Stored<KubeVirtPool>): Promise<string> {
+  const { namespace, uid, generation = 1 } = theirs.metadata;
+  // By its UID: an earlier pool of that name may have left revisions behind.
+  const name = `vmpool-${uid}`;
+  if ((await ignoreNotFound(kube.get(ControllerRevisions, { namespace, name }))) !== undefined) return name;
+  const ownerReferences = [referenceTo(resource, theirs)];
+  const revision: Revision = {
+    metadata: { namespace: namespace!, name, ownerReferences },
+    revision: generation,
+    data: theirs.spec,
+  };
+  await kube.create<Revision>(ControllerRevisions, revision);
+  return name;
+}
+
+const referenceTo = (resource: Resource, { metadata: { name, uid } }: Stored<KubeVirtPool>): OwnerReference => ({
+  apiVersion: apiVersionOf(resource),
+  kind: resource.kind,
+  name,
+  uid,
+  controller: true,
+  blockOwnerDeletion: true,
+});
+
+/** Hands VM by VM over, until drover's pool controls none. */
+async function handBack(
+  kube: KubeClient,
+  ours: Stored<Pool>,
+  theirs: Stored<KubeVirtPool>,
+  revision: string,
+): Promise<void> {
+  const { namespace = '', name, uid: from } = ours.metadata;
+  for (let round = 0; round < ROUNDS; round++) {
+    const vms = await controlledBy(kube, namespace, from);
+    if (vms.length === 0) return;
+    for (const { metadata } of vms) {
+      const key = { namespace, name: metadata.name, uid: metadata.uid };
+      if (await move(kube, key, (one) => handingBack(ours, theirs, revision, one)))
+        print(`${labelOf(VirtualMachines, metadata.name)} released`);
+    }
+  }
+  const left = await controlledBy(kube, namespace, from);
+  if (left.length === 0) return;
+  const names = formatNames(left.map(({ metadata }) => metadata.name));
+  throw new Failure(`${names} stayed with pool ${name}: run this again once they are not being deleted`);
+}
+
+/** What a VM gets, and its VMI. KubeVirt lets go of VMs that don't match the selector of their pool, and breaks on it. */
+function handingBack(ours: Stored<Pool>, theirs: Stored<KubeVirtPool>, revision: string, { vm, vmi }: VmWithVmi): Move {
+  const selector = theirs.spec.selector as LabelSelector;
+  const { name, uid } = ours.metadata;
+  const newest = revisionOf(poolTemplate(ours.spec));
+  const isNewest = vmView(vm).revision === newest;
+  const runsNewest = isNewest && vmi !== undefined && vmiView(vmi).revision === newest;
+  const { labels, annotations } = asFormer(name, vm.metadata);
+  const wanted = { ...labels, ...selector.matchLabels, [KUBEVIRT_REVISION_LABEL]: isNewest ? revision : null };
+  if (!matchesLabels(selector, { ...vm.metadata.labels, ...selector.matchLabels }))
+    throw new Failure(
+      `vm ${vm.metadata.name} does not match the selector of pool ${name} of KubeVirt: label it so that it does`,
+    );
+  const of = asFormer(name, vmi?.metadata ?? {});
+  return {
+    transfer: {
+      from: uid,
+      to: referenceTo(KubeVirtPools, theirs),
+      labels: wanted,
+      annotations,
+      finalizers: { add: KUBEVIRT_POOL_FINALIZER },
+    },
+    vmi: {
+      labels: { ...of.labels, [KUBEVIRT_REVISION_LABEL]: runsNewest ? revision : null },
+      annotations: of.annotations,
+    },
+  };
+}
+
+interface Ending {
+  key: PoolAt;
+  resource: Resource;
+  ours: Stored<Pool> | undefined;
+  theirs: Stored<KubeVirtPool>;
+}
+
+/** Deletes drover's pool, which has no VMs any more, and lets that of KubeVirt go on where that changes no VM. */
+async function leaveToKubeVirt(
+  session: Session,
+  { key, resource, ours, theirs }: Ending,
+  { dryRun, timeout }: ReleaseOptions,
+): Promise<void> {
+  const kube = await session.kube();
+  const { namespace, name } = key;
+  if (dryRun !== 'none') return print(`${labelOf(KubeVirtPools, name)} would go on as it was${dryRunRemark(dryRun)}`);
+  if (ours !== undefined) {
+    const { uid } = ours.metadata;
+    const kept = await kube.list(ControllerRevisions, { namespace, labelSelector: `${POOL_LABEL}=${name}` });
+    await ignoreStale(kube.delete(VirtualMachinePools, key, { uid, propagationPolicy: 'Orphan' }));
+    await untilGone(kube, [{ kind: Pools, namespace, name, uid }], timeout);
+    for (const revision of kept.items.filter((one) => controllerOf(one)?.uid === uid))
+      await ignoreStale(
+        kube.delete(ControllerRevisions, { namespace, name: revision.metadata.name }, { uid: revision.metadata.uid }),
+      );
+  }
+  const vms = await withVmis(kube, namespace, await controlledBy(kube, namespace, theirs.metadata.uid));
+  const others = vms.filter(({ vm, vmi }) => {
+    const of = vm.metadata.labels?.[KUBEVIRT_REVISION_LABEL];
+    return of === undefined || (vmi !== undefined && vmi.metadata.labels?.[KUBEVIRT_REVISION_LABEL] !== of);
+  });
+  await resumeKubeVirtPool(kube, resource, key, { stays: others.length > 0 });
+  print(`${labelOf(KubeVirtPools, name)} has ${vms.length} VMs`);
+  if (others.length === 0) return;
+  const names = formatNames(others.map(({ vm }) => vm.metadata.name));
+  note(
+    `${names} are not as the template makes them, and KubeVirt would restart them: its pool stays paused; ` +
+      `\`kubectl patch vmpool ${name} --type merge -p '{"spec":{"paused":false}}'\` lets it go on`,
+  );
+}

@@ -1,0 +1,149 @@
+import { once } from 'node:events';
+import { expect, test } from 'vitest';
+import { KUBEVIRT_POOL_FINALIZER, KUBEVIRT_REVISION_LABEL, POOL_LABEL } from '../../../api/names.ts';
+import { Pods, VirtualMachines } from '../../../api/resources.ts';
+import { aFleet, until } from '../fleet.ts';
+import { TestPool } from '../rollout/rollouts.ts';
+import { begin, run } from './commands.ts';
+import { hasPoolController, KubeVirtPoolOfTest, theirTemplate } from './kubevirt-pool.ts';
+import { OwnershipLog, ownersIn, uidsIn } from './ownership-log.ts';
+
+const fleet = aFleet();
+
+const takeover = (namespace: string, ...more: string[]) =>
+  run(fleet(), namespace, 'takeover', 'vmpool', 'web', ...more);
+const release = (namespace: string, ...more: string[]) => run(fleet(), namespace, 'release', 'pool', 'web', ...more);
+
+/** Returns how many pods an autoscaler counts. */
+const podsOf = async (namespace: string): Promise<number> =>
+  (await fleet().kube.list(Pods, { namespace, labelSelector: `${POOL_LABEL}=web` })).items.length;
+
+test('a pool of KubeVirt becomes a pool of drover and goes back: the same VMs and VMIs, each with one owner throughout', async () => {
+  // On a cluster with virt-controller, that fills gaps.
+  const numbers = hasPoolController() ? [0, 1, 2] : [0, 2, 3];
+  const theirs = await KubeVirtPoolOfTest.running(fleet(), { numbers });
+  const { namespace } = theirs;
+  const names = numbers.map((number) => `web-${number}`);
+  const before = await uidsIn(fleet(), namespace);
+  const log = await OwnershipLog.start(fleet(), namespace);
+
+  const planned = await takeover(namespace, '--dry-run');
+  expect(planned).toMatchObject({ code: 0, stdout: expect.stringMatching(/web-0 +left as it is +-\n/) as string });
+  expect((await theirs.get())?.spec.paused ?? false).toBe(false);
+  expect(await fleet().pool(namespace, 'web')).toBeUndefined();
+
+  expect(await takeover(namespace)).toMatchObject({ code: 0 });
+  const pool = TestPool.of(fleet(), namespace);
+  await pool.until({ replicas: 3, readyReplicas: 3, updatedReplicas: 3, unavailableReplicas: 0 });
+  await pool.untilSaid({ Progressing: 'Complete', UpToDate: 'UpToDate' });
+  await until(async () => expect(await pool.condition('MembersChanging')).toBeUndefined());
+  expect(await ownersIn(fleet(), namespace)).toEqual({ 'drover.dev': names });
+  expect(await uidsIn(fleet(), namespace)).toEqual(before);
+  if (hasPoolController()) await until(async () => expect(await theirs.get()).toBeUndefined());
+  for (const { metadata } of (await pool.vms()).values()) {
+    expect(metadata.finalizers ?? []).not.toContain(KUBEVIRT_POOL_FINALIZER);
+    expect(metadata.labels).toMatchObject({ app: 'web', [POOL_LABEL]: 'web' });
+  }
+  if (hasPoolController()) expect(await podsOf(namespace)).toBe(3);
+  log.expectOneOwnerEach();
+
+  // The pool is alive, and fills the first gap from 1 on.
+  await pool.patch({ replicas: 4 });
+  await pool.until({ replicas: 4, readyReplicas: 4 });
+  const after = await uidsIn(fleet(), namespace);
+  expect(Object.keys(after).sort()).toEqual(['web-0', 'web-1', 'web-2', 'web-3']);
+  expect(after).toMatchObject(before);
+
+  const back = await release(namespace);
+  expect(back).toMatchObject({ code: 0 });
+  expect(await fleet().pool(namespace, 'web')).toBeUndefined();
+  expect(await uidsIn(fleet(), namespace)).toEqual(after);
+  expect(await ownersIn(fleet(), namespace)).toEqual({ 'pool.kubevirt.io': ['web-0', 'web-1', 'web-2', 'web-3'] });
+  expect((await theirs.get())?.spec).toMatchObject({ replicas: 4, paused: false });
+  for (const { metadata } of (await pool.vms()).values()) {
+    expect(metadata.finalizers).toContain(KUBEVIRT_POOL_FINALIZER);
+    expect(Object.keys(metadata.labels ?? {}).sort()).toEqual(['app', KUBEVIRT_REVISION_LABEL]);
+  }
+  if (!hasPoolController()) return;
+
+  // virt-controller is alive, and has nothing to do to the VMs that came back.
+  await theirs.patch({ replicas: 5 });
+  await until(async () => expect(Object.keys(await uidsIn(fleet(), namespace))).toHaveLength(5));
+  await until(async () => expect((await theirs.get())?.status).toMatchObject({ replicas: 5, readyReplicas: 5 }));
+  expect(await uidsIn(fleet(), namespace)).toMatchObject(after);
+});
+
+test('killed at any point, a takeover leaves each VM with one owner, nobody makes or deletes one, and it goes on when run again', async () => {
+  const numbers = [0, 1, 2, 3, 4];
+  const theirs = await KubeVirtPoolOfTest.running(fleet(), { numbers });
+  const { namespace } = theirs;
+  const before = await uidsIn(fleet(), namespace);
+  const log = await OwnershipLog.start(fleet(), namespace);
+  const moved = async (): Promise<number> => (await ownersIn(fleet(), namespace))['drover.dev']?.length ?? 0;
+  const isReached: Record<string, () => Promise<boolean>> = {
+    'it is paused': async () => (await theirs.get())?.spec.paused === true,
+    'the pool is made': async () => (await fleet().pool(namespace, 'web')) !== undefined,
+    'one VM has moved': async () => (await moved()) >= 1,
+    'three VMs have moved': async () => (await moved()) >= 3,
+    'all VMs have moved': async () => (await moved()) === 5,
+  };
+  for (const reached of Object.values(isReached)) {
+    const child = begin(fleet(), namespace, 'takeover', 'vmpool', 'web');
+    const ended = once(child, 'close');
+    while (child.exitCode === null && !(await reached()));
+    child.kill('SIGKILL');
+    await ended;
+    expect(child.signalCode).toBe('SIGKILL');
+    log.expectOneOwnerEach();
+  }
+  expect(await takeover(namespace)).toMatchObject({ code: 0 });
+  const pool = TestPool.of(fleet(), namespace);
+  await pool.until({ replicas: 5, readyReplicas: 5, updatedReplicas: 5 });
+  await pool.untilSaid({ Progressing: 'Complete', UpToDate: 'UpToDate' });
+  expect(await uidsIn(fleet(), namespace)).toEqual(before);
+  log.expectOneOwnerEach();
+});
+
+test('a takeover that has not ended is taken back, and VMs that differ restart neither way', async () => {
+  const theirs = await KubeVirtPoolOfTest.running(fleet());
+  const { namespace } = theirs;
+  const before = await uidsIn(fleet(), namespace);
+  const log = await OwnershipLog.start(fleet(), namespace);
+  const child = begin(fleet(), namespace, 'takeover', 'vmpool', 'web');
+  const ended = once(child, 'close');
+  while (((await ownersIn(fleet(), namespace))['drover.dev']?.length ?? 0) < 1 && child.exitCode === null);
+  child.kill('SIGKILL');
+  await ended;
+  const refused = await run(fleet(), namespace, 'adopt', 'pool', 'web', 'other');
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('a takeover that ada began') as string });
+
+  expect(await release(namespace)).toMatchObject({ code: 0 });
+  expect(await ownersIn(fleet(), namespace)).toEqual({ 'pool.kubevirt.io': ['web-0', 'web-1', 'web-2'] });
+  expect((await theirs.get())?.spec.paused).toBe(false);
+  log.expectOneOwnerEach();
+  expect(await uidsIn(fleet(), namespace)).toEqual(before);
+
+  await theirs.patch({ paused: true });
+  const cores = { spec: { template: { spec: { domain: { cpu: { cores: 2 } } } } } };
+  await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-1' }, 'merge', cores);
+  await theirs.patch({ virtualMachineTemplate: theirTemplate() });
+  const planned = await takeover(namespace, '--dry-run');
+  expect(planned.stdout).toMatch(/web-1 +updated by the next rollout +spec\.template\.spec\.domain\.cpu\.cores/);
+  expect(await takeover(namespace)).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('spec.paused') as string,
+  });
+  const pool = TestPool.of(fleet(), namespace);
+  expect((await pool.get()).spec.paused).toBe(true);
+  await pool.until({ replicas: 3, readyReplicas: 3, updatedReplicas: 2 });
+  await pool.untilSaid({ Paused: 'PausedBySpec' });
+  expect(await uidsIn(fleet(), namespace)).toEqual(before);
+  log.expectOneOwnerEach();
+
+  expect(await release(namespace)).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('stays paused') as string,
+  });
+  expect((await theirs.get())?.spec.paused).toBe(true);
+  expect(await uidsIn(fleet(), namespace)).toEqual(before);
+});

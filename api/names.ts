@@ -83,5 +83,7 @@ export const ORPHAN_FINALIZER = 'orphan';
 export const FIELD_MANAGER = 'drover';
 /** `reportingComponent` of the Events that drover writes. */
 export const EVENT_REPORTER = 'drover.dev/worker';
+/** The same of the Events that drover's commands write. */
+export const COMMAND_REPORTER = 'drover.dev/command';
 /** On a CustomResourceDefinition: the release of drover that it comes from. */
 export const RELEASE_ANNOTATION = `${GROUP}/release`;

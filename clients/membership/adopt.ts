@@ -1,5 +1,5 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { membershipChangeOf, type ChangedVm } from '../../decisions/membership/change.ts';
 import { joining, joiningTransfer, joiningVmi, type Joining } from '../../decisions/membership/joining.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -23,6 +23,7 @@ import {
   type Patience,
   type PoolAt,
 } from './change.ts';
+import { recordMembers } from './event.ts';
 import { move, withVmis, type Vm, type VmWithVmi } from './members.ts';
 import { otherNames, printJoining } from './rows.ts';
 
@@ -85,16 +86,20 @@ async function finish(
   const kube = await session.kube();
   const pool = await poolToChange(kube, key);
   const failures: unknown[] = [];
-  let missed = 0;
+  const adopted: string[] = [];
   for (const { name, uid } of vms) {
     const isMember = await adoptOne(kube, pool, { ...key, name, uid }).catch((error: unknown) => {
       if (!(error instanceof KubeError)) throw error;
       failures.push(new Failure(`vm ${name} was not adopted: ${error.message}`, { cause: error }));
       return false;
     });
-    if (isMember) print(`${labelOf(Vms.resource, name)} adopted`);
-    else missed++;
+    if (!isMember) continue;
+    print(`${labelOf(Vms.resource, name)} adopted`);
+    adopted.push(name);
   }
+  const missed = vms.length - adopted.length;
+  const what = { reason: 'SuccessfulAdopt', verb: 'Adopted', vms: adopted } as const;
+  await recordMembers(kube, VirtualMachinePools, pool, what);
   if (missed > failures.length)
     note(`${missed - failures.length} VMs were deleted, or came to belong to others, meanwhile`);
   await untilCounted(session, key, patience);

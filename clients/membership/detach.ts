@@ -16,12 +16,14 @@ import type { Session } from '../session/session.ts';
 import {
   beginChange,
   endChange,
+  poolAt,
   poolToChange,
   unfinished,
   untilCounted,
   type Patience,
   type PoolAt,
 } from './change.ts';
+import { recordMembers } from './event.ts';
 import { move, type Move, type Vm, type VmWithVmi } from './members.ts';
 
 export interface DetachOptions extends Patience {
@@ -52,11 +54,24 @@ export async function detach(
   for (const { pool, vms } of await leavingOf(kube, namespace, names)) {
     if (decrement) await checkNumber(kube, pool, vms);
     if (dryRun === 'none' && decrement) await detachFewer(session, pool, vms, options);
-    else
-      for (const vm of vms)
-        if (dryRun !== 'none' || (await leave(kube, pool, vm)))
-          print(`${labelOf(Vms.resource, vm.name)} detached from pool ${pool.name}${dryRunRemark(dryRun)}`);
+    else await detachAll(kube, pool, vms, dryRun);
   }
+}
+
+async function detachAll(kube: KubeClient, pool: Leaving['pool'], vms: ChangedVm[], dryRun: DryRun): Promise<void> {
+  const left: string[] = [];
+  for (const vm of vms) {
+    if (dryRun === 'none' && !(await leave(kube, pool, vm))) continue;
+    print(`${labelOf(Vms.resource, vm.name)} detached from pool ${pool.name}${dryRunRemark(dryRun)}`);
+    left.push(vm.name);
+  }
+  if (dryRun === 'none') await record(kube, pool, left);
+}
+
+async function record(kube: KubeClient, pool: Leaving['pool'], vms: readonly string[]): Promise<void> {
+  const now = await poolAt(kube, pool);
+  const what = { reason: 'SuccessfulDetach', verb: 'Detached', vms } as const;
+  if (now?.metadata.uid === pool.uid) await recordMembers(kube, VirtualMachinePools, now, what);
 }
 
 /** Refuses what would leave a change half done: the pool can't want less than none. */
@@ -84,14 +99,16 @@ async function detachFewer(
     const replicas = -vms.length;
     await beginChange(kube, pool, { kind: 'detach', vms, replicas }, { replicas });
   }
-  let stayed = 0;
+  const left: string[] = [];
   for (const vm of change === null ? vms : begun) {
     const isOut = (await leave(kube, pool, vm)) || (await hasLeft(kube, pool, vm));
-    if (isOut) print(`${labelOf(Vms.resource, vm.name)} detached from pool ${pool.name}`);
-    else stayed++;
+    if (!isOut) continue;
+    print(`${labelOf(Vms.resource, vm.name)} detached from pool ${pool.name}`);
+    left.push(vm.name);
   }
+  await record(kube, pool, left);
   await untilCounted(session, pool, patience);
-  await endChange(kube, pool, { replicas: stayed });
+  await endChange(kube, pool, { replicas: (change === null ? vms : begun).length - left.length });
   if (change !== null && fresh.length > 0) await detachFewer(session, pool, fresh, patience);
 }
 

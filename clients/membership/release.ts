@@ -36,6 +36,7 @@ import type { Pool } from '../pools/objects.ts';
 import { askedBy } from '../session/asked-by.ts';
 import type { Session } from '../session/session.ts';
 import { beginChange, poolAt, unfinished, untilCounted, untilQuiet, type Patience, type PoolAt } from './change.ts';
+import { recordMembers } from './event.ts';
 import {
   kubeVirtPoolAt,
   kubeVirtPools,
@@ -250,6 +251,8 @@ async function leaveToKubeVirt(
     return of === undefined || (vmi !== undefined && vmi.metadata.labels?.[KUBEVIRT_REVISION_LABEL] !== of);
   });
   await resumeKubeVirtPool(kube, resource, key, { stays: others.length > 0 });
+  const all = vms.map(({ vm }) => vm.metadata.name);
+  await recordMembers(kube, resource, theirs, { reason: 'SuccessfulRelease', verb: 'Released by drover:', vms: all });
   print(`${labelOf(KubeVirtPools, name)} has ${vms.length} VMs`);
   if (others.length === 0) return;
   const names = formatNames(others.map(({ vm }) => vm.metadata.name));

@@ -1,8 +1,10 @@
 import { askedByStamp } from '../../api/asked-by.ts';
+import { matchesLabels } from '../../api/label-selector.ts';
 import { readKubeVirtPool } from '../../api/manifest/kubevirt-pool.ts';
 import { formatPath } from '../../api/manifest/problem.ts';
 import { ASKED_BY_ANNOTATION, PAUSED_POOL_ANNOTATION } from '../../api/names.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { LabelSelector } from '../../api/pool/pool.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { changeAnnotation, membershipChangeOf } from '../../decisions/membership/change.ts';
@@ -21,7 +23,8 @@ import type { DryRun } from '../cli/values.ts';
 import type { Pool } from '../pools/objects.ts';
 import { askedBy } from '../session/asked-by.ts';
 import type { Session } from '../session/session.ts';
-import { endChange, poolAt, unfinished, untilCounted, type Patience, type PoolAt } from './change.ts';
+import { beginChange, endChange, poolAt, unfinished, untilCounted, type Patience, type PoolAt } from './change.ts';
+import { recordMembers } from './event.ts';
 import { kubeVirtPoolAt, kubeVirtPools, pausedPoolOf, pauseKubeVirtPool, type KubeVirtPool } from './kubevirt-pool.ts';
 import { controlledBy, move, withVmis } from './members.ts';
 import { otherNames, printJoining } from './rows.ts';
@@ -42,9 +45,9 @@ export async function takeOver(session: Session, key: PoolAt, options: TakeoverO
   const resource = await kubeVirtPools(kube);
   const theirs = await kubeVirtPoolAt(kube, resource, key);
   const ours = await poolAt(kube, key);
-  const change = ours === undefined ? null : membershipChangeOf(ours);
-  if (ours !== undefined && (change === null || change === 'unreadable' || change.kind !== 'takeover')) {
-    if (change !== null) throw unfinished(ours, change);
+  const begun = ours === undefined ? null : membershipChangeOf(ours);
+  if (ours !== undefined && (begun === null || begun === 'unreadable' || begun.kind !== 'takeover')) {
+    if (begun !== null) throw unfinished(ours, begun);
     throw new Failure(`pool ${key.name} of drover's is there already: a pool is taken over under its own name`);
   }
   // It was killed between the last two steps.
@@ -66,7 +69,10 @@ export async function takeOver(session: Session, key: PoolAt, options: TakeoverO
   }
   const by = await askedBy(async () => kube);
   await pauseKubeVirtPool(kube, resource, key, { by, timeout: options.timeout });
-  const pool = ours ?? (await create(kube, planned, theirs, { dryRun: false, by }));
+  if (ours === undefined) await create(kube, planned, theirs, { dryRun: false, by });
+  // Only `drover apply` owns what it has created: the next manifest would take the annotation off.
+  const change = { kind: 'takeover', kubevirtUid: theirs.metadata.uid } as const;
+  const pool = await beginChange(kube, key, change, { mayFollow: ({ kind }) => kind === 'takeover' });
   await handOver(kube, pool, theirs);
   await untilCounted(session, key, options);
   const { uid } = theirs.metadata;
@@ -89,6 +95,15 @@ async function plan(kube: KubeClient, theirs: Stored<KubeVirtPool>, ours: Stored
     .map(({ metadata }) => metadata.name);
   if (going.length > 0)
     throw new Failure(`${formatNames(going)} of pool ${name} of KubeVirt: being deleted: wait until that has ended`);
+  const selector = theirs.spec.selector as LabelSelector;
+  const strangers = vms
+    .filter(({ metadata }) => !matchesLabels(selector, metadata.labels ?? {}))
+    .map(({ metadata }) => metadata.name);
+  // It does so without looking at the owner references that it takes off.
+  if (strangers.length > 0)
+    throw new Failure(
+      `${formatNames(strangers)} of pool ${name} of KubeVirt: no match of its selector: KubeVirt is just letting go of them`,
+    );
   const pool = ours ?? converted(theirs);
   const wanted = pool.spec.replicas;
   if (ours === undefined && vms.length > wanted)
@@ -192,12 +207,14 @@ async function handOver(kube: KubeClient, pool: Stored<Pool>, theirs: Stored<Kub
 }
 
 /** Lets drover's pool go on: it has all VMs. */
-async function finish(session: Session, { metadata }: Stored<Pool>, patience: Patience): Promise<void> {
+async function finish(session: Session, pool: Stored<Pool>, patience: Patience): Promise<void> {
   const kube = await session.kube();
-  const { namespace = '', name, uid } = metadata;
+  const { namespace = '', name, uid } = pool.metadata;
   const vms = await controlledBy(kube, namespace, uid);
   // Somebody may have deleted the pool of KubeVirt by hand, and the worker not have seen all VMs.
   await untilCounted(session, { namespace, name }, patience);
   await endChange(kube, { namespace, name });
+  const names = vms.map((vm) => vm.metadata.name);
+  await recordMembers(kube, VirtualMachinePools, pool, { reason: 'SuccessfulAdopt', verb: 'Took over', vms: names });
   print(`${labelOf(VirtualMachinePools, name)} has taken over ${vms.length} VMs`);
 }

@@ -28,22 +28,21 @@ export interface Joining {
 }
 
 /**
- * Compares a VM with the pool's template. A VM that was the pool's before is of the revision that it had; changes that
- * people have made since are kept by updates, as in any VM of the pool.
+ * Compares a VM with the pool's template. A VM that differs and was the pool's before is of the revision that it had:
+ * what people have changed since is kept by updates, as in any VM of the pool.
  */
 export function joining(pool: StoredPool, vm: Stored<VirtualMachine>, vmi: Stored | undefined): Joining {
   const { name } = pool.metadata;
   const number = numberOf(name, vm.metadata.name);
   const template = poolTemplate(pool.spec);
   const fit = fitOf(vm, vmi, vmFromTemplate(pool, template, number ?? 0));
-  const former = formerMemberOf(vm.metadata.annotations);
-  const isNamed = number !== null;
-  if (former?.pool === name && former.revision !== null) {
-    const { revision } = former;
-    return { isNamed, revision, vmiRevision: formerMemberOf(vmi?.metadata.annotations)?.revision ?? revision, fit };
-  }
-  const revision = fit.differs.length === 0 ? revisionOf(template) : null;
-  return { isNamed, revision, vmiRevision: fit.vmiDiffers.length === 0 ? revision : null, fit };
+  const note = formerMemberOf(vm.metadata.annotations);
+  const former = note?.pool === name ? note.revision : null;
+  const newest = revisionOf(template);
+  const revision = fit.differs.length === 0 ? newest : former;
+  const isNewest = revision === newest && fit.vmiDiffers.length === 0;
+  const ran = former === null ? null : (formerMemberOf(vmi?.metadata.annotations)?.revision ?? former);
+  return { isNamed: number !== null, revision, vmiRevision: isNewest ? newest : ran, fit };
 }
 
 const labelsOf = (pool: string, revision: string | null): Record<string, string | null> => ({

@@ -110,7 +110,7 @@ export class KubeVirtPoolOfTest {
           finalizers: [KUBEVIRT_POOL_FINALIZER],
           ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }],
         },
-        spec: vm,
+        spec: JSON.parse(JSON.stringify(vm).replaceAll('"name":"disk"', `"name":"disk-${number}"`)) as object,
       });
     const conditions = [{ type: 'ReplicaPaused', status: 'True' }];
     await kube.patch(KubeVirtPools, metadata, 'merge', { status: { conditions } }, { subresource: 'status' });

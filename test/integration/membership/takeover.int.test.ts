@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { KUBEVIRT_POOL_FINALIZER, KUBEVIRT_REVISION_LABEL, POOL_LABEL } from '../../../api/names.ts';
-import { Pods, VirtualMachines } from '../../../api/resources.ts';
+import { PersistentVolumeClaims, Pods, VirtualMachines } from '../../../api/resources.ts';
+import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, until } from '../fleet.ts';
+import { withDisk } from '../healing/healings.ts';
 import { TestPool } from '../rollout/rollouts.ts';
 import { begin, run } from './commands.ts';
 import { hasPoolController, KubeVirtPoolOfTest, theirTemplate } from './kubevirt-pool.ts';
@@ -39,7 +41,7 @@ test('a pool of KubeVirt becomes a pool of drover and goes back: the same VMs an
   await until(async () => expect(await pool.condition('MembersChanging')).toBeUndefined());
   expect(await ownersIn(fleet(), namespace)).toEqual({ 'drover.dev': names });
   expect(await uidsIn(fleet(), namespace)).toEqual(before);
-  if (hasPoolController()) await until(async () => expect(await theirs.get()).toBeUndefined());
+  await until(async () => expect(await theirs.get()).toBeUndefined());
   for (const { metadata } of (await pool.vms()).values()) {
     expect(metadata.finalizers ?? []).not.toContain(KUBEVIRT_POOL_FINALIZER);
     expect(metadata.labels).toMatchObject({ app: 'web', [POOL_LABEL]: 'web' });
@@ -73,35 +75,92 @@ test('a pool of KubeVirt becomes a pool of drover and goes back: the same VMs an
   expect(await uidsIn(fleet(), namespace)).toMatchObject(after);
 });
 
-test('killed at any point, a takeover leaves each VM with one owner, nobody makes or deletes one, and it goes on when run again', async () => {
-  const numbers = [0, 1, 2, 3, 4];
-  const theirs = await KubeVirtPoolOfTest.running(fleet(), { numbers });
-  const { namespace } = theirs;
-  const before = await uidsIn(fleet(), namespace);
-  const log = await OwnershipLog.start(fleet(), namespace);
-  const moved = async (): Promise<number> => (await ownersIn(fleet(), namespace))['drover.dev']?.length ?? 0;
-  const isReached: Record<string, () => Promise<boolean>> = {
-    'it is paused': async () => (await theirs.get())?.spec.paused === true,
-    'the pool is made': async () => (await fleet().pool(namespace, 'web')) !== undefined,
-    'one VM has moved': async () => (await moved()) >= 1,
-    'three VMs have moved': async () => (await moved()) >= 3,
-    'all VMs have moved': async () => (await moved()) === 5,
-  };
-  for (const reached of Object.values(isReached)) {
-    const child = begin(fleet(), namespace, 'takeover', 'vmpool', 'web');
+/** Starts the command again and again, and kills it when each of these has come true. */
+async function killedAt(
+  theirs: KubeVirtPoolOfTest,
+  args: string[],
+  points: (() => Promise<boolean>)[],
+  check: () => void,
+): Promise<void> {
+  for (const reached of points) {
+    const child = begin(fleet(), theirs.namespace, ...args);
     const ended = once(child, 'close');
     while (child.exitCode === null && !(await reached()));
     child.kill('SIGKILL');
     await ended;
     expect(child.signalCode).toBe('SIGKILL');
-    log.expectOneOwnerEach();
+    check();
   }
+}
+
+test('killed at any point, a takeover and the way back leave each VM with one owner, nobody makes or deletes one, and both go on when run again', async () => {
+  const theirs = await KubeVirtPoolOfTest.running(fleet(), { numbers: [0, 1, 2, 3, 4] });
+  const { namespace } = theirs;
+  const before = await uidsIn(fleet(), namespace);
+  const log = await OwnershipLog.start(fleet(), namespace);
+  const moved = async (): Promise<number> => (await ownersIn(fleet(), namespace))['drover.dev']?.length ?? 0;
+  const check = (): void => log.expectOneOwnerEach();
+  const there = [
+    async () => (await theirs.get())?.spec.paused === true,
+    async () => (await fleet().pool(namespace, 'web')) !== undefined,
+    async () => (await moved()) >= 1,
+    async () => (await moved()) >= 3,
+    async () => (await moved()) === 5,
+  ];
+  await killedAt(theirs, ['takeover', 'vmpool', 'web'], there, check);
   expect(await takeover(namespace)).toMatchObject({ code: 0 });
   const pool = TestPool.of(fleet(), namespace);
   await pool.until({ replicas: 5, readyReplicas: 5, updatedReplicas: 5 });
   await pool.untilSaid({ Progressing: 'Complete', UpToDate: 'UpToDate' });
   expect(await uidsIn(fleet(), namespace)).toEqual(before);
-  log.expectOneOwnerEach();
+  check();
+
+  await until(async () => expect(await theirs.get()).toBeUndefined());
+  const back = [
+    async () => JSON.stringify((await pool.get()).metadata.annotations).includes('release'),
+    async () => (await theirs.get()) !== undefined,
+    async () => (await moved()) <= 4,
+    async () => (await moved()) <= 1,
+    async () => (await moved()) === 0,
+    async () => (await fleet().pool(namespace, 'web')) === undefined,
+  ];
+  await killedAt(theirs, ['release', 'pool', 'web'], back, check);
+  expect(await release(namespace)).toMatchObject({ code: 0 });
+  expect((await theirs.get())?.spec.paused).toBe(false);
+  expect(await uidsIn(fleet(), namespace)).toEqual(before);
+  check();
+});
+
+test('disks stay those of their VMs, and KubeVirt heals none meanwhile', async () => {
+  needs('DataVolumes');
+  const virtualMachineTemplate = { metadata: { labels: { app: 'web' } }, ...withDisk() };
+  const autohealing = { startUpFailureThreshold: 5 };
+  const theirs = await KubeVirtPoolOfTest.running(fleet(), {
+    numbers: [0, 1],
+    spec: { virtualMachineTemplate, autohealing },
+  });
+  const { namespace } = theirs;
+  const claims = async (): Promise<Record<string, string>> => {
+    const { items } = await fleet().kube.list(PersistentVolumeClaims, { namespace });
+    return Object.fromEntries(items.map(({ metadata }) => [metadata.name, metadata.uid]));
+  };
+  const before = { uids: await uidsIn(fleet(), namespace), claims: await claims() };
+  expect(Object.keys(before.claims).sort()).toEqual(['disk-0', 'disk-1']);
+  await killedAt(
+    theirs,
+    ['takeover', 'vmpool', 'web'],
+    [async () => (await fleet().pool(namespace, 'web')) !== undefined],
+    () => {},
+  );
+  expect((await theirs.get())?.spec['autohealing']).toBeUndefined();
+  expect(await takeover(namespace)).toMatchObject({ code: 0 });
+  const pool = TestPool.of(fleet(), namespace);
+  expect((await pool.get()).spec.autohealing).toEqual({ startupFailureThreshold: 5 });
+  await pool.until({ replicas: 2, readyReplicas: 2, updatedReplicas: 2 });
+  await until(async () => expect(await theirs.get()).toBeUndefined());
+  expect(await release(namespace)).toMatchObject({ code: 0 });
+  expect((await theirs.get())?.spec['autohealing']).toEqual(autohealing);
+  expect({ uids: await uidsIn(fleet(), namespace), claims: await claims() }).toEqual(before);
 });
 
 test('a takeover that has not ended is taken back, and VMs that differ restart neither way', async () => {

@@ -1,0 +1,53 @@
+import type { EventReason } from '../api/reasons.ts';
+
+/** What an Event says of an object. */
+export interface Happening {
+  type: 'Normal' | 'Warning';
+  reason: EventReason;
+  /** What drover was doing. */
+  action: string;
+  note: string;
+}
+
+/** The object that an Event is about. */
+export interface Regarded {
+  apiVersion: string;
+  kind: string;
+  namespace: string;
+  name: string;
+  uid: string;
+  resourceVersion?: string;
+}
+
+/** Who records an Event: the component, and the run or process of it. `id` ends the name of the Event. */
+export interface Reporter {
+  component: string;
+  instance: string;
+  id: string;
+}
+
+const NOTE_LENGTH = 1024;
+
+/**
+ * Returns an Event of the core API group: those of `events.k8s.io` may have no last timestamp, which kubectl needs to
+ * sort them and to show their age.
+ */
+export function eventOf(regarding: Regarded, { type, reason, action, note }: Happening, reporter: Reporter) {
+  const now = new Date().toISOString();
+  const at = now.replace(/\.\d+Z$/, 'Z');
+  return {
+    metadata: { name: `${regarding.name}.${reporter.id}`, namespace: regarding.namespace },
+    eventTime: now.replace('Z', '000Z'),
+    firstTimestamp: at,
+    lastTimestamp: at,
+    count: 1,
+    source: { component: reporter.component },
+    reportingComponent: reporter.component,
+    reportingInstance: reporter.instance.slice(0, 128),
+    type,
+    reason,
+    action,
+    message: note.slice(0, NOTE_LENGTH),
+    involvedObject: regarding,
+  };
+}

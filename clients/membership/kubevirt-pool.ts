@@ -56,6 +56,23 @@ export const kubeVirtPoolAt = async (
   key: PoolAt,
 ): Promise<Stored<KubeVirtPool> | undefined> => ignoreNotFound(kube.get<KubeVirtPool>(resource, key));
 
+/** Returns the pool; undefined if there is none. Waits for one that is being deleted, as after a takeover, to be gone. */
+export async function stayingKubeVirtPool(
+  kube: KubeClient,
+  resource: Resource,
+  key: PoolAt,
+  { timeout }: { timeout: number },
+): Promise<Stored<KubeVirtPool> | undefined> {
+  const deadline = Date.now() + timeout;
+  for (;;) {
+    const pool = await kubeVirtPoolAt(kube, resource, key);
+    if (pool?.metadata.deletionTimestamp === undefined) return pool;
+    if (Date.now() > deadline)
+      throw new Failure(`pool ${key.name} of KubeVirt is being deleted, and still there after ${timeout / 1000} s`);
+    await sleep(PAUSE_MS);
+  }
+}
+
 /** Returns what drover changed as it paused the pool; null if it has not. */
 export function pausedPoolOf({ metadata: { annotations } }: Stored<KubeVirtPool>): PausedPool | null {
   const text = annotations?.[PAUSED_POOL_ANNOTATION];

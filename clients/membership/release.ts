@@ -38,10 +38,10 @@ import type { Session } from '../session/session.ts';
 import { beginChange, poolAt, unfinished, untilCounted, untilQuiet, type Patience, type PoolAt } from './change.ts';
 import { recordMembers } from './event.ts';
 import {
-  kubeVirtPoolAt,
   kubeVirtPools,
   pausedPoolOf,
   resumeKubeVirtPool,
+  stayingKubeVirtPool,
   type KubeVirtPool,
   type PausedPool,
 } from './kubevirt-pool.ts';
@@ -61,8 +61,7 @@ const ROUNDS = 5;
 export async function release(session: Session, key: PoolAt, options: ReleaseOptions): Promise<void> {
   const kube = await session.kube();
   const resource = await kubeVirtPools(kube);
-  const [ours, found] = [await poolAt(kube, key), await kubeVirtPoolAt(kube, resource, key)];
-  const theirs = found?.metadata.deletionTimestamp === undefined ? found : undefined;
+  const [ours, theirs] = [await poolAt(kube, key), await stayingKubeVirtPool(kube, resource, key, options)];
   if (ours === undefined || ours.metadata.deletionTimestamp !== undefined) {
     if (theirs !== undefined && pausedPoolOf(theirs) !== null)
       return leaveToKubeVirt(session, { key, resource, ours, theirs }, options);

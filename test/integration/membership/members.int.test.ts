@@ -1,15 +1,19 @@
 import { once } from 'node:events';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { DETACHED_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
 import { controllerOf, type OwnerReference } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
-import { aFleet, namesUpTo, until } from '../fleet.ts';
+import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { revisionIn, templateOf, TestPool } from '../rollout/rollouts.ts';
 import { begin, run } from './commands.ts';
 import { OwnershipLog, uidsIn } from './ownership-log.ts';
 
-const fleet = aFleet();
+const fleet = aFleet({ workers: 0 });
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await fleet().startWorker();
+});
 
 /** Everything by which an autoscaler, or drover, would know the VM as the pool's. */
 async function marksOf(pool: TestPool, name: string): Promise<(string | undefined)[]> {
@@ -133,4 +137,29 @@ test('VMs of no owner are adopted as they run: the pool makes and deletes none m
   await pool.patch({ paused: false });
   await pool.until({ readyReplicas: 3, updatedReplicas: 3 });
   if (givenCluster() === undefined) expect((await uidsIn(fleet(), namespace))['web-7']).toEqual(before['web-7']);
+});
+
+test('a pool that no worker has counted is held, and says by what: it makes and deletes nothing until the command is run again', async () => {
+  const pool = await TestPool.ready(fleet(), { replicas: 2 });
+  const { namespace } = pool;
+  await fleet().kube.create(VirtualMachines, {
+    metadata: { namespace, name: 'web-8' },
+    spec: { ...templateOf().spec, runStrategy: 'Halted' },
+  });
+  await worker.kill();
+  const log = await OwnershipLog.start(fleet(), namespace);
+  const adopted = await run(fleet(), namespace, 'adopt', 'pool', 'web', 'web-8', '--timeout', '1s');
+  expect(adopted).toMatchObject({ code: 1, stderr: expect.stringContaining('pool web is held where it is') as string });
+
+  worker = await fleet().startWorker();
+  await pool.untilSaid({ MembersChanging: 'Adopting' });
+  await pool.until({ replicas: 3 });
+  // Somebody scales it meanwhile: that waits as well.
+  await pool.patch({ replicas: 4 });
+  await pool.until({ replicas: 3 });
+  const status = await run(fleet(), namespace, 'status', 'pool', 'web');
+  expect(status.stdout).toContain('web-8 become its own (`drover adopt`), begun by ada');
+  log.expectNoneMadeOrDeleted();
+  expect(await run(fleet(), namespace, 'adopt', 'pool', 'web', 'web-8')).toMatchObject({ code: 0 });
+  await fleet().settled(namespace, 'web', ['web-1', 'web-2', 'web-3', 'web-8']);
 });

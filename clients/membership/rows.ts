@@ -7,14 +7,15 @@ const MOST_FIELDS = 6;
 
 /** Prints how VMs compare with the pool's template, a line each. */
 export function printJoining(vms: readonly { name: string; joining: Joining }[]): void {
-  const rows = vms.map(({ name, joining }) => [name, fateOf(joining), fieldsOf(joining)]);
+  const rows = vms.map(({ name, joining }) => [name, FATES[joining.fate], fieldsOf(joining)]);
   for (const line of table(['VM', 'WOULD BE', 'DIFFERS IN'], rows)) print(line);
 }
 
-function fateOf({ revision, vmiRevision }: Joining): string {
-  if (revision === null) return 'updated by the next rollout';
-  return vmiRevision === null ? 'restarted by the next rollout' : 'left as it is';
-}
+const FATES: Record<Joining['fate'], string> = {
+  left: 'left as it is',
+  updated: 'updated by the next rollout',
+  restarted: 'restarted by the next rollout',
+};
 
 function fieldsOf({ fit: { differs, vmiDiffers, metadata, vmiMetadata } }: Joining): string {
   const added = [

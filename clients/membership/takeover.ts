@@ -120,7 +120,7 @@ async function plan(kube: KubeClient, theirs: Stored<KubeVirtPool>, ours: Stored
   if (remark !== undefined) note(remark);
   if (ours === undefined && vms.length < wanted)
     note(`pool ${name} of KubeVirt has ${vms.length} of ${wanted} VMs: drover makes the others at the end`);
-  const isDisturbing = compared.some(({ joining: one }) => one.revision === null || one.vmiRevision === null);
+  const isDisturbing = compared.some(({ joining: one }) => one.fate !== 'left');
   if (ours !== undefined || !isDisturbing) return { pool, vms: compared };
   note(
     `not all VMs are as the template makes them: pool ${name} is made with spec.paused, so that nothing restarts; ` +

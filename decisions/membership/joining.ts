@@ -24,6 +24,8 @@ export interface Joining {
   /** The revision that its spec is of, and the one that its VMI runs; null if none that the pool knows. */
   revision: string | null;
   vmiRevision: string | null;
+  /** What the pool's next rollout does to the VM. */
+  fate: 'left' | 'updated' | 'restarted';
   fit: Fit;
 }
 
@@ -42,7 +44,13 @@ export function joining(pool: StoredPool, vm: Stored<VirtualMachine>, vmi: Store
   const revision = fit.differs.length === 0 ? newest : former;
   const isNewest = revision === newest && fit.vmiDiffers.length === 0;
   const ran = former === null ? null : (formerMemberOf(vmi?.metadata.annotations)?.revision ?? former);
-  return { isNamed: number !== null, revision, vmiRevision: isNewest ? newest : ran, fit };
+  const vmiRevision = isNewest ? newest : ran;
+  return { isNamed: number !== null, revision, vmiRevision, fate: fateOf(newest, revision, vmiRevision), fit };
+}
+
+function fateOf(newest: string, revision: string | null, vmiRevision: string | null): Joining['fate'] {
+  if (revision !== newest) return 'updated';
+  return vmiRevision === newest ? 'left' : 'restarted';
 }
 
 const labelsOf = (pool: string, revision: string | null): Record<string, string | null> => ({

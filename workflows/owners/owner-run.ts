@@ -227,6 +227,8 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.note(planned);
     // Not the later of the two: a cluster that was restored from a backup counts from an older version.
     if (this.#seen === asked.seen) this.#seen = planned.seen;
+    // Of another worker, the next plan must not know less than this one, which may have said who the members are.
+    else this.#seen = maxVersions(this.#seen, planned.seen);
     if (this.#generation !== undefined && planned.generation !== this.#generation) failureBackoff.tryNow();
     this.#generation = planned.generation;
     // A failure that came during planning is not the one that the plan saw pass.

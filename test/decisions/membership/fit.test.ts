@@ -90,6 +90,7 @@ describe('a VM that comes into a pool', () => {
         isNamed: true,
         revision,
         vmiRevision: revision,
+        fate: 'left',
         fit: { differs: [], vmiDiffers: [] },
       });
     }
@@ -105,7 +106,7 @@ describe('a VM that comes into a pool', () => {
   test('is of its revision, and its VMI is not, if the VMI has not restarted since', () => {
     const vm = vmOf('web-1', '1');
     const found = joining(pool, vm, vmiOf(vm, 4));
-    expect(found).toMatchObject({ revision, vmiRevision: null });
+    expect(found).toMatchObject({ revision, vmiRevision: null, fate: 'restarted' });
     expect(found.fit.vmiDiffers).toEqual(['spec.template.spec.domain.cpu.cores']);
     expect(joiningVmi(pool, found).labels).toEqual({ [POOL_LABEL]: 'web', [REVISION_LABEL]: null });
   });
@@ -125,7 +126,7 @@ describe('a VM that comes into a pool', () => {
   test('is of the revision that it had before it left, whatever a person has changed', () => {
     const vm = vmOf('web-1', '1', ({ cpu }) => (cpu.cores = 2));
     vm.metadata.annotations = formerMemberAnnotation({ pool: 'web', revision: 'older' });
-    expect(joining(pool, vm, vmiOf(vm))).toMatchObject({ revision: 'older', vmiRevision: 'older' });
+    expect(joining(pool, vm, vmiOf(vm))).toMatchObject({ revision: 'older', vmiRevision: 'older', fate: 'updated' });
     vm.metadata.annotations = formerMemberAnnotation({ pool: 'db', revision: 'older' });
     expect(joining(pool, vm, vmiOf(vm))).toMatchObject({ revision: null });
   });

@@ -5,7 +5,7 @@ import { formatPath } from '../../api/manifest/problem.ts';
 import { ASKED_BY_ANNOTATION, PAUSED_POOL_ANNOTATION } from '../../api/names.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { LabelSelector } from '../../api/pool/pool.ts';
-import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { changeAnnotation, membershipChangeOf } from '../../decisions/membership/change.ts';
 import { joining, joiningTransfer, joiningVmi, type Joining } from '../../decisions/membership/joining.ts';
@@ -75,8 +75,7 @@ export async function takeOver(session: Session, key: PoolAt, options: TakeoverO
   const pool = await beginChange(kube, key, change, { mayFollow: ({ kind }) => kind === 'takeover' });
   await handOver(kube, pool, theirs);
   await untilCounted(session, key, options);
-  const { uid } = theirs.metadata;
-  await ignoreStale(kube.delete(resource, key, { uid, propagationPolicy: 'Orphan' }));
+  await deleteEmptied(kube, resource, theirs);
   await finish(session, pool, options);
 }
 
@@ -94,7 +93,7 @@ async function plan(kube: KubeClient, theirs: Stored<KubeVirtPool>, ours: Stored
     .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
     .map(({ metadata }) => metadata.name);
   if (going.length > 0)
-    throw new Failure(`${formatNames(going)} of pool ${name} of KubeVirt: being deleted: wait until that has ended`);
+    throw new Failure(`${formatNames(going)} of pool ${name} of KubeVirt: being deleted: ${untilDeleted(theirs)}`);
   const selector = theirs.spec.selector as LabelSelector;
   const strangers = vms
     .filter(({ metadata }) => !matchesLabels(selector, metadata.labels ?? {}))
@@ -106,9 +105,13 @@ async function plan(kube: KubeClient, theirs: Stored<KubeVirtPool>, ours: Stored
     );
   const pool = ours ?? converted(theirs);
   const wanted = pool.spec.replicas;
-  if (ours === undefined && vms.length > wanted)
+  const total = vms.length + (ours === undefined ? 0 : (await controlledBy(kube, namespace, ours.metadata.uid)).length);
+  if (total > wanted)
     throw new Failure(
-      `pool ${name} of KubeVirt has ${vms.length} VMs and wants ${wanted}, and drover would remove the others: scale it first`,
+      `pool ${name} has ${total} VMs and wants ${wanted}, and drover would remove the others: ` +
+        (ours === undefined
+          ? "scale KubeVirt's pool first"
+          : "scale drover's pool first, or delete those that are too many"),
     );
   const stored = { ...pool, metadata: { ...pool.metadata, uid: '' } } as unknown as StoredPool;
   const compared = (await withVmis(kube, namespace, vms)).map(({ vm, vmi }) => ({
@@ -128,6 +131,12 @@ async function plan(kube: KubeClient, theirs: Stored<KubeVirtPool>, ours: Stored
   );
   return { pool: { ...pool, spec: { ...pool.spec, paused: true } }, vms: compared };
 }
+
+/** A paused pool of KubeVirt does not take its finalizer off VMs that are being deleted. */
+const untilDeleted = (theirs: Stored<KubeVirtPool>): string =>
+  pausedPoolOf(theirs) === null
+    ? 'wait until that has ended'
+    : `\`drover release pool ${theirs.metadata.name}\` has KubeVirt end that`;
 
 /** Returns drover's pool. Throws a `Failure` for each field that drover has no words for. */
 function converted(theirs: Stored<KubeVirtPool>): KubeObject & Pool {
@@ -203,7 +212,22 @@ async function handOver(kube: KubeClient, pool: Stored<Pool>, theirs: Stored<Kub
   const left = await controlledBy(kube, namespace, from);
   if (left.length === 0) return;
   const names = formatNames(left.map(({ metadata }) => metadata.name));
-  throw new Failure(`${names} stayed with pool ${name} of KubeVirt: run this again once they are not being deleted`);
+  throw new Failure(
+    `${names} stayed with pool ${name} of KubeVirt, being deleted: \`drover release pool ${name}\` has KubeVirt end that`,
+  );
+}
+
+/** Deletes the pool of KubeVirt without VMs. Throws `Failure` if somebody has unpaused it: it has made others by then. */
+async function deleteEmptied(kube: KubeClient, resource: Resource, theirs: Stored<KubeVirtPool>): Promise<void> {
+  const { namespace = '', name, uid } = theirs.metadata;
+  const key = { namespace, name };
+  const now = await kubeVirtPoolAt(kube, resource, key);
+  const made = (await controlledBy(kube, namespace, uid)).map(({ metadata }) => metadata.name);
+  if (made.length > 0 || (now?.metadata.uid === uid && now.spec.paused !== true))
+    throw new Failure(
+      `somebody has unpaused pool ${name} of KubeVirt${made.length === 0 ? '' : `, which has made ${formatNames(made)}`}: run this again`,
+    );
+  await ignoreStale(kube.delete(resource, key, { uid, propagationPolicy: 'Orphan' }));
 }
 
 /** Lets drover's pool go on: it has all VMs. */

@@ -206,3 +206,30 @@ test('a takeover that has not ended is taken back, and VMs that differ restart n
   expect((await theirs.get())?.spec.paused).toBe(true);
   expect(await uidsIn(fleet(), namespace)).toEqual(before);
 });
+
+test('VMs that KubeVirt has made since, or that it is about to delete, are not taken over unasked', async () => {
+  const theirs = await KubeVirtPoolOfTest.running(fleet(), { numbers: [0, 1] });
+  const { namespace } = theirs;
+  await killedAt(
+    theirs,
+    ['takeover', 'vmpool', 'web'],
+    [async () => (await ownersIn(fleet(), namespace))['drover.dev'] !== undefined],
+    () => {},
+  );
+  await fleet().patchPool(namespace, 'web', { replicas: 1 });
+  const surplus = await takeover(namespace);
+  expect(surplus).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('has 2 VMs and wants 1, and drover would remove') as string,
+  });
+  await fleet().patchPool(namespace, 'web', { replicas: 2 });
+  await fleet().kube.delete(VirtualMachines, { namespace, name: 'web-1' });
+  const going = await takeover(namespace);
+  expect(going).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('`drover release pool web` has KubeVirt end that') as string,
+  });
+  expect(await release(namespace)).toMatchObject({ code: 0 });
+  if (hasPoolController())
+    await until(async () => expect((await theirs.get())?.status).toMatchObject({ replicas: 2, readyReplicas: 2 }));
+});

@@ -1,6 +1,7 @@
 import { matchesLabels } from '../../api/label-selector.ts';
 import { toKubeVirtPool } from '../../api/manifest/to-kubevirt-pool.ts';
 import {
+  DETACHED_ANNOTATION,
   KUBEVIRT_POOL_FINALIZER,
   KUBEVIRT_REVISION_LABEL,
   PAUSED_POOL_ANNOTATION,
@@ -208,7 +209,7 @@ function handingBack(ours: Stored<Pool>, theirs: Stored<KubeVirtPool>, revision:
       from: uid,
       to: referenceTo(KubeVirtPools, theirs),
       labels: wanted,
-      annotations,
+      annotations: { ...annotations, [DETACHED_ANNOTATION]: null },
       finalizers: { add: KUBEVIRT_POOL_FINALIZER },
     },
     vmi: {

@@ -6,7 +6,7 @@ import {
   REMOVING_ANNOTATION,
   REVISION_LABEL,
 } from '../../api/names.ts';
-import type { Stored } from '../../api/objects.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { numberOf } from '../scaling/vm-names.ts';
 import { poolTemplate } from '../template/template.ts';
@@ -38,7 +38,8 @@ export function joining(pool: StoredPool, vm: Stored<VirtualMachine>, vmi: Store
   const number = numberOf(name, vm.metadata.name);
   const template = poolTemplate(pool.spec);
   const fit = fitOf(vm, vmi, vmFromTemplate(pool, template, number ?? 0));
-  const note = formerMemberOf(vm.metadata.annotations);
+  // Another controller may have made anything of it since.
+  const note = controllerOf(vm) === undefined ? formerMemberOf(vm.metadata.annotations) : null;
   const former = note?.pool === name ? note.revision : null;
   const newest = revisionOf(template);
   const revision = fit.differs.length === 0 ? newest : former;

@@ -126,6 +126,9 @@ describe('a VM that comes into a pool', () => {
   test('is of the revision that it had before it left, whatever a person has changed', () => {
     const vm = vmOf('web-1', '1', ({ cpu }) => (cpu.cores = 2));
     vm.metadata.annotations = formerMemberAnnotation({ pool: 'web', revision: 'older' });
+    // Another controller may have made anything of it.
+    expect(joining(pool, vm, vmiOf(vm))).toMatchObject({ revision: null, vmiRevision: null });
+    vm.metadata.ownerReferences = [];
     expect(joining(pool, vm, vmiOf(vm))).toMatchObject({ revision: 'older', vmiRevision: 'older', fate: 'updated' });
     vm.metadata.annotations = formerMemberAnnotation({ pool: 'db', revision: 'older' });
     expect(joining(pool, vm, vmiOf(vm))).toMatchObject({ revision: null });

@@ -1,3 +1,5 @@
+import { GROUP, VERSION } from './names.ts';
+
 /** A kind of object, with the parts of its API path. */
 export interface Resource {
   readonly group: string;
@@ -12,17 +14,17 @@ const namespaced = (group: string, version: string, plural: string, kind: string
 const clusterWide = (group: string, version: string, plural: string, kind: string): Resource =>
   Object.freeze({ group, version, plural, kind, namespaced: false });
 
-export const VirtualMachinePools = namespaced('drover.dev', 'v1alpha1', 'virtualmachinepools', 'VirtualMachinePool');
+export const VirtualMachinePools = namespaced(GROUP, VERSION, 'virtualmachinepools', 'VirtualMachinePool');
 export const VirtualMachineReplicaSets = namespaced(
-  'drover.dev',
-  'v1alpha1',
+  GROUP,
+  VERSION,
   'virtualmachinereplicasets',
   'VirtualMachineReplicaSet',
 );
 /** KubeVirt has a kind of the same name in its own group. */
 export const VirtualMachineInstanceReplicaSets = namespaced(
-  'drover.dev',
-  'v1alpha1',
+  GROUP,
+  VERSION,
   'virtualmachineinstancereplicasets',
   'VirtualMachineInstanceReplicaSet',
 );

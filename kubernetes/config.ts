@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { KubeConfig, type Cluster, type Context, type User } from '@kubernetes/client-node';
-import { whyUnreadable } from '../api/unreadable.ts';
+import { whyUnreadable } from '../api/manifest/unreadable.ts';
 
 export interface KubeConfigChoice {
   /**

@@ -13,10 +13,9 @@ import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
 import { createWatchActivities } from '../activities/watch/watch.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
-import { instanceSetIdOf, poolIdOf, replicaSetIdOf } from '../workflows/messages.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
-import { notifyInstanceSet, notifyPool, notifyReplicaSet, tellGoneTo } from './watch/signal-owner.ts';
+import { signalsOf } from './watch/signal-owner.ts';
 
 export interface ActivitiesOptions {
   config: WorkerConfig;
@@ -75,9 +74,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       createWatchActivities({
         cache,
         burst,
-        pools: { notify: notifyPool, tellGone: tellGoneTo(poolIdOf) },
-        sets: { notify: notifyReplicaSet, tellGone: tellGoneTo(replicaSetIdOf) },
-        instanceSets: { notify: notifyInstanceSet, tellGone: tellGoneTo(instanceSetIdOf) },
+        signalsOf,
         onFailure: () => metrics.failedSignals.inc(),
         stopping,
       }),

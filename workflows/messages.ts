@@ -23,35 +23,19 @@ import {
 import { bareSignalOf, signalOf } from './signals.ts';
 
 /** The ids, signals and queries of drover's workflows, for every caller. */
-
-/** A pool or a replica set in a cluster. */
-export interface PoolRef {
-  cluster: string;
-  namespace: string;
-  name: string;
-}
-
-export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
-/**
- * Task queues of activities that only wait for VMs, and of the activity that watches the cluster: neither they nor the
- * other activities can take each other's slots.
- */
-export const waitQueueOf = (taskQueue: string): string => `${taskQueue}/wait`;
-export const watchQueueOf = (taskQueue: string): string => `${taskQueue}/watch`;
-export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
-export const poolIdOf = ({ cluster, namespace, name }: PoolRef): string => `pool/${cluster}/${namespace}/${name}`;
-export const replicaSetIdOf = ({ cluster, namespace, name }: PoolRef): string =>
-  `replica-set/${cluster}/${namespace}/${name}`;
-export const instanceSetIdOf = ({ cluster, namespace, name }: PoolRef): string =>
-  `instance-replica-set/${cluster}/${namespace}/${name}`;
-export const healVmIdOf = (ref: PoolRef, vm: string, attempt: number): string =>
-  `${poolIdOf(ref)}/heal/${vm}/${attempt}`;
-export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string =>
-  `${poolIdOf(ref)}/update/${revision}/${n}`;
-/** `id` is a few letters and digits, which people type. */
-export const restartIdOf = (cluster: string, id: string): string => `restart/${cluster}/${id}`;
-/** `id` is a few letters and digits, which people type. */
-export const transitionIdOf = (cluster: string, id: string): string => `machine-types/${cluster}/${id}`;
+export {
+  healVmIdOf,
+  ownerIdOf,
+  poolIdOf,
+  restartIdOf,
+  taskQueueOf,
+  transitionIdOf,
+  updateBatchIdOf,
+  waitQueueOf,
+  watchIdOf,
+  watchQueueOf,
+  type PoolRef,
+} from './ids.ts';
 
 /**
  * Something happened to the pool or set, or to one of its VMs: look again. Carries no state, so that one signal may

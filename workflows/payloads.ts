@@ -13,7 +13,7 @@ import {
   whole,
   type Reader,
 } from '../decisions/lib/payload-reader.ts';
-import { isVersion, type ResourceVersions } from '../decisions/lib/resource-versions.ts';
+import { isVersion, VERSIONED, type ResourceVersions } from '../decisions/lib/resource-versions.ts';
 import type { UpdateOutcome } from '../decisions/rollout/batch.ts';
 
 export interface BatchEnd {
@@ -46,8 +46,7 @@ const MOST_VMS = 100_000;
 
 /** Accepts any payload, since the signal carries no state: invalid versions are left out. */
 export const seen: Reader<ResourceVersions> = (value) => {
-  const kinds = ['pools', 'replicaSets', 'instanceSets', 'vms', 'vmis'] as const;
-  const versions = kinds.flatMap((kind) => {
+  const versions = VERSIONED.flatMap((kind) => {
     const version = field(value, kind);
     return isVersion(version) ? [[kind, version] as const] : [];
   });

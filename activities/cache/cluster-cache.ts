@@ -1,42 +1,42 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
 import type { KubeObject } from '../../api/objects.ts';
+import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import {
   ControllerRevisions,
   KubeVirts,
   Nodes,
   PersistentVolumeClaims,
-  VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
   VirtualMachinePools,
-  VirtualMachineReplicaSets,
   VirtualMachines,
   pathOf,
   type Resource,
 } from '../../api/resources.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
 import type { Witness } from '../../decisions/healing/proof.ts';
-import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { keptClaimView } from '../../decisions/views/kept-claim-from-object.ts';
 import { nodeView, type Node } from '../../decisions/views/node-from-object.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
 import {
   revisionView,
   type ControllerRevision,
   type RevisionView,
 } from '../../decisions/views/revision-from-object.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
-import type { StoredInstanceSet, StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Contact } from '../../kubernetes/contact.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
+import type { CacheChange } from './cache-change.ts';
 import { confirm } from './confirm.ts';
 import { FailedVmis } from './failed-vmis.ts';
 import { KubeVirtStrategy } from './kubevirt-strategy.ts';
+import { Members } from './members.ts';
+import { ownerCaches, type OwnerCaches } from './owner-caches.ts';
 import { OwnerIndex } from './owner-index.ts';
 import { Witnesses } from './witnesses.ts';
 
@@ -54,18 +54,6 @@ export interface ClusterCacheOptions {
   onVmiFailed?: (vmi: VmiView) => void;
 }
 
-export type CacheChange =
-  | { kind: 'pool'; before: StoredPool | undefined; after: StoredPool | undefined }
-  | { kind: 'set'; before: StoredReplicaSet | undefined; after: StoredReplicaSet | undefined }
-  | { kind: 'instance set'; before: StoredInstanceSet | undefined; after: StoredInstanceSet | undefined }
-  | { kind: 'vm'; before: VmView | undefined; after: VmView | undefined }
-  | { kind: 'vmi'; before: VmiView | undefined; after: VmiView | undefined }
-  /** A kept disk. */
-  | { kind: 'disk'; before: KeptClaim | undefined; after: KeptClaim | undefined }
-  /** The node has become ready or not ready, or was deleted. */
-  | { kind: 'node'; before: NodeView; after: NodeView | undefined }
-  | { kind: 'strategy'; before: VmRolloutStrategy; after: VmRolloutStrategy };
-
 type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' | 'synced' | 'behindMs'>;
 
 /** For small requests: an answer that takes longer is worth no more than none. */
@@ -75,10 +63,10 @@ const CONTACT_DEADLINE_MS = 5_000;
  * One worker's cache of a cluster, which follows the API server: all pools, replica sets of both kinds, VMs, VMIs and nodes, the
  * revisions and kept disks of pools, and KubeVirt's VM rollout strategy.
  */
-export class ClusterCache {
-  readonly pools: ListWatch<KubeObject, StoredPool>;
-  readonly replicaSets: ListWatch<KubeObject, StoredReplicaSet>;
-  readonly instanceSets: ListWatch<KubeObject, StoredInstanceSet>;
+export class ClusterCache implements OwnerCaches {
+  readonly pools: OwnerCaches['pools'];
+  readonly replicaSets: OwnerCaches['replicaSets'];
+  readonly instanceSets: OwnerCaches['instanceSets'];
   readonly vms: ListWatch<VirtualMachine, VmView>;
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
   readonly revisions: ListWatch<ControllerRevision, RevisionView | null>;
@@ -89,14 +77,8 @@ export class ClusterCache {
   readonly #contact: Contact;
   readonly #failedVmis = new FailedVmis();
   readonly #witnesses = new Witnesses();
-  readonly #vmsByOwner = new OwnerIndex<VmView>((vm) => vm.owner?.uid ?? null);
-  /** VMs that no controller owns, by their namespace. */
-  readonly #uncontrolled = new OwnerIndex<VmView>((vm) => (vm.owner === null ? vm.namespace : null));
-  readonly #vmisBySet = new OwnerIndex<VmiView>((vmi) => vmi.standalone?.owner?.uid ?? null);
-  /** VMIs that no controller owns, by their namespace. */
-  readonly #uncontrolledVmis = new OwnerIndex<VmiView>((vmi) =>
-    vmi.standalone !== null && vmi.standalone.owner === null ? vmi.namespace : null,
-  );
+  readonly #members = new Members<VmView>((vm) => vm.owner);
+  readonly #instances = new Members<VmiView>((vmi) => vmi.standalone?.owner);
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
   readonly #keptByPool = new OwnerIndex<KeptClaim & { poolUid: string }>((claim) => claim.poolUid);
   readonly #listeners = new Set<(change: CacheChange) => void>();
@@ -117,18 +99,15 @@ export class ClusterCache {
       onChange: onContact,
     });
     const common = commonTo(options);
-    const owners = ownersTo(common);
-    this.pools = owners(VirtualMachinePools, (before, after) => this.#tell({ kind: 'pool', before, after }));
-    this.replicaSets = owners(VirtualMachineReplicaSets, (before, after) => this.#tell({ kind: 'set', before, after }));
-    this.instanceSets = owners(VirtualMachineInstanceReplicaSets, (before, after) =>
-      this.#tell({ kind: 'instance set', before, after }),
-    );
+    const owners = ownerCaches(common, (change) => this.#tell(change));
+    this.pools = owners.pools;
+    this.replicaSets = owners.replicaSets;
+    this.instanceSets = owners.instanceSets;
     this.vms = new ListWatch<VirtualMachine, VmView>({
       ...common(VirtualMachines),
       view: vmView,
       onChange: (_key, before, after) => {
-        this.#vmsByOwner.change(before, after);
-        this.#uncontrolled.change(before, after);
+        this.#members.change(before, after);
         if (before !== undefined && before.uid !== after?.uid) this.#forget(before.uid);
         this.#tell({ kind: 'vm', before, after });
       },
@@ -141,8 +120,7 @@ export class ClusterCache {
       ...common(VirtualMachineInstances),
       view: vmiView,
       onChange: (_key, before, after) => {
-        this.#vmisBySet.change(before, after);
-        this.#uncontrolledVmis.change(before, after);
+        this.#instances.change(before, after);
         if (after !== undefined && this.#failedVmis.note(after, Date.now())) onVmiFailed?.(after);
         this.#tell({ kind: 'vmi', before, after });
       },
@@ -182,17 +160,25 @@ export class ClusterCache {
 
   /** Resolves once all first lists are in the caches. */
   async start(): Promise<void> {
-    await Promise.all([this.#strategy.start(), ...this.#lists.map((cache) => cache.start().ready())]);
+    await Promise.all([this.#strategy.start(), ...this.#lists.map(([, cache]) => cache.start().ready())]);
     this.#contact.start();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#contact, ...this.#lists, this.#strategy].map((cache) => cache.stop()));
+    const lists = this.#lists.map(([, cache]) => cache);
+    await Promise.all([this.#contact, ...lists, this.#strategy].map((cache) => cache.stop()));
   }
 
   get #lists() {
-    const { pools, replicaSets, instanceSets, vms, vmis, revisions, keptClaims, nodes } = this;
-    return [pools, replicaSets, instanceSets, vms, vmis, revisions, keptClaims, nodes];
+    const { vms, vmis, revisions, keptClaims, nodes } = this;
+    return [
+      ...Object.values(OWNER_KINDS).map(({ resource, cache }) => [resource, this[cache]] as const),
+      [VirtualMachines, vms],
+      [VirtualMachineInstances, vmis],
+      [ControllerRevisions, revisions],
+      [PersistentVolumeClaims, keptClaims],
+      [Nodes, nodes],
+    ] as const;
   }
 
   /**
@@ -213,36 +199,27 @@ export class ClusterCache {
 
   /** The caches that decisions need, by the plural name of their resource. */
   get caches(): Record<string, Pick<Cache, 'size' | 'synced' | 'behindMs'>> {
-    return {
-      virtualmachinepools: this.pools,
-      virtualmachinereplicasets: this.replicaSets,
-      virtualmachineinstancereplicasets: this.instanceSets,
-      virtualmachines: this.vms,
-      virtualmachineinstances: this.vmis,
-      controllerrevisions: this.revisions,
-      persistentvolumeclaims: this.keptClaims,
-      nodes: this.nodes,
-    };
+    return Object.fromEntries(this.#lists.map(([{ plural }, cache]) => [plural, cache]));
   }
 
   /** Returns the VMs that the pool or set with this UID owns. */
   ownedBy(uid: string): VmView[] {
-    return this.#vmsByOwner.of(uid);
+    return this.#members.ownedBy(uid);
   }
 
   /** Returns the VMs of a namespace that no controller owns. */
   uncontrolledIn(namespace: string): VmView[] {
-    return this.#uncontrolled.of(namespace);
+    return this.#members.uncontrolledIn(namespace);
   }
 
   /** Returns the VMIs that the set with this UID owns. */
   instancesOf(uid: string): VmiView[] {
-    return this.#vmisBySet.of(uid).map((vmi) => this.#onItsNode(vmi));
+    return this.#instances.ownedBy(uid).map((vmi) => this.#onItsNode(vmi));
   }
 
   /** Returns the VMIs of a namespace that no controller owns. */
   uncontrolledInstancesIn(namespace: string): VmiView[] {
-    return this.#uncontrolledVmis.of(namespace).map((vmi) => this.#onItsNode(vmi));
+    return this.#instances.uncontrolledIn(namespace).map((vmi) => this.#onItsNode(vmi));
   }
 
   /** Returns the VM's own VMI, and not one left behind by an earlier VM of the same name. */
@@ -319,14 +296,8 @@ export class ClusterCache {
 
   /** Makes sure that what is read next is not older than `seen`, and returns the versions that have been reached. */
   async catchUp(seen: ResourceVersions): Promise<ResourceVersions> {
-    await Promise.all([
-      reach(this.pools, seen.pools),
-      reach(this.replicaSets, seen.replicaSets),
-      reach(this.instanceSets, seen.instanceSets),
-      reach(this.vms, seen.vms),
-      reach(this.vmis, seen.vmis),
-    ]);
-    return this.versionsOf('pools', 'replicaSets', 'instanceSets', 'vms', 'vmis');
+    await Promise.all(VERSIONED.map((kind) => reach(this[kind], seen[kind])));
+    return this.versionsOf(...VERSIONED);
   }
 
   subscribe(listener: (change: CacheChange) => void): () => void {
@@ -362,21 +333,6 @@ const commonTo =
     onMissed: (count: number) => onMissed?.(resource.plural, count),
   });
 
-/** Creates the cache of a kind whose objects own VMs or VMIs. */
-const ownersTo =
-  (common: ReturnType<typeof commonTo>) =>
-  <T>(resource: Resource, onChange: (before?: T, after?: T) => void): ListWatch<KubeObject, T> =>
-    new ListWatch<KubeObject, T>({
-      ...common(resource),
-      view: (object) => withoutManagedFields(object) as unknown as T,
-      onChange: (_key, before, after) => onChange(before, after),
-    });
-
 async function reach(cache: Pick<Cache, 'reached' | 'relist'>, version: string | undefined): Promise<void> {
   if (version !== undefined && !(await cache.reached(BigInt(version), CATCH_UP_MS))) await cache.relist();
-}
-
-function withoutManagedFields(object: KubeObject): KubeObject {
-  const { managedFields: _, ...metadata } = object.metadata;
-  return { ...object, metadata };
 }

@@ -1,11 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { MemberKind } from '../../api/owner-kinds.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 
 const PATIENCE_MS = 5_000;
-
-/** The cache of the members of pools and sets: VMs, or VMIs. */
-export type MemberKind = 'vm' | 'vmi';
 
 /**
  * Resolves once the cache shows each of these VMs, or VMIs, as terminating or deleted. The answer to a DELETE carries no resource
@@ -14,10 +12,10 @@ export type MemberKind = 'vm' | 'vmi';
 export async function waitForTermination(
   cache: ClusterCache,
   namespace: string,
-  kind: MemberKind,
+  kind: MemberKind['cache'],
   members: readonly Target[],
 ): Promise<void> {
-  const { [`${kind}s` as const]: cached } = cache;
+  const cached = cache[kind];
   const remaining = new Map(members.map(({ name, uid }) => [name, uid]));
   const strike = (name: string): void => {
     const view = cached.get(`${namespace}/${name}`);
@@ -28,8 +26,9 @@ export async function waitForTermination(
 
   const left = Promise.withResolvers<void>();
   const unsubscribe = cache.subscribe((change) => {
-    const view = change.kind === kind ? (change.after ?? change.before) : undefined;
-    if (view?.namespace === namespace && remaining.has(view.name)) strike(view.name);
+    if (change.kind !== 'vm' && change.kind !== 'vmi') return;
+    const view = (change.after ?? change.before)!;
+    if (view.namespace === namespace && remaining.has(view.name)) strike(view.name);
     if (remaining.size === 0) left.resolve();
   });
   const patience = new AbortController();

@@ -105,8 +105,8 @@ class Creation<Item extends { name: string }> {
 
   async #write(item: Item): Promise<void> {
     const { client, key, vmOf } = this.#goal;
-    const { member } = kindOfOwner(key);
-    const stored = await client.create(member, await vmOf(item), { signal: cancellationSignal() });
+    const { resource } = kindOfOwner(key).members;
+    const stored = await client.create(resource, await vmOf(item), { signal: cancellationSignal() });
     this.#saw(memberVersions(key, stored.metadata.resourceVersion));
     this.created.push(item.name);
   }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { activityInfo, log } from '@temporalio/activity';
 import { API_VERSION, EVENT_REPORTER } from '../../api/names.ts';
+import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import { apiVersionOf, CoreEvents, VirtualMachines } from '../../api/resources.ts';
-import type { StoredVmOwner, VmOwnerKind } from '../../decisions/views/vm-owner.ts';
+import type { StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';

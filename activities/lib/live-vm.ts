@@ -22,7 +22,8 @@ export const liveMember = (
   key: Partial<OwnerKey>,
   { namespace, name }: ObjectKey,
   signal?: AbortSignal,
-): Promise<Stored | undefined> => ignoreNotFound(client.get(kindOfOwner(key).member, { namespace, name }, { signal }));
+): Promise<Stored | undefined> =>
+  ignoreNotFound(client.get(kindOfOwner(key).members.resource, { namespace, name }, { signal }));
 
 /** Returns the VM of this name, and the VMI that is its own, as the API server has them now. */
 export async function liveVmWithVmi(

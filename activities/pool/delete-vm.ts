@@ -18,7 +18,9 @@ export function deleteVm(
 ): Promise<Acted> {
   const remove = async (resourceVersion: string): Promise<void> => {
     const options = { uid: vm.uid, resourceVersion, propagationPolicy, signal: cancellationSignal() };
-    await ignoreNotFound(client.delete(kindOfOwner(key).member, { namespace: key.namespace, name: vm.name }, options));
+    await ignoreNotFound(
+      client.delete(kindOfOwner(key).members.resource, { namespace: key.namespace, name: vm.name }, options),
+    );
   };
   return whileOurs(client, key, vm, remove, how);
 }

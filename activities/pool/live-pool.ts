@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../api/objects.ts';
+import type { SetKind } from '../../api/owner-kinds.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { SetKind, StoredSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
+import type { StoredSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -62,7 +63,7 @@ export async function knownOwner(
 ): Promise<StoredVmOwner | undefined> {
   const { kind, namespace, name, uid } = meant;
   const isMeant = (owner: StoredVmOwner): boolean => uid === undefined || owner.metadata.uid === uid;
-  const cached: StoredVmOwner | undefined = cache[kindOfOwner({ kind }).owners].get(`${namespace}/${name}`);
+  const cached: StoredVmOwner | undefined = cache[kindOfOwner({ kind }).cache].get(`${namespace}/${name}`);
   if (cached !== undefined && isMeant(cached)) return cached;
   const live = await read(client, meant, signal);
   return live !== undefined && isMeant(live) ? live : undefined;

@@ -52,7 +52,7 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
             metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
           };
           const released = await ignoreStale(
-            client.patch(kindOfOwner(key).member, { namespace: key.namespace, name }, 'merge', patch),
+            client.patch(kindOfOwner(key).members.resource, { namespace: key.namespace, name }, 'merge', patch),
           );
           version = later(version, released?.metadata.resourceVersion);
           if (released !== undefined) acted.push(target);

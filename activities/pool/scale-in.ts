@@ -45,7 +45,7 @@ export function createScaleInActivities({ client, cache, concurrency }: ScaleInO
       withHeartbeat(async () => {
         const leaving = new LeavingVms(client, cache, key, { vms, departure, planned });
         const { isToLeave } = leaving;
-        const { memberKind } = kindOfOwner(key);
+        const { members } = kindOfOwner(key);
         const remove = async (vm: Target): Promise<void> => {
           // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
           const acted = keepDisks
@@ -61,10 +61,10 @@ export function createScaleInActivities({ client, cache, concurrency }: ScaleInO
         const { count, refused } = await tryEach(vms, remove, { most: concurrency, atFirst: concurrency });
         await Promise.all([
           leaving.report('Delete', refused),
-          waitForTermination(cache, key.namespace, memberKind, leaving.acted),
+          waitForTermination(cache, key.namespace, members.cache, leaving.acted),
         ]);
         const done = leaving.done(count, refused);
-        return { ...done, seen: maxVersions(done.seen, cache.versionsOf(`${memberKind}s`)) };
+        return { ...done, seen: maxVersions(done.seen, cache.versionsOf(members.cache)) };
       }),
 
     /**

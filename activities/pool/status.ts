@@ -73,8 +73,8 @@ export async function writeOwnerStatus(
 /** The status in the cache, and the claims in it if all of them are spent. */
 function cachedStatus(cache: ClusterCache, key: OwnerKey): [before: AnyStatus | undefined, spent?: unknown] {
   const at = `${key.namespace}/${key.name}`;
-  const { owners } = kindOfOwner(key);
-  if (owners !== 'pools') return [cache[owners].get(at)?.status];
+  const kind = kindOfOwner(key).cache;
+  if (kind !== 'pools') return [cache[kind].get(at)?.status];
   const pool = cache.pools.get(at);
   return pool === undefined ? [undefined] : [pool.status, spentClaims(cache, pool)];
 }

@@ -1,3 +1,4 @@
+import type { SetKind } from '../../api/owner-kinds.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { StatusTold } from '../../decisions/healing/conditions.ts';
 import type { HealingState } from '../../decisions/healing/state.ts';
@@ -6,7 +7,6 @@ import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
 import type { Batch } from '../../decisions/rollout/batch.ts';
-import type { SetKind } from '../../decisions/views/vm-owner.ts';
 
 /** A pool, identified by its UID: what is done for it is not done for a later pool of the same name. */
 export interface PoolKey {

@@ -54,7 +54,9 @@ export function createAdoptionActivities({ client, cache, concurrency }: Adoptio
           const patch = {
             metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
           };
-          const stored = await ignoreStale(client.patch(kindOfOwner(key).member, at, 'merge', patch, { signal }));
+          const stored = await ignoreStale(
+            client.patch(kindOfOwner(key).members.resource, at, 'merge', patch, { signal }),
+          );
           version = later(version, stored?.metadata.resourceVersion);
           if (stored !== undefined) adopted.push(name);
         };

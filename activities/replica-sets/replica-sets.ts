@@ -48,7 +48,7 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
     async planReplicaSet(request: ReplicaSetRequest): Promise<PlannedSet> {
       const { kind, namespace, name, seen, resultUnknown } = request;
       if (cache.lost.aborted) throw serverLost();
-      if (resultUnknown) await cache[`${kindOfOwner({ kind }).memberKind}s`].relist();
+      if (resultUnknown) await cache[kindOfOwner({ kind }).members.cache].relist();
       const reached = await cache.catchUp(seen);
       const set = await knownSet(client, cache, { kind, namespace, name });
       if (set === undefined) return { gone: true };

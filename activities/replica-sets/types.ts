@@ -1,8 +1,8 @@
+import type { SetKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
 import type { ReplicaSetInput as ReplicaSetPlanInput, ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';
-import type { SetKind } from '../../decisions/views/vm-owner.ts';
 import type { OwnerKey } from '../pool/types.ts';
 
 /** A replica set, by its UID: what is done for it is not done for a later set of the same name. */

@@ -3,7 +3,8 @@ import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import type { ClusterCache, CacheChange } from '../cache/cluster-cache.ts';
+import type { CacheChange } from '../cache/cache-change.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 
 /** Returns `namespace/name` of a pool or a replica set. */
 export const keyOfOwner = ({ metadata: { namespace, name } }: StoredVmOwner): string => `${namespace}/${name}`;
@@ -15,8 +16,8 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
       return ownerWords(change.before) === ownerWords(change.after)
         ? []
         : [keyOfOwner((change.after ?? change.before)!)];
-    case 'set':
-    case 'instance set':
+    case 'replica set':
+    case 'instance replica set':
       return [];
     case 'vm':
       return looksTheSame(change.before, change.after, OF_TRANSITIONS) && hasSamePool(change.before, change.after)

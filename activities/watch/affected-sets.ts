@@ -1,9 +1,11 @@
 import { matchesLabels } from '../../api/label-selector.ts';
+import type { SetKind } from '../../api/owner-kinds.ts';
 import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets } from '../../api/resources.ts';
-import type { SetKind, StoredSet } from '../../decisions/views/vm-owner.ts';
+import type { StoredSet } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import type { CacheChange, ClusterCache } from '../cache/cluster-cache.ts';
+import type { CacheChange } from '../cache/cache-change.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import {
   distinct,
   keyOfOwner,
@@ -27,7 +29,7 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
   const setsOf = (vm: VmView | undefined): string[] =>
     vm === undefined ? [] : setsOfMember({ ...vm, labels: vm.ownLabels }, OF_VMS, cache.replicaSets);
   switch (change.kind) {
-    case 'set':
+    case 'replica set':
       return ownerWords(change.before) === ownerWords(change.after)
         ? []
         : [keyOfOwner((change.after ?? change.before)!)];
@@ -44,7 +46,7 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
       return distinct(vmis.flatMap((vmi) => setsOf(vmOf(vmi, cache))));
     }
     case 'pool':
-    case 'instance set':
+    case 'instance replica set':
     case 'disk':
     case 'strategy':
       return [];
@@ -61,7 +63,7 @@ export function affectedInstanceSets(
     return standalone === null ? [] : setsOfMember({ namespace, ...standalone }, OF_VMIS, cache.instanceSets);
   };
   switch (change.kind) {
-    case 'instance set':
+    case 'instance replica set':
       return ownerWords(change.before) === ownerWords(change.after)
         ? []
         : [keyOfOwner((change.after ?? change.before)!)];
@@ -72,7 +74,7 @@ export function affectedInstanceSets(
     case 'node':
       return distinct([...cache.vmis.values()].filter(({ node }) => node === change.before.name).flatMap(setsOf));
     case 'pool':
-    case 'set':
+    case 'replica set':
     case 'vm':
     case 'disk':
     case 'strategy':

@@ -1,12 +1,14 @@
 import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
+import { OWNER_KINDS, type MemberKind, type OwnerKind, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
 import { containedInstanceSetPlan, containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
 import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { StoredInstanceSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
-import type { CacheChange, ClusterCache } from '../cache/cluster-cache.ts';
+import type { CacheChange } from '../cache/cache-change.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { instanceSetSnapshot, setSnapshot, snapshotOf } from '../cache/snapshot.ts';
 import { untilLost, untilStopping } from '../lib/shutdown.ts';
 import { keyOfOwner, affectedPools } from './affected-pools.ts';
@@ -31,9 +33,7 @@ export interface Signals {
 export interface WatchActivityOptions {
   cache: ClusterCache;
   burst: number;
-  pools: Signals;
-  sets: Signals;
-  instanceSets: Signals;
+  signalsOf: (kind: VmOwnerKind) => Signals;
   /** Called for each signal that could not be sent. */
   onFailure?: () => void;
   /** Aborted when the worker is asked to shut down: its watch then moves to another worker at once. */
@@ -89,7 +89,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
 export type WatchActivities = ReturnType<typeof createWatchActivities>;
 
 /** Returns what is watched, by the kind of owner. */
-function watchedKinds({ cache, burst, ...options }: WatchActivityOptions): Watched[] {
+function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watched[] {
   const idle = { inProgress: { creating: [], deleting: [] }, failure: null, burst, allowance: burst };
 
   /** Reports whether the pool's workflow would have nothing to do now. */
@@ -116,45 +116,56 @@ function watchedKinds({ cache, burst, ...options }: WatchActivityOptions): Watch
     return isSettled(containedInstanceSetPlan(input).plan);
   };
 
+  const watched = <K extends VmOwnerKind>(
+    kind: K,
+    { affected, isSettled, members }: Rules<StoredOwners[K]>,
+  ): Watched => {
+    const { noun, cache: owners } = OWNER_KINDS[kind];
+    const all = (): StoredOwners[K][] => [...cache[owners].values()] as StoredOwners[K][];
+    return {
+      what: noun,
+      signals: signalsOf(kind),
+      all: () => all().map(keyOfOwner),
+      exists: (key) => cache[owners].get(key) !== undefined,
+      affected: (change) => affected(change, cache),
+      unsettled: () =>
+        all()
+          .filter((owner) => !isSettled(owner))
+          .map(keyOfOwner),
+      versions: () => cache.versionsOf(owners, ...members),
+    };
+  };
   return [
-    {
-      what: 'pool',
-      signals: options.pools,
-      all: () => [...cache.pools.values()].map(keyOfOwner),
-      exists: (key) => cache.pools.get(key) !== undefined,
-      affected: (change) => affectedPools(change, cache),
-      unsettled: () => unsettled(cache.pools.values(), isSettledPool),
-      versions: () => cache.versionsOf('pools', 'vms', 'vmis'),
-    },
-    {
-      what: 'set',
-      signals: options.sets,
-      all: () => [...cache.replicaSets.values()].map(keyOfOwner),
-      exists: (key) => cache.replicaSets.get(key) !== undefined,
-      affected: (change) => affectedSets(change, cache),
-      unsettled: () => unsettled(cache.replicaSets.values(), isSettledSet),
-      versions: () => cache.versionsOf('replicaSets', 'vms', 'vmis'),
-    },
-    {
-      what: 'instance set',
-      signals: options.instanceSets,
-      all: () => [...cache.instanceSets.values()].map(keyOfOwner),
-      exists: (key) => cache.instanceSets.get(key) !== undefined,
-      affected: (change) => affectedInstanceSets(change, cache),
-      unsettled: () => unsettled(cache.instanceSets.values(), isSettledInstanceSet),
-      versions: () => cache.versionsOf('instanceSets', 'vmis'),
-    },
+    watched('VirtualMachinePool', { affected: affectedPools, isSettled: isSettledPool, members: ['vms', 'vmis'] }),
+    watched('VirtualMachineReplicaSet', { affected: affectedSets, isSettled: isSettledSet, members: ['vms', 'vmis'] }),
+    watched('VirtualMachineInstanceReplicaSet', {
+      affected: affectedInstanceSets,
+      isSettled: isSettledInstanceSet,
+      members: ['vmis'],
+    }),
   ];
+}
+
+interface StoredOwners extends Record<VmOwnerKind, StoredVmOwner> {
+  VirtualMachinePool: StoredPool;
+  VirtualMachineReplicaSet: StoredReplicaSet;
+  VirtualMachineInstanceReplicaSet: StoredInstanceSet;
+}
+
+/** What must be known of a kind of owner to watch it. */
+interface Rules<Owner extends StoredVmOwner> {
+  affected: (change: CacheChange, cache: ClusterCache) => string[];
+  /** Whether the owner's workflow would have nothing to do now. */
+  isSettled: (owner: Owner) => boolean;
+  /** The caches of what its plans read. */
+  members: MemberKind['cache'][];
 }
 
 const isSettled = ({ steps, status }: ReplicaSetPlan): boolean => steps.length === 0 && status === null;
 
-const unsettled = <T extends StoredVmOwner>(owners: Iterable<T>, isSettled: (owner: T) => boolean): string[] =>
-  [...owners].filter((owner) => !isSettled(owner)).map(keyOfOwner);
-
 /** Owners of one kind, by `namespace/name`. */
 interface Watched {
-  what: 'pool' | 'set' | 'instance set';
+  what: OwnerKind['noun'];
   signals: Signals;
   all: () => string[];
   exists: (key: string) => boolean;
@@ -190,7 +201,7 @@ function follow(
       (error: unknown) => {
         failed.add(key);
         onFailure?.();
-        log.warn(`a ${what} could not be signalled`, { [what]: key, error: (error as Error).message });
+        log.warn(`a ${what} could not be signalled`, { owner: key, error: (error as Error).message });
       },
     );
   };

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ManifestFile } from '../../api/manifest/manifest.ts';
-import { whyUnreadable } from '../../api/unreadable.ts';
+import { whyUnreadable } from '../../api/manifest/unreadable.ts';
 import { Failure } from '../cli/failure.ts';
 
 const MANIFEST = /\.(ya?ml|json)$/;

@@ -1,17 +1,14 @@
 import { eitherOf } from '../../api/listed.ts';
-import { POOL_FINALIZER, REPLICA_SET_FINALIZER } from '../../api/names.ts';
+import { OWNER_KINDS, type OwnerKind as AnyOwnerKind, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import {
   PersistentVolumeClaims,
-  VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
-  VirtualMachinePools,
-  VirtualMachineReplicaSets,
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
 import { isReplicaName } from '../../decisions/replica-sets/names.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
-import type * as messages from '../../workflows/messages.ts';
+import { OWNER_WORKFLOWS, ownerIdOf, type PoolRef } from '../../workflows/ids.ts';
 
 /** A kind that commands take, with the words that people may use for it: the first is the shortest. */
 export interface Kind {
@@ -21,19 +18,14 @@ export interface Kind {
   noun: string;
 }
 
-type Messages = typeof messages;
-
 /** A kind of object that a workflow of its own keeps at a number of members. */
-export interface OwnerKind extends Kind {
-  /** What the members are, and what sentences call one of them. */
-  members: { resource: Resource; noun: string };
-  /** Drover's finalizer on each object. */
-  finalizer: string;
+export interface OwnerKind extends Kind, AnyOwnerKind {
+  resource: Resource;
+  noun: AnyOwnerKind['noun'];
   /** The type of its workflow, and the search attribute of that with the name of the object. */
   workflowType: string;
   searchAttribute: string;
-  /** Returns the id of its workflow. A parameter has the module: only some commands load it. */
-  workflowId: (messages: Messages) => Messages['poolIdOf'];
+  workflowId: (ref: PoolRef) => string;
   /** Whether an object of this name may have given the other name to a member. */
   hasNamed: (owner: string, member: string) => boolean;
 }
@@ -43,55 +35,48 @@ const wordsOf = ({ kind, plural, group }: Resource, ...short: string[]): string[
   return [...short, singular, plural, `${singular}.${group}`, `${plural}.${group}`];
 };
 
-const VMS = { resource: VirtualMachines, noun: 'VM' };
+interface Own extends Pick<OwnerKind, 'hasNamed'> {
+  /** Words beside those that kubectl takes; the shortest first. */
+  short: string[];
+}
 
-export const Pools: OwnerKind = {
-  resource: VirtualMachinePools,
-  words: wordsOf(VirtualMachinePools, 'pool', 'pools', 'dpool', 'dpools'),
-  noun: 'pool',
-  members: VMS,
-  finalizer: POOL_FINALIZER,
-  workflowType: 'pool',
-  searchAttribute: 'DroverPool',
-  workflowId: ({ poolIdOf }) => poolIdOf,
+function ownerKind(kind: VmOwnerKind, { short, hasNamed }: Own): OwnerKind {
+  const { type: workflowType, searchAttribute } = OWNER_WORKFLOWS[kind];
+  return {
+    ...OWNER_KINDS[kind],
+    words: wordsOf(OWNER_KINDS[kind].resource, ...short),
+    workflowType,
+    searchAttribute,
+    workflowId: (ref) => ownerIdOf(kind, ref),
+    hasNamed,
+  };
+}
+
+export const Pools: OwnerKind = ownerKind('VirtualMachinePool', {
+  short: ['pool', 'pools', 'dpool', 'dpools'],
   hasNamed: (pool, vm) => numberOf(pool, vm) !== null,
-};
+});
 
-/** Kinds of replica sets. All that commands know of one kind is in its entry. */
+/** Kinds of replica sets. */
 export const REPLICA_SETS: readonly OwnerKind[] = [
-  {
-    resource: VirtualMachineReplicaSets,
-    words: wordsOf(VirtualMachineReplicaSets, 'vmrs'),
-    noun: 'replica set',
-    members: VMS,
-    finalizer: REPLICA_SET_FINALIZER,
-    workflowType: 'replicaSet',
-    searchAttribute: 'DroverReplicaSet',
-    workflowId: ({ replicaSetIdOf }) => replicaSetIdOf,
-    hasNamed: isReplicaName,
-  },
-  {
-    resource: VirtualMachineInstanceReplicaSets,
-    // KubeVirt's own sets of this kind, which kubectl calls vmirs, are not drover's.
-    words: wordsOf(VirtualMachineInstanceReplicaSets, 'dvmirs', 'vmirs'),
-    noun: 'instance replica set',
-    members: { resource: VirtualMachineInstances, noun: 'VMI' },
-    finalizer: REPLICA_SET_FINALIZER,
-    workflowType: 'instanceReplicaSet',
-    searchAttribute: 'DroverReplicaSet',
-    workflowId: ({ instanceSetIdOf }) => instanceSetIdOf,
-    hasNamed: isReplicaName,
-  },
+  ownerKind('VirtualMachineReplicaSet', { short: ['vmrs'], hasNamed: isReplicaName }),
+  // KubeVirt's own sets of this kind, which kubectl calls vmirs, are not drover's.
+  ownerKind('VirtualMachineInstanceReplicaSet', { short: ['dvmirs', 'vmirs'], hasNamed: isReplicaName }),
 ];
 
 export const OWNERS: readonly OwnerKind[] = [Pools, ...REPLICA_SETS];
 
-export const Vms: Kind = { ...VMS, words: wordsOf(VirtualMachines, 'vm', 'vms') };
+export const Vms: Kind = { resource: VirtualMachines, noun: 'VM', words: wordsOf(VirtualMachines, 'vm', 'vms') };
+export const Vmis: Kind = {
+  resource: VirtualMachineInstances,
+  noun: 'VMI',
+  words: wordsOf(VirtualMachineInstances, 'vmi', 'vmis'),
+};
 
 /** Claims that VMs have left to the next VMs with their numbers. */
 export const Disks: Kind = { resource: PersistentVolumeClaims, words: ['disk', 'disks'], noun: 'kept disk' };
 
-export const KINDS: readonly Kind[] = [...OWNERS, Vms, Disks];
+export const KINDS: readonly Kind[] = [...OWNERS, Vms, Vmis, Disks];
 
 /** Returns the kind of pools or replica sets that Kubernetes calls so; undefined for other kinds. */
 export const ownerKindOf = (kind: string | undefined): OwnerKind | undefined =>
@@ -99,6 +84,9 @@ export const ownerKindOf = (kind: string | undefined): OwnerKind | undefined =>
 
 /** Returns for example `pool, vmrs or vm`: a word for each kind. */
 export const firstWords = (kinds: readonly Kind[]): string => eitherOf(kinds.map(({ words }) => words[0]!));
+
+/** Returns for example `an instance replica set`. */
+export const aNoun = ({ noun }: Kind): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 
 /** Returns for example `3 VMs`. */
 export const countOf = ({ members: { noun } }: OwnerKind, count: number): string =>

@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import * as messages from '../../workflows/messages.ts';
+import type { ReplicaSetProgress } from '../../workflows/messages.ts';
 import type { Owner } from '../owners/objects.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
@@ -7,7 +7,7 @@ import { sentenceOf } from './failure.ts';
 import type { OwnerKind } from './kinds.ts';
 
 /** What workflows of pools and of replica sets tell of their progress. */
-export type OwnerProgress = messages.ReplicaSetProgress;
+export type OwnerProgress = ReplicaSetProgress;
 
 /** The answer of a workflow, or why it is unknown. */
 export type Progress =
@@ -20,7 +20,7 @@ const DEADLINE_MS = 3_000;
 /** Returns the id of the workflow that manages the object. */
 export function workflowIdOf({ cluster }: Session, kind: OwnerKind, { metadata }: Stored<Owner>): string {
   const { namespace = '', name } = metadata;
-  return kind.workflowId(messages)({ cluster, namespace, name });
+  return kind.workflowId({ cluster, namespace, name });
 }
 
 /** Asks the object's workflow what is in progress. Never throws: an object can be looked at without Temporal. */

@@ -1,6 +1,5 @@
 import type { Client } from '@temporalio/client';
-import * as messages from '../../workflows/messages.ts';
-import type { PoolRef } from '../../workflows/messages.ts';
+import type { PoolRef } from '../../workflows/ids.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
 import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
@@ -57,7 +56,7 @@ export async function readActionsOfVm(client: Client, ref: PoolRef, revisionsOf:
 /** What the workflows of one pool or replica set did, and its batches and healing cycles. */
 async function readOwn(client: Client, kind: OwnerKind, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
   const { cluster, namespace, name } = ref;
-  const id = kind.workflowId(messages)(ref);
+  const id = kind.workflowId(ref);
   const listed = await readRuns(
     client,
     `DroverCluster = '${cluster}' AND DroverNamespace = '${namespace}' AND ${kind.searchAttribute} = '${name}'`,

@@ -1,15 +1,17 @@
+import type { MemberKind, OwnerKind } from '../../api/owner-kinds.ts';
+
+/** The caches that plans wait for, by the names that the table of owner kinds gives them. */
+export const VERSIONED = ['pools', 'replicaSets', 'instanceSets', 'vms', 'vmis'] as const satisfies readonly (
+  | OwnerKind['cache']
+  | MemberKind['cache']
+)[];
+
 /**
  * The newest state known to have been seen or written, as resource versions of pools, replica sets of both
  * kinds, VMs and VirtualMachineInstances. Plans are made only from caches that have reached it, so that no decision is older than the
  * last write.
  */
-export interface ResourceVersions {
-  pools?: string | undefined;
-  replicaSets?: string | undefined;
-  instanceSets?: string | undefined;
-  vms?: string | undefined;
-  vmis?: string | undefined;
-}
+export type ResourceVersions = { [kind in OwnerKind['cache'] | MemberKind['cache']]?: string | undefined };
 
 /** Resource versions have 64 bits. */
 const VERSION = /^\d{1,20}$/;
@@ -23,10 +25,5 @@ export function later(one: string | undefined, other: string | undefined): strin
   return !isVersion(other) || BigInt(one) >= BigInt(other) ? one : other;
 }
 
-export const maxVersions = (one: ResourceVersions, other: ResourceVersions): ResourceVersions => ({
-  pools: later(one.pools, other.pools),
-  replicaSets: later(one.replicaSets, other.replicaSets),
-  instanceSets: later(one.instanceSets, other.instanceSets),
-  vms: later(one.vms, other.vms),
-  vmis: later(one.vmis, other.vmis),
-});
+export const maxVersions = (one: ResourceVersions, other: ResourceVersions): ResourceVersions =>
+  Object.fromEntries(VERSIONED.map((kind) => [kind, later(one[kind], other[kind])]));

@@ -1,10 +1,11 @@
 import { API_VERSION, NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import type { SetKind, VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { NameGeneration } from '../../api/pool/pool.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { vmName } from '../scaling/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { SetKind, StoredReplicaSet, StoredSet, StoredVmOwner, VmOwnerKind } from '../views/vm-owner.ts';
+import type { StoredReplicaSet, StoredSet, StoredVmOwner } from '../views/vm-owner.ts';
 import { asList, diskReferences, NAME_GENERATION_FLAGS, numberedReferences, volumesOf } from './references.ts';
 import type { PoolTemplate } from './template.ts';
 

@@ -5,12 +5,6 @@ import type {
   VirtualMachineReplicaSet,
 } from '../../api/replica-set/replica-set.ts';
 
-/** Drover's kinds of sets. */
-export type SetKind = 'VirtualMachineReplicaSet' | 'VirtualMachineInstanceReplicaSet';
-
-/** Drover's kinds whose objects own VMs, or VMIs. */
-export type VmOwnerKind = 'VirtualMachinePool' | SetKind;
-
 /** What the objects of all these kinds have in common. */
 export interface StoredVmOwner {
   metadata: VirtualMachineReplicaSet['metadata'] & { namespace: string; uid: string };

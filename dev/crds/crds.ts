@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
+import { whyUnreadable } from '../../api/manifest/unreadable.ts';
 import type { Condition, KubeObject } from '../../api/objects.ts';
 import { CustomResourceDefinitions, type Resource } from '../../api/resources.ts';
-import { whyUnreadable } from '../../api/unreadable.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient } from '../../kubernetes/errors.ts';
 

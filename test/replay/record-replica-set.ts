@@ -9,7 +9,7 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
-import { instanceSetIdOf, replicaSetIdOf } from '../../workflows/messages.ts';
+import { ownerIdOf } from '../../workflows/messages.ts';
 import { startRecorder } from './recorder.ts';
 
 /**
@@ -106,8 +106,8 @@ try {
     await change({ template: instanceTemplate('0') });
     await until(async () => (await status()).availableReplicas === 5);
   });
-  const ofVms = client.workflow.getHandle(replicaSetIdOf(ref));
-  const ofInstances = client.workflow.getHandle(instanceSetIdOf(ref));
+  const ofVms = client.workflow.getHandle(ownerIdOf('VirtualMachineReplicaSet', ref));
+  const ofInstances = client.workflow.getHandle(ownerIdOf('VirtualMachineInstanceReplicaSet', ref));
   await Promise.all([ofVms.result(), ofInstances.result()]);
   await keep({ 'replica-set': ofVms, 'instance-replica-set': ofInstances });
 } finally {

@@ -4,15 +4,11 @@ import {
   WorkflowNotFoundError,
   type Client,
 } from '@temporalio/client';
+import type { Signals } from '../../activities/watch/watch.ts';
+import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import {
-  changed,
-  instanceSetIdOf,
-  poolIdOf,
-  replicaSetIdOf,
-  taskQueueOf,
-  type PoolRef,
-} from '../../workflows/messages.ts';
+import { OWNER_WORKFLOWS } from '../../workflows/ids.ts';
+import { changed, ownerIdOf, taskQueueOf, type PoolRef } from '../../workflows/messages.ts';
 import type { pool } from '../../workflows/pool/pool.ts';
 import type { replicaSet } from '../../workflows/replica-sets/replica-set.ts';
 import { DroverCluster, DroverNamespace, DroverPool, DroverReplicaSet } from '../../workflows/search-attributes.ts';
@@ -22,77 +18,60 @@ const SINGLETON = {
   workflowIdConflictPolicy: WorkflowIdConflictPolicy.USE_EXISTING,
 } as const;
 
-/** The workflow of one owner. */
-interface OwnersWorkflow {
-  type: 'pool' | 'replicaSet' | 'instanceReplicaSet';
-  idOf: (ref: PoolRef) => string;
-  attribute: typeof DroverPool;
+const NAME_ATTRIBUTES = { DroverPool, DroverReplicaSet };
+
+interface Words {
   summary: string;
-  /** What the workflow does, as Markdown. */
-  details: string;
+  /** What the workflow does, as Markdown; `place` says for which owner. */
+  details: (place: string) => string;
 }
 
+/** What Temporal's Web UI says of the workflow of one owner. */
+const WORDS: Record<VmOwnerKind, Words> = {
+  VirtualMachinePool: { summary: 'Pool', details: (place) => `Keeps the VMs of pool ${place} as its spec says.` },
+  VirtualMachineReplicaSet: {
+    summary: 'Replica set',
+    details: (place) => `Keeps the VMs of replica set ${place} at its number, and never above it.`,
+  },
+  VirtualMachineInstanceReplicaSet: {
+    summary: 'Instance replica set',
+    details: (place) => `Keeps the VMIs of replica set ${place} at its number, and replaces at once what ends.`,
+  },
+};
+
+/** Returns how the workflows of this kind of owner hear of changes. */
+export const signalsOf = (kind: VmOwnerKind): Signals => ({
+  notify: (client, ref, seen) => notify(client, kind, ref, seen),
+  tellGone: (client, ref, seen) => tellGone(client, kind, ref, seen),
+});
+
 /** Signals the owner's workflow to look again, and starts the workflow if it isn't running. */
-async function notify(
-  client: Client,
-  ref: PoolRef,
-  seen: ResourceVersions,
-  { type, idOf, attribute, summary, details }: OwnersWorkflow,
-): Promise<void> {
+async function notify(client: Client, kind: VmOwnerKind, ref: PoolRef, seen: ResourceVersions): Promise<void> {
+  const { cluster, namespace, name } = ref;
+  const { type, searchAttribute } = OWNER_WORKFLOWS[kind];
+  const { summary, details } = WORDS[kind];
   await client.workflow.signalWithStart<typeof pool | typeof replicaSet, [ResourceVersions?]>(type, {
     ...SINGLETON,
-    workflowId: idOf(ref),
-    taskQueue: taskQueueOf(ref.cluster),
+    workflowId: ownerIdOf(kind, ref),
+    taskQueue: taskQueueOf(cluster),
     args: [ref],
     signal: changed,
     signalArgs: [seen],
-    staticSummary: `${summary} ${ref.namespace}/${ref.name}`,
-    staticDetails: details,
+    staticSummary: `${summary} ${namespace}/${name}`,
+    staticDetails: details(`**${name}** in namespace **${namespace}** of cluster **${cluster}**`),
     typedSearchAttributes: [
-      { key: DroverCluster, value: ref.cluster },
-      { key: DroverNamespace, value: ref.namespace },
-      { key: attribute, value: ref.name },
+      { key: DroverCluster, value: cluster },
+      { key: DroverNamespace, value: namespace },
+      { key: NAME_ATTRIBUTES[searchAttribute], value: name },
     ],
   });
 }
 
-const placeOf = ({ cluster, namespace, name }: PoolRef): string =>
-  `**${name}** in namespace **${namespace}** of cluster **${cluster}**`;
-
-export const notifyPool = (client: Client, ref: PoolRef, seen: ResourceVersions): Promise<void> =>
-  notify(client, ref, seen, {
-    type: 'pool',
-    idOf: poolIdOf,
-    attribute: DroverPool,
-    summary: 'Pool',
-    details: `Keeps the VMs of pool ${placeOf(ref)} as its spec says.`,
-  });
-
-export const notifyReplicaSet = (client: Client, ref: PoolRef, seen: ResourceVersions): Promise<void> =>
-  notify(client, ref, seen, {
-    type: 'replicaSet',
-    idOf: replicaSetIdOf,
-    attribute: DroverReplicaSet,
-    summary: 'Replica set',
-    details: `Keeps the VMs of replica set ${placeOf(ref)} at its number, and never above it.`,
-  });
-
-export const notifyInstanceSet = (client: Client, ref: PoolRef, seen: ResourceVersions): Promise<void> =>
-  notify(client, ref, seen, {
-    type: 'instanceReplicaSet',
-    idOf: instanceSetIdOf,
-    attribute: DroverReplicaSet,
-    summary: 'Instance replica set',
-    details: `Keeps the VMIs of replica set ${placeOf(ref)} at its number, and replaces at once what ends.`,
-  });
-
-/** Returns what signals the workflow of a deleted pool or set, so that it ends; it starts none. */
-export const tellGoneTo =
-  (idOf: (ref: PoolRef) => string) =>
-  async (client: Client, ref: PoolRef, seen: ResourceVersions): Promise<void> => {
-    try {
-      await client.workflow.getHandle(idOf(ref)).signal(changed, seen);
-    } catch (error) {
-      if (!(error instanceof WorkflowNotFoundError)) throw error;
-    }
-  };
+/** Signals the workflow of a deleted owner, so that it ends; it starts none. */
+async function tellGone(client: Client, kind: VmOwnerKind, ref: PoolRef, seen: ResourceVersions): Promise<void> {
+  try {
+    await client.workflow.getHandle(ownerIdOf(kind, ref)).signal(changed, seen);
+  } catch (error) {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  }
+}

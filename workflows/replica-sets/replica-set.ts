@@ -2,12 +2,12 @@ import { continueAsNew, proxyActivities, proxyLocalActivities } from '@temporali
 import type { Done } from '../../activities/pool/types.ts';
 import type { ReplicaSetActivities } from '../../activities/replica-sets/replica-sets.ts';
 import type { PlannedSet } from '../../activities/replica-sets/types.ts';
+import type { SetKind } from '../../api/owner-kinds.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
 import type { ReplicaSetStep } from '../../decisions/replica-sets/plan.ts';
 import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';
-import type { SetKind } from '../../decisions/views/vm-owner.ts';
 import { onQuery } from '../handlers.ts';
 import { replicaSetProgress, type PoolRef, type ReplicaSetProgress } from '../messages.ts';
 import { OwnerRun, type CarriedOwner, type OwnerRequest } from '../owners/owner-run.ts';

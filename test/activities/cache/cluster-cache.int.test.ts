@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ClusterCache, CacheChange } from '../../../activities/cache/cluster-cache.ts';
+import type { CacheChange } from '../../../activities/cache/cache-change.ts';
+import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { POOL_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';

@@ -50,10 +50,10 @@ test('its VMI does, and so does the node of that', () => {
 test('a set makes itself look again, unless only its status has changed', () => {
   const [set] = sets;
   const after = { ...set!, status: { replicas: 3 } };
-  expect(affectedSets({ kind: 'set', before: set, after }, cache)).toEqual([]);
+  expect(affectedSets({ kind: 'replica set', before: set, after }, cache)).toEqual([]);
   const edited = { ...set!, metadata: { ...set!.metadata, generation: 2 } };
-  expect(affectedSets({ kind: 'set', before: set, after: edited }, cache)).toEqual(['shop/web']);
-  expect(affectedSets({ kind: 'set', before: set, after: undefined }, cache)).toEqual(['shop/web']);
+  expect(affectedSets({ kind: 'replica set', before: set, after: edited }, cache)).toEqual(['shop/web']);
+  expect(affectedSets({ kind: 'replica set', before: set, after: undefined }, cache)).toEqual(['shop/web']);
 });
 
 const instance = anInstance('web-7hk2p');

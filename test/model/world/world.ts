@@ -38,17 +38,10 @@ import { Cluster } from '../../../simulator/store/cluster.ts';
 import { OwnedKinds } from '../../../simulator/store/owned-kinds.ts';
 import type { VirtualMachineInstance } from '../../../simulator/types.ts';
 import { Refusal } from '../../../simulator/vm/power.ts';
-import { notifyInstanceSet, notifyPool, notifyReplicaSet, tellGoneTo } from '../../../workers/watch/signal-owner.ts';
+import { signalsOf } from '../../../workers/watch/signal-owner.ts';
 import * as workflows from '../../../workflows/index.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
-import {
-  instanceSetIdOf,
-  poolIdOf,
-  replicaSetIdOf,
-  transitionIdOf,
-  watchIdOf,
-  type PoolRef,
-} from '../../../workflows/messages.ts';
+import { poolIdOf, transitionIdOf, watchIdOf, type PoolRef } from '../../../workflows/messages.ts';
 import { aTemplate } from '../pools.ts';
 import { ApiServer, jsonPatch, type JsonPatch, type Write } from './api-server.ts';
 import { ModelClient, type Call } from './model-client.ts';
@@ -241,9 +234,7 @@ export class World {
         ...createWatchActivities({
           cache,
           burst: this.#options.burst,
-          pools: { notify: notifyPool, tellGone: tellGoneTo(poolIdOf) },
-          sets: { notify: notifyReplicaSet, tellGone: tellGoneTo(replicaSetIdOf) },
-          instanceSets: { notify: notifyInstanceSet, tellGone: tellGoneTo(instanceSetIdOf) },
+          signalsOf,
           stopping: stopping.signal,
         }),
       });

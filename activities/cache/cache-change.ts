@@ -1,0 +1,31 @@
+import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
+import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
+import type { NodeView } from '../../decisions/views/node.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { StoredInstanceSet, StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+
+/** A change of an object: undefined before it was there, and after it has gone. */
+interface Change<Kind extends string, View> {
+  kind: Kind;
+  before: View | undefined;
+  after: View | undefined;
+}
+
+/** A change of an object that owns members; `kind` is the noun of its kind. */
+export type OwnerChange =
+  | Change<'pool', StoredPool>
+  | Change<'replica set', StoredReplicaSet>
+  | Change<'instance replica set', StoredInstanceSet>;
+
+/** What a worker's cache tells its listeners. */
+export type CacheChange =
+  | OwnerChange
+  | Change<'vm', VmView>
+  | Change<'vmi', VmiView>
+  /** A kept disk. */
+  | Change<'disk', KeptClaim>
+  /** The node has become ready or not ready, or was deleted. */
+  | { kind: 'node'; before: NodeView; after: NodeView | undefined }
+  | { kind: 'strategy'; before: VmRolloutStrategy; after: VmRolloutStrategy };

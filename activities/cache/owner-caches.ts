@@ -1,0 +1,37 @@
+import type { KubeObject } from '../../api/objects.ts';
+import { OWNER_KINDS } from '../../api/owner-kinds.ts';
+import type { Resource } from '../../api/resources.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { StoredInstanceSet, StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
+import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
+import type { OwnerChange } from './cache-change.ts';
+
+/** The caches of the objects that own members, one of each kind. */
+export interface OwnerCaches {
+  pools: ListWatch<KubeObject, StoredPool>;
+  replicaSets: ListWatch<KubeObject, StoredReplicaSet>;
+  instanceSets: ListWatch<KubeObject, StoredInstanceSet>;
+}
+
+type Common = Pick<ListWatchOptions<KubeObject, unknown>, 'client' | 'resource' | 'relistMs' | 'onError' | 'onMissed'>;
+
+/** Creates the caches of all kinds of owners, whole but for what the API server notes about fields. */
+export function ownerCaches(
+  common: (resource: Resource) => Common,
+  onChange: (change: OwnerChange) => void,
+): OwnerCaches {
+  const caches = Object.values(OWNER_KINDS).map(({ resource, noun, cache }) => {
+    const owners = new ListWatch<KubeObject, KubeObject>({
+      ...common(resource),
+      view: withoutManagedFields,
+      onChange: (_key, before, after) => onChange({ kind: noun, before, after } as OwnerChange),
+    });
+    return [cache, owners] as const;
+  });
+  return Object.fromEntries(caches) as unknown as OwnerCaches;
+}
+
+function withoutManagedFields(object: KubeObject): KubeObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}

@@ -1,0 +1,47 @@
+import type { VmOwnerKind } from '../api/owner-kinds.ts';
+
+/** A pool or a replica set in a cluster. */
+export interface PoolRef {
+  cluster: string;
+  namespace: string;
+  name: string;
+}
+
+interface OwnerWorkflow {
+  readonly type: string;
+  /** What its id begins with. */
+  readonly id: string;
+  /** The search attribute that holds the name of the owner. */
+  readonly searchAttribute: 'DroverPool' | 'DroverReplicaSet';
+}
+
+/** The workflow of one pool or replica set, by its kind. */
+export const OWNER_WORKFLOWS = {
+  VirtualMachinePool: { type: 'pool', id: 'pool', searchAttribute: 'DroverPool' },
+  VirtualMachineReplicaSet: { type: 'replicaSet', id: 'replica-set', searchAttribute: 'DroverReplicaSet' },
+  VirtualMachineInstanceReplicaSet: {
+    type: 'instanceReplicaSet',
+    id: 'instance-replica-set',
+    searchAttribute: 'DroverReplicaSet',
+  },
+} as const satisfies Record<VmOwnerKind, OwnerWorkflow>;
+
+export const taskQueueOf = (cluster: string): string => `drover/${cluster}`;
+/**
+ * Task queues of activities that only wait for VMs, and of the activity that watches the cluster: neither they nor the
+ * other activities can take each other's slots.
+ */
+export const waitQueueOf = (taskQueue: string): string => `${taskQueue}/wait`;
+export const watchQueueOf = (taskQueue: string): string => `${taskQueue}/watch`;
+export const watchIdOf = (cluster: string): string => `watch/${cluster}`;
+export const ownerIdOf = (kind: VmOwnerKind, { cluster, namespace, name }: PoolRef): string =>
+  `${OWNER_WORKFLOWS[kind].id}/${cluster}/${namespace}/${name}`;
+export const poolIdOf = (ref: PoolRef): string => ownerIdOf('VirtualMachinePool', ref);
+export const healVmIdOf = (ref: PoolRef, vm: string, attempt: number): string =>
+  `${poolIdOf(ref)}/heal/${vm}/${attempt}`;
+export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string =>
+  `${poolIdOf(ref)}/update/${revision}/${n}`;
+/** `id` is a few letters and digits, which people type. */
+export const restartIdOf = (cluster: string, id: string): string => `restart/${cluster}/${id}`;
+/** `id` is a few letters and digits, which people type. */
+export const transitionIdOf = (cluster: string, id: string): string => `machine-types/${cluster}/${id}`;

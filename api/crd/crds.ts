@@ -1,8 +1,14 @@
 import type * as z from 'zod';
 import packageJson from '../../package.json' with { type: 'json' };
-import { GROUP, RELEASE_ANNOTATION, VERSION } from '../names.ts';
+import { RELEASE_ANNOTATION } from '../names.ts';
 import { VirtualMachinePool } from '../pool/pool.ts';
 import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../replica-set/replica-set.ts';
+import {
+  VirtualMachineInstanceReplicaSets,
+  VirtualMachinePools,
+  VirtualMachineReplicaSets,
+  type Resource,
+} from '../resources.ts';
 import { structuralSchema, type StructuralSchema } from './structural-schema.ts';
 
 /** The fields of a CustomResourceDefinition (apiextensions.k8s.io/v1) that drover sets. */
@@ -58,71 +64,75 @@ const countColumn = (name: string, jsonPath: string, description: string): Print
   description,
 });
 
-const poolCrd = (): CustomResourceDefinition =>
-  replicated({
-    kind: 'VirtualMachinePool',
-    plural: 'virtualmachinepools',
-    what: 'pool',
+/** Columns of the counts that owners of all kinds have, in the order of `kubectl get`. */
+const countColumns = (what: string, { members, current, ready }: Words) => ({
+  desired: countColumn('Desired', '.spec.replicas', `${members} that the ${what} should have.`),
+  current: countColumn('Current', '.status.replicas', current),
+  ready: countColumn('Ready', '.status.readyReplicas', ready),
+  available: countColumn(
+    'Available',
+    '.status.availableReplicas',
+    `${members} that have been ready for minReadySeconds.`,
+  ),
+});
+
+interface Words {
+  members: 'VMs' | 'VMIs';
+  /** Which of them are counted. */
+  current: string;
+  ready: string;
+}
+
+const VMS: Words = { members: 'VMs', current: 'VMs that it has.', ready: 'VMs whose VMIs are ready.' };
+const VMIS: Words = { members: 'VMIs', current: 'VMIs that run or start.', ready: 'VMIs that are ready.' };
+
+function poolCrd(): CustomResourceDefinition {
+  const what = 'pool';
+  const { desired, current, ready, available } = countColumns(what, VMS);
+  const updated = countColumn('Updated', '.status.updatedReplicas', 'VMs that carry the newest revision.');
+  const rollout: PrinterColumn = {
+    name: 'Rollout',
+    type: 'string',
+    jsonPath: '.status.conditions[?(@.type=="Progressing")].reason',
+    description: 'How the newest rollout stands.',
+  };
+  return replicated({
+    resource: VirtualMachinePools,
+    what,
     // KubeVirt's own pools have the short name vmpool.
     shortNames: ['dpool', 'dpools'],
     description: 'A pool of VirtualMachines that are alike, kept at a number, updated and healed by drover.',
     schema: VirtualMachinePool,
-    columns: [
-      countColumn('Desired', '.spec.replicas', 'VMs that the pool should have.'),
-      countColumn('Current', '.status.replicas', 'VMs that it has.'),
-      countColumn('Ready', '.status.readyReplicas', 'VMs whose VMIs are ready.'),
-      countColumn('Updated', '.status.updatedReplicas', 'VMs that carry the newest revision.'),
-      countColumn('Available', '.status.availableReplicas', 'VMs that have been ready for minReadySeconds.'),
-      {
-        name: 'Rollout',
-        type: 'string',
-        jsonPath: '.status.conditions[?(@.type=="Progressing")].reason',
-        description: 'How the newest rollout stands.',
-      },
-      AGE,
-    ],
+    columns: [desired, current, ready, updated, available, rollout, AGE],
   });
+}
 
 const replicaSetCrd = (): CustomResourceDefinition =>
-  replicated({
-    kind: 'VirtualMachineReplicaSet',
-    plural: 'virtualmachinereplicasets',
-    what: 'set',
+  setCrd(VMS, {
+    resource: VirtualMachineReplicaSets,
     // KubeVirt's sets of instances have the short name vmirs.
     shortNames: ['vmrs'],
     description: 'VirtualMachines that are alike and hold nothing that must last, kept at a number and never above it.',
     schema: VirtualMachineReplicaSet,
-    columns: [
-      countColumn('Desired', '.spec.replicas', 'VMs that the set should have.'),
-      countColumn('Current', '.status.replicas', 'VMs that it has.'),
-      countColumn('Ready', '.status.readyReplicas', 'VMs whose VMIs are ready.'),
-      countColumn('Available', '.status.availableReplicas', 'VMs that have been ready for minReadySeconds.'),
-      AGE,
-    ],
   });
 
 const instanceSetCrd = (): CustomResourceDefinition =>
-  replicated({
-    kind: 'VirtualMachineInstanceReplicaSet',
-    plural: 'virtualmachineinstancereplicasets',
-    what: 'set',
+  setCrd(VMIS, {
+    resource: VirtualMachineInstanceReplicaSets,
     // KubeVirt's own sets of this kind have the short names vmirs and vmirss.
     shortNames: ['dvmirs'],
     description:
       'VirtualMachineInstances that are alike, kept at a number: one that ends or leaves is replaced at once.',
     schema: VirtualMachineInstanceReplicaSet,
-    columns: [
-      countColumn('Desired', '.spec.replicas', 'VMIs that the set should have.'),
-      countColumn('Current', '.status.replicas', 'VMIs that run or start.'),
-      countColumn('Ready', '.status.readyReplicas', 'VMIs that are ready.'),
-      countColumn('Available', '.status.availableReplicas', 'VMIs that have been ready for minReadySeconds.'),
-      AGE,
-    ],
   });
 
+function setCrd(words: Words, crd: Omit<Replicated, 'what' | 'columns'>): CustomResourceDefinition {
+  const what = 'set';
+  return replicated({ ...crd, what, columns: [...Object.values(countColumns(what, words)), AGE] });
+}
+
 interface Replicated {
-  kind: string;
-  plural: string;
+  resource: Resource;
   /** What descriptions call an object of this kind. */
   what: string;
   shortNames: string[];
@@ -133,8 +143,7 @@ interface Replicated {
 
 /** A namespaced kind with the `status` and `scale` subresources. */
 const replicated = ({
-  kind,
-  plural,
+  resource: { group, version, kind, plural },
   what,
   shortNames,
   description,
@@ -143,14 +152,14 @@ const replicated = ({
 }: Replicated): CustomResourceDefinition => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
-  metadata: { name: `${plural}.${GROUP}`, annotations: { [RELEASE_ANNOTATION]: packageJson.version } },
+  metadata: { name: `${plural}.${group}`, annotations: { [RELEASE_ANNOTATION]: packageJson.version } },
   spec: {
-    group: GROUP,
+    group,
     scope: 'Namespaced',
     names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), shortNames, categories: ['drover'] },
     versions: [
       {
-        name: VERSION,
+        name: version,
         served: true,
         storage: true,
         schema: { openAPIV3Schema: rootSchema(schema, what, description) },

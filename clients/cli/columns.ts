@@ -1,3 +1,4 @@
+import { API_VERSION } from '../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import { isProtected } from '../../decisions/scaling/protection.ts';
 import { isReady, revisionOf, stateCell, stateOf, whyNotReady, type Vm } from '../owners/members.ts';
@@ -56,17 +57,33 @@ export const replicaSetColumns: Column[] = [
   column<ReplicaSet>('PROBLEM', problemCell, true),
 ];
 
+const STATUS = column<Vm>('STATUS', (vm) => stateCell(stateOf(vm), isReady(vm)));
+const READY = column<Vm>('READY', (vm) => (isReady(vm) ? 'True' : 'False'));
+const OWNER = column<Vm>('OWNER', ownerCell);
+const WHY = column<Vm>('WHY', whyNotReady);
+
 export const vmColumns: Column[] = [
   NAME,
-  column<Vm>('STATUS', (vm) => stateCell(stateOf(vm), isReady(vm))),
-  column<Vm>('READY', (vm) => (isReady(vm) ? 'True' : 'False')),
-  column<Vm>('OWNER', ownerCell),
+  STATUS,
+  READY,
+  OWNER,
   column<Vm>('REVISION', revisionOf),
   AGE,
   column<Vm>('STRATEGY', ({ spec }) => spec?.runStrategy ?? '<none>', true),
   column<Vm>('MACHINE TYPE', ({ spec }) => spec?.template?.spec?.domain?.machine?.type ?? '<none>', true),
   column<Vm>('PROTECTED', ({ metadata }) => (isProtected(metadata.annotations) ? 'True' : 'False'), true),
-  column<Vm>('WHY', whyNotReady),
+  WHY,
+];
+
+export const vmiColumns: Column[] = [
+  NAME,
+  STATUS,
+  READY,
+  OWNER,
+  AGE,
+  column<Vm>('NODE', ({ status }) => status?.nodeName ?? '<none>', true),
+  column<Vm>('MACHINE TYPE', ({ status }) => status?.machine?.type ?? '<none>', true),
+  WHY,
 ];
 
 function readyCell({ spec, status }: Owner): Cell {
@@ -78,7 +95,8 @@ function readyCell({ spec, status }: Owner): Cell {
 function ownerCell(vm: Vm): Cell {
   const owner = controllerOf(vm);
   if (owner === undefined) return '<none>';
-  const kind = ownerKindOf(owner.kind);
+  // KubeVirt has kinds of the same names.
+  const kind = owner.apiVersion === API_VERSION ? ownerKindOf(owner.kind) : undefined;
   return kind === undefined || kind === Pools ? owner.name : `${kind.words[0]}/${owner.name}`;
 }
 
@@ -111,7 +129,9 @@ export const columnsOfOwners = (kind: OwnerKind): Column[] => (kind === Pools ? 
 
 /** Columns of a member below its owner, which the table above names: members of sets have no revision. */
 export const columnsOfMembers = (kind: OwnerKind): Column[] =>
-  vmColumns.filter(({ header }) => header !== 'OWNER' && (kind === Pools || header !== 'REVISION'));
+  (kind.members.noun === 'VM' ? vmColumns : vmiColumns).filter(
+    ({ header }) => header !== 'OWNER' && (kind === Pools || header !== 'REVISION'),
+  );
 
 const chosen = (columns: Column[], { wide, namespaces }: ColumnChoice): Column[] => [
   ...(namespaces ? [NAMESPACE] : []),

@@ -1,7 +1,7 @@
 import { closest } from '../../api/closest.ts';
 import type { Resource } from '../../api/resources.ts';
 import { UsageError } from './failure.ts';
-import { firstWords, KINDS, type Kind } from './kinds.ts';
+import { aNoun, firstWords, KINDS, type Kind } from './kinds.ts';
 
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
@@ -38,7 +38,7 @@ function kindOf<K extends Kind>(word: string, kinds: readonly K[]): K {
   if (kind !== undefined) throw new UsageError(`"${word}" may mean ${firstWords([kind, ...others])}: give one of them`);
   const [other] = meant(KINDS);
   if (other !== undefined)
-    throw new UsageError(`"${word}" is a ${other.noun}, and this command takes ${firstWords(kinds)}`);
+    throw new UsageError(`"${word}" is ${aNoun(other)}, and this command takes ${firstWords(kinds)}`);
   const right = closest(
     word,
     kinds.flatMap(({ words }) => words),

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { Disks, firstWords, KINDS, OWNERS, Pools, Vms, type Kind, type OwnerKind } from '../cli/kinds.ts';
+import { aNoun, Disks, firstWords, KINDS, OWNERS, Pools, Vmis, Vms, type Kind, type OwnerKind } from '../cli/kinds.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import type { Format } from '../cli/output.ts';
 import { printerOf } from '../cli/printers.ts';
@@ -22,13 +22,15 @@ interface GetOptions {
 
 export const getCommand = (): Command =>
   new Command('get')
-    .description('list pools, replica sets, VMs or kept disks; a pool or set that is named comes with its VMs beneath')
+    .description(
+      'list pools, replica sets, VMs, VMIs or kept disks; a pool or set that is named comes with its VMs or VMIs beneath',
+    )
     .argument('<kind>', `${firstWords(KINDS)}, or KIND/NAME`)
     .argument('[names...]')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-l, --selector <selector>', 'only objects with these labels, such as app=web,tier!=db')
     .option('--pool <name>', 'only VMs that this pool owns, or disks that it has kept')
-    .option('--owner <kind/name>', 'only VMs that this pool or replica set owns, such as vmrs/runners')
+    .option('--owner <kind/name>', 'only VMs, or VMIs, that this pool or replica set owns, such as vmrs/runners')
     .addOption(formatOption())
     .option('-w, --watch', 'go on, and print each change')
     .option('--no-headers', 'leave out the line of headers')
@@ -39,6 +41,7 @@ export const getCommand = (): Command =>
         ['All pools of the namespace', 'drover get pools'],
         ['One pool and its VMs', 'drover get pool web'],
         ['A replica set and its VMs', 'drover get vmrs runners'],
+        ['The VMIs of a set of instances alone', 'drover get vmis --owner dvmirs/frontend'],
         ['The VMs of a pool, with what is seldom needed', 'drover get vms --pool web -o wide'],
         ['Disks that VMs have left for the next of their numbers', 'drover get disks'],
         ['Follow the pools of all namespaces', 'drover get pools -A --watch'],
@@ -58,7 +61,7 @@ function checked(targets: Targets, options: GetOptions): Targets & { of: Of } {
   if (targets.names.length > 0 && selector !== undefined) throw new UsageError('give names or a selector, not both');
   const of = ownerOf(targets.kind, options);
   if (of !== undefined && allNamespaces === true)
-    throw new UsageError(`a ${of.kind.noun} is looked for in one namespace: leave out -A or its name`);
+    throw new UsageError(`${aNoun(of.kind)} is looked for in one namespace: leave out -A or its name`);
   return { ...targets, of };
 }
 
@@ -68,9 +71,15 @@ function ownerOf(kind: Kind, { pool, owner }: GetOptions): Of {
     throw new UsageError('--pool picks VMs or disks: `drover get vms --pool NAME`');
   if (pool !== undefined) return { kind: Pools, name: pool };
   if (owner === undefined) return undefined;
-  if (kind !== Vms) throw new UsageError('--owner picks VMs: `drover get vms --owner KIND/NAME`');
+  if (kind !== Vms && kind !== Vmis)
+    throw new UsageError('--owner picks VMs or VMIs: `drover get vms --owner KIND/NAME`');
   if (!owner.includes('/')) throw new UsageError(`--owner: "${owner}" is no KIND/NAME, such as vmrs/runners`);
   const { kind: ownerKind, names } = targetsOf([owner], OWNERS);
+  const { resource, noun } = ownerKind.members;
+  if (resource !== kind.resource)
+    throw new UsageError(
+      `--owner: ${owner} owns ${noun}s: \`drover get ${noun.toLowerCase()}s --owner ${owner}\` lists them`,
+    );
   return { kind: ownerKind, name: names[0]! };
 }
 

@@ -63,7 +63,7 @@ async function history(session: Session, words: string[], { vm, output }: Histor
   const actions = grouped(vm === undefined ? all : aboutVm(all, vm));
   if (actions.length === 0) await remarkOnCluster(session);
   if (output !== undefined) return printData(actions, output);
-  if (actions.length > 0) return print(actionsTable(actions).join('\n'));
+  if (actions.length > 0) return print(actionsTable(actions, owner?.members.noun ?? 'VM').join('\n'));
   // Throws if there is no such object either, because the name was mistyped.
   await ofKnownKind(kind.resource, (await session.kube()).get(kind.resource, { namespace: ref.namespace, name }));
   note(

@@ -1,3 +1,4 @@
+import type { MemberKind } from '../../api/owner-kinds.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { table, type Cell, type Style } from '../cli/output.ts';
 import type { Action } from './actions.ts';
@@ -20,7 +21,8 @@ function styleOf(end: string): Style {
   return BAD.has(end) ? 'red' : 'yellow';
 }
 
-export function actionsTable(actions: Action[]): string[] {
+/** `members`: what the actions were done to, as sentences call one. */
+export function actionsTable(actions: Action[], members: MemberKind['noun']): string[] {
   const rows = actions.map(({ time, action, vms, from, to, askedBy, end, why, reason }): Cell[] => [
     `${time.slice(0, 19)}Z`,
     action,
@@ -31,7 +33,7 @@ export function actionsTable(actions: Action[]): string[] {
     { text: end, style: styleOf(end) },
     why ?? causeIn(reason),
   ]);
-  return table(['TIME', 'ACTION', 'VMS', 'FROM', 'TO', 'ASKED BY', 'END', 'WHY'], rows);
+  return table(['TIME', 'ACTION', `${members}S`, 'FROM', 'TO', 'ASKED BY', 'END', 'WHY'], rows);
 }
 
 /** The cause at the end of a reason: the other columns say the rest. */

@@ -1,8 +1,8 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { apiVersionOf, PersistentVolumeClaims, type Resource } from '../../api/resources.ts';
+import { apiVersionOf, PersistentVolumeClaims, VirtualMachineInstances, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { columnsOfOwners, vmColumns, type Column } from '../cli/columns.ts';
+import { columnsOfOwners, vmColumns, vmiColumns, type Column } from '../cli/columns.ts';
 import { ownerKindOf, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { diskColumns } from '../disks/columns.ts';
@@ -25,6 +25,7 @@ export interface Listing {
 export function columnsFor(resource: Resource): Column[] {
   const owners = ownerKindOf(resource.kind);
   if (owners !== undefined) return columnsOfOwners(owners);
+  if (resource === VirtualMachineInstances) return vmiColumns;
   return resource === PersistentVolumeClaims ? diskColumns : vmColumns;
 }
 

@@ -14,6 +14,8 @@ export interface Vm extends KubeObject {
     printableStatus?: string;
     /** Of an instance, which has no `ready` and no `printableStatus`. */
     phase?: string;
+    nodeName?: string;
+    machine?: { type?: string };
     conditions?: Condition[];
     startFailure?: { consecutiveFailCount?: number };
   };

@@ -1,10 +1,17 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import { columnsOfMembers, columnsOfOwners, headersOf, rowOf, vmColumns } from '../../../clients/cli/columns.ts';
+import {
+  columnsOfMembers,
+  columnsOfOwners,
+  headersOf,
+  rowOf,
+  vmColumns,
+  vmiColumns,
+} from '../../../clients/cli/columns.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
 import { table } from '../../../clients/cli/output.ts';
 import type { Vm } from '../../../clients/owners/members.ts';
-import { setWith, VmSets } from '../replica-sets/sets.ts';
+import { InstanceSets, setWith, VmSets } from '../replica-sets/sets.ts';
 
 const vm = (name: string, spec: Vm['spec']): Stored<Vm> => ({
   metadata: { namespace: 'shop', name, uid: name, resourceVersion: '1', creationTimestamp: '2020-01-01T00:00:00Z' },
@@ -53,12 +60,36 @@ test('a VM names the pool that owns it, or the set as commands take it', () => {
   expect(owners).toEqual(['OWNER', '<none>', 'web', 'vmrs/runners', 'other']);
 });
 
+test('`get vmis -o wide` shows where a VMI runs, and as which machine type', () => {
+  const choice = { wide: true, namespaces: false };
+  const reference = { kind: 'VirtualMachineInstanceReplicaSet', name: 'front', uid: 'front', controller: true };
+  const ownedBy = (group: string): Stored<Vm> => {
+    const { metadata } = vm('front-7hk2p', undefined);
+    const ownerReferences = [{ ...reference, apiVersion: `${group}/v1alpha1` }];
+    const status = { phase: 'Running', nodeName: 'node-1', machine: { type: 'pc-q35-rhel9.8.0' } };
+    return { metadata: { ...metadata, ownerReferences }, status };
+  };
+  const cells = (one: Stored<Vm>): [string, unknown][] => {
+    const row = rowOf(vmiColumns, choice, one);
+    return headersOf(vmiColumns, choice).map((header, at) => [header, row[at]]);
+  };
+  expect(Object.fromEntries(cells(ownedBy('drover.dev')))).toMatchObject({
+    STATUS: { text: 'Running' },
+    OWNER: 'dvmirs/front',
+    NODE: 'node-1',
+    'MACHINE TYPE': 'pc-q35-rhel9.8.0',
+  });
+  // The set of KubeVirt's own kind is none that these commands know.
+  expect(Object.fromEntries(cells(ownedBy('kubevirt.io')))).toMatchObject({ OWNER: 'front' });
+});
+
 test('the VMs of a pool show their revision, and those of a set, which have none, do not', () => {
-  const [ofPool, ofSet] = [Pools, VmSets].map((kind) =>
+  const [ofPool, ofSet, ofInstances] = [Pools, VmSets, InstanceSets].map((kind) =>
     headersOf(columnsOfMembers(kind), { wide: false, namespaces: false }),
   );
   expect(ofPool).toEqual(['NAME', 'STATUS', 'READY', 'REVISION', 'AGE', 'WHY']);
   expect(ofSet).toEqual(['NAME', 'STATUS', 'READY', 'AGE', 'WHY']);
+  expect(ofInstances).toEqual(ofSet);
 });
 
 test('a set is listed with what its CRD shows, and -o wide with its selector and what goes wrong', () => {

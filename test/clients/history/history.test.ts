@@ -289,7 +289,7 @@ test('two people who ask the same at once are two', () =>
   expect(grouped([anAction({ vms: [] }), anAction({ vms: [] })])).toHaveLength(2));
 
 test('a table says why it ended so, or else why it was done', () => {
-  const lines = actionsTable([
+  const actions = [
     anAction({ vms: ['web-1', 'web-2', 'web-3'], end: 'Failed', why: 'not ready in time' }),
     anAction({
       action: 'create',
@@ -299,11 +299,13 @@ test('a table says why it ended so, or else why it was done', () => {
       reason: 'create web-4: 1 missing of 4',
     }),
     anAction({ action: 'pause', from: null, to: null, end: 'Asked', reason: null, askedBy: null }),
-  ]);
+  ];
+  const lines = actionsTable(actions, 'VM');
   expect(lines.map((line) => stripVTControlCharacters(line).split(/ {2,}/))).toEqual([
     ['TIME', 'ACTION', 'VMS', 'FROM', 'TO', 'ASKED BY', 'END', 'WHY'],
     ['2026-01-01T00:00:00Z', 'restart', 'web-1 … web-3', 'a', 'b', 'ada@desk', 'Failed', 'not ready in time'],
     ['2026-01-01T00:00:00Z', 'create', 'web-4', '<none>', 'b', 'drover', 'Updated', '1 missing of 4'],
     ['2026-01-01T00:00:00Z', 'pause', '<pool>', '<none>', '<none>', '<unknown>', 'Asked'],
   ]);
+  expect(stripVTControlCharacters(actionsTable(actions, 'VMI')[0]!).split(/ {2,}/)[2]).toBe('VMIS');
 });

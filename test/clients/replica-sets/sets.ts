@@ -5,6 +5,7 @@ import type { ReplicaSet } from '../../../clients/replica-sets/objects.ts';
 import { bareSet } from '../../api/replica-set/replica-sets.ts';
 
 export const VmSets = ownerKindOf('VirtualMachineReplicaSet')!;
+export const InstanceSets = ownerKindOf('VirtualMachineInstanceReplicaSet')!;
 
 /** A set as the API server has it. */
 export const setWith = (

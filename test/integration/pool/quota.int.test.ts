@@ -1,41 +1,12 @@
 import { expect, test } from 'vitest';
-import { Events, ResourceQuotas } from '../../../api/resources.ts';
+import { Events, VirtualMachines } from '../../../api/resources.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
+import { setQuota } from '../quota.ts';
 
 const fleet = aFleet({ simulator: false });
-const VMS = 'count/virtualmachines.kubevirt.io';
-
-/**
- * The stack runs no quota controller, so the test writes the quota's status; the API server's admission does the rest.
- */
-async function setQuota(namespace: string, hard: number, used: number): Promise<void> {
-  const { kube } = fleet();
-  const key = { namespace, name: 'vms' };
-  await kube.patch(
-    ResourceQuotas,
-    key,
-    'apply',
-    { metadata: key, spec: { hard: { [VMS]: String(hard) } } },
-    { force: true },
-  );
-  await kube.patch(
-    ResourceQuotas,
-    key,
-    'merge',
-    { status: { hard: { [VMS]: String(hard) }, used: { [VMS]: String(used) } } },
-    { subresource: 'status' },
-  );
-}
-
 test('a quota that is full is reported with its own words, is not stormed, and the pool goes on when it passes', async () => {
   const namespace = await fleet().namespace();
-  await setQuota(namespace, 7, 0);
-  // The admission plugin reads quotas from its own cache.
-  await until(async () =>
-    expect((await fleet().kube.list(ResourceQuotas, { namespace })).items[0]?.['status']).toMatchObject({
-      hard: { [VMS]: '7' },
-    }),
-  );
+  await setQuota(fleet(), namespace, VirtualMachines, { hard: 7, used: 0 });
   await fleet().createPool(namespace, 'web', { replicas: 100 });
   await until(async () => {
     const { status } = (await fleet().pool(namespace, 'web'))!;
@@ -57,7 +28,7 @@ test('a quota that is full is reported with its own words, is not stormed, and t
     }),
   );
 
-  await setQuota(namespace, 100, 7);
+  await setQuota(fleet(), namespace, VirtualMachines, { hard: 100, used: 7 });
   await until(async () => {
     expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ replicas: 100 });
     expect(await fleet().condition(namespace, 'web', 'ReplicaFailure')).toBeUndefined();
@@ -67,12 +38,7 @@ test('a quota that is full is reported with its own words, is not stormed, and t
 
 test('a pool that waits after a refusal is scaled in', async () => {
   const namespace = await fleet().namespace();
-  await setQuota(namespace, 5, 0);
-  await until(async () =>
-    expect((await fleet().kube.list(ResourceQuotas, { namespace })).items[0]?.['status']).toMatchObject({
-      hard: { [VMS]: '5' },
-    }),
-  );
+  await setQuota(fleet(), namespace, VirtualMachines, { hard: 5, used: 0 });
   await fleet().createPool(namespace, 'web', { replicas: 100 });
   await until(async () => {
     expect(await fleet().condition(namespace, 'web', 'ReplicaFailure')).toMatchObject({ status: 'True' });

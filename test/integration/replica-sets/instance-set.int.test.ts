@@ -1,55 +1,17 @@
 import { expect, test } from 'vitest';
-import type { Stored } from '../../../api/objects.ts';
 import {
-  CoreEvents,
   Nodes,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { aFleet, until } from '../fleet.ts';
-import { instanceTemplateOf, INSTANCES, mostVms, TestSets } from './sets.ts';
+import { instanceTemplateOf, INSTANCES, mostVms, TestSets, uidsOf } from './sets.ts';
 
 const fleet = aFleet();
 const sets = new TestSets(fleet, INSTANCES);
 
-const events = async (namespace: string): Promise<string[]> =>
-  (await fleet().kube.list(CoreEvents, { namespace })).items
-    .filter((event) => (event['involvedObject'] as { kind: string }).kind === 'VirtualMachineInstanceReplicaSet')
-    .map((event) => String(event['reason']));
-const uidsOf = (members: Stored[]): string[] => members.map(({ metadata }) => metadata.uid).sort();
 const hold = (finalizers: string[] | null) => ({ metadata: { finalizers } });
-
-test('a set gets its VMIs, with its labels and as its controller, and no VM', async () => {
-  const namespace = await fleet().namespace();
-  const { metadata } = await sets.create(namespace, 'web', { replicas: 3 });
-  await until(async () =>
-    expect((await sets.get(namespace, 'web'))?.status).toMatchObject({
-      replicas: 3,
-      readyReplicas: 3,
-      availableReplicas: 3,
-      labelSelector: 'app=web',
-    }),
-  );
-  for (const vmi of await sets.members(namespace, 'web')) {
-    expect(vmi.metadata.name).toMatch(/^web-[a-z0-9]{5}$/);
-    expect(vmi.metadata.labels).toMatchObject({ app: 'web' });
-    expect(vmi.metadata.ownerReferences).toEqual([
-      {
-        apiVersion: 'drover.dev/v1alpha1',
-        kind: 'VirtualMachineInstanceReplicaSet',
-        name: 'web',
-        uid: metadata.uid,
-        controller: true,
-        blockOwnerDeletion: true,
-      },
-    ]);
-  }
-  expect((await fleet().kube.list(VirtualMachines, { namespace })).items).toEqual([]);
-  expect(await sets.condition(namespace, 'web', 'Available')).toMatchObject({ status: 'True' });
-  expect(await sets.condition(namespace, 'web', 'Progressing')).toMatchObject({ status: 'False', reason: 'Complete' });
-  expect(await events(namespace)).toContain('SuccessfulCreate');
-});
 
 test('a set is scaled out and in by its scale subresource, and a VMI that is not ready leaves first', async () => {
   const namespace = await fleet().namespace();
@@ -72,7 +34,7 @@ test('a set is scaled out and in by its scale subresource, and a VMI that is not
   expect(uidsOf(await sets.settled(namespace, 'web', 3))).not.toContain(unready!.metadata.uid);
   await scaleTo(0);
   await sets.settled(namespace, 'web', 0);
-  expect(await events(namespace)).toContain('SuccessfulDelete');
+  expect(await sets.events(namespace)).toContain('SuccessfulDelete');
 });
 
 test('a VMI that is being deleted is replaced at once, also if a finalizer holds it', async () => {
@@ -159,27 +121,6 @@ test('a template that never comes up makes few VMIs, and the status says why and
   watched.stop();
 });
 
-test('a VMI whose label no longer matches is released and replaced, and runs on; one that matches is adopted', async () => {
-  const namespace = await fleet().namespace();
-  await sets.create(namespace, 'web', { replicas: 2 });
-  const [vmi] = await sets.settled(namespace, 'web', 2);
-  const relabel = (app: string) =>
-    fleet().kube.patch(VirtualMachineInstances, vmi!.metadata, 'merge', { metadata: { labels: { app } } });
-  await relabel('debug');
-  await until(async () => expect(uidsOf(await sets.settled(namespace, 'web', 2))).not.toContain(vmi!.metadata.uid));
-  const released = await fleet().kube.get(VirtualMachineInstances, vmi!.metadata);
-  expect(released.metadata.uid).toBe(vmi!.metadata.uid);
-  expect(released.metadata.ownerReferences ?? []).toEqual([]);
-  await sets.patch(namespace, 'web', { replicas: 3, paused: true });
-  await relabel('web');
-  await until(async () => expect(uidsOf(await sets.members(namespace, 'web'))).toContain(vmi!.metadata.uid));
-  expect((await sets.members(namespace, 'web')).length).toBe(3);
-  await until(async () => expect(await sets.condition(namespace, 'web', 'Paused')).toMatchObject({ status: 'True' }));
-  await sets.patch(namespace, 'web', { paused: false });
-  await sets.settled(namespace, 'web', 3);
-  expect(await events(namespace)).toEqual(expect.arrayContaining(['SuccessfulRelease', 'SuccessfulAdopt']));
-});
-
 test("VMIs of VMs, and of KubeVirt's own sets, are left alone, whatever their labels", async () => {
   const namespace = await fleet().namespace();
   const { metadata, spec } = instanceTemplateOf('web');
@@ -201,30 +142,4 @@ test("VMIs of VMs, and of KubeVirt's own sets, are left alone, whatever their la
   await sets.settled(namespace, 'web', 0);
   const left = (await fleet().kube.list(VirtualMachineInstances, { namespace })).items;
   expect(left.map((vmi) => vmi.metadata.name).sort()).toEqual(['kubevirts', 'vm']);
-});
-
-test.each(['Foreground', 'Background'] as const)(
-  'a set that is deleted (%s) goes after its VMIs',
-  async (propagationPolicy) => {
-    const namespace = await fleet().namespace();
-    await sets.create(namespace, 'web', { replicas: 3 });
-    await sets.settled(namespace, 'web', 3);
-    const set = { namespace, name: 'web' };
-    await fleet().kube.delete(VirtualMachineInstanceReplicaSets, set, { propagationPolicy });
-    await until(async () => expect(await sets.get(namespace, 'web')).toBeUndefined());
-    expect((await fleet().kube.list(VirtualMachineInstances, { namespace })).items).toEqual([]);
-  },
-);
-
-test('a set that is deleted without its VMIs leaves them as they are, and the next set of its kind adopts them', async () => {
-  const namespace = await fleet().namespace();
-  await sets.create(namespace, 'web', { replicas: 3 });
-  const vmis = await sets.settled(namespace, 'web', 3);
-  const set = { namespace, name: 'web' };
-  await fleet().kube.delete(VirtualMachineInstanceReplicaSets, set, { propagationPolicy: 'Orphan' });
-  await until(async () => expect(await sets.get(namespace, 'web')).toBeUndefined());
-  const left = (await fleet().kube.list(VirtualMachineInstances, { namespace })).items;
-  expect(left.flatMap(({ metadata }) => metadata.ownerReferences ?? [])).toEqual([]);
-  await sets.create(namespace, 'web', { replicas: 3 });
-  expect(uidsOf(await sets.settled(namespace, 'web', 3))).toEqual(uidsOf(vmis));
 });

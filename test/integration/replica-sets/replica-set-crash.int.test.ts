@@ -5,17 +5,12 @@ import { seeded } from '../../seeded.ts';
 import { sample, soak, soakTest } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until } from '../fleet.ts';
-import { haltedTemplateOf, INSTANCES, instanceTemplateOf, mostVms, TestSets, VMS } from './sets.ts';
+import { haltedTemplateOf, INSTANCES, instanceTemplateOf, KINDS, mostVms, TestSets, VMS } from './sets.ts';
 
 const fleet = aFleet({ workers: 0 });
 const sets = new TestSets(fleet);
 
-const kinds: [string, typeof VMS][] = [
-  ['VMs', VMS],
-  ['VMIs', INSTANCES],
-];
-
-test.each(sample(kinds))(
+test.each(sample(KINDS))(
   'a worker that dies in a burst, while answers are lost: no more %s than the set wants',
   async (_, kind) => {
     const sets = new TestSets(fleet, kind);
@@ -76,7 +71,8 @@ test.each(soak(bounds, bounds.slice(0, 1)))(
     let worker = await fleet().startWorker(env);
     const second = await fleet().startWorker(env);
     const replicas = 12;
-    const [enough, killEvery] = soak([500, 25], [60, 8]);
+    const [enough, killEvery, freezeEvery] = soak([500, 25, 40], [60, 8, Infinity]);
+    const thaw = (): boolean => process.kill(second.pid, 'SIGCONT');
     await sets.create(namespace, 'web', { replicas, template: kind.idle('web') });
     for (let round = 0; faults < enough; round++) {
       await sleep(300);
@@ -91,8 +87,12 @@ test.each(soak(bounds, bounds.slice(0, 1)))(
         await worker.kill();
         worker = await fleet().startWorker(env);
       }
+      // Another worker takes over its activities meanwhile.
+      if (round % freezeEvery === freezeEvery / 2) process.kill(second.pid, 'SIGSTOP');
+      if (round % freezeEvery === 0) thaw();
     }
     isUnruly = false;
+    thaw();
     await sets.settled(namespace, 'web', replicas);
     expectBound(watched.most(), replicas);
     expect(faults).toBeGreaterThanOrEqual(enough);

@@ -1,46 +1,10 @@
 import { expect, test } from 'vitest';
-import { CoreEvents, VirtualMachineReplicaSets, VirtualMachines } from '../../../api/resources.ts';
+import { VirtualMachineReplicaSets, VirtualMachines } from '../../../api/resources.ts';
 import { aFleet, until } from '../fleet.ts';
 import { mostVms, templateOf, TestSets } from './sets.ts';
 
 const fleet = aFleet();
 const sets = new TestSets(fleet);
-
-const events = async (namespace: string): Promise<string[]> =>
-  (await fleet().kube.list(CoreEvents, { namespace })).items
-    .filter((event) => (event['involvedObject'] as { kind: string }).kind === 'VirtualMachineReplicaSet')
-    .map((event) => String(event['reason']));
-
-test('a set gets its VMs, with its labels and as its controller, and they run', async () => {
-  const namespace = await fleet().namespace();
-  const { metadata } = await sets.create(namespace, 'web', { replicas: 3 });
-  await until(async () =>
-    expect((await sets.get(namespace, 'web'))?.status).toMatchObject({
-      replicas: 3,
-      readyReplicas: 3,
-      availableReplicas: 3,
-      labelSelector: 'app=web',
-    }),
-  );
-  for (const vm of await sets.members(namespace, 'web')) {
-    expect(vm.metadata.name).toMatch(/^web-[a-z0-9]{5}$/);
-    expect(vm.metadata.labels).toEqual({ app: 'web' });
-    expect(vm['spec']).toMatchObject({ template: { metadata: { labels: { app: 'web' } } } });
-    expect(vm.metadata.ownerReferences).toEqual([
-      {
-        apiVersion: 'drover.dev/v1alpha1',
-        kind: 'VirtualMachineReplicaSet',
-        name: 'web',
-        uid: metadata.uid,
-        controller: true,
-        blockOwnerDeletion: true,
-      },
-    ]);
-  }
-  expect(await sets.condition(namespace, 'web', 'Available')).toMatchObject({ status: 'True' });
-  expect(await sets.condition(namespace, 'web', 'Progressing')).toMatchObject({ status: 'False', reason: 'Complete' });
-  expect(await events(namespace)).toContain('SuccessfulCreate');
-});
 
 test('a set is scaled out and in by its scale subresource, and a VM that is not ready leaves first', async () => {
   const namespace = await fleet().namespace();
@@ -64,7 +28,7 @@ test('a set is scaled out and in by its scale subresource, and a VM that is not 
   await scaleTo(3);
   const left = await sets.settled(namespace, 'web', 3);
   expect(left.map(({ metadata }) => metadata.uid)).not.toContain(stopped!.metadata.uid);
-  expect(await events(namespace)).toContain('SuccessfulDelete');
+  expect(await sets.events(namespace)).toContain('SuccessfulDelete');
 });
 
 test('a VM that is deleted is replaced once it is gone, and never before', async () => {
@@ -88,30 +52,6 @@ test('a VM that is deleted is replaced once it is gone, and never before', async
   });
   expect(watched.most()).toBeLessThanOrEqual(2);
   watched.stop();
-});
-
-test('a VM whose label no longer matches is released and replaced, and runs on; one that matches is adopted', async () => {
-  const namespace = await fleet().namespace();
-  await sets.create(namespace, 'web', { replicas: 2 });
-  const [vm] = await sets.settled(namespace, 'web', 2);
-  const relabel = (app: string) =>
-    fleet().kube.patch(VirtualMachines, vm!.metadata, 'merge', { metadata: { labels: { app } } });
-  await relabel('debug');
-  await until(async () => {
-    const vms = await sets.settled(namespace, 'web', 2);
-    expect(vms.map(({ metadata }) => metadata.uid)).not.toContain(vm!.metadata.uid);
-  });
-  const released = await fleet().kube.get(VirtualMachines, vm!.metadata);
-  expect(released.metadata).toMatchObject({ uid: vm!.metadata.uid, labels: { app: 'debug' } });
-  expect(released.metadata.ownerReferences ?? []).toEqual([]);
-  await sets.patch(namespace, 'web', { replicas: 3, paused: true });
-  await relabel('web');
-  await until(async () =>
-    expect((await sets.members(namespace, 'web')).map(({ metadata }) => metadata.uid)).toContain(vm!.metadata.uid),
-  );
-  await sets.patch(namespace, 'web', { paused: false });
-  await sets.settled(namespace, 'web', 3);
-  expect(await events(namespace)).toEqual(expect.arrayContaining(['SuccessfulRelease', 'SuccessfulAdopt']));
 });
 
 test('a VM that has run to its end is deleted and replaced', async () => {
@@ -149,33 +89,6 @@ test('a paused set makes and deletes nothing', async () => {
   expect((await sets.members(namespace, 'web')).map(({ metadata }) => metadata.uid)).toEqual([vm!.metadata.uid]);
   await sets.patch(namespace, 'web', { paused: false });
   await sets.settled(namespace, 'web', 3);
-});
-
-test.each(['Foreground', 'Background'] as const)(
-  'a set that is deleted (%s) goes after its VMs',
-  async (propagationPolicy) => {
-    const namespace = await fleet().namespace();
-    await sets.create(namespace, 'web', { replicas: 3 });
-    await sets.settled(namespace, 'web', 3);
-    await fleet().kube.delete(VirtualMachineReplicaSets, { namespace, name: 'web' }, { propagationPolicy });
-    await until(async () => expect(await sets.get(namespace, 'web')).toBeUndefined());
-    expect(await fleet().vms(namespace)).toEqual([]);
-  },
-);
-
-test('a set that is deleted without its VMs leaves them as they are, and the next set of its kind adopts them', async () => {
-  const namespace = await fleet().namespace();
-  await sets.create(namespace, 'web', { replicas: 3 });
-  const vms = await sets.settled(namespace, 'web', 3);
-  const policy = { propagationPolicy: 'Orphan' } as const;
-  await fleet().kube.delete(VirtualMachineReplicaSets, { namespace, name: 'web' }, policy);
-  await until(async () => expect(await sets.get(namespace, 'web')).toBeUndefined());
-  const left = await fleet().vms(namespace);
-  expect(left.flatMap(({ metadata }) => metadata.ownerReferences ?? [])).toEqual([]);
-  await sets.create(namespace, 'web', { replicas: 3 });
-  const again = await sets.settled(namespace, 'web', 3);
-  const uids = (of: typeof vms): string[] => of.map(({ metadata }) => metadata.uid).sort();
-  expect(uids(again)).toEqual(uids(vms));
 });
 
 test('each VM has a disk of its own, and it goes with the VM', async () => {

@@ -6,6 +6,7 @@ import type {
   VirtualMachineReplicaSet,
 } from '../../../api/replica-set/replica-set.ts';
 import {
+  CoreEvents,
   VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
   VirtualMachineReplicaSets,
@@ -19,7 +20,7 @@ type AnySpec = Omit<ReplicaSetSpec, 'template'> & Pick<ReplicaSetSpec | Instance
 export type SetObject = KubeObject & { spec: AnySpec; status?: NonNullable<VirtualMachineReplicaSet['status']> };
 
 /** A kind of sets, and that of their members. */
-interface Kind {
+export interface Kind {
   sets: Resource;
   members: Resource;
   template: (app: string) => AnySpec['template'];
@@ -63,6 +64,17 @@ export class TestSets {
     const { items } = await this.#fleet().kube.list(this.#kind.members, { namespace });
     const set = await this.get(namespace, name);
     return items.filter((vm) => controllerOf(vm)?.uid === set?.metadata.uid);
+  }
+
+  /** Returns the reasons of the Events on the namespace's sets of this kind. */
+  async events(namespace: string): Promise<string[]> {
+    const { kind, group } = this.#kind.sets;
+    const regards = ({ involvedObject }: Stored): boolean => {
+      const { kind: other, apiVersion } = involvedObject as { kind: string; apiVersion: string };
+      return other === kind && apiVersion.startsWith(`${group}/`);
+    };
+    const { items } = await this.#fleet().kube.list(CoreEvents, { namespace });
+    return items.filter(regards).map(({ reason }) => String(reason));
   }
 
   /** Resolves with the members when the set has this many, none of them leaves, and its status counts them. */
@@ -122,6 +134,14 @@ export const INSTANCES: Kind = {
   template: instanceTemplateOf,
   idle: waitingTemplateOf,
 };
+
+/** Both kinds, each after what tests call its members. */
+export const KINDS: [string, Kind][] = [
+  ['VMs', VMS],
+  ['VMIs', INSTANCES],
+];
+
+export const uidsOf = (members: readonly Stored[]): string[] => members.map(({ metadata }) => metadata.uid).sort();
 
 /** Watches the VMs, or VMIs, of a namespace, on its own, and keeps the greatest number that there ever was at once. */
 export async function mostVms(

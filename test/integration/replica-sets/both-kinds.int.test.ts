@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { replicaNames } from '../../../decisions/replica-sets/names.ts';
+import { aFleet, until } from '../fleet.ts';
+import { setQuota } from '../quota.ts';
+import { haltedTemplateOf, KINDS, TestSets, uidsOf } from './sets.ts';
+
+const fleet = aFleet();
+
+describe.each(KINDS)('%s', (_, kind) => {
+  const sets = new TestSets(fleet, kind);
+  const membersIn = async (namespace: string) => (await fleet().kube.list(kind.members, { namespace })).items;
+  const failsToCreate = (namespace: string, words: string) =>
+    until(async () =>
+      expect(await sets.condition(namespace, 'web', 'ReplicaFailure')).toMatchObject({
+        status: 'True',
+        reason: 'FailedCreate',
+        message: expect.stringContaining(words) as string,
+      }),
+    );
+  const failsNoMore = (namespace: string) =>
+    until(async () => expect(await sets.condition(namespace, 'web', 'ReplicaFailure')).toBeUndefined());
+
+  test('a set gets its members, with its labels and as its controller, and they run', async () => {
+    const namespace = await fleet().namespace();
+    const { metadata } = await sets.create(namespace, 'web', { replicas: 3 });
+    await until(async () =>
+      expect((await sets.get(namespace, 'web'))?.status).toMatchObject({
+        replicas: 3,
+        readyReplicas: 3,
+        availableReplicas: 3,
+        labelSelector: 'app=web',
+      }),
+    );
+    for (const member of await sets.members(namespace, 'web')) {
+      expect(member.metadata.name).toMatch(/^web-[a-z0-9]{5}$/);
+      expect(member.metadata.labels).toMatchObject({ app: 'web' });
+      expect(member.metadata.ownerReferences).toEqual([
+        {
+          apiVersion: 'drover.dev/v1alpha1',
+          kind: kind.sets.kind,
+          name: 'web',
+          uid: metadata.uid,
+          controller: true,
+          blockOwnerDeletion: true,
+        },
+      ]);
+    }
+    // Either way an autoscaler finds the pods by the labels of VMIs.
+    const vmis = (await fleet().kube.list(VirtualMachineInstances, { namespace })).items;
+    expect(vmis.map((vmi) => vmi.metadata.labels?.['app'])).toEqual(['web', 'web', 'web']);
+    expect((await fleet().vms(namespace)).length).toBe(kind.members === VirtualMachines ? 3 : 0);
+    expect(await sets.condition(namespace, 'web', 'Available')).toMatchObject({ status: 'True' });
+    expect(await sets.condition(namespace, 'web', 'Progressing')).toMatchObject({
+      status: 'False',
+      reason: 'Complete',
+    });
+    expect(await sets.events(namespace)).toContain('SuccessfulCreate');
+  });
+
+  test('one whose label no longer matches is released and replaced, and runs on; one that matches is adopted', async () => {
+    const namespace = await fleet().namespace();
+    await sets.create(namespace, 'web', { replicas: 2 });
+    const [member] = await sets.settled(namespace, 'web', 2);
+    const { uid } = member!.metadata;
+    const relabel = (app: string) =>
+      fleet().kube.patch(kind.members, member!.metadata, 'merge', { metadata: { labels: { app } } });
+    await relabel('debug');
+    await until(async () => expect(uidsOf(await sets.settled(namespace, 'web', 2))).not.toContain(uid));
+    const released = await fleet().kube.get(kind.members, member!.metadata);
+    expect(released.metadata).toMatchObject({ uid, labels: { app: 'debug' } });
+    expect(released.metadata.ownerReferences ?? []).toEqual([]);
+    await sets.patch(namespace, 'web', { replicas: 3, paused: true });
+    await relabel('web');
+    await until(async () => expect(uidsOf(await sets.members(namespace, 'web'))).toContain(uid));
+    expect(await sets.members(namespace, 'web')).toHaveLength(3);
+    await until(async () => expect(await sets.condition(namespace, 'web', 'Paused')).toMatchObject({ status: 'True' }));
+    await sets.patch(namespace, 'web', { paused: false });
+    await sets.settled(namespace, 'web', 3);
+    expect(await sets.events(namespace)).toEqual(expect.arrayContaining(['SuccessfulRelease', 'SuccessfulAdopt']));
+  });
+
+  test('a quota that is full is told in its own words, and the set goes on when there is room', async () => {
+    const namespace = await fleet().namespace();
+    await setQuota(fleet(), namespace, kind.members, { hard: 2, used: 0 });
+    await sets.create(namespace, 'web', { replicas: 4, template: kind.idle('web') });
+    await failsToCreate(namespace, 'exceeded quota');
+    await until(async () => expect((await sets.get(namespace, 'web'))?.status?.replicas).toBe(2));
+    expect(await membersIn(namespace)).toHaveLength(2);
+    expect(await sets.events(namespace)).toContain('FailedCreate');
+    await setQuota(fleet(), namespace, kind.members, { hard: 10, used: 2 });
+    await sets.settled(namespace, 'web', 4);
+    await failsNoMore(namespace);
+  });
+
+  test('names that others have are left to them', async () => {
+    const namespace = await fleet().namespace();
+    const { metadata } = await sets.create(namespace, 'web', { replicas: 2, paused: true, template: kind.idle('web') });
+    const names = replicaNames({ name: 'web', uid: metadata.uid });
+    const [first, second] = [names.next().value!, names.next().value!];
+    // A VMI would have the name of its VM, so neither kind may take either.
+    const others = [
+      [VirtualMachines, first, haltedTemplateOf('other')],
+      [kind.members, second, kind.idle('other')],
+    ] as const;
+    for (const [resource, name, { metadata, spec }] of others)
+      await fleet().kube.create(resource, { metadata: { ...metadata, namespace, name }, spec });
+    await sets.patch(namespace, 'web', { paused: false });
+    const members = (await sets.settled(namespace, 'web', 2)).map((member) => member.metadata.name);
+    expect(members).not.toContain(first);
+    expect(members).not.toContain(second);
+    expect(await sets.condition(namespace, 'web', 'ReplicaFailure')).toBeUndefined();
+    expect(
+      (await fleet().kube.get(kind.members, { namespace, name: second })).metadata.ownerReferences,
+    ).toBeUndefined();
+  });
+
+  test('in a namespace that is being deleted nothing is made, which the status tells, and nothing holds it', async () => {
+    const namespace = await fleet().namespace();
+    await sets.create(namespace, 'web', { replicas: 1, template: kind.idle('web') });
+    const members = await sets.settled(namespace, 'web', 1);
+    await fleet().kube.delete(Namespaces, { name: namespace });
+    await sets.patch(namespace, 'web', { replicas: 2 });
+    await failsToCreate(namespace, 'because it is being terminated');
+    // What Kubernetes' namespace controller does, which the stack has not.
+    await fleet().kube.delete(kind.sets, { namespace, name: 'web' });
+    for (const { metadata } of members) await fleet().kube.delete(kind.members, metadata);
+    await until(async () => expect(await sets.get(namespace, 'web')).toBeUndefined());
+    await until(async () => expect(await membersIn(namespace)).toEqual([]));
+  });
+
+  test.each(['Foreground', 'Background'] as const)(
+    'a set that is deleted (%s) goes after its members',
+    async (propagationPolicy) => {
+      const namespace = await fleet().namespace();
+      await sets.create(namespace, 'web', { replicas: 3 });
+      await sets.settled(namespace, 'web', 3);
+      await fleet().kube.delete(kind.sets, { namespace, name: 'web' }, { propagationPolicy });
+      await until(async () => expect(await sets.get(namespace, 'web')).toBeUndefined());
+      expect(await membersIn(namespace)).toEqual([]);
+    },
+  );
+
+  test('a set that is deleted without its members leaves them as they are, and the next of its kind adopts them', async () => {
+    const namespace = await fleet().namespace();
+    await sets.create(namespace, 'web', { replicas: 3 });
+    const members = await sets.settled(namespace, 'web', 3);
+    await fleet().kube.delete(kind.sets, { namespace, name: 'web' }, { propagationPolicy: 'Orphan' });
+    await until(async () => expect(await sets.get(namespace, 'web')).toBeUndefined());
+    const left = await membersIn(namespace);
+    expect(left.flatMap(({ metadata }) => metadata.ownerReferences ?? [])).toEqual([]);
+    await sets.create(namespace, 'web', { replicas: 3 });
+    expect(uidsOf(await sets.settled(namespace, 'web', 3))).toEqual(uidsOf(members));
+  });
+});

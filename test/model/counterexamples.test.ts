@@ -8,6 +8,8 @@ import { isRemoved } from './facts.ts';
 import { Guarantees } from './guarantees.ts';
 import { corruptDisk } from './play.ts';
 import { aSpec, aTemplate } from './pools.ts';
+import { SetGuarantees } from './set-guarantees.ts';
+import { aSetSpec, SETS } from './sets.ts';
 import { NAMESPACE, World, type WorldOptions } from './world/world.ts';
 
 const HOUR_MS = 3_600_000;
@@ -21,6 +23,7 @@ async function play(
   for (let seed = 1; seed <= seeds; seed++) {
     const world = new World({ seed, ...options });
     const guarantees = new Guarantees(world);
+    world.onlookers.push(new SetGuarantees(world));
     await world.run(3 * HOUR_MS, () => guarantees.during(() => live(world)));
     if (process.env['MODEL_TELLS'] !== undefined) process.stdout.write(`${world.trail.join('\n')}\n`);
   }
@@ -345,4 +348,25 @@ test('a VM that is protected while its scale-in is under way stays, and another 
       expect(await world.until(() => blocked() === undefined, 60_000)).toBe(true);
     },
     { delays: { deleteVms: 5_000 } },
+  ));
+
+test('a place in a strict set is free once its VM is gone, though a worker freezes as it fills it', () =>
+  play(
+    async (world) => {
+      const kind = 'VirtualMachineReplicaSet';
+      const statusOfSet = (): { readyReplicas?: number } => world.owner(kind, SETS[kind])?.['status'] ?? {};
+      const isComplete = (): boolean => statusOfSet().readyReplicas === 5;
+      const { metadata } = await world.createOwner(kind, SETS[kind], aSetSpec(kind, 5, { stopMs: 2_000 }));
+      expect(await world.until(isComplete, 60_000)).toBe(true);
+      for (const frozen of world.workers) {
+        for (const member of world.membersOf(kind, metadata.uid).slice(0, 3))
+          await world.deleteMember(kind, member.metadata.name);
+        await world.wait(world.time.between(50, 400));
+        world.freeze(frozen);
+        await world.wait(30_000);
+        world.thaw(frozen);
+        expect(await world.until(isComplete, 120_000)).toBe(true);
+      }
+    },
+    { owners: ['VirtualMachinePool', 'VirtualMachineReplicaSet'] },
   ));

@@ -16,19 +16,20 @@ const OFF = (process.env['MODEL_OFF'] ?? '').split(',');
  * A failure names its seed, with which it can be repeated, and `SHRINK=1` reduces it. It lists the last events that led
  * to it, with `MODEL_TELLS=500` the last 500.
  */
-test.each<[string, fc.Arbitrary<Scenario>]>([
+test.each<[string, fc.Arbitrary<Scenario>, number?]>([
   ['people change their minds', anyScenario('wishes', 'wishes', 'rules', 'people')],
   ['VMIs and disks fail', anyScenario('wishes', 'accidents', 'accidents', 'people')],
   ['workers are frozen, killed and cut off', anyScenario('wishes', 'wishes', 'faults', 'people')],
   ['machine types are changed', anyScenario('transitions', 'wishes', 'people', 'accidents', 'faults')],
+  ['replica sets are changed while workers fail', anyScenario('sets', 'sets', 'sets', 'sets', 'sets', 'faults'), 24],
   [
     'anything happens',
-    anyScenario('wishes', 'wishes', 'rules', 'people', 'transitions', 'accidents', 'faults', 'renewals'),
+    anyScenario('wishes', 'wishes', 'rules', 'people', 'transitions', 'accidents', 'faults', 'renewals', 'sets'),
   ],
 ])(
-  'every guarantee holds, and every pool gets as it is wanted in the end, when %s',
-  async (_what, scenarios) => {
-    const runs = Number(process.env['RUNS'] ?? 8);
+  'every guarantee holds, and every pool and set gets as it is wanted in the end, when %s',
+  async (_what, scenarios, fixedRuns = 8) => {
+    const runs = Number(process.env['RUNS'] ?? fixedRuns);
     await fc.assert(
       fc.asyncProperty(scenarios, async (scenario) => void (await play(scenario, OFF))),
       { ...FIXED, numRuns: runs, endOnFailure: process.env['SHRINK'] === undefined },

@@ -1,4 +1,3 @@
-import { asyncLocalStorage } from '@temporalio/activity';
 import { countOf } from '../../api/int-or-percent.ts';
 import { PROTECT_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
@@ -15,18 +14,13 @@ import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';
 import { claimsOf } from '../../simulator/vm/volumes.ts';
 import { activityNow, isGoing, isNamed, isReady, isRemoved, isActive, runs } from './facts.ts';
+import { Readings } from './readings.ts';
+import { isSetKind } from './set-guarantees.ts';
 import type { Write } from './world/api-server.ts';
 import type { Call } from './world/model-client.ts';
 import type { Onlooker, World } from './world/world.ts';
 
 type Pool = Stored & { spec: PoolSpec; status?: PoolStatus };
-
-/** What a worker read of a pool, in one attempt of an activity. */
-interface Reading {
-  at: number;
-  replicas: number;
-  revision: string;
-}
 
 /** What is recorded of a VM. */
 interface Vm {
@@ -64,8 +58,7 @@ export class Guarantees implements Onlooker {
   readonly #world: World;
   readonly #off: ReadonlySet<string>;
   readonly #vms = new Map<string, Vm>();
-  /** By attempt of an activity, and by pool. */
-  readonly #readings = new WeakMap<object, Map<string, Reading>>();
+  readonly #readings: Readings;
   /** When people last took a VM from a pool, or changed its number of replicas, by the pool's UID. */
   readonly #meddled = new Map<string, number>();
   /** When the pool's spec last changed in any way, by the pool's UID. */
@@ -82,26 +75,12 @@ export class Guarantees implements Onlooker {
   constructor(world: World, off: readonly string[] = []) {
     this.#world = world;
     this.#off = new Set(off);
+    this.#readings = new Readings(world);
     world.onlookers.push(this);
   }
 
-  onCall({ verb, resource, key, process }: Call): void {
-    const context = asyncLocalStorage.getStore();
-    if (context === undefined || resource !== VirtualMachinePools || (verb !== 'get' && verb !== 'list')) return;
-    const pool =
-      verb === 'get'
-        ? (this.#world.server.find(VirtualMachinePools, key as { name: string }) as Pool | undefined)
-        : undefined;
-    if (pool === undefined || !process.name.startsWith('worker')) return;
-    const readings = this.#readings.get(context) ?? new Map<string, Reading>();
-    this.#readings.set(
-      context,
-      readings.set(pool.metadata.uid, {
-        at: this.#now,
-        replicas: pool.spec.replicas,
-        revision: revisionOf(pool.spec.template),
-      }),
-    );
+  onCall(call: Call): void {
+    this.#readings.note(call);
   }
 
   onWrite(write: Write, call: Call | null): void {
@@ -190,11 +169,6 @@ export class Guarantees implements Onlooker {
     return pool?.metadata.uid === owner.uid ? (pool as Pool) : undefined;
   }
 
-  #readingOf(pool: string): Reading | undefined {
-    const context = asyncLocalStorage.getStore();
-    return context === undefined ? undefined : this.#readings.get(context)?.get(pool);
-  }
-
   // VMs.
 
   #vmWritten({ before, after }: Write, isWorker: boolean, call: Call | null): void {
@@ -236,7 +210,7 @@ export class Guarantees implements Onlooker {
     const pool = this.#poolOf(vm);
     if (pool === undefined) return;
     const count = this.#world.vmsOf(pool.metadata.uid).length;
-    const since = (this.#readingOf(pool.metadata.uid)?.at ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
+    const since = (this.#readings.of(pool.metadata.uid) ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
     const wanted = Math.max(...this.#lately(pool, since).map(({ replicas }) => replicas));
     // A VM that healing removed comes back, unless a scale-in would have removed it.
     const comesBack =
@@ -251,6 +225,7 @@ export class Guarantees implements Onlooker {
   #deletedByWorker(vm: Stored): void {
     const { name } = vm.metadata;
     const owner = controllerOf(vm);
+    if (isSetKind(owner?.kind)) return;
     if (owner?.kind !== 'VirtualMachinePool') return this.#broken('G4', `${name} is deleted, and is no pool's`);
     const activity = activityNow();
     if (activity === 'removeSickVm') this.#healed(vm);
@@ -271,13 +246,12 @@ export class Guarantees implements Onlooker {
     const { replicas } = pool.spec;
     // `staying` no longer includes this VM.
     if (active < replicas) {
-      const reading = this.#readingOf(uid);
-      const isExcused =
-        reading !== undefined && reading.at > this.#now - STALE_MS && (this.#meddled.get(uid) ?? 0) >= reading.at;
+      const read = this.#readings.of(uid);
+      const isExcused = read !== undefined && read > this.#now - STALE_MS && (this.#meddled.get(uid) ?? 0) >= read;
       if (!isExcused)
         this.#broken(
           'G1',
-          `${name} is ${how}: ${active} stay, and ${replicas} are wanted${reading === undefined ? '; nobody asked the API server' : ''}`,
+          `${name} is ${how}: ${active} stay, and ${replicas} are wanted${read === undefined ? '; nobody asked the API server' : ''}`,
         );
     }
     const policy = pool.spec.scaleInStrategy?.proactive?.selectionPolicy;
@@ -387,7 +361,7 @@ export class Guarantees implements Onlooker {
     const names = new Set(
       [...this.#down.values()].filter((down) => down.pool === pool.metadata.uid).map((down) => down.name),
     );
-    const since = Math.min(this.#readingOf(pool.metadata.uid)?.at ?? Infinity, this.#now - KNOWN_AFTER_MS);
+    const since = Math.min(this.#readings.of(pool.metadata.uid) ?? Infinity, this.#now - KNOWN_AFTER_MS);
     const lately = this.#lately(pool, since);
     const most = Math.max(...lately.map((limit) => limit.most));
     for (const other of this.#world.vmsOf(pool.metadata.uid))

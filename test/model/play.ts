@@ -2,18 +2,23 @@ import { DO_NOT_DISRUPT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../api/name
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import { DataVolumes, VirtualMachines } from '../../api/resources.ts';
+import { OWNER_WORKFLOWS } from '../../workflows/ids.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import { healVmIdOf } from '../../workflows/messages.ts';
 import { Guarantees } from './guarantees.ts';
+import { createSet, happenToSet, settleSets } from './play-sets.ts';
 import { aTemplate } from './pools.ts';
-import type { Happening, Scenario } from './random.ts';
+import type { Happening, Scenario, SetHappening } from './random.ts';
 import { RunGuarantees } from './run-guarantees.ts';
+import { SetGuarantees } from './set-guarantees.ts';
 import { NAMESPACE, World } from './world/world.ts';
 
 const HOUR_MS = 3_600_000;
 const POOLS = ['web', 'db'];
 /** Machine type of VMs that no pool owns. */
 const OLD_TYPE = 'pc-q35-rhel8.6.0';
+/** Types of workflows that run as long as what they are about is there. */
+const LASTING = new Set(['watch', ...Object.values(OWNER_WORKFLOWS).map(({ type }) => type)]);
 /** A VM that all transitions exclude. */
 export const EXCLUDED = 'lone-1';
 
@@ -22,27 +27,38 @@ export const EXCLUDED = 'lone-1';
  * a guarantee is broken.
  */
 export async function play(scenario: Scenario, off: readonly string[] = []): Promise<World> {
-  const { seed, lag, longHistory, delays, specs, ownerless, happenings } = scenario;
-  const world = new World({ seed, lag, longHistory, delays });
+  const { seed, lag, longHistory, delays, specs, sets, ownerless, happenings } = scenario;
+  const setKinds = sets.map(({ kind }) => kind);
+  const owners = ['VirtualMachinePool', ...setKinds] as const;
+  const world = new World({ seed, lag, longHistory, delays, owners });
   const guarantees = new Guarantees(world, off);
   world.onlookers.push(new RunGuarantees(world, off));
+  world.onlookers.push(new SetGuarantees(world, off));
   const live = async (): Promise<void> => {
     const names = POOLS.slice(0, specs.length);
     for (let number = 1; number <= ownerless; number++) await world.createVm(`lone-${number}`, OLD_TYPE);
     for (const [index, name] of names.entries()) await world.createPool(name, specs[index]!);
+    for (const set of sets) await createSet(world, set);
     await world.wait(world.time.chance() < 0.5 ? 20_000 : 500);
     for (const { after, ...happening } of happenings) {
       await world.wait(after);
-      await happen(world, names, happening);
+      if ('set' in happening) await happenToSet(world, setKinds, happening);
+      else await happen(world, names, happening);
     }
     await world.wait(world.time.between(0, 60_000));
+    endFaults(world);
+    await settleSets(world, setKinds);
     await settle(world, names);
   };
   await world.run(8 * HOUR_MS, () => guarantees.during(live));
   return world;
 }
 
-async function happen(world: World, names: readonly string[], happening: Happening): Promise<void> {
+async function happen(
+  world: World,
+  names: readonly string[],
+  happening: Exclude<Happening, SetHappening>,
+): Promise<void> {
   if ('pool' in happening) return happenToPool(world, names[happening.pool % names.length]!, happening);
   if ('vm' in happening) return happenToVm(world, names, happening);
   if (happening.what === 'machine types') return changeMachineTypes(world, happening);
@@ -173,12 +189,10 @@ async function happenToVm(
     case 'detach':
       return world.detach(name);
     case 'adopt': {
-      for (const { metadata } of all)
-        if (metadata.ownerReferences === undefined)
-          await world.adopt(
-            metadata.name,
-            names.find((pool) => metadata.name.startsWith(`${pool}-`))!,
-          );
+      for (const { metadata } of all) {
+        const pool = names.find((pool) => metadata.name.startsWith(`${pool}-`));
+        if (pool !== undefined && metadata.ownerReferences === undefined) await world.adopt(metadata.name, pool);
+      }
       return;
     }
     case 'stop':
@@ -255,15 +269,16 @@ async function optOut(world: World, name: string, isOut: boolean): Promise<void>
     .catch(() => {});
 }
 
-/**
- * Ends all faults, pauses and opt-outs, and gives pools a good template: every pool must then reach its desired state.
- */
-async function settle(world: World, names: readonly string[]): Promise<void> {
+function endFaults(world: World): void {
   world.say('-- all faults end');
   for (const worker of world.workers) {
     world.thaw(worker);
     if (worker.process.isCutOff) world.cutOff(worker, false);
   }
+}
+
+/** Ends all pauses and opt-outs, and gives pools a good template: every pool must then reach its desired state. */
+async function settle(world: World, names: readonly string[]): Promise<void> {
   for (const disk of world.server.all(DataVolumes)) await corruptDisk(world, disk.metadata.name, false);
   for (const name of names) {
     const pool = world.pool(name) as (Stored & { spec: PoolSpec }) | undefined;
@@ -298,7 +313,7 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
   const isHeldUp = (id: string): boolean =>
     names.some((name) => id.includes(`/${name}/heal/`) && lacksDisks(world, name));
   const running = [...world.temporal.runs.values()].filter(
-    ({ isOpen, type, id }) => isOpen && type !== 'watch' && type !== 'pool' && !isHeldUp(id),
+    ({ isOpen, type, id }) => isOpen && !LASTING.has(type) && !isHeldUp(id),
   );
   if (!(await world.until(() => running.every(({ isOpen }) => !isOpen), HOUR_MS)))
     world.break(

@@ -5,6 +5,7 @@ export interface Shape {
   version?: number;
   /** Milliseconds. */
   bootMs?: number;
+  stopMs?: number;
   /** Its VMs run, but never become ready. */
   neverReady?: boolean;
   /** Its VMs always fail to start. */
@@ -19,6 +20,7 @@ export interface Shape {
 export function aTemplate({
   version = 1,
   bootMs = 1_000,
+  stopMs = 100,
   neverReady = false,
   failsToStart = false,
   disk,
@@ -26,7 +28,7 @@ export function aTemplate({
 }: Shape = {}): VmTemplate {
   const annotations = {
     'sim.drover.dev/boot-time': `${bootMs}ms`,
-    'sim.drover.dev/stop-time': '100ms',
+    'sim.drover.dev/stop-time': `${stopMs}ms`,
     ...(neverReady ? { 'sim.drover.dev/never-ready': 'true' } : {}),
     ...(failsToStart ? { 'sim.drover.dev/fail-starts': 'always' } : {}),
   };

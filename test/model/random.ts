@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { SetKind } from '../../api/owner-kinds.ts';
 import type { Autohealing, PoolSpec, Rollout, ScaleInStrategy, UpdateStrategy } from '../../api/pool/pool.ts';
 import { aStep } from '../decisions/model/rollout-pools.ts';
 import { aTemplate } from './pools.ts';
@@ -17,8 +18,26 @@ export type Happening =
   | { what: 'healNow' | 'healSkip' | 'cancel attempt' | 'terminate attempt'; pool: number }
   | { what: 'restarts'; pool: number; maxUnavailable: number }
   | { what: 'machine types'; glob: string; to: string | null; restartNow: boolean; maxRestarts: number }
+  | SetHappening
   | { what: 'freeze' | 'cut off'; worker: number; ms: number }
   | { what: 'kill'; worker: number };
+
+/** About a set, and one of its members. */
+export type SetHappening =
+  | { what: 'scale set'; set: number; replicas: number }
+  | { what: 'pause set'; set: number; paused: boolean }
+  | { what: 'set template'; set: number; failsToStart: boolean }
+  | { what: 'renew set'; set: number; isOrphaned: boolean }
+  | { what: 'relabel' | 'delete member' | 'crash member'; set: number; member: number }
+  /** Every member that was released gets its label again. */
+  | { what: 'relabel back'; set: number };
+
+export interface SetScenario {
+  kind: SetKind;
+  replicas: number;
+  bootMs: number;
+  stopMs: number;
+}
 
 export interface Scenario {
   seed: number;
@@ -26,6 +45,8 @@ export interface Scenario {
   longHistory: number;
   delays: Record<string, number>;
   specs: PoolSpec[];
+  /** At most one of each kind. */
+  sets: SetScenario[];
   /** VMs that no pool owns. */
   ownerless: number;
   /** `after`: milliseconds after the one before. */
@@ -93,6 +114,13 @@ const anySpec: fc.Arbitrary<PoolSpec> = fc
     template: aTemplate({ bootMs, ...(disk === undefined ? {} : { disk }) }),
   }));
 
+const anySet: fc.Arbitrary<SetScenario> = fc.record({
+  kind: fc.constantFrom<SetKind>('VirtualMachineReplicaSet', 'VirtualMachineInstanceReplicaSet'),
+  replicas: fc.integer({ min: 1, max: 7 }),
+  bootMs: fc.constantFrom(500, 4_000),
+  stopMs: fc.constantFrom(100, 3_000),
+});
+
 const pool = fc.nat(1);
 const vm = fc.nat(9);
 const worker = fc.nat(2);
@@ -134,6 +162,26 @@ const faults: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('freeze', 'cut off'), worker, ms: fc.constantFrom(3_000, 30_000, 120_000) }),
   fc.record({ what: fc.constant('kill'), worker }),
 );
+const set = fc.nat(1);
+const member = fc.nat(9);
+const sets: fc.Arbitrary<Happening> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      what: fc.constantFrom('relabel', 'delete member', 'delete member', 'crash member'),
+      set,
+      member,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ what: fc.constant('scale set'), set, replicas: fc.integer({ min: 0, max: 8 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('relabel back'), set }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('pause set'), set, paused: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('set template'), set, failsToStart: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('renew set'), set, isOrphaned: fc.boolean() }) },
+);
 const renewals: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('renew'), pool, isOrphaned: fc.boolean() });
 
 /** Milliseconds between happenings: close together, or far apart. */
@@ -150,12 +198,15 @@ const anyDelays: fc.Arbitrary<Record<string, number>> = fc
       'beginRestarts',
       'patchMachineTypes',
       'beginTransitionRestarts',
+      'makeReplicas',
+      'adoptVms',
+      'releaseVms',
     ),
     fc.constantFrom(0, 0, 5_000, 30_000),
   )
   .map(([activity, ms]) => ({ [activity]: ms }));
 
-const kinds = { wishes, rules, people, transitions, accidents, faults, renewals };
+const kinds = { wishes, rules, people, transitions, accidents, faults, renewals, sets };
 
 export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scenario> =>
   fc.record({
@@ -164,6 +215,9 @@ export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scen
     longHistory: fc.constantFrom(40, 400),
     delays: anyDelays,
     specs: fc.array(anySpec, { minLength: 1, maxLength: 2 }),
+    sets: named.includes('sets')
+      ? fc.uniqueArray(anySet, { minLength: 1, maxLength: 2, selector: ({ kind }) => kind })
+      : fc.constant([]),
     ownerless: fc.constantFrom(0, 4),
     happenings: fc
       .array(fc.tuple(fc.oneof(...named.map((name) => kinds[name])), anyGap), { minLength: 1, maxLength: 10 })

@@ -10,10 +10,15 @@ import type { Write } from './world/api-server.ts';
 import type { Call } from './world/model-client.ts';
 import type { Onlooker, World } from './world/world.ts';
 
-/** Activities of runs that people start, each of which may change VMs of any owner. */
+/** Of a run of restarts, which people start. */
 const OF_RESTARTS = 'beginRestarts';
 /** Takes drover's labels off a VM that has left its pool. */
 const OF_LABELS = 'unlabelVms';
+/** By which a set becomes the controller of VMs that match its selector. */
+const OF_SETS = 'adoptVms';
+/** Activities that may change VMs that no pool has. */
+const OF_ANY_VM = [OF_RESTARTS, OF_LABELS, OF_SETS];
+/** Activities of machine type transitions, which people start, and which may change VMs of any owner. */
 const OF_TRANSITIONS = ['patchMachineTypes', 'beginTransitionRestarts', 'clearMarks'];
 
 /** A ready VMI that a run has deleted, until its VM is back. */
@@ -67,7 +72,7 @@ export class RunGuarantees implements Onlooker {
     if (activity !== null && OF_TRANSITIONS.includes(activity)) {
       if (transition?.scope.exclude.includes(name) === true)
         this.#broken('G4', `${name} is changed by ${activity}, and was left out`);
-    } else if (activity !== OF_RESTARTS && activity !== OF_LABELS && controllerOf(vm) === undefined) {
+    } else if (!OF_ANY_VM.includes(activity ?? '') && controllerOf(vm) === undefined) {
       this.#broken('G4', `${name} is written by ${activity}, and is no pool's`);
     }
   }

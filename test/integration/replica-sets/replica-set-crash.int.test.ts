@@ -71,7 +71,7 @@ test.each(soak(bounds, bounds.slice(0, 1)))(
     let worker = await fleet().startWorker(env);
     const second = await fleet().startWorker(env);
     const replicas = 12;
-    const [enough, killEvery, freezeEvery] = soak([500, 25, 40], [60, 8, Infinity]);
+    const [enough, killEvery, freezeEvery] = soak([500, 25, 60], [60, 8, Infinity]);
     const thaw = (): boolean => process.kill(second.pid, 'SIGCONT');
     await sets.create(namespace, 'web', { replicas, template: kind.idle('web') });
     for (let round = 0; faults < enough; round++) {
@@ -89,7 +89,7 @@ test.each(soak(bounds, bounds.slice(0, 1)))(
       }
       // Another worker takes over its activities meanwhile.
       if (round % freezeEvery === freezeEvery / 2) process.kill(second.pid, 'SIGSTOP');
-      if (round % freezeEvery === 0) thaw();
+      if (round % freezeEvery === freezeEvery * 0.75) thaw();
     }
     isUnruly = false;
     thaw();
@@ -99,6 +99,7 @@ test.each(soak(bounds, bounds.slice(0, 1)))(
     watched.stop();
     await Promise.all([worker.stop(), second.stop()]);
   },
+  soak(900_000, 300_000),
 );
 
 soakTest('a frozen worker that comes back makes no VM too many', async () => {

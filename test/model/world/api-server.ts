@@ -31,6 +31,7 @@ export interface Preconditions {
 const WITH_STATUS = new Set([
   'virtualmachinepools',
   'virtualmachinereplicasets',
+  'virtualmachineinstancereplicasets',
   'virtualmachines',
   'datavolumes',
   'persistentvolumeclaims',

@@ -7,20 +7,17 @@ import { withFailures } from '../../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../../activities/machine-types/machine-types.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import type { Planned, PlanRequest } from '../../../activities/pool/types.ts';
+import { createReplicaSetActivities } from '../../../activities/replica-sets/replica-sets.ts';
 import { ChosenVmis } from '../../../activities/restarts/chosen-vmis.ts';
 import { createRestartActivities } from '../../../activities/restarts/restarts.ts';
 import { createAwaitActivities } from '../../../activities/rollout/await-vms.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
 import { createWatchActivities } from '../../../activities/watch/watch.ts';
-import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
+import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import {
-  CustomResourceDefinitions,
-  VirtualMachineInstances,
-  VirtualMachinePools,
-  VirtualMachines,
-} from '../../../api/resources.ts';
+import { CustomResourceDefinitions, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
@@ -63,6 +60,8 @@ export interface WorldOptions {
   delays?: Record<string, number>;
   /** Number of events after which a workflow continues as new. */
   longHistory?: number;
+  /** Kinds of owners that there may be; pools alone if left out. */
+  owners?: readonly VmOwnerKind[];
 }
 
 /** Notified of writes and calls at the moment in which they happen. */
@@ -100,7 +99,15 @@ export class World {
   #transitions = 0;
 
   constructor(options: WorldOptions) {
-    this.#options = { lag: 20, workers: 2, burst: 250, delays: {}, longHistory: 400, ...options };
+    this.#options = {
+      lag: 20,
+      workers: 2,
+      burst: 250,
+      delays: {},
+      longHistory: 400,
+      owners: ['VirtualMachinePool'],
+      ...options,
+    };
     this.time = new VirtualTime(BEGINNING, options.seed);
     this.server = new ApiServer(() => this.time.now);
     this.temporal = new Temporal(
@@ -225,6 +232,7 @@ export class World {
           for (const onlooker of this.onlookers) onlooker.onPlan?.(planned);
           return planned;
         },
+        ...createReplicaSetActivities({ ...common, burst: this.#options.burst }),
         ...createUpdateActivities(common),
         ...createHealActivities(common),
         ...createRestartActivities({ ...common, chosenVmis: new ChosenVmis() }),
@@ -282,22 +290,38 @@ export class World {
     return { cluster: CLUSTER, namespace: NAMESPACE, name };
   }
 
-  async createPool(name: string, spec: PoolSpec): Promise<Stored> {
-    this.say(`-- pool ${name} with ${spec.replicas}`);
-    return this.#client.create(VirtualMachinePools, { metadata: { name, namespace: NAMESPACE }, spec: { ...spec } });
+  createPool(name: string, spec: PoolSpec): Promise<Stored> {
+    return this.createOwner('VirtualMachinePool', name, spec);
   }
 
-  async changePool(name: string, spec: Partial<PoolSpec>): Promise<void> {
-    this.say(`-- pool ${name}: ${JSON.stringify(spec).slice(0, 200)}`);
+  changePool(name: string, spec: Partial<PoolSpec>): Promise<void> {
+    return this.changeOwner('VirtualMachinePool', name, spec);
+  }
+
+  deletePool(name: string, isOrphaned = false): Promise<void> {
+    return this.deleteOwner('VirtualMachinePool', name, isOrphaned);
+  }
+
+  /** Creates a pool or a set. */
+  createOwner(kind: VmOwnerKind, name: string, spec: { replicas: number }): Promise<Stored> {
+    const { resource, noun } = OWNER_KINDS[kind];
+    this.say(`-- ${noun} ${name} with ${spec.replicas}`);
+    return this.#client.create<KubeObject>(resource, { metadata: { name, namespace: NAMESPACE }, spec: { ...spec } });
+  }
+
+  async changeOwner(kind: VmOwnerKind, name: string, spec: object): Promise<void> {
+    const { resource, noun } = OWNER_KINDS[kind];
+    this.say(`-- ${noun} ${name}: ${JSON.stringify(spec).slice(0, 200)}`);
     // Replaces each field as a whole: a merge would keep parts of its old value.
     const patch = Object.entries(spec).map(([field, value]) => ({ op: 'add', path: `/spec/${field}`, value }));
-    await this.#client.patch(VirtualMachinePools, { namespace: NAMESPACE, name }, 'json', patch);
+    await this.#client.patch(resource, { namespace: NAMESPACE, name }, 'json', patch);
   }
 
-  async deletePool(name: string, isOrphaned = false): Promise<void> {
-    this.say(`-- pool ${name} is deleted${isOrphaned ? ' without its VMs' : ''}`);
+  async deleteOwner(kind: VmOwnerKind, name: string, isOrphaned: boolean): Promise<void> {
+    const { resource, noun, members } = OWNER_KINDS[kind];
+    this.say(`-- ${noun} ${name} is deleted${isOrphaned ? ` without its ${members.noun}s` : ''}`);
     const propagationPolicy = isOrphaned ? 'Orphan' : 'Background';
-    await this.#client.delete(VirtualMachinePools, { namespace: NAMESPACE, name }, { propagationPolicy });
+    await this.#client.delete(resource, { namespace: NAMESPACE, name }, { propagationPolicy });
   }
 
   /** A VM that no pool owns. */
@@ -318,9 +342,24 @@ export class World {
     this.temporal.start('machineTypeTransition', transitionIdOf(CLUSTER, id), [input]);
   }
 
-  async deleteVm(name: string): Promise<void> {
+  deleteVm(name: string): Promise<void> {
+    return this.deleteMember('VirtualMachinePool', name);
+  }
+
+  /** Deletes a VM or VMI, of a pool or a set of this kind. */
+  async deleteMember(kind: VmOwnerKind, name: string): Promise<void> {
     this.say(`-- ${name} is deleted by a person`);
-    await this.#client.delete(VirtualMachines, { namespace: NAMESPACE, name }).catch(ignored);
+    await this.#client.delete(OWNER_KINDS[kind].members.resource, { namespace: NAMESPACE, name }).catch(ignored);
+  }
+
+  /** Changes the label by which a set knows its members. */
+  async relabel(kind: VmOwnerKind, name: string, app: string): Promise<void> {
+    this.say(`-- ${name} gets the label ${app}`);
+    await this.#client
+      .patch(OWNER_KINDS[kind].members.resource, { namespace: NAMESPACE, name }, 'merge', {
+        metadata: { labels: { app } },
+      })
+      .catch(ignored);
   }
 
   /** Takes the VM out of its pool. */
@@ -386,7 +425,12 @@ export class World {
   // What there is.
 
   pool(name: string): Stored | undefined {
-    return this.server.find(VirtualMachinePools, { namespace: NAMESPACE, name });
+    return this.owner('VirtualMachinePool', name);
+  }
+
+  /** The pool or set of this name. */
+  owner(kind: VmOwnerKind, name: string): Stored | undefined {
+    return this.server.find(OWNER_KINDS[kind].resource, { namespace: NAMESPACE, name });
   }
 
   vm(name: string): Stored | undefined {
@@ -398,27 +442,31 @@ export class World {
   }
 
   vmsOf(uid: string): Stored[] {
-    return this.server
-      .all(VirtualMachines)
-      .filter(
-        ({ metadata }) =>
-          metadata.ownerReferences?.some((owner) => owner.uid === uid && owner.controller === true) === true,
-      );
+    return this.membersOf('VirtualMachinePool', uid);
+  }
+
+  /** Returns the VMs or VMIs that the pool or set with this UID controls; with null, those that nothing controls. */
+  membersOf(kind: VmOwnerKind, uid: string | null): Stored[] {
+    const all = this.server.all(OWNER_KINDS[kind].members.resource);
+    return all.filter((member) => (controllerOf(member)?.uid ?? null) === uid);
   }
 
   // The cluster.
 
   async #begin(): Promise<void> {
-    this.server.create(CustomResourceDefinitions, {
-      metadata: { name: 'virtualmachinepools.drover.dev' },
-      spec: {
-        group: 'drover.dev',
-        scope: 'Namespaced',
-        names: { plural: 'virtualmachinepools', kind: 'VirtualMachinePool' },
-        versions: [{ name: 'v1alpha1', served: true, storage: true }],
-      },
-      status: { conditions: [{ type: 'Established', status: 'True' }] },
-    });
+    for (const owner of this.#options.owners) {
+      const { group, version, plural, kind } = OWNER_KINDS[owner].resource;
+      this.server.create(CustomResourceDefinitions, {
+        metadata: { name: `${plural}.${group}` },
+        spec: {
+          group,
+          scope: 'Namespaced',
+          names: { plural, kind },
+          versions: [{ name: version, served: true, storage: true }],
+        },
+        status: { conditions: [{ type: 'Established', status: 'True' }] },
+      });
+    }
     await runAs(this.#kubevirt, () => this.#beginKubeVirt());
     for (let n = 0; n < this.#options.workers; n++) await this.addWorker();
     this.temporal.start('watch', watchIdOf(CLUSTER), [{ cluster: CLUSTER }]);

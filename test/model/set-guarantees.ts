@@ -14,6 +14,8 @@ const STRICT: SetKind = 'VirtualMachineReplicaSet';
 const EAGER: SetKind = 'VirtualMachineInstanceReplicaSet';
 /** By which a worker's read may be older than the write that follows it, in milliseconds. */
 const CALL_MS = 50;
+/** Greatest delay of a watch, by which a worker hears of members, and of a call, in milliseconds. */
+const KNOWN_AFTER_MS = 3_000;
 /** Milliseconds without confirmation after which an attempt must not act any more. */
 const STALE_MS = 10_000;
 
@@ -33,7 +35,7 @@ export class SetGuarantees implements Onlooker {
   readonly #touched = new Set<string>();
   /** How many members each set wanted, the newest last. */
   readonly #wanted = new Map<string, { at: number; replicas: number }[]>();
-  /** When people last changed a set or its members, by the set's UID. */
+  /** When people last changed members of each set, by the set's UID. */
   readonly #meddled = new Map<string, number>();
 
   /** `off`: numbers of guarantees that are not checked. */
@@ -67,7 +69,6 @@ export class SetGuarantees implements Onlooker {
   #setWritten(before: Stored | undefined, { metadata: { uid }, spec }: ReplicaSet): void {
     if ((before as ReplicaSet | undefined)?.spec.replicas === spec.replicas) return;
     this.#wanted.set(uid, [...(this.#wanted.get(uid) ?? []), { at: this.#now, replicas: spec.replicas }]);
-    this.#meddled.set(uid, this.#now);
   }
 
   #changedByPeople(before: Stored, after: Stored | undefined): void {
@@ -126,7 +127,11 @@ export class SetGuarantees implements Onlooker {
       .filter(({ metadata }) => matchesLabels(set.spec.selector, metadata.labels ?? {}));
     if (staying.length >= set.spec.replicas) return;
     const read = this.#readings.of(uid);
-    const isExcused = read !== undefined && read > this.#now - STALE_MS && (this.#meddled.get(uid) ?? 0) >= read;
+    const hasChangedSince = (this.#wanted.get(uid)?.at(-1)?.at ?? 0) >= (read ?? Infinity);
+    const isExcused =
+      read !== undefined &&
+      read > this.#now - STALE_MS &&
+      (hasChangedSince || (this.#meddled.get(uid) ?? 0) >= read - KNOWN_AFTER_MS);
     if (!isExcused)
       this.#broken(
         'G1',

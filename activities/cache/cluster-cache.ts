@@ -35,9 +35,8 @@ import type { CacheChange } from './cache-change.ts';
 import { confirm } from './confirm.ts';
 import { FailedVmis } from './failed-vmis.ts';
 import { KubeVirtStrategy } from './kubevirt-strategy.ts';
-import { Members } from './members.ts';
 import { ownerCaches, type OwnerCaches } from './owner-caches.ts';
-import { OwnerIndex } from './owner-index.ts';
+import { Members, OwnerIndex } from './owner-index.ts';
 import { Witnesses } from './witnesses.ts';
 
 /** How long a decision waits for the watch to catch up before it relists. */

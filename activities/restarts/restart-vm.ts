@@ -4,21 +4,25 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreStale, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, ignoreStale, KubeError } from '../../kubernetes/errors.ts';
 
 /** Run strategies under which KubeVirt starts a VM again by itself when its VMI is deleted. */
 const COMES_BACK = new Set(['Always', 'Once']);
 
 /**
  * Restarts this VMI of the VM and no other; does not ask again for a restart that was already asked for. Returns what a
- * cache must have reached to show that, if the API server tells it.
+ * cache must have reached to show that, if the API server tells it. Throws a conflict if the VMI was not ready and has
+ * changed since: a VM that serves nobody needs no place in a budget, and may have come up.
  */
 export async function restartVm(client: KubeClient, vm: VmView, vmi: VmiView): Promise<ResourceVersions> {
   const signal = cancellationSignal();
   const { namespace, name } = vm;
   if (COMES_BACK.has(vm.runStrategy)) {
     const at = { namespace, name };
-    const left = await ignoreStale(client.delete(VirtualMachineInstances, at, { uid: vmi.uid, signal }));
+    const { uid, resourceVersion, ready } = vmi;
+    const left = ready
+      ? await ignoreStale(client.delete(VirtualMachineInstances, at, { uid, signal }))
+      : await ignoreNotFound(client.delete(VirtualMachineInstances, at, { uid, resourceVersion, signal }));
     return { vmis: left?.metadata?.resourceVersion };
   }
   // KubeVirt stops a halted VM by itself.

@@ -2,6 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { claimedNames } from '../../decisions/disruption-budget/claims.ts';
 import {
+  keyOf,
   RestartBudget,
   type Chosen,
   type OwningPool,
@@ -103,7 +104,7 @@ export class VmRestarter {
       return null;
     }
     if (need.need !== 'restart') return { vm: key, end: 'Deferred', why: need.why };
-    const full = this.#whyNoRoom(vm);
+    const full = this.#whyNoRoom(vm, vmi);
     if (full !== null) return { vm: key, end: 'Deferred', why: full };
     // If the answer is lost, the VM counts until its state is known.
     this.#acting.add(key);
@@ -146,9 +147,15 @@ export class VmRestarter {
     return placeFor(this.#in.places, { namespace, name, uid }, vm, vmi);
   }
 
-  #whyNoRoom(vm: VmView): string | null {
+  /** Returns why the run's own budget is full. The VM itself counts as it is now: it may have come up since it was cached. */
+  #whyNoRoom(vm: VmView, vmi: VmiView | undefined): string | null {
     const { cache, chosen, counted = [...chosen.keys()], maxUnavailable } = this.#in;
-    const snapshot = { ...snapshotOfVms(cache), poolOf: () => undefined };
+    const { vmOf, vmiOf } = snapshotOfVms(cache);
+    const snapshot: RestartSnapshot = {
+      vmOf: (key) => (key === keyOf(vm) ? vm : vmOf(key)),
+      vmiOf: (one) => (one === vm ? vmi : vmiOf(one)),
+      poolOf: () => undefined,
+    };
     return new RestartBudget({ counted, snapshot, inProgress: this.#acting, maxUnavailable }).whyNot(vm);
   }
 }

@@ -84,6 +84,13 @@ export const isRestarting = (vm: VmView, vmi: VmiView | undefined): boolean =>
 export const isDown = (vm: VmView, vmi: VmiView | undefined): boolean => isMeantToRun(vm, vmi) && !isReady(vm, vmi);
 
 /**
+ * Reports whether the VM serves nobody, so that it may be disrupted whatever the budget. Goes by the VMI alone, because
+ * the VM's status may not say yet that its VMI is ready.
+ */
+export const servesNobody = (vm: VmView, vmi: VmiView | undefined): boolean =>
+  isMeantToRun(vm, vmi) && liveVmi(vmi)?.ready !== true;
+
+/**
  * The VM has no VMI and is not meant to have one: it was halted, shut down, or ran once to its end. Its owner loses
  * no service with it.
  */

@@ -9,6 +9,7 @@ import {
   isActive,
   liveVmi,
   maxUnavailableOf,
+  servesNobody,
   unavailability,
   type VmiOf,
 } from './availability.ts';
@@ -124,7 +125,7 @@ export function claimPlaces(
     if (held !== undefined && held.by !== ask.by && live?.uid === held.vmi && live?.ready === true)
       return `${held.by} is about to disrupt it`;
     // An existing claim is no permission to act: other VMs may have failed since.
-    const hasRoom = isMissed(ask) || (names.has(name) ? used <= most : used < most);
+    const hasRoom = servesNobody(ask.vm, ask.vmi) || (names.has(name) ? used <= most : used < most);
     if (!hasRoom) return `${most} of pool ${pool.metadata.namespace}/${pool.metadata.name} at a time`;
     if (held === undefined && claims.size >= MOST_CLAIMS) return `${MOST_CLAIMS} are being disrupted already`;
     if (!names.has(name)) used++;
@@ -134,12 +135,6 @@ export function claimPlaces(
   });
   return { claims: [...claims.values()], answers };
 }
-
-/**
- * Reports whether the VM is already unavailable. Goes by the VMI alone, because the VM's status may not say yet that
- * its VMI is ready.
- */
-const isMissed = ({ vm, vmi }: Ask): boolean => isMeantToRun(vm, vmi) && liveVmi(vmi)?.ready !== true;
 
 const claimOf = ({ vm, vmi, by }: Ask, live: VmiView | undefined, at: string): DisruptedVm => ({
   vm: vm.name,

@@ -1,6 +1,14 @@
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
-import { isDown, isRestarting, isActive, maxUnavailableOf, unavailability, type VmiOf } from './availability.ts';
+import {
+  isDown,
+  isRestarting,
+  isActive,
+  maxUnavailableOf,
+  servesNobody,
+  unavailability,
+  type VmiOf,
+} from './availability.ts';
 
 /** UIDs of the VMIs to restart, by `namespace/name` of their VMs. */
 export type Chosen = ReadonlyMap<string, string>;
@@ -37,8 +45,8 @@ export interface RestartBudgetInput {
 
 /**
  * The disruption budget for more restarts: among the counted VMs, and in the pools that own them. Every VM that should
- * run and isn't ready counts, whatever the cause, and so does every VM in progress. A VM that counts already costs
- * nothing more.
+ * run and isn't ready counts, whatever the cause, and so does every VM in progress. A VM that serves nobody costs nothing
+ * more.
  */
 export class RestartBudget {
   readonly #in: RestartBudgetInput;
@@ -70,7 +78,8 @@ export class RestartBudget {
   /** Returns which budget is full for the VM; null if the VM may be taken. */
   whyNot(vm: VmView): string | null {
     const { maxUnavailable, snapshot } = this.#in;
-    if (!this.counts(vm) && this.#down.size >= maxUnavailable) return `${maxUnavailable} at a time`;
+    const others = this.#down.size - (this.counts(vm) ? 1 : 0);
+    if (!servesNobody(vm, snapshot.vmiOf(vm)) && others >= maxUnavailable) return `${maxUnavailable} at a time`;
     const owner = snapshot.poolOf(vm);
     if (owner === undefined) return null;
     const { most, count, names } = this.#poolOf(owner);

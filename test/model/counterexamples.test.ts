@@ -8,6 +8,7 @@ import { isRemoved } from './facts.ts';
 import { Guarantees } from './guarantees.ts';
 import { corruptDisk } from './play.ts';
 import { aSpec, aTemplate } from './pools.ts';
+import { RunGuarantees } from './run-guarantees.ts';
 import { SetGuarantees } from './set-guarantees.ts';
 import { aSetSpec, SETS } from './sets.ts';
 import { NAMESPACE, World, type WorldOptions } from './world/world.ts';
@@ -23,7 +24,7 @@ async function play(
   for (let seed = 1; seed <= seeds; seed++) {
     const world = new World({ seed, ...options });
     const guarantees = new Guarantees(world);
-    world.onlookers.push(new SetGuarantees(world));
+    world.onlookers.push(new RunGuarantees(world), new SetGuarantees(world));
     await world.run(3 * HOUR_MS, () => guarantees.during(() => live(world)));
     if (process.env['MODEL_TELLS'] !== undefined) process.stdout.write(`${world.trail.join('\n')}\n`);
   }
@@ -205,37 +206,39 @@ test('a worker that was frozen in the midst of a batch brings no VM back to an o
     }
   }));
 
+/** Starts a run that restarts the VMs of these numbers, from the first to the last. */
+function restart(world: World, id: string, [from, to]: [number, number], maxUnavailable: number): void {
+  const names = Array.from({ length: to - from + 1 }, (_, n) => `web-${n + from}`);
+  const chosen = { shop: Object.fromEntries(names.map((name) => [name, world.vmi(name)!.metadata.uid])) };
+  const input = { chosen, maxUnavailable, maxFailures: 5, deadlineMs: 120_000, askedBy: 'ann', reason: null };
+  world.temporal.start('restartVms', `restart/model/${id}`, [input]);
+}
+
 test('two runs of restarts and a rollout together keep to the budget of the pool', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 12, maxUnavailable: 1 });
-      const chosen = (from: number, to: number): Record<string, Record<string, string>> => ({
-        shop: Object.fromEntries(
-          Array.from({ length: to - from + 1 }, (_, n) => [
-            `web-${n + from}`,
-            world.vmi(`web-${n + from}`)!.metadata.uid,
-          ]),
-        ),
-      });
-      const run = (id: string, from: number, to: number): void => {
-        world.temporal.start('restartVms', `restart/model/${id}`, [
-          {
-            chosen: chosen(from, to),
-            maxUnavailable: 3,
-            maxFailures: 5,
-            deadlineMs: 120_000,
-            askedBy: 'ann',
-            reason: null,
-          },
-        ]);
-      };
-      run('a', 1, 4);
-      run('b', 5, 8);
-      run('c', 9, 12);
+      restart(world, 'a', [1, 4], 3);
+      restart(world, 'b', [5, 8], 3);
+      restart(world, 'c', [9, 12], 3);
       await world.wait(200_000);
     },
     { lag: 500 },
     4,
+  ));
+
+test('VMs that come up while their restart begins cost places in the budget of the run as any other', () =>
+  play(
+    async (world) => {
+      const template = aTemplate({ bootMs: 500 });
+      await world.createPool('web', aSpec({ replicas: 12, maxUnavailable: '100%', template }));
+      await world.until(() => world.vmi('web-12') !== undefined, 30_000);
+      await world.wait(world.time.between(200, 500));
+      restart(world, 'a', [1, 12], 1);
+      await world.wait(60_000);
+    },
+    {},
+    12,
   ));
 
 test('a VM that comes up while its update waits for KubeVirt costs a place in the budget as any other', () =>

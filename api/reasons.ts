@@ -109,6 +109,8 @@ export const EVENT_REASONS = {
   SuccessfulUpdate: 'VMs were brought to another revision',
   FailedUpdate: 'VMs could not be brought to another revision',
   KeptDisksDeleted: 'kept disks that nothing needs any more were deleted',
+  Started: 'a VM was started, because a person asked for that',
+  Stopped: 'a VM was stopped, because a person asked for that',
   Restarted: 'a VM was restarted, because a person asked for that',
   MachineTypeChanged: 'the machine type of a VM or of a template was changed',
   Healing: 'a sick VM is being replaced',

@@ -5,9 +5,9 @@ import { createHealActivities } from '../activities/healing/replace-vm.ts';
 import { withFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
 import { createPoolActivities } from '../activities/pool/pool.ts';
+import { ChosenUids } from '../activities/power/chosen-uids.ts';
+import { createPowerActivities } from '../activities/power/power.ts';
 import { createReplicaSetActivities } from '../activities/replica-sets/replica-sets.ts';
-import { ChosenVmis } from '../activities/restarts/chosen-vmis.ts';
-import { createRestartActivities } from '../activities/restarts/restarts.ts';
 import { createAwaitActivities } from '../activities/rollout/await-vms.ts';
 import { Revisions } from '../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../activities/rollout/update-vms.ts';
@@ -37,7 +37,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
     concurrency,
     stopping,
   };
-  const { awaitRestarts, ...restarts } = createRestartActivities({ ...common, chosenVmis: new ChosenVmis() });
+  const { awaitPower, ...restarts } = createPowerActivities({ ...common, chosenUids: new ChosenUids() });
   const { awaitTransition, ...machineTypes } = createMachineTypeActivities({
     ...common,
     patchConcurrency: config.connections,
@@ -67,7 +67,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
     waiting: withFailures({
       ...createAwaitActivities(common),
       ...createAwaitRemovalActivities(common),
-      awaitRestarts,
+      awaitPower,
       awaitTransition,
     }),
     watching: withFailures(

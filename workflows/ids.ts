@@ -42,6 +42,6 @@ export const healVmIdOf = (ref: PoolRef, vm: string, attempt: number): string =>
 export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string =>
   `${poolIdOf(ref)}/update/${revision}/${n}`;
 /** `id` is a few letters and digits, which people type. */
-export const restartIdOf = (cluster: string, id: string): string => `restart/${cluster}/${id}`;
+export const powerIdOf = (cluster: string, id: string): string => `power/${cluster}/${id}`;
 /** `id` is a few letters and digits, which people type. */
 export const transitionIdOf = (cluster: string, id: string): string => `machine-types/${cluster}/${id}`;

@@ -3,6 +3,6 @@ export { healVm } from './healing/heal-vm.ts';
 export { machineTypeTransition } from './machine-types/machine-type-transition.ts';
 export { pool } from './pool/pool.ts';
 export { instanceReplicaSet, replicaSet } from './replica-sets/replica-set.ts';
-export { restartVms } from './restarts/restart-vms.ts';
+export { powerVms } from './power/power-vms.ts';
 export { updateBatch } from './rollout/update-batch.ts';
 export { watch } from './watch.ts';

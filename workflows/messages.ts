@@ -2,7 +2,8 @@ import { defineQuery } from '@temporalio/workflow';
 import type { RolloutStatus } from '../api/pool/pool.ts';
 import type { ResourceVersions } from '../decisions/lib/resource-versions.ts';
 import type { TransitionProgress } from '../decisions/machine-types/transition.ts';
-import type { FailedRestart } from '../decisions/restarts/size.ts';
+import type { PowerAction, PowerDoing } from '../decisions/power/action.ts';
+import type { PowerFailure } from '../decisions/power/size.ts';
 import type { Skipped } from '../decisions/runs/skipped.ts';
 import type { ControlledRun } from '../decisions/runs/user-request.ts';
 import {
@@ -27,7 +28,7 @@ export {
   healVmIdOf,
   ownerIdOf,
   poolIdOf,
-  restartIdOf,
+  powerIdOf,
   taskQueueOf,
   transitionIdOf,
   updateBatchIdOf,
@@ -105,33 +106,31 @@ export type ReplicaSetProgress = Omit<PoolProgress, 'updating' | 'rollout'>;
 export const replicaSetProgress = defineQuery<ReplicaSetProgress>('progress');
 
 /** `Failed`: VMs have failed; if they were too many, the others were left as they are. */
-export type RestartPhase = 'Restarting' | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
+export type PowerPhase = PowerDoing | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
 
 /** VMs are named by `namespace/name`. */
-export interface RestartProgress extends ControlledRun {
-  phase: RestartPhase;
-  /** How many VMs are to be restarted. */
+export interface PowerProgress extends ControlledRun {
+  action: PowerAction;
+  phase: PowerPhase;
+  /** How many VMs were chosen. */
   chosen: number;
-  /** How many of them may be unready at once. */
-  maxUnavailable: number;
-  /** More failures than this, of VMs that were ready before, stop the restart. */
+  /** How many of them may be starting or stopping at once; of a restart, how many may be unready at once. */
+  atOnce: number;
+  /** More failures than this, of VMs that were not down before, end the run. */
   maxFailures: number;
   askedBy: string;
   reason: string | null;
-  /** VMs that were seen ready again with another VMI. */
-  restarted: string[];
-  failed: FailedRestart[];
+  /** VMs that were seen to have stopped, or to be ready; after a restart, with another VMI. */
+  done: string[];
+  failed: PowerFailure[];
   inProgress: string[];
-  /**
-   * How many VMs are still to be restarted, without those that must not be disrupted, have another VMI already or don't
-   * run.
-   */
+  /** How many VMs something is still to be done to, without those that nobody may touch. */
   open: number;
   skipped: Skipped[];
-  /** The full budgets that others wait for, and what fills them. */
+  /** The limits that others wait for, and what they are reached by. */
   full: string[];
 }
 
-export const restartProgress = defineQuery<RestartProgress>('progress');
+export const powerProgress = defineQuery<PowerProgress>('progress');
 
 export const transitionProgress = defineQuery<TransitionProgress>('progress');

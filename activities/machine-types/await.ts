@@ -9,7 +9,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { digestOf } from '../cache/digest.ts';
 import { waitFor, SETTLE_MS_A_VM } from '../cache/wait-for.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { lateOf } from '../restarts/restarts.ts';
+import { lateOf } from '../power/power.ts';
 import { contextOf, type TransitionRequest } from './context.ts';
 import type { OtherTransitions } from './other-transitions.ts';
 import { isRelevantToTransition } from './relevant-change.ts';

@@ -1,11 +1,11 @@
-import type { RestartSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
+import type { VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { transitionRules, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
 import { othersOf } from '../../decisions/machine-types/other-transitions.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { snapshotOfVms } from '../restarts/vm-restarter.ts';
+import { snapshotOfVms } from '../power/vm-power.ts';
 import { isTransitionId, type OtherTransitions } from './other-transitions.ts';
 
 /** What every activity of a transition receives. */
@@ -20,7 +20,7 @@ export interface TransitionRequest {
 /** VMs and pools from this worker's caches, in the light of a transition. */
 export interface Scene {
   rules: TransitionRules;
-  snapshot: RestartSnapshot;
+  snapshot: VmsSnapshot;
 }
 
 /**

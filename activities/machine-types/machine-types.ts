@@ -6,7 +6,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Places } from '../disruption-budget/places.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import type { BegunRestarts } from '../restarts/restarts.ts';
+import type { BegunPower } from '../power/power.ts';
 import { awaitTransition, type AwaitTransitionRequest, type TransitionObservation } from './await.ts';
 import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequest } from './check.ts';
 import { contextOf, type TransitionRequest } from './context.ts';
@@ -85,7 +85,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
     clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> =>
       withHeartbeat(() => clearMarks({ client, cache, others, concurrency }, request)),
 
-    beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunRestarts> =>
+    beginTransitionRestarts: (request: BeginTransitionRestartsRequest): Promise<BegunPower> =>
       withHeartbeat(async () => {
         const begun = await beginRestarts({ client, cache, places, concurrency }, await contextAt(request), request);
         onRestarted?.(request.vms.length - begun.outcomes.length);

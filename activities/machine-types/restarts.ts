@@ -3,8 +3,8 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { Places } from '../disruption-budget/places.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
-import type { BegunRestarts } from '../restarts/restarts.ts';
-import { VmRestarter } from '../restarts/vm-restarter.ts';
+import type { BegunPower } from '../power/power.ts';
+import { VmPower } from '../power/vm-power.ts';
 import type { Scene, TransitionRequest } from './context.ts';
 
 export interface BeginTransitionRestartsRequest extends TransitionRequest {
@@ -30,7 +30,7 @@ export async function beginRestarts(
   options: BeginRestartsOptions,
   context: Scene,
   request: BeginTransitionRestartsRequest,
-): Promise<BegunRestarts> {
+): Promise<BegunPower> {
   const { client, cache, places, concurrency } = options;
   const { vms, inProgress, transition, maxRestarts } = request;
   const { askedBy, reason } = transition;
@@ -39,16 +39,17 @@ export async function beginRestarts(
   const others = [...chosen.keys()].filter((key) => !acting.has(key));
   const note = `Restarted for its new machine type, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
   const counted = countedVms(context.rules, cache.vms.values(), context.snapshot, request);
-  const restarter = new VmRestarter({
+  const power = new VmPower({
+    action: 'Restart',
     client,
     cache,
     places,
     chosen,
     counted,
-    maxUnavailable: maxRestarts,
+    atOnce: maxRestarts,
     others,
     note,
   });
-  const outcomes = await forEachConcurrently(restarter, vms, concurrency);
-  return { outcomes, seen: restarter.seen };
+  const outcomes = await forEachConcurrently(power, vms, concurrency);
+  return { outcomes, seen: power.seen };
 }

@@ -29,7 +29,7 @@ import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../pool/live-pool.ts';
 import type { PoolKey } from '../pool/types.ts';
-import { restartVm } from '../restarts/restart-vm.ts';
+import { restartVm } from '../power/restart-vm.ts';
 import { recordUpdates } from './events.ts';
 import type { Revisions } from './revisions.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';

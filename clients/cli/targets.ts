@@ -1,7 +1,7 @@
 import { closest } from '../../api/closest.ts';
 import type { Resource } from '../../api/resources.ts';
 import { UsageError } from './failure.ts';
-import { aNoun, firstWords, KINDS, type Kind } from './kinds.ts';
+import { aNoun, firstWords, KINDS, Pools, type Kind, type OwnerKind } from './kinds.ts';
 
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
@@ -63,3 +63,33 @@ export const labelOf = (resource: Resource, name: string): string => `${typeLabe
 
 export const typeLabelOf = ({ kind, group }: Resource): string =>
   `${kind.toLowerCase()}${group === '' ? '' : `.${group}`}`;
+
+/** The options that pick VMs by their owner. */
+export interface OwnerOptions {
+  pool?: string | undefined;
+  owner?: string | undefined;
+}
+
+export interface NamedOwner {
+  kind: OwnerKind;
+  name: string;
+}
+
+/** Returns the pool or set that `--pool` or `--owner` names, if any. Throws `UsageError`. */
+export function ownerOf(
+  { pool, owner, allNamespaces }: OwnerOptions & { allNamespaces?: boolean | undefined },
+  kinds: readonly OwnerKind[],
+): NamedOwner | undefined {
+  if (pool !== undefined && owner !== undefined) throw new UsageError('give --pool or --owner, not both');
+  const named = pool === undefined ? namedBy(owner, kinds) : { kind: Pools, name: pool };
+  if (named !== undefined && allNamespaces === true)
+    throw new UsageError(`${aNoun(named.kind)} is looked for in one namespace: leave out -A or its name`);
+  return named;
+}
+
+function namedBy(owner: string | undefined, kinds: readonly OwnerKind[]): NamedOwner | undefined {
+  if (owner === undefined) return undefined;
+  if (!owner.includes('/')) throw new UsageError(`--owner: "${owner}" is no KIND/NAME, such as vmrs/runners`);
+  const { kind, names } = targetsOf([owner], kinds);
+  return { kind, name: names[0]! };
+}

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { aNoun, Disks, firstWords, KINDS, OWNERS, Pools, Vmis, Vms, type Kind, type OwnerKind } from '../cli/kinds.ts';
+import { Disks, firstWords, KINDS, OWNERS, Vmis, Vms, type Kind } from '../cli/kinds.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import type { Format } from '../cli/output.ts';
 import { printerOf } from '../cli/printers.ts';
-import { targetsOf, type Targets } from '../cli/targets.ts';
+import { ownerOf, targetsOf, type NamedOwner, type Targets } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
 import { columnsFor, read, type Listing } from '../owners/listing.ts';
 import { inSession, type Session } from '../session/session.ts';
@@ -51,41 +51,35 @@ export const getCommand = (): Command =>
       inSession(command, (session) => get(session, checked(targetsOf([word, ...words], KINDS), options), options)),
     );
 
-/** What `--pool` or `--owner` limit the listing to. */
-type Of = { kind: OwnerKind; name: string } | undefined;
-
-function checked(targets: Targets, options: GetOptions): Targets & { of: Of } {
+function checked(targets: Targets, options: GetOptions): Targets & { of: NamedOwner | undefined } {
   const { allNamespaces, selector } = options;
   if (targets.names.length > 0 && allNamespaces === true)
     throw new UsageError('a name is looked for in one namespace: leave out -A or the name');
   if (targets.names.length > 0 && selector !== undefined) throw new UsageError('give names or a selector, not both');
-  const of = ownerOf(targets.kind, options);
-  if (of !== undefined && allNamespaces === true)
-    throw new UsageError(`${aNoun(of.kind)} is looked for in one namespace: leave out -A or its name`);
+  checkOwnerOptions(targets.kind, options);
+  const of = ownerOf(options, OWNERS);
+  if (of !== undefined) checkMembers(targets.kind, of, options);
   return { ...targets, of };
 }
 
-function ownerOf(kind: Kind, { pool, owner }: GetOptions): Of {
-  if (pool !== undefined && owner !== undefined) throw new UsageError('give --pool or --owner, not both');
-  if (pool !== undefined && kind !== Vms && kind !== Disks)
+function checkOwnerOptions(kind: Kind, { pool, owner }: GetOptions): void {
+  if (pool !== undefined && owner === undefined && kind !== Vms && kind !== Disks)
     throw new UsageError('--pool picks VMs or disks: `drover get vms --pool NAME`');
-  if (pool !== undefined) return { kind: Pools, name: pool };
-  if (owner === undefined) return undefined;
-  if (kind !== Vms && kind !== Vmis)
+  if (owner !== undefined && pool === undefined && kind !== Vms && kind !== Vmis)
     throw new UsageError('--owner picks VMs or VMIs: `drover get vms --owner KIND/NAME`');
-  if (!owner.includes('/')) throw new UsageError(`--owner: "${owner}" is no KIND/NAME, such as vmrs/runners`);
-  const { kind: ownerKind, names } = targetsOf([owner], OWNERS);
-  const { resource, noun } = ownerKind.members;
-  if (resource !== kind.resource)
-    throw new UsageError(
-      `--owner: ${owner} owns ${noun}s: \`drover get ${noun.toLowerCase()}s --owner ${owner}\` lists them`,
-    );
-  return { kind: ownerKind, name: names[0]! };
+}
+
+function checkMembers({ resource }: Kind, { kind: { members } }: NamedOwner, { owner }: GetOptions): void {
+  if (owner === undefined || members.resource === resource) return;
+  const { noun } = members;
+  throw new UsageError(
+    `--owner: ${owner} owns ${noun}s: \`drover get ${noun.toLowerCase()}s --owner ${owner}\` lists them`,
+  );
 }
 
 async function get(
   session: Session,
-  { kind: { resource }, names, of }: Targets & { of: Of },
+  { kind: { resource }, names, of }: Targets & { of: NamedOwner | undefined },
   options: GetOptions,
 ): Promise<void> {
   const { selector } = options;

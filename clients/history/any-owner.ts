@@ -1,5 +1,6 @@
 import type { Transition } from '../../decisions/machine-types/transition.ts';
-import type { RestartOutcome } from '../../decisions/restarts/plan.ts';
+import { ACTION_WORDS, type PowerAction } from '../../decisions/power/action.ts';
+import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import type { Action } from './actions.ts';
 import { endsOf, timeOf, unended, unfinished, valuesOf, type Event, type History } from './events.ts';
 
@@ -15,13 +16,15 @@ interface Request {
   vms?: string[];
   pools?: string[];
   transition?: Transition;
+  /** Of a run that starts, stops or restarts VMs. */
+  action?: PowerAction;
   askedBy?: string;
   reason?: string | null;
 }
 
-/** The activities that change or restart VMs, and the action that each is shown as. */
+/** The activities that change VMs, and the action that each is shown as: `power` as what the request says. */
 const ACTS: Record<string, string> = {
-  beginRestarts: 'restart',
+  changePower: 'power',
   beginTransitionRestarts: 'restart',
   patchMachineTypes: 'machine type',
   changePools: 'machine type',
@@ -29,10 +32,10 @@ const ACTS: Record<string, string> = {
 
 /** Results of these activities, and of the waits between them. */
 interface Result {
-  /** Restarts that need no wait, and changes that could not be made. */
+  /** VMs that need no wait, and changes that could not be made. */
   outcomes?: { vm: string; end: string; why?: string }[];
-  /** Restarts that were waited for. */
-  settled?: RestartOutcome[];
+  /** VMs that were waited for. */
+  settled?: PowerOutcome[];
 }
 
 interface Run {
@@ -44,23 +47,24 @@ interface Run {
 type How = Pick<Action, 'end' | 'why' | 'endedAt'>;
 
 /**
- * Returns what the runs of one restart, or of one machine type transition, did; one action per VM or pool. Expects the
+ * Returns what the runs of one workflow that people started did; one action per VM or pool. Expects the
  * histories oldest first.
  */
 export function wideActionsOf(workflow: string, histories: History[]): WideAction[] {
   const runs = histories.map(({ events }): Run => ({ events: events ?? [], ends: endsOf(events ?? []) }));
   const all = runs.flatMap(({ events }) => events);
-  const restarts = Map.groupBy(runs.flatMap(restartsIn), ({ vm }) => vm);
+  const settled = Map.groupBy(runs.flatMap(powerIn), ({ vm }) => vm);
   return runs.flatMap(({ events, ends }) => events.flatMap((event) => actionsOfEvent(event, events, ends)));
 
   function actionsOfEvent(event: Event, events: Event[], ends: Run['ends']): WideAction[] {
-    const action = actOf(event);
-    if (action === undefined) return [];
+    const act = actOf(event);
+    if (act === undefined) return [];
     const [request] = valuesOf(event.activityTaskScheduledEventAttributes?.input) as [Request];
     const { transition, vms = [], pools = [] } = request;
     const { askedBy = null, reason = null } = transition ?? request;
-    const isRestart = action === 'restart';
-    const types = isRestart ? { from: null, to: null } : typesOf(transition);
+    const action = request.action === undefined ? act : ACTION_WORDS[request.action].verb;
+    const isPower = isOfPower(act);
+    const types = isPower ? { from: null, to: null } : typesOf(transition);
     const base = {
       time: timeOf(event),
       action,
@@ -75,14 +79,14 @@ export function wideActionsOf(workflow: string, histories: History[]): WideActio
         ...base,
         vms: [vm],
         pools: [],
-        ...(isRestart ? restartOf(vm, base.time) : changeOf(end, events, vm)),
+        ...(isPower ? powerOf(vm, base.time) : changeOf(end, events, vm)),
       })),
       ...pools.map((pool) => ({ ...base, vms: [], pools: [pool], ...changeOf(end, events, `pool ${pool}`) })),
     ];
   }
 
-  function restartOf(vm: string, since: string): How {
-    const outcome = restarts.get(vm)?.find(({ endedAt }) => endedAt >= since);
+  function powerOf(vm: string, since: string): How {
+    const outcome = settled.get(vm)?.find(({ endedAt }) => endedAt >= since);
     return outcome === undefined
       ? { ...unended(all), endedAt: null }
       : { end: outcome.end, why: outcome.why ?? null, endedAt: outcome.endedAt };
@@ -91,6 +95,9 @@ export function wideActionsOf(workflow: string, histories: History[]): WideActio
 
 const actOf = (event: Event): string | undefined =>
   ACTS[event.activityTaskScheduledEventAttributes?.activityType?.name ?? ''];
+
+/** Reports whether the act is one that a wait follows: a start, a stop, or a restart. */
+const isOfPower = (act: string | undefined): boolean => act === 'power' || act === 'restart';
 
 /** The types asked for: what a VM had before is recorded on the VM itself. */
 function typesOf(transition: Transition | undefined): Pick<Action, 'from' | 'to'> {
@@ -109,12 +116,12 @@ function changeOf(end: Event | undefined, events: Event[], key: string): How {
 }
 
 /**
- * The outcome of a restart is in the result of the wait after it, or in that of the restart's own activity if nothing
+ * The outcome of a restart, a start or a stop is in the result of the wait after it, or in that of its own activity if nothing
  * waits for it.
  */
-function restartsIn({ events, ends }: Run): { vm: string; end: string; why?: string; endedAt: string }[] {
+function powerIn({ events, ends }: Run): { vm: string; end: string; why?: string; endedAt: string }[] {
   return events.flatMap((event) => {
-    const begun = actOf(event) === 'restart' ? ends.get(String(event.eventId)) : undefined;
+    const begun = isOfPower(actOf(event)) ? ends.get(String(event.eventId)) : undefined;
     const toldBy = begun ?? event;
     const told = begun === undefined ? resultIn(event).settled : resultIn(begun).outcomes;
     return (told ?? []).map((outcome) => ({ ...outcome, endedAt: timeOf(toldBy) }));

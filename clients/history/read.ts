@@ -78,7 +78,7 @@ const inNamespace = ({ pools: _pools, vms, ...action }: WideAction): Action => (
 async function readWide(client: Client, cluster: string): Promise<WideAction[]> {
   const runs = await readRuns(
     client,
-    `DroverCluster = '${cluster}' AND (WorkflowType = 'restartVms' OR WorkflowType = 'machineTypeTransition')`,
+    `DroverCluster = '${cluster}' AND (WorkflowType = 'powerVms' OR WorkflowType = 'machineTypeTransition')`,
   );
   const groups = Map.groupBy(runs, ({ workflowId }) => workflowId);
   return [...groups].flatMap(([workflowId, ofOne]) => {

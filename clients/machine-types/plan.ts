@@ -1,7 +1,7 @@
 import { countOf } from '../../api/int-or-percent.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
-import type { OwningPool, RestartSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
+import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import { groupOf, transitionRules, wantedType, type TransitionRules } from '../../decisions/machine-types/criteria.ts';
 import { formatFault } from '../../decisions/machine-types/fault.ts';
 import { poolTransitionState, templateTypeOf } from '../../decisions/machine-types/pool-state.ts';
@@ -105,7 +105,7 @@ async function askAll(
   kube: KubeClient,
   rules: TransitionRules,
   { vms, nodes }: ReadFleet,
-  snapshot: RestartSnapshot,
+  snapshot: VmsSnapshot,
 ): Promise<Pick<TransitionPlanned, 'results' | 'unknown'>> {
   const results: TransitionResult[] = [];
   const unknown = new Set<string>(
@@ -153,7 +153,7 @@ async function isAsRead(kube: KubeClient, { uid, machineType, ...key }: VmView):
   }
 }
 
-function plannedVm(rules: TransitionRules, vm: VmView, snapshot: RestartSnapshot): PlannedItem | null {
+function plannedVm(rules: TransitionRules, vm: VmView, snapshot: VmsSnapshot): PlannedItem | null {
   const owner = snapshot.poolOf(vm);
   const live = liveVmi(snapshot.vmiOf(vm));
   const isPools = owner !== undefined && poolTransitionState(rules, owner, snapshot).stand !== 'apart';
@@ -212,7 +212,7 @@ function needOf(
 }
 
 /** Null for a pool whose template stays as it is, whatever its VMs need. */
-function plannedPool(rules: TransitionRules, owner: OwningPool, snapshot: RestartSnapshot): PlannedItem | null {
+function plannedPool(rules: TransitionRules, owner: OwningPool, snapshot: VmsSnapshot): PlannedItem | null {
   const stand = poolTransitionState(rules, owner, snapshot);
   if (stand.stand === 'apart' || stand.stand === 'rolls') return null;
   const { namespace, name } = owner.pool.metadata;

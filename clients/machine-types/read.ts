@@ -7,7 +7,7 @@ import {
   VirtualMachines,
   type Resource,
 } from '../../api/resources.ts';
-import type { OwningPool, RestartSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
+import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import { nodeView, type Node } from '../../decisions/views/node-from-object.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -94,7 +94,7 @@ export async function readFleet(kube: KubeClient, namespaces: readonly string[] 
   }
 }
 
-export interface FleetSnapshot extends RestartSnapshot {
+export interface FleetSnapshot extends VmsSnapshot {
   owners: OwningPool[];
 }
 

@@ -13,9 +13,9 @@ const WORDS: Record<string, string> = {
   changePools: 'the change of pools',
   clearMarks: 'the removal of labels',
   beginTransitionRestarts: 'the restart of VMs',
-  beginRestarts: 'the restart of VMs',
+  changePower: 'the start, stop or restart of VMs',
   awaitTransition: 'a look at the VMs',
-  awaitRestarts: 'a look at the VMs',
+  awaitPower: 'a look at the VMs',
 };
 
 /**

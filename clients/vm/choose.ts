@@ -1,87 +1,136 @@
-import type { ChosenByNamespace } from '../../activities/restarts/chosen-vmis.ts';
-import { bytesOfNames, MOST_BYTES } from '../../decisions/restarts/size.ts';
+import type { ChosenByNamespace } from '../../activities/power/chosen-uids.ts';
+import { controllerOf } from '../../api/objects.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import { runsByItself } from '../../decisions/disruption-budget/availability.ts';
+import type { PowerAction } from '../../decisions/power/action.ts';
+import { bytesOfNames, MOST_BYTES } from '../../decisions/power/size.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
-import { Vms } from '../cli/kinds.ts';
-import { namedTargetsOf } from '../cli/targets.ts';
+import { OWNERS, Vms } from '../cli/kinds.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import { namedTargetsOf, ownerOf, type NamedOwner, type OwnerOptions } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
 import type { Session } from '../session/session.ts';
 import { pendingAmong } from './pending.ts';
-import { readNamed, readVms, type VmScope } from './running.ts';
+import { readNamed, readVms, type VmScope, type VmWithVmi } from './running.ts';
+
+/** Kinds whose members are VMs. */
+const VM_OWNERS = OWNERS.filter(({ members }) => members.resource === VirtualMachines);
 
 /** Limited because names and UIDs of all VMs go into one workflow's input. */
 const MOST = 10_000;
 
-export interface Choice {
-  /** All VMs that wait for a restart, instead of named ones. */
+export interface Choice extends OwnerOptions {
+  /** Only VMs that wait for a restart. */
   pending: boolean;
   allNamespaces: boolean;
   selector?: string | undefined;
 }
 
-/** The VMs of a restart. */
+/** The VMs of a run. */
 export interface ChosenVms {
-  vmis: ChosenByNamespace;
-  /** `namespace/name`, and why the VM waits for a restart; null if it was named, and so need not wait for one. */
+  /** UIDs of the VMIs to restart, or of the VMs to start or stop. */
+  targets: ChosenByNamespace;
+  /** `namespace/name`, and why the VM waits for a restart; null if it was not chosen for that. */
   vms: { vm: string; why: string | null }[];
-  /** Named VMs that don't run, so there is nothing to restart. */
+  /** Named VMs to which nothing is to be done, since they run already, or don't run. */
   idle: string[];
 }
 
 /** Returns the namespaces and labels asked for. Throws `UsageError`. */
 export async function scopeOf(
   session: Session,
-  { allNamespaces, selector }: Omit<Choice, 'pending'>,
+  { allNamespaces, selector }: Pick<Choice, 'allNamespaces' | 'selector'>,
 ): Promise<VmScope> {
   await checkSelector(selector);
   return { namespace: allNamespaces ? undefined : await session.namespace(), selector };
 }
 
-/** Throws `UsageError` for arguments that don't go together, and a `KubeError` (404) for a missing VM. */
-export async function choose(session: Session, names: string[], choice: Choice): Promise<ChosenVms> {
-  const { pending, allNamespaces, selector } = choice;
-  if (pending && names.length > 0) throw new UsageError('give names or --pending, not both');
-  if (!pending && names.length === 0)
-    throw new UsageError('which VMs? Give their names, or --pending for all that wait for a restart');
-  if (!pending && (allNamespaces || selector !== undefined))
-    throw new UsageError('-A and -l choose among those that wait for a restart: give --pending');
-  const chosen = await (pending ? choosePending(session, choice) : chooseNamed(session, names));
+/** Throws `UsageError` for arguments that don't go together, and a `KubeError` (404) for a missing VM or owner. */
+export async function choose(
+  session: Session,
+  action: PowerAction,
+  names: string[],
+  choice: Choice,
+): Promise<ChosenVms> {
+  const owner = checkedOwner(action, names, choice);
+  const chosen = await (names.length === 0
+    ? chooseAmong(session, action, { ...choice, of: owner })
+    : chooseNamed(session, action, names));
   ensureNotTooMany(chosen);
   return chosen;
 }
 
-/** Throws `Failure` if there are too many VMs for one restart, or if their names are too long in all. */
-export function ensureNotTooMany({ vms: { length }, vmis }: Pick<ChosenVms, 'vms' | 'vmis'>): void {
+function checkedOwner(action: PowerAction, names: string[], choice: Choice): NamedOwner | undefined {
+  const { pending, allNamespaces, selector, pool, owner } = choice;
+  const given = Object.entries({ '--pending': pending, '--pool': pool, '--owner': owner, '-l': selector });
+  const [flag] = given.flatMap(([flag, value]) => (value === undefined || value === false ? [] : [flag]));
+  const other = flag ?? (allNamespaces ? '-A' : undefined);
+  if (names.length > 0 && other !== undefined) throw new UsageError(`give names or ${other}, not both`);
+  if (names.length === 0 && flag === undefined) {
+    const all = action === 'Restart' ? ', or --pending for all that wait for a restart' : '';
+    throw new UsageError(`which VMs? Give their names, --pool, --owner or -l${all}`);
+  }
+  return ownerOf({ pool, owner, allNamespaces }, VM_OWNERS);
+}
+
+/** Throws `Failure` if there are too many VMs for one run, or if their names are too long in all. */
+export function ensureNotTooMany({ vms: { length }, targets }: Pick<ChosenVms, 'vms' | 'targets'>): void {
   const choose = 'choose by namespace or -l';
-  if (length > MOST) throw new Failure(`${length} VMs are more than the ${MOST} that one restart may have: ${choose}`);
-  const bytes = bytesOfNames(vmis);
+  if (length > MOST) throw new Failure(`${length} VMs are more than the ${MOST} that one run may have: ${choose}`);
+  const bytes = bytesOfNames(targets);
   if (bytes <= MOST_BYTES) return;
   const fewer = Math.floor((length * MOST_BYTES) / bytes / 100) * 100;
-  throw new Failure(`${length} VMs with names so long are more than the ${fewer} that one restart may have: ${choose}`);
+  throw new Failure(`${length} VMs with names so long are more than the ${fewer} that one run may have: ${choose}`);
 }
 
-async function choosePending(session: Session, choice: Choice): Promise<ChosenVms> {
+async function chooseAmong(
+  session: Session,
+  action: PowerAction,
+  { of, pending, ...choice }: Choice & { of: NamedOwner | undefined },
+): Promise<ChosenVms> {
   const scope = await scopeOf(session, choice);
-  const waiting = pendingAmong(await readVms(await session.kube(), scope));
-  const vms = waiting.map(({ namespace, name, why }) => ({ vm: `${namespace}/${name}`, why }));
-  return { vmis: vmisOf(waiting), vms, idle: [] };
-}
-
-async function chooseNamed(session: Session, words: string[]): Promise<ChosenVms> {
-  const { names } = namedTargetsOf(words.some((word) => word.includes('/')) ? words : ['vm', ...words], [Vms]);
-  const namespace = await session.namespace();
-  const read = await readNamed(await session.kube(), namespace, names);
-  const running = read.flatMap(({ vm, vmi }) =>
-    vmi === null ? [] : [{ namespace, name: vm.metadata.name, vmi: vmi.metadata.uid }],
+  const kube = await session.kube();
+  const uid = of === undefined ? undefined : await uidOf(kube, scope, of);
+  const all = await readVms(kube, scope);
+  const own = all.filter(({ vm }) => uid === undefined || controllerOf(vm)?.uid === uid);
+  const why = new Map(pendingAmong(pending ? own : []).map(({ vmi, why }) => [vmi, why]));
+  return chosenOf(
+    action,
+    pending ? own.filter(({ vmi }) => why.has(vmi?.metadata.uid ?? '')) : own,
+    ({ vmi }) => why.get(vmi?.metadata.uid ?? '') ?? null,
   );
-  return {
-    vmis: vmisOf(running),
-    vms: running.map(({ name }) => ({ vm: `${namespace}/${name}`, why: null })),
-    idle: read.filter(({ vmi }) => vmi === null).map(({ vm }) => vm.metadata.name),
-  };
 }
 
-function vmisOf(vms: { namespace: string; name: string; vmi: string }[]): ChosenByNamespace {
-  const vmis: ChosenByNamespace = {};
-  for (const { namespace, name, vmi } of vms) (vmis[namespace] ??= {})[name] = vmi;
-  return vmis;
+async function uidOf(kube: KubeClient, { namespace }: VmScope, { kind, name }: NamedOwner): Promise<string> {
+  const { metadata } = await ofKnownKind(kind.resource, kube.get(kind.resource, { namespace, name }));
+  return metadata.uid;
+}
+
+async function chooseNamed(session: Session, action: PowerAction, words: string[]): Promise<ChosenVms> {
+  const { names } = namedTargetsOf(words.some((word) => word.includes('/')) ? words : ['vm', ...words], [Vms]);
+  const read = await readNamed(await session.kube(), await session.namespace(), names);
+  const idle = read.filter((one) => targetOf(action, one) === null).map(({ vm }) => vm.metadata.name);
+  return { ...chosenOf(action, read, () => null), idle };
+}
+
+function chosenOf(action: PowerAction, read: VmWithVmi[], whyOf: (one: VmWithVmi) => string | null): ChosenVms {
+  const targets: ChosenByNamespace = {};
+  const vms: ChosenVms['vms'] = [];
+  for (const one of read) {
+    const { namespace = '', name } = one.vm.metadata;
+    const target = targetOf(action, one);
+    if (target === null) continue;
+    (targets[namespace] ??= {})[name] = target;
+    vms.push({ vm: `${namespace}/${name}`, why: whyOf(one) });
+  }
+  return { targets, vms, idle: [] };
+}
+
+/** Returns the UID of what is acted on; null if there is nothing to do. */
+function targetOf(action: PowerAction, { vm, vmi }: VmWithVmi): string | null {
+  if (action === 'Restart') return vmi === null ? null : vmi.metadata.uid;
+  // A VM whose VMI fails again and again may have none in this moment: it is stopped all the same.
+  const isUp = vmi !== null || (action === 'Stop' && runsByItself({ spec: vm.spec ?? {} }));
+  return isUp === (action === 'Stop') ? vm.metadata.uid : null;
 }

@@ -1,24 +1,27 @@
 import { formatNames } from '../../decisions/lib/names.ts';
-import type { RestartProgress } from '../../workflows/messages.ts';
+import { ACTION_WORDS, type PowerAction } from '../../decisions/power/action.ts';
+import type { PowerProgress } from '../../workflows/messages.ts';
 import { Failure } from '../cli/failure.ts';
 import { paint, plain } from '../cli/output.ts';
 import { bar } from '../owners/status-view.ts';
 
 const FAILURES_SHOWN = 20;
 
-/** Describes the state of a restart in a few lines. */
-export function progressLines(id: string, progress: RestartProgress): string[] {
-  const { phase, chosen, restarted, inProgress, failed, skipped, full, paused, aborted } = progress;
+/** Describes the state of a run in a few lines. */
+export function progressLines(id: string, progress: PowerProgress): string[] {
+  const { action, phase, chosen, done, inProgress, failed, skipped, full, paused, aborted } = progress;
+  const words = ACTION_WORDS[action];
+  const doing = words.doing.toLowerCase();
   const numbers = [
-    `${restarted.length}/${chosen} restarted`,
-    `${inProgress.length} restarting`,
+    `${done.length}/${chosen} ${words.done.toLowerCase()}`,
+    `${inProgress.length} ${doing}`,
     `${toGo(progress)} to go`,
   ];
   return [
-    `${paint('bold', id)}  ${bar(restarted.length, chosen)} ${numbers.join(', ')}${phase === 'Restarting' ? '' : `: ${phase}`}`,
+    `${paint('bold', id)}  ${bar(done.length, chosen)} ${numbers.join(', ')}${phase === words.doing ? '' : `: ${phase}`}`,
     ...(paused === null ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
     ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
-    ...(inProgress.length === 0 ? [] : [plain(`  restarting: ${formatNames(inProgress)}`)]),
+    ...(inProgress.length === 0 ? [] : [plain(`  ${doing}: ${formatNames(inProgress)}`)]),
     ...(full.length === 0 ? [] : [plain(`  no room for more: ${full.join(', ')}`)]),
     ...skipped.map(({ why, count, vms }) =>
       plain(`  skipped: ${formatNames(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
@@ -27,26 +30,33 @@ export function progressLines(id: string, progress: RestartProgress): string[] {
   ];
 }
 
-/** Number of VMs still to restart: all of them until the workflow has looked at them for the first time. */
-function toGo({ phase, chosen, restarted, inProgress, open, failed, skipped }: RestartProgress): number {
-  const isUnder = phase === 'Restarting' || phase === 'Paused';
-  return isUnder && [restarted, inProgress, failed, skipped].every(({ length }) => length === 0) && open === 0
+/** Number of VMs still to be taken: all of them until the workflow has looked at them for the first time. */
+function toGo({ action, phase, chosen, done, inProgress, open, failed, skipped }: PowerProgress): number {
+  const isUnder = phase === ACTION_WORDS[action].doing || phase === 'Paused';
+  return isUnder && [done, inProgress, failed, skipped].every(({ length }) => length === 0) && open === 0
     ? chosen
     : open;
 }
 
+/** Why nothing was to be done to a VM. */
+const NOTHING_TO_DO: Record<PowerAction, string> = {
+  Start: 'they ran already, are gone, or were stopped by somebody else',
+  Stop: 'they had stopped already, are gone, or were started by somebody else',
+  Restart: 'stopped, gone, or restarted by somebody else',
+};
+
 /** How it ended, in a sentence. */
-export function formatEnd({ restarted, chosen, failed, open, skipped }: RestartProgress): string {
+export function formatEnd({ action, done, chosen, failed, open, skipped }: PowerProgress): string {
   const left = open + skipped.reduce((sum, { count, isExcluded }) => sum + (isExcluded ? count : 0), 0);
-  const rest = chosen - restarted.length - failed.length - left;
-  const others = rest === 0 ? '' : `; nothing was to be done to ${rest}: stopped, gone, or restarted by somebody else`;
-  return `${restarted.length} of ${chosen} VMs restarted${others}`;
+  const rest = chosen - done.length - failed.length - left;
+  const others = rest === 0 ? '' : `; nothing was to be done to ${rest}: ${NOTHING_TO_DO[action]}`;
+  return `${done.length} of ${chosen} VMs ${ACTION_WORDS[action].done.toLowerCase()}${others}`;
 }
 
 /** What was asked for and not done, a sentence each; empty if all was done. */
 export function shortfalls(
   id: string,
-  { maxFailures, failed, open, aborted, skipped, full }: RestartProgress,
+  { maxFailures, failed, open, aborted, skipped, full }: PowerProgress,
 ): Failure[] {
   const sentences = failed.slice(-FAILURES_SHOWN).map(formatFailure);
   if (failed.length > FAILURES_SHOWN) sentences.push(`${failed.length - FAILURES_SHOWN} more VMs failed`);
@@ -61,12 +71,12 @@ export function shortfalls(
   }
 }
 
-/** VMs that must not be disrupted, one line per reason. */
-export const exclusions = ({ skipped }: RestartProgress): string[] =>
+/** VMs that nobody may touch, one line per reason. */
+export const exclusions = ({ skipped }: PowerProgress): string[] =>
   skipped.filter(({ isExcluded }) => isExcluded).map(({ vms, why }) => `left alone: ${formatNames(vms)}: ${why}`);
 
 const formatLeft = (count: number): string =>
   count === 1 ? '1 VM was left as it is' : `${count} VMs were left as they are`;
-const formatFailure = ({ vm, why, wasDown }: RestartProgress['failed'][number]): string =>
+const formatFailure = ({ vm, why, wasDown }: PowerProgress['failed'][number]): string =>
   `${vm} failed${wasDown ? ', and was not ready before' : ''}: ${why}`;
 const because = (why: string | null): string => (why === null ? '' : `: ${why}`);

@@ -21,8 +21,8 @@ export interface MaybeAvailable {
 /** Run strategies under which KubeVirt starts a VM unasked. */
 const RUNS_BY_ITSELF = new Set(['Always', 'RerunOnFailure', 'Once']);
 
-/** Reports whether VMs made from the template start by themselves. */
-export const runsByItself = ({ spec }: VmTemplate): boolean =>
+/** Reports whether a VM, or VMs made from the template, start by themselves. */
+export const runsByItself = ({ spec }: { spec: Pick<VmTemplate['spec'], 'running' | 'runStrategy'> }): boolean =>
   spec.running === true || RUNS_BY_ITSELF.has(spec.runStrategy ?? '');
 
 /** Returns the VMI if it runs or starts; undefined if the VMI is terminating, final or absent. */

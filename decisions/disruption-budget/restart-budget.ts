@@ -10,11 +10,11 @@ import {
   type VmiOf,
 } from './availability.ts';
 
-/** UIDs of the VMIs to restart, by `namespace/name` of their VMs. */
+/** UIDs of the VMIs to restart, or of the VMs to start or stop, by `namespace/name` of the VMs. */
 export type Chosen = ReadonlyMap<string, string>;
 
 /** A snapshot of VMs of any owner, as new as the cache; by `namespace/name`. */
-export interface RestartSnapshot {
+export interface VmsSnapshot {
   vmOf: (key: string) => VmView | undefined;
   vmiOf: VmiOf;
   /** The drover pool that owns the VM. */
@@ -34,7 +34,7 @@ export const keyOf = ({ namespace, name }: Pick<VmView, 'namespace' | 'name'>): 
 export interface RestartBudgetInput {
   /** VMs that `maxUnavailable` applies to, by `namespace/name`. */
   counted: Iterable<string>;
-  snapshot: RestartSnapshot;
+  snapshot: VmsSnapshot;
   /**
    * VMs in progress, which may go down at any moment or have not come back yet, by `namespace/name`. Those not in
    * `counted` count only in their pools.

@@ -1,12 +1,12 @@
-import { keyOf, type RestartSnapshot } from '../disruption-budget/restart-budget.ts';
-import type { RestartInProgress } from '../restarts/plan.ts';
+import { keyOf, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import type { VmInProgress } from '../power/outcome.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { TransitionRules } from './criteria.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 
 /** A VM in flight, with the UID of the VMI that is restarted: once the VM has another VMI, the restart is done. */
-export interface VmiInProgress extends RestartInProgress {
+export interface VmiInProgress extends VmInProgress {
   vmi: string;
 }
 
@@ -60,7 +60,7 @@ export function roomTaker(
 export function countedVms(
   rules: TransitionRules,
   vms: Iterable<VmView>,
-  snapshot: Pick<RestartSnapshot, 'vmiOf' | 'poolOf'>,
+  snapshot: Pick<VmsSnapshot, 'vmiOf' | 'poolOf'>,
   touched: Touched,
 ): string[] {
   const takesUpRoom = roomTaker(rules, touched);

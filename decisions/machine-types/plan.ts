@@ -1,7 +1,8 @@
 import { isActive } from '../disruption-budget/availability.ts';
-import { keyOf, type OwningPool, type RestartSnapshot } from '../disruption-budget/restart-budget.ts';
+import { keyOf, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { windowAt } from '../lib/maintenance-windows.ts';
-import { planRestarts, type RestartOutcome, type RestartPlan, type Verdict } from '../restarts/plan.ts';
+import type { PowerOutcome, Verdict } from '../power/outcome.ts';
+import { planPower, type PowerPlan } from '../power/plan.ts';
 import { SkippedVms, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -20,7 +21,7 @@ export interface TransitionPlanInput {
   /** All VMs, and all of drover's pools. */
   vms: Iterable<VmView>;
   pools: Iterable<OwningPool>;
-  snapshot: RestartSnapshot;
+  snapshot: VmsSnapshot;
   inProgress: readonly VmiInProgress[];
   failed: readonly FailedVm[];
   /** How many VMs may be not ready at once. */
@@ -42,7 +43,7 @@ export interface TransitionPlan {
   /** Groups of VMs that wait for a dry run to show their resulting type, which is then added to the `results`. */
   check: WantedResult[];
   /** Outcomes of VMs in flight, and, as Failed, VMs that their pools could not update. */
-  settled: RestartOutcome[];
+  settled: PowerOutcome[];
   take: Omit<VmiInProgress, 'takenAt'>[];
   /** VMs whose marks are to be cleared; at most `MOST_TO_CHANGE`. */
   unmark: string[];
@@ -95,7 +96,7 @@ class Turn {
   readonly #counts = { ...NO_COUNTS };
   readonly #patch: string[] = [];
   readonly #unmark: string[] = [];
-  readonly #failures: RestartOutcome[] = [];
+  readonly #failures: PowerOutcome[] = [];
   readonly #groups = new Groups();
   readonly #apart = new SkippedVms();
   /** UIDs of VMIs that are or will be restarted, by their VMs; and the VMs that count against the limit. */
@@ -211,17 +212,18 @@ class Turn {
     if (mark === ref.id ? !KEEPS_MARK.has(need) : isLeftBehind && !REPLACES_MARK.has(need)) this.#unmark.push(key);
   }
 
-  #restarts(takes: boolean): Omit<RestartPlan, 'open'> {
+  #restarts(takes: boolean): Omit<PowerPlan, 'open'> {
     const { rules, snapshot, inProgress, maxRestarts, now } = this.#in;
     if (this.#vmis.size === 0) return { settled: [], take: [], skipped: [], full: [], wakeAt: null };
-    return planRestarts({
+    return planPower({
+      action: 'Restart',
       chosen: this.#vmis,
       counted: this.#counted,
       snapshot,
       inProgress,
       // `chosen` contains no failed VMs.
-      failed: new Set(),
-      maxUnavailable: maxRestarts,
+      spent: new Set(),
+      atOnce: maxRestarts,
       deadlineMs: rules.transition.deadlineMs,
       takes: takes && rules.transition.restartNow,
       verify: (vm, vmi) => verdictOn(rules, vm, vmi),

@@ -1,6 +1,6 @@
 import { withDefaults } from '../../api/pool-defaults.ts';
 import { isActive } from '../disruption-budget/availability.ts';
-import { keyOf, type OwningPool, type RestartSnapshot } from '../disruption-budget/restart-budget.ts';
+import { keyOf, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { field } from '../lib/json.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { vmName } from '../scaling/vm-names.ts';
@@ -35,7 +35,7 @@ export type PoolTransitionState =
   | { stand: 'deferred'; why: string }
   | { stand: 'left'; why: string };
 
-type Snapshot = Pick<RestartSnapshot, 'vmiOf'>;
+type Snapshot = Pick<VmsSnapshot, 'vmiOf'>;
 
 /** Cached per set of rules, because each of a pool's many VMs asks for it. */
 const found = new WeakMap<TransitionRules, Map<string, PoolTransitionState>>();

@@ -1,5 +1,5 @@
 import { liveVmi } from '../disruption-budget/availability.ts';
-import { keyOf, type RestartSnapshot } from '../disruption-budget/restart-budget.ts';
+import { keyOf, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import type { NodeView } from '../views/node.ts';
 import type { VmView } from '../views/vm.ts';
 import { groupKey, groupOf, wantedType, type TransitionRules } from './criteria.ts';
@@ -35,7 +35,7 @@ export class Groups {
 export function wantedResults(
   rules: TransitionRules,
   vms: Iterable<VmView>,
-  snapshot: Pick<RestartSnapshot, 'vmiOf' | 'poolOf'>,
+  snapshot: Pick<VmsSnapshot, 'vmiOf' | 'poolOf'>,
 ): WantedResult[] {
   const groups = new Groups();
   for (const vm of vms) {
@@ -54,7 +54,7 @@ export function wantedResults(
 export function restartable(
   rules: TransitionRules,
   vms: Iterable<VmView>,
-  snapshot: Pick<RestartSnapshot, 'vmiOf' | 'poolOf'>,
+  snapshot: Pick<VmsSnapshot, 'vmiOf' | 'poolOf'>,
 ): number {
   let count = 0;
   for (const vm of vms) {

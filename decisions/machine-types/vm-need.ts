@@ -1,7 +1,7 @@
 import { withDefaults } from '../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isMeantToRun, isReady, isActive, liveVmi } from '../disruption-budget/availability.ts';
-import { keyOf, type OwningPool, type RestartSnapshot } from '../disruption-budget/restart-budget.ts';
+import { keyOf, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -51,7 +51,7 @@ export type TransitionNeed =
   | { need: 'left'; why: string };
 
 /** Looks up a VM's VMI and its pool. */
-type Snapshot = Pick<RestartSnapshot, 'vmiOf' | 'poolOf'>;
+type Snapshot = Pick<VmsSnapshot, 'vmiOf' | 'poolOf'>;
 
 const NOTHING: TransitionNeed = { need: 'nothing' };
 const DONE: TransitionNeed = { need: 'done' };

@@ -46,7 +46,7 @@ export function start(vm: VirtualMachine, vmi: VirtualMachineInstance | undefine
       if (strategy === 'RerunOnFailure' && vmi !== undefined && phaseOf(vmi) === 'Failed') {
         throw new Refusal(409, 'RerunOnFailure does not support starting VM from failed state');
       }
-      return requested(vm, [...(vmi === undefined ? [] : [stopOf(vmi)]), request]);
+      return requested(vm, [...(vmi === undefined || !isFinal(vmi) ? [] : [stopOf(vmi)]), request]);
     }
     case 'Always':
     case 'Once':

@@ -2,8 +2,16 @@ import { beforeAll, expect, test } from 'vitest';
 import { POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import type { PoolSpec } from '../../api/pool/pool.ts';
-import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachinePools } from '../../api/resources.ts';
+import {
+  ControllerRevisions,
+  KubeVirts,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../api/resources.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { powerIdOf, taskQueueOf } from '../../workflows/messages.ts';
+import type { PowerVmsInput } from '../../workflows/power/power-vms.ts';
 import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../integration/fleet.ts';
 import { withDisk } from '../integration/healing/healings.ts';
@@ -81,11 +89,16 @@ test('a worker does all of its work with the rights of its service account, and 
   const byHand = withVmi(runningTemplate, { runStrategy: 'Manual' });
   await fleet().createPool(namespace, 'hand', { replicas: 1, template: byHand });
   await fleet().settled(namespace, 'hand', namesUpTo('hand', 1));
-  await fleet().kube.request({
-    method: 'PUT',
-    path: `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/virtualmachines/hand-1/start`,
-    body: {},
-  });
+  const { metadata } = await fleet().kube.get(VirtualMachines, { namespace, name: 'hand-1' });
+  for (const action of ['Start', 'Stop', 'Start'] as const) {
+    const input = { action, chosen: { [namespace]: { 'hand-1': metadata.uid } }, atOnce: 1, maxFailures: 0 };
+    const run = await fleet().temporal.client.workflow.execute('powerVms', {
+      workflowId: powerIdOf('default', 'hand'),
+      taskQueue: taskQueueOf('default'),
+      args: [{ ...input, deadlineMs: 60_000, askedBy: 'ada', reason: null } satisfies PowerVmsInput],
+    });
+    expect(run).toMatchObject({ phase: 'Complete', done: [`${namespace}/hand-1`] });
+  }
   await runs(namespace, 'hand', byHand);
   const largerByHand = withVmi(byHand, { cores: 2 });
   await fleet().patchPool(namespace, 'hand', { template: largerByHand });

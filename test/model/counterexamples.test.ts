@@ -210,8 +210,9 @@ test('a worker that was frozen in the midst of a batch brings no VM back to an o
 function restart(world: World, id: string, [from, to]: [number, number], maxUnavailable: number): void {
   const names = Array.from({ length: to - from + 1 }, (_, n) => `web-${n + from}`);
   const chosen = { shop: Object.fromEntries(names.map((name) => [name, world.vmi(name)!.metadata.uid])) };
-  const input = { chosen, maxUnavailable, maxFailures: 5, deadlineMs: 120_000, askedBy: 'ann', reason: null };
-  world.temporal.start('restartVms', `restart/model/${id}`, [input]);
+  const limits = { atOnce: maxUnavailable, maxFailures: 5, deadlineMs: 120_000 };
+  const input = { action: 'Restart', chosen, ...limits, askedBy: 'ann', reason: null };
+  world.temporal.start('powerVms', `power/model/${id}`, [input]);
 }
 
 test('two runs of restarts and a rollout together keep to the budget of the pool', () =>

@@ -116,10 +116,11 @@ async function happenToPool(
       );
       const { maxUnavailable } = happening;
       world.say(`-- all VMs of ${name} are to be restarted, ${maxUnavailable} at a time`);
-      world.temporal.start('restartVms', `restart/model/${world.time.now}`, [
+      world.temporal.start('powerVms', `power/model/${world.time.now}`, [
         {
+          action: 'Restart',
           chosen: { [NAMESPACE]: chosen },
-          maxUnavailable,
+          atOnce: maxUnavailable,
           maxFailures: 2,
           deadlineMs: 60_000,
           askedBy: 'ann',

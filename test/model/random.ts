@@ -195,7 +195,7 @@ const anyDelays: fc.Arbitrary<Record<string, number>> = fc
       'updateVms',
       'removeSickVm',
       'removeVms',
-      'beginRestarts',
+      'changePower',
       'patchMachineTypes',
       'beginTransitionRestarts',
       'makeReplicas',

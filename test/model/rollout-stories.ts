@@ -421,10 +421,11 @@ export const stories: Record<string, Story> = {
           .map(({ metadata: { name } }) => [name, world.vmi(name)!.metadata.uid]),
       );
       log.person('drover vm restart --pool web');
-      world.temporal.start('restartVms', 'restart/model/1', [
+      world.temporal.start('powerVms', 'power/model/1', [
         {
+          action: 'Restart',
           chosen: { [NAMESPACE]: chosen },
-          maxUnavailable: 1,
+          atOnce: 1,
           maxFailures: 0,
           deadlineMs: MINUTE,
           askedBy: 'ann',

@@ -4,20 +4,20 @@ import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts
 import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
 import { resolveMachineType } from '../../simulator/vm/machine-type.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
-import type { RestartVmsInput } from '../../workflows/restarts/restart-vms.ts';
+import type { PowerVmsInput } from '../../workflows/power/power-vms.ts';
 import { activityNow, isGoing, isReady, runs } from './facts.ts';
 import type { Write } from './world/api-server.ts';
 import type { Call } from './world/model-client.ts';
 import type { Onlooker, World } from './world/world.ts';
 
-/** Of a run of restarts, which people start. */
-const OF_RESTARTS = 'beginRestarts';
+/** Of a run that starts, stops or restarts VMs, which people start. */
+const OF_POWER = 'changePower';
 /** Takes drover's labels off a VM that has left its pool. */
 const OF_LABELS = 'unlabelVms';
 /** By which a set becomes the controller of VMs that match its selector. */
 const OF_SETS = 'adoptVms';
 /** Activities that may change VMs that no pool has. */
-const OF_ANY_VM = [OF_RESTARTS, OF_LABELS, OF_SETS];
+const OF_ANY_VM = [OF_POWER, OF_LABELS, OF_SETS];
 /** Activities of machine type transitions, which people start, and which may change VMs of any owner. */
 const OF_TRANSITIONS = ['patchMachineTypes', 'beginTransitionRestarts', 'clearMarks'];
 
@@ -100,7 +100,7 @@ export class RunGuarantees implements Onlooker {
 
   #limitOf(run: string): number | undefined {
     const activity = activityNow();
-    if (activity === OF_RESTARTS) return (this.#argsOf(run) as RestartVmsInput).maxUnavailable;
+    if (activity === OF_POWER) return (this.#argsOf(run) as PowerVmsInput).atOnce;
     if (activity === 'beginTransitionRestarts')
       return (this.#argsOf(run) as MachineTypeTransitionInput).transition.maxRestarts as number;
     return undefined;

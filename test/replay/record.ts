@@ -17,8 +17,8 @@ import {
   pause,
   poolIdOf,
   promote,
-  restartIdOf,
-  restartProgress,
+  powerIdOf,
+  powerProgress,
   resume,
   taskQueueOf,
   transitionIdOf,
@@ -26,7 +26,7 @@ import {
   updateBatchIdOf,
   watchIdOf,
 } from '../../workflows/messages.ts';
-import type { restartVms } from '../../workflows/restarts/restart-vms.ts';
+import type { powerVms } from '../../workflows/power/power-vms.ts';
 import { startRecorder } from './recorder.ts';
 
 /**
@@ -154,14 +154,16 @@ try {
     names.map(async (name) => [name, (await kube.get(VirtualMachineInstances, at(name))).metadata.uid] as const),
   );
   const chosen = { default: Object.fromEntries(vmis) };
-  const restart = await client.workflow.start<typeof restartVms>('restartVms', {
-    workflowId: restartIdOf('default', 'recorded'),
+  const restart = await client.workflow.start<typeof powerVms>('powerVms', {
+    workflowId: powerIdOf('default', 'recorded'),
     taskQueue: taskQueueOf('default'),
-    args: [{ chosen, maxUnavailable: 1, maxFailures: 0, deadlineMs: 5_000, askedBy: 'a test', reason: null }],
+    args: [
+      { action: 'Restart', chosen, atOnce: 1, maxFailures: 0, deadlineMs: 5_000, askedBy: 'a test', reason: null },
+    ],
   });
-  await until(async () => (await restart.query(restartProgress)).inProgress.length === 1);
+  await until(async () => (await restart.query(powerProgress)).inProgress.length === 1);
   await restart.signal(pause, { by: 'a test' });
-  await until(async () => (await restart.query(restartProgress)).restarted.length === 1);
+  await until(async () => (await restart.query(powerProgress)).done.length === 1);
   const sickly = { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } };
   for (const name of names) await kube.patch(VirtualMachines, at(name), 'merge', { spec: sickly });
   await restart.signal(resume);
@@ -247,7 +249,7 @@ try {
     'update-batch': firstBatch,
     'update-batch-superseded': superseded,
     'heal-vm': client.workflow.getHandle(healVmIdOf(ref, sick!.metadata.name, 1)),
-    'restart-vms': restart,
+    'power-vms': restart,
     'machine-types': types,
   });
 } finally {

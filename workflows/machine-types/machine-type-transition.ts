@@ -17,7 +17,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import type { FailedVm, VmiInProgress } from '../../decisions/machine-types/limit.ts';
 import type { Transition, TransitionProgress } from '../../decisions/machine-types/transition.ts';
-import type { RestartOutcome } from '../../decisions/restarts/plan.ts';
+import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { onQuery } from '../handlers.ts';
 import { transitionProgress } from '../messages.ts';
 import { waitingActivities } from '../queues.ts';
@@ -228,13 +228,13 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
       toRestart: Math.max(counts.toRestart - take.length, 0),
       restarting: counts.restarting + take.length,
     };
-    await this.restart(
+    await this.begin(
       take.map((one) => ({ ...one, takenAt })),
       (vms) => beginTransitionRestarts.executeWithOptions(named('restart', vms), [{ ...this.#restartRequest(), vms }]),
     );
   }
 
-  protected keepOutcome({ vm, end, why = '' }: RestartOutcome, held: VmiInProgress | undefined): void {
+  protected keepOutcome({ vm, end, why = '' }: PowerOutcome, held: VmiInProgress | undefined): void {
     if (end === 'Restarted') this.#state.restarted++;
     if (end !== 'Failed') return;
     const wasAvailable = held?.wasDown === false;

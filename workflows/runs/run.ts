@@ -1,17 +1,17 @@
 import { condition, setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { RestartInProgress, RestartOutcome } from '../../decisions/restarts/plan.ts';
+import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
 import type { ControlledRun } from '../../decisions/runs/user-request.ts';
 import { DroverPhase } from '../search-attributes.ts';
 import { RunControls } from './run-controls.ts';
 
 /** What every run hands to the next when its history has grown long: plain data. */
-export interface RunState<Vm extends RestartInProgress = RestartInProgress> extends ControlledRun {
+export interface RunState<Vm extends VmInProgress = VmInProgress> extends ControlledRun {
   inProgress: Vm[];
   /** Digest of what the last observation reported. */
   told: string | null;
-  /** No restart begins before this time, in milliseconds since the epoch. */
+  /** No VM is taken before this time, in milliseconds since the epoch. */
   notBefore: number;
   /** Turns in a row in which every VM taken had to be given back. */
   deferrals: number;
@@ -22,7 +22,7 @@ export interface RunState<Vm extends RestartInProgress = RestartInProgress> exte
 /** What an activity has found in the cluster. */
 interface Observation {
   /** VMs that were in progress, and are not any more. */
-  settled: RestartOutcome[];
+  settled: PowerOutcome[];
   /** Whether nothing is left to do, or to wait for. */
   isOver: boolean;
   seen: ResourceVersions;
@@ -32,11 +32,11 @@ interface Observation {
 type Phase<Working extends string> = Working | 'Paused' | 'Complete' | 'Failed' | 'Aborted';
 
 /**
- * A run that a person has started, and may pause, resume and abort: it restarts VMs, a few at a time. Each turn waits
+ * A run that a person has started, and may pause, resume and abort: it acts on VMs, a few at a time. Each turn waits
  * until there is something to do, records which VMs it takes, and only then acts. `Working`: its phases while it is
  * neither paused nor over.
  */
-export abstract class Run<Vm extends RestartInProgress, Found extends Observation, Working extends string> {
+export abstract class Run<Vm extends VmInProgress, Found extends Observation, Working extends string> {
   protected readonly controls: RunControls;
   protected phase: Phase<Working>;
   readonly #state: RunState<Vm>;
@@ -62,7 +62,7 @@ export abstract class Run<Vm extends RestartInProgress, Found extends Observatio
   protected abstract act(found: Found): Promise<void>;
 
   /** Keeps what has become of a VM; `held` is absent if the VM was not in progress. */
-  protected abstract keepOutcome(outcome: RestartOutcome, held: Vm | undefined): void;
+  protected abstract keepOutcome(outcome: PowerOutcome, held: Vm | undefined): void;
 
   protected abstract hasFailures(): boolean;
 
@@ -104,15 +104,15 @@ export abstract class Run<Vm extends RestartInProgress, Found extends Observatio
     }
   }
 
-  /** Restarts VMs through `begin`. Returns how many VMs `begin` gave back untouched. */
-  protected async restart(
+  /** Acts on VMs through `act`. Returns how many VMs `act` gave back untouched. */
+  protected async begin(
     taken: Vm[],
-    begin: (vms: string[]) => Promise<{ outcomes: RestartOutcome[]; seen: ResourceVersions }>,
+    act: (vms: string[]) => Promise<{ outcomes: PowerOutcome[]; seen: ResourceVersions }>,
   ): Promise<number> {
     const state = this.#state;
     state.inProgress.push(...taken);
     this.showNow();
-    const { outcomes, seen } = await begin(taken.map(({ vm }) => vm));
+    const { outcomes, seen } = await act(taken.map(({ vm }) => vm));
     this.#end(outcomes, seen);
     const deferred = outcomes.filter(({ end }) => end === 'Deferred').length;
     state.deferrals = deferred === taken.length ? state.deferrals + 1 : 0;
@@ -144,7 +144,7 @@ export abstract class Run<Vm extends RestartInProgress, Found extends Observatio
     return condition(() => state.paused === null || state.aborted !== null || workflowInfo().continueAsNewSuggested);
   }
 
-  #end(outcomes: readonly RestartOutcome[], seen: ResourceVersions): void {
+  #end(outcomes: readonly PowerOutcome[], seen: ResourceVersions): void {
     const held = new Map(this.#state.inProgress.map((one) => [one.vm, one]));
     for (const outcome of outcomes) {
       this.keepOutcome(outcome, held.get(outcome.vm));

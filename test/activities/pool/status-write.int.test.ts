@@ -14,7 +14,7 @@ import { aWorkerCache } from '../cache/worker-cache.ts';
 const cluster = aFleet({ simulator: false, workers: 0 });
 
 const noWatch = (_method: string, path: string): Fate => (path.includes('watch=true') ? 'hang' : 'pass');
-const claim: DisruptedVm = { vm: 'web-1', by: 'restart/default/one', at: '2026-01-01T00:00:00Z' };
+const claim: DisruptedVm = { vm: 'web-1', by: 'power/default/one', at: '2026-01-01T00:00:00Z' };
 
 /** A pool with a status written by drover, and a worker that has seen both and has been suspended since. */
 async function suspended(): Promise<{ key: PoolKey; goOn: (status: PoolStatus) => Promise<WrittenStatus> }> {

@@ -109,10 +109,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     [['describe'], "missing required argument 'kind': pool, vmrs or dvmirs, or KIND/NAME"],
     [['heal', 'now'], "missing required argument 'kind': pool NAME, or pool/NAME"],
     [['history'], "missing required argument 'kind': pool, vmrs, dvmirs or vm, or KIND/NAME"],
-    [
-      ['vm', 'restarts', 'status'],
-      "missing required argument 'id': as `drover vm restarts` lists it, or its last part",
-    ],
+    [['vm', 'runs', 'status'], "missing required argument 'id': as `drover vm runs` lists it, or its last part"],
     [['get', 'polls'], '"polls" is no kind that this command takes; did you mean pools?'],
     [
       ['get', 'pools', '-o', 'jsn'],

@@ -119,7 +119,7 @@ describe("a replica set's workflow", () => {
 });
 
 test('a restart of VMs of any owner tells of each how it ended, and who asked', () => {
-  const actions = kept('restart-vms-').flatMap((history) => wideActionsOf('w', [history]));
+  const actions = kept('power-vms-').flatMap((history) => wideActionsOf('w', [history]));
   expect(actions.length).toBeGreaterThan(1);
   expect(actions).toContainEqual(
     expect.objectContaining({ action: 'restart', vms: [expect.stringMatching(/^[^/]+\/[^/]+$/)], end: 'Restarted' }),

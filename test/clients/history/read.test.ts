@@ -28,7 +28,8 @@ const HISTORIES: Record<string, History> = {
   'pool/default/shop/web': historyOf('pool', 'deleteVms', {}, [{ name: 'web-24567' }]),
   'replica-set/default/shop/web': historyOf('replicaSet', 'adoptVms', {}, [{ name: 'stray' }, { name: 'web-24567' }]),
   'replica-set/default/shop/web-other': historyOf('replicaSet', 'adoptVms', {}, [{ name: 'another' }]),
-  'restart/default/one': historyOf('restartVms', 'beginRestarts', {
+  'power/default/one': historyOf('powerVms', 'changePower', {
+    action: 'Restart',
     vms: ['shop/web-24567', 'shop/stray', 'shop/web-1', 'other/web-24567'],
   }),
 };
@@ -43,7 +44,7 @@ function temporal(): { client: Client; queries: string[] } {
     const kept: Record<string, string> = {
       DroverPool: 'pool/',
       DroverReplicaSet: 'replica-set/',
-      WorkflowType: 'restart/',
+      WorkflowType: 'power/',
     };
     const [prefix] = Object.keys(kept).flatMap((word) => (query.includes(word) ? [kept[word]!] : []));
     for (const workflowId of Object.keys(HISTORIES))

@@ -29,7 +29,7 @@ test.each([
 test.each([
   [['history', 'vm', 'a', 'b'], 'a b: one vm at a time'],
   [['history', 'vm', 'a', '--vm', 'b'], '--vm chooses among the VMs of a pool or replica set'],
-  [['vm', 'restarts', 'abort', 'pool/default/shop/web'], 'pool/default/shop/web is no restart'],
+  [['vm', 'runs', 'abort', 'pool/default/shop/web'], 'pool/default/shop/web is no run of VMs'],
 ])('%s is wrong usage', async (words, sentence) => {
   expect(await drover(words)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
 });

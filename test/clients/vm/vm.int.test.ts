@@ -5,7 +5,7 @@ import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources
 import type { PendingVm } from '../../../clients/vm/pending.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VirtualMachine } from '../../../simulator/types.ts';
-import { restartProgress, type RestartProgress } from '../../../workflows/messages.ts';
+import { powerProgress, type PowerProgress } from '../../../workflows/messages.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until } from '../../integration/fleet.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 
@@ -111,7 +111,7 @@ describe('what waits for a restart', () => {
     expect(dry.stdout).toMatch(new RegExp(`^${lines.join('\n')}\n$`));
     const done = await vm('restart', '--pending', '-n', namespace, '--reason', 'a new hostname');
     expect(done).toMatchObject({ code: 0, stderr: '' });
-    expect(done.stdout).toMatch(/^restart\/default\/\w{8} begun: 2 VMs, 1 at a time\n/);
+    expect(done.stdout).toMatch(/^power\/default\/\w{8} begun: 2 VMs, 1 at a time\n/);
     expect(done.stdout).toMatch(/2\/2 restarted, 0 restarting, 0 to go: Complete\n\n2 of 2 VMs restarted\n$/);
     expect(await vm('pending', '-n', namespace)).toMatchObject({ code: 0, stdout: '' });
     const after = await vmisOf(namespace, ['db-1', 'db-2', 'db-3']);
@@ -171,6 +171,41 @@ describe('named VMs', () => {
   });
 });
 
+test('VMs of a pool are stopped and started by their labels, which its history tells', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate });
+  const isReady = (count: number): Promise<void> =>
+    until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ readyReplicas: count }));
+  await isReady(3);
+  for (const name of ['web-1', 'web-3'])
+    await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', {
+      metadata: { labels: { tier: 'spare' } },
+    });
+  const spares = ['--pool', 'web', '-l', 'tier=spare', '-n', namespace];
+  const dry = await vm('stop', ...spares, '--dry-run');
+  expect(dry).toMatchObject({ code: 0, stderr: '' });
+  expect(dry.stdout).toBe(
+    `${namespace}/web-1 would be stopped\n${namespace}/web-3 would be stopped\n2 VMs, 2 at a time (server dry run)\n`,
+  );
+  const stopped = await vm('stop', ...spares, '--reason', 'the sale is over');
+  expect(stopped).toMatchObject({ code: 0, stderr: '' });
+  expect(stopped.stdout).toMatch(/^power\/default\/\w+ begun: 2 VMs, 2 at a time\n[^]*\n2 of 2 VMs stopped\n$/);
+  await isReady(1);
+  const started = await vm('start', 'web-1', 'web-2', 'web-3', '-n', namespace, '--at-once', '1');
+  expect(started).toMatchObject({ code: 0, stderr: 'vm web-2 runs already: nothing to start\n' });
+  expect(started.stdout).toMatch(/begun: 2 VMs, 1 at a time\n[^]*\n2 of 2 VMs started\n$/);
+  await isReady(3);
+  expect(await vm('stop', '--pool', 'nothing', '-n', namespace)).toMatchObject({
+    code: 1,
+    stderr: 'error: virtualmachinepools.drover.dev "nothing" not found\n',
+  });
+  expect((await vm('runs')).stdout).toMatch(/ stop +Complete +2 .* the sale is over\n/);
+  const { stdout } = await run(['history', 'vm', 'web-1', '-n', namespace], env());
+  expect(stdout).toMatch(
+    / stop +web-1 .* ada@desk +Stopped +the sale is over\n\S+ +start +web-1 .* ada@desk +Started *\n/,
+  );
+});
+
 test('a restart goes on when nobody follows it, and is listed, looked at, paused, resumed and aborted', async () => {
   const names = namesUpTo('vm', 3);
   const namespace = await someVms(names);
@@ -183,18 +218,18 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   await expect.poll(() => seen, { timeout: 30_000 }).toContain('1 restarting');
   child.kill('SIGINT');
   const { code, stderr } = await outcome;
-  const whole = /restart\/default\/\w+/.exec(seen)![0];
-  const id = whole.slice('restart/default/'.length);
-  const hint = `\`drover vm restarts status ${whole} --watch\` shows it, \`drover vm restarts abort ${whole}\` ends it`;
+  const whole = /power\/default\/\w+/.exec(seen)![0];
+  const id = whole.slice('power/default/'.length);
+  const hint = `\`drover vm runs status ${whole} --watch\` shows it, \`drover vm runs abort ${whole}\` ends it`;
   expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${whole} goes on: ${hint}\n` });
 
-  expect(await vm('restarts', 'pause', id, '--reason', 'lunch')).toMatchObject({
+  expect(await vm('runs', 'pause', id, '--reason', 'lunch')).toMatchObject({
     code: 0,
     stdout: `${whole} paused\n`,
     stderr: '',
   });
   const { workflow } = fleet().temporal.client;
-  const progress = (): Promise<RestartProgress> => workflow.getHandle(whole).query(restartProgress);
+  const progress = (): Promise<PowerProgress> => workflow.getHandle(whole).query(powerProgress);
   const finishRestart = async (): Promise<void> => fleet().letBecomeReady((await progress()).inProgress[0]!);
   await finishRestart();
   const paused = {
@@ -205,31 +240,33 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
     reason: 'leaks',
   };
   await until(async () => expect(await progress()).toMatchObject(paused));
-  expect(JSON.parse((await vm('restarts', 'status', id, '-o', 'json')).stdout)).toMatchObject(paused);
-  expect((await vm('restarts', 'status', id)).stdout).toMatch(
+  expect(JSON.parse((await vm('runs', 'status', id, '-o', 'json')).stdout)).toMatchObject(paused);
+  expect((await vm('runs', 'status', id)).stdout).toMatch(
     /1\/3 restarted, 0 restarting, 2 to go: Paused\n {2}paused by ada@desk: lunch\n$/,
   );
   // Temporal's lists lag a little.
   const isListed = `WorkflowId = '${whole}' AND DroverPhase = 'Paused'`;
   await until(async () => expect((await workflow.count(isListed)).count).toBe(1));
-  const row = `${whole} +Paused +3 +\\d+s +ada@desk +leaks\n`;
-  expect((await vm('restarts')).stdout).toMatch(new RegExp(`^ID +PHASE +VMS +AGE +ASKED BY +REASON\n(.*\n)*${row}`));
+  const row = `${whole} +restart +Paused +3 +\\d+s +ada@desk +leaks\n`;
+  expect((await vm('runs')).stdout).toMatch(
+    new RegExp(`^ID +ACTION +PHASE +VMS +AGE +ASKED BY +REASON\n(.*\n)*${row}`),
+  );
 
-  expect(await vm('restarts', 'resume', whole)).toMatchObject({ code: 0, stdout: `${whole} resumed\n` });
-  const watching = vm('restarts', 'status', id, '--watch');
+  expect(await vm('runs', 'resume', whole)).toMatchObject({ code: 0, stdout: `${whole} resumed\n` });
+  const watching = vm('runs', 'status', id, '--watch');
   await until(async () => expect((await progress()).inProgress.length).toBe(1));
-  expect(await vm('restarts', 'abort', id)).toMatchObject({ code: 0, stdout: `${whole} aborted\n` });
+  expect(await vm('runs', 'abort', id)).toMatchObject({ code: 0, stdout: `${whole} aborted\n` });
   await finishRestart();
   const watched = await watching;
   expect(watched.code).toBe(1);
   expect(watched.stderr).toMatch(new RegExp(`^error: 1 VM was left as it is: ${whole} was aborted by ada@desk\n$`));
-  const over = await vm('restarts', 'abort', id);
+  const over = await vm('runs', 'abort', id);
   expect(over).toMatchObject({
     code: 1,
-    stderr: `error: no ${whole} runs: \`drover vm restarts\` lists those there are\n`,
+    stderr: `error: no ${whole} runs: \`drover vm runs\` lists those there are\n`,
   });
-  expect(await vm('restarts', 'status', 'nothing')).toMatchObject({
+  expect(await vm('runs', 'status', 'nothing')).toMatchObject({
     code: 1,
-    stderr: 'error: there is no restart/default/nothing\n',
+    stderr: 'error: there is no power/default/nothing\n',
   });
 });

@@ -5,7 +5,7 @@ import { ensureNotTooMany } from '../../../clients/vm/choose.ts';
 import { pendingAmong } from '../../../clients/vm/pending.ts';
 import { formatEnd, progressLines, shortfalls, exclusions } from '../../../clients/vm/progress.ts';
 import type { Vmi, VmWithVmi } from '../../../clients/vm/running.ts';
-import type { RestartProgress } from '../../../workflows/messages.ts';
+import type { PowerProgress } from '../../../workflows/messages.ts';
 import { drover } from '../drover.ts';
 
 const meta = (name: string, labels: Record<string, string> = {}) => ({
@@ -29,14 +29,15 @@ const vmiOf = (labels: Record<string, string> = {}): Stored<Vmi> => ({
 const typedVmi = (type: string): Stored<Vmi> => ({ ...vmiOf(), status: { machine: { type } } });
 const revision = (hash: string) => ({ 'drover.dev/revision': hash });
 
-const progress = (fields: Partial<RestartProgress> = {}): RestartProgress => ({
+const progress = (fields: Partial<PowerProgress> = {}): PowerProgress => ({
+  action: 'Restart',
   phase: 'Restarting',
   chosen: 10,
-  maxUnavailable: 1,
+  atOnce: 1,
   maxFailures: 0,
   askedBy: 'ada',
   reason: null,
-  restarted: ['shop/vm-1', 'shop/vm-2'],
+  done: ['shop/vm-1', 'shop/vm-2'],
   failed: [],
   inProgress: [],
   open: 0,
@@ -106,16 +107,16 @@ describe('what waits for a restart', () => {
 
 function many(count: number, length: number): Parameters<typeof ensureNotTooMany>[0] {
   const names = Array.from({ length: count }, (_, n) => `${n}`.padStart(length, 'n'));
-  const vmis = { shop: Object.fromEntries(names.map((name) => [name, '0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f'])) };
-  return { vmis, vms: names.map((name) => ({ vm: `shop/${name}`, why: null })) };
+  const targets = { shop: Object.fromEntries(names.map((name) => [name, '0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f'])) };
+  return { targets, vms: names.map((name) => ({ vm: `shop/${name}`, why: null })) };
 }
 
-describe('one restart', () => {
+describe('one run', () => {
   test('has 10,000 VMs at most, and fewer if their names are long', () => {
     expect(() => ensureNotTooMany(many(10_000, 30))).not.toThrow();
     expect(() => ensureNotTooMany(many(10_001, 30))).toThrow('10001 VMs are more than the 10000 that');
     expect(() => ensureNotTooMany(many(10_000, 63))).toThrow(
-      '10000 VMs with names so long are more than the 8600 that one restart may have: choose by namespace or -l',
+      '10000 VMs with names so long are more than the 8600 that one run may have: choose by namespace or -l',
     );
   });
 });
@@ -126,10 +127,10 @@ describe('a restart in words', () => {
 
   test('how far it is, and what holds it', () => {
     const lines = progressLines(
-      'restart/default/a',
+      'power/default/a',
       progress({ inProgress: ['shop/vm-3'], open: 5, skipped: [later, wish], full: ['1 at a time'] }),
     );
-    expect(lines[0]).toMatch(/^restart\/default\/a {2}\S+ 2\/10 restarted, 1 restarting, 5 to go$/);
+    expect(lines[0]).toMatch(/^power\/default\/a {2}\S+ 2\/10 restarted, 1 restarting, 5 to go$/);
     expect(lines.slice(1)).toEqual([
       '  restarting: shop/vm-3',
       '  no room for more: 1 at a time',
@@ -137,13 +138,13 @@ describe('a restart in words', () => {
       '  skipped: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
     const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: 'lunch' };
-    const held = progressLines('restart/default/a', progress({ phase: 'Paused', paused }));
+    const held = progressLines('power/default/a', progress({ phase: 'Paused', paused }));
     expect(held).toEqual([expect.stringMatching(/to go: Paused$/), '  paused by bob: lunch']);
   });
 
   test('before its first look, all are to go', () => {
-    const begun = { restarted: [], open: 0 };
-    const line = (fields: Partial<RestartProgress>): string | undefined =>
+    const begun = { done: [], open: 0 };
+    const line = (fields: Partial<PowerProgress>): string | undefined =>
       progressLines('a', progress({ ...begun, ...fields }))[0];
     expect(line({})).toMatch(/ 0\/10 restarted, 0 restarting, 10 to go$/);
     expect(line({ skipped: [later] })).toMatch(/ 0 to go$/);
@@ -160,7 +161,20 @@ describe('a restart in words', () => {
     ]);
   });
 
-  test.each<[string, Partial<RestartProgress>, string[]]>([
+  test('a start and a stop in words of their own', () => {
+    const starting = progress({ action: 'Start', phase: 'Starting', inProgress: ['shop/vm-3'], open: 7 });
+    const lines = progressLines('power/default/a', starting);
+    expect(lines[0]).toMatch(/ 2\/10 started, 1 starting, 7 to go$/);
+    expect(lines[1]).toBe('  starting: shop/vm-3');
+    expect(formatEnd({ ...starting, phase: 'Complete', open: 0 })).toBe(
+      '2 of 10 VMs started; nothing was to be done to 8: they ran already, are gone, or were stopped by somebody else',
+    );
+    const stopped = progress({ action: 'Stop', phase: 'Complete', chosen: 2 });
+    expect(progressLines('a', stopped)[0]).toMatch(/ 2\/2 stopped, 0 stopping, 0 to go: Complete$/);
+    expect(formatEnd(stopped)).toBe('2 of 2 VMs stopped');
+  });
+
+  test.each<[string, Partial<PowerProgress>, string[]]>([
     [
       'left',
       { phase: 'Complete', open: 1, skipped: [later, wish] },
@@ -191,12 +205,30 @@ describe('a restart in words', () => {
   });
 });
 
+const AT_ONCE = "option '--at-once <n>' argument";
 const BUDGET = "option '--max-unavailable <n>' argument";
 test.each([
-  [['restart'], 'which VMs? Give their names, or --pending for all that wait for a restart'],
-  [['restart', '-A'], 'which VMs? Give their names, or --pending for all that wait for a restart'],
-  [['restart', 'db', '-A'], '-A and -l choose among those that wait for a restart: give --pending'],
+  [['restart'], 'which VMs? Give their names, --pool, --owner or -l, or --pending for all that wait for a restart'],
+  [
+    ['restart', '-A'],
+    'which VMs? Give their names, --pool, --owner or -l, or --pending for all that wait for a restart',
+  ],
+  [['restart', 'db', '-A'], 'give names or -A, not both'],
   [['restart', 'db', '--pending'], 'give names or --pending, not both'],
+  [['start'], 'which VMs? Give their names, --pool, --owner or -l'],
+  [['stop', '-A'], 'which VMs? Give their names, --pool, --owner or -l'],
+  [['stop', 'db', '-l', 'tier=spare'], 'give names or -l, not both'],
+  [['start', 'web-1', '--pool', 'web'], 'give names or --pool, not both'],
+  [['stop', '--pool', 'web', '-A'], 'a pool is looked for in one namespace: leave out -A or its name'],
+  [['stop', '--pool', 'web', '--owner', 'vmrs/web'], 'give --pool or --owner, not both'],
+  [['stop', '--owner', 'web'], '--owner: "web" is no KIND/NAME, such as vmrs/runners'],
+  [['stop', '--owner', 'dvmirs/web'], '"dvmirs" is an instance replica set, and this command takes pool or vmrs'],
+
+  [['start', '--pending'], "unknown option '--pending'"],
+  [
+    ['start', 'db', '--at-once', '0'],
+    `${AT_ONCE} '0' is invalid. Give a whole number from 1, or a percentage such as 5%.`,
+  ],
   [
     ['restart', 'db', '--max-unavailable', '0'],
     `${BUDGET} '0' is invalid. Give a whole number from 1, or a percentage such as 5%.`,
@@ -205,7 +237,7 @@ test.each([
     ['restart', 'db', '--max-unavailable', '120%'],
     `${BUDGET} '120%' is invalid. Give a whole number from 1, or a percentage such as 5%.`,
   ],
-  [['restarts', 'pause'], "missing required argument 'id': as `drover vm restarts` lists it, or its last part"],
+  [['runs', 'pause'], "missing required argument 'id': as `drover vm runs` lists it, or its last part"],
 ])('vm %s is wrong usage', async (words, sentence) => {
   const { code, stdout, stderr } = await drover(['vm', ...words]);
   expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });

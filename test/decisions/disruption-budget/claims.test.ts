@@ -21,7 +21,7 @@ const never = (): boolean => false;
 const claimOf = (vm: VmView, fields: Partial<DisruptedVm> = {}): DisruptedVm => ({
   vm: vm.name,
   vmi: aVmi(vm).uid,
-  by: 'restart/default/one',
+  by: 'power/default/one',
   at: AT,
   ...fields,
 });
@@ -47,7 +47,7 @@ function contextOf({
   return { pool: { ...aPool({ replicas, maxUnavailable }), status: { replicas, disruptedVMs: claims } }, vms, vmiOf };
 }
 
-const ask = (vm: VmView, by = 'restart/default/two', vmi = aVmi(vm)): Ask => ({ vm, vmi, by });
+const ask = (vm: VmView, by = 'power/default/two', vmi = aVmi(vm)): Ask => ({ vm, vmi, by });
 
 function answers(given: Given, ...asks: Ask[]): (string | null)[] {
   const context = contextOf(given);
@@ -103,17 +103,17 @@ test('a claim ends when its VM is stopped, or the pool does not miss it', () => 
 });
 
 test('who asks again for the same VM keeps the place; nobody else gets it while the VMI runs', () => {
-  expect(answers({ claims: [claimOf(one)] }, ask(one, 'restart/default/one'))).toEqual([null]);
+  expect(answers({ claims: [claimOf(one)] }, ask(one, 'power/default/one'))).toEqual([null]);
   expect(answers({ claims: [claimOf(one)], maxUnavailable: 3 }, ask(one))).toEqual([
-    'restart/default/one is about to disrupt it',
+    'power/default/one is about to disrupt it',
   ]);
 });
 
 test('a place that is held is no leave to act once others have failed', () => {
   const vms = [one, aVm('web-2', { ready: false }), other];
   const given = { claims: [claimOf(one)], vms };
-  expect(answers(given, ask(one, 'restart/default/one'))).toEqual([full]);
-  expect(answers({ ...given, maxUnavailable: 2 }, ask(one, 'restart/default/one'))).toEqual([null]);
+  expect(answers(given, ask(one, 'power/default/one'))).toEqual([full]);
+  expect(answers({ ...given, maxUnavailable: 2 }, ask(one, 'power/default/one'))).toEqual([null]);
 });
 
 test('a VM with a ready VMI is asked for like any other, though its own status does not say yet that it is ready', () => {
@@ -143,7 +143,7 @@ test('a VM that is down already costs nothing, whoever had claimed it', () => {
 test('what is granted stands beside the claims of others, with the versions that it was read in', () => {
   const context = contextOf({ claims: [claimOf(one)], maxUnavailable: 2 });
   const { claims } = claimPlaces(context, context.pool.status!.disruptedVMs!, [ask(two)], AT);
-  expect(claims).toEqual([claimOf(one), claimOf(two, { by: 'restart/default/two', seen: { vms: '1', vmis: '1' } })]);
+  expect(claims).toEqual([claimOf(one), claimOf(two, { by: 'power/default/two', seen: { vms: '1', vmis: '1' } })]);
 });
 
 test('no claim counts for longer than a minute', () => {

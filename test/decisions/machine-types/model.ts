@@ -5,7 +5,7 @@ import {
   keyOf,
   RestartBudget,
   type OwningPool,
-  type RestartSnapshot,
+  type VmsSnapshot,
 } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { transitionRules, type TransitionRules } from '../../../decisions/machine-types/criteria.ts';
 import { countedVms, type FailedVm, type VmiInProgress } from '../../../decisions/machine-types/limit.ts';
@@ -15,7 +15,7 @@ import { poolTransitionState, templateTypeOf } from '../../../decisions/machine-
 import { faultOf } from '../../../decisions/machine-types/preflight.ts';
 import type { Transition, TransitionRecord, TransitionResult } from '../../../decisions/machine-types/transition.ts';
 import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
-import { restartNeed } from '../../../decisions/restarts/plan.ts';
+import { powerNeed } from '../../../decisions/power/need.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
@@ -47,7 +47,7 @@ export class ModelCluster {
     for (const vm of vms) this.add(vm);
   }
 
-  get snapshot(): RestartSnapshot {
+  get snapshot(): VmsSnapshot {
     const owner = this.owner;
     return {
       vmOf: (key) => this.vms.get(key),
@@ -327,12 +327,17 @@ export class ModelTransition {
     const { snapshot, vms } = cluster;
     const vm = vms.get(key);
     const held = this.inProgress.find((one) => one.vm === key)!;
-    const need = restartNeed(held.vmi, vm, cluster.vmis.get(key), vm && snapshot.poolOf(vm));
+    const need = powerNeed('Restart', {
+      target: held.vmi,
+      vm,
+      vmi: cluster.vmis.get(key),
+      owner: vm && snapshot.poolOf(vm),
+    });
     if (vm === undefined || need.need === 'nothing' || vm.changingState) return true;
     const counted = countedVms(this.rules, vms.values(), snapshot, this);
     const inProgress = this.inProgress.map((one) => one.vm).filter((one) => !waiting.has(one));
     const budget = new RestartBudget({ counted, snapshot, inProgress, maxUnavailable: this.maxRestarts });
-    if (need.need !== 'restart' || budget.whyNot(vm) !== null) return false;
+    if (need.need !== 'act' || budget.whyNot(vm) !== null) return false;
     const wasDown = cluster.isDown(key);
     cluster.restart(key);
     count(this.restarted, vm.uid);

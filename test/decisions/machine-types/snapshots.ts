@@ -1,6 +1,6 @@
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { keyOf, type OwningPool, type RestartSnapshot } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { keyOf, type OwningPool, type VmsSnapshot } from '../../../decisions/disruption-budget/restart-budget.ts';
 import {
   groupOf,
   transitionRules,
@@ -117,7 +117,7 @@ export const aPoolVm = (number: number, pool: StoredPool, fields: Partial<VmView
 export function snapshotOf(
   vms: readonly VmView[],
   { vmis, pool }: { vmis?: VmiView[]; pool?: StoredPool } = {},
-): RestartSnapshot & { pools: OwningPool[] } {
+): VmsSnapshot & { pools: OwningPool[] } {
   const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
   const vmiOfVm = new Map(
     (vmis ?? vms.filter((vm) => vm.hasVmi).map((vm) => anOldVmi(vm))).map((vmi) => [vmi.vmUid, vmi]),

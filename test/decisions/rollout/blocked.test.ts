@@ -32,7 +32,7 @@ test('VMs that have been down for the deadline hold a rollout up', () => {
 });
 
 describe('nothing is said to hold a rollout up that may free the budget by itself:', () => {
-  const claim = { vm: 'web-1', vmi: 'vmi-of-web-1', by: 'restart/default/one', at: at(NOW - 1_000) };
+  const claim = { vm: 'web-1', vmi: 'vmi-of-web-1', by: 'power/default/one', at: at(NOW - 1_000) };
   const vmi = { uid: claim.vmi, ready: false };
   test.each<[string, RolloutFields]>([
     ['a batch', pool({ batches: [aBatch([held(old(2))])] })],

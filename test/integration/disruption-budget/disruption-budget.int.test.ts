@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { DisruptedVm } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../../api/resources.ts';
-import { restartIdOf, taskQueueOf, type RestartProgress } from '../../../workflows/messages.ts';
-import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
+import { powerIdOf, taskQueueOf, type PowerProgress } from '../../../workflows/messages.ts';
+import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { soak } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
 import { aProxiedWorker } from '../proxied-worker.ts';
@@ -38,7 +38,7 @@ test("two runs on two workers whose caches lag take no place of a pool's budget 
         updatedReplicas: VMS,
       });
   });
-  const chosen: RestartVmsInput['chosen'][] = [{}, {}];
+  const chosen: PowerVmsInput['chosen'][] = [{}, {}];
   for (const pool of pools) {
     const vmis = await vmisOf(pool.namespace);
     namesUpTo('web', VMS).forEach(
@@ -48,21 +48,22 @@ test("two runs on two workers whose caches lag take no place of a pool's budget 
   }
   const runs = chosen.map((half, index) => {
     const id = `r${index}`;
-    const input: RestartVmsInput = {
+    const input: PowerVmsInput = {
       chosen: half,
-      maxUnavailable: POOLS * VMS,
+      action: 'Restart',
+      atOnce: POOLS * VMS,
       maxFailures: 0,
       deadlineMs: 120_000,
       askedBy: 'ann',
       reason: null,
     };
-    return fleet().temporal.client.workflow.execute('restartVms', {
-      workflowId: restartIdOf('default', id),
+    return fleet().temporal.client.workflow.execute('powerVms', {
+      workflowId: powerIdOf('default', id),
       taskQueue: taskQueueOf('default'),
       args: [input],
     });
   });
-  const ends = (await Promise.all(runs)) as RestartProgress[];
+  const ends = (await Promise.all(runs)) as PowerProgress[];
   expect(ends.map(({ phase }) => phase)).toEqual(['Complete', 'Complete']);
   for (const pool of pools) {
     await pool.caughtUp();

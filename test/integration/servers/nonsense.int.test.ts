@@ -6,12 +6,12 @@ import * as messages from '../../../workflows/messages.ts';
 import {
   healVmIdOf,
   poolIdOf,
-  restartIdOf,
+  powerIdOf,
   taskQueueOf,
   updateBatchIdOf,
   watchIdOf,
 } from '../../../workflows/messages.ts';
-import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
+import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { aFleet, haltedTemplate, until } from '../fleet.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from '../healing/healings.ts';
 import { TypedVms } from '../machine-types/machine-types.ts';
@@ -171,16 +171,17 @@ test('whatever is sent to a restart and to a machine type transition, they go on
   const typedVms = await TypedVms.of(fleet(), { db: {}, other: {} });
   const never = { spec: { template: { metadata: { annotations: { 'sim.drover.dev/never-ready': 'true' } } } } };
   await typedVms.patch('db', never);
-  const input: RestartVmsInput = {
+  const input: PowerVmsInput = {
     chosen: { [typedVms.namespace]: { db: (await typedVms.vmi('db'))!.metadata.uid } },
-    maxUnavailable: 1,
+    action: 'Restart',
+    atOnce: 1,
     maxFailures: 0,
     deadlineMs: 3_600_000,
     askedBy: 'ada',
     reason: null,
   };
-  const workflowId = restartIdOf('default', 'nonsense');
-  const restart = await fleet().temporal.client.workflow.start('restartVms', {
+  const workflowId = powerIdOf('default', 'nonsense');
+  const restart = await fleet().temporal.client.workflow.start('powerVms', {
     workflowId,
     taskQueue: taskQueueOf('default'),
     args: [input],

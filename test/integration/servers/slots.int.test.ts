@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { restartIdOf, restartProgress, taskQueueOf } from '../../../workflows/messages.ts';
+import { powerIdOf, powerProgress, taskQueueOf } from '../../../workflows/messages.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { TypedVms, NEW } from '../machine-types/machine-types.ts';
 import { badTemplate, TestPool } from '../rollout/rollouts.ts';
@@ -24,15 +24,15 @@ test('waits of restarts and of machine type transitions take none either', async
   await transition.until({ phase: 'Waiting' });
   const { paused } = await typedVms.vmis();
   await typedVms.vmiPower('paused', 'pause');
-  const limits = { maxUnavailable: 1, maxFailures: 0, deadlineMs: 600_000 };
+  const limits = { action: 'Restart', atOnce: 1, maxFailures: 0, deadlineMs: 600_000 };
   const input = { chosen: { [namespace]: { paused } }, ...limits, askedBy: 'ada', reason: null };
-  const how = { workflowId: restartIdOf('default', 'waits'), taskQueue: taskQueueOf('default'), args: [input] };
-  const restart = await fleet().temporal.client.workflow.start('restartVms', how);
+  const how = { workflowId: powerIdOf('default', 'waits'), taskQueue: taskQueueOf('default'), args: [input] };
+  const restart = await fleet().temporal.client.workflow.start('powerVms', how);
   const skipped = [{ why: 'it is paused' }];
-  await until(async () => expect(await restart.query(restartProgress)).toMatchObject({ skipped }));
+  await until(async () => expect(await restart.query(powerProgress)).toMatchObject({ skipped }));
 
   await fleet().createPool(namespace, 'web', { replicas: 3 });
   await fleet().settled(namespace, 'web', namesUpTo('web', 3));
   expect(await transition.progress()).toMatchObject({ phase: 'Waiting' });
-  expect(await restart.query(restartProgress)).toMatchObject({ phase: 'Restarting', open: 1 });
+  expect(await restart.query(powerProgress)).toMatchObject({ phase: 'Restarting', open: 1 });
 });

@@ -7,9 +7,9 @@ import { withFailures } from '../../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../../activities/machine-types/machine-types.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import type { Planned, PlanRequest } from '../../../activities/pool/types.ts';
+import { ChosenUids } from '../../../activities/power/chosen-uids.ts';
+import { createPowerActivities } from '../../../activities/power/power.ts';
 import { createReplicaSetActivities } from '../../../activities/replica-sets/replica-sets.ts';
-import { ChosenVmis } from '../../../activities/restarts/chosen-vmis.ts';
-import { createRestartActivities } from '../../../activities/restarts/restarts.ts';
 import { createAwaitActivities } from '../../../activities/rollout/await-vms.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
@@ -235,7 +235,7 @@ export class World {
         ...createReplicaSetActivities({ ...common, burst: this.#options.burst }),
         ...createUpdateActivities(common),
         ...createHealActivities(common),
-        ...createRestartActivities({ ...common, chosenVmis: new ChosenVmis() }),
+        ...createPowerActivities({ ...common, chosenUids: new ChosenUids() }),
         ...createMachineTypeActivities({ ...common, patchConcurrency: 3 }),
         ...createAwaitActivities(common),
         ...createAwaitRemovalActivities(common),

@@ -2,20 +2,20 @@ import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import type { Chosen } from '../../decisions/disruption-budget/restart-budget.ts';
 
-/** UIDs of VMIs by namespace and VM name: compact, since one input holds thousands of them. */
+/** UIDs of VMIs, or of VMs, by namespace and VM name: compact, since one input holds thousands of them. */
 export type ChosenByNamespace = Record<string, Record<string, string>>;
 
 const RUNS_KEPT = 8;
 
 /**
- * The VMIs that a workflow was started for, as its activities need them: all of them, to count which are not ready.
+ * The VMs or VMIs that a workflow was started for, as its activities need them: all of them, to count which are not ready.
  * Thousands of names with every call would fill its history, so they are read from its input, once for each run and
  * worker.
  */
-export class ChosenVmis {
+export class ChosenUids {
   readonly #byRun = new Map<string, Promise<Chosen>>();
 
-  /** Returns the VMIs of the run that the current activity belongs to. */
+  /** Returns the UIDs of the run that the current activity belongs to. */
   async ofThisRun(): Promise<Chosen> {
     const { client, info } = Context.current();
     const { workflowId, runId } = info.workflowExecution!;
@@ -44,8 +44,8 @@ async function read({ workflowService, options }: Client, workflowId: string, ru
   let decoded = payloads ?? [];
   for (const codec of payloadCodecs.toReversed()) decoded = await codec.decode(decoded);
   const { chosen } = payloadConverter.fromPayload<{ chosen: ChosenByNamespace }>(decoded[0]!);
-  const vmis = new Map<string, string>();
+  const uids = new Map<string, string>();
   for (const [namespace, byName] of Object.entries(chosen))
-    for (const [name, uid] of Object.entries(byName)) vmis.set(`${namespace}/${name}`, uid);
-  return vmis;
+    for (const [name, uid] of Object.entries(byName)) uids.set(`${namespace}/${name}`, uid);
+  return uids;
 }

@@ -1,10 +1,7 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import {
-  planRestarts,
-  type RestartInProgress,
-  type RestartOutcome,
-  type RestartPlan,
-} from '../../decisions/restarts/plan.ts';
+import { ACTION_WORDS, type PowerAction } from '../../decisions/power/action.ts';
+import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
+import { planPower, type PowerPlan } from '../../decisions/power/plan.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -13,28 +10,29 @@ import { waitFor, SETTLE_MS_A_VM } from '../cache/wait-for.ts';
 import type { Places } from '../disruption-budget/places.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import type { ChosenVmis } from './chosen-vmis.ts';
-import { snapshotOfVms, VmRestarter } from './vm-restarter.ts';
+import type { ChosenUids } from './chosen-uids.ts';
+import { snapshotOfVms, VmPower } from './vm-power.ts';
 
-/** How long freed budget is gathered, unless a quarter of it has come together before. */
+/** How long freed room is gathered, unless a quarter of it has come together before. */
 const GATHER_MS = 1_000;
 
 interface Pace {
-  maxUnavailable: number;
-  inProgress: RestartInProgress[];
+  action: PowerAction;
+  atOnce: number;
+  inProgress: VmInProgress[];
   seen: ResourceVersions;
 }
 
-export interface AwaitRestartsRequest extends Pace {
-  /** VMs that are not retried, by `namespace/name`. */
-  failed: string[];
+export interface AwaitPowerRequest extends Pace {
+  /** VMs that are not taken again, by `namespace/name`. */
+  spent: string[];
   deadlineMs: number;
   /** Whether further VMs may be taken. */
   takes: boolean;
   /** No VMs are taken before this, in milliseconds since the epoch. */
   notBefore: number;
   /**
-   * Since when no VM has been taken and none has come back, in milliseconds since the epoch: `deadlineMs` later, the
+   * Since when no VM has been taken and none has settled, in milliseconds since the epoch: `deadlineMs` later, the
    * rest is left.
    */
   quietSince: number;
@@ -42,7 +40,7 @@ export interface AwaitRestartsRequest extends Pace {
   told: string | null;
 }
 
-export interface RestartObservation extends Omit<RestartPlan, 'wakeAt'> {
+export interface PowerObservation extends Omit<PowerPlan, 'wakeAt'> {
   /** Whether nothing is left to do or to wait for. */
   isOver: boolean;
   /** Digest of what is waited for, for comparison. */
@@ -50,58 +48,58 @@ export interface RestartObservation extends Omit<RestartPlan, 'wakeAt'> {
   seen: ResourceVersions;
 }
 
-export interface BeginRestartsRequest extends Pace {
-  /** Those of `inHand` that are to be restarted now, by `namespace/name`. */
+export interface ChangePowerRequest extends Pace {
+  /** Those of `inProgress` that are to be acted on now, by `namespace/name`. */
   vms: string[];
   askedBy: string;
   reason: string | null;
 }
 
-export interface BegunRestarts {
+export interface BegunPower {
   /** Outcomes of the VMs that are not waited for. */
-  outcomes: RestartOutcome[];
+  outcomes: PowerOutcome[];
   seen: ResourceVersions;
 }
 
-export interface RestartActivityOptions {
+export interface PowerActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
   places: Places;
-  chosenVmis: ChosenVmis;
+  chosenUids: ChosenUids;
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
 }
 
-export function createRestartActivities({
+export function createPowerActivities({
   client,
   cache,
   places,
-  chosenVmis,
+  chosenUids,
   concurrency,
   stopping,
-}: RestartActivityOptions) {
+}: PowerActivityOptions) {
   const snapshot = snapshotOfVms(cache);
 
   return {
     /**
-     * Waits until some of the chosen VMs can be restarted, or some of those in progress have come back or are late, and
+     * Waits until some of the chosen VMs can be taken, or some of those in progress are done or late, and
      * returns which. Looks at this worker's caches, and asks the API server only about late VMs.
      */
-    awaitRestarts: (request: AwaitRestartsRequest): Promise<RestartObservation> =>
+    awaitPower: (request: AwaitPowerRequest): Promise<PowerObservation> =>
       withHeartbeat(async () => {
-        const chosen = await chosenVmis.ofThisRun();
+        const chosen = await chosenUids.ofThisRun();
         const namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
         const isRelevant = ({ namespace }: Changed): boolean => namespaces.has(namespace);
-        const failed = new Set(request.failed);
+        const spent = new Set(request.spent);
         const { seen, notBefore, quietSince, deadlineMs } = request;
         const settleMs = (): number => chosen.size * SETTLE_MS_A_VM;
-        return waitFor<RestartObservation>(
+        return waitFor<PowerObservation>(
           { cache, stopping, seen, isRelevant, settleMs, gatherMs: GATHER_MS },
           (now) => {
             const takes = request.takes && now >= notBefore;
-            const { wakeAt, ...plan } = planRestarts({ ...request, chosen, snapshot, failed, takes, now });
+            const { wakeAt, ...plan } = planPower({ ...request, chosen, snapshot, spent, takes, now });
             const isOver = isOverAt(now, plan, request);
             const told = digestOf([plan.skipped, plan.full]);
             const isEnough = isOver || request.told === null || isPlenty(plan, request);
@@ -118,39 +116,38 @@ export function createRestartActivities({
       }),
 
     /**
-     * Restarts these VMs, each only if its VMI is still the chosen one and the budgets allow it. Safe to run again at
-     * any point.
+     * Starts, stops or restarts these VMs, each only if it is still the chosen one and the limits allow it. Safe to run
+     * again at any point.
      */
-    beginRestarts: ({
-      vms,
-      inProgress,
-      maxUnavailable,
-      askedBy,
-      reason,
-      seen,
-    }: BeginRestartsRequest): Promise<BegunRestarts> =>
+    changePower: ({ vms, inProgress, askedBy, reason, seen, ...pace }: ChangePowerRequest): Promise<BegunPower> =>
       withHeartbeat(async () => {
-        const chosen = await chosenVmis.ofThisRun();
+        const chosen = await chosenUids.ofThisRun();
         await cache.catchUp(seen);
         const others = inProgress.map(({ vm }) => vm).filter((key) => !vms.includes(key));
-        const note = `Restarted within a budget, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
-        const restarter = new VmRestarter({ client, cache, places, chosen, maxUnavailable, others, note });
-        const outcomes = await forEachConcurrently(restarter, vms, concurrency);
-        return { outcomes, seen: restarter.seen };
+        const note = `${NOTES[pace.action]}, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
+        const power = new VmPower({ client, cache, places, chosen, others, note, ...pace });
+        const outcomes = await forEachConcurrently(power, vms, concurrency);
+        return { outcomes, seen: power.seen };
       }),
   };
 }
 
-export type RestartActivities = ReturnType<typeof createRestartActivities>;
+const NOTES: Record<PowerAction, string> = {
+  Start: ACTION_WORDS.Start.done,
+  Stop: ACTION_WORDS.Stop.done,
+  Restart: 'Restarted within a budget',
+};
+
+export type PowerActivities = ReturnType<typeof createPowerActivities>;
 
 /** Returns the VMs whose deadline has passed, by `namespace/name`. */
-export const lateOf = (settled: readonly RestartOutcome[]): string[] =>
+export const lateOf = (settled: readonly PowerOutcome[]): string[] =>
   settled.flatMap(({ vm, end }) => (end === 'Failed' ? [vm] : []));
 
 function isOverAt(
   now: number,
-  { take, settled, open }: Omit<RestartPlan, 'wakeAt'>,
-  request: AwaitRestartsRequest,
+  { take, settled, open }: Omit<PowerPlan, 'wakeAt'>,
+  request: AwaitPowerRequest,
 ): boolean {
   const { inProgress, takes, quietSince, deadlineMs } = request;
   if (inProgress.length > settled.length || take.length > 0) return false;
@@ -158,9 +155,6 @@ function isOverAt(
 }
 
 /** Reports whether there is enough to begin with, or nothing left to gather. */
-function isPlenty(
-  { take, settled }: Omit<RestartPlan, 'wakeAt'>,
-  { inProgress, maxUnavailable }: AwaitRestartsRequest,
-): boolean {
-  return take.length >= Math.ceil(maxUnavailable / 4) || (settled.length > 0 && settled.length === inProgress.length);
+function isPlenty({ take, settled }: Omit<PowerPlan, 'wakeAt'>, { inProgress, atOnce }: AwaitPowerRequest): boolean {
+  return take.length >= Math.ceil(atOnce / 4) || (settled.length > 0 && settled.length === inProgress.length);
 }

@@ -1,10 +1,11 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { VirtualMachineInstances } from '../../api/resources.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, ignoreStale, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import { askKubeVirt } from './subresource.ts';
 
 /** Run strategies under which KubeVirt starts a VM again by itself when its VMI is deleted. */
 const COMES_BACK = new Set(['Always', 'Once']);
@@ -27,14 +28,5 @@ export async function restartVm(client: KubeClient, vm: VmView, vmi: VmiView): P
   }
   // KubeVirt stops a halted VM by itself.
   if (vm.changingState || vm.runStrategy === 'Halted') return { vms: vm.resourceVersion };
-  const path = `/apis/subresources.kubevirt.io/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachines/${encodeURIComponent(name)}/restart`;
-  try {
-    await client.request({ method: 'PUT', path, body: {}, signal });
-  } catch (error) {
-    // KubeVirt's answer to a second request while the first is in progress.
-    if (error instanceof KubeError && error.status === 500 && error.message.includes('already underway')) return {};
-    throw error;
-  }
-  const asked = await client.get(VirtualMachines, { namespace, name }, { signal }).catch(() => undefined);
-  return { vms: asked?.metadata.resourceVersion };
+  return askKubeVirt(client, vm, 'restart');
 }

@@ -1,15 +1,18 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { VirtualMachinePools } from '../../api/resources.ts';
+import { isRestarting, liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import { claimedNames } from '../../decisions/disruption-budget/claims.ts';
 import {
   keyOf,
-  RestartBudget,
   type Chosen,
   type OwningPool,
-  type RestartSnapshot,
+  type VmsSnapshot,
 } from '../../decisions/disruption-budget/restart-budget.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { restartNeed, type RestartOutcome } from '../../decisions/restarts/plan.ts';
+import { ACTION_WORDS, type PowerAction } from '../../decisions/power/action.ts';
+import { powerNeed } from '../../decisions/power/need.ts';
+import type { PowerOutcome } from '../../decisions/power/outcome.ts';
+import { roomFor } from '../../decisions/power/room.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -24,11 +27,12 @@ import { recordVmEvent } from '../lib/events.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../pool/live-pool.ts';
 import { restartVm } from './restart-vm.ts';
+import { askKubeVirt } from './subresource.ts';
 
 const TRY_AGAIN_MS = 100;
 
 /** Looks up VMs of any owner in this worker's caches. */
-export const snapshotOfVms = (cache: ClusterCache): RestartSnapshot => ({
+export const snapshotOfVms = (cache: ClusterCache): VmsSnapshot => ({
   vmOf: (key) => cache.vms.get(key),
   vmiOf: (vm) => cache.vmiOf(vm),
   poolOf: (vm) =>
@@ -41,45 +45,46 @@ function ownerOf(cache: ClusterCache, { owner }: VmView, pool: StoredPool | unde
   return { pool, vms, claimed: () => claimedNames({ pool, vms: vms(), vmiOf: (vm) => cache.vmiOf(vm) }, Date.now()) };
 }
 
-export interface VmRestarterOptions {
+export interface VmPowerOptions {
   client: KubeClient;
   cache: ClusterCache;
   places: Places;
+  action: PowerAction;
   chosen: Chosen;
-  /** VMs that count against `maxUnavailable`, by `namespace/name`; if absent, all chosen VMs. */
+  /** VMs that the limit of a restart applies to, by `namespace/name`; if absent, all chosen VMs. */
   counted?: readonly string[];
-  maxUnavailable: number;
-  /** VMs whose restart is already in progress, by `namespace/name`. */
+  atOnce: number;
+  /** VMs that are already in progress, by `namespace/name`. */
   others: string[];
   /** Note of the Events on the VMs. */
   note: string;
 }
 
 /**
- * Restarts VMs one by one, each decided again right before acting: only the chosen VMI, only if nothing stands in its
- * way, and only while the budgets allow it. A VMI that is deleted, or already asked to stop, is left alone.
+ * Starts, stops or restarts VMs one by one, each decided again right before acting: only the chosen one, only if it
+ * still needs that and nothing stands in its way, and only while the limits allow it.
  *
- * The run's own budget is counted here; a place in the budget of the VM's pool is claimed like every other disruption
- * of the pool's VMs.
+ * The run's own limit is counted here; for a restart, a place in the budget of the VM's pool is claimed like every
+ * other disruption of the pool's VMs.
  */
-export class VmRestarter {
-  readonly #in: VmRestarterOptions;
-  /** VMs whose restart is in progress, and that are not known to be back. */
+export class VmPower {
+  readonly #in: VmPowerOptions;
+  /** VMs that are in progress, and not known to be done. */
   readonly #acting: Set<string>;
   #seen: ResourceVersions = {};
 
-  constructor(options: VmRestarterOptions) {
+  constructor(options: VmPowerOptions) {
     this.#in = options;
     this.#acting = new Set(options.others);
   }
 
-  /** What a cache must have reached to show the restarts. */
+  /** What a cache must have reached to show what was done. */
   get seen(): ResourceVersions {
     return this.#seen;
   }
 
   /** Returns null if the VM is now waited for. Throws transient errors, for the caller to retry. */
-  async take(key: string): Promise<RestartOutcome | null> {
+  async take(key: string): Promise<PowerOutcome | null> {
     try {
       return await retryOnConflict(() => this.#take(key), {
         isRace: mayPass,
@@ -93,34 +98,46 @@ export class VmRestarter {
     }
   }
 
-  async #take(key: string): Promise<RestartOutcome | null> {
-    const { client, chosen, note } = this.#in;
-    const target = chosen.get(key)!;
+  async #take(key: string): Promise<PowerOutcome | null> {
+    const { action, chosen, client, note } = this.#in;
     const { vm, vmi, owner } = await this.#read(key);
-    const need = restartNeed(target, vm, vmi, owner);
-    if (vm === undefined || need.need === 'nothing' || vm.changingState) {
-      // The VM has already been stopped, perhaps by an earlier attempt of this activity whose result was lost.
+    const need = powerNeed(action, { target: chosen.get(key)!, vm, vmi, owner });
+    if (vm === undefined || need.need === 'nothing' || isAsked(action, vm, vmi)) {
+      // It is done already, perhaps by an earlier attempt of this activity whose result was lost.
+      this.#seen = maxVersions(this.#seen, { vms: vm?.resourceVersion });
       this.#acting.add(key);
       return null;
     }
-    if (need.need !== 'restart') return { vm: key, end: 'Deferred', why: need.why };
+    if (need.need !== 'act') return { vm: key, end: 'Deferred', why: need.why };
     const full = this.#whyNoRoom(vm, vmi);
     if (full !== null) return { vm: key, end: 'Deferred', why: full };
     // If the answer is lost, the VM counts until its state is known.
     this.#acting.add(key);
-    const place = await this.#claim(vm, need.vmi, owner);
-    if (typeof place === 'string') {
-      this.#acting.delete(key);
-      return { vm: key, end: 'Deferred', why: place };
-    }
-    const done = await restartVm(client, vm, need.vmi).catch(async (error: unknown) => {
-      // Not after a transient error: it is retried, and the call may have succeeded all the same.
-      if (error instanceof KubeError && !isTransient(error)) await place?.release();
+    const done = await this.#act(vm, vmi, owner).catch((error: unknown) => {
       throw error instanceof KubeError && error.status === 500 ? new Unwilling(error.message) : error;
     });
+    if (typeof done === 'string') {
+      this.#acting.delete(key);
+      return { vm: key, end: 'Deferred', why: done };
+    }
     this.#seen = maxVersions(this.#seen, done);
-    await recordVmEvent(client, vm, { type: 'Normal', reason: 'Restarted', action: 'Restart', note });
+    await recordVmEvent(client, vm, { type: 'Normal', reason: ACTION_WORDS[action].done, action, note });
     return null;
+  }
+
+  /** Returns a sentence instead of acting if the budget of the VM's pool is full. */
+  async #act(vm: VmView, vmi: VmiView | undefined, owner: OwningPool | undefined): Promise<ResourceVersions | string> {
+    const { action, client } = this.#in;
+    if (action !== 'Restart') return askKubeVirt(client, vm, ACTION_WORDS[action].verb);
+    const place = await this.#claim(vm, vmi, owner);
+    if (typeof place === 'string') return place;
+    try {
+      return await restartVm(client, vm, vmi!);
+    } catch (error) {
+      // Not after a transient error: it is retried, and the call may have succeeded all the same.
+      if (error instanceof KubeError && !isTransient(error)) await place?.release();
+      throw error;
+    }
   }
 
   /** Returns the VM, its VMI and its pool as the API server has them now. */
@@ -141,24 +158,28 @@ export class VmRestarter {
    * Claims a place in the budget of the VM's pool. Resolves to null for a VM without a pool, to a sentence if the
    * budget is full.
    */
-  #claim(vm: VmView, vmi: VmiView, owner: OwningPool | undefined): Promise<Place | string | null> {
+  #claim(vm: VmView, vmi: VmiView | undefined, owner: OwningPool | undefined): Promise<Place | string | null> {
     if (owner === undefined) return Promise.resolve(null);
     const { namespace, name, uid } = owner.pool.metadata;
     return placeFor(this.#in.places, { namespace, name, uid }, vm, vmi);
   }
 
-  /** Returns why the run's own budget is full. The VM itself counts as it is now: it may have come up since it was cached. */
+  /** Returns why the run's own limit is reached. The VM itself counts as it is now: it may have come up since it was cached. */
   #whyNoRoom(vm: VmView, vmi: VmiView | undefined): string | null {
-    const { cache, chosen, counted = [...chosen.keys()], maxUnavailable } = this.#in;
+    const { action, cache, chosen, counted = [...chosen.keys()], atOnce } = this.#in;
     const { vmOf, vmiOf } = snapshotOfVms(cache);
-    const snapshot: RestartSnapshot = {
+    const snapshot: VmsSnapshot = {
       vmOf: (key) => (key === keyOf(vm) ? vm : vmOf(key)),
       vmiOf: (one) => (one === vm ? vmi : vmiOf(one)),
       poolOf: () => undefined,
     };
-    return new RestartBudget({ counted, snapshot, inProgress: this.#acting, maxUnavailable }).whyNot(vm);
+    return roomFor({ action, counted, snapshot, inProgress: this.#acting, atOnce }).whyNot(vm);
   }
 }
+
+/** Reports whether KubeVirt was asked for that before, and has not done it yet. */
+const isAsked = (action: PowerAction, vm: VmView, vmi: VmiView | undefined): boolean =>
+  isRestarting(vm, vmi) && (action !== 'Stop' || liveVmi(vmi) === undefined);
 
 /** KubeVirt also answers 500 if it refuses: what it repeats after several tries is its last word. */
 class Unwilling extends Error {

@@ -1,18 +1,20 @@
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import type { RestartProgress } from '../messages.ts';
+import { ACTION_WORDS } from '../../decisions/power/action.ts';
+import type { PowerProgress } from '../messages.ts';
 
 const FAILURES_SHOWN = 20;
 
-/** Returns the Markdown that the Web UI shows for a restart. Failures come first, since the UI cuts the end off. */
-export function restartDetails(progress: RestartProgress): string {
+/** Returns the Markdown that the Web UI shows for a run. Failures come first, since the UI cuts the end off. */
+export function powerDetails(progress: PowerProgress): string {
   const {
+    action,
     phase,
     chosen,
-    maxUnavailable,
+    atOnce,
     askedBy,
     reason,
-    restarted,
+    done,
     failed,
     open,
     inProgress,
@@ -22,7 +24,7 @@ export function restartDetails(progress: RestartProgress): string {
     aborted,
   } = progress;
   return [
-    `**${phase}**: ${restarted.length} of ${chosen} VMs restarted, ${inProgress.length} in progress, ${open} to go, ${maxUnavailable} at a time`,
+    `**${phase}**: ${done.length} of ${chosen} VMs ${ACTION_WORDS[action].done.toLowerCase()}, ${inProgress.length} in progress, ${open} to go, ${atOnce} at a time`,
     `Asked for by ${escapeMarkdown(askedBy)}${because(reason)}`,
     paused === null ? '' : `Paused by ${escapeMarkdown(paused.by)}${because(paused.why)}`,
     aborted === null ? '' : `Aborted by ${escapeMarkdown(aborted.by)}${because(aborted.why)}`,

@@ -1,7 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import { createRestartActivities, type RestartActivityOptions } from '../../../activities/restarts/restarts.ts';
+import { createPowerActivities, type PowerActivityOptions } from '../../../activities/power/power.ts';
 import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { aVm, aVmi } from '../../decisions/model/fleets.ts';
 
@@ -21,21 +21,22 @@ test('what a look tells stays small, of however many VMs with however long names
   const chosen = new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
   const options = {
     cache,
-    chosenVmis: { ofThisRun: () => Promise.resolve(chosen) },
+    chosenUids: { ofThisRun: () => Promise.resolve(chosen) },
     stopping: new AbortController().signal,
   };
-  const { awaitRestarts } = createRestartActivities(options as unknown as RestartActivityOptions);
+  const { awaitPower } = createPowerActivities(options as unknown as PowerActivityOptions);
   const pace = {
-    maxUnavailable: 1,
+    action: 'Restart' as const,
+    atOnce: 1,
     inProgress: [],
     seen: {},
-    failed: [],
+    spent: [],
     deadlineMs: 1,
     takes: true,
     notBefore: 0,
     quietSince: 0,
   };
-  const look = await new MockActivityEnvironment().run(awaitRestarts, { ...pace, told: null });
+  const look = await new MockActivityEnvironment().run(awaitPower, { ...pace, told: null });
   expect(look).toMatchObject({ isOver: true, skipped: [{ count: 500 }] });
   expect(JSON.stringify(look).length).toBeLessThan(4_000);
 });

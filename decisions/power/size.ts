@@ -1,10 +1,10 @@
 /**
- * Limits the size of a restart of many VMs. Its state passes from run to run in one payload, and its answer to
+ * Limits the size of a run over many VMs. Its state passes from run to run in one payload, and its answer to
  * `progress` is one payload too; Temporal limits a payload to 2 MiB. Most of it is names, which are known at the start.
  */
 
-/** A VM that could not be restarted. */
-export interface FailedRestart {
+/** A VM that could not be started, stopped or restarted. */
+export interface PowerFailure {
   vm: string;
   /** Empty except for the last hundred: thousands may fail. */
   why: string;
@@ -16,9 +16,9 @@ export interface FailedRestart {
 export const MOST_BYTES = 1_800_000;
 
 /** JSON around the name of a failed VM: the longest of all outcomes. */
-const FAILED = JSON.stringify({ vm: '', why: '', wasDown: false } satisfies FailedRestart).length + 1;
+const FAILED = JSON.stringify({ vm: '', why: '', wasDown: false } satisfies PowerFailure).length + 1;
 
-/** Returns how many bytes the VMs' names take: once with the UIDs of their VMIs, and once with the VMs' outcomes. */
+/** Returns how many bytes the VMs' names take: once with UIDs, and once with the VMs' outcomes. */
 export function bytesOfNames(vmis: Readonly<Record<string, Readonly<Record<string, string>>>>): number {
   let bytes = JSON.stringify(vmis).length;
   for (const [namespace, byName] of Object.entries(vmis))
@@ -30,7 +30,7 @@ const REASONS_KEPT = 100;
 const WHY_LENGTH = 300;
 
 /** Adds a failure. Keeps the reasons of the last failures only: the oldest failure with a reason loses it. */
-export function noteFailure(failed: FailedRestart[], failure: FailedRestart): void {
+export function noteFailure(failed: PowerFailure[], failure: PowerFailure): void {
   failed.push({ ...failure, why: failure.why.slice(0, WHY_LENGTH) });
   const older = failed.at(-1 - REASONS_KEPT);
   if (older !== undefined) older.why = '';

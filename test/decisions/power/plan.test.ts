@@ -11,16 +11,11 @@ import {
   RestartBudget,
   type Chosen,
   type OwningPool,
-  type RestartSnapshot,
+  type VmsSnapshot,
 } from '../../../decisions/disruption-budget/restart-budget.ts';
-import {
-  MOST_IN_HAND,
-  planRestarts,
-  restartNeed,
-  type RestartInProgress,
-  type RestartPlanInput,
-  type Verdict,
-} from '../../../decisions/restarts/plan.ts';
+import { powerNeed } from '../../../decisions/power/need.ts';
+import type { Verdict, VmInProgress } from '../../../decisions/power/outcome.ts';
+import { MOST_IN_HAND, planPower, type PowerPlanInput } from '../../../decisions/power/plan.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
@@ -46,7 +41,7 @@ interface Scene {
   pool?: StoredPool;
 }
 
-function snapshotOf({ vms, vmis = vms.filter((vm) => vm.hasVmi).map((vm) => aVmi(vm)), pool }: Scene): RestartSnapshot {
+function snapshotOf({ vms, vmis = vms.filter((vm) => vm.hasVmi).map((vm) => aVmi(vm)), pool }: Scene): VmsSnapshot {
   const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
   const vmiOfVm = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));
   return {
@@ -71,20 +66,21 @@ function aFullPool(vm: VmView): OwningPool {
 
 const chosenOf = (vms: VmView[]): Chosen => new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
 
-function plan(context: Scene, input: Partial<RestartPlanInput> = {}) {
+function plan(context: Scene, input: Partial<PowerPlanInput> = {}) {
   const snapshot = snapshotOf(context);
   const rest = {
     inProgress: [],
-    failed: new Set<string>(),
-    maxUnavailable: 1,
+    action: 'Restart' as const,
+    spent: new Set<string>(),
+    atOnce: 1,
     deadlineMs: DEADLINE_MS,
     takes: true,
     now: 1_000_000,
   };
-  return planRestarts({ chosen: chosenOf(context.vms), snapshot, ...rest, ...input });
+  return planPower({ chosen: chosenOf(context.vms), snapshot, ...rest, ...input });
 }
 
-const held = (vm: VmView, fields: Partial<RestartInProgress>): RestartInProgress => ({
+const held = (vm: VmView, fields: Partial<VmInProgress>): VmInProgress => ({
   vm: keyOf(vm),
   uid: vm.uid,
   wasDown: false,
@@ -97,13 +93,13 @@ const named = (count: number, fields: Partial<VmView> = NOBODYS): VmView[] =>
 describe('what is taken', () => {
   test('no more than the budget holds, and those that are down already come first and cost nothing', () => {
     const vms = named(6);
-    expect(plan({ vms }, { maxUnavailable: 2 }).take.length).toBe(2);
+    expect(plan({ vms }, { atOnce: 2 }).take.length).toBe(2);
     const down = vms.map((vm, index) => (index < 2 ? { ...vm, ready: false } : vm));
-    const found = plan({ vms: down }, { maxUnavailable: 2 });
+    const found = plan({ vms: down }, { atOnce: 2 });
     expect(found.take.map(({ vm }) => vm).sort()).toEqual(['shop/vm-1', 'shop/vm-2']);
     expect(found.take.every(({ wasDown }) => wasDown)).toBe(true);
     expect(found.full).toEqual(['2 at a time']);
-    expect(plan({ vms: down }, { maxUnavailable: 3 }).take.length).toBe(3);
+    expect(plan({ vms: down }, { atOnce: 3 }).take.length).toBe(3);
   });
 
   test('a chosen VM that is down by itself takes up room, also when it needs no restart any more', () => {
@@ -112,14 +108,14 @@ describe('what is taken', () => {
     const vmis = [aVmi(other, { uid: 'another', ready: false }), ...rest.map((vm) => aVmi(vm))];
     const context = { vms: [{ ...other, ready: false }, ...rest], vmis };
     expect(plan(context)).toMatchObject({ take: [], open: 2, full: ['1 at a time', 'shop/vm-1 not ready'] });
-    expect(plan(context, { maxUnavailable: 2 }).take.length).toBe(1);
+    expect(plan(context, { atOnce: 2 }).take.length).toBe(1);
   });
 
   test('one in progress takes up room though it is still ready, of its pool too', () => {
     const [first] = named(1, {});
-    const input = { inProgress: [held(first!, {})], maxUnavailable: 2 };
+    const input = { inProgress: [held(first!, {})], atOnce: 2 };
     expect(plan({ vms: named(3, {}) }, input).take.length).toBe(1);
-    expect(plan({ vms: named(3, {}) }, { ...input, maxUnavailable: 1 }).take).toEqual([]);
+    expect(plan({ vms: named(3, {}) }, { ...input, atOnce: 1 }).take).toEqual([]);
     expect(plan({ vms: named(3, {}), pool: settledPool({ maxUnavailable: 1 }) }, input).take).toEqual([]);
   });
 
@@ -128,7 +124,7 @@ describe('what is taken', () => {
   });
 
   test('never more at once than can be said in a page', () => {
-    const { take, open } = plan({ vms: named(600) }, { maxUnavailable: 600 });
+    const { take, open } = plan({ vms: named(600) }, { atOnce: 600 });
     expect(take.length).toBe(MOST_IN_HAND);
     expect(open).toBe(600);
   });
@@ -137,25 +133,25 @@ describe('what is taken', () => {
     const owned = named(6, {});
     const pool = settledPool({ replicas: 6, maxUnavailable: 2 });
     const chosen = chosenOf(owned.slice(0, 4));
-    expect(plan({ vms: owned, pool }, { chosen, maxUnavailable: 4 })).toMatchObject({
+    expect(plan({ vms: owned, pool }, { chosen, atOnce: 4 })).toMatchObject({
       take: [{}, {}],
       full: ['2 of pool shop/web at a time'],
     });
     const vms = owned.map((vm, index) => (index === 5 ? { ...vm, ready: false } : vm));
-    expect(plan({ vms, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
+    expect(plan({ vms, pool }, { chosen, atOnce: 4 }).take.length).toBe(1);
     const asked = owned.map((vm, index) => (index === 5 ? { ...vm, changingState: true } : vm));
-    expect(plan({ vms: asked, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
+    expect(plan({ vms: asked, pool }, { chosen, atOnce: 4 }).take.length).toBe(1);
     const haltedSince = owned.map((vm, index) =>
       index === 5 ? { ...vm, changingState: true, runStrategy: 'Halted', ready: false } : vm,
     );
-    expect(plan({ vms: haltedSince, pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(2);
+    expect(plan({ vms: haltedSince, pool }, { chosen, atOnce: 4 }).take.length).toBe(2);
     // A missing VM counts too.
-    expect(plan({ vms: owned.slice(0, 5), pool }, { chosen, maxUnavailable: 4 }).take.length).toBe(1);
+    expect(plan({ vms: owned.slice(0, 5), pool }, { chosen, atOnce: 4 }).take.length).toBe(1);
   });
 
   test('full pools are told in a few words, however many there are', () => {
     const vms = named(100, {}).map((vm) => ({ ...vm, owner: { ...vm.owner!, uid: vm.name }, ready: true }));
-    const { full } = plan({ vms }, { snapshot: { ...snapshotOf({ vms }), poolOf: aFullPool }, maxUnavailable: 100 });
+    const { full } = plan({ vms }, { snapshot: { ...snapshotOf({ vms }), poolOf: aFullPool }, atOnce: 100 });
     expect(full.length).toBe(41);
     expect(full.at(-1)).toBe('other pools are full too');
   });
@@ -176,7 +172,7 @@ describe('what is taken', () => {
 
   test('not what has failed', () => {
     const vms = named(2);
-    expect(plan({ vms }, { failed: new Set(['shop/vm-1']), maxUnavailable: 2 })).toMatchObject({
+    expect(plan({ vms }, { spent: new Set(['shop/vm-1']), atOnce: 2 })).toMatchObject({
       take: [{ vm: 'shop/vm-2' }],
       open: 1,
     });
@@ -187,7 +183,7 @@ describe('what one VM needs', () => {
   const vm = aVm('vm-1', NOBODYS);
   const vmi = aVmi(vm);
   test.each<[string, Partial<VmView>, Partial<VmiView>, object]>([
-    ['its restart', {}, {}, { need: 'restart' }],
+    ['its restart', {}, {}, { need: 'act' }],
     ['nothing, with another VMI', {}, { uid: 'another' }, { need: 'nothing' }],
     ['nothing while its VMI goes', {}, { deleting: true }, { need: 'nothing' }],
     ['nothing when its VMI has ended', {}, { phase: 'Succeeded' }, { need: 'nothing' }],
@@ -199,13 +195,22 @@ describe('what one VM needs', () => {
     ['to be waited for while it is paused', {}, { paused: true }, { need: 'later', why: 'it is paused' }],
     ['to be waited for while a snapshot is taken', { snapshotting: true }, {}, { need: 'later' }],
     ['to be waited for until KubeVirt knows its spec', { generationObserved: false }, {}, { need: 'later' }],
-    ['its restart, under Once', { runStrategy: 'Once' }, {}, { need: 'restart' }],
-    ['its restart, under Manual', { runStrategy: 'Manual' }, {}, { need: 'restart' }],
+    ['its restart, under Once', { runStrategy: 'Once' }, {}, { need: 'act' }],
+    ['its restart, under Manual', { runStrategy: 'Manual' }, {}, { need: 'act' }],
   ])('%s', (_words, changed, vmiFields, need) => {
-    expect(restartNeed(vmi.uid, { ...vm, ...changed }, { ...vmi, ...vmiFields }, undefined)).toMatchObject(need);
+    expect(
+      powerNeed('Restart', {
+        target: vmi.uid,
+        vm: { ...vm, ...changed },
+        vmi: { ...vmi, ...vmiFields },
+        owner: undefined,
+      }),
+    ).toMatchObject(need);
   });
   test('nothing, where it is not there', () =>
-    expect(restartNeed('vmi-uid', undefined, undefined, undefined)).toEqual({ need: 'nothing' }));
+    expect(powerNeed('Restart', { target: 'vmi-uid', vm: undefined, vmi: undefined, owner: undefined })).toEqual({
+      need: 'nothing',
+    }));
 });
 
 describe('what becomes of a VM in progress', () => {
@@ -213,7 +218,7 @@ describe('what becomes of a VM in progress', () => {
   const settled = (
     changed: Partial<VmView> | null,
     vmiFields: Partial<VmiView> | null,
-    fields: Partial<RestartInProgress> = {},
+    fields: Partial<VmInProgress> = {},
   ) => {
     const now = { ...vm, ...changed };
     const context = {
@@ -253,7 +258,7 @@ describe('what becomes of a VM in progress', () => {
     expect(settled({}, { ready: false }, { takenAt: takenAt + 1 })).toEqual([]);
   });
   test('one that has just failed is not taken again, though its VMI is still the one that was chosen', () => {
-    const late = { inProgress: [held(vm, { takenAt: 1_000_000 - DEADLINE_MS })], maxUnavailable: 2 };
+    const late = { inProgress: [held(vm, { takenAt: 1_000_000 - DEADLINE_MS })], atOnce: 2 };
     expect(plan({ vms: [vm] }, late)).toMatchObject({ settled: [{ end: 'Failed' }], take: [], open: 0 });
   });
   test('more may be asked of its VMI than to be ready', () => {
@@ -306,7 +311,7 @@ class Model {
     }
   }
 
-  get snapshot(): RestartSnapshot {
+  get snapshot(): VmsSnapshot {
     const owned = [...this.vms.values()].filter(({ owner }) => owner !== null);
     const owner: OwningPool = { pool: this.pool, vms: () => owned };
     return {
@@ -348,7 +353,7 @@ class Run {
   readonly chosen: Chosen;
   readonly failed = new Set<string>();
   readonly most: number;
-  inProgress: RestartInProgress[] = [];
+  inProgress: VmInProgress[] = [];
   open = Infinity;
   readonly #model: Model;
 
@@ -360,13 +365,14 @@ class Run {
 
   turn(between: (key: string) => void = () => {}): void {
     const { now, snapshot } = this.#model;
-    const { chosen, inProgress, failed, most: maxUnavailable } = this;
-    const found = planRestarts({
+    const { chosen, inProgress, failed, most: atOnce } = this;
+    const found = planPower({
       chosen,
       snapshot,
       inProgress,
-      failed,
-      maxUnavailable,
+      action: 'Restart',
+      spent: failed,
+      atOnce,
       deadlineMs: DEADLINE_MS,
       takes: true,
       now,
@@ -394,11 +400,16 @@ class Run {
     const { snapshot, vms, vmiOfVm } = model;
     const { chosen, most: maxUnavailable } = this;
     const vm = vms.get(key)!;
-    const need = restartNeed(chosen.get(key)!, vm, vmiOfVm.get(key), snapshot.poolOf(vm));
+    const need = powerNeed('Restart', {
+      target: chosen.get(key)!,
+      vm,
+      vmi: vmiOfVm.get(key),
+      owner: snapshot.poolOf(vm),
+    });
     if (need.need === 'nothing') return true;
     const inProgress = this.inProgress.map((one) => one.vm).filter((one) => !waiting.has(one));
     if (
-      need.need !== 'restart' ||
+      need.need !== 'act' ||
       new RestartBudget({ counted: chosen.keys(), snapshot, inProgress, maxUnavailable }).whyNot(vm) !== null
     )
       return false;

@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest';
-import type { RestartProgress } from '../../../workflows/messages.ts';
-import { restartDetails } from '../../../workflows/restarts/details.ts';
+import type { PowerProgress } from '../../../workflows/messages.ts';
+import { powerDetails } from '../../../workflows/power/details.ts';
 
-const progress: RestartProgress = {
+const progress: PowerProgress = {
+  action: 'Restart',
   phase: 'Paused',
   chosen: 3,
-  maxUnavailable: 1,
+  atOnce: 1,
   maxFailures: 0,
   askedBy: 'ada_b',
   reason: '# new\n*kernel*',
-  restarted: ['shop/a'],
+  done: ['shop/a'],
   failed: [{ vm: 'shop/b', why: 'no <node>', wasDown: false }],
   inProgress: [],
   open: 1,
@@ -20,7 +21,7 @@ const progress: RestartProgress = {
 };
 
 test('words of people and servers are shown as they were written', () => {
-  expect(restartDetails(progress).split('\n\n')).toEqual([
+  expect(powerDetails(progress).split('\n\n')).toEqual([
     '**Paused**: 1 of 3 VMs restarted, 0 in progress, 1 to go, 1 at a time',
     String.raw`Asked for by ada\_b: \# new \*kernel\*`,
     'Paused by bob: a \\`look\\`',

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { MOST_IN_HAND } from '../../../decisions/restarts/plan.ts';
-import { bytesOfNames, MOST_BYTES, noteFailure, type FailedRestart } from '../../../decisions/restarts/size.ts';
+import { MOST_IN_HAND } from '../../../decisions/power/plan.ts';
+import { bytesOfNames, MOST_BYTES, noteFailure, type PowerFailure } from '../../../decisions/power/size.ts';
 import { inShort } from '../../../decisions/runs/skipped.ts';
-import type { RestartVmsInput } from '../../../workflows/restarts/restart-vms.ts';
+import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 
 /** Temporal's default limit for one payload, in bytes. */
 const MOST_OF_TEMPORAL = 2 * 1024 * 1024;
@@ -25,7 +25,7 @@ function most(namespace: string, length: number): string[] {
 }
 
 /** The largest input that a run hands to the next run: every VM has the longest possible report. */
-function worstInput(namespace: string, names: string[]): RestartVmsInput {
+function worstInput(namespace: string, names: string[]): PowerVmsInput {
   const long = 'é'.repeat(10_000);
   const keys = names.map((name) => `${namespace}/${name}`);
   const inProgress = keys
@@ -37,7 +37,7 @@ function worstInput(namespace: string, names: string[]): RestartVmsInput {
     count: 50,
     vms: keys.splice(0, 50),
   }));
-  const failed: FailedRestart[] = [];
+  const failed: PowerFailure[] = [];
   for (const vm of keys) noteFailure(failed, { vm, why: long, wasDown: false });
   const full = Array.from({ length: 41 }, () => `100 of pool ${'n'.repeat(63)}/${'n'.repeat(253)} at a time`);
   const said = { by: 'é'.repeat(1_024), at: new Date(0).toISOString(), why: 'é'.repeat(1_024) };
@@ -50,7 +50,8 @@ function worstInput(namespace: string, names: string[]): RestartVmsInput {
   };
   const carried = {
     inProgress,
-    restarted: [],
+    done: [],
+    gone: [],
     failed,
     open: names.length,
     skipped: inShort(groups),
@@ -60,7 +61,8 @@ function worstInput(namespace: string, names: string[]): RestartVmsInput {
     ...rest,
   };
   const asked = {
-    maxUnavailable: 500,
+    action: 'Restart' as const,
+    atOnce: 500,
     maxFailures: 0,
     deadlineMs: 600_000,
     askedBy: 'system:admin',
@@ -88,7 +90,7 @@ describe('what a restart hands to its next run', () => {
 });
 
 test('of many failures the last keep their reasons, cut where they are long', () => {
-  const failed: FailedRestart[] = [];
+  const failed: PowerFailure[] = [];
   for (let n = 0; n < 250; n++)
     noteFailure(failed, { vm: `shop/vm-${n}`, why: `${n} ${'x'.repeat(1_000)}`, wasDown: false });
   expect(failed.map(({ why }) => why.length)).toEqual([...Array<number>(150).fill(0), ...Array<number>(100).fill(300)]);

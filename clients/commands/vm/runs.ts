@@ -5,24 +5,24 @@ import type { DataFormat } from '../../rollout/data.ts';
 import type { RunSignal } from '../../runs/signal.ts';
 import { inSession, type Session } from '../../session/session.ts';
 
-/** `drover vm restarts`, which lists restarts, and its commands for one restart. */
-export function restartsCommand(): Command {
-  const restarts = new Command('restarts')
-    .description('restarts that `drover vm restart` has begun: list, follow and steer them')
+/** `drover vm runs`, which lists starts, stops and restarts of VMs, and its commands for one of them. */
+export function runsCommand(): Command {
+  const runs = new Command('runs')
+    .description('what `drover vm start`, `stop` and `restart` have begun: list, follow and steer it')
     .addHelpText(
       'after',
       examples(
-        ['All that Temporal keeps', 'drover vm restarts'],
-        ['Follow one', 'drover vm restarts status 1f0c92ab --watch'],
+        ['All that Temporal keeps', 'drover vm runs'],
+        ['Follow one', 'drover vm runs status 1f0c92ab --watch'],
         [
           'Stop one for a while, and go on',
-          'drover vm restarts pause 1f0c92ab --reason lunch && drover vm restarts resume 1f0c92ab',
+          'drover vm runs pause 1f0c92ab --reason lunch && drover vm runs resume 1f0c92ab',
         ],
       ),
     );
   for (const command of [listCommand(), statusCommand(), ...signalCommands()])
-    restarts.addCommand(command, { isDefault: command.name() === 'list' });
-  return restarts;
+    runs.addCommand(command, { isDefault: command.name() === 'list' });
+  return runs;
 }
 
 const listCommand = (): Command =>
@@ -31,13 +31,13 @@ const listCommand = (): Command =>
     .addOption(formatOption(['json', 'yaml']))
     .action((options: { output?: DataFormat }, command: Command) =>
       inSession(command, async (session) => {
-        const [{ listRestarts, printRestarts }, { remarkOnCluster }] = await Promise.all([
-          import('../../vm/restarts.ts'),
+        const [{ listPowerRuns, printPowerRuns }, { remarkOnCluster }] = await Promise.all([
+          import('../../vm/runs.ts'),
           import('../../session/unknown-cluster.ts'),
         ]);
-        const restarts = await listRestarts(session);
-        if (restarts.length === 0) await remarkOnCluster(session);
-        await printRestarts(restarts, options.output);
+        const found = await listPowerRuns(session);
+        if (found.length === 0) await remarkOnCluster(session);
+        await printPowerRuns(found, options.output);
       }),
     );
 
@@ -49,31 +49,31 @@ interface StatusOptions {
 const statusCommand = (): Command =>
   new Command('status')
     .description('how far one is, what it waits for, and what failed')
-    .argument('<id>', 'as `drover vm restarts` lists it, or its last part')
-    .option('-w, --watch', 'go on until it is over: the exit code is 0 when all were restarted')
+    .argument('<id>', 'as `drover vm runs` lists it, or its last part')
+    .option('-w, --watch', 'go on until it is over: the exit code is 0 when all was done')
     .addOption(formatOption(['json', 'yaml']).conflicts('watch'))
     .action((id: string, options: StatusOptions, command: Command) =>
       inSession(command, (session) => status(session, id, options)),
     );
 
 async function status(session: Session, id: string, { watch, output }: StatusOptions): Promise<void> {
-  const [{ restartOf }, { followRestart, readRestart }, { progressLines }, { printData }] = await Promise.all([
-    import('../../vm/restarts.ts'),
-    import('../../vm/follow-restart.ts'),
+  const [{ powerRunOf }, { followPower, readPower }, { progressLines }, { printData }] = await Promise.all([
+    import('../../vm/runs.ts'),
+    import('../../vm/follow.ts'),
     import('../../vm/progress.ts'),
     import('../../rollout/data.ts'),
   ]);
-  const handle = await restartOf(session, id);
-  if (watch === true) return followRestart(session, handle);
-  const progress = await readRestart(session, handle);
+  const handle = await powerRunOf(session, id);
+  if (watch === true) return followPower(session, handle);
+  const progress = await readPower(session, handle);
   if (output !== undefined) return printData(progress, output);
   print(progressLines(handle.workflowId, progress).join('\n'));
 }
 
 const SIGNALS: Record<RunSignal, [done: string, what: string]> = {
-  pause: ['paused', 'restart no further VM until `resume`; those that restart already come back'],
+  pause: ['paused', 'touch no further VM until `resume`; those in progress are followed to their end'],
   resume: ['resumed', 'go on after a pause'],
-  abort: ['aborted', 'restart no further VM; it ends once those that restart already are back'],
+  abort: ['aborted', 'touch no further VM; it ends once those in progress are done'],
 };
 
 const signalCommands = (): Command[] =>
@@ -81,12 +81,12 @@ const signalCommands = (): Command[] =>
     const [done, what] = SIGNALS[signal];
     const command = new Command(signal)
       .description(what)
-      .argument('<id>', 'as `drover vm restarts` lists it, or its last part');
+      .argument('<id>', 'as `drover vm runs` lists it, or its last part');
     if (signal !== 'resume') command.option('--reason <words>', 'why, for those who see it');
     return command.action((id: string, { reason }: { reason?: string }, command: Command) =>
       inSession(command, async (session) => {
-        const { signalRestart } = await import('../../vm/restarts.ts');
-        print(`${await signalRestart(session, id, signal, reason)} ${done}`);
+        const { signalPowerRun } = await import('../../vm/runs.ts');
+        print(`${await signalPowerRun(session, id, signal, reason)} ${done}`);
       }),
     );
   });

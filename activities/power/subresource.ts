@@ -1,0 +1,29 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { VirtualMachines } from '../../api/resources.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound, KubeError } from '../../kubernetes/errors.ts';
+
+/**
+ * Asks KubeVirt to start, stop or restart the VM, as `virtctl` does: KubeVirt decides what that means for its run
+ * strategy. Takes no precondition, so callers read the VM right before. Returns what a cache must have reached to show
+ * that.
+ */
+export async function askKubeVirt(
+  client: KubeClient,
+  { namespace, name }: VmView,
+  verb: 'start' | 'stop' | 'restart',
+): Promise<ResourceVersions> {
+  const signal = cancellationSignal();
+  const path = `/apis/subresources.kubevirt.io/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachines/${encodeURIComponent(name)}/${verb}`;
+  try {
+    await client.request({ method: 'PUT', path, body: {}, signal });
+  } catch (error) {
+    // KubeVirt's answer to a second request while the first is in progress.
+    if (!(error instanceof KubeError && error.status === 500 && error.message.includes('already underway')))
+      throw error;
+  }
+  const asked = await ignoreNotFound(client.get(VirtualMachines, { namespace, name }, { signal }));
+  return { vms: asked?.metadata.resourceVersion };
+}

@@ -1,0 +1,87 @@
+import { isAtRest, isMeantToRun, liveVmi } from '../disruption-budget/availability.ts';
+import type { Chosen, VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import type { VmView } from '../views/vm.ts';
+import { isFinal, type VmiView } from '../views/vmi.ts';
+import { progressOfRestart } from '../vm-update/progress.ts';
+import { ACTION_WORDS, type PowerAction, type PowerDone } from './action.ts';
+
+/** A VM in progress: from before it is acted on until its VMI is ready, or has ended if it was to stop. */
+export interface VmInProgress {
+  /** `namespace/name`. */
+  vm: string;
+  /** Of the VM that was chosen: a later one of its name is another VM. */
+  uid: string;
+  /** The VM should have run but was not ready beforehand: its outcome says nothing about the restart. */
+  wasDown: boolean;
+  /** Milliseconds since the epoch. */
+  takenAt: number;
+}
+
+/** How it ended for one VM. */
+export interface PowerOutcome {
+  vm: string;
+  end:
+    | PowerDone
+    /** Not ready, or not stopped, in time; or KubeVirt refused. */
+    | 'Failed'
+    /** Deleted, stopped or started by somebody meanwhile. */
+    | 'Gone'
+    /** Given back untouched: there was no room, or the VM can't be touched now. */
+    | 'Deferred';
+  why?: string;
+}
+
+export type Verdict = { is: 'well' } | { is: 'unknown'; waitsFor: string } | { is: 'wrong'; why: string };
+
+export interface OutcomeInput {
+  action: PowerAction;
+  /** UIDs of the VMIs to restart, or of the VMs to start or stop; including those of VMs in progress. */
+  chosen: Chosen;
+  /** Shows what was done to the VMs in progress, or newer. */
+  snapshot: VmsSnapshot;
+  /** How long a VM may take to become ready, or to stop. */
+  deadlineMs: number;
+  /** A further check of a new VMI that is ready; none if absent. */
+  verify?: (vm: VmView, live: VmiView) => Verdict;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** Returns how it ended for a VM in progress; null if it has not. */
+export function outcomeOf({ vm: key, uid, takenAt }: VmInProgress, input: OutcomeInput): PowerOutcome | null {
+  const { action, snapshot, now, deadlineMs } = input;
+  const vm = snapshot.vmOf(key);
+  if (vm === undefined || vm.uid !== uid || vm.deleting) return { vm: key, end: 'Gone', why: 'it was deleted' };
+  const standing = action === 'Stop' ? standingOfStop(vm, snapshot.vmiOf(vm)) : standingOfStart(key, vm, input);
+  if ('end' in standing) return { vm: key, ...standing };
+  const late = action === 'Stop' ? 'not stopped in time' : 'not ready in time';
+  return now < takenAt + deadlineMs
+    ? null
+    : { vm: key, end: 'Failed', why: `${late}: it waited for ${standing.waitsFor}` };
+}
+
+type Standing = Omit<PowerOutcome, 'vm'> | { waitsFor: string };
+
+const STOPPING = { waitsFor: 'its VMI to stop' };
+
+/** Of a VM that was started or restarted. */
+function standingOfStart(key: string, vm: VmView, { action, chosen, snapshot, verify, now }: OutcomeInput): Standing {
+  const vmi = snapshot.vmiOf(vm);
+  // Asks the VM's own status too: the cached VMI may be older.
+  const hasStopped = vmi === undefined ? !vm.hasVmi : isFinal(vmi) && !vmi.deleting;
+  if (!isMeantToRun(vm, vmi)) return hasStopped ? { end: 'Gone', why: 'it was stopped' } : STOPPING;
+  const isNew = (live: VmiView): boolean => action === 'Start' || live.uid !== chosen.get(key);
+  const progress = progressOfRestart({ vm, vmi, isNew, minReadyMs: 0, now });
+  if (progress.state === 'waiting') return { waitsFor: progress.for };
+  const live = liveVmi(vmi);
+  const verdict: Verdict = (live && verify?.(vm, live)) ?? { is: 'well' };
+  if (verdict.is === 'unknown') return verdict;
+  return verdict.is === 'well' ? { end: ACTION_WORDS[action].done } : { end: 'Failed', why: verdict.why };
+}
+
+function standingOfStop(vm: VmView, vmi: VmiView | undefined): Standing {
+  if (isAtRest(vm, vmi)) return { end: 'Stopped' };
+  // A request to stop stays in the VM's status until its VMI has ended.
+  const runsAgain = isMeantToRun(vm, vmi) && !vm.changingState && vm.hasVmi && liveVmi(vmi) !== undefined;
+  return runsAgain ? { end: 'Gone', why: 'it was started again' } : STOPPING;
+}

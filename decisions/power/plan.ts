@@ -1,0 +1,103 @@
+import { keyOf, type Chosen } from '../disruption-budget/restart-budget.ts';
+import { formatNames } from '../lib/names.ts';
+import { inShort, SkippedVms, type Skipped } from '../runs/skipped.ts';
+import type { VmView } from '../views/vm.ts';
+import { powerNeed } from './need.ts';
+import { outcomeOf, type OutcomeInput, type PowerOutcome, type VmInProgress } from './outcome.ts';
+import { roomFor, type Room } from './room.ts';
+
+/** Most VMs in progress at once, whatever the budget: keeps reports about them short. */
+export const MOST_IN_HAND = 250;
+/** How many full budgets are reported: each of thousands of VMs may belong to a pool of its own. */
+const FULL_TOLD = 40;
+
+export interface PowerPlanInput extends OutcomeInput {
+  /** VMs that the limit of a restart applies to, by `namespace/name`; all chosen VMs if absent. */
+  counted?: Iterable<string>;
+  inProgress: readonly VmInProgress[];
+  /** VMs not to be taken again, by `namespace/name`. */
+  spent: ReadonlySet<string>;
+  /**
+   * How many VMs may be in progress at once; of a restart, how many may be not ready at once, whatever the cause.
+   */
+  atOnce: number;
+  /** Whether more VMs may be taken. */
+  takes: boolean;
+}
+
+export interface PowerPlan {
+  /** Outcomes of VMs in progress. */
+  settled: PowerOutcome[];
+  take: Omit<VmInProgress, 'takenAt'>[];
+  /**
+   * How many VMs something is still to be done to, without those in progress. Includes those in `take`, excludes VMs
+   * that are left as they are.
+   */
+  open: number;
+  skipped: Skipped[];
+  /** Which limits are reached, so that VMs wait; a few words each. */
+  full: string[];
+  /** When the passing of time alone changes something; milliseconds since the epoch. */
+  wakeAt: number | null;
+}
+
+/** Settles the VMs in progress and picks the next ones: never more than the limits allow. */
+export function planPower(input: PowerPlanInput): PowerPlan {
+  const { action, chosen, counted = chosen.keys(), snapshot, inProgress, atOnce, now, deadlineMs } = input;
+  const settled = inProgress.flatMap((held) => outcomeOf(held, input) ?? []);
+  const ended = new Set(settled.map(({ vm }) => vm));
+  const held = inProgress.filter(({ vm }) => !ended.has(vm));
+  const holds = new Set(held.map(({ vm }) => vm));
+  const { free, open, skipped } = openVms(input);
+  const room = roomFor({ action, counted, snapshot, inProgress: holds, atOnce });
+  const { take, full } = takeVms(input.takes ? inOrder(free, room, chosen) : [], room, MOST_IN_HAND - held.length);
+  const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
+  const wakeAt = deadlines.length === 0 ? null : Math.min(...deadlines);
+  return { settled, take, open, skipped, full, wakeAt };
+}
+
+/**
+ * Returns the chosen VMs that may be taken, and counts those that something is still to be done to. VMs that have been
+ * in progress are not taken again: somebody may have undone it since.
+ */
+function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & { free: VmView[] } {
+  const { action, chosen, snapshot, spent, inProgress } = input;
+  const held = new Set(inProgress.map(({ vm }) => vm));
+  const free: VmView[] = [];
+  const skipped = new SkippedVms();
+  let open = 0;
+  for (const [key, target] of chosen) {
+    if (held.has(key) || spent.has(key)) continue;
+    const vm = snapshot.vmOf(key);
+    const need = powerNeed(action, { target, vm, vmi: vm && snapshot.vmiOf(vm), owner: vm && snapshot.poolOf(vm) });
+    if (need.need === 'left' || need.need === 'later') skipped.add(key, need.why, need.need === 'left');
+    if (need.need === 'later' || need.need === 'act') open++;
+    if (need.need === 'act') free.push(vm!);
+  }
+  return { free, open, skipped: inShort(skipped.all) };
+}
+
+/** Takes at most `most` of these VMs while there is room, and says which limits are reached. */
+function takeVms(ordered: readonly VmView[], room: Room, most: number): Pick<PowerPlan, 'take' | 'full'> {
+  const full = new Set<string>();
+  const take: PowerPlan['take'] = [];
+  for (const vm of ordered) {
+    if (take.length >= most) break;
+    const why = room.whyNot(vm);
+    if (why === null) {
+      take.push({ vm: keyOf(vm), uid: vm.uid, wasDown: room.counts(vm) });
+      room.take(vm);
+    } else if (!full.has(why)) full.add(full.size < FULL_TOLD ? why : 'other pools are full too');
+  }
+  if (full.size > 0 && room.downByThemselves.length > 0) full.add(`${formatNames(room.downByThemselves)} not ready`);
+  return { take, full: [...full] };
+}
+
+/**
+ * Puts VMs that are already down first, which costs nothing more, and scatters the others, so that no application goes
+ * down as a whole.
+ */
+function inOrder(free: readonly VmView[], room: Room, chosen: Chosen): VmView[] {
+  const rank = new Map(free.map((vm) => [vm, (room.counts(vm) ? '0' : '1') + chosen.get(keyOf(vm))!]));
+  return [...free].sort((one, other) => (rank.get(one)! < rank.get(other)! ? -1 : 1));
+}

@@ -1,0 +1,134 @@
+import { beforeAll, expect, test } from 'vitest';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { abort, pause, resume } from '../../../workflows/messages.ts';
+import { aFleet, namesUpTo, runningTemplate, until, type TestWorker } from '../fleet.ts';
+import { each, TestVms } from './vms.ts';
+
+const fleet = aFleet({ workers: 0 });
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await fleet().startWorker();
+});
+
+test('VMs of every run strategy are stopped and started again, each as KubeVirt does it', async () => {
+  const shapes = {
+    a: {},
+    h: { runStrategy: 'Halted' },
+    m: { runStrategy: 'Manual' },
+    o: { runStrategy: 'Once' },
+    r: { runStrategy: 'RerunOnFailure' },
+    wish: { vm: { 'drover.dev/do-not-disrupt': 'true' } },
+  };
+  const names = Object.keys(shapes);
+  const vms = await TestVms.of(fleet(), shapes);
+  const stopped = await (await vms.power('Stop', names, { atOnce: 6, reason: 'the sale is over' })).result();
+  expect(stopped).toMatchObject({ phase: 'Complete', chosen: 6, failed: [], open: 0, inProgress: [] });
+  expect(stopped.done.toSorted()).toEqual(['a', 'm', 'o', 'r'].map((name) => vms.key(name)));
+  expect(stopped.skipped).toMatchObject([{ vms: [vms.key('wish')], isExcluded: true }]);
+  expect(Object.keys(await vms.vmis())).toEqual(['wish']);
+  expect(await vms.strategies(names)).toEqual(['Halted', 'Halted', 'Manual', 'Halted', 'RerunOnFailure', 'Always']);
+  expect(await vms.events()).toEqual(
+    ['a', 'm', 'o', 'r'].map((name) => `VirtualMachine ${name}: Stopped, asked for by ada: the sale is over`),
+  );
+
+  const started = await (await vms.power('Start', names, { atOnce: 2 })).result();
+  expect(started).toMatchObject({ phase: 'Complete', failed: [], open: 0, skipped: [] });
+  expect(started.done.toSorted()).toEqual(['a', 'h', 'm', 'o', 'r'].map((name) => vms.key(name)));
+  expect(await vms.strategies(names)).toEqual(['Always', 'Always', 'Manual', 'Always', 'RerunOnFailure', 'Always']);
+  await vms.ready(names);
+  expect(vms.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
+});
+
+const VMS = 8;
+
+test('a worker that is killed in the middle of a start starts none twice, and never more at once', async () => {
+  const vms = await TestVms.of(fleet(), each(namesUpTo('vm', VMS), { runStrategy: 'Halted' }));
+  const names = namesUpTo('vm', VMS);
+  const run = await vms.power('Start', names, { atOnce: 2 });
+  await until(async () => expect((await run.progress()).done.length).toBeGreaterThanOrEqual(2));
+  await worker.kill();
+  worker = await fleet().startWorker();
+  const result = await run.result();
+  expect(result).toMatchObject({ phase: 'Complete', failed: [], open: 0 });
+  expect(result.done.toSorted()).toEqual(names.map((name) => vms.key(name)));
+  expect(await vms.restarts()).toEqual(each(names, 1));
+  expect(vms.watch.log.mostUnavailable()).toBe(2);
+});
+
+const nameOf = (key: string): string => key.slice(key.indexOf('/') + 1);
+
+test('what a person does meanwhile stays, and a pause, a failure and an abort leave the others as they are', async () => {
+  const names = namesUpTo('vm', 5);
+  const slow = { runStrategy: 'Halted', vmi: { 'sim.drover.dev/boot-time': '2s' } };
+  const vms = await TestVms.of(fleet(), each(names, slow));
+  const run = await vms.power('Start', names);
+  await run.until({ inProgress: [expect.any(String)] });
+  const [first] = (await run.progress()).inProgress;
+  await until(async () => expect(Object.keys(await vms.vmis())).toEqual([nameOf(first!)]));
+  await vms.virtctl(nameOf(first!), 'stop');
+  await run.until({ done: [expect.any(String)] });
+  await run.handle.signal(pause, { by: 'bob' });
+  await run.until({ phase: 'Paused', inProgress: [] });
+  const { done } = await run.progress();
+  expect(done).not.toContain(first);
+  // A person stops one that the run has started: it is not started again.
+  await vms.virtctl(nameOf(done[0]!), 'stop');
+  await until(async () => expect(Object.keys(await vms.vmis())).not.toContain(nameOf(done[0]!)));
+  await run.handle.signal(resume);
+  await run.until({ inProgress: [expect.any(String)] });
+  const [last] = (await run.progress()).inProgress;
+  expect([first, ...done]).not.toContain(last);
+  await run.handle.signal(abort);
+  expect(await run.result()).toMatchObject({ phase: 'Aborted', inProgress: [], failed: [] });
+  const left = await vms.vmis();
+  expect([first!, done[0]!].filter((key) => nameOf(key) in left)).toEqual([]);
+});
+
+test('a VM that is not ready in time ends a start, and the others are not started', async () => {
+  const shape = { runStrategy: 'Halted', vmi: { 'sim.drover.dev/never-ready': 'true' } };
+  const vms = await TestVms.of(fleet(), each(namesUpTo('vm', 3), shape));
+  const result = await (await vms.power('Start', namesUpTo('vm', 3), { deadlineMs: 1_500 })).result();
+  expect(result).toMatchObject({ phase: 'Failed', done: [], open: 2 });
+  expect(result.failed).toMatchObject([{ why: expect.stringContaining('not ready in time') as string }]);
+  expect(Object.keys(await vms.vmis())).toHaveLength(1);
+});
+
+/** A template of two cores with another run strategy. */
+function otherTemplate(runStrategy: 'Always' | 'Halted', cores: number): PoolSpec['template'] {
+  const template = structuredClone(runningTemplate);
+  template.spec.runStrategy = runStrategy;
+  const vmi = template.spec.template as { spec: { domain: object } };
+  vmi.spec.domain = { devices: {}, cpu: { cores }, memory: { guest: '64Mi' } };
+  return template;
+}
+
+test.each(['Always', 'Halted'] as const)(
+  'a rollout of a pool whose template says %s keeps what was started and what was stopped',
+  async (runStrategy) => {
+    const vms = await TestVms.empty(fleet());
+    const { namespace } = vms;
+    const names = namesUpTo('web', 3);
+    await fleet().createPool(namespace, 'web', {
+      replicas: 3,
+      maxUnavailable: 3,
+      template: otherTemplate(runStrategy, 1),
+    });
+    await fleet().settled(namespace, 'web', names);
+    if (runStrategy === 'Always') await vms.ready(names);
+    const [action, wanted] = runStrategy === 'Always' ? (['Stop', 'Halted'] as const) : (['Start', 'Always'] as const);
+    const run = await vms.power(action, ['web-1', 'web-2'], { atOnce: 2 });
+    expect(await run.result()).toMatchObject({ phase: 'Complete', done: [{}, {}].map(() => expect.any(String)) });
+    const next = otherTemplate(runStrategy, 2);
+    await fleet().patchPool(namespace, 'web', { template: next });
+    await until(async () =>
+      expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({
+        updatedReplicas: 3,
+        currentRevision: revisionOf(next),
+        readyReplicas: runStrategy === 'Always' ? 1 : 2,
+      }),
+    );
+    expect(await vms.strategies(names)).toEqual([wanted, wanted, runStrategy]);
+    expect(Object.keys(await vms.vmis())).toEqual(runStrategy === 'Always' ? ['web-3'] : ['web-1', 'web-2']);
+  },
+);

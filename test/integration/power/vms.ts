@@ -1,0 +1,182 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import { expect, onTestFinished } from 'vitest';
+import { EVENT_REPORTER } from '../../../api/names.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { Events, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import type { PowerAction } from '../../../decisions/power/action.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { powerIdOf, powerProgress, taskQueueOf, type PowerProgress } from '../../../workflows/messages.ts';
+import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
+import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';
+import { ReadinessWatch } from '../readiness-watch.ts';
+
+type Event = KubeObject & { note: string; reportingController: string; regarding: { kind: string; name: string } };
+type Vm = Stored<VirtualMachine & KubeObject>;
+type Vmi = Stored<VirtualMachineInstance & KubeObject>;
+
+export interface Shape {
+  runStrategy?: string;
+  vm?: Record<string, string>;
+  vmi?: Record<string, string>;
+}
+
+/** VMs in a namespace of their own, an independent watch of them, and what tests do to them. */
+export class TestVms {
+  readonly namespace: string;
+  readonly watch: ReadinessWatch;
+  readonly #fleet: TestFleet;
+
+  private constructor(fleet: TestFleet, namespace: string, watch: ReadinessWatch) {
+    this.#fleet = fleet;
+    this.namespace = namespace;
+    this.watch = watch;
+  }
+
+  static async empty(fleet: TestFleet): Promise<TestVms> {
+    const namespace = await fleet.namespace();
+    const watch = await ReadinessWatch.start(fleet.kube, namespace);
+    onTestFinished(() => watch.stop());
+    return new TestVms(fleet, namespace, watch);
+  }
+
+  /** Creates VMs without an owner; resolves when those that are meant to run are ready. */
+  static async of(fleet: TestFleet, shapes: Record<string, Shape>): Promise<TestVms> {
+    const vms = await TestVms.empty(fleet);
+    for (const [name, { runStrategy = 'Always', vm = {}, vmi = {} }] of Object.entries(shapes)) {
+      const annotations = { 'sim.drover.dev/boot-time': '300ms', 'sim.drover.dev/stop-time': '100ms', ...vmi };
+      const spec = {
+        runStrategy,
+        template: { metadata: { annotations }, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } },
+      };
+      await fleet.kube.create(VirtualMachines, {
+        metadata: { namespace: vms.namespace, name, annotations: vm },
+        spec,
+      });
+      if (runStrategy === 'Manual') await vms.virtctl(name, 'start');
+    }
+    await vms.ready(Object.keys(shapes).filter((name) => shapes[name]!.runStrategy !== 'Halted'));
+    await vms.watch.startRecording();
+    return vms;
+  }
+
+  /** Creates a pool named `web`; resolves when its VMs are ready. */
+  static async ofPool(fleet: TestFleet, spec: Partial<PoolSpec>): Promise<TestVms> {
+    const vms = await TestVms.empty(fleet);
+    const { replicas = 3 } = spec;
+    await fleet.createPool(vms.namespace, 'web', { template: runningTemplate, ...spec, replicas });
+    await vms.ready(namesUpTo('web', replicas));
+    await until(async () => {
+      const { status } = (await fleet.pool(vms.namespace, 'web'))!;
+      expect(status?.conditions?.find(({ type }) => type === 'Progressing')?.reason).toBe('Complete');
+    });
+    await vms.watch.startRecording();
+    return vms;
+  }
+
+  async ready(names: string[]): Promise<void> {
+    await until(async () => {
+      const { items } = await this.#fleet.kube.list<Vm>(VirtualMachines, { namespace: this.namespace });
+      expect(items.filter(({ status }) => status?.ready).map(({ metadata }) => metadata.name)).toEqual(
+        expect.arrayContaining(names),
+      );
+    });
+  }
+
+  vm(name: string): Promise<Vm> {
+    return this.#fleet.kube.get<Vm>(VirtualMachines, { namespace: this.namespace, name });
+  }
+
+  async vmis(): Promise<Record<string, string>> {
+    const { items } = await this.#fleet.kube.list<Vmi>(VirtualMachineInstances, { namespace: this.namespace });
+    return Object.fromEntries(items.map(({ metadata }) => [metadata.name, metadata.uid]));
+  }
+
+  /** As a person does it with `virtctl`. */
+  async virtctl(name: string, verb: 'start' | 'stop'): Promise<void> {
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachines/${name}/${verb}`;
+    await this.#fleet.kube.request({ method: 'PUT', path, body: {} });
+  }
+
+  async vmiPower(name: string, verb: 'pause' | 'unpause'): Promise<void> {
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachineinstances/${name}/${verb}`;
+    await this.#fleet.kube.request({ method: 'PUT', path, body: {} });
+  }
+
+  key(name: string): string {
+    return `${this.namespace}/${name}`;
+  }
+
+  /** Starts a restart of all existing VMIs. */
+  async restart(options: Partial<PowerVmsInput> = {}): Promise<TestRun> {
+    return this.run('Restart', { chosen: { [this.namespace]: await this.vmis() }, ...options });
+  }
+
+  /** Starts a start or a stop of these VMs. */
+  async power(action: 'Start' | 'Stop', names: string[], options: Partial<PowerVmsInput> = {}): Promise<TestRun> {
+    const uids = await Promise.all(names.map(async (name) => [name, (await this.vm(name)).metadata.uid] as const));
+    return this.run(action, { chosen: { [this.namespace]: Object.fromEntries(uids) }, ...options });
+  }
+
+  async run(action: PowerAction, options: Partial<PowerVmsInput>): Promise<TestRun> {
+    const input: PowerVmsInput = {
+      action,
+      chosen: {},
+      atOnce: 1,
+      maxFailures: 0,
+      deadlineMs: 60_000,
+      askedBy: 'ada',
+      reason: null,
+      ...options,
+    };
+    const handle = await this.#fleet.temporal.client.workflow.start('powerVms', {
+      workflowId: powerIdOf('default', `t${Math.random().toString(36).slice(2, 9)}`),
+      taskQueue: taskQueueOf('default'),
+      args: [input],
+    });
+    return new TestRun(handle);
+  }
+
+  /** What drover has told of these VMs. */
+  async events(): Promise<string[]> {
+    const { items } = await this.#fleet.kube.list<Event>(Events, { namespace: this.namespace });
+    return items
+      .filter(({ reportingController }) => reportingController === EVENT_REPORTER)
+      .map(({ note, regarding: { kind, name } }) => `${kind} ${name}: ${note}`)
+      .sort();
+  }
+
+  async strategies(names: string[]): Promise<(string | undefined)[]> {
+    return (await Promise.all(names.map((name) => this.vm(name)))).map(({ spec }) => spec.runStrategy);
+  }
+
+  /** Returns how often each VM was restarted, by name. */
+  async restarts(): Promise<Record<string, number>> {
+    await this.watch.caughtUp();
+    expect(this.watch.gaps).toEqual([]);
+    return Object.fromEntries(this.watch.log.names().map((name) => [name, this.watch.log.restartsOf(name).length]));
+  }
+}
+
+export class TestRun {
+  readonly handle: WorkflowHandle;
+
+  constructor(handle: WorkflowHandle) {
+    this.handle = handle;
+  }
+
+  result(): Promise<PowerProgress> {
+    return this.handle.result() as Promise<PowerProgress>;
+  }
+
+  progress(): Promise<PowerProgress> {
+    return this.handle.query(powerProgress);
+  }
+
+  async until(wanted: object): Promise<void> {
+    await until(async () => expect(await this.progress()).toMatchObject(wanted));
+  }
+}
+
+export const each = <T>(names: string[], value: T): Record<string, T> =>
+  Object.fromEntries(names.map((name) => [name, value]));

@@ -46,7 +46,9 @@ function restartNeed(vm: VmView, { target, vmi, owner }: PowerScene): PowerNeed 
   if (hindered !== null) return hindered;
   if (owner !== undefined && isRollingOut(owner))
     return { need: 'later', why: `its pool ${keyOf(owner.pool.metadata)} is rolling out` };
-  return isObserved(vm);
+  // The next VMI would start from the spec that KubeVirt has observed.
+  if (!vm.generationObserved) return { need: 'later', why: 'KubeVirt has not taken notice of its spec' };
+  return { need: 'act' };
 }
 
 /** A start disrupts nothing, so neither the annotation against disruption nor a rollout of its pool stands in its way. */
@@ -59,7 +61,7 @@ function startNeed(vm: VmView, { vmi }: PowerScene): PowerNeed {
   // KubeVirt refuses these.
   if (vm.runStrategy === 'Once') return { need: 'left', why: 'its run strategy is Once, and it has run' };
   if (vmi !== undefined && !isFinal(vmi)) return { need: 'later', why: 'its last VMI has not stopped yet' };
-  return isObserved(vm);
+  return { need: 'act' };
 }
 
 function stopNeed(vm: VmView, { vmi }: PowerScene): PowerNeed {
@@ -76,10 +78,6 @@ function hindrance(vm: VmView, live: VmiView | undefined): PowerNeed | null {
   const found = untouchable(vm, () => live);
   return found === undefined ? null : { need: found.isExcluded ? 'left' : 'later', why: found.why };
 }
-
-/** The next VMI starts from the spec that KubeVirt has observed. */
-const isObserved = (vm: VmView): PowerNeed =>
-  vm.generationObserved ? { need: 'act' } : { need: 'later', why: 'KubeVirt has not taken notice of its spec' };
 
 /** Computed once per pool, not once for each of its VMs. */
 const rolling = new WeakMap<StoredPool, boolean>();

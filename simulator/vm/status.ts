@@ -54,12 +54,19 @@ export function vmStatus(seen: ResourceVersions): VirtualMachineStatus {
   return isDeepStrictEqual(after, before) ? before : after;
 }
 
-function generations(vm: VirtualMachine, vmi: VirtualMachineInstance | undefined): Partial<VirtualMachineStatus> {
-  const observed = Number(vmi?.metadata.annotations?.[GENERATION_ANNOTATION]);
-  const desired = vm.metadata.generation;
-  return Number.isInteger(observed) && desired !== undefined
-    ? { observedGeneration: observed, desiredGeneration: desired }
-    : {};
+/** Both stay as they were while the VM has no VMI, also when its spec changes. */
+function generations(
+  { metadata, status }: VirtualMachine,
+  vmi: VirtualMachineInstance | undefined,
+): Partial<VirtualMachineStatus> {
+  const annotated = Number(vmi?.metadata.annotations?.[GENERATION_ANNOTATION]);
+  const isKnown = Number.isInteger(annotated) && metadata.generation !== undefined;
+  const observed = isKnown ? annotated : status?.observedGeneration;
+  const desired = isKnown ? metadata.generation : status?.desiredGeneration;
+  return {
+    ...(observed === undefined ? {} : { observedGeneration: observed }),
+    ...(desired === undefined ? {} : { desiredGeneration: desired }),
+  };
 }
 
 /** Rebuilt in each pass while the VM has a VMI, so that conditions written by others don't stay. */

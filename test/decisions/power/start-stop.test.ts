@@ -44,7 +44,7 @@ describe('a start', () => {
     ['is not for a VM that leaves its pool', { removing: true }, null, NOTHING],
     ['waits for its last VMI', {}, { deleting: true }, { need: 'later', why: 'its last VMI has not stopped yet' }],
     ['waits while a snapshot is taken', { snapshotting: true }, null, { need: 'later' }],
-    ['waits until KubeVirt knows its spec', { generationObserved: false }, null, { need: 'later' }],
+    ['is done to a VM that was changed while it was stopped', { generationObserved: false }, null, ACT],
     ['leaves one that runs only once', { runStrategy: 'Once' }, { phase: 'Succeeded' }, { need: 'left' }],
   ])('%s', (_words, vm, vmi, need) => {
     expect(needOf('Start', { ...stopped, ...vm }, vmi)).toMatchObject(need);

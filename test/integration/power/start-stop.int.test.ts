@@ -130,5 +130,9 @@ test.each(['Always', 'Halted'] as const)(
     );
     expect(await vms.strategies(names)).toEqual([wanted, wanted, runStrategy]);
     expect(Object.keys(await vms.vmis())).toEqual(runStrategy === 'Always' ? ['web-3'] : ['web-1', 'web-2']);
+    // KubeVirt takes no notice of the spec of a VM that is stopped: that must not keep a start waiting.
+    const all = await (await vms.power('Start', names, { atOnce: 3, deadlineMs: 10_000 })).result();
+    expect(all).toMatchObject({ phase: 'Complete', open: 0, failed: [] });
+    expect(Object.keys(await vms.vmis())).toEqual(names);
   },
 );

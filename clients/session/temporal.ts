@@ -13,6 +13,11 @@ export interface Temporal {
 }
 
 const CONNECT_TIMEOUT_MS = 4_000;
+/**
+ * As in Temporal's Go SDK. A page of a history can be larger than gRPC's own limit of 4 MiB, since a workflow continues
+ * as new only at that size.
+ */
+const LARGEST_MESSAGE = 128 * 1024 * 1024;
 
 export interface TemporalChoice {
   address?: string | undefined;
@@ -32,7 +37,13 @@ export async function connectTemporal(given: TemporalChoice): Promise<Temporal> 
   const namespace = given.namespace ?? config.namespace ?? 'default';
   const dataConverter = await readDataConverter();
   try {
-    const connection = await Connection.connect({ ...options, address, connectTimeout: CONNECT_TIMEOUT_MS });
+    const channelArgs = { 'grpc.max_receive_message_length': LARGEST_MESSAGE, ...options.channelArgs };
+    const connection = await Connection.connect({
+      ...options,
+      address,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      channelArgs,
+    });
     return {
       connection,
       client: new Client({ connection, namespace, ...(dataConverter === undefined ? {} : { dataConverter }) }),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ConfigMaps, Namespaces, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { replicaNames } from '../../../decisions/replica-sets/names.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { aFleet, until } from '../fleet.ts';
@@ -116,23 +116,16 @@ describe.each(KINDS)('%s', (_, kind) => {
     ).toBeUndefined();
   });
 
-  test('in a namespace that is being deleted nothing is made, which the status tells, and nothing holds it', async () => {
+  test('a namespace that is deleted goes with the set and its members: nothing is made again, and nothing holds it', async () => {
     const namespace = await fleet().namespace();
     await sets.create(namespace, 'web', { replicas: 1, template: kind.idle('web') });
-    const members = await sets.settled(namespace, 'web', 1);
+    await sets.settled(namespace, 'web', 1);
     await fleet().kube.delete(Namespaces, { name: namespace });
-    // Admission hears of it a moment later, and would let one more pass.
-    const other = { metadata: { namespace, name: 'other' } };
-    await until(() =>
-      expect(fleet().kube.create(ConfigMaps, other, { dryRun: true })).rejects.toThrow('being terminated'),
+    await until(async () =>
+      expect(await ignoreNotFound(fleet().kube.get(Namespaces, { name: namespace }))).toBeUndefined(),
     );
-    await sets.patch(namespace, 'web', { replicas: 2 });
-    await failsToCreate(namespace, 'because it is being terminated');
-    // What Kubernetes' namespace controller does, which the stack has not.
-    await fleet().kube.delete(kind.sets, { namespace, name: 'web' });
-    for (const { metadata } of members) await ignoreNotFound(fleet().kube.delete(kind.members, metadata));
-    await until(async () => expect(await sets.get(namespace, 'web')).toBeUndefined());
-    await until(async () => expect(await membersIn(namespace)).toEqual([]));
+    expect(await sets.get(namespace, 'web')).toBeUndefined();
+    expect(await membersIn(namespace)).toEqual([]);
   });
 
   test.each(['Foreground', 'Background'] as const)(

@@ -1,12 +1,9 @@
 import { listed } from '../../api/listed.ts';
-import { ConfigMaps, Secrets } from '../../api/resources.ts';
-import { ownReferences, type OwnReference } from '../../decisions/template/references.ts';
+import { ownReferences, REFERENCE_RESOURCES, type OwnReference } from '../../decisions/template/references.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import type { NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
-
-const RESOURCES = { Secret: Secrets, ConfigMap: ConfigMaps };
 
 /** Looks for the Secrets and ConfigMaps that each VM of a pool has for itself, and reads nothing that they hold. */
 export class OwnReferences {
@@ -33,7 +30,7 @@ export class OwnReferences {
   async #isThere(namespace: string, { kind, name }: OwnReference): Promise<boolean> {
     if (this.#hidden.has(kind)) return true;
     try {
-      await this.#client.getMetadata(RESOURCES[kind], { namespace, name }, { signal: this.#signal });
+      await this.#client.getMetadata(REFERENCE_RESOURCES[kind], { namespace, name }, { signal: this.#signal });
       return true;
     } catch (error) {
       if (isNotFound(error)) return false;

@@ -1,7 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
-import { ConfigMaps, Secrets } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { ownReferences, type OwnReference } from '../../decisions/template/references.ts';
+import { ownReferences, REFERENCE_RESOURCES, type OwnReference } from '../../decisions/template/references.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -9,7 +8,6 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import type { Pool } from '../pools/objects.ts';
 
-const RESOURCES = { Secret: Secrets, ConfigMap: ConfigMaps };
 const KINDS = ['Secret', 'ConfigMap'] as const;
 
 /**
@@ -47,7 +45,7 @@ async function namesOf(
   namespace: string,
 ): Promise<Set<string> | undefined> {
   try {
-    const { items } = await kube.list(RESOURCES[kind], { namespace, metadataOnly: true });
+    const { items } = await kube.list(REFERENCE_RESOURCES[kind], { namespace, metadataOnly: true });
     return new Set(items.map(({ metadata }) => metadata.name));
   } catch (error) {
     if (error instanceof KubeError) return undefined;

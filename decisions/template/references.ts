@@ -1,4 +1,5 @@
 import type { NameGeneration } from '../../api/pool/pool.ts';
+import { ConfigMaps, Secrets } from '../../api/resources.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 
 /** A place in a VM's spec that refers to something by name: `holder[key]`. */
@@ -57,6 +58,9 @@ export interface OwnReference {
   kind: 'Secret' | 'ConfigMap';
   name: string;
 }
+
+/** The resources of the kinds that a VM has for itself. */
+export const REFERENCE_RESOURCES = { Secret: Secrets, ConfigMap: ConfigMaps };
 
 const KINDS: Record<keyof NameGeneration, OwnReference['kind']> = {
   appendPostfixToSecretReferences: 'Secret',

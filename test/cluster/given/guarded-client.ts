@@ -75,6 +75,7 @@ export class GuardedClient extends KubeClient {
     key: ObjectKey,
     options: DeleteOptions = {},
   ): Promise<Stored<T>> {
+    if (resource === Namespaces) skip('it deletes a namespace, and with it the rights that the worker has there');
     this.#guard(resource, key, undefined);
     return super.delete(resource, key, options);
   }

@@ -25,7 +25,7 @@ export async function readActions(
   ref: PoolRef,
   revisionsOf: RevisionsOf,
 ): Promise<Action[]> {
-  const { cluster, namespace, name } = ref;
+  const { namespace, name } = ref;
   const own = await readOwn(client, kind, ref, revisionsOf);
   const key = `${namespace}/${name}`;
   const acted = new Set(own.flatMap(({ vms }) => vms));
@@ -33,7 +33,9 @@ export async function readActions(
     const vmName = vm.slice(namespace.length + 1);
     return vm.startsWith(`${namespace}/`) && (acted.has(vmName) || kind.hasNamed(name, vmName));
   };
-  const wide = (await readWide(client, cluster)).filter(
+  const wide = await readWide(
+    client,
+    ref,
     ({ vms, pools }) => (kind === Pools && pools.includes(key)) || vms.some(isOf),
   );
   return inOrder([...own, ...wide.map(inNamespace)]);
@@ -44,25 +46,29 @@ export async function readActions(
  * of a pool or replica set, what those did to it.
  */
 export async function readActionsOfVm(client: Client, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
-  const { cluster, namespace, name } = ref;
+  const { namespace, name } = ref;
   const owner = name.slice(0, Math.max(name.lastIndexOf('-'), 0));
   const kinds = OWNERS.filter(({ hasNamed }) => hasNamed(owner, name));
   const own = await Promise.all(kinds.map((kind) => readOwn(client, kind, { ...ref, name: owner }, revisionsOf)));
-  const wide = await readWide(client, cluster);
-  const ofVm = wide.filter(({ vms }) => vms.includes(`${namespace}/${name}`)).map(inNamespace);
-  return inOrder([...aboutVm(own.flat(), name), ...ofVm]);
+  const wide = await readWide(client, ref, ({ vms }) => vms.includes(`${namespace}/${name}`));
+  return inOrder([...aboutVm(own.flat(), name), ...wide.map(inNamespace)]);
 }
 
 /** What the workflows of one pool or replica set did, and its batches and healing cycles. */
 async function readOwn(client: Client, kind: OwnerKind, ref: PoolRef, revisionsOf: RevisionsOf): Promise<Action[]> {
   const { cluster, namespace, name } = ref;
   const id = kind.workflowId(ref);
-  const listed = await readRuns(
+  const listed = await listRuns(
     client,
     `DroverCluster = '${cluster}' AND DroverNamespace = '${namespace}' AND ${kind.searchAttribute} = '${name}'`,
   );
   // Kinds of sets share a search attribute.
-  const runs = listed.filter(({ workflowId }) => workflowId === id || workflowId.startsWith(`${id}/`));
+  const ours = listed.filter(({ workflowId }) => workflowId === id || workflowId.startsWith(`${id}/`));
+  const read = await eachAtOnce(ours, async (run) => ({
+    workflowId: run.workflowId,
+    history: await historyOf(client, run),
+  }));
+  const runs = read.flatMap(({ workflowId, history }) => (history === null ? [] : [{ workflowId, history }]));
   const own = inOrder([...runs.flatMap(({ workflowId, history }) => actionsOf(workflowId, history)), ...healsOf(runs)]);
   return own.length === 0 || kind !== Pools ? own : withOrigins(own, await revisionsOf(name));
 }
@@ -75,33 +81,44 @@ const inNamespace = ({ pools: _pools, vms, ...action }: WideAction): Action => (
   vms: vms.map((vm) => vm.slice(vm.indexOf('/') + 1)),
 });
 
-async function readWide(client: Client, cluster: string): Promise<WideAction[]> {
-  const runs = await readRuns(
+/** What the runs did that people started, as far as it is wanted: they may be about many thousands of other VMs. */
+async function readWide(
+  client: Client,
+  { cluster, namespace }: PoolRef,
+  isWanted: (action: WideAction) => boolean,
+): Promise<WideAction[]> {
+  const runs = await listRuns(
     client,
-    `DroverCluster = '${cluster}' AND (WorkflowType = 'powerVms' OR WorkflowType = 'machineTypeTransition')`,
+    `DroverCluster = '${cluster}' AND (WorkflowType = 'powerVms' OR WorkflowType = 'machineTypeTransition')` +
+      ` AND (DroverNamespaces = '${namespace}' OR DroverNamespaces IS NULL)`,
   );
-  const groups = Map.groupBy(runs, ({ workflowId }) => workflowId);
-  return [...groups].flatMap(([workflowId, ofOne]) => {
-    const oldestFirst = ofOne.sort((one, other) => one.startedAt - other.startedAt);
-    return wideActionsOf(
-      workflowId,
-      oldestFirst.map(({ history }) => history),
-    );
+  const oldestFirst = runs.sort((one, other) => one.startedAt - other.startedAt);
+  const groups = [...Map.groupBy(oldestFirst, ({ workflowId }) => workflowId)];
+  const actions = await eachAtOnce(groups, async ([workflowId, ofOne]) => {
+    const histories: History[] = [];
+    for (const run of ofOne) {
+      const history = await historyOf(client, run);
+      if (history !== null) histories.push(history);
+    }
+    return wideActionsOf(workflowId, histories).filter(isWanted);
   });
+  return actions.flat();
 }
 
 interface Run {
   workflowId: string;
+  runId: string;
+  /** Milliseconds since the epoch. */
   startedAt: number;
-  history: History;
 }
 
-/** Reads the histories of all runs that Temporal lists for the query, in any order. */
-async function readRuns(client: Client, query: string): Promise<Run[]> {
-  const listed: { workflowId: string; runId: string; startedAt: number }[] = [];
+/** Lists the runs that Temporal still has, in any order. */
+async function listRuns(client: Client, query: string): Promise<Run[]> {
+  const listed: Run[] = [];
   try {
     for await (const { workflowId, runId, startTime } of client.workflow.list({ query }))
       listed.push({ workflowId, runId, startedAt: startTime.getTime() });
+    return listed;
   } catch (error) {
     if (grpcCodeOf(error) !== GrpcCode.INVALID_ARGUMENT) throw error;
     throw new Failure(
@@ -109,20 +126,21 @@ async function readRuns(client: Client, query: string): Promise<Run[]> {
       { cause: error },
     );
   }
-  const runs: Run[] = [];
+}
+
+/** Calls `read` for each item, a few at once. The results are in any order. */
+async function eachAtOnce<T, R>(items: readonly T[], read: (item: T) => Promise<R>): Promise<R[]> {
+  const left = [...items];
+  const results: R[] = [];
   const next = async (): Promise<void> => {
-    for (let run = listed.pop(); run !== undefined; run = listed.pop()) {
-      const { workflowId, runId, startedAt } = run;
-      const history = await historyOf(client, workflowId, runId);
-      if (history !== null) runs.push({ workflowId, startedAt, history });
-    }
+    for (let item = left.pop(); item !== undefined; item = left.pop()) results.push(await read(item));
   };
   await Promise.all(Array.from({ length: AT_ONCE }, next));
-  return runs;
+  return results;
 }
 
 /** Null if Temporal has deleted the run since it was listed. */
-async function historyOf(client: Client, workflowId: string, runId: string): Promise<History | null> {
+async function historyOf(client: Client, { workflowId, runId }: Run): Promise<History | null> {
   try {
     const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
     await decodePayloads(history, client.options.loadedDataConverter.payloadCodecs);

@@ -203,6 +203,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
   }
 
   async #changePools(pools: string[]): Promise<void> {
+    this.touch(pools);
     const request = { ...this.#request(), pools };
     const { outcomes, seen } = await changePools.executeWithOptions(named('change the templates of', pools), [request]);
     this.#keepUnpatched(outcomes);
@@ -211,6 +212,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
 
   async #patch(vms: string[]): Promise<void> {
     const state = this.#state;
+    this.touch(vms);
     const request = { ...this.#request(), vms };
     const { outcomes, patched, seen } = await patchMachineTypes.executeWithOptions(named('change', vms), [request]);
     state.patched += patched;

@@ -54,6 +54,7 @@ export const begun = (): TransitionState => ({
   deferrals: 0,
   startedAt: new Date(Date.now()).toISOString(),
   seen: {},
+  namespaces: [],
 });
 
 /** Lists VMs that somebody else changed just before drover could, as skipped. */

@@ -199,4 +199,5 @@ const begun = (): PowerState => ({
   notBefore: 0,
   deferrals: 0,
   seen: {},
+  namespaces: [],
 });

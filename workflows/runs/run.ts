@@ -2,8 +2,9 @@ import { condition, setCurrentDetails, upsertSearchAttributes, workflowInfo } fr
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
+import { withNamespaces } from '../../decisions/runs/namespaces.ts';
 import type { ControlledRun } from '../../decisions/runs/user-request.ts';
-import { DroverPhase } from '../search-attributes.ts';
+import { DroverNamespaces, DroverPhase } from '../search-attributes.ts';
 import { RunControls } from './run-controls.ts';
 
 /** What every run hands to the next when its history has grown long: plain data. */
@@ -17,6 +18,8 @@ export interface RunState<Vm extends VmInProgress = VmInProgress> extends Contro
   deferrals: number;
   /** Observations are of caches that are at least this new. */
   seen: ResourceVersions;
+  /** Namespaces in which the run has touched something; null if they are too many to list. */
+  namespaces: string[] | null;
 }
 
 /** What an activity has found in the cluster. */
@@ -110,14 +113,25 @@ export abstract class Run<Vm extends VmInProgress, Found extends Observation, Wo
     act: (vms: string[]) => Promise<{ outcomes: PowerOutcome[]; seen: ResourceVersions }>,
   ): Promise<number> {
     const state = this.#state;
+    const vms = taken.map(({ vm }) => vm);
+    this.touch(vms);
     state.inProgress.push(...taken);
     this.showNow();
-    const { outcomes, seen } = await act(taken.map(({ vm }) => vm));
+    const { outcomes, seen } = await act(vms);
     this.#end(outcomes, seen);
     const deferred = outcomes.filter(({ end }) => end === 'Deferred').length;
     state.deferrals = deferred === taken.length ? state.deferrals + 1 : 0;
     if (state.deferrals > 0) state.notBefore = Date.now() + backoffMs(state.deferrals);
     return deferred;
+  }
+
+  /** Notes where the run is about to act: `drover history` reads the histories of no others. */
+  protected touch(keys: readonly string[]): void {
+    const state = this.#state;
+    const namespaces = withNamespaces(state.namespaces, keys);
+    if (namespaces === state.namespaces) return;
+    state.namespaces = namespaces;
+    upsertSearchAttributes([{ key: DroverNamespaces, value: namespaces }]);
   }
 
   protected learn(seen: ResourceVersions): void {

@@ -66,6 +66,8 @@ test('a set has its own history, and the restarts of VMs that are named like its
     'restart web-24567',
   ]);
   expect(queries[0]).toBe("DroverCluster = 'default' AND DroverNamespace = 'shop' AND DroverReplicaSet = 'web'");
+  // Histories of runs that have touched other namespaces alone are not read.
+  expect(queries[1]).toContain("(DroverNamespaces = 'shop' OR DroverNamespaces IS NULL)");
 });
 
 test('a pool beside it, of the same name, has another', async () => {

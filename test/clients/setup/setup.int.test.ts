@@ -95,6 +95,7 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
     'customresourcedefinition.apiextensions.k8s.io/virtualmachineinstancereplicasets.drover.dev unchanged',
     'DroverCluster unchanged',
     'DroverNamespace unchanged',
+    'DroverNamespaces unchanged',
     'DroverPool unchanged',
     'DroverReplicaSet unchanged',
     'DroverRevision unchanged',

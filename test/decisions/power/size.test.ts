@@ -47,6 +47,7 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
     notBefore: 0,
     deferrals: 0,
     seen: { vms: '9'.repeat(20) },
+    namespaces: [namespace],
   };
   const carried = {
     inProgress,

@@ -6,7 +6,7 @@ import {
 } from '../../../api/names.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { abort, pause, resume } from '../../../workflows/messages.ts';
-import { DroverCluster, DroverPhase } from '../../../workflows/search-attributes.ts';
+import { DroverCluster, DroverNamespaces, DroverPhase } from '../../../workflows/search-attributes.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { rulesOf } from '../../deploy/rights.ts';
 import { ClusterRoles, createServiceAccounts, kubeconfigOf } from '../../deploy/service-accounts.ts';
@@ -59,6 +59,7 @@ test('stopped VMs have their type cleared, and are done: whatever else they are,
   const { typedSearchAttributes } = await transition.handle.describe();
   expect(typedSearchAttributes.get(DroverPhase)).toBe('Complete');
   expect(typedSearchAttributes.get(DroverCluster)).toBe('default');
+  expect(typedSearchAttributes.get(DroverNamespaces)).toEqual([typedVms.namespace]);
 });
 
 test('a running VM is changed and marked, its owner restarts it or stops it, the mark goes, and the transition ends', async () => {

@@ -3,7 +3,7 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { abort, pause, resume } from '../../../workflows/messages.ts';
-import { DroverPhase } from '../../../workflows/search-attributes.ts';
+import { DroverNamespaces, DroverPhase } from '../../../workflows/search-attributes.ts';
 import { soak, soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms, type Shape } from './vms.ts';
@@ -276,6 +276,7 @@ test('a history that has grown long is left behind, also with a VM in progress',
   });
   const { typedSearchAttributes } = await restart.handle.describe();
   expect(typedSearchAttributes.get(DroverPhase)).toBe('Paused');
+  expect(typedSearchAttributes.get(DroverNamespaces)).toEqual([vms.namespace]);
   await restart.handle.signal(abort);
   expect(await restart.result()).toMatchObject({ phase: 'Aborted', done: [expect.any(String)], open: 2 });
   expect(inOrder(await vms.restarts())).toEqual([0, 0, 1]);
@@ -304,7 +305,15 @@ test('a run takes up what the last one has handed to it', async () => {
     paused: null,
     aborted: null,
   };
-  const carried = { ...before, told: null, quietSince: Date.now(), notBefore: 0, deferrals: 0, seen: {} };
+  const carried = {
+    ...before,
+    told: null,
+    quietSince: Date.now(),
+    notBefore: 0,
+    deferrals: 0,
+    seen: {},
+    namespaces: [],
+  };
   const chosen = { [vms.namespace]: { ...vmis, 'vm-1': 'the VMI that it had' } };
   const result = await (await vms.restart({ chosen, carried })).result();
   expect(result).toMatchObject({

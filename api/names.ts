@@ -53,6 +53,8 @@ export const DO_NOT_DISRUPT_ANNOTATION = `${GROUP}/do-not-disrupt`;
  * long as it is certain that no VMI of the VM ever ran. A VM without the annotation holds data.
  */
 export const NOT_YET_RUN_ANNOTATION = `${GROUP}/not-yet-run`;
+/** On a migration by which drover moves a VM off its node: the UID of the VMI. */
+export const EVACUATION_LABEL = `${GROUP}/evacuation`;
 /**
  * In a template's `spec.template.metadata.annotations`: a new time requests a restart of every VM, as `drover rollout
  * restart` writes it.

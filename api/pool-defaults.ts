@@ -4,6 +4,7 @@ import type {
   Autohealing,
   BasePolicy,
   Disruption,
+  Drain,
   LabelSelector,
   MaintenanceWindow,
   NameGeneration,
@@ -49,6 +50,10 @@ export const DEFAULT_AUTOHEALING: HealingRules = {
   preserveStorage: null,
 };
 
+export const DEFAULT_DRAIN: DrainRules = { method: 'MigrateOrRestart', deadlineSeconds: 1800, windows: [] };
+
+export type DrainRules = Required<Drain>;
+
 export type UpdateRules =
   | { kind: 'unmanaged' }
   | { kind: 'opportunistic' }
@@ -90,6 +95,8 @@ export interface CompletePoolSpec {
   rollout: Required<Rollout>;
   /** `null`: off. */
   autohealing: HealingRules | null;
+  /** `null`: off. */
+  drain: DrainRules | null;
   revisionHistoryLimit: number;
   paused: boolean;
   selector: LabelSelector | null;
@@ -105,10 +112,15 @@ export const withDefaults = (spec: PoolSpec): CompletePoolSpec => ({
   vmRolloutStrategy: spec.vmRolloutStrategy ?? null,
   rollout: { ...DEFAULT_ROLLOUT, ...spec.rollout },
   autohealing: spec.autohealing === undefined ? null : healingRules(spec.autohealing),
+  drain: drainRules(spec),
   revisionHistoryLimit: spec.revisionHistoryLimit ?? DEFAULT_REVISION_HISTORY_LIMIT,
   paused: spec.paused ?? false,
   selector: spec.selector ?? null,
 });
+
+/** Null if nothing is to be done about evictions. */
+export const drainRules = ({ drain }: Pick<PoolSpec, 'drain'>): DrainRules | null =>
+  drain === undefined ? null : { ...DEFAULT_DRAIN, ...drain };
 
 export function updateRules(strategy: UpdateStrategy = {}): UpdateRules {
   if (strategy.unmanaged !== undefined) return { kind: 'unmanaged' };

@@ -71,6 +71,13 @@ export const CONDITION_REASONS = {
     Detaching: 'VMs leave it, and run on',
     NotUnderstood: 'the annotation that holds the pool cannot be read',
   },
+  Draining: {
+    Evacuating: 'VMs are being moved off nodes that are drained',
+    WaitingForBudget: 'VMs wait for the disruption budget',
+    WaitingForWindow: 'VMs wait for a window of spec.drain',
+    Waiting: 'VMs wait for what passes by itself',
+    Stuck: 'VMs may wait for ever',
+  },
   DisksKept: {
     Kept: 'disks of VMs that have left are kept',
     OfOlderTemplate: 'kept disks are not as the template would make them',
@@ -112,6 +119,7 @@ export const EVENT_REASONS = {
   Started: 'a VM was started, because a person asked for that',
   Stopped: 'a VM was stopped, because a person asked for that',
   Restarted: 'a VM was restarted, because a person asked for that',
+  Evacuating: 'a VM is migrated or restarted, to leave a node that is drained',
   MachineTypeChanged: 'the machine type of a VM or of a template was changed',
   Healing: 'a sick VM is being replaced',
   Healed: 'a replaced VM runs well',

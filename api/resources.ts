@@ -35,6 +35,12 @@ export const VirtualMachineInstances = namespaced(
   'virtualmachineinstances',
   'VirtualMachineInstance',
 );
+export const VirtualMachineInstanceMigrations = namespaced(
+  'kubevirt.io',
+  'v1',
+  'virtualmachineinstancemigrations',
+  'VirtualMachineInstanceMigration',
+);
 /** KubeVirt's own pools. Older releases of KubeVirt serve them as `v1alpha1` alone. */
 export const KubeVirtPools = namespaced('pool.kubevirt.io', 'v1beta1', 'virtualmachinepools', 'VirtualMachinePool');
 export const Pods = namespaced('', 'v1', 'pods', 'Pod');
@@ -48,6 +54,7 @@ export const ConfigMaps = namespaced('', 'v1', 'configmaps', 'ConfigMap');
 export const CoreEvents = namespaced('', 'v1', 'events', 'Event');
 export const Events = namespaced('events.k8s.io', 'v1', 'events', 'Event');
 export const Services = namespaced('', 'v1', 'services', 'Service');
+export const PodDisruptionBudgets = namespaced('policy', 'v1', 'poddisruptionbudgets', 'PodDisruptionBudget');
 export const ResourceQuotas = namespaced('', 'v1', 'resourcequotas', 'ResourceQuota');
 export const Namespaces = clusterWide('', 'v1', 'namespaces', 'Namespace');
 export const Nodes = clusterWide('', 'v1', 'nodes', 'Node');

@@ -9,6 +9,10 @@ export const SimulatorAnnotation = {
   imagePullFails: 'sim.drover.dev/image-pull-fails',
   neverReady: 'sim.drover.dev/never-ready',
   migrationTime: 'sim.drover.dev/migration-time',
+  migrationFails: 'sim.drover.dev/migration-fails',
+  notMigratable: 'sim.drover.dev/not-migratable',
+  /** Name of a node: the VMI is evicted from it. */
+  evictFrom: 'sim.drover.dev/evict-from',
   /** How long the VMI runs before it ends by itself. */
   runTime: 'sim.drover.dev/run-time',
   /** How it ends then: `Succeeded` (a shutdown, the default), `Failed` (a crash) or `PodGone` (its pod is lost). */
@@ -24,6 +28,8 @@ export const SimulatorAnnotation = {
   corrupt: 'sim.drover.dev/corrupt',
   /** On a Node: it no longer answers. */
   lost: 'sim.drover.dev/lost',
+  /** On a Node: its VMIs are evicted. */
+  drain: 'sim.drover.dev/drain',
 } as const;
 
 /** On a VM: the value of `fail-starts` that it has been through, so that later starts of the same template succeed. */

@@ -12,6 +12,7 @@ import { reachable, register } from './api/register.ts';
 import { serve } from './api/server.ts';
 import { perform } from './api/subresources.ts';
 import { DataVolumeController } from './controllers/data-volume-controller.ts';
+import { EvictionController } from './controllers/eviction-controller.ts';
 import { GarbageCollector } from './controllers/garbage-collector.ts';
 import { MigrationController } from './controllers/migration-controller.ts';
 import { NamespaceController } from './controllers/namespace-controller.ts';
@@ -59,6 +60,7 @@ export async function startSimulator(
     new VmiController(cluster, concurrency),
     new DataVolumeController(cluster, concurrency),
     new MigrationController(cluster, concurrency),
+    new EvictionController(cluster, concurrency),
     new WorkloadUpdates(cluster),
     new ClaimController(cluster, concurrency),
     nodeController,

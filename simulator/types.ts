@@ -34,6 +34,7 @@ export interface Domain {
 }
 
 export interface VmiSpec {
+  evictionStrategy?: string;
   domain: Domain;
   architecture?: string;
   nodeSelector?: Record<string, string>;
@@ -131,6 +132,7 @@ export interface VmiStatus {
   virtualMachineRevisionName?: string;
   reason?: string;
   nodeName?: string;
+  evacuationNodeName?: string;
   conditions?: TimedCondition[];
   phaseTransitionTimestamps?: PhaseTransition[];
   machine?: { type?: string };
@@ -197,6 +199,7 @@ export interface KubeVirt extends KubeObject {
     configuration?: {
       vmRolloutStrategy?: 'Stage' | 'LiveUpdate' | null;
       machineType?: string;
+      evictionStrategy?: string;
       architectureConfiguration?: { defaultArchitecture?: string } & Partial<
         Record<'amd64' | 'arm64' | 's390x', { machineType?: string }>
       >;

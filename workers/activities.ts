@@ -1,5 +1,6 @@
 import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
 import { Places } from '../activities/disruption-budget/places.ts';
+import { createDrainActivities } from '../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../activities/healing/await-removal.ts';
 import { createHealActivities } from '../activities/healing/replace-vm.ts';
 import { withFailures } from '../activities/lib/temporal-failure.ts';
@@ -60,6 +61,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
         onPlanFailed: ({ kind, namespace, name: set }) => metrics.failedSetPlans.inc({ namespace, kind, set }),
       }),
       ...createUpdateActivities(common),
+      ...createDrainActivities(common),
       ...createHealActivities({ ...common, onReplaced }),
       ...restarts,
       ...machineTypes,

@@ -1,5 +1,6 @@
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
+import type { MigrationView } from '../../decisions/drain/migration.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { StoredInstanceSet, StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
@@ -24,6 +25,8 @@ export type CacheChange =
   | OwnerChange
   | Change<'vm', VmView>
   | Change<'vmi', VmiView>
+  /** A migration by which drover moves a VM off its node. */
+  | Change<'migration', MigrationView>
   /** A kept disk. */
   | Change<'disk', KeptClaim>
   /** The node has become ready or not ready, or was deleted. */

@@ -1,4 +1,4 @@
-import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
+import { EVACUATION_LABEL, KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
@@ -7,6 +7,7 @@ import {
   KubeVirts,
   Nodes,
   PersistentVolumeClaims,
+  VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
   VirtualMachinePools,
   VirtualMachines,
@@ -14,6 +15,9 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
+import { evacuationOf, type Evacuation } from '../../decisions/drain/evacuation.ts';
+import { migrationView, type VirtualMachineInstanceMigration } from '../../decisions/drain/migration-from-object.ts';
+import type { MigrationView } from '../../decisions/drain/migration.ts';
 import type { Witness } from '../../decisions/healing/proof.ts';
 import { VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { keptClaimView } from '../../decisions/views/kept-claim-from-object.ts';
@@ -60,7 +64,7 @@ const CONTACT_DEADLINE_MS = 5_000;
 
 /**
  * One worker's cache of a cluster, which follows the API server: all pools, replica sets of both kinds, VMs, VMIs and nodes, the
- * revisions and kept disks of pools, and KubeVirt's VM rollout strategy.
+ * revisions, kept disks and migrations of pools, and KubeVirt's VM rollout strategy.
  */
 export class ClusterCache implements OwnerCaches {
   readonly pools: OwnerCaches['pools'];
@@ -68,6 +72,8 @@ export class ClusterCache implements OwnerCaches {
   readonly instanceSets: OwnerCaches['instanceSets'];
   readonly vms: ListWatch<VirtualMachine, VmView>;
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
+  /** Those by which drover moves VMs off their nodes. */
+  readonly migrations: ListWatch<VirtualMachineInstanceMigration, MigrationView | null>;
   readonly revisions: ListWatch<ControllerRevision, RevisionView | null>;
   readonly nodes: ListWatch<Node, NodeView>;
   readonly keptClaims: ListWatch<KubeObject, (KeptClaim & { poolUid: string }) | null>;
@@ -78,6 +84,7 @@ export class ClusterCache implements OwnerCaches {
   readonly #witnesses = new Witnesses();
   readonly #members = new Members<VmView>((vm) => vm.owner);
   readonly #instances = new Members<VmiView>((vmi) => vmi.standalone?.owner);
+  readonly #migrationsByVmi = new OwnerIndex<MigrationView>((migration) => migration.vmiUid);
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
   readonly #keptByPool = new OwnerIndex<KeptClaim & { poolUid: string }>((claim) => claim.poolUid);
   readonly #listeners = new Set<(change: CacheChange) => void>();
@@ -129,6 +136,12 @@ export class ClusterCache implements OwnerCaches {
       },
       onGap: (version) => this.#witnesses.gap(version),
     });
+    this.migrations = new ListWatch<VirtualMachineInstanceMigration, MigrationView | null>({
+      ...common(VirtualMachineInstanceMigrations),
+      labelSelector: EVACUATION_LABEL,
+      view: migrationView,
+      onChange: (_key, before, after) => this.#migrationChanged(before ?? undefined, after ?? undefined),
+    });
     this.revisions = new ListWatch<ControllerRevision, RevisionView | null>({
       ...common(ControllerRevisions),
       labelSelector: POOL_LABEL,
@@ -169,11 +182,12 @@ export class ClusterCache implements OwnerCaches {
   }
 
   get #lists() {
-    const { vms, vmis, revisions, keptClaims, nodes } = this;
+    const { vms, vmis, migrations, revisions, keptClaims, nodes } = this;
     return [
       ...Object.values(OWNER_KINDS).map(({ resource, cache }) => [resource, this[cache]] as const),
       [VirtualMachines, vms],
       [VirtualMachineInstances, vmis],
+      [VirtualMachineInstanceMigrations, migrations],
       [ControllerRevisions, revisions],
       [PersistentVolumeClaims, keptClaims],
       [Nodes, nodes],
@@ -225,7 +239,13 @@ export class ClusterCache implements OwnerCaches {
   vmiOf(vm: Pick<VmView, 'namespace' | 'name' | 'uid'>): VmiView | undefined {
     const vmi = this.vmis.get(`${vm.namespace}/${vm.name}`);
     if (vmi?.vmUid !== vm.uid) return undefined;
-    return this.#onItsNode(vmi);
+    const evacuation = this.evacuationOf(vmi.uid);
+    return this.#onItsNode(evacuation === null ? vmi : { ...vmi, evacuation });
+  }
+
+  /** Returns what the migrations say by which drover moves the VMI with this UID; null if there are none. */
+  evacuationOf(vmiUid: string): Evacuation | null {
+    return evacuationOf(this.#migrationsByVmi.of(vmiUid));
   }
 
   #onItsNode(vmi: VmiView): VmiView {
@@ -302,6 +322,12 @@ export class ClusterCache implements OwnerCaches {
   subscribe(listener: (change: CacheChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  #migrationChanged(before: MigrationView | undefined, after: MigrationView | undefined): void {
+    this.#migrationsByVmi.change(before, after);
+    // What else has the label is none of drover's.
+    if (before !== undefined || after !== undefined) this.#tell({ kind: 'migration', before, after });
   }
 
   #forget(vmUid: string): void {

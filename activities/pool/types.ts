@@ -1,5 +1,6 @@
 import type { SetKind } from '../../api/owner-kinds.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
+import type { Refusal } from '../../decisions/drain/need.ts';
 import type { StatusTold } from '../../decisions/healing/conditions.ts';
 import type { HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -26,10 +27,12 @@ export interface PlanRequest {
   seen: ResourceVersions;
   /** Whether something may have been done since without being reported: only a new list can tell. */
   resultUnknown: boolean;
-  inProgress: { creating: string[]; deleting: string[]; cancelled?: string[] };
+  inProgress: { creating: string[]; deleting: string[]; cancelled?: string[]; evacuating?: string[] };
   /** How many VMs may be acted on now; the burst cap also applies, and is the only limit if this is null. */
   allowance: number | null;
   refused?: PoolPlanInput['refused'];
+  /** What was refused of evacuations; absent if nothing was. */
+  refusals?: Refusal[];
   failure: Failure | null;
   rollout: RolloutStatus | null;
   batches: Batch[];

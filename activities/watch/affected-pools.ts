@@ -27,6 +27,10 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
       if (looksTheSame(change.before, change.after, OF_GUESTS_IN_TRANSITIONS)) return [];
       return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, cache))));
     }
+    case 'migration': {
+      const { pool, namespace } = (change.after ?? change.before)!;
+      return looksTheSame(change.before, change.after) ? [] : [`${namespace}/${pool}`];
+    }
     case 'disk': {
       const { kept, namespace } = (change.after ?? change.before)!;
       return looksTheSame(change.before, change.after) ? [] : [`${namespace}/${kept.pool}`];

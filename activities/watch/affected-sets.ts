@@ -47,6 +47,7 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
     }
     case 'pool':
     case 'instance replica set':
+    case 'migration':
     case 'disk':
     case 'strategy':
       return [];
@@ -76,6 +77,7 @@ export function affectedInstanceSets(
     case 'pool':
     case 'replica set':
     case 'vm':
+    case 'migration':
     case 'disk':
     case 'strategy':
       return [];

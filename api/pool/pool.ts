@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { API_VERSION } from '../names.ts';
 import { Autohealing } from './autohealing.ts';
+import { Drain, withDrainableTemplate } from './drain.ts';
 import { nameRule, nameShape, ownerMeta } from './metadata.ts';
 import { withOwnSelector } from './own-selector.ts';
 import { Rollout } from './rollout.ts';
@@ -11,6 +12,7 @@ import { IntOrPercent, WholeNumber } from './text.ts';
 import { VmTemplate } from './vm-template.ts';
 
 export { Autohealing } from './autohealing.ts';
+export { Drain, type DrainMethod } from './drain.ts';
 export { Rollout, type RolloutStep } from './rollout.ts';
 export {
   LabelSelector,
@@ -64,13 +66,14 @@ const PoolFields = z.strictObject({
   vmRolloutStrategy: VmRolloutStrategy.exactOptional(),
   rollout: Rollout.exactOptional(),
   autohealing: Autohealing.exactOptional(),
+  drain: Drain.exactOptional(),
   revisionHistoryLimit: WholeNumber.min(0)
     .describe('How many old revisions are kept to go back to. 10 by default.')
     .exactOptional(),
   paused: z.boolean().describe('No update begins while this is true; scaling and healing go on.').exactOptional(),
   selector: LabelSelector.describe('For tools that expect one. A VM belongs to the pool that owns it.').exactOptional(),
 });
-export const PoolSpec = withOwnSelector(PoolFields, 'template');
+export const PoolSpec = withDrainableTemplate(withOwnSelector(PoolFields, 'template'));
 export type PoolSpec = z.infer<typeof PoolSpec>;
 
 export const VirtualMachinePool = z

@@ -133,6 +133,9 @@ export const DisruptedVm = z.strictObject({
   vmi: z.string().describe('UID of the VMI that may be ended; absent for a VM that had none.').exactOptional(),
   by: z.string().max(1024).describe('Id of the workflow that may disrupt it.'),
   at: time('When the place was claimed.'),
+  migration: count(
+    'Which migration of the VMI by drover it is claimed for; absent if the VMI is to end.',
+  ).exactOptional(),
   seen: z
     .strictObject({ vms: z.string().max(20).exactOptional(), vmis: z.string().max(20).exactOptional() })
     .describe('Resource versions of the VM and its VMI at that time: what is older says nothing of this claim.')

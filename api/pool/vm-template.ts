@@ -14,7 +14,11 @@ export const LIVE_UPDATE_FEATURES =
  */
 const VmSpec = across(
   z.looseObject({
-    template: z.looseObject({}, { error: (issue) => (issue.input === undefined ? VMI_TEMPLATE : undefined) }),
+    template: z.looseObject(
+      // Declared for the rules of a pool: the API server's can read declared fields alone.
+      { spec: z.looseObject({ evictionStrategy: z.string().exactOptional() }).exactOptional() },
+      { error: (issue) => (issue.input === undefined ? VMI_TEMPLATE : undefined) },
+    ),
     running: z.boolean().exactOptional(),
     runStrategy: z.string().exactOptional(),
     liveUpdateFeatures: refused(LIVE_UPDATE_FEATURES).exactOptional(),

@@ -77,14 +77,15 @@ export function remarksOn(pool: Stored<Pool>): string[] {
 
 /** Builds a JSON patch: a merge patch would keep fields that only the old template has. */
 function patchOf({ metadata, spec }: Stored<Pool>, { template, cause }: TemplateChange, by: string): object[] {
+  const fields = specOf(template, spec);
+  const revision = revisionOf(poolTemplate({ ...spec, ...fields }));
   const annotations = {
     ...metadata.annotations,
-    [ASKED_BY_ANNOTATION]: askedByStamp(by, revisionOf(template)),
+    [ASKED_BY_ANNOTATION]: askedByStamp(by, revision),
     [CHANGE_CAUSE_ANNOTATION]: cause,
   };
-  const fields = specOf(template, spec.nameGeneration);
-  const isSame =
-    revisionOf(poolTemplate({ ...fields, nameGeneration: spec.nameGeneration ?? {} })) === revisionOf(template);
+  const before = { template: fields.template, nameGeneration: spec.nameGeneration ?? {} };
+  const isSame = revisionOf(poolTemplate(before)) === revisionOf(poolTemplate(fields));
   return [
     // A precondition: the API server answers with a conflict if the pool has changed since it was read.
     { op: 'replace', path: '/metadata/resourceVersion', value: metadata.resourceVersion },

@@ -1,6 +1,7 @@
 import { countOf } from '../../api/int-or-percent.ts';
 import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
+import { isEvacuating } from '../drain/evacuation.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
@@ -114,7 +115,7 @@ export interface UnavailabilityInput {
 
 /**
  * Returns the VMs that count against `maxUnavailable`: all that should run and are not ready, whatever the cause; those
- * in progress; and those missing from a pool whose VMs start by themselves.
+ * that drover migrates off their nodes; those in progress; and those missing from a pool whose VMs start by themselves.
  */
 export function unavailability({ pool, vms, vmiOf, inProgress }: UnavailabilityInput): {
   names: Set<string>;
@@ -124,7 +125,7 @@ export function unavailability({ pool, vms, vmiOf, inProgress }: UnavailabilityI
   const present = new Set<string>();
   for (const vm of vms) {
     present.add(vm.name);
-    if (isDown(vm, vmiOf(vm))) names.add(vm.name);
+    if (isDown(vm, vmiOf(vm)) || isEvacuating(vmiOf(vm))) names.add(vm.name);
   }
   const absentInHand = [...names].filter((name) => !present.has(name)).length;
   const missing = runsByItself(pool.spec.template) ? Math.max(pool.spec.replicas - present.size - absentInHand, 0) : 0;

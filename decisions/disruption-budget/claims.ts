@@ -62,8 +62,14 @@ function stateOf(claim: DisruptedVm, active: ReadonlyMap<string, VmView>, { pool
   const live = liveVmi(vmi);
   if (!isMeantToRun(vm, vmi) && live === undefined) return 'over';
   if (live === undefined || vm.changingState) return 'used';
-  if (live.uid === claim.vmi) return 'unused';
+  if (live.uid === claim.vmi) return claim.migration === undefined ? 'unused' : stateOfMigration(claim.migration, live);
   return isReady(vm, live) ? 'over' : 'used';
+}
+
+/** What became of a claim by which a migration was to be created: that moves the same VMI, and may leave it as it is. */
+function stateOfMigration(attempt: number, { evacuation }: VmiView): ClaimState {
+  if (evacuation === null || evacuation.attempt < attempt) return 'unused';
+  return evacuation.attempt === attempt && evacuation.state === 'Unfinished' ? 'used' : 'over';
 }
 
 /**
@@ -91,6 +97,8 @@ export interface Ask {
   vmi: VmiView | undefined;
   /** ID of the workflow that asks. */
   by: string;
+  /** Which migration by drover it asks for; absent if its VMI is to end. */
+  migration?: number | undefined;
 }
 
 export interface Claimed {
@@ -136,10 +144,11 @@ export function claimPlaces(
   return { claims: [...claims.values()], answers };
 }
 
-const claimOf = ({ vm, vmi, by }: Ask, live: VmiView | undefined, at: string): DisruptedVm => ({
+const claimOf = ({ vm, vmi, by, migration }: Ask, live: VmiView | undefined, at: string): DisruptedVm => ({
   vm: vm.name,
   ...(live === undefined ? {} : { vmi: live.uid }),
   by,
   at,
+  ...(migration === undefined ? {} : { migration }),
   seen: { vms: vm.resourceVersion, ...(vmi === undefined ? {} : { vmis: vmi.resourceVersion }) },
 });

@@ -1,17 +1,23 @@
 import type { MemberKind, OwnerKind } from '../../api/owner-kinds.ts';
 
 /** The caches that plans wait for, by the names that the table of owner kinds gives them. */
-export const VERSIONED = ['pools', 'replicaSets', 'instanceSets', 'vms', 'vmis'] as const satisfies readonly (
-  | OwnerKind['cache']
-  | MemberKind['cache']
-)[];
+export const VERSIONED = [
+  'pools',
+  'replicaSets',
+  'instanceSets',
+  'vms',
+  'vmis',
+  'migrations',
+] as const satisfies readonly Versioned[];
+
+type Versioned = OwnerKind['cache'] | MemberKind['cache'] | 'migrations';
 
 /**
  * The newest state known to have been seen or written, as resource versions of pools, replica sets of both
- * kinds, VMs and VirtualMachineInstances. Plans are made only from caches that have reached it, so that no decision is older than the
+ * kinds, VMs, VirtualMachineInstances and drover's migrations of these. Plans are made only from caches that have reached it, so that no decision is older than the
  * last write.
  */
-export type ResourceVersions = { [kind in OwnerKind['cache'] | MemberKind['cache']]?: string | undefined };
+export type ResourceVersions = { [kind in Versioned]?: string | undefined };
 
 /** Resource versions have 64 bits. */
 const VERSION = /^\d{1,20}$/;

@@ -32,13 +32,9 @@ export function containedPlan(input: PoolPlanInput): ContainedPlan {
   try {
     // Deleting a pool needs no template.
     if (deep !== null && pool.metadata.deletionTimestamp !== undefined) {
-      return {
-        plan: planPool({
-          ...input,
-          pool: { ...pool, spec: { ...pool.spec, template: { spec: {} } as typeof pool.spec.template } },
-        }),
-        error: null,
-      };
+      const { drain: _drain, ...spec } = pool.spec;
+      const template = { spec: {} } as typeof spec.template;
+      return { plan: planPool({ ...input, pool: { ...pool, spec: { ...spec, template } } }), error: null };
     }
     if (deep === null) return { plan: planPool(input), error: null };
     return { plan: stalled(input, 'SpecRefused', deepTemplate(deep)), error: null };

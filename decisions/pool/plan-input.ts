@@ -1,6 +1,7 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { KeptClaim } from '../disks/kept-claims.ts';
 import type { VmiOf } from '../disruption-budget/availability.ts';
+import type { Refusal } from '../drain/need.ts';
 import type { Witness } from '../healing/proof.ts';
 import type { HealingState } from '../healing/state.ts';
 import type { KeptRevision } from '../revisions/retained.ts';
@@ -20,7 +21,12 @@ export interface PoolPlanInput {
   /** Whether a VM of this name exists in the pool's namespace and belongs to somebody else. */
   isHeldByOther: (name: string) => boolean;
   /** Names that activities are working on now. `cancelled`: by attempts to heal them that were asked to end. */
-  inProgress: { creating: readonly string[]; deleting: readonly string[]; cancelled?: readonly string[] };
+  inProgress: {
+    creating: readonly string[];
+    deleting: readonly string[];
+    cancelled?: readonly string[];
+    evacuating?: readonly string[];
+  };
   vmiOf: VmiOf;
   /** VMIs of a VM that ran and then failed, oldest first; absent if none were observed. */
   failedVmisOf?: (vm: VmView) => readonly VmiView[];
@@ -51,5 +57,7 @@ export interface PoolPlanInput {
   allowance: number;
   /** VMs that the API server refused to create, halt or delete: others go first. */
   refused?: RefusedVms | undefined;
+  /** What was refused of evacuations; absent if nothing was. */
+  refusals?: readonly Refusal[];
   failure: Failure | null;
 }

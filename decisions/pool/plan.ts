@@ -4,6 +4,9 @@ import { keptByNumber, type KeptClaim } from '../disks/kept-claims.ts';
 import { createSteps, unmarkStep } from '../disks/reuse.ts';
 import { isReady, isActive } from '../disruption-budget/availability.ts';
 import { hasSpentClaimsAlone } from '../disruption-budget/claims.ts';
+import { drainingMessage } from '../drain/condition.ts';
+import type { DrainPlan } from '../drain/plan.ts';
+import { drainOfPool, drainSteps, evacuatingNames } from '../drain/pool-drain.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
 import { heldBack, isGivenUp, stateFrom, toBeMade } from '../healing/state.ts';
 import { formatNames } from '../lib/names.ts';
@@ -47,6 +50,8 @@ export interface PoolPlan {
   counts: PoolCounts;
   /** Why VMs stay that are too many; absent if there are none. */
   blocked?: string;
+  /** Which VMs are to leave nodes that are drained, and how far they are; absent if there are none. */
+  draining?: string;
   rollout: Pick<RolloutPlan, 'state' | 'phase' | 'target' | 'current' | 'waits' | 'superseded' | 'lost' | 'steps'>;
   healing: Omit<HealingPlan, 'mark'>;
   /** When the passing of time alone changes something; milliseconds since the epoch. */
@@ -82,12 +87,13 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const { steps: scaleSteps, blocked } = scaling;
   // Scaling has priority: a VM that leaves now is not updated first.
   const leaving = [...named, ...scaleSteps.flatMap((step) => ('vms' in step ? step.vms : []))].map(({ name }) => name);
-  const rollout = rolloutOf(input, healing, leaving, templates);
-  const steps = stepsOf(input, { scaleSteps, rollout, mark, kept, templates });
+  const drain = drainOfPool(input, { leaving, updating: inBatches.held });
+  const rollout = rolloutOf(input, { healing, leaving, drain }, templates);
+  const steps = stepsOf(input, { scaleSteps, drain, rollout, mark, kept, templates });
   const failure = stillStands(input, named.length > 0, blocked) ? input.failure : null;
   const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
-  const told = { kept, changing: membersChanging(input, healing.state.cycles, at), now: at };
+  const told = { kept, draining: drain.standings, changing: membersChanging(input, healing.state.cycles, at), now: at };
   const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, blocked, ...told });
   const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;
@@ -98,14 +104,20 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     phase: phaseOf(input, { rollout: phase, heals: healing.state.cycles.length > 0, blocked }),
     counts: { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) },
     ...(blocked === null ? {} : { blocked: blocked.message }),
+    ...(drain.standings.length === 0 ? {} : { draining: drainingMessage(drain.standings) }),
     rollout: { state, phase, target, current, waits, superseded, lost, steps: rollout.steps },
     healing,
-    wakeAt: wakeAtOf(input, [scaling, rollout, healing, availability], unproven !== null && isOver(state, unproven)),
+    wakeAt: wakeAtOf(
+      input,
+      [scaling, drain, rollout, healing, availability],
+      unproven !== null && isOver(state, unproven),
+    ),
   };
 }
 
 interface Decided {
   scaleSteps: readonly ScaleStep[];
+  drain: DrainPlan;
   rollout: RolloutPlan;
   mark: HealingPlan['mark'];
   kept: ReadonlyMap<number, KeptClaim[]>;
@@ -113,11 +125,12 @@ interface Decided {
 }
 
 /** Returns all steps, housekeeping last: most of it only where there is nothing else to do. */
-function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, kept, templates }: Decided): PoolStep[] {
+function stepsOf(input: PoolPlanInput, { scaleSteps, drain, rollout, mark, kept, templates }: Decided): PoolStep[] {
   const { pool, vms, batches, uncontrolled = [], keptClaims = [] } = input;
   const templateOf = (revision: string): PoolTemplate | undefined => templates.get(revision);
   const reuse = { pool, kept, revision: rollout.forNewVms, templateOf };
   const steps = scaleSteps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, reuse) : [step]));
+  steps.push(...drainSteps(drain));
   if (rollout.update !== null && !steps.some((step) => step.kind === 'hold'))
     steps.push({ kind: 'update', ...rollout.update });
   if (mark.length > 0) steps.push(markStep(mark));
@@ -213,10 +226,15 @@ function scalingOf(
     : { steps: planDeletion(scale), blocked: null, wakeAt: null };
 }
 
+interface BesideRollout {
+  healing: Healing;
+  leaving: readonly string[];
+  drain: DrainPlan;
+}
+
 function rolloutOf(
   input: PoolPlanInput,
-  healing: Healing,
-  leaving: readonly string[],
+  { healing, leaving, drain }: BesideRollout,
   templates: ReadonlyMap<string, PoolTemplate>,
 ): RolloutPlan {
   const { pool, vms, vmiOf, strategy, batches, burst, now } = input;
@@ -236,6 +254,7 @@ function rolloutOf(
       ...unlabelledMembers(input).map(({ name }) => name),
     ]),
     isHealed: (vm) => pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
+    evacuating: new Set(evacuatingNames(drain)),
     held: isHeld(input),
     notBefore: input.batchesNotBefore,
     burst,

@@ -3,6 +3,8 @@ import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { keptCondition, type KeptClaim } from '../disks/kept-claims.ts';
 import { isReady, type VmiOf } from '../disruption-budget/availability.ts';
+import { drainingCondition } from '../drain/condition.ts';
+import type { Standing } from '../drain/plan.ts';
 import { healingConditions, healingStatus, type HealingTold } from '../healing/conditions.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
@@ -34,6 +36,7 @@ const OURS = new Set([
   'DisksKept',
   'ScaleInBlocked',
   'MembersChanging',
+  'Draining',
 ]);
 
 export interface StatusInput {
@@ -49,6 +52,8 @@ export interface StatusInput {
   blocked: BlockedSurplus | null;
   /** Kept disks, by the numbers of the VMs that they wait for. */
   kept: ReadonlyMap<number, readonly KeptClaim[]>;
+  /** VMs that are to leave nodes that are drained. */
+  draining: readonly Standing[];
   /** The condition of a pool whose members are changing; empty without. */
   changing: readonly Condition[];
   /** RFC 3339. */
@@ -66,6 +71,7 @@ export function poolStatus({
   healing,
   blocked,
   kept,
+  draining,
   changing,
   now,
 }: StatusInput): PoolStatus {
@@ -92,6 +98,7 @@ export function poolStatus({
       availableCondition(pool, availability, now),
       ...rolloutConditions(pool, rollout, blocked, now),
       ...surplusCondition(pool, blocked, now),
+      ...drainingCondition(pool, draining, now),
       ...healingConditions(pool, healing, now),
       ...keptCondition(pool, kept, poolTemplate(pool.spec), now),
       ...(failure === null ? [] : [replicaFailure(failure)]),

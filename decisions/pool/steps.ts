@@ -1,3 +1,4 @@
+import type { EvacuationTarget } from '../drain/plan.ts';
 import type { RunNote } from '../healing/plan.ts';
 import type { PlannedBatch } from '../rollout/next-batch.ts';
 import type { Departure, Member } from '../scaling/departure.ts';
@@ -22,6 +23,8 @@ export type PoolStep =
   /** `unmatched`: their labels no longer match the selector; otherwise, their owner is deleted without them. */
   | { kind: 'release'; vms: Target[]; because?: 'unmatched'; reason: string }
   | ({ kind: 'update' } & PlannedBatch)
+  /** VMs to move off nodes that are drained. */
+  | { kind: 'evacuate'; vms: EvacuationTarget[]; reason: string }
   /** The template is kept as a ControllerRevision, in case it changes. */
   | { kind: 'keep'; reason: string }
   /** VMs on which something is noted: that they have run well, or which failed starts are known. */

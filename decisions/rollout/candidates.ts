@@ -2,7 +2,7 @@ import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown, isMeantToRun } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { VmView } from '../views/vm.ts';
-import { updateNeed, type RolloutTarget } from '../vm-update/need.ts';
+import { updateNeed, type RolloutTarget, type UpdateNeed } from '../vm-update/need.ts';
 import { batchHold } from './batch-hold.ts';
 import type { UpdateAct } from './batch.ts';
 import type { RolloutContext } from './context.ts';
@@ -29,7 +29,7 @@ export interface RolloutNeeds {
 
 /** Returns what the VMs that nothing is working on need to reach the goal's revision. */
 export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, target: RolloutTarget): RolloutNeeds {
-  const { vmiOf, busy, batches } = context.input;
+  const { vmiOf, busy, batches, evacuating } = context.input;
   const needs: RolloutNeeds = { free: [], left: 0, failed: 0, later: 0, laterRunning: 0 };
   if (context.spec.update.kind === 'unmanaged') return { ...needs, left: unmanaged(context, target) };
   const apart: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
@@ -38,7 +38,9 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   const { held: inProgress } = batchHold(batches, context.input.vms, () => false);
   for (const vm of context.active) {
     if (inProgress.has(vm.name) || busy.has(vm.name)) continue;
-    const need = updateNeed(vm, vmiOf, target);
+    const wanted = updateNeed(vm, vmiOf, target);
+    const isHeld = wanted.need === 'act' && evacuating.has(vm.name);
+    const need: UpdateNeed = isHeld ? { need: 'later', why: 'it is being moved off its node' } : wanted;
     if (need.need === 'nothing') continue;
     if (need.need === 'left') {
       // Not counted, because an opt-out lasts: the current revision would never advance, and a later undo would take

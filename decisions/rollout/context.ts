@@ -22,6 +22,8 @@ export interface RolloutInput {
   batches: readonly Batch[];
   /** Names of VMs that other parts of drover are working on. */
   busy: ReadonlySet<string>;
+  /** Names of VMs that are being moved off nodes that are drained: they may go down at any moment. */
+  evacuating: ReadonlySet<string>;
   /** Whether healing takes care of the VM and has not given it up. */
   isHealed: (vm: VmView) => boolean;
   /** The pool's members are changing: no batch begins. */

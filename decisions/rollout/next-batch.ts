@@ -49,14 +49,14 @@ export function nextVms(
   inProgress: VmsInProgress,
   { stepRoom, state }: Room,
 ): Candidate[] | null {
-  const { pool, vms, vmiOf, batches, burst, now } = context.input;
+  const { pool, vms, vmiOf, batches, evacuating, burst, now } = context.input;
   const most = maxUnavailableOf(pool);
   const claimed = claimedNames({ pool, vms, vmiOf }, now);
   const { count: unavailable, names } = unavailability({
     pool,
     vms: context.active,
     vmiOf,
-    inProgress: [...inProgress.unsettled, ...claimed],
+    inProgress: [...inProgress.unsettled, ...claimed, ...evacuating],
   });
   const places = Math.min(burst - inProgress.all.size, MOST_IN_BATCH);
   const choice = choose(context, inOrder(context, free, stepRoom === null ? null : target.revision), {

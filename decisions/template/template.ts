@@ -1,6 +1,9 @@
 import type { NameGeneration, PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
 import { isNamed, NAME_GENERATION_FLAGS, numberedReferences } from './references.ts';
 
+/** The eviction strategy under which drover moves a VM off its node. */
+export const EXTERNAL = 'External';
+
 /**
  * Everything that a pool's VMs are made from, and that its revisions keep: the template, and which references in it get
  * the VM's number (only if there are such references). A change of either is a new revision.
@@ -10,9 +13,11 @@ export interface PoolTemplate extends VmTemplate {
 }
 
 export function poolTemplate({
-  template,
+  template: given,
   nameGeneration = {},
-}: Pick<PoolSpec, 'template' | 'nameGeneration'>): PoolTemplate {
+  drain,
+}: Pick<PoolSpec, 'template' | 'nameGeneration'> & { drain?: PoolSpec['drain'] | null }): PoolTemplate {
+  const template = drain == null ? given : leftToDrover(given);
   const flags = NAME_GENERATION_FLAGS.filter((flag) => nameGeneration[flag] === true && hasEffect(flag, template));
   return flags.length === 0
     ? template
@@ -21,17 +26,37 @@ export function poolTemplate({
 
 /**
  * Returns the spec fields with which a pool makes its VMs from this template. Flags without effect on it keep the
- * values that they have in `before`.
+ * values that they have in `before`. The eviction strategy that `drain` gives is left out while the pool has it.
  */
 export function specOf(
-  { nameGeneration = {}, ...template }: PoolTemplate,
-  before: NameGeneration = {},
+  { nameGeneration = {}, ...made }: PoolTemplate,
+  { nameGeneration: before = {}, drain }: Pick<PoolSpec, 'nameGeneration' | 'drain'>,
 ): { template: VmTemplate; nameGeneration: NameGeneration } {
+  const template = drain === undefined ? made : withoutExternal(made);
   const flags = NAME_GENERATION_FLAGS.filter(
     (flag) => (hasEffect(flag, template) ? nameGeneration[flag] : before[flag]) === true,
   );
   return { template, nameGeneration: Object.fromEntries(flags.map((flag) => [flag, true])) };
 }
+
+/** KubeVirt then refuses evictions of the VMs, notes on the VMI that it is to leave its node, and acts no further. */
+function leftToDrover(template: VmTemplate): VmTemplate {
+  const vmi = template.spec.template;
+  if (vmi.spec?.evictionStrategy !== undefined) return template;
+  return withVmi(template, { ...vmi, spec: { ...vmi.spec, evictionStrategy: EXTERNAL } });
+}
+
+function withoutExternal(template: VmTemplate): VmTemplate {
+  const vmi = template.spec.template;
+  if (vmi.spec?.evictionStrategy !== EXTERNAL) return template;
+  const { evictionStrategy: _external, ...spec } = vmi.spec;
+  return withVmi(template, { ...vmi, spec });
+}
+
+const withVmi = (template: VmTemplate, vmi: VmTemplate['spec']['template']): VmTemplate => ({
+  ...template,
+  spec: { ...template.spec, template: vmi },
+});
 
 const hasEffect = (flag: keyof NameGeneration, { spec }: VmTemplate): boolean =>
   numberedReferences[flag](spec).some(isNamed);

@@ -16,6 +16,7 @@ export interface VirtualMachineInstance extends KubeObject {
       cpu?: { sockets?: number; maxSockets?: number };
       memory?: { guest?: Quantity; maxGuest?: Quantity };
     };
+    evictionStrategy?: string;
     nodeSelector?: Record<string, string>;
     livenessProbe?: {
       initialDelaySeconds?: number;
@@ -30,6 +31,7 @@ export interface VirtualMachineInstance extends KubeObject {
     phase?: string;
     reason?: string;
     nodeName?: string;
+    evacuationNodeName?: string;
     conditions?: Condition[];
     phaseTransitionTimestamps?: { phase?: string; phaseTransitionTimestamp?: string }[];
     machine?: { type?: string };
@@ -67,6 +69,10 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     paused: find(conditions, 'Paused')?.status === 'True',
     migrating: migration !== undefined && migration.completed !== true && migration.failed !== true,
     migratable: find(conditions, 'LiveMigratable')?.status === 'True',
+    evictionStrategy: internOrNull(spec?.evictionStrategy),
+    evacuationNode: internOrNull(status?.evacuationNodeName),
+    // Known from migrations, not the VMI: `ClusterCache.vmiOf` fills it in.
+    evacuation: null,
     node: status?.nodeName ?? null,
     // Known from the node, not the VMI: `ClusterCache.vmiOf` fills it in.
     nodeLost: false,

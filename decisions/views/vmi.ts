@@ -1,3 +1,4 @@
+import type { Evacuation } from '../drain/evacuation.ts';
 import type { VmView } from './vm.ts';
 
 /** What drover caches of a VirtualMachineInstance: all that its decisions read, and nothing else. */
@@ -31,6 +32,12 @@ export interface VmiView {
   paused: boolean;
   migrating: boolean;
   migratable: boolean;
+  /** Its spec's own eviction strategy; null if it has the cluster's. */
+  evictionStrategy: string | null;
+  /** The node that its pod was to be evicted from; it has left that once it runs on another. */
+  evacuationNode: string | null;
+  /** What drover has done to move it off its node; null if nothing. */
+  evacuation: Evacuation | null;
   node: string | null;
   /** Its node does not answer, or no longer exists. */
   nodeLost: boolean;

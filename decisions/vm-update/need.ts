@@ -1,6 +1,7 @@
 import type { Disruption } from '../../api/pool/pool.ts';
 import { recreatedDisks } from '../disks/disk-template.ts';
 import { isMeantToRun, liveVmi, activeVmi, runsByItself, type VmiOf } from '../disruption-budget/availability.ts';
+import { isEvacuating } from '../drain/evacuation.ts';
 import type { UpdateAct } from '../rollout/batch.ts';
 import { numberOf } from '../scaling/vm-names.ts';
 import type { PoolTemplate } from '../template/template.ts';
@@ -149,6 +150,7 @@ export function untouchable(vm: VmView, vmiOf: VmiOf): { why: string; isExcluded
   if (vm.snapshotting) return { why: 'a snapshot of it is taken or restored', isExcluded: false };
   const vmi = liveVmi(vmiOf(vm));
   if (vmi?.paused === true) return { why: 'it is paused', isExcluded: false };
+  if (isEvacuating(vmi)) return { why: 'it is being moved off its node', isExcluded: false };
   if (vmi?.migrating === true) return { why: 'it migrates', isExcluded: false };
   return undefined;
 }

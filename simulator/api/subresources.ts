@@ -55,6 +55,7 @@ async function changePower({ vms, vmis, client }: Cluster, call: Call, decide: t
 async function actOnVmi({ vmis, client }: Cluster, call: Call): Promise<void> {
   const vmi = await fetched(vmis, call, client);
   if (vmi === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
+  if (call.action === 'evacuate/cancel') return cancelEvacuation({ vmis, client }, vmi, call);
   checkVmi(call.action, vmi);
   if (call.action !== 'pause' && call.action !== 'unpause') return;
   const time = timestamp(Date.now());
@@ -73,6 +74,19 @@ async function actOnVmi({ vmis, client }: Cluster, call: Call): Promise<void> {
     { ...vmi, status: { ...vmi.status, conditions } },
     { dryRun: isDryRun(call) },
   );
+}
+
+/** Only of the eviction from the node that the caller names. */
+async function cancelEvacuation(
+  { vmis, client }: Pick<Cluster, 'vmis' | 'client'>,
+  vmi: Stored<VirtualMachineInstance>,
+  call: Call,
+): Promise<void> {
+  const { evacuationNodeName, ...status } = vmi.status ?? {};
+  if (evacuationNodeName === undefined) return;
+  if (call.body['evacuationNodeName'] !== evacuationNodeName)
+    throw new Refusal(500, 'the server rejected our request due to an error in our request');
+  await client.update<VirtualMachineInstance>(vmis.resource, { ...vmi, status }, { dryRun: isDryRun(call) });
 }
 
 async function migrate({ vms, vmis, migrations, client }: Cluster, call: Call): Promise<void> {

@@ -51,10 +51,10 @@ export class MigrationController {
       case 'end':
         await this.#write(ended(vmi!, step.succeeded, now));
         if (step.migration !== undefined)
-          await this.#note(step.migration, step.succeeded ? 'Succeeded' : 'Failed', now);
+          await this.#note(step.migration, step.succeeded ? 'Succeeded' : 'Failed', now, this.#cluster.vmis.get(key));
         return undefined;
       case 'note':
-        await this.#note(step.migration, step.phase, now);
+        await this.#note(step.migration, step.phase, now, vmi);
         return undefined;
     }
   }
@@ -85,10 +85,17 @@ export class MigrationController {
     vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, vmi));
   }
 
-  async #note(migration: Stored<Migration>, phase: MigrationPhase, now: number): Promise<void> {
+  async #note(
+    migration: Stored<Migration>,
+    phase: MigrationPhase,
+    now: number,
+    vmi?: Stored<VirtualMachineInstance>,
+  ): Promise<void> {
     const { client, migrations } = this.#cluster;
     migrations.remember(
-      await client.update<Migration>(migrations.resource, inPhase(migration, phase, now), { subresource: 'status' }),
+      await client.update<Migration>(migrations.resource, inPhase(migration, phase, now, vmi), {
+        subresource: 'status',
+      }),
     );
   }
 }

@@ -6,13 +6,13 @@ import {
   Nodes,
   PersistentVolumeClaims,
   Secrets,
+  VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
   VirtualMachines,
 } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Log } from '../log.ts';
 import type { Claim, DataVolume, KubeVirt, Migration, Node, VirtualMachine, VirtualMachineInstance } from '../types.ts';
-import { VirtualMachineInstanceMigrations } from './resources.ts';
 import { Store } from './store.ts';
 
 /** The client, and the caches of objects that the controllers share. */

@@ -14,10 +14,3 @@ export const VirtualMachineClusterPreferences: Resource = Object.freeze({
   kind: 'VirtualMachineClusterPreference',
   namespaced: false,
 });
-export const VirtualMachineInstanceMigrations: Resource = Object.freeze({
-  group: 'kubevirt.io',
-  version: 'v1',
-  plural: 'virtualmachineinstancemigrations',
-  kind: 'VirtualMachineInstanceMigration',
-  namespaced: true,
-});

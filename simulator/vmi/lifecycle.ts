@@ -144,6 +144,15 @@ function withReadiness(vmi: Vmi, now: number): Vmi {
 }
 
 function withMigratability(vmi: Vmi, { migratable, now }: Surroundings): Vmi {
+  if (isOn(vmi.metadata, SimulatorAnnotation.notMigratable))
+    return saying(
+      vmi,
+      'LiveMigratable',
+      'False',
+      'HostDeviceNotLiveMigratable',
+      'a device of its host cannot move',
+      now,
+    );
   if (migratable)
     return withConditions(vmi, {
       type: 'LiveMigratable',

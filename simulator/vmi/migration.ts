@@ -1,5 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
-import { durationOf, SimulatorAnnotation } from '../annotations.ts';
+import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
 import { timestamp } from '../store/conditions.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance } from '../types.ts';
 import { plugged } from '../vm/hotplug.ts';
@@ -36,7 +36,8 @@ export function migrationStep(
     const until =
       Date.parse(state.startTimestamp ?? timestamp(now)) +
       (durationOf(vmi.metadata, SimulatorAnnotation.migrationTime) ?? MIGRATION_MS);
-    return until > now ? { do: 'wait', until } : { do: 'end', migration, succeeded: true };
+    const succeeded = !isOn(vmi.metadata, SimulatorAnnotation.migrationFails);
+    return until > now ? { do: 'wait', until } : { do: 'end', migration, succeeded };
   }
   const [migration] = migrations;
   if (migration === undefined) return { do: 'nothing' };
@@ -65,20 +66,29 @@ export function ended(vmi: Vmi, succeeded: boolean, now: number): Vmi {
     ...status?.migrationState,
     endTimestamp: timestamp(now),
     completed: true,
-    ...(succeeded ? {} : { failed: true }),
+    ...(succeeded ? {} : { failed: true, failureReason: 'the migration was ended' }),
   };
   const target = migrationState.targetNode;
   if (!succeeded || target === undefined) return { ...vmi, status: { ...status, migrationState } };
   const labels = { ...metadata.labels, [NODE_LABEL]: target };
+  const { evacuationNodeName: _evacuated, ...left } = status ?? {};
   return plugged({
     ...vmi,
     metadata: { ...metadata, labels },
-    status: { ...status, migrationState, nodeName: target },
+    status: { ...left, migrationState, nodeName: target },
   });
 }
 
-export function inPhase(migration: Stored<Migration>, phase: MigrationPhase, now: number): Stored<Migration> {
+/** `vmi`: the migrated one, if it tells how the migration went. */
+export function inPhase(
+  migration: Stored<Migration>,
+  phase: MigrationPhase,
+  now: number,
+  vmi?: Vmi,
+): Stored<Migration> {
   const passed = migration.status?.phaseTransitionTimestamps ?? [];
   const transitions = [...passed, { phase, phaseTransitionTimestamp: timestamp(now) }];
-  return { ...migration, status: { ...migration.status, phase, phaseTransitionTimestamps: transitions } };
+  const state = vmi?.status?.migrationState;
+  const told = state?.migrationUid === migration.metadata.uid ? { migrationState: state } : {};
+  return { ...migration, status: { ...migration.status, phase, phaseTransitionTimestamps: transitions, ...told } };
 }

@@ -121,6 +121,14 @@ describe('the API server', () => {
       { scaleInStrategy: { proactive: { statePreservation: 'Online' } } },
       'supported values: "Disabled", "Offline"',
     ],
+    [
+      'a drain of VMs that KubeVirt would move by itself',
+      {
+        drain: {},
+        template: { spec: { runStrategy: 'Always', template: { spec: { evictionStrategy: 'LiveMigrate' } } } },
+      },
+      'template.spec.template.spec.evictionStrategy must be left out, None or External in a pool with drain',
+    ],
     ['no duration', { autohealing: { backoff: { max: '10min' } } }, 'must be a duration such as 30s, 10m or 1h30m'],
     ['a step without end', { rollout: { steps: [{ to: 1, then: {} }] } }, 'must hold exactly one of wait and approval'],
     ['a step to no VM', { rollout: stepsTo(0) }, 'spec.rollout.steps[0].to: Invalid value: 0'],

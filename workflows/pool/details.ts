@@ -19,6 +19,7 @@ export function poolDetails(
     `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready, ${counts.updated} of the newest revision`,
     retry,
     ...blockedDetails(planned),
+    ...drainDetails(planned),
     ...rolloutDetails(planned, batches),
     ...healingDetails(planned),
     ...activity,
@@ -59,6 +60,9 @@ function rolloutDetails(planned: Planned & { gone: false }, batches: RolloutsSta
 
 const blockedDetails = ({ blocked }: Planned & { gone: false }): string[] =>
   blocked === undefined ? [] : [`**Scale-in** is blocked: ${escapeMarkdown(blocked)}`];
+
+const drainDetails = ({ draining }: Planned & { gone: false }): string[] =>
+  draining === undefined ? [] : [`**Drain**: ${escapeMarkdown(draining)}`];
 
 function healingDetails({ healing }: Planned & { gone: false }): string[] {
   const { state, suspended, notReplaced, notListed } = healing;

@@ -52,6 +52,7 @@ export type LaneKind =
   | 'finalizer'
   | 'status'
   | 'batch'
+  | 'evacuating'
   | 'disks'
   | 'revisions'
   | 'notes'

@@ -2,10 +2,12 @@ import { continueAsNew, proxyLocalActivities, upsertSearchAttributes } from '@te
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { Planned, PlanRequest } from '../../activities/pool/types.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
+import type { Refusal } from '../../decisions/drain/need.ts';
 import { toldWhole } from '../../decisions/healing/conditions.ts';
 import type { HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
+import { Evacuations } from '../drain/evacuations.ts';
 import { onQuery } from '../handlers.ts';
 import { Healings } from '../healing/healings.ts';
 import { progress, type PoolProgress, type PoolRef } from '../messages.ts';
@@ -17,7 +19,7 @@ import { begin, type StepContext } from './steps.ts';
 
 export interface PoolInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
-  carried?: CarriedOwner & { rollouts?: RolloutsState; healing?: HealingState | null };
+  carried?: CarriedOwner & { rollouts?: RolloutsState; healing?: HealingState | null; refusals?: Refusal[] };
 }
 
 /**
@@ -42,6 +44,7 @@ export const pool = ({ carried, ...ref }: PoolInput): Promise<void> => new PoolR
 class PoolRun extends OwnerRun<PlannedPool> {
   readonly #rollouts: Rollouts;
   readonly #healings: Healings;
+  readonly #evacuations: Evacuations;
   /** VMs of batches, in all plans of this run. */
   #vmsHanded = 0;
   #target: string | undefined;
@@ -59,6 +62,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       onProblem: (message) => this.failureBackoff.note('BatchNotBegun', message),
     });
     this.#healings = new Healings({ ref, state: carried?.healing ?? null, inProgress, onChange });
+    this.#evacuations = new Evacuations({ refusals: carried?.refusals, inProgress, onChange });
     onQuery(progress, () => this.#progress());
   }
 
@@ -84,10 +88,15 @@ class PoolRun extends OwnerRun<PlannedPool> {
   protected override plan(asked: OwnerRequest): Promise<Planned> {
     const request: PlanRequest = {
       ...asked,
-      inProgress: { ...asked.inProgress, cancelled: this.inProgress.names('cancelled') },
+      inProgress: {
+        ...asked.inProgress,
+        cancelled: this.inProgress.names('cancelled'),
+        evacuating: this.inProgress.names('evacuating'),
+      },
       refused: this.failureBackoff.refused(),
       ...this.#rollouts.request(),
       ...this.#healings.request(),
+      ...this.#evacuations.request(),
     };
     this.#vmsHanded += request.batches.reduce((sum, { vms }) => sum + vms.length, 0);
     return plan.executeWithOptions({ summary: 'look at the pool and its VMs, and plan the next steps' }, [request]);
@@ -96,6 +105,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
   protected override reset(uid: string): void {
     this.#rollouts.reset(uid);
     this.#healings.reset();
+    this.#evacuations.reset();
   }
 
   protected override note({ phase, counts }: PlannedPool): void {
@@ -109,7 +119,11 @@ class PoolRun extends OwnerRun<PlannedPool> {
     const leaving = steps.flatMap((step) =>
       step.kind === 'delete' || step.kind === 'halt' ? step.vms.map((vm) => vm.name) : [],
     );
-    const context: StepContext = { ...this.stepContext(planned, leaving), rollouts: this.#rollouts };
+    const context: StepContext = {
+      ...this.stepContext(planned, leaving),
+      rollouts: this.#rollouts,
+      evacuations: this.#evacuations,
+    };
     for (const step of steps) if (isCurrent || step.kind !== 'update') begin(step, context);
     this.#healings.taken(key, planned);
     if (!isCurrent) this.requestTurn();
@@ -135,7 +149,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
   }
 
   protected override continueAsNew(carried: CarriedOwner): Promise<never> {
-    const own = { rollouts: this.#rollouts.state, healing: this.#healings.state };
+    const own = { rollouts: this.#rollouts.state, healing: this.#healings.state, refusals: this.#evacuations.refusals };
     return continueAsNew<typeof pool>({ ...this.ref, carried: { ...carried, ...own } });
   }
 }

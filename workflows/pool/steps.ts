@@ -5,6 +5,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
+import type { Evacuations } from '../drain/evacuations.ts';
 import { beginRemoval, inLane, lanes, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
 import type { Rollouts } from '../rollout/rollouts.ts';
 
@@ -22,6 +23,7 @@ export const { keepRevision, pruneRevisions, recordHealing } = proxyActivities<P
 
 export interface StepContext extends OwnerStepContext {
   rollouts: Rollouts;
+  evacuations: Evacuations;
 }
 
 /** Begins a step, in as many lanes as it needs, and returns at once: the lanes report their ends. */
@@ -65,6 +67,8 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'update':
       context.rollouts.begin(key, step, seen);
       return;
+    case 'evacuate':
+      return context.evacuations.begin(key, step, seen);
     case 'keep':
       return tidy(context, 'revisions', reason, () => keepRevision.executeWithOptions(words, [key]));
     case 'forget':

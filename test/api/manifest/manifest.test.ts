@@ -252,7 +252,7 @@ describe('what is wrong', () => {
     [
       'windows for a scale-in that waits for people',
       { scaleInStrategy: { opportunistic: { windows: [] } } },
-      'spec.scaleInStrategy.opportunistic.windows: unknown field here; it belongs in spec.scaleInStrategy.proactive or spec.rollout',
+      'spec.scaleInStrategy.opportunistic.windows: unknown field here; it belongs in spec.scaleInStrategy.proactive or spec.rollout or spec.drain',
     ],
     [
       'a window for scale-in at an hour that no day has',
@@ -325,6 +325,21 @@ describe('what is wrong', () => {
       'spec.selector.matchExpressions[0]: In and NotIn need values; Exists and DoesNotExist take none',
     ],
     [
+      'a drain of VMs that KubeVirt would move by itself',
+      {
+        drain: {},
+        template: {
+          spec: { runStrategy: 'Always', template: { spec: { evictionStrategy: 'LiveMigrate', domain: {} } } },
+        },
+      },
+      'spec.template.spec.template.spec.evictionStrategy: must be left out, None or External in a pool with drain: under any other strategy KubeVirt itself acts on evictions, found the text "LiveMigrate"',
+    ],
+    [
+      'an unknown way to drain',
+      { drain: { method: 'Evict' } },
+      'spec.drain.method: must be one of MigrateOrRestart, Migrate and Restart, found the text "Evict"',
+    ],
+    [
       'a field of elsewhere',
       { statePreservation: 'Offline' },
       'spec.statePreservation: unknown field here; it belongs in spec.scaleInStrategy.opportunistic or spec.scaleInStrategy.proactive',
@@ -337,7 +352,7 @@ describe('what is wrong', () => {
     [
       'a field of nowhere',
       { colour: 'red' },
-      'spec.colour: unknown field; known are replicas, template, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, vmRolloutStrategy, rollout, autohealing, revisionHistoryLimit, paused and selector',
+      'spec.colour: unknown field; known are replicas, template, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, vmRolloutStrategy, rollout, autohealing, drain, revisionHistoryLimit, paused and selector',
     ],
   ])('%s', (_, fields, message) => {
     expect(messagesOf(withFields(fields))).toEqual([message]);

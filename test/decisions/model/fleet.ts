@@ -512,6 +512,7 @@ export class ModelFleet {
             clock.in(clock.between(1, 600), done);
           },
         );
+      case 'evacuate':
       case 'hold':
       case 'discard':
       case 'unmark':

@@ -132,6 +132,7 @@ export function rolloutInput({
     state: rolling(),
     batches: [],
     busy: new Set(),
+    evacuating: new Set(),
     isHealed: () => false,
     held: false,
     notBefore: 0,

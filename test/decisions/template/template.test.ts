@@ -79,10 +79,41 @@ describe('a change of nameGeneration', () => {
   });
 
   test('is taken back by an undo, and what says nothing to the template stays', () => {
-    expect(specOf(seeded, { ...SECRETS, ...CONFIG_MAPS })).toEqual({ template: seeded, nameGeneration: CONFIG_MAPS });
-    expect(specOf(poolTemplate({ template: seeded, nameGeneration: SECRETS }))).toEqual({
+    expect(specOf(seeded, { nameGeneration: { ...SECRETS, ...CONFIG_MAPS } })).toEqual({
+      template: seeded,
+      nameGeneration: CONFIG_MAPS,
+    });
+    expect(specOf(poolTemplate({ template: seeded, nameGeneration: SECRETS }), {})).toEqual({
       template: seeded,
       nameGeneration: SECRETS,
     });
+  });
+});
+
+const vmi = (evictionStrategy?: string) => ({
+  spec: {
+    runStrategy: 'Always',
+    template: { spec: { domain: {}, ...(evictionStrategy === undefined ? {} : { evictionStrategy }) } },
+  },
+});
+
+describe('a pool with drain', () => {
+  test('leaves evictions to drover, unless its template leaves them to a PodDisruptionBudget', () => {
+    expect(poolTemplate({ template: vmi(), drain: {} })).toEqual(vmi('External'));
+    expect(poolTemplate({ template: vmi('None'), drain: {} })).toEqual(vmi('None'));
+    expect(poolTemplate({ template: vmi() })).toEqual(vmi());
+  });
+
+  test('keeps that out of its spec when a template is written back, with and without', () => {
+    expect(specOf(vmi('External'), { drain: {} }).template).toEqual(vmi());
+    expect(specOf(vmi('None'), { drain: {} }).template).toEqual(vmi('None'));
+    expect(specOf(vmi('External'), {}).template).toEqual(vmi('External'));
+  });
+
+  test('has one revision, whatever else is in drain', () => {
+    const revision = revisionOf(poolTemplate({ template: vmi(), drain: {} }));
+    expect(revisionOf(poolTemplate({ template: vmi(), drain: { method: 'Restart', deadlineSeconds: 5 } }))).toBe(
+      revision,
+    );
   });
 });

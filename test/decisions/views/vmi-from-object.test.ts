@@ -47,6 +47,9 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     memory: { guest: null, maxGuest: null, atBoot: null, current: null },
     placement: '{}',
     podTerminating: false,
+    evictionStrategy: null,
+    evacuationNode: null,
+    evacuation: null,
     standalone: null,
     whyNotReady: null,
   });

@@ -1,5 +1,6 @@
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { Places } from '../../../activities/disruption-budget/places.ts';
+import { createDrainActivities } from '../../../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
 import { createHealActivities } from '../../../activities/healing/replace-vm.ts';
 import { ensureCurrentAttempt } from '../../../activities/lib/attempt.ts';
@@ -24,6 +25,7 @@ import type { HttpRequest } from '../../../kubernetes/transport.ts';
 import { admitVmi, admitVm } from '../../../simulator/api/admission.ts';
 import { perform } from '../../../simulator/api/subresources.ts';
 import { DataVolumeController } from '../../../simulator/controllers/data-volume-controller.ts';
+import { EvictionController } from '../../../simulator/controllers/eviction-controller.ts';
 import { GarbageCollector } from '../../../simulator/controllers/garbage-collector.ts';
 import { MigrationController } from '../../../simulator/controllers/migration-controller.ts';
 import { NodeController } from '../../../simulator/controllers/node-controller.ts';
@@ -234,6 +236,7 @@ export class World {
         },
         ...createReplicaSetActivities({ ...common, burst: this.#options.burst }),
         ...createUpdateActivities(common),
+        ...createDrainActivities(common),
         ...createHealActivities(common),
         ...createPowerActivities({ ...common, chosenUids: new ChosenUids() }),
         ...createMachineTypeActivities({ ...common, patchConcurrency: 3 }),
@@ -484,6 +487,7 @@ export class World {
       new VmiController(cluster, 8),
       new DataVolumeController(cluster, 8),
       new MigrationController(cluster, 8),
+      new EvictionController(cluster, 8),
       new WorkloadUpdates(cluster),
       new ClaimController(cluster, 8),
       nodes,

@@ -7,8 +7,8 @@ import {
   VirtualMachineInstances,
   VirtualMachines,
   type Resource,
+  VirtualMachineInstanceMigrations,
 } from '../../../api/resources.ts';
-import { VirtualMachineInstanceMigrations } from '../../../simulator/store/resources.ts';
 import type { KubeVirt, Migration, VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { vmStatus } from '../../../simulator/vm/status.ts';
 import { vmiOf } from '../../../simulator/vmi/from-template.ts';

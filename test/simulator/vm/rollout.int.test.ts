@@ -5,9 +5,9 @@ import {
   PersistentVolumeClaims,
   VirtualMachineInstances,
   VirtualMachines,
+  VirtualMachineInstanceMigrations,
 } from '../../../api/resources.ts';
 import { conditionOf } from '../../../simulator/store/conditions.ts';
-import { VirtualMachineInstanceMigrations } from '../../../simulator/store/resources.ts';
 import type { RunStrategy, VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { NOT_LIVE } from '../../../simulator/vm/rollout.ts';
 import { eventually, SimulatedCluster } from '../simulated-cluster.ts';

@@ -1,0 +1,169 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { EVACUATION_LABEL, POOL_LABEL } from '../../api/names.ts';
+import { drainRules } from '../../api/pool-defaults.ts';
+import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
+import { migrationName } from '../../decisions/drain/evacuation.ts';
+import type { VirtualMachineInstanceMigration } from '../../decisions/drain/migration-from-object.ts';
+import { evacuationNeed } from '../../decisions/drain/need.ts';
+import type { EvacuationTarget } from '../../decisions/drain/plan.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { membershipChangeOf } from '../../decisions/membership/change.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { vmView } from '../../decisions/views/vm-from-object.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isAlreadyExists, isConflict, isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { placeFor } from '../disruption-budget/place-for.ts';
+import type { Places } from '../disruption-budget/places.ts';
+import { recordVmEvent } from '../lib/events.ts';
+import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { liveVmWithVmi } from '../lib/live-vm.ts';
+import { livePool } from '../pool/live-pool.ts';
+import type { PoolKey } from '../pool/types.ts';
+import { restartVm } from '../power/restart-vm.ts';
+
+/** A VM that could not be moved. `isFinal`: the API server refused it; else the budget had no room. */
+export interface NotMoved {
+  vm: string;
+  /** Of the VMI. */
+  uid: string;
+  why: string;
+  isRefused: boolean;
+}
+
+export interface Evacuated {
+  notMoved: NotMoved[];
+  seen: ResourceVersions;
+}
+
+export interface DrainActivityOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  places: Places;
+  /** Concurrent calls to the API server, for one activity. */
+  concurrency: number;
+}
+
+export function createDrainActivities({ client, cache, places, concurrency }: DrainActivityOptions) {
+  return {
+    /**
+     * Begins to move VMs off their nodes, each only if it still is to leave, and within the budget: creates a migration,
+     * or restarts the VM. Safe to run again at any point: the name of a migration says which one it is, and a VMI that
+     * has ended is not restarted.
+     */
+    evacuateVms: (key: PoolKey, vms: EvacuationTarget[], seen: ResourceVersions): Promise<Evacuated> =>
+      withHeartbeat(async () => {
+        await cache.catchUp(seen);
+        const evacuator = new Evacuator({ client, cache, places, key });
+        const notMoved = await forEachConcurrently(evacuator, vms, concurrency);
+        return { notMoved, seen: evacuator.seen };
+      }),
+  };
+}
+
+export type DrainActivities = ReturnType<typeof createDrainActivities>;
+
+interface EvacuatorOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  places: Places;
+  key: PoolKey;
+}
+
+/** Begins to move VMs of one pool. */
+class Evacuator {
+  readonly #in: EvacuatorOptions;
+  #seen: ResourceVersions = {};
+
+  constructor(options: EvacuatorOptions) {
+    this.#in = options;
+  }
+
+  /** What caches must have reached to show what was done or found. */
+  get seen(): ResourceVersions {
+    return this.#seen;
+  }
+
+  /** Returns null if there is nothing more to do. Throws transient errors, for the caller to retry. */
+  async take(target: EvacuationTarget): Promise<NotMoved | null> {
+    const { name, uid } = target;
+    const notMoved = (why: string, isRefused: boolean): NotMoved => ({ vm: name, uid, why, isRefused });
+    try {
+      const full = await retryOnConflict(() => this.#take(target));
+      return full === null ? null : notMoved(full, false);
+    } catch (error) {
+      if (!isRefusal(error) && !isConflict(error)) throw error;
+      return notMoved(error.message, true);
+    }
+  }
+
+  /** Returns why the VM has no place in the budget; null if it needs none any more. */
+  async #take(target: EvacuationTarget): Promise<string | null> {
+    const { client, key, cache, places } = this.#in;
+    const signal = cancellationSignal();
+    const [pool, { vm: stored, vmi: live }] = await Promise.all([
+      livePool(client, key, signal),
+      liveVmWithVmi(client, { namespace: key.namespace, name: target.name }, signal),
+    ]);
+    if (pool === undefined || stored === undefined || live === undefined) return null;
+    const vm = vmView(stored);
+    const vmi = { ...live, evacuation: cache.evacuationOf(live.uid) };
+    this.#note({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
+    if (!isWanted(target, pool, vm, vmi)) return null;
+    const attempt = (vmi.evacuation?.attempt ?? 0) + 1;
+    const place = await placeFor(places, key, vm, vmi, target.act === 'migrate' ? attempt : undefined);
+    if (typeof place === 'string') return place;
+    try {
+      const done = target.act === 'migrate' ? this.#migrate(vmi, attempt) : restartVm(client, vm, vmi);
+      this.#note(await done);
+    } catch (error) {
+      // Not after a transient error: it is retried, and the call may have succeeded all the same.
+      if (error instanceof KubeError && !isTransient(error)) await place.release();
+      throw error;
+    }
+    const what = target.act === 'migrate' ? `Migrated (attempt ${attempt})` : 'Restarted';
+    const note = `${what} to leave node ${target.node}, which is drained: ${target.why}`;
+    await recordVmEvent(client, vm, { type: 'Normal', reason: 'Evacuating', action: 'Evacuate', note });
+    return null;
+  }
+
+  async #migrate(vmi: VmiView, attempt: number): Promise<ResourceVersions> {
+    const { client, key } = this.#in;
+    const signal = cancellationSignal();
+    const at = { namespace: vmi.namespace, name: migrationName(vmi.uid, attempt) };
+    const { apiVersion, kind } = { apiVersion: apiVersionOf(VirtualMachineInstances), ...VirtualMachineInstances };
+    const migration: VirtualMachineInstanceMigration = {
+      metadata: {
+        ...at,
+        labels: { [POOL_LABEL]: key.name, [EVACUATION_LABEL]: vmi.uid },
+        ownerReferences: [{ apiVersion, kind, name: vmi.name, uid: vmi.uid }],
+      },
+      spec: { vmiName: vmi.name },
+    };
+    const made = await client
+      .create(VirtualMachineInstanceMigrations, migration, { signal })
+      .catch((error: unknown) => {
+        if (!isAlreadyExists(error)) throw error;
+        return client.get(VirtualMachineInstanceMigrations, at, { signal });
+      });
+    return { migrations: made.metadata.resourceVersion };
+  }
+
+  #note(newer: ResourceVersions): void {
+    this.#seen = maxVersions(this.#seen, newer);
+  }
+}
+
+/** Decides again, on the VM and the pool as they are now, whether this is to be done to the VM. */
+function isWanted({ uid, act }: EvacuationTarget, pool: StoredPool, vm: VmView, vmi: VmiView): boolean {
+  const rules = drainRules(pool.spec);
+  const isOurs = vm.owner?.uid === pool.metadata.uid && pool.metadata.deletionTimestamp === undefined;
+  if (rules === null || !isOurs || vmi.uid !== uid || membershipChangeOf(pool) !== null) return false;
+  const need = evacuationNeed({ vm, vmi, rules, refusal: undefined, now: Date.now() });
+  // Migrations that are refused leave no trace in the cluster: the plan alone knows that their deadline has passed.
+  return need.need === 'act' && (need.act === act || (act === 'restart' && rules.method !== 'Migrate'));
+}

@@ -1,0 +1,159 @@
+import type { DrainRules } from '../../api/pool-defaults.ts';
+import { isActive, isMeantToRun, isRestarting, liveVmi, servesNobody } from '../disruption-budget/availability.ts';
+import { EXTERNAL } from '../template/template.ts';
+import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
+import { isEvacuating } from './evacuation.ts';
+
+export type EvacuationAct = 'migrate' | 'restart';
+
+/** What a VM needs, for its VMI to leave a node that is drained. */
+export type EvacuationNeed =
+  /** Its pod was not to be evicted from the node that it is on, or leaves with the VM. */
+  | { need: 'nothing' }
+  /** It may be acted on. `takesPlace`: only within the budget. `isBegun`: drover has tried before. */
+  | { need: 'act'; act: EvacuationAct; takesPlace: boolean; isBegun: boolean; why: string }
+  /** It is on its way. `until`: when this takes too long, in milliseconds since the epoch. */
+  | { need: 'underway'; words: string; until: number | null }
+  /** `isStuck`: it may wait for ever. `until`: when that has passed by time alone; milliseconds since the epoch. */
+  | { need: 'wait'; why: string; isStuck: boolean; until: number | null };
+
+/** An act that was refused, so that nothing in the cluster tells of it. */
+export interface Refusal {
+  vm: string;
+  /** Of the VMI. */
+  uid: string;
+  why: string;
+  /** Since when the API server has refused it in a row, null if the budget had no room; and how often it has. */
+  since: number | null;
+  times: number;
+  /** Before when it is not tried again. These times are milliseconds since the epoch. */
+  notBefore: number;
+}
+
+export interface EvacuationInput {
+  vm: VmView;
+  vmi: VmiView | undefined;
+  rules: DrainRules;
+  refusal: Refusal | undefined;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** After so many failed migrations in a row a VM is restarted instead. */
+export const MOST_FAILURES = 3;
+
+const FIRST_DELAY_MS = 10_000;
+const LAST_DELAY_MS = 300_000;
+
+/** How long to wait after this many failures in a row. */
+export const delayAfter = (failures: number): number =>
+  Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 16), LAST_DELAY_MS);
+
+/** Reports whether the VMI is to leave the node that it is on, and KubeVirt leaves that to drover. */
+export const isToLeave = (vmi: VmiView | undefined): vmi is VmiView =>
+  liveVmi(vmi) !== undefined &&
+  vmi!.evacuationNode !== null &&
+  vmi!.evacuationNode === vmi!.node &&
+  vmi!.evictionStrategy === EXTERNAL;
+
+/** Returns what is to be done to have the VM leave its node, whatever budget and windows say. */
+export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
+  const { vm, vmi } = input;
+  if (!isToLeave(vmi) || !isActive(vm)) return { need: 'nothing' };
+  const isPast = input.now >= deadlineOf(input);
+  if (isEvacuating(vmi) && !(isPast && input.rules.method !== 'Migrate' && !vmi.paused))
+    return migrating(input, vmi, isPast);
+  const held = whyNot(vm, vmi);
+  if (held !== null) return held;
+  if (!isEvacuating(vmi) && vmi.migrating) return waits('another migration moves it');
+  return actOn(input, vmi, isPast);
+}
+
+const waits = (why: string, { isStuck = false, until = null as number | null } = {}): EvacuationNeed => ({
+  need: 'wait',
+  why,
+  isStuck,
+  until,
+});
+
+/** When migrations have taken too long; in milliseconds since the epoch. */
+function deadlineOf({ vmi, rules, refusal }: EvacuationInput): number {
+  const since = Math.min(inARow(vmi)?.since ?? Infinity, refusal?.since ?? Infinity);
+  return since + rules.deadlineSeconds * 1000;
+}
+
+/** What drover has tried since the VM last moved. */
+const inARow = (vmi: VmiView | undefined): VmiView['evacuation'] =>
+  vmi?.evacuation?.state === 'Succeeded' ? null : (vmi?.evacuation ?? null);
+
+function migrating(input: EvacuationInput, vmi: VmiView, isPast: boolean): EvacuationNeed {
+  const attempt = vmi.evacuation!.attempt;
+  const deadline = deadlineOf(input);
+  return isPast
+    ? waits(`migration ${attempt} has taken longer than ${input.rules.deadlineSeconds} s`, { isStuck: true })
+    : { need: 'underway', words: `migrates (attempt ${attempt})`, until: deadline };
+}
+
+/** What its owner wants comes first, and what KubeVirt or somebody else does to it is not to be disturbed. */
+function whyNot(vm: VmView, vmi: VmiView): EvacuationNeed | null {
+  if (!isMeantToRun(vm, vmi)) return { need: 'underway', words: 'is being stopped', until: null };
+  if (isRestarting(vm, vmi)) return { need: 'underway', words: 'restarts', until: null };
+  if (vm.optedOut) return waits('its owner asked that nothing disrupts it', { isStuck: true });
+  if (vm.runStrategy === 'WaitAsReceiver') return waits('it receives a migration');
+  if (vm.snapshotting) return waits('a snapshot of it is taken or restored');
+  return null;
+}
+
+function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): EvacuationNeed {
+  const { vm, refusal, now } = input;
+  const { act, why } = choiceOf(input, vmi, isPast);
+  if (act === 'none') return waits(why, { isStuck: true });
+  const tried = inARow(vmi);
+  // What is done changes when the deadline passes.
+  const soonest = isPast ? Infinity : deadlineOf(input);
+  if (refusal !== undefined && refusal.notBefore > now)
+    return waits(`it could not be begun (${refusal.why}), and is tried again at ${iso(refusal.notBefore)}`, {
+      until: Math.min(refusal.notBefore, soonest),
+      isStuck: isPast,
+    });
+  const again = tried === null ? 0 : (tried.endedAt ?? 0) + delayAfter(tried.failures);
+  if (act === 'migrate' && again > now)
+    return waits(`its migration has failed${reason(tried)}, and is tried again at ${iso(again)}`, {
+      until: Math.min(again, soonest),
+      isStuck: isPast,
+    });
+  const isBegun = tried !== null || (refusal?.since ?? null) !== null;
+  return { need: 'act', act, takesPlace: !servesNobody(vm, vmi), isBegun, why };
+}
+
+/** How the VM is to leave its node, and why so; `none`: in no way that its pool and its owner allow. */
+function choiceOf(
+  { vm, rules: { method, deadlineSeconds } }: EvacuationInput,
+  vmi: VmiView,
+  isPast: boolean,
+): { act: EvacuationAct | 'none'; why: string } {
+  const canMigrate = vmi.migratable && vmi.phase === 'Running';
+  const migrate = { act: 'migrate', why: `it is to leave ${vmi.node}` } as const;
+  if (vmi.paused) {
+    // A restart would end what its owner keeps by the pause.
+    return canMigrate && method !== 'Restart' ? migrate : { act: 'none', why: 'it is paused' };
+  }
+  if (servesNobody(vm, vmi) && !(canMigrate && method === 'Migrate'))
+    return restart('it is not ready, so that a restart costs nothing');
+  if (method === 'Restart') return restart('its pool wants no migration');
+  if (method === 'Migrate')
+    return canMigrate
+      ? migrate
+      : { act: 'none', why: 'KubeVirt cannot migrate it, and its pool wants no restart for a drain' };
+  if (!canMigrate) return restart('KubeVirt cannot migrate it');
+  if (isPast) return restart(`it could not be migrated within ${deadlineSeconds} s`);
+  const tried = inARow(vmi);
+  return tried !== null && tried.failures >= MOST_FAILURES
+    ? restart(`${tried.failures} migrations have failed${reason(tried)}`)
+    : migrate;
+}
+
+const restart = (why: string) => ({ act: 'restart', why }) as const;
+const reason = (tried: VmiView['evacuation']): string => (tried?.whyFailed == null ? '' : ` (${tried.whyFailed})`);
+const iso = (time: number): string => new Date(time).toISOString();

@@ -1,0 +1,184 @@
+import { drainRules, type DrainRules } from '../../api/pool-defaults.ts';
+import {
+  isRestarting,
+  isActive,
+  maxUnavailableOf,
+  unavailability,
+  type VmiOf,
+} from '../disruption-budget/availability.ts';
+import { claimedNames } from '../disruption-budget/claims.ts';
+import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
+import { byNumber } from '../lib/names.ts';
+import { earlier } from '../lib/times.ts';
+import type { StoredPool } from '../views/pool.ts';
+import type { VmView } from '../views/vm.ts';
+import { evacuationNeed, isToLeave, type EvacuationAct, type EvacuationNeed, type Refusal } from './need.ts';
+
+/** A VM to be moved off its node. The UID is that of its VMI: another one runs elsewhere, or was asked for since. */
+export interface EvacuationTarget {
+  name: string;
+  uid: string;
+  node: string;
+  act: EvacuationAct;
+  why: string;
+}
+
+/** How far a VM is that is to leave its node. */
+export interface Standing {
+  vm: string;
+  node: string;
+  /** `Stuck`: it may wait for ever. */
+  state: 'Evacuating' | 'Budget' | 'Window' | 'Stuck' | 'Waiting';
+  /** What is done to it or what it waits for; completes the name of the VM to a sentence. */
+  words: string;
+}
+
+export interface DrainPlan {
+  /** VMs to begin with now. */
+  evacuate: EvacuationTarget[];
+  /** All VMs of the pool that are to leave their nodes, those that wait first. */
+  standings: Standing[];
+  /** When the passing of time alone changes something; milliseconds since the epoch. */
+  wakeAt: number | null;
+}
+
+export interface DrainInput {
+  pool: StoredPool;
+  /** All VMs that the pool owns. */
+  vms: readonly VmView[];
+  vmiOf: VmiOf;
+  /** Names of VMs that an activity is just moving off their nodes. */
+  acting: readonly string[];
+  /** VMs that something else is done to, and what. */
+  busy: ReadonlyMap<string, string>;
+  /** What the API server refused. */
+  refusals: readonly Refusal[];
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/** Most VMs that are begun with at once. */
+const MOST_AT_ONCE = 100;
+/** How often to look again while others have claimed the budget: a released claim causes no event of the pool. */
+const CLAIMS_AGAIN_MS = 2_000;
+
+const NOTHING: DrainPlan = { evacuate: [], standings: [], wakeAt: null };
+
+const isMoving = ({ state }: Standing): boolean => state === 'Evacuating';
+
+type Act = EvacuationNeed & { need: 'act' };
+
+/**
+ * Returns which VMs are to be moved off the nodes that are drained, never more than the budget allows, and what each of
+ * the others waits for. VMs that serve nobody come first, and wait for neither budget nor window.
+ */
+export function planDrain(input: DrainInput): DrainPlan {
+  const { pool, vms, vmiOf } = input;
+  const rules = drainRules(pool.spec);
+  if (rules === null || pool.metadata.deletionTimestamp !== undefined) return NOTHING;
+  const leaving = vms.filter((vm) => isActive(vm) && isToLeave(vmiOf(vm)));
+  return leaving.length === 0 ? NOTHING : new Drain(input, rules).plan(leaving);
+}
+
+class Drain {
+  readonly #in: DrainInput;
+  readonly #rules: DrainRules;
+  readonly #evacuate: EvacuationTarget[] = [];
+  readonly #standings: Standing[] = [];
+  #wakeAt: number | null = null;
+
+  constructor(input: DrainInput, rules: DrainRules) {
+    this.#in = input;
+    this.#rules = rules;
+  }
+
+  plan(leaving: readonly VmView[]): DrainPlan {
+    const acts: { vm: VmView; need: Act }[] = [];
+    for (const vm of leaving) {
+      const need = this.#needOf(vm);
+      if (need.need === 'act') acts.push({ vm, need });
+      else this.#note(vm, need);
+    }
+    acts.sort(
+      (one, other) =>
+        Number(one.need.takesPlace) - Number(other.need.takesPlace) ||
+        Number(other.need.isBegun) - Number(one.need.isBegun) ||
+        byNumber(one.vm.name, other.vm.name),
+    );
+    this.#choose(acts);
+    const standings = this.#standings.toSorted(
+      (one, other) => Number(isMoving(one)) - Number(isMoving(other)) || byNumber(one.vm, other.vm),
+    );
+    return { evacuate: this.#evacuate, standings, wakeAt: this.#wakeAt };
+  }
+
+  #needOf(vm: VmView): EvacuationNeed {
+    const { acting, busy, refusals, vmiOf, now } = this.#in;
+    const vmi = vmiOf(vm);
+    if (acting.includes(vm.name)) return { need: 'underway', words: 'is being moved', until: null };
+    const other = busy.get(vm.name);
+    if (other !== undefined) return { need: 'wait', why: other, isStuck: false, until: null };
+    const refusal = refusals.find(({ uid }) => uid === vmi?.uid);
+    return evacuationNeed({ vm, vmi, rules: this.#rules, refusal, now });
+  }
+
+  #note(vm: VmView, need: Exclude<EvacuationNeed, Act>): void {
+    if (need.need === 'nothing') return;
+    this.#wake(need.until);
+    if (need.need === 'underway') this.#stand(vm, 'Evacuating', need.words);
+    else this.#stand(vm, need.isStuck ? 'Stuck' : 'Waiting', `waits: ${need.why}`);
+  }
+
+  #choose(acts: readonly { vm: VmView; need: Act }[]): void {
+    const { pool, vms, vmiOf, acting, now } = this.#in;
+    const active = vms.filter(isActive);
+    const claimed = claimedNames({ pool, vms, vmiOf }, now);
+    const restarting = active.filter((vm) => isRestarting(vm, vmiOf(vm))).map(({ name }) => name);
+    const inProgress = [...acting, ...claimed, ...restarting];
+    const { names, count } = unavailability({ pool, vms: active, vmiOf, inProgress });
+    const most = maxUnavailableOf(pool);
+    const closed = this.#closed();
+    let used = count;
+    for (const { vm, need } of acts) {
+      const takes = need.takesPlace && !names.has(vm.name);
+      if (need.takesPlace && !need.isBegun && closed !== null) this.#stand(vm, 'Window', closed);
+      else if (takes && used >= most) {
+        this.#stand(
+          vm,
+          'Budget',
+          `waits: ${used} VMs are unavailable or being moved, and maxUnavailable allows ${most}`,
+        );
+        if (claimed.length > 0) this.#wake(now + CLAIMS_AGAIN_MS);
+      } else if (this.#evacuate.length >= MOST_AT_ONCE)
+        this.#stand(vm, 'Waiting', `waits: ${MOST_AT_ONCE} begin at once`);
+      else {
+        if (takes) used++;
+        names.add(vm.name);
+        const { uid, node } = vmiOf(vm)!;
+        this.#evacuate.push({ name: vm.name, uid, node: node!, act: need.act, why: need.why });
+        this.#stand(vm, 'Evacuating', need.act === 'migrate' ? 'is being migrated' : `is being restarted: ${need.why}`);
+      }
+    }
+  }
+
+  /** What VMs wait for outside of the windows; null inside. */
+  #closed(): string | null {
+    const { windows } = this.#rules;
+    const window = windowAt(windows, this.#in.now);
+    if (window.open) return null;
+    this.#wake(window.next);
+    const when =
+      window.next === null
+        ? 'no window of spec.drain opens any more'
+        : `the next window opens at ${new Date(window.next).toISOString()}`;
+    return ['waits: ' + when, ...windowFaults(windows, 'spec.drain.windows')].join(', ');
+  }
+
+  #stand(vm: VmView, state: Standing['state'], words: string): void {
+    this.#standings.push({ vm: vm.name, node: this.#in.vmiOf(vm)!.node!, state, words });
+  }
+
+  #wake(at: number | null): void {
+    if (at !== null && at > this.#in.now) this.#wakeAt = earlier(this.#wakeAt, at);
+  }
+}

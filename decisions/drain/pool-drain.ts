@@ -1,0 +1,35 @@
+import { formatNames } from '../lib/names.ts';
+import { membershipChangeOf } from '../membership/change.ts';
+import type { PoolPlanInput } from '../pool/plan-input.ts';
+import type { PoolStep } from '../pool/steps.ts';
+import { planDrain, type DrainPlan } from './plan.ts';
+
+interface BesideDrain {
+  /** VMs that leave the pool. */
+  leaving: readonly string[];
+  /** VMs that a batch of an update works on. */
+  updating: Iterable<string>;
+}
+
+/** Plans the drain of a pool beside all else that is done to its VMs. */
+export function drainOfPool(input: PoolPlanInput, { leaving, updating }: BesideDrain): DrainPlan {
+  const busy = new Map<string, string>();
+  if (membershipChangeOf(input.pool) !== null)
+    for (const { name } of input.vms) busy.set(name, 'the members of its pool are changing');
+  for (const name of updating) busy.set(name, 'an update works on it');
+  for (const name of leaving) busy.set(name, 'it leaves the pool');
+  const { evacuating = [] } = input.inProgress;
+  return planDrain({ ...input, acting: evacuating, busy, refusals: input.refusals ?? [] });
+}
+
+/** The step that begins with these VMs; none without. */
+export function drainSteps({ evacuate }: DrainPlan): PoolStep[] {
+  if (evacuate.length === 0) return [];
+  const nodes = formatNames([...new Set(evacuate.map(({ node }) => node))]);
+  const names = formatNames(evacuate.map(({ name }) => name));
+  return [{ kind: 'evacuate', vms: evacuate, reason: `move ${names} off ${nodes}` }];
+}
+
+/** Names of VMs that are being moved, whether or not the cluster shows that yet. */
+export const evacuatingNames = ({ standings }: DrainPlan): string[] =>
+  standings.flatMap(({ vm, state }) => (state === 'Evacuating' ? [vm] : []));

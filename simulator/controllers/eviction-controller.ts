@@ -1,0 +1,91 @@
+import type { Stored } from '../../api/objects.ts';
+import { ignoreStale } from '../../kubernetes/errors.ts';
+import { isOn, SimulatorAnnotation } from '../annotations.ts';
+import type { Cluster } from '../store/cluster.ts';
+import { WorkQueue } from '../store/work-queue.ts';
+import type { Migration, VirtualMachineInstance } from '../types.ts';
+import { evictionOf } from '../vmi/eviction.ts';
+
+/** As `kubectl drain` tries again. */
+const AGAIN_MS = 5_000;
+
+/** Evicts VMIs that are to be, and those of nodes that are marked as drained, again and again, as `kubectl drain` does with their pods. */
+export class EvictionController {
+  readonly #cluster: Cluster;
+  readonly #queue: WorkQueue;
+
+  constructor(cluster: Cluster, concurrency: number) {
+    this.#cluster = cluster;
+    this.#queue = new WorkQueue({
+      concurrency,
+      work: (key) => this.#reconcile(key),
+      onError: (key, error) => cluster.log.warn(`eviction of ${key}: ${error.message}`),
+    });
+    cluster.vmis.subscribe((key, _before, after) => {
+      if (after !== undefined && this.#isDrained(after)) this.#queue.add(key);
+    });
+    cluster.nodes.subscribe((_name, _before, after) => {
+      if (after === undefined || !isOn(after.metadata, SimulatorAnnotation.drain)) return;
+      for (const vmi of cluster.vmis.values())
+        if (this.#isDrained(vmi)) this.#queue.add(`${vmi.metadata.namespace}/${vmi.metadata.name}`);
+    });
+  }
+
+  start(): void {
+    this.#queue.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#queue.stop();
+  }
+
+  #isDrained({ metadata, status }: VirtualMachineInstance): boolean {
+    const name = status?.nodeName;
+    if (name === undefined) return false;
+    if (metadata.annotations?.[SimulatorAnnotation.evictFrom] === name) return true;
+    const node = this.#cluster.nodes.get(name);
+    return node !== undefined && isOn(node.metadata, SimulatorAnnotation.drain);
+  }
+
+  async #reconcile(key: string): Promise<number | undefined> {
+    const vmi = this.#cluster.vmis.get(key);
+    if (vmi === undefined || !this.#isDrained(vmi)) return undefined;
+    switch (evictionOf(vmi, this.#cluster.kubevirt)) {
+      case 'nothing':
+        return undefined;
+      case 'refuse':
+        return AGAIN_MS;
+      case 'end':
+        await this.#end(vmi);
+        return undefined;
+      case 'mark':
+        await this.#mark(vmi);
+        return undefined;
+      case 'migrate':
+        await this.#mark(vmi);
+        await this.#migrate(vmi);
+        return undefined;
+    }
+  }
+
+  async #end({ metadata }: Stored<VirtualMachineInstance>): Promise<void> {
+    const { client, vmis } = this.#cluster;
+    await ignoreStale(
+      client.delete(vmis.resource, metadata as { namespace: string; name: string }, { uid: metadata.uid }),
+    );
+  }
+
+  async #mark(vmi: Stored<VirtualMachineInstance>): Promise<void> {
+    const { client, vmis } = this.#cluster;
+    const evacuationNodeName = vmi.status!.nodeName!;
+    const marked = { ...vmi, status: { ...vmi.status, evacuationNodeName } };
+    vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, marked));
+  }
+
+  /** As KubeVirt does by itself where the eviction strategy is to migrate. */
+  async #migrate({ metadata: { namespace, name } }: Stored<VirtualMachineInstance>): Promise<void> {
+    const { client, migrations } = this.#cluster;
+    const metadata = { generateName: 'kubevirt-evacuation-', namespace } as unknown as Migration['metadata'];
+    migrations.remember(await client.create<Migration>(migrations.resource, { metadata, spec: { vmiName: name } }));
+  }
+}

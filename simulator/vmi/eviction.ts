@@ -1,0 +1,25 @@
+import { isTrue } from '../store/conditions.ts';
+import type { KubeVirt, VirtualMachineInstance } from '../types.ts';
+import { isDeleting, isFinal } from './vmi.ts';
+
+/**
+ * What KubeVirt does when the pod of a VMI is to be evicted: it lets the pod go, so that the VMI ends; it refuses, and
+ * notes on the VMI that it is to leave its node, and migrates it or not; or it refuses alone.
+ */
+export type Eviction = 'nothing' | 'end' | 'mark' | 'migrate' | 'refuse';
+
+export function evictionOf(vmi: VirtualMachineInstance, kubevirt: KubeVirt | undefined): Eviction {
+  const { nodeName, evacuationNodeName } = vmi.status ?? {};
+  if (isFinal(vmi) || isDeleting(vmi) || nodeName === undefined || evacuationNodeName === nodeName) return 'nothing';
+  const canMigrate = isTrue(vmi, 'LiveMigratable');
+  switch (vmi.spec.evictionStrategy ?? kubevirt?.spec?.configuration?.evictionStrategy ?? 'None') {
+    case 'External':
+      return 'mark';
+    case 'LiveMigrate':
+      return canMigrate ? 'migrate' : 'refuse';
+    case 'LiveMigrateIfPossible':
+      return canMigrate ? 'migrate' : 'end';
+    default:
+      return 'end';
+  }
+}

@@ -1,0 +1,162 @@
+import { describe, expect, test } from 'vitest';
+import { DEFAULT_DRAIN, type DrainRules } from '../../../api/pool-defaults.ts';
+import type { Evacuation } from '../../../decisions/drain/evacuation.ts';
+import { evacuationNeed, type EvacuationInput, type EvacuationNeed } from '../../../decisions/drain/need.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aVm, aVmi } from '../model/fleets.ts';
+
+const NOW = 10_000_000;
+const DEADLINE = 1_800_000;
+
+interface Given {
+  vm?: Partial<VmView>;
+  vmi?: Partial<VmiView> | null;
+  rules?: Partial<DrainRules>;
+  refusal?: EvacuationInput['refusal'];
+}
+
+const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', node: 'node-1' };
+
+function need({ vm: fields = {}, vmi = {}, rules = {}, refusal }: Given = {}): EvacuationNeed {
+  const vm = aVm('web-1', fields);
+  return evacuationNeed({
+    vm,
+    vmi: vmi === null ? undefined : aVmi(vm, { ...EVICTED, ...vmi }),
+    rules: { ...DEFAULT_DRAIN, ...rules },
+    refusal,
+    now: NOW,
+  });
+}
+
+const tried = (fields: Partial<Evacuation> = {}): { evacuation: Evacuation } => ({
+  evacuation: {
+    attempt: 1,
+    state: 'Unfinished',
+    failures: 0,
+    since: NOW - 5000,
+    endedAt: null,
+    whyFailed: null,
+    ...fields,
+  },
+});
+const failed = (failures: number, endedAt: number): { evacuation: Evacuation } =>
+  tried({ attempt: failures, state: 'Failed', failures, endedAt, whyFailed: 'no node' });
+
+const migrates = { need: 'act', act: 'migrate', takesPlace: true };
+const restarts = { need: 'act', act: 'restart', takesPlace: true };
+
+test.each<[string, Given]>([
+  ['was not to be evicted', { vmi: { evacuationNode: null } }],
+  ['has left the node already', { vmi: { node: 'node-2' } }],
+  ['is moved by KubeVirt itself', { vmi: { evictionStrategy: 'LiveMigrate' } }],
+  ['has ended', { vmi: { phase: 'Succeeded' } }],
+  ['is ending', { vmi: { deleting: true } }],
+  ['has no VMI', { vmi: null }],
+  ['leaves with the VM', { vm: { deleting: true } }],
+])('nothing is done to a VM that %s', (_what, given) => {
+  expect(need(given)).toEqual({ need: 'nothing' });
+});
+
+describe('a VM that runs', () => {
+  test.each<[string, Given, object]>([
+    ['migrates where KubeVirt can', {}, { ...migrates, isBegun: false }],
+    ['restarts where it cannot', { vmi: { migratable: false } }, restarts],
+    ['restarts where its pool wants that', { rules: { method: 'Restart' } }, restarts],
+    [
+      'stays where both are out',
+      { vmi: { migratable: false }, rules: { method: 'Migrate' } },
+      { need: 'wait', isStuck: true },
+    ],
+    ['is on its way', { vmi: tried() }, { need: 'underway', until: NOW - 5000 + DEADLINE }],
+    [
+      'is not restarted before its migration is late',
+      { vmi: tried(), rules: { method: 'Restart' } },
+      { need: 'underway' },
+    ],
+    ['restarts when its migration is late', { vmi: tried({ since: NOW - DEADLINE }) }, restarts],
+    [
+      'is stuck then where its pool wants no restart',
+      { vmi: tried({ since: NOW - DEADLINE }), rules: { method: 'Migrate' } },
+      { need: 'wait', isStuck: true },
+    ],
+    ['waits after a failure', { vmi: failed(1, NOW - 4000) }, { need: 'wait', isStuck: false, until: NOW + 6000 }],
+    ['waits longer after the next', { vmi: failed(2, NOW - 4000) }, { need: 'wait', until: NOW + 16_000 }],
+    [
+      'waits no longer than until its deadline',
+      { vmi: failed(1, NOW - 4000), rules: { deadlineSeconds: 6 } },
+      { need: 'wait', until: NOW + 1000 },
+    ],
+    ['migrates again then', { vmi: failed(2, NOW - 20_000) }, { ...migrates, isBegun: true }],
+    [
+      'restarts after three failures',
+      { vmi: failed(3, NOW) },
+      { ...restarts, why: '3 migrations have failed (no node)' },
+    ],
+    ['migrates on where that must not be', { vmi: failed(3, NOW - 60_000), rules: { method: 'Migrate' } }, migrates],
+    [
+      'begins anew once it has moved',
+      { vmi: tried({ state: 'Succeeded', since: 0, endedAt: NOW }) },
+      { ...migrates, isBegun: false },
+    ],
+  ])('%s', (_what, given, expected) => {
+    expect(need(given)).toMatchObject(expected);
+  });
+});
+
+describe('a VM that serves nobody', () => {
+  test.each<[string, Given]>([
+    ['down', { vm: { ready: false } }],
+    ['not running yet', { vm: { ready: false }, vmi: { phase: 'Scheduled', migratable: false } }],
+    [
+      'down, where its pool wants no restart and KubeVirt cannot migrate it',
+      { vm: { ready: false }, vmi: { migratable: false }, rules: { method: 'Migrate' } },
+    ],
+  ])('%s: it restarts, and takes no place', (_what, given) => {
+    expect(need(given)).toMatchObject({ ...restarts, takesPlace: false });
+  });
+
+  test('migrates where its pool wants no restart', () => {
+    expect(need({ vm: { ready: false }, rules: { method: 'Migrate' } })).toMatchObject({
+      ...migrates,
+      takesPlace: false,
+    });
+  });
+
+  test('keeps what it has in memory if it is paused', () => {
+    const vm = { ready: false };
+    expect(need({ vm, vmi: { paused: true } })).toMatchObject({ ...migrates, takesPlace: false });
+    expect(need({ vm, vmi: { paused: true, migratable: false } })).toMatchObject({ need: 'wait', isStuck: true });
+    expect(need({ vm, vmi: { paused: true, ...tried({ since: 0 }) } })).toMatchObject({ need: 'wait', isStuck: true });
+  });
+});
+
+test.each<[string, Given, object]>([
+  ['its owner', { vm: { optedOut: true } }, { need: 'wait', isStuck: true }],
+  ['a snapshot', { vm: { snapshotting: true } }, { need: 'wait', isStuck: false }],
+  ['a migration of somebody else', { vmi: { migrating: true } }, { need: 'wait' }],
+  ['a restart', { vm: { changingState: true } }, { need: 'underway' }],
+  ['its end', { vm: { runStrategy: 'Halted' } }, { need: 'underway' }],
+])('what is done to a VM waits for %s', (_what, given, expected) => {
+  expect(need(given)).toMatchObject(expected);
+});
+
+describe('what the API server refuses', () => {
+  const refusal = { vm: 'web-1', uid: 'u', why: 'forbidden', since: NOW - 1000, times: 1, notBefore: NOW + 9000 };
+  test('is tried again later', () => {
+    expect(need({ refusal })).toMatchObject({ need: 'wait', until: NOW + 9000, isStuck: false });
+    expect(need({ refusal: { ...refusal, notBefore: NOW } })).toMatchObject({ ...migrates, isBegun: true });
+  });
+
+  test('counts for the deadline', () => {
+    const late = { ...refusal, since: NOW - DEADLINE, notBefore: NOW };
+    expect(need({ refusal: late })).toMatchObject(restarts);
+    expect(need({ refusal: { ...late, notBefore: NOW + 1 }, rules: { method: 'Migrate' } })).toMatchObject({
+      isStuck: true,
+    });
+  });
+
+  test('is no beginning if only the budget had no room', () => {
+    expect(need({ refusal: { ...refusal, since: null, times: 0, notBefore: NOW } })).toMatchObject({ isBegun: false });
+  });
+});

@@ -1,0 +1,234 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { isDown, maxUnavailableOf, unavailability } from '../../../decisions/disruption-budget/availability.ts';
+import { drainingCondition } from '../../../decisions/drain/condition.ts';
+import type { Evacuation } from '../../../decisions/drain/evacuation.ts';
+import { isToLeave } from '../../../decisions/drain/need.ts';
+import { planDrain, type DrainInput, type DrainPlan } from '../../../decisions/drain/plan.ts';
+import { planPool } from '../../../decisions/pool/plan.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+
+const NOW = Date.parse('2026-11-23T12:00:00Z');
+const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', node: 'node-1' };
+const UNDERWAY: Evacuation = {
+  attempt: 1,
+  state: 'Unfinished',
+  failures: 0,
+  since: NOW,
+  endedAt: null,
+  whyFailed: null,
+};
+
+interface Given extends Partial<Omit<DrainInput, 'pool' | 'vms' | 'vmiOf'>> {
+  spec?: Partial<PoolSpec>;
+  vms?: VmView[];
+  /** By name; the others are on a node that is drained. */
+  vmis?: Record<string, Partial<VmiView>>;
+}
+
+const six = ['web-1', 'web-2', 'web-3', 'web-4', 'web-5', 'web-6'].map((name) => aVm(name));
+
+function inputOf({ spec, vms = six, vmis = {}, ...fields }: Given = {}): DrainInput {
+  return {
+    pool: aPool({ replicas: vms.length, maxUnavailable: 2, drain: {}, ...spec }),
+    vms,
+    vmiOf: (vm) => (vm.hasVmi ? aVmi(vm, vmis[vm.name] ?? EVICTED) : undefined),
+    acting: [],
+    busy: new Map(),
+    refusals: [],
+    now: NOW,
+    ...fields,
+  };
+}
+
+const plan = (given?: Given): DrainPlan => planDrain(inputOf(given));
+const begun = ({ evacuate }: DrainPlan): string[] => evacuate.map(({ name }) => name);
+const states = ({ standings }: DrainPlan): Record<string, string> =>
+  Object.fromEntries(standings.map(({ vm, state }) => [vm, state]));
+
+const condition = (given: Given) => drainingCondition(aPool(), plan(given).standings, '2026-11-23T12:00:00Z')[0];
+
+describe('VMs on a node that is drained', () => {
+  test('leave within the budget, in the order of their numbers', () => {
+    const planned = plan();
+    expect(begun(planned)).toEqual(['web-1', 'web-2']);
+    expect(planned.evacuate[0]).toMatchObject({ act: 'migrate', node: 'node-1', uid: 'vmi-of-uid-of-web-1' });
+    expect(states(planned)).toMatchObject({ 'web-1': 'Evacuating', 'web-3': 'Budget', 'web-6': 'Budget' });
+  });
+
+  test('stay in a pool that does not ask for that, or that is deleted', () => {
+    const { pool, ...input } = inputOf();
+    const { drain: _drain, ...spec } = pool.spec;
+    expect(planDrain({ ...input, pool: { ...pool, spec } }).standings).toEqual([]);
+    const deleted = aPool({ drain: {} }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
+    expect(planDrain({ ...input, pool: deleted }).evacuate).toEqual([]);
+  });
+
+  test('wait for those that are down elsewhere, that move, and that are just begun', () => {
+    const down = [aVm('web-1', { ready: false }), ...six.slice(1)];
+    expect(begun(plan({ vms: down, vmis: { 'web-1': {} } }))).toEqual(['web-2']);
+    expect(begun(plan({ vmis: { 'web-1': { ...EVICTED, evacuation: UNDERWAY } } }))).toEqual(['web-2']);
+    expect(begun(plan({ acting: ['web-5'] }))).toEqual(['web-1']);
+  });
+
+  test('that are down come first, and need no place', () => {
+    const vms = [...six.slice(0, 4), aVm('web-5', { ready: false }), aVm('web-6', { ready: false })];
+    const planned = plan({ vms });
+    expect(begun(planned)).toEqual(['web-5', 'web-6']);
+    expect(planned.evacuate.map(({ act }) => act)).toEqual(['restart', 'restart']);
+    expect(begun(plan({ vms, spec: { maxUnavailable: 3 } }))).toEqual(['web-5', 'web-6', 'web-1']);
+  });
+
+  test('begin inside a window only, but for those that are down, or have begun', () => {
+    const drain = { windows: [{ cron: '0 22 * * *', duration: '1h' }] };
+    const vms = [aVm('web-1', { ready: false }), ...six.slice(1)];
+    const failed: Evacuation = {
+      ...UNDERWAY,
+      state: 'Failed',
+      failures: 1,
+      since: NOW - 60_000,
+      endedAt: NOW - 30_000,
+    };
+    const planned = plan({ vms, spec: { drain }, vmis: { 'web-2': { ...EVICTED, evacuation: failed } } });
+    expect(begun(planned)).toEqual(['web-1', 'web-2']);
+    expect(states(planned)).toMatchObject({ 'web-3': 'Window' });
+    expect(planned.wakeAt).toBe(Date.parse('2026-11-23T22:00:00Z'));
+    expect(begun(plan({ vms, spec: { drain }, now: Date.parse('2026-11-23T22:10:00Z') }))).toEqual(['web-1', 'web-2']);
+  });
+
+  test('wait for what else is done to them', () => {
+    const planned = plan({ busy: new Map([['web-1', 'an update works on it']]) });
+    expect(begun(planned)).toEqual(['web-2', 'web-3']);
+    expect(planned.standings).toContainEqual({
+      vm: 'web-1',
+      node: 'node-1',
+      state: 'Waiting',
+      words: 'waits: an update works on it',
+    });
+  });
+
+  test('are told in a condition, what needs a person first', () => {
+    const vms = [aVm('web-1', { optedOut: true }), ...six.slice(1)];
+    expect(condition({})).toMatchObject({
+      type: 'Draining',
+      status: 'True',
+      reason: 'Evacuating',
+      message:
+        '6 VMs are to leave node-1; ' +
+        'web-3 … web-6: waits: 2 VMs are unavailable or being moved, and maxUnavailable allows 2; ' +
+        'web-1, web-2: is being migrated',
+    });
+    expect(condition({ vms })).toMatchObject({ reason: 'Stuck' });
+    expect(condition({ vmis: Object.fromEntries(six.map(({ name }) => [name, {}])) })).toBeUndefined();
+  });
+});
+
+const evicted = (vm: VmView): VmiView => aVmi(vm, EVICTED);
+
+test('a plan of the pool begins with them before an update takes their place', () => {
+  const template = { spec: { runStrategy: 'Always', template: { spec: { domain: { cpu: { cores: 2 } } } } } };
+  const pool = aPool({ replicas: 6, maxUnavailable: 2, drain: {}, template });
+  const { steps, draining, status } = planPool({
+    ...quiet,
+    pool,
+    vms: six,
+    vmiOf: evicted,
+    burst: 100,
+    allowance: 100,
+  });
+  expect(steps.map(({ kind }) => kind)).toEqual(['evacuate']);
+  expect(draining).toContain('6 VMs are to leave node-1');
+  expect(status?.conditions?.map(({ type }) => type)).toContain('Draining');
+});
+
+const anyEvacuation: fc.Arbitrary<Evacuation | null> = fc.option(
+  fc.record({
+    attempt: fc.integer({ min: 1, max: 9 }),
+    state: fc.constantFrom('Unfinished', 'Succeeded', 'Failed'),
+    failures: fc.nat(4),
+    since: fc.integer({ min: NOW - 3_600_000, max: NOW }),
+    endedAt: fc.constant(NOW - 15_000),
+    whyFailed: fc.constantFrom(null, 'no node'),
+  }),
+);
+const anyMember = (index: number) =>
+  fc.record({
+    vm: fc
+      .record({
+        ready: fc.boolean(),
+        optedOut: fc.boolean(),
+        deleting: fc.boolean(),
+        snapshotting: fc.boolean(),
+        changingState: fc.boolean(),
+        runStrategy: fc.constantFrom('Always', 'Manual', 'Halted', 'RerunOnFailure'),
+      })
+      .map((fields) => aVm(`web-${index}`, fields)),
+    vmi: fc.record({
+      ready: fc.boolean(),
+      paused: fc.boolean(),
+      migrating: fc.boolean(),
+      migratable: fc.boolean(),
+      evictionStrategy: fc.constantFrom('External', 'LiveMigrate', null),
+      evacuationNode: fc.constantFrom('node-1', 'node-2', null),
+      phase: fc.constantFrom('Running', 'Scheduled', 'Failed'),
+      evacuation: anyEvacuation,
+    }),
+  });
+const anyInput = fc
+  .record({
+    members: fc.tuple(...[1, 2, 3, 4, 5, 6].map(anyMember)),
+    maxUnavailable: fc.integer({ min: 1, max: 4 }),
+    method: fc.constantFrom('MigrateOrRestart' as const, 'Migrate' as const, 'Restart' as const),
+    acting: fc.subarray(['web-1', 'web-4']),
+  })
+  .map(({ members, maxUnavailable, method, acting }) =>
+    inputOf({
+      spec: { maxUnavailable, drain: { method } },
+      vms: members.map(({ vm }) => vm),
+      vmis: Object.fromEntries(members.map(({ vm, vmi }) => [vm.name, vmi])),
+      acting,
+    }),
+  );
+
+describe('whatever the VMs are like', () => {
+  test('no VM that serves goes down beyond the budget', () => {
+    fc.assert(
+      fc.property(anyInput, (input) => {
+        const { pool, vms, vmiOf, acting } = input;
+        const active = vms.filter((vm) => !vm.deleting);
+        const before = unavailability({ pool, vms: active, vmiOf, inProgress: acting }).names;
+        const serving = planDrain(input).evacuate.filter(
+          ({ name }) => !before.has(name) && vmiOf(vms.find((vm) => vm.name === name)!)!.ready,
+        );
+        expect(serving.length).toBeLessThanOrEqual(Math.max(maxUnavailableOf(pool) - before.size, 0));
+      }),
+    );
+  });
+
+  test('each VM that is to leave is begun with, on its way, or told what it waits for', () => {
+    fc.assert(
+      fc.property(anyInput, (input) => {
+        const { evacuate, standings } = planDrain(input);
+        const leaving = input.vms.filter((vm) => !vm.deleting && isToLeave(input.vmiOf(vm))).map(({ name }) => name);
+        expect(standings.map(({ vm }) => vm).sort()).toEqual(leaving.sort());
+        expect(standings.every(({ words }) => words !== '')).toBe(true);
+        expect(leaving).toEqual(expect.arrayContaining(evacuate.map(({ name }) => name)));
+      }),
+    );
+  });
+
+  test('a VM that is down holds no drain, unless its owner does', () => {
+    fc.assert(
+      fc.property(anyInput, (input) => {
+        const held = planDrain(input).standings.filter(({ state }) => state === 'Budget' || state === 'Window');
+        for (const { vm: name } of held) {
+          const vm = input.vms.find((one) => one.name === name)!;
+          expect(isDown(vm, input.vmiOf(vm)) && !input.vmiOf(vm)!.ready).toBe(false);
+        }
+      }),
+    );
+  });
+});

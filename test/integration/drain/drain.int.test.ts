@@ -1,0 +1,69 @@
+import { beforeAll, expect, test } from 'vitest';
+import { aFleet, until, type TestWorker } from '../fleet.ts';
+import { TestDrain } from './drains.ts';
+
+const fleet = aFleet({ workers: 0 });
+let worker: TestWorker;
+beforeAll(async () => {
+  worker = await fleet().startWorker();
+});
+
+const FIRST = 'sim-node-1';
+const SECOND = 'sim-node-2';
+
+test('VMs leave two nodes within the budget of their pool, though the worker is killed', async () => {
+  const drain = await TestDrain.in(fleet());
+  await drain.pool('web', { replicas: 6, maxUnavailable: 2 }, { 'sim.drover.dev/migration-time': '1s' });
+  const before = new Map((await drain.vmis('web')).map(({ metadata, status }) => [metadata.uid, status?.nodeName]));
+  const watch = drain.watch(6);
+  await Promise.all([drain.drain(FIRST), drain.drain(SECOND)]);
+  await until(async () =>
+    expect((await drain.vmis('web')).some(({ status }) => status?.migrationState !== undefined)).toBe(true),
+  );
+  await worker.kill();
+  worker = await fleet().startWorker();
+  await drain.left('web', 6, FIRST, SECOND);
+  expect(watch.most()).toBe(2);
+  const after = await drain.vmis('web');
+  expect(after.map(({ metadata }) => metadata.uid).sort()).toEqual([...before.keys()].sort());
+  for (const { metadata } of after) {
+    const moved = before.get(metadata.uid) === 'sim-node-3' ? {} : { 1: 'Succeeded' };
+    await until(async () => expect(await drain.migrations(metadata.name)).toEqual(moved));
+  }
+});
+
+test('VMs that cannot migrate, or not in time, are restarted; the others are tried again', async () => {
+  const drain = await TestDrain.in(fleet());
+  const fails = { 'sim.drover.dev/migration-fails': 'true', 'sim.drover.dev/migration-time': '200ms' };
+  await Promise.all([
+    drain.pool('fixed', {}, { 'sim.drover.dev/not-migratable': 'true' }),
+    drain.pool('late', { drain: { deadlineSeconds: 3 } }, fails),
+    drain.pool('again', {}, fails),
+  ]);
+  const before = await drain.uids();
+  await Promise.all(['fixed-1', 'late-1', 'again-1'].map((vm) => drain.evict(vm)));
+  await until(async () => expect(await drain.migrations('again-1')).toEqual({ 1: 'Failed' }));
+  await drain.annotate('again-1', { 'sim.drover.dev/migration-fails': null });
+  await Promise.all(['fixed', 'late', 'again'].map((pool) => drain.left(pool, 1)));
+  const after = await drain.uids();
+  expect(after['fixed-1']).not.toBe(before['fixed-1']);
+  expect(after['late-1']).not.toBe(before['late-1']);
+  expect(after['again-1']).toBe(before['again-1']);
+  expect(await drain.migrations('again-1')).toEqual({ 1: 'Failed', 2: 'Succeeded' });
+});
+
+test('a VM waits for a window, and for nothing once its eviction was cancelled', async () => {
+  const drain = await TestDrain.in(fleet());
+  await drain.pool('web', { replicas: 2, drain: { windows: [{ cron: '0 0 29 2 *', duration: '1h' }] } });
+  const reason = async () => (await fleet().condition(drain.namespace, 'web', 'Draining'))?.reason;
+  await drain.evict('web-1');
+  await until(async () => expect(await reason()).toBe('WaitingForWindow'));
+  await drain.cancel('web-1');
+  await until(async () => expect(await reason()).toBeUndefined());
+  expect(await drain.migrations('web-1')).toEqual({});
+  await drain.evict('web-1');
+  await until(async () => expect(await reason()).toBe('WaitingForWindow'));
+  await fleet().patchPool(drain.namespace, 'web', { drain: { windows: [] } });
+  await drain.left('web', 2);
+  await until(async () => expect(await drain.migrations('web-1')).toEqual({ 1: 'Succeeded' }));
+});

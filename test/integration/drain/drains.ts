@@ -1,0 +1,139 @@
+import { expect, onTestFinished } from 'vitest';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { Nodes, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
+import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';
+
+const drained = (on: boolean): object => ({
+  metadata: { annotations: { 'sim.drover.dev/drain': on ? 'true' : null } },
+  spec: { unschedulable: on ? true : null },
+});
+
+type Vmi = Stored<VirtualMachineInstance & KubeObject>;
+
+/** Pools in a namespace of their own, and nodes of the simulator that tests drain. */
+export class TestDrain {
+  readonly namespace: string;
+  readonly #fleet: TestFleet;
+
+  private constructor(fleet: TestFleet, namespace: string) {
+    this.#fleet = fleet;
+    this.namespace = namespace;
+  }
+
+  static async in(fleet: TestFleet): Promise<TestDrain> {
+    return new TestDrain(fleet, await fleet.namespace());
+  }
+
+  /** Creates a pool whose VMIs have these annotations; resolves when they are ready. */
+  async pool(name: string, spec: Partial<PoolSpec>, annotations: Record<string, string> = {}): Promise<void> {
+    const template = structuredClone(runningTemplate);
+    Object.assign((template.spec.template as { metadata: { annotations: object } }).metadata.annotations, annotations);
+    const { replicas = 1 } = spec;
+    await this.#fleet.createPool(this.namespace, name, { drain: {}, ...spec, template, replicas });
+    await until(async () => {
+      const { status } = (await this.#fleet.pool(this.namespace, name))!;
+      expect(status).toMatchObject({ readyReplicas: replicas, updatedReplicas: replicas });
+    });
+  }
+
+  /** Cordons the node and evicts what runs there, as `kubectl drain` does; undone when the test has finished. */
+  async drain(node: string): Promise<void> {
+    const { kube } = this.#fleet;
+    onTestFinished(() => void kube.patch(Nodes, { name: node }, 'merge', drained(false)));
+    await kube.patch(Nodes, { name: node }, 'merge', drained(true));
+  }
+
+  async vmis(pool: string): Promise<Vmi[]> {
+    const { items } = await this.#fleet.kube.list<Vmi>(VirtualMachineInstances, { namespace: this.namespace });
+    return items.filter(({ metadata }) => metadata.name.startsWith(pool));
+  }
+
+  /** The UIDs of all VMIs, by name. */
+  async uids(): Promise<Record<string, string>> {
+    return Object.fromEntries((await this.vmis('')).map(({ metadata }) => [metadata.name, metadata.uid]));
+  }
+
+  /** Evicts the pod of the VMI from the node that it is on, and tries that again until it is on another. */
+  async evict(vm: string): Promise<void> {
+    await this.annotate(vm, { 'sim.drover.dev/evict-from': await this.#nodeOf(vm) });
+  }
+
+  /** Takes that back, as `virtctl evacuate-cancel` does. */
+  async cancel(vm: string): Promise<void> {
+    await this.annotate(vm, { 'sim.drover.dev/evict-from': null });
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachineinstances/${vm}/evacuate/cancel`;
+    const body = { evacuationNodeName: await this.#nodeOf(vm) };
+    await this.#fleet.kube.request({ method: 'PUT', path, body });
+  }
+
+  async #nodeOf(vm: string): Promise<string> {
+    return (await this.vmis('')).find(({ metadata }) => metadata.name === vm)!.status!.nodeName!;
+  }
+
+  async annotate(vmi: string, annotations: Record<string, string | null>): Promise<void> {
+    const key = { namespace: this.namespace, name: vmi };
+    await this.#fleet.kube.patch(VirtualMachineInstances, key, 'merge', { metadata: { annotations } });
+  }
+
+  /** The phases of the migrations of the VM, by attempt. */
+  async migrations(vm: string): Promise<Record<string, string | undefined>> {
+    const { items } = await this.#fleet.kube.list<Migration>(VirtualMachineInstanceMigrations, {
+      namespace: this.namespace,
+    });
+    return Object.fromEntries(
+      items
+        .filter(({ spec }) => spec.vmiName === vm)
+        .map(({ metadata, status }) => [metadata.name.slice(metadata.name.lastIndexOf('-') + 1), status?.phase]),
+    );
+  }
+
+  /** Resolves when all VMs of the pool run, none of them on these nodes. */
+  async left(pool: string, replicas: number, ...nodes: string[]): Promise<void> {
+    await until(async () => {
+      const vmis = await this.vmis(pool);
+      expect(vmis.map(({ metadata }) => metadata.name).sort()).toEqual(namesUpTo(pool, replicas).sort());
+      for (const { metadata, status } of vmis) {
+        expect({ name: metadata.name, phase: status?.phase }).toEqual({ name: metadata.name, phase: 'Running' });
+        expect(nodes).not.toContain(status?.nodeName);
+      }
+      expect(await this.#fleet.condition(this.namespace, pool, 'Draining')).toBeUndefined();
+    });
+  }
+
+  /** Follows the VMIs, sharing nothing with drover, and counts how many are down or migrate at once. */
+  watch(replicas: number): { most: () => number } {
+    const ready = new Map<string, boolean>();
+    let most = 0;
+    const end = new AbortController();
+    onTestFinished(() => end.abort());
+    const note = ({ metadata, status }: Vmi, isGone: boolean): void => {
+      const state = status?.migrationState;
+      const isMoving = state !== undefined && state.endTimestamp == null;
+      const isReady = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ?? false;
+      ready.set(metadata.name, isReady && !isMoving && !isGone && metadata.deletionTimestamp === undefined);
+      const up = [...ready.values()].filter(Boolean).length;
+      if (ready.size === replicas) most = Math.max(most, replicas - up);
+    };
+    const follow = async (): Promise<void> => {
+      const { metadata, items } = await this.#fleet.kube.list<Vmi>(VirtualMachineInstances, {
+        namespace: this.namespace,
+      });
+      for (const vmi of items) note(vmi, false);
+      let version = metadata.resourceVersion;
+      while (!end.signal.aborted) {
+        const query = { resourceVersion: version, timeoutSeconds: '60' };
+        const options = { namespace: this.namespace, query, signal: end.signal };
+        for await (const { type, object } of this.#fleet.kube.watch<Vmi>(VirtualMachineInstances, options)) {
+          note(object as Vmi, type === 'DELETED');
+          version = (object as Vmi).metadata.resourceVersion;
+        }
+      }
+    };
+    follow().catch((error: unknown) => {
+      if (!end.signal.aborted) throw error;
+    });
+    return { most: () => most };
+  }
+}

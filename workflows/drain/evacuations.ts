@@ -1,0 +1,80 @@
+import { ActivityFailure, isCancellation, log, proxyActivities } from '@temporalio/workflow';
+import type { DrainActivities, NotMoved } from '../../activities/drain/evacuate.ts';
+import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
+import { delayAfter, type Refusal } from '../../decisions/drain/need.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { summary } from '../../decisions/lib/summary.ts';
+import type { PoolStep } from '../../decisions/pool/steps.ts';
+import { ON_VMS } from '../owners/steps.ts';
+import type { InFlight } from '../pool/in-flight.ts';
+
+const { evacuateVms } = proxyActivities<DrainActivities>(ON_VMS);
+
+/** How long to wait with a VM for which a claim found no room where the plan had seen some. */
+const NO_PLACE_MS = 2_000;
+/** A refusal that nothing has followed is forgotten after this time. */
+const FORGOTTEN_MS = 600_000;
+
+export interface EvacuationsOptions {
+  /** What a run hands to the next. */
+  refusals: readonly Refusal[] | undefined;
+  inProgress: InFlight;
+  /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
+  onChange: (seen?: ResourceVersions) => void;
+}
+
+/** What a pool's workflow does to move VMs off nodes that are drained, and what was refused. */
+export class Evacuations {
+  refusals: Refusal[];
+  readonly #options: EvacuationsOptions;
+
+  constructor(options: EvacuationsOptions) {
+    this.#options = options;
+    this.refusals = [...(options.refusals ?? [])];
+  }
+
+  /** Returns what a plan needs to know. */
+  request(): Pick<PlanRequest, 'refusals'> {
+    return this.refusals.length === 0 ? {} : { refusals: this.refusals };
+  }
+
+  /** Forgets what was refused of the pool of that name that was there before. */
+  reset(): void {
+    this.refusals = [];
+  }
+
+  begin(key: PoolKey, { vms, reason }: PoolStep & { kind: 'evacuate' }, known: ResourceVersions): void {
+    const { inProgress, onChange } = this.#options;
+    const names = vms.map(({ name }) => name);
+    let seen: ResourceVersions = {};
+    const run = inProgress.run({ kind: 'evacuating', names, reason }, async () => {
+      try {
+        const done = await evacuateVms.executeWithOptions({ summary: summary(reason) }, [key, vms, known]);
+        seen = done.seen;
+        this.#note(names, done.notMoved);
+      } catch (error) {
+        if (isCancellation(error)) throw error;
+        const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
+        log.warn('VMs could not be moved off their nodes', { reason, message });
+        this.#note(
+          names,
+          vms.map(({ name, uid }) => ({ vm: name, uid, why: message, isRefused: true })),
+        );
+      }
+    });
+    void run.then(() => onChange(seen));
+  }
+
+  #note(tried: readonly string[], notMoved: readonly NotMoved[]): void {
+    const now = Date.now();
+    const before = new Map(this.refusals.map((refusal) => [refusal.uid, refusal]));
+    const others = this.refusals.filter(({ vm, notBefore }) => !tried.includes(vm) && notBefore + FORGOTTEN_MS > now);
+    const refused = notMoved.map(({ vm, uid, why, isRefused }): Refusal => {
+      const { since = null, times = 0 } = before.get(uid) ?? {};
+      const again = isRefused ? delayAfter(times + 1) : NO_PLACE_MS;
+      const inARow = isRefused ? { since: since ?? now, times: times + 1 } : { since, times };
+      return { vm, uid, why: why.slice(0, 1024), ...inARow, notBefore: now + again };
+    });
+    this.refusals = [...others, ...refused];
+  }
+}

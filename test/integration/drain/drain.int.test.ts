@@ -52,6 +52,18 @@ test('VMs that cannot migrate, or not in time, are restarted; the others are tri
   expect(await drain.migrations('again-1')).toEqual({ 1: 'Failed', 2: 'Succeeded' });
 });
 
+test('a VM whose pod is to be evicted restarts, and no other', async () => {
+  const drain = await TestDrain.in(fleet());
+  await drain.pool('web', { replicas: 2, drain: { method: 'Restart' } });
+  const before = await drain.uids();
+  await drain.evict('web-1');
+  await until(async () => expect((await drain.uids())['web-1']).not.toBe(before['web-1']));
+  await drain.left('web', 2);
+  expect((await drain.uids())['web-2']).toBe(before['web-2']);
+  const told = (await drain.events()).map(({ regarding, reason }) => `${regarding.name} ${reason}`);
+  expect(told.filter((words) => words.endsWith('Evacuating'))).toEqual(['web-1 Evacuating']);
+});
+
 test('a VM waits for a window, and for nothing once its eviction was cancelled', async () => {
   const drain = await TestDrain.in(fleet());
   await drain.pool('web', { replicas: 2, drain: { windows: [{ cron: '0 0 29 2 *', duration: '1h' }] } });

@@ -1,8 +1,15 @@
 import { expect, onTestFinished } from 'vitest';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { Nodes, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
+import {
+  Events,
+  Nodes,
+  Pods,
+  VirtualMachineInstanceMigrations,
+  VirtualMachineInstances,
+} from '../../../api/resources.ts';
 import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { givenCluster } from '../../cluster/given/given.ts';
 import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';
 
 const drained = (on: boolean): object => ({
@@ -10,6 +17,7 @@ const drained = (on: boolean): object => ({
   spec: { unschedulable: on ? true : null },
 });
 
+type Event = Stored<KubeObject & { reason: string; regarding: { name: string } }>;
 type Vmi = Stored<VirtualMachineInstance & KubeObject>;
 
 /** Pools in a namespace of their own, and nodes of the simulator that tests drain. */
@@ -57,7 +65,21 @@ export class TestDrain {
 
   /** Evicts the pod of the VMI from the node that it is on, and tries that again until it is on another. */
   async evict(vm: string): Promise<void> {
+    if (givenCluster() !== undefined) return this.#evictPod(vm);
     await this.annotate(vm, { 'sim.drover.dev/evict-from': await this.#nodeOf(vm) });
+  }
+
+  /** KubeVirt refuses, and notes on the VMI that it is to leave its node. */
+  async #evictPod(vm: string): Promise<void> {
+    const { kube } = this.#fleet;
+    const { items } = await kube.list(Pods, { namespace: this.namespace, labelSelector: `vm.kubevirt.io/name=${vm}` });
+    const { name } = items[0]!.metadata;
+    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace: this.namespace } };
+    const path = `/api/v1/namespaces/${this.namespace}/pods/${name}/eviction`;
+    await expect(kube.request({ method: 'POST', path, body })).rejects.toMatchObject({
+      status: 429,
+      message: expect.stringContaining('Eviction triggered evacuation of VMI') as string,
+    });
   }
 
   /** Takes that back, as `virtctl evacuate-cancel` does. */
@@ -87,6 +109,10 @@ export class TestDrain {
         .filter(({ spec }) => spec.vmiName === vm)
         .map(({ metadata, status }) => [metadata.name.slice(metadata.name.lastIndexOf('-') + 1), status?.phase]),
     );
+  }
+
+  async events(): Promise<Event[]> {
+    return (await this.#fleet.kube.list<Event>(Events, { namespace: this.namespace })).items;
   }
 
   /** Resolves when all VMs of the pool run, none of them on these nodes. */

@@ -9,6 +9,7 @@ import { describeCommand } from './commands/describe.ts';
 import { devCommand } from './commands/dev.ts';
 import { diffCommand } from './commands/diff.ts';
 import { disksCommand } from './commands/disks/disks.ts';
+import { drainCommand } from './commands/drain/drain.ts';
 import { getCommand } from './commands/get.ts';
 import { healCommand } from './commands/heal/heal.ts';
 import { historyCommand } from './commands/history.ts';
@@ -58,7 +59,14 @@ function droverProgram(): Command {
   for (const command of [detachCommand(), attachCommand(), adoptCommand(), takeoverCommand(), releaseCommand()])
     program.addCommand(inherit(command, program));
   program.commandsGroup('VMs:');
-  for (const command of [vmCommand(), protectCommand(), unprotectCommand(), disksCommand(), machineTypesCommand()])
+  for (const command of [
+    vmCommand(),
+    protectCommand(),
+    unprotectCommand(),
+    drainCommand(),
+    disksCommand(),
+    machineTypesCommand(),
+  ])
     program.addCommand(inherit(command, program));
   program.commandsGroup('drover itself:');
   for (const command of [setupCommand(), workerCommand(), devCommand()]) program.addCommand(inherit(command, program));

@@ -7,6 +7,7 @@ export interface KubeVirt extends KubeObject {
   spec?: {
     configuration?: {
       vmRolloutStrategy?: VmRolloutStrategy | null;
+      evictionStrategy?: string;
       developerConfiguration?: { featureGates?: string[] | null };
     };
   };

@@ -32,6 +32,7 @@ const COMMANDS = [
   'history',
   'delete',
   'vm',
+  'drain',
   'setup',
   'worker',
   'dev',
@@ -110,6 +111,11 @@ describe('wrong usage has exit code 2 and one sentence', () => {
     [['heal', 'now'], "missing required argument 'kind': pool NAME, or pool/NAME"],
     [['history'], "missing required argument 'kind': pool, vmrs, dvmirs or vm, or KIND/NAME"],
     [['vm', 'runs', 'status'], "missing required argument 'id': as `drover vm runs` lists it, or its last part"],
+    [['drain', 'status'], "missing required argument 'node': its name"],
+    [
+      ['drain', 'status', 'worker-7', '-o', 'wide'],
+      "option '-o, --output <format>' argument 'wide' is invalid. Allowed choices are json, yaml.",
+    ],
     [['get', 'polls'], '"polls" is no kind that this command takes; did you mean pools?'],
     [
       ['get', 'pools', '-o', 'jsn'],

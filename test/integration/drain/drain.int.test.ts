@@ -1,5 +1,7 @@
 import { beforeAll, expect, test } from 'vitest';
+import type { Leaver } from '../../../decisions/drain/node-report.ts';
 import { aFleet, until, type TestWorker } from '../fleet.ts';
+import { run } from '../membership/commands.ts';
 import { TestDrain } from './drains.ts';
 
 const fleet = aFleet({ workers: 0 });
@@ -70,6 +72,19 @@ test('a VM waits for a window, and for nothing once its eviction was cancelled',
   const reason = async () => (await fleet().condition(drain.namespace, 'web', 'Draining'))?.reason;
   await drain.evict('web-1');
   await until(async () => expect(await reason()).toBe('WaitingForWindow'));
+  const node = await drain.nodeOf('web-1');
+  const status = (...args: string[]) => run(fleet(), drain.namespace, 'drain', 'status', ...args);
+  const { stdout } = await status(node, '-o', 'json');
+  const { items } = JSON.parse(stdout) as { items: Leaver[] };
+  expect(items.filter(({ namespace }) => namespace === drain.namespace)).toContainEqual({
+    namespace: drain.namespace,
+    name: 'web-1',
+    owner: 'VirtualMachinePool/web',
+    state: 'Window',
+    words: expect.stringMatching(/^waits: the next window opens at 20/) as string,
+  });
+  expect((await status(node)).stdout).toMatch(/web-1 +VirtualMachinePool\/web +Window +waits: the next window/);
+  expect(await status('sim-node-99')).toMatchObject({ code: 1, stderr: 'error: there is no node sim-node-99\n' });
   await drain.cancel('web-1');
   await until(async () => expect(await reason()).toBeUndefined());
   expect(await drain.migrations('web-1')).toEqual({});

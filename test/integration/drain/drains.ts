@@ -66,7 +66,7 @@ export class TestDrain {
   /** Evicts the pod of the VMI from the node that it is on, and tries that again until it is on another. */
   async evict(vm: string): Promise<void> {
     if (givenCluster() !== undefined) return this.#evictPod(vm);
-    await this.annotate(vm, { 'sim.drover.dev/evict-from': await this.#nodeOf(vm) });
+    await this.annotate(vm, { 'sim.drover.dev/evict-from': await this.nodeOf(vm) });
   }
 
   /** KubeVirt refuses, and notes on the VMI that it is to leave its node. */
@@ -86,11 +86,11 @@ export class TestDrain {
   async cancel(vm: string): Promise<void> {
     await this.annotate(vm, { 'sim.drover.dev/evict-from': null });
     const path = `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespace}/virtualmachineinstances/${vm}/evacuate/cancel`;
-    const body = { evacuationNodeName: await this.#nodeOf(vm) };
+    const body = { evacuationNodeName: await this.nodeOf(vm) };
     await this.#fleet.kube.request({ method: 'PUT', path, body });
   }
 
-  async #nodeOf(vm: string): Promise<string> {
+  async nodeOf(vm: string): Promise<string> {
     return (await this.vmis('')).find(({ metadata }) => metadata.name === vm)!.status!.nodeName!;
   }
 

@@ -1,0 +1,97 @@
+import { EVACUATION_LABEL } from '../../api/names.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import {
+  KubeVirts,
+  Nodes,
+  VirtualMachineInstanceMigrations,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../api/resources.ts';
+import { evacuationOf } from '../../decisions/drain/evacuation.ts';
+import { migrationView, type VirtualMachineInstanceMigration } from '../../decisions/drain/migration-from-object.ts';
+import type { MigrationView } from '../../decisions/drain/migration.ts';
+import type { NodeReportInput, OnNode } from '../../decisions/drain/node-report.ts';
+import type { KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { Failure } from '../cli/failure.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import type { Pool } from '../pools/objects.ts';
+
+/** KubeVirt's own label on a VMI: the node that it is on. */
+const NODE_LABEL = 'kubevirt.io/nodeName';
+
+/** What is read of a namespace with VMIs on the node. */
+interface Namespace {
+  pools: StoredPool[];
+  vms: VmView[];
+  vmis: VmiView[];
+}
+
+/** Reads what a report about the node takes. Throws `Failure` if there is no such node. */
+export async function readNode(kube: KubeClient, node: string): Promise<Omit<NodeReportInput, 'now'>> {
+  await kube.get(Nodes, { name: node }).catch((error: unknown) => {
+    throw isNotFound(error) ? new Failure(`there is no node ${node}`, { cause: error }) : error;
+  });
+  const labelSelector = `${NODE_LABEL}=${node}`;
+  const { items } = await ofKnownKind(
+    VirtualMachineInstances,
+    kube.list<VirtualMachineInstance>(VirtualMachineInstances, { labelSelector }),
+  );
+  const names = new Set(items.map(({ metadata }) => metadata.namespace!));
+  const namespaces = new Map<string, Namespace>();
+  for (const name of names) namespaces.set(name, await readNamespace(kube, name));
+  const all = [...namespaces.values()];
+  const vmis = new Map(all.flatMap((one) => one.vmis.map((vmi) => [vmi.vmUid, vmi] as const)));
+  return {
+    onNode: items.map((item) => onNode(item, namespaces.get(item.metadata.namespace!)!)),
+    membersOf: ({ metadata }) =>
+      namespaces.get(metadata.namespace)!.vms.filter(({ owner }) => owner?.uid === metadata.uid),
+    vmiOf: ({ uid }) => vmis.get(uid),
+    clusterStrategy: await strategyOf(kube),
+  };
+}
+
+async function readNamespace(kube: KubeClient, namespace: string): Promise<Namespace> {
+  const [pools, vms, vmis, migrations] = await Promise.all([
+    ofKnownKind(VirtualMachinePools, kube.list<Pool>(VirtualMachinePools, { namespace })),
+    kube.list<VirtualMachine>(VirtualMachines, { namespace }),
+    kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace }),
+    kube.list<VirtualMachineInstanceMigration>(VirtualMachineInstanceMigrations, {
+      namespace,
+      labelSelector: EVACUATION_LABEL,
+    }),
+  ]);
+  const known = migrations.items.map(migrationView).filter((view): view is MigrationView => view !== null);
+  const byVmi = Map.groupBy(known, ({ vmiUid }) => vmiUid);
+  return {
+    pools: pools.items as unknown as StoredPool[],
+    vms: vms.items.map(vmView),
+    vmis: vmis.items.map((vmi) => ({ ...vmiView(vmi), evacuation: evacuationOf(byVmi.get(vmi.metadata.uid) ?? []) })),
+  };
+}
+
+function onNode(item: Stored<VirtualMachineInstance>, { pools, vms, vmis }: Namespace): OnNode {
+  const { uid } = item.metadata;
+  const owner = controllerOf(item);
+  const vm = vms.find((one) => one.uid === owner?.uid) ?? null;
+  const pool = pools.find(({ metadata }) => metadata.uid === vm?.owner?.uid) ?? null;
+  return { vmi: vmis.find((one) => one.uid === uid) ?? vmiView(item), vm, pool };
+}
+
+/** Who may not read KubeVirt's configuration is told of its default. */
+async function strategyOf(kube: KubeClient): Promise<string> {
+  try {
+    const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;
+    return kubevirt?.spec?.configuration?.evictionStrategy ?? 'None';
+  } catch (error) {
+    if (error instanceof KubeError && (error.status === 403 || error.status === 404)) return 'None';
+    throw error;
+  }
+}

@@ -6,13 +6,16 @@ import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import {
   DataVolumes,
   PersistentVolumeClaims,
+  VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
   VirtualMachinePools,
   VirtualMachines,
 } from '../../api/resources.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
-import type { VirtualMachineInstance } from '../../simulator/types.ts';
+import { poolTemplate } from '../../decisions/template/template.ts';
+import type { Migration, VirtualMachineInstance } from '../../simulator/types.ts';
 import { claimsOf } from '../../simulator/vm/volumes.ts';
+import { isOver } from '../../simulator/vmi/migration.ts';
 import { activityNow, isGoing, isNamed, isReady, isRemoved, isActive, runs } from './facts.ts';
 import { Readings } from './readings.ts';
 import { isSetKind } from './set-guarantees.ts';
@@ -65,8 +68,11 @@ export class Guarantees implements Onlooker {
   readonly #changed = new Map<string, number>();
   /** Limits of each pool, the newest last. */
   readonly #limits = new Map<string, { at: number; most: number; replicas: number; revision: string }[]>();
-  /** VMs that drover took down and that are not back yet, by UID, with the deleted VMI if there was one. */
-  readonly #down = new Map<string, { pool: string; name: string; vmi: string | undefined }>();
+  /**
+   * VMs that drover took down and that are not back yet, by UID, with the deleted VMI if there was one, or with the
+   * migration that may take it down.
+   */
+  readonly #down = new Map<string, { pool: string; name: string; vmi: string | undefined; migration?: string }>();
   readonly #missingSince = new Map<string, number>();
   /** Names whose VM healing removed, each after the UID of its pool. */
   readonly #wasHealed = new Set<string>();
@@ -91,6 +97,7 @@ export class Guarantees implements Onlooker {
       this.#vmWritten(write, isWorker, call);
     }
     if (write.resource === VirtualMachineInstances) this.#vmiWritten(write, isWorker);
+    if (write.resource === VirtualMachineInstanceMigrations && isWorker) this.#migrationWritten(write);
     if (write.resource === DataVolumes || write.resource === PersistentVolumeClaims) this.#diskWritten(write);
     this.#forgetThoseBack();
   }
@@ -127,11 +134,16 @@ export class Guarantees implements Onlooker {
     const was = (before as Pool | undefined)?.spec;
     if (was?.replicas !== pool.spec.replicas) this.#meddled.set(uid, this.#now);
     if ((before?.metadata.generation ?? 0) !== (pool.metadata.generation ?? 0)) this.#changed.set(uid, this.#now);
-    const { replicas, maxUnavailable = DEFAULT_MAX_UNAVAILABLE, template } = pool.spec;
+    const { replicas, maxUnavailable = DEFAULT_MAX_UNAVAILABLE } = pool.spec;
     const limits = this.#limits.get(uid) ?? [];
     this.#limits.set(uid, [
       ...limits,
-      { at: this.#now, replicas, most: countOf(maxUnavailable, replicas, 1), revision: revisionOf(template) },
+      {
+        at: this.#now,
+        replicas,
+        most: countOf(maxUnavailable, replicas, 1),
+        revision: revisionOf(poolTemplate(pool.spec)),
+      },
     ]);
     this.#checkStatus(pool);
   }
@@ -300,7 +312,7 @@ export class Guarantees implements Onlooker {
     if (!isUndo && isOlder)
       this.#broken(
         'G8',
-        `${after.metadata.name} is written from ${from} to ${to}, which is older; the pool's template is ${revisionOf(pool.spec.template)}`,
+        `${after.metadata.name} is written from ${from} to ${to}, which is older; the pool's template is ${revisionOf(poolTemplate(pool.spec))}`,
       );
   }
 
@@ -329,6 +341,25 @@ export class Guarantees implements Onlooker {
     if (before === undefined && after !== undefined) this.#checkSharing(after as Stored<VirtualMachineInstance>);
   }
 
+  /** Checks that a VM is moved once at a time, and only if it is to leave its node. */
+  #migrationWritten({ before, after }: Write): void {
+    if (before !== undefined || after === undefined) return;
+    const { metadata, spec } = after as Stored<Migration>;
+    const vm = this.#world.vm(spec.vmiName!);
+    const vmi = this.#world.vmi(spec.vmiName!);
+    if (vm === undefined || vmi === undefined) return;
+    const { nodeName, evacuationNodeName } = vmi.status ?? {};
+    const isAlone = this.#world.server
+      .all<Migration>(VirtualMachineInstanceMigrations)
+      .every((other) => other.metadata.name === metadata.name || other.spec.vmiName !== spec.vmiName || isOver(other));
+    if (evacuationNodeName !== nodeName || !isAlone)
+      this.#broken(
+        'G22',
+        `${metadata.name} is made for ${spec.vmiName}, on ${nodeName}, to leave ${evacuationNodeName}`,
+      );
+    this.#takenDown(vm, vmi, metadata.name);
+  }
+
   /** Checks that no two VMs use one disk. */
   #checkSharing(vmi: Stored<VirtualMachineInstance>): void {
     const claims = new Set(claimsOf(vmi.spec));
@@ -347,14 +378,15 @@ export class Guarantees implements Onlooker {
   }
 
   /** Checks that taking a VM down on purpose leaves the pool within its disruption budget. */
-  #takenDown(vm: Stored, vmi: Stored | undefined): void {
+  #takenDown(vm: Stored, vmi: Stored | undefined, migration?: string): void {
     const pool = this.#poolOf(vm);
     if (pool === undefined || isGoing(pool) || !runs(vm)) return;
     const { name, uid } = vm.metadata;
     const known = this.#vms.get(uid);
     const wasDown =
       known?.downSince !== null && this.#now - (known?.downSince ?? 0) > 0 && !this.#wasReadyBefore(known);
-    this.#down.set(uid, { pool: pool.metadata.uid, name, vmi: vmi?.metadata.uid });
+    const moved = migration === undefined ? {} : { migration };
+    this.#down.set(uid, { pool: pool.metadata.uid, name, vmi: vmi?.metadata.uid, ...moved });
     // It already had its place in the budget when it was down, a moment ago.
     if (wasDown || (known !== undefined && known.readyAt > this.#now - KNOWN_AFTER_MS)) return;
     this.#forgetThoseBack();
@@ -379,13 +411,13 @@ export class Guarantees implements Onlooker {
   }
 
   #forgetThoseBack(): void {
-    for (const [uid, { pool, name, vmi }] of this.#down) {
+    for (const [uid, { pool, name, vmi, migration }] of this.#down) {
       const vm = this.#world.vm(name);
       const owner = vm === undefined ? undefined : controllerOf(vm)?.uid;
       const isBack =
         vm !== undefined &&
         this.#isReady(name) &&
-        this.#world.vmi(name)?.metadata.uid !== vmi &&
+        (this.#world.vmi(name)?.metadata.uid !== vmi || this.#hasMoved(migration)) &&
         (vmi !== undefined || vm.metadata.uid !== uid);
       const hasLeft =
         vm !== undefined &&
@@ -404,6 +436,15 @@ export class Guarantees implements Onlooker {
         (vm === undefined && this.#world.vmsOf(pool).filter(isActive).length >= live.spec.replicas);
       if (isBack || hasLeft || isOver || isUnwanted) this.#down.delete(uid);
     }
+  }
+
+  /** Reports whether this migration has ended. */
+  #hasMoved(migration: string | undefined): boolean {
+    if (migration === undefined) return false;
+    const found = this.#world.server
+      .all<Migration>(VirtualMachineInstanceMigrations)
+      .find(({ metadata }) => metadata.name === migration);
+    return found === undefined || isOver(found);
   }
 
   // Disks.

@@ -179,12 +179,15 @@ function changeMachineTypes(world: World, happening: Extract<Happening, { what: 
 async function happenToVm(
   world: World,
   names: readonly string[],
-  { what, vm: number }: Extract<Happening, { vm: number }>,
+  happening: Extract<Happening, { vm: number }>,
 ): Promise<void> {
   const all = world.server.all(VirtualMachines);
   if (all.length === 0) return;
-  const { name } = all[number % all.length]!.metadata;
+  const { what } = happening;
+  const { name } = all[happening.vm % all.length]!.metadata;
   switch (what) {
+    case 'evict':
+      return world.evict(name, happening.fails);
     case 'delete':
       return world.deleteVm(name);
     case 'detach':
@@ -341,7 +344,8 @@ function isAsWanted(world: World, name: string): boolean {
     status.updatedReplicas === replicas &&
     status.replicas === replicas &&
     // Whatever was to be removed by name is gone.
-    pool.metadata.annotations?.[REMOVE_VMS_ANNOTATION] === undefined
+    pool.metadata.annotations?.[REMOVE_VMS_ANNOTATION] === undefined &&
+    !status.conditions?.some(({ type }) => type === 'Draining')
   );
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { SetKind } from '../../api/owner-kinds.ts';
-import type { Autohealing, PoolSpec, Rollout, ScaleInStrategy, UpdateStrategy } from '../../api/pool/pool.ts';
+import type { Autohealing, Drain, PoolSpec, Rollout, ScaleInStrategy, UpdateStrategy } from '../../api/pool/pool.ts';
 import { aStep } from '../decisions/model/rollout-pools.ts';
 import { aTemplate } from './pools.ts';
 
@@ -13,6 +13,8 @@ export type Happening =
   | { what: 'delete' | 'detach' | 'adopt' | 'stop' | 'start' | 'crash' | 'corrupt' | 'opt out'; vm: number }
   /** By `drover protect`, `unprotect`, and `scale --remove`. */
   | { what: 'protect' | 'unprotect' | 'remove'; vm: number }
+  /** Its pod is to be evicted; `fails`: and its migrations fail. */
+  | { what: 'evict'; vm: number; fails: boolean }
   | { what: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume'; pool: number }
   /** About a VM of the pool that is being healed, and the workflow of its attempt. */
   | { what: 'healNow' | 'healSkip' | 'cancel attempt' | 'terminate attempt'; pool: number }
@@ -98,6 +100,8 @@ const anyUpdate = fc.constantFrom<UpdateStrategy>(
   { opportunistic: {} },
 );
 
+const anyDrain = fc.constantFrom<Drain>({}, {}, { method: 'Restart' }, { deadlineSeconds: 5 }, { method: 'Migrate' });
+
 const anySpec: fc.Arbitrary<PoolSpec> = fc
   .record({
     replicas: fc.integer({ min: 1, max: 7 }),
@@ -113,6 +117,11 @@ const anySpec: fc.Arbitrary<PoolSpec> = fc
     ...seen(spec),
     template: aTemplate({ bootMs, ...(disk === undefined ? {} : { disk }) }),
   }));
+
+/** The same, of a pool that may have drover move its VMs. */
+const anySpecWithDrain: fc.Arbitrary<PoolSpec> = fc
+  .tuple(anySpec, seldom(anyDrain, 1))
+  .map(([spec, drain]) => (drain === undefined ? spec : { ...spec, drain }));
 
 const anySet: fc.Arbitrary<SetScenario> = fc.record({
   kind: fc.constantFrom<SetKind>('VirtualMachineReplicaSet', 'VirtualMachineInstanceReplicaSet'),
@@ -158,6 +167,11 @@ const transitions: fc.Arbitrary<Happening> = fc.record({
   maxRestarts: fc.integer({ min: 1, max: 3 }),
 });
 const accidents: fc.Arbitrary<Happening> = fc.record({ what: fc.constantFrom('crash', 'corrupt'), vm });
+const evictions: fc.Arbitrary<Happening> = fc.record({
+  what: fc.constant('evict'),
+  vm,
+  fails: fc.oneof({ arbitrary: fc.constant(false), weight: 3 }, { arbitrary: fc.constant(true), weight: 1 }),
+});
 const faults: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('freeze', 'cut off'), worker, ms: fc.constantFrom(3_000, 30_000, 120_000) }),
   fc.record({ what: fc.constant('kill'), worker }),
@@ -186,35 +200,37 @@ const renewals: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('renew')
 
 /** Milliseconds between happenings: close together, or far apart. */
 const anyGap = fc.oneof(fc.nat(300), fc.nat(5_000), fc.nat(40_000));
-const anyDelays: fc.Arbitrary<Record<string, number>> = fc
-  .tuple(
-    fc.constantFrom(
-      'deleteVms',
-      'haltVms',
-      'createVms',
-      'updateVms',
-      'removeSickVm',
-      'removeVms',
-      'changePower',
-      'patchMachineTypes',
-      'beginTransitionRestarts',
-      'makeReplicas',
-      'adoptVms',
-      'releaseVms',
-    ),
-    fc.constantFrom(0, 0, 5_000, 30_000),
-  )
-  .map(([activity, ms]) => ({ [activity]: ms }));
+const anyDelays = (...more: string[]): fc.Arbitrary<Record<string, number>> =>
+  fc
+    .tuple(
+      fc.constantFrom(
+        ...more,
+        'deleteVms',
+        'haltVms',
+        'createVms',
+        'updateVms',
+        'removeSickVm',
+        'removeVms',
+        'changePower',
+        'patchMachineTypes',
+        'beginTransitionRestarts',
+        'makeReplicas',
+        'adoptVms',
+        'releaseVms',
+      ),
+      fc.constantFrom(0, 0, 5_000, 30_000),
+    )
+    .map(([activity, ms]) => ({ [activity]: ms }));
 
-const kinds = { wishes, rules, people, transitions, accidents, faults, renewals, sets };
+const kinds = { wishes, rules, people, transitions, accidents, evictions, faults, renewals, sets };
 
 export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scenario> =>
   fc.record({
     seed: fc.integer({ min: 1, max: 1_000_000 }),
     lag: fc.constantFrom(0, 50, 1_000),
     longHistory: fc.constantFrom(40, 400),
-    delays: anyDelays,
-    specs: fc.array(anySpec, { minLength: 1, maxLength: 2 }),
+    delays: anyDelays(...(named.includes('evictions') ? ['evacuateVms', 'evacuateVms'] : [])),
+    specs: fc.array(named.includes('evictions') ? anySpecWithDrain : anySpec, { minLength: 1, maxLength: 2 }),
     sets: named.includes('sets')
       ? fc.uniqueArray(anySet, { minLength: 1, maxLength: 2, selector: ({ kind }) => kind })
       : fc.constant([]),

@@ -420,6 +420,24 @@ export class World {
     }));
   }
 
+  /** Has the pod of the VM's VMI evicted, as a drain of its node does. */
+  evict(name: string, fails: boolean): void {
+    const node = this.vmi(name)?.status?.nodeName;
+    if (node === undefined) return;
+    this.say(`-- ${name} is evicted from ${node}${fails ? ', and can not be migrated away' : ''}`);
+    this.server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({
+      ...vmi,
+      metadata: {
+        ...vmi.metadata,
+        annotations: {
+          ...vmi.metadata.annotations,
+          'sim.drover.dev/evict-from': node,
+          'sim.drover.dev/migration-fails': String(fails),
+        },
+      },
+    }));
+  }
+
   signal(name: string, signal: string, ...args: unknown[]): void {
     this.say(`-- ${name}: ${signal} ${JSON.stringify(args)}`);
     this.temporal.signal(poolIdOf(this.refOf(name)), signal, args);

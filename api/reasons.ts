@@ -119,6 +119,7 @@ export const EVENT_REASONS = {
   Started: 'a VM was started, because a person asked for that',
   Stopped: 'a VM was stopped, because a person asked for that',
   Restarted: 'a VM was restarted, because a person asked for that',
+  FailedGuard: 'the PodDisruptionBudget that a pool would have belongs to something else',
   Evacuating: 'a VM is migrated or restarted, to leave a node that is drained',
   MachineTypeChanged: 'the machine type of a VM or of a template was changed',
   Healing: 'a sick VM is being replaced',

@@ -1,6 +1,7 @@
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
 import type { MigrationView } from '../../decisions/drain/migration.ts';
+import type { PodBudgetView } from '../../decisions/drain/pod-budget.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { StoredInstanceSet, StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
@@ -27,6 +28,7 @@ export type CacheChange =
   | Change<'vmi', VmiView>
   /** A migration by which drover moves a VM off its node. */
   | Change<'migration', MigrationView>
+  | Change<'pod budget', PodBudgetView>
   /** A kept disk. */
   | Change<'disk', KeptClaim>
   /** The node has become ready or not ready, or was deleted. */

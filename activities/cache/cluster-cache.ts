@@ -7,6 +7,7 @@ import {
   KubeVirts,
   Nodes,
   PersistentVolumeClaims,
+  PodDisruptionBudgets,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
   VirtualMachinePools,
@@ -18,6 +19,7 @@ import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
 import { evacuationOf, type Evacuation } from '../../decisions/drain/evacuation.ts';
 import { migrationView, type VirtualMachineInstanceMigration } from '../../decisions/drain/migration-from-object.ts';
 import type { MigrationView } from '../../decisions/drain/migration.ts';
+import { podBudgetView, type PodBudgetView, type PodDisruptionBudget } from '../../decisions/drain/pod-budget.ts';
 import type { Witness } from '../../decisions/healing/proof.ts';
 import { VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { keptClaimView } from '../../decisions/views/kept-claim-from-object.ts';
@@ -74,6 +76,7 @@ export class ClusterCache implements OwnerCaches {
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
   /** Those by which drover moves VMs off their nodes. */
   readonly migrations: ListWatch<VirtualMachineInstanceMigration, MigrationView | null>;
+  readonly podBudgets: ListWatch<PodDisruptionBudget, PodBudgetView | null>;
   readonly revisions: ListWatch<ControllerRevision, RevisionView | null>;
   readonly nodes: ListWatch<Node, NodeView>;
   readonly keptClaims: ListWatch<KubeObject, (KeptClaim & { poolUid: string }) | null>;
@@ -85,6 +88,7 @@ export class ClusterCache implements OwnerCaches {
   readonly #members = new Members<VmView>((vm) => vm.owner);
   readonly #instances = new Members<VmiView>((vmi) => vmi.standalone?.owner);
   readonly #migrationsByVmi = new OwnerIndex<MigrationView>((migration) => migration.vmiUid);
+  readonly #podBudgetsByPool = new OwnerIndex<PodBudgetView>((budget) => budget.poolUid);
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
   readonly #keptByPool = new OwnerIndex<KeptClaim & { poolUid: string }>((claim) => claim.poolUid);
   readonly #listeners = new Set<(change: CacheChange) => void>();
@@ -136,12 +140,8 @@ export class ClusterCache implements OwnerCaches {
       },
       onGap: (version) => this.#witnesses.gap(version),
     });
-    this.migrations = new ListWatch<VirtualMachineInstanceMigration, MigrationView | null>({
-      ...common(VirtualMachineInstanceMigrations),
-      labelSelector: EVACUATION_LABEL,
-      view: migrationView,
-      onChange: (_key, before, after) => this.#migrationChanged(before ?? undefined, after ?? undefined),
-    });
+    this.migrations = this.#followMigrations(common);
+    this.podBudgets = this.#followPodBudgets(common);
     this.revisions = new ListWatch<ControllerRevision, RevisionView | null>({
       ...common(ControllerRevisions),
       labelSelector: POOL_LABEL,
@@ -182,12 +182,13 @@ export class ClusterCache implements OwnerCaches {
   }
 
   get #lists() {
-    const { vms, vmis, migrations, revisions, keptClaims, nodes } = this;
+    const { vms, vmis, migrations, podBudgets, revisions, keptClaims, nodes } = this;
     return [
       ...Object.values(OWNER_KINDS).map(({ resource, cache }) => [resource, this[cache]] as const),
       [VirtualMachines, vms],
       [VirtualMachineInstances, vmis],
       [VirtualMachineInstanceMigrations, migrations],
+      [PodDisruptionBudgets, podBudgets],
       [ControllerRevisions, revisions],
       [PersistentVolumeClaims, keptClaims],
       [Nodes, nodes],
@@ -282,6 +283,11 @@ export class ClusterCache implements OwnerCaches {
     return this.#revisionsByPool.of(poolUid);
   }
 
+  /** Returns the PodDisruptionBudgets that the pool with this UID controls. */
+  podBudgetsOf(poolUid: string): PodBudgetView[] {
+    return this.#podBudgetsByPool.of(poolUid);
+  }
+
   /** Returns the claims that are marked as kept for the pool with this UID. */
   keptClaimsOf(poolUid: string): KeptClaim[] {
     return this.#keptByPool.of(poolUid);
@@ -324,10 +330,32 @@ export class ClusterCache implements OwnerCaches {
     return () => this.#listeners.delete(listener);
   }
 
-  #migrationChanged(before: MigrationView | undefined, after: MigrationView | undefined): void {
-    this.#migrationsByVmi.change(before, after);
-    // What else has the label is none of drover's.
-    if (before !== undefined || after !== undefined) this.#tell({ kind: 'migration', before, after });
+  #followMigrations(common: ReturnType<typeof commonTo>): ClusterCache['migrations'] {
+    return new ListWatch<VirtualMachineInstanceMigration, MigrationView | null>({
+      ...common(VirtualMachineInstanceMigrations),
+      labelSelector: EVACUATION_LABEL,
+      view: migrationView,
+      onChange: (_key, seen, now) => {
+        const [before, after] = [seen ?? undefined, now ?? undefined];
+        this.#migrationsByVmi.change(before, after);
+        // What else has the label is none of drover's.
+        if (before !== undefined || after !== undefined) this.#tell({ kind: 'migration', before, after });
+      },
+    });
+  }
+
+  #followPodBudgets(common: ReturnType<typeof commonTo>): ClusterCache['podBudgets'] {
+    return new ListWatch<PodDisruptionBudget, PodBudgetView | null>({
+      ...common(PodDisruptionBudgets),
+      labelSelector: POOL_LABEL,
+      view: podBudgetView,
+      onChange: (_key, seen, now) => {
+        const [before, after] = [seen ?? undefined, now ?? undefined];
+        this.#podBudgetsByPool.change(before, after);
+        // People may have given theirs the label of a pool.
+        if (before !== undefined || after !== undefined) this.#tell({ kind: 'pod budget', before, after });
+      },
+    });
   }
 
   #forget(vmUid: string): void {

@@ -21,6 +21,7 @@ export function snapshotOf(
   | 'zoneOf'
   | 'revisions'
   | 'keptClaims'
+  | 'podBudgets'
   | 'strategy'
 > {
   const { namespace, uid } = pool.metadata;
@@ -36,6 +37,7 @@ export function snapshotOf(
     zoneOf: (node) => cache.nodes.get(node)?.zone ?? null,
     revisions: cache.revisionsOf(uid),
     keptClaims: cache.keptClaimsOf(uid),
+    podBudgets: cache.podBudgetsOf(uid),
     strategy: cache.rolloutStrategy(),
   };
 }

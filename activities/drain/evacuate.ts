@@ -25,6 +25,7 @@ import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../pool/live-pool.ts';
 import type { PoolKey } from '../pool/types.ts';
 import { restartVm } from '../power/restart-vm.ts';
+import { guardPods } from './guard-pods.ts';
 
 /** A VM that could not be moved. `isFinal`: the API server refused it; else the budget had no room. */
 export interface NotMoved {
@@ -62,6 +63,9 @@ export function createDrainActivities({ client, cache, places, concurrency }: Dr
         const notMoved = await forEachConcurrently(evacuator, vms, concurrency);
         return { notMoved, seen: evacuator.seen };
       }),
+
+    /** Has so many pods of the pool's VMs stay up at evictions, by a PodDisruptionBudget of its own; null: by none. */
+    guardPods: (key: PoolKey, minAvailable: number | null): Promise<void> => guardPods(client, key, minAvailable),
   };
 }
 

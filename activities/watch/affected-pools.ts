@@ -27,7 +27,8 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
       if (looksTheSame(change.before, change.after, OF_GUESTS_IN_TRANSITIONS)) return [];
       return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, cache))));
     }
-    case 'migration': {
+    case 'migration':
+    case 'pod budget': {
       const { pool, namespace } = (change.after ?? change.before)!;
       return looksTheSame(change.before, change.after) ? [] : [`${namespace}/${pool}`];
     }

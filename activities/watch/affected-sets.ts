@@ -48,6 +48,7 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
     case 'pool':
     case 'instance replica set':
     case 'migration':
+    case 'pod budget':
     case 'disk':
     case 'strategy':
       return [];
@@ -78,6 +79,7 @@ export function affectedInstanceSets(
     case 'replica set':
     case 'vm':
     case 'migration':
+    case 'pod budget':
     case 'disk':
     case 'strategy':
       return [];

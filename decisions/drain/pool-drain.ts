@@ -3,6 +3,7 @@ import { membershipChangeOf } from '../membership/change.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import type { PoolStep } from '../pool/steps.ts';
 import { planDrain, type DrainPlan } from './plan.ts';
+import { podBudgetSteps } from './pod-budget.ts';
 
 interface BesideDrain {
   /** VMs that leave the pool. */
@@ -22,12 +23,13 @@ export function drainOfPool(input: PoolPlanInput, { leaving, updating }: BesideD
   return planDrain({ ...input, acting: evacuating, busy, refusals: input.refusals ?? [] });
 }
 
-/** The step that begins with these VMs; none without. */
-export function drainSteps({ evacuate }: DrainPlan): PoolStep[] {
-  if (evacuate.length === 0) return [];
+/** The steps that begin with these VMs, and have the pool's PodDisruptionBudget be as it should. */
+export function drainSteps({ evacuate }: DrainPlan, input: PoolPlanInput): PoolStep[] {
+  const guards = podBudgetSteps({ ...input, podBudgets: input.podBudgets ?? [] });
+  if (evacuate.length === 0) return guards;
   const nodes = formatNames([...new Set(evacuate.map(({ node }) => node))]);
   const names = formatNames(evacuate.map(({ name }) => name));
-  return [{ kind: 'evacuate', vms: evacuate, reason: `move ${names} off ${nodes}` }];
+  return [{ kind: 'evacuate', vms: evacuate, reason: `move ${names} off ${nodes}` }, ...guards];
 }
 
 /** Names of VMs that are being moved, whether or not the cluster shows that yet. */

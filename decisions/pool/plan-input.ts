@@ -2,6 +2,7 @@ import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { KeptClaim } from '../disks/kept-claims.ts';
 import type { VmiOf } from '../disruption-budget/availability.ts';
 import type { Refusal } from '../drain/need.ts';
+import type { PodBudgetView } from '../drain/pod-budget.ts';
 import type { Witness } from '../healing/proof.ts';
 import type { HealingState } from '../healing/state.ts';
 import type { KeptRevision } from '../revisions/retained.ts';
@@ -40,6 +41,8 @@ export interface PoolPlanInput {
   revisions: readonly KeptRevision[];
   /** Claims of the pool that are marked as kept; absent if they are not watched. */
   keptClaims?: readonly KeptClaim[];
+  /** PodDisruptionBudgets that the pool controls; absent if they are not watched. */
+  podBudgets?: readonly PodBudgetView[];
   /** How KubeVirt applies changes to running VMs. */
   strategy: 'Stage' | 'LiveUpdate';
   /** State of the rollout; null if only the pool's status can tell. */

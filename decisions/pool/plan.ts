@@ -130,7 +130,7 @@ function stepsOf(input: PoolPlanInput, { scaleSteps, drain, rollout, mark, kept,
   const templateOf = (revision: string): PoolTemplate | undefined => templates.get(revision);
   const reuse = { pool, kept, revision: rollout.forNewVms, templateOf };
   const steps = scaleSteps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, reuse) : [step]));
-  steps.push(...drainSteps(drain));
+  steps.push(...drainSteps(drain, input));
   if (rollout.update !== null && !steps.some((step) => step.kind === 'hold'))
     steps.push({ kind: 'update', ...rollout.update });
   if (mark.length > 0) steps.push(markStep(mark));

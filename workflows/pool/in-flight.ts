@@ -53,6 +53,7 @@ export type LaneKind =
   | 'status'
   | 'batch'
   | 'evacuating'
+  | 'guards'
   | 'disks'
   | 'revisions'
   | 'notes'
@@ -60,4 +61,12 @@ export type LaneKind =
   | 'cancelled'
   | 'telling';
 
-const UNTOLD: ReadonlySet<LaneKind> = new Set(['status', 'revisions', 'notes', 'labels', 'cancelled', 'telling']);
+const UNTOLD: ReadonlySet<LaneKind> = new Set([
+  'status',
+  'revisions',
+  'notes',
+  'labels',
+  'guards',
+  'cancelled',
+  'telling',
+]);

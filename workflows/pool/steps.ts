@@ -1,4 +1,5 @@
 import { log, proxyActivities } from '@temporalio/workflow';
+import type { DrainActivities } from '../../activities/drain/evacuate.ts';
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -15,7 +16,9 @@ export const { writeStatus, noteRuns, forgetRemovals } = proxyActivities<PoolAct
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumAttempts: 4 },
 });
-export const { keepRevision, pruneRevisions, recordHealing } = proxyActivities<PoolActivities & HealActivities>({
+export const { keepRevision, pruneRevisions, recordHealing, guardPods } = proxyActivities<
+  PoolActivities & HealActivities & DrainActivities
+>({
   startToCloseTimeout: '60s',
   // What can't be written is left to the next plan.
   retry: { initialInterval: '500ms', maximumAttempts: 4 },
@@ -69,6 +72,8 @@ export function begin(step: PoolStep, context: StepContext): void {
       return;
     case 'evacuate':
       return context.evacuations.begin(key, step, seen);
+    case 'guard':
+      return tidy(context, 'guards', reason, () => guardPods.executeWithOptions(words, [key, step.minAvailable]));
     case 'keep':
       return tidy(context, 'revisions', reason, () => keepRevision.executeWithOptions(words, [key]));
     case 'forget':
@@ -86,7 +91,7 @@ export function begin(step: PoolStep, context: StepContext): void {
  */
 function tidy(
   { inProgress, onEnd }: StepContext,
-  kind: 'revisions' | 'notes' | 'labels',
+  kind: 'revisions' | 'notes' | 'labels' | 'guards',
   reason: string,
   act: () => Promise<ResourceVersions | void>,
 ): void {

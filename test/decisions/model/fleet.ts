@@ -513,6 +513,7 @@ export class ModelFleet {
           },
         );
       case 'evacuate':
+      case 'guard':
       case 'hold':
       case 'discard':
       case 'unmark':

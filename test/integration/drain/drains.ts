@@ -35,9 +35,16 @@ export class TestDrain {
   }
 
   /** Creates a pool whose VMIs have these annotations; resolves when they are ready. */
-  async pool(name: string, spec: Partial<PoolSpec>, annotations: Record<string, string> = {}): Promise<void> {
+  async pool(
+    name: string,
+    spec: Partial<PoolSpec>,
+    annotations: Record<string, string> = {},
+    evictionStrategy?: string,
+  ): Promise<void> {
     const template = structuredClone(runningTemplate);
-    Object.assign((template.spec.template as { metadata: { annotations: object } }).metadata.annotations, annotations);
+    const vmi = template.spec.template;
+    if (evictionStrategy !== undefined) vmi.spec = { ...vmi.spec, evictionStrategy };
+    Object.assign((vmi as { metadata: { annotations: object } }).metadata.annotations, annotations);
     const { replicas = 1 } = spec;
     await this.#fleet.createPool(this.namespace, name, { drain: {}, ...spec, template, replicas });
     await until(async () => {

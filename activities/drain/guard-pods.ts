@@ -1,0 +1,59 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { POOL_LABEL } from '../../api/names.ts';
+import { controllerOf } from '../../api/objects.ts';
+import { PodDisruptionBudgets } from '../../api/resources.ts';
+import { podBudgetName, podBudgetSpec, type PodDisruptionBudget } from '../../decisions/drain/pod-budget.ts';
+import { canonical } from '../../decisions/lib/canonical-json.ts';
+import { ownerReference } from '../../decisions/template/vm-from-template.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound, isAlreadyExists } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { recordEvent } from '../lib/events.ts';
+import { livePool } from '../pool/live-pool.ts';
+import type { PoolKey } from '../pool/types.ts';
+
+/**
+ * Makes the pool's PodDisruptionBudget hold so many pods up, or removes it (null). Leaves one of that name alone that is
+ * not the pool's own, and says so by an Event.
+ */
+export async function guardPods(client: KubeClient, key: PoolKey, minAvailable: number | null): Promise<void> {
+  const signal = cancellationSignal();
+  const at = { namespace: key.namespace, name: podBudgetName(key.name) };
+  await retryOnConflict(
+    async () => {
+      const pool = await livePool(client, key, signal);
+      if (pool === undefined) return;
+      const there = await ignoreNotFound(client.get<PodDisruptionBudget>(PodDisruptionBudgets, at, { signal }));
+      if (there !== undefined && controllerOf(there)?.uid !== key.uid) {
+        if (minAvailable === null) return;
+        const note = `PodDisruptionBudget ${at.name} is not the pool's own: evictions of its VMs are not held within its budget`;
+        await recordEvent(client, pool, { type: 'Warning', reason: 'FailedGuard', action: 'Guard', note });
+        return;
+      }
+      if (minAvailable === null) {
+        const { uid, resourceVersion } = there?.metadata ?? {};
+        if (there !== undefined)
+          await ignoreNotFound(
+            client.delete(PodDisruptionBudgets, at, { uid: uid!, resourceVersion: resourceVersion!, signal }),
+          );
+        return;
+      }
+      const spec = podBudgetSpec(key.name, minAvailable);
+      const metadata = {
+        ...at,
+        labels: { [POOL_LABEL]: key.name },
+        ownerReferences: [ownerReference('VirtualMachinePool', pool.metadata)],
+      };
+      if (there === undefined) await client.create(PodDisruptionBudgets, { metadata, spec }, { signal });
+      else if (canonical(there.spec ?? null) !== canonical(spec)) {
+        const { resourceVersion } = there.metadata;
+        await client.update(
+          PodDisruptionBudgets,
+          { ...there, metadata: { ...there.metadata, resourceVersion }, spec },
+          { signal },
+        );
+      }
+    },
+    { isRace: (error) => isAlreadyExists(error) },
+  );
+}

@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import {
+  podBudgetSteps,
+  podBudgetView,
+  podBudgetSpec,
+  type PodBudgetView,
+} from '../../../decisions/drain/pod-budget.ts';
+import { canonical } from '../../../decisions/lib/canonical-json.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import { aPool, aVm, aVmi } from '../model/fleets.ts';
+
+const withStrategy = (evictionStrategy: string): PoolSpec['template'] => ({
+  spec: { runStrategy: 'Always', template: { spec: { domain: {}, evictionStrategy } } },
+});
+const none = { drain: {}, template: withStrategy('None'), maxUnavailable: 2 };
+const there = (minAvailable: number): PodBudgetView => ({
+  namespace: 'shop',
+  name: 'drover-web',
+  pool: 'web',
+  poolUid: 'pool-uid',
+  spec: canonical(podBudgetSpec('web', minAvailable)),
+});
+
+const steps = (spec: Partial<PoolSpec>, vms: VmView[], podBudgets: PodBudgetView[] = [], metadata = {}) =>
+  podBudgetSteps({
+    pool: aPool({ replicas: vms.length, ...spec }, metadata),
+    vms,
+    vmiOf: (vm) => aVmi(vm),
+    podBudgets,
+  }).map(({ minAvailable }) => minAvailable);
+
+const five = ['web-1', 'web-2', 'web-3', 'web-4', 'web-5'].map((name) => aVm(name));
+
+describe('the PodDisruptionBudget of a pool', () => {
+  test('lets as many pods go as the pool allows, of those that should run', () => {
+    expect(steps(none, five)).toEqual([3]);
+    expect(steps(none, [...five.slice(1), aVm('web-1', { runStrategy: 'Halted' })])).toEqual([2]);
+    expect(steps(none, [...five.slice(1), aVm('web-1', { deleting: true })])).toEqual([3]);
+    expect(steps({ ...none, replicas: 9 }, five)).toEqual([7]);
+    expect(steps({ ...none, maxUnavailable: 9 }, five)).toEqual([0]);
+  });
+
+  test('is written when it differs, and removed when it is not wanted any more', () => {
+    expect(steps(none, five, [there(3)])).toEqual([]);
+    expect(steps(none, five, [there(4)])).toEqual([3]);
+    expect(steps({ ...none, drain: {}, template: withStrategy('External') }, five, [there(3)])).toEqual([null]);
+    expect(steps({ template: withStrategy('None') }, five, [there(3)])).toEqual([null]);
+    expect(steps(none, five, [there(3)], { deletionTimestamp: '2026-01-01T00:00:00Z' })).toEqual([null]);
+  });
+
+  test('is none in a pool whose VMs drover moves, or nobody', () => {
+    expect(steps({ drain: {} }, five)).toEqual([]);
+    expect(steps({ template: withStrategy('None') }, five)).toEqual([]);
+  });
+
+  test('is known by its owner', () => {
+    const owner = {
+      apiVersion: 'drover.dev/v1alpha1',
+      kind: 'VirtualMachinePool',
+      name: 'web',
+      uid: 'pool-uid',
+      controller: true,
+    };
+    const metadata = { namespace: 'shop', name: 'drover-web', uid: 'u', resourceVersion: '1', creationTimestamp: '' };
+    const spec = podBudgetSpec('web', 3);
+    expect(podBudgetView({ metadata: { ...metadata, ownerReferences: [owner] }, spec })).toEqual(there(3));
+    expect(podBudgetView({ metadata, spec })).toBeNull();
+    const theirs = { ...owner, apiVersion: 'pool.kubevirt.io/v1beta1' };
+    expect(podBudgetView({ metadata: { ...metadata, ownerReferences: [theirs] }, spec })).toBeNull();
+  });
+});

@@ -13,7 +13,7 @@ import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isAlreadyExists, isConflict, isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, isConflict, isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { placeFor } from '../disruption-budget/place-for.ts';
@@ -150,9 +150,13 @@ class Evacuator {
     };
     const made = await client
       .create(VirtualMachineInstanceMigrations, migration, { signal })
-      .catch((error: unknown) => {
-        if (!isAlreadyExists(error)) throw error;
-        return client.get(VirtualMachineInstanceMigrations, at, { signal });
+      .catch(async (error: unknown) => {
+        // KubeVirt refuses a second migration in flight, before Kubernetes can say that it is this one.
+        const there = isRefusal(error)
+          ? await ignoreNotFound(client.get(VirtualMachineInstanceMigrations, at, { signal }))
+          : undefined;
+        if (there === undefined) throw error;
+        return there;
       });
     return { migrations: made.metadata.resourceVersion };
   }

@@ -10,6 +10,7 @@ import {
   type Ask,
   type ClaimContext,
 } from '../../../decisions/disruption-budget/claims.ts';
+import type { Evacuation } from '../../../decisions/drain/evacuation.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
@@ -180,4 +181,20 @@ test('a status is written once more where nothing but spent claims is left to be
   const spent = { ...pool, status: { ...status!, disruptedVMs: [claimOf(one, { vmi: 'before' })] } };
   expect(hasSpentClaimsAlone({ pool: spent, vms, vmiOf }, now)).toBe(true);
   expect(planPool({ ...input, pool: spent }).status?.writes).toBe(2);
+});
+
+test('a claim for a migration ends with that, though the VMI is the same', () => {
+  const claims = [claimOf(one, { migration: 2 })];
+  const states = (evacuation: Partial<Evacuation> | null) => {
+    const sum = { attempt: 2, state: 'Unfinished', failures: 0, since: 0, endedAt: null, whyFailed: null } as const;
+    const own = evacuation === null ? null : { ...sum, ...evacuation };
+    const context = contextOf({ claims, vmiOf: (vm) => aVmi(vm, vm === one ? { evacuation: own } : {}) });
+    return standingClaims(context, never).map(({ state }) => state);
+  };
+  expect(states(null)).toEqual(['unused']);
+  expect(states({ attempt: 1, state: 'Failed' })).toEqual(['unused']);
+  expect(states({})).toEqual(['used']);
+  expect(states({ state: 'Succeeded' })).toEqual([]);
+  expect(states({ state: 'Failed' })).toEqual([]);
+  expect(states({ attempt: 3 })).toEqual([]);
 });

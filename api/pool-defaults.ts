@@ -34,6 +34,7 @@ export const DEFAULT_ROLLOUT: Required<Rollout> = {
   progressDeadlineSeconds: 600,
   onFailure: 'Pause',
   maxFailures: 0,
+  onConfigChange: 'Ignore',
   windows: [],
 };
 export const DEFAULT_TIME_ZONE = 'UTC';

@@ -78,6 +78,9 @@ export const CONDITION_REASONS = {
     Waiting: 'VMs wait for what passes by itself',
     Stuck: 'VMs may wait for ever',
   },
+  ConfigurationUnknown: {
+    Forbidden: 'the worker may not see whether Secrets and ConfigMaps change',
+  },
   DisksKept: {
     Kept: 'disks of VMs that have left are kept',
     OfOlderTemplate: 'kept disks are not as the template would make them',

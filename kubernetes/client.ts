@@ -28,6 +28,8 @@ export interface ListOptions extends CallOptions {
   namespace?: string | undefined;
   labelSelector?: string;
   fieldSelector?: string;
+  /** Lists what there was at exactly this version, as far back as the API server remembers (else 410). */
+  asOf?: string;
 }
 
 export interface DeleteOptions extends CallOptions {
@@ -102,11 +104,15 @@ export class KubeClient {
 
   /** Yields the same page by page, for callers that keep less than the whole; there is at least one page. */
   async *pages<T extends KubeObject>(resource: Resource, options: ListOptions = {}): AsyncGenerator<KubeList<T>, void> {
-    const { namespace, labelSelector, fieldSelector, metadataOnly: isMetadataOnly = false, ...call } = options;
+    const { namespace, labelSelector, fieldSelector, asOf, metadataOnly: isMetadataOnly = false, ...call } = options;
     const accept = isMetadataOnly ? { accept: metadataOnly('PartialObjectMetadataList') } : {};
     const query = new URLSearchParams({ limit: String(PAGE) });
     if (labelSelector !== undefined) query.set('labelSelector', labelSelector);
     if (fieldSelector !== undefined) query.set('fieldSelector', fieldSelector);
+    if (asOf !== undefined) {
+      query.set('resourceVersion', asOf);
+      query.set('resourceVersionMatch', 'Exact');
+    }
     const path = pathOf(resource, namespace);
     let next: string | undefined;
     do {
@@ -118,7 +124,11 @@ export class KubeClient {
       });
       next = page.metadata.continue;
       yield page;
-      if (next) query.set('continue', next);
+      if (!next) continue;
+      query.set('continue', next);
+      // The place to go on from names the version itself.
+      query.delete('resourceVersion');
+      query.delete('resourceVersionMatch');
     } while (next);
   }
 
@@ -199,14 +209,18 @@ export class KubeClient {
     resource: Resource,
     options: {
       namespace?: string;
+      /** Whether objects come with their metadata alone. */
+      metadataOnly?: boolean;
       query: Record<string, string>;
       signal: AbortSignal;
-      /** Called once the server has begun to answer. */ onOpen?: () => void;
+      /** Called once the server has begun to answer. */
+      onOpen?: () => void;
     },
   ): AsyncGenerator<WatchEvent<T>> {
     const query = new URLSearchParams({ ...options.query, watch: 'true' });
     const path = `${pathOf(resource, options.namespace)}?${query.toString()}`;
-    const body = await this.#transport.stream({ method: 'GET', path, signal: options.signal });
+    const accept = options.metadataOnly === true ? { accept: metadataOnly('PartialObjectMetadata') } : {};
+    const body = await this.#transport.stream({ method: 'GET', path, ...accept, signal: options.signal });
     options.onOpen?.();
     const decoder = new TextDecoder();
     let rest = '';

@@ -9,6 +9,8 @@ export interface ListWatchOptions<T extends KubeObject, V> {
   resource: Resource;
   namespace?: string;
   labelSelector?: string;
+  /** Whether objects come with their metadata alone. */
+  metadataOnly?: boolean;
   /** What to keep of an object; the rest is dropped, so that tens of thousands of objects fit in memory. */
   view: (object: Stored<T>) => V;
   /** Called after the cache has changed; `undefined` means that the object did not exist before, or is deleted now. */
@@ -198,11 +200,12 @@ export class ListWatch<T extends KubeObject, V> {
   }
 
   async #listOnce(): Promise<void> {
-    const { client, resource, namespace, labelSelector, onMissed } = this.#options;
+    const { client, resource, namespace, labelSelector, metadataOnly = false, onMissed } = this.#options;
     const known = this.#version;
     const pages = client.pages<T>(resource, {
       ...(namespace === undefined ? {} : { namespace }),
       ...(labelSelector === undefined ? {} : { labelSelector }),
+      metadataOnly,
       signal: this.#stop.signal,
     });
     let version: bigint | undefined;
@@ -234,6 +237,7 @@ export class ListWatch<T extends KubeObject, V> {
 
   async #watch(onProgress: () => void): Promise<void> {
     const { client, resource, namespace, labelSelector, relistMs = 600_000, onTold, onGap } = this.#options;
+    const { metadataOnly = false } = this.#options;
     if (this.#told === null) {
       this.#told = this.#version;
       onGap?.(this.#told);
@@ -242,6 +246,7 @@ export class ListWatch<T extends KubeObject, V> {
     const watchdog = AbortSignal.timeout(seconds * 1000 + WATCHDOG_SLACK_MS);
     const events = client.watch<T>(resource, {
       ...(namespace === undefined ? {} : { namespace }),
+      metadataOnly,
       query: {
         resourceVersion: String(this.#told),
         allowWatchBookmarks: 'true',

@@ -2,6 +2,7 @@ import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
 import type { MigrationView } from '../../decisions/drain/migration.ts';
 import type { PodBudgetView } from '../../decisions/drain/pod-budget.ts';
+import type { OwnReference } from '../../decisions/template/references.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { StoredInstanceSet, StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
@@ -33,4 +34,6 @@ export type CacheChange =
   | Change<'disk', KeptClaim>
   /** The node has become ready or not ready, or was deleted. */
   | { kind: 'node'; before: NodeView; after: NodeView | undefined }
+  /** The content of a Secret or ConfigMap that pools of the namespace ask for; undefined: of any. */
+  | { kind: 'content'; namespace: string; reference: OwnReference | undefined }
   | { kind: 'strategy'; before: VmRolloutStrategy; after: VmRolloutStrategy };

@@ -37,6 +37,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Contact } from '../../kubernetes/contact.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
+import { ConfigurationContents } from '../configuration/contents.ts';
 import type { CacheChange } from './cache-change.ts';
 import { confirm } from './confirm.ts';
 import { FailedVmis } from './failed-vmis.ts';
@@ -80,6 +81,8 @@ export class ClusterCache implements OwnerCaches {
   readonly revisions: ListWatch<ControllerRevision, RevisionView | null>;
   readonly nodes: ListWatch<Node, NodeView>;
   readonly keptClaims: ListWatch<KubeObject, (KeptClaim & { poolUid: string }) | null>;
+  /** Secrets and ConfigMaps of pools whose VMs restart when they change. */
+  readonly contents: ConfigurationContents;
   readonly #strategy: KubeVirtStrategy;
   readonly #client: KubeClient;
   readonly #contact: Contact;
@@ -99,17 +102,21 @@ export class ClusterCache implements OwnerCaches {
     this.#onListenerFailed = (error) => onError?.('listener', error);
     this.#client = client;
     this.#contact = new Contact({
-      ask: () =>
-        client.request({
-          method: 'GET',
-          path: `${pathOf(VirtualMachinePools, undefined)}?limit=1`,
-          deadlineMs: CONTACT_DEADLINE_MS,
-        }),
+      ask: () => smallRequest(client),
       behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
       onChange: onContact,
     });
     const common = commonTo(options);
-    const owners = ownerCaches(common, (change) => this.#tell(change));
+    const owners = ownerCaches(common, (change) => {
+      if (change.kind === 'pool') this.contents.poolChanged(change.before, change.after);
+      this.#tell(change);
+    });
+    this.contents = new ConfigurationContents({
+      ...options,
+      pools: () => owners.pools.values(),
+      onMissed: (count) => options.onMissed?.('secrets and configmaps', count),
+      onChange: (namespace, reference) => this.#tell({ kind: 'content', namespace, reference }),
+    });
     this.pools = owners.pools;
     this.replicaSets = owners.replicaSets;
     this.instanceSets = owners.instanceSets;
@@ -173,12 +180,13 @@ export class ClusterCache implements OwnerCaches {
   /** Resolves once all first lists are in the caches. */
   async start(): Promise<void> {
     await Promise.all([this.#strategy.start(), ...this.#lists.map(([, cache]) => cache.start().ready())]);
+    await this.contents.ready();
     this.#contact.start();
   }
 
   async stop(): Promise<void> {
     const lists = this.#lists.map(([, cache]) => cache);
-    await Promise.all([this.#contact, ...lists, this.#strategy].map((cache) => cache.stop()));
+    await Promise.all([this.#contact, ...lists, this.#strategy, this.contents].map((cache) => cache.stop()));
   }
 
   get #lists() {
@@ -374,6 +382,13 @@ export class ClusterCache implements OwnerCaches {
     }
   }
 }
+
+const smallRequest = (client: KubeClient): Promise<unknown> =>
+  client.request({
+    method: 'GET',
+    path: `${pathOf(VirtualMachinePools, undefined)}?limit=1`,
+    deadlineMs: CONTACT_DEADLINE_MS,
+  });
 
 /** Options of the caches of all resources. */
 const commonTo =

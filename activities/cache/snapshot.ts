@@ -22,6 +22,7 @@ export function snapshotOf(
   | 'revisions'
   | 'keptClaims'
   | 'podBudgets'
+  | 'contents'
   | 'strategy'
 > {
   const { namespace, uid } = pool.metadata;
@@ -38,6 +39,7 @@ export function snapshotOf(
     revisions: cache.revisionsOf(uid),
     keptClaims: cache.keptClaimsOf(uid),
     podBudgets: cache.podBudgetsOf(uid),
+    contents: cache.contents.of(pool),
     strategy: cache.rolloutStrategy(),
   };
 }

@@ -5,6 +5,7 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { CacheChange } from '../cache/cache-change.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { isAbout } from '../configuration/contents.ts';
 
 /** Returns `namespace/name` of a pool or a replica set. */
 export const keyOfOwner = ({ metadata: { namespace, name } }: StoredVmOwner): string => `${namespace}/${name}`;
@@ -39,6 +40,11 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
     case 'node': {
       const vmis = [...cache.vmis.values()].filter(({ node }) => node === change.before.name);
       return distinct(vmis.flatMap((vmi) => poolOfVm(vmOf(vmi, cache))));
+    }
+    case 'content': {
+      const { namespace, reference } = change;
+      const asking = [...cache.pools.values()].filter((pool) => pool.metadata.namespace === namespace);
+      return asking.filter((pool) => reference === undefined || isAbout(reference, pool)).map(keyOfOwner);
     }
     case 'strategy':
       return [...cache.pools.values()].map(keyOfOwner);

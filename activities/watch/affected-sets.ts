@@ -50,6 +50,7 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
     case 'migration':
     case 'pod budget':
     case 'disk':
+    case 'content':
     case 'strategy':
       return [];
   }
@@ -81,6 +82,7 @@ export function affectedInstanceSets(
     case 'migration':
     case 'pod budget':
     case 'disk':
+    case 'content':
     case 'strategy':
       return [];
   }

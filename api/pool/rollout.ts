@@ -68,6 +68,12 @@ export const Rollout = z
       .describe('What happens when more than maxFailures VMs fail. Pause by default.')
       .exactOptional(),
     maxFailures: WholeNumber.min(0).describe('How many VMs may miss their deadline. 0 by default.').exactOptional(),
+    onConfigChange: z
+      .enum(['Ignore', 'Restart'])
+      .describe(
+        'What happens when the content of a Secret or ConfigMap changes that VMs read only as they start. Ignore by default.',
+      )
+      .exactOptional(),
     windows: Windows.describe('A batch begins only inside one of these; always, where there is none.').exactOptional(),
   })
   .describe('The pace of proactive updates.');

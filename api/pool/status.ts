@@ -48,6 +48,10 @@ export const RolloutStatus = z.strictObject({
     })
     .describe('Why it begins nothing more by itself.')
     .exactOptional(),
+  changed: z
+    .strictObject({ what: z.string().max(300).describe('Its kind and name.'), at: time('When it changed.') })
+    .describe('The newest Secret or ConfigMap whose change has VMs restart, with rollout.onConfigChange.')
+    .exactOptional(),
   failures: z
     .array(
       z.strictObject({
@@ -127,6 +131,19 @@ export const HealingStatus = z.strictObject({
 });
 export type HealingStatus = z.infer<typeof HealingStatus>;
 
+/** What a worker has found out about the content of a Secret or ConfigMap, without a word of it. */
+const StoredContent = z.strictObject({
+  kind: z.enum(['Secret', 'ConfigMap']),
+  name: z.string().max(253),
+  writtenAt: time('When it was last written, by somebody who has written some of its content.'),
+  changedAt: time('When its content last changed.'),
+  same: z
+    .array(z.strictObject({ after: time('Later than this,'), before: time('and earlier than this.') }))
+    .max(4)
+    .describe('Earlier times when its content was what it is now.')
+    .exactOptional(),
+});
+
 /** A claim on the pool's disruption budget: from now on the VM may go down at any moment. */
 export const DisruptedVm = z.strictObject({
   vm: z.string().describe('Its name.'),
@@ -168,6 +185,13 @@ export const PoolStatus = z.strictObject({
   keptDisks: count('Disks of VMs that have left, kept for the next VMs of their numbers.').exactOptional(),
   rollout: RolloutStatus.describe('The newest rollout.').exactOptional(),
   healing: HealingStatus.describe('Replacements of VMs that fail; where the pool has autohealing.').exactOptional(),
+  contents: z
+    .array(StoredContent)
+    .max(100)
+    .describe(
+      'Secrets and ConfigMaps of which drover knows more than when they were written, with rollout.onConfigChange.',
+    )
+    .exactOptional(),
   disruptedVMs: z
     .array(DisruptedVm)
     .max(1_000)

@@ -1,4 +1,5 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
+import type { Contents } from '../configuration/older-content.ts';
 import type { KeptClaim } from '../disks/kept-claims.ts';
 import type { VmiOf } from '../disruption-budget/availability.ts';
 import type { Refusal } from '../drain/need.ts';
@@ -43,6 +44,8 @@ export interface PoolPlanInput {
   keptClaims?: readonly KeptClaim[];
   /** PodDisruptionBudgets that the pool controls; absent if they are not watched. */
   podBudgets?: readonly PodBudgetView[];
+  /** What is known of Secrets and ConfigMaps; null or absent if nothing is yet, or the pool doesn't ask for it. */
+  contents?: Contents | null;
   /** How KubeVirt applies changes to running VMs. */
   strategy: 'Stage' | 'LiveUpdate';
   /** State of the rollout; null if only the pool's status can tell. */

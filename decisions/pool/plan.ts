@@ -1,5 +1,6 @@
 import { updateRules } from '../../api/pool-defaults.ts';
 import type { PoolStatus, RolloutStatus } from '../../api/pool/pool.ts';
+import { olderContent, type OlderContent } from '../configuration/older-content.ts';
 import { keptByNumber, type KeptClaim } from '../disks/kept-claims.ts';
 import { createSteps, unmarkStep } from '../disks/reuse.ts';
 import { isReady, isActive } from '../disruption-budget/availability.ts';
@@ -73,7 +74,7 @@ export interface PoolCounts {
  */
 export function planPool(given: PoolPlanInput): PoolPlan {
   const input = isHeld(given) ? { ...given, allowance: 0 } : given;
-  const { pool, vms, vmiOf, batches, now } = input;
+  const { pool, vms, vmiOf, batches, contents = null, now } = input;
   const templates = templatesOf(input);
   const inBatches = batchHold(batches, vms, input.isHeldByOther);
   const unproven = unprovenRevision(input);
@@ -88,12 +89,14 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   // Scaling has priority: a VM that leaves now is not updated first.
   const leaving = [...named, ...scaleSteps.flatMap((step) => ('vms' in step ? step.vms : []))].map(({ name }) => name);
   const drain = drainOfPool(input, { leaving, updating: inBatches.held });
-  const rollout = rolloutOf(input, { healing, leaving, drain }, templates);
+  const older = olderContent({ ...input, contents, templateOf: (revision) => templates.get(revision) });
+  const rollout = rolloutOf(input, { healing, leaving, drain, older }, templates);
   const steps = stepsOf(input, { scaleSteps, drain, rollout, mark, kept, templates });
   const failure = stillStands(input, named.length > 0, blocked) ? input.failure : null;
   const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
-  const told = { kept, draining: drain.standings, changing: membersChanging(input, healing.state.cycles, at), now: at };
+  const changing = membersChanging(input, healing.state.cycles, at);
+  const told = { kept, draining: drain.standings, changing, contents, judged: older.judged(), now: at };
   const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, blocked, ...told });
   const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;
@@ -230,11 +233,12 @@ interface BesideRollout {
   healing: Healing;
   leaving: readonly string[];
   drain: DrainPlan;
+  older: OlderContent;
 }
 
 function rolloutOf(
   input: PoolPlanInput,
-  { healing, leaving, drain }: BesideRollout,
+  { healing, leaving, drain, older }: BesideRollout,
   templates: ReadonlyMap<string, PoolTemplate>,
 ): RolloutPlan {
   const { pool, vms, vmiOf, strategy, batches, burst, now } = input;
@@ -244,6 +248,7 @@ function rolloutOf(
     vmiOf,
     templateOf: (revision) => templates.get(revision),
     strategy,
+    changeFor: older.changeFor,
     state: input.rollout,
     batches,
     busy: new Set([

@@ -1,6 +1,8 @@
 import { POOL_LABEL } from '../../api/names.ts';
 import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
+import { configurationCondition } from '../configuration/condition.ts';
+import type { Contents } from '../configuration/older-content.ts';
 import { keptCondition, type KeptClaim } from '../disks/kept-claims.ts';
 import { isReady, type VmiOf } from '../disruption-budget/availability.ts';
 import { drainingCondition } from '../drain/condition.ts';
@@ -37,6 +39,7 @@ const OURS = new Set([
   'ScaleInBlocked',
   'MembersChanging',
   'Draining',
+  'ConfigurationUnknown',
 ]);
 
 export interface StatusInput {
@@ -56,6 +59,8 @@ export interface StatusInput {
   draining: readonly Standing[];
   /** The condition of a pool whose members are changing; empty without. */
   changing: readonly Condition[];
+  contents: Contents | null;
+  judged: PoolStatus['contents'];
   /** RFC 3339. */
   now: string;
 }
@@ -73,6 +78,8 @@ export function poolStatus({
   kept,
   draining,
   changing,
+  contents,
+  judged = [],
   now,
 }: StatusInput): PoolStatus {
   const active = vms.filter((vm) => !vm.deleting);
@@ -89,6 +96,7 @@ export function poolStatus({
     updateRevision: rollout.newest,
     keptDisks: [...kept.values()].reduce((sum, claims) => sum + claims.length, 0),
     rollout: rollout.state,
+    ...(judged.length === 0 && pool.status?.contents === undefined ? {} : { contents: judged }),
     ...(pool.spec.autohealing === undefined && healing.state.cycles.length === 0
       ? {}
       : { healing: healingStatus(healing) }),
@@ -100,6 +108,7 @@ export function poolStatus({
       ...surplusCondition(pool, blocked, now),
       ...drainingCondition(pool, draining, now),
       ...healingConditions(pool, healing, now),
+      ...configurationCondition(pool, contents, now),
       ...keptCondition(pool, kept, poolTemplate(pool.spec), now),
       ...(failure === null ? [] : [replicaFailure(failure)]),
     ],

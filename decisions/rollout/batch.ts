@@ -16,6 +16,8 @@ export interface BatchVm {
   wasDown: boolean;
   /** The VM ran or started when it was taken for `write`. A VM that has started only since must be checked again. */
   runs?: true;
+  /** UID of a VMI of the right revision that is to restart all the same: what it has read as it started has changed. */
+  vmi?: string;
   /** Its owner has stopped the VM: its replacement stays stopped. */
   halted?: true;
 }

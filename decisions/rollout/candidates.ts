@@ -1,4 +1,5 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
+import type { ContentChange } from '../configuration/content.ts';
 import { isDown, isMeantToRun } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { VmView } from '../views/vm.ts';
@@ -12,6 +13,8 @@ import { hasFailed } from './state.ts';
 export interface Candidate {
   vm: VmView;
   act: UpdateAct;
+  /** What its VMI has read has changed, for which it is to restart. */
+  change?: ContentChange;
   down: boolean;
 }
 
@@ -55,7 +58,10 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
       needs.left++;
       needs.failed++;
       setApart('Left', vm, 'it has failed in this rollout');
-    } else needs.free.push({ vm, act: need.act, down: isDown(vm, vmiOf(vm)) });
+    } else {
+      const { act, change } = need;
+      needs.free.push({ vm, act, ...(change === undefined ? {} : { change }), down: isDown(vm, vmiOf(vm)) });
+    }
   }
   // The order of VMs in a snapshot is arbitrary and must not change the wording.
   for (const kind of ['Vms', 'Left'] as const) {

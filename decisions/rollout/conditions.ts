@@ -66,10 +66,15 @@ function upToDate({ reason, message }: Untimed<'Progressing'>, { behind, target 
 }
 
 function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progressing'> {
-  const { phase, target, waits, updated, present } = plan;
+  const { phase, target, waits, updated, present, current, state } = plan;
   const words = [...new Set(waits.map((wait) => wait.words))].join('; ');
   // A VM that is being replaced is missing for a while.
-  const far = `${updated} of ${Math.max(present, spec.replicas)} VMs updated to revision ${target}${words === '' ? '' : `; ${words}`}`;
+  const all = Math.max(present, spec.replicas);
+  const done =
+    state.changed !== undefined && target === current
+      ? `${updated} of ${all} VMs run with what there is: ${state.changed.what} changed at ${state.changed.at}`
+      : `${updated} of ${all} VMs updated to revision ${target}`;
+  const far = `${done}${words === '' ? '' : `; ${words}`}`;
   if ((phase === 'RollingOut' || phase === 'Undoing') && waits.some(({ kind }) => kind === 'Blocked'))
     return {
       type: 'Progressing',

@@ -1,10 +1,12 @@
 import { withDefaults, type CompletePoolSpec } from '../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
+import type { ContentChange } from '../configuration/content.ts';
 import { isActive, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
 import type { Batch } from './batch.ts';
 import { RolloutWaits } from './waits.ts';
 
@@ -15,6 +17,8 @@ export interface RolloutInput {
   vmiOf: VmiOf;
   /** Template of a revision of the pool; undefined if it is no longer kept. */
   templateOf: (revision: string) => PoolTemplate | undefined;
+  /** What has changed since the VMI has read it as it started; null if nothing has. */
+  changeFor: (vm: VmView, vmi: VmiView) => ContentChange | null;
   /** How KubeVirt applies changes to running VMs, if the pool itself doesn't say. */
   strategy: 'Stage' | 'LiveUpdate';
   /** State of the rollout; null if none is known. */
@@ -66,10 +70,18 @@ export class RolloutContext {
     return isDeleted || this.spec.paused || paused !== undefined || (halted !== undefined && halted.kind !== 'Undoing');
   }
 
-  /** Reports whether the VM's spec is of the revision, and so is its VMI, if it has one. */
+  /** Reports whether the VM's spec is of the revision, and so is its VMI, if it has one, with what it has read. */
   isOf(vm: VmView, revision: string): boolean {
     const vmi = liveVmi(this.input.vmiOf(vm));
-    return vm.revision === revision && (vmi === undefined || vmi.revision === revision);
+    return (
+      vm.revision === revision && (vmi === undefined || (vmi.revision === revision && this.changeFor(vm) === null))
+    );
+  }
+
+  /** Returns what has changed since the VM's VMI has read it as it started; null if nothing has. */
+  changeFor(vm: VmView): ContentChange | null {
+    const vmi = liveVmi(this.input.vmiOf(vm));
+    return vmi === undefined ? null : this.input.changeFor(vm, vmi);
   }
 
   /** Reports whether some VM is of the revision, or the pool has no VMs. */

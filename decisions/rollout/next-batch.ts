@@ -1,11 +1,19 @@
 import { askerOf } from '../../api/asked-by.ts';
+import { listed } from '../../api/listed.ts';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import { isMeantToRun, maxUnavailableOf, activeVmi, unavailability } from '../disruption-budget/availability.ts';
+import {
+  isMeantToRun,
+  maxUnavailableOf,
+  activeVmi,
+  unavailability,
+  type VmiOf,
+} from '../disruption-budget/availability.ts';
 import { claimedNames } from '../disruption-budget/claims.ts';
 import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import { updateOrder } from '../scaling/selection-order.ts';
+import type { VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch, BatchVm } from './batch.ts';
 import { blockedAt } from './blocked.ts';
@@ -17,6 +25,9 @@ import type { VmsInProgress } from './in-progress.ts';
 const MOST_IN_BATCH = 100;
 /** How long freed budget is gathered, unless a quarter of the budget is free earlier. */
 const GATHER_MS = 1_000;
+
+/** How many changed Secrets and ConfigMaps the reason of a batch names. */
+const CHANGES_NAMED = 3;
 
 /** How often to look again while others have claimed the budget. */
 const CLAIMS_AGAIN_MS = 2_000;
@@ -155,26 +166,42 @@ export function batchOf(
 ): PlannedBatch {
   const { pool, vmiOf } = context.input;
   const { minReadySeconds, progressDeadlineSeconds } = context.spec.rollout;
-  const vms = chosen.map(({ vm, act, down }): BatchVm => ({
+  const vms = chosen.map(({ vm, act, change, down }): BatchVm => ({
     name: vm.name,
     uid: vm.uid,
     act,
     from: vm.revision,
     wasDown: down,
     ...(act === 'write' && activeVmi(vm, vmiOf(vm)) !== undefined ? { runs: true } : {}),
+    ...(change === undefined ? {} : restartedFor(vm, vmiOf, target)),
     ...(act === 'replace' && vm.runStrategy === 'Halted' ? { halted: true } : {}),
   }));
-  const what = [...new Set(vms.map(({ act }) => act))].join(', ');
   return {
     batch: { n, revision: target.revision, rollout: context.newest, vms },
     askedBy:
-      target.revision === context.newest
+      target.revision === context.newest && !vms.every(({ vmi }) => vmi !== undefined)
         ? (askerOf(pool.metadata.annotations?.[ASKED_BY_ANNOTATION], target.revision) ?? null)
         : 'drover',
     minReadyMs: minReadySeconds * 1000,
     deadlineMs: progressDeadlineSeconds * 1000,
-    reason: `update ${formatNames(vms.map((vm) => vm.name))} to ${target.revision} (${what})`,
+    reason: reasonOf(chosen, vms, target.revision),
   };
+}
+
+/** The VMI that restarts though it is of the right revision already. */
+function restartedFor(vm: VmView, vmiOf: VmiOf, { revision }: RolloutTarget): Pick<BatchVm, 'vmi'> {
+  const vmi = activeVmi(vm, vmiOf(vm));
+  return vmi === undefined || vm.revision !== revision || vmi.revision !== revision ? {} : { vmi: vmi.uid };
+}
+
+function reasonOf(chosen: readonly Candidate[], vms: readonly BatchVm[], revision: string): string {
+  const names = formatNames(vms.map(({ name }) => name));
+  const changed = listed(
+    [...new Set(chosen.flatMap(({ change }) => change?.what ?? []))].sort().slice(0, CHANGES_NAMED),
+  );
+  if (vms.every(({ vmi }) => vmi !== undefined)) return `restart ${names}, since ${changed} changed`;
+  const what = [...new Set(vms.map(({ act }) => act))].join(', ');
+  return `update ${names} to ${revision} (${what}${changed === '' ? '' : `; ${changed} changed`})`;
 }
 
 /**

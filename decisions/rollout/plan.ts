@@ -4,6 +4,7 @@ import { poolTemplate } from '../template/template.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch } from './batch.ts';
 import { rolloutNeeds } from './candidates.ts';
+import { withChanges, withOlderContent } from './changes.ts';
 import { RolloutContext, type RolloutInput } from './context.ts';
 import { inProgressOf } from './in-progress.ts';
 import { batchOf, nextVms, type PlannedBatch } from './next-batch.ts';
@@ -66,7 +67,8 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const context = new RolloutContext(input);
   const { newest, waits } = context;
   const { batches } = input;
-  const known = tripped(context, withRegressions(context, taken(context, input.state)));
+  const stale = withOlderContent(context);
+  const known = tripped(context, withRegressions(context, withChanges(context, taken(context, input.state))));
   const target = targetOf(context, known);
   const needs = rolloutNeeds(context, known, target);
   const inProgress = inProgressOf(context);
@@ -94,7 +96,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
     update: vms === null ? null : batchOf(context, target, vms, state.lastBatch),
     steps: context.spec.rollout.steps.length,
     superseded: batches
-      .filter((batch) => batch.revision !== target.revision && batch.superseded !== true)
+      .filter((batch) => (batch.revision !== target.revision || stale.has(batch)) && batch.superseded !== true)
       .map(({ n }) => n),
     lost: batches.filter((batch) => isLost(context, batch)).map(({ n }) => n),
     waits: waits.all,
@@ -150,6 +152,7 @@ function targetOf({ input, spec, newest, current }: RolloutContext, state: Rollo
     templateOf,
     strategy: spec.vmRolloutStrategy ?? input.strategy,
     clusterStrategy: input.strategy,
+    changeFor: input.changeFor,
     limit,
   };
 }

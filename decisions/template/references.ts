@@ -53,7 +53,7 @@ export const NAME_GENERATION_FLAGS = Object.keys(numberedReferences) as (keyof N
 /** Reports whether the reference exists and has a name. */
 export const isNamed = ([holder, key]: Reference): boolean => isObject(holder) && typeof holder[key] === 'string';
 
-/** A Secret or a ConfigMap that a VM has for itself. */
+/** A Secret or a ConfigMap. */
 export interface OwnReference {
   kind: 'Secret' | 'ConfigMap';
   name: string;
@@ -62,7 +62,8 @@ export interface OwnReference {
 /** The resources of the kinds that a VM has for itself. */
 export const REFERENCE_RESOURCES = { Secret: Secrets, ConfigMap: ConfigMaps };
 
-const KINDS: Record<keyof NameGeneration, OwnReference['kind']> = {
+/** What the references are to that a field of `nameGeneration` numbers. */
+export const REFERENCE_KINDS: Record<keyof NameGeneration, OwnReference['kind']> = {
   appendPostfixToSecretReferences: 'Secret',
   appendPostfixToConfigMapReferences: 'ConfigMap',
 };
@@ -72,7 +73,10 @@ export function ownReferences(vmSpec: unknown, nameGeneration: NameGeneration = 
   const own = NAME_GENERATION_FLAGS.filter((flag) => nameGeneration[flag] === true).flatMap((flag) =>
     numberedReferences[flag](vmSpec)
       .filter((reference) => isNamed(reference) && !isOptional(reference))
-      .map(([holder, key]): OwnReference => ({ kind: KINDS[flag], name: (holder as Record<string, string>)[key]! })),
+      .map(([holder, key]): OwnReference => ({
+        kind: REFERENCE_KINDS[flag],
+        name: (holder as Record<string, string>)[key]!,
+      })),
   );
   return own.filter(({ kind, name }, at) => own.findIndex((one) => one.kind === kind && one.name === name) === at);
 }

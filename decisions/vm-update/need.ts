@@ -1,4 +1,5 @@
 import type { Disruption } from '../../api/pool/pool.ts';
+import type { ContentChange } from '../configuration/content.ts';
 import { recreatedDisks } from '../disks/disk-template.ts';
 import { isMeantToRun, liveVmi, activeVmi, runsByItself, type VmiOf } from '../disruption-budget/availability.ts';
 import { isEvacuating } from '../drain/evacuation.ts';
@@ -14,7 +15,8 @@ import { liveRefusal } from './live-update.ts';
 /** What a VM needs to reach a revision. */
 export type UpdateNeed =
   | { need: 'nothing' }
-  | { need: 'act'; act: UpdateAct }
+  /** `change`: what it has read as it started has changed since. */
+  | { need: 'act'; act: UpdateAct; change?: ContentChange }
   /** It can't be taken now, and the rollout waits for it. */
   | { need: 'later'; why: string }
   /** It is left as it is, because its owner or the pool's rules want that. */
@@ -28,15 +30,34 @@ export interface RolloutTarget {
   /** The strategy that the pool assumes, and the one that KubeVirt follows. */
   strategy: 'Stage' | 'LiveUpdate';
   clusterStrategy: 'Stage' | 'LiveUpdate';
+  /** What has changed since the VMI has read it as it started; null if nothing has. */
+  changeFor: (vm: VmView, vmi: VmiView) => ContentChange | null;
   /** The most disruption allowed for a running VM; null if only stopped VMs may be touched. */
   limit: Disruption | null;
 }
 
 /** Compares what the VM's spec and its VMI were made from with the goal. */
 export function updateNeed(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): UpdateNeed {
-  const wanted = needOf(vm, vmiOf, target);
+  const wanted = withChange(needOf(vm, vmiOf, target), vm, vmiOf, target);
   const hindrance = wanted.need === 'act' ? untouchable(vm, vmiOf) : undefined;
   return hindrance === undefined ? wanted : { need: hindrance.isExcluded ? 'left' : 'later', why: hindrance.why };
+}
+
+/** A VMI that is to restart because of what it has read takes its new spec with it. */
+function withChange(
+  wanted: ReturnType<typeof needOf>,
+  vm: VmView,
+  vmiOf: VmiOf,
+  target: RolloutTarget,
+): ReturnType<typeof needOf> {
+  const vmi = activeVmi(vm, vmiOf(vm));
+  const isCovered = wanted.need === 'act' && (wanted.act === 'restart' || wanted.act === 'replace');
+  const change = vmi === undefined || isCovered ? null : target.changeFor(vm, vmi);
+  if (change === null) return wanted;
+  if (wanted.need === 'nothing' && hasForeignName(vm)) return { need: 'left', why: FOREIGN_NAME };
+  if (target.limit !== null && !exceeds('Restart', target.limit))
+    return wanted.need === 'left' ? wanted : { need: 'act', act: 'restart', change };
+  return wanted.need === 'nothing' ? { need: 'left', why: `it has started before ${change.what} changed` } : wanted;
 }
 
 /** What the VM needs, even if it can't be touched now. */
@@ -44,8 +65,7 @@ function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<Update
   const vmi = activeVmi(vm, vmiOf(vm));
   if (vm.revision === target.revision && (vmi === undefined || vmi.revision === target.revision))
     return { need: 'nothing' };
-  if (vm.owner !== null && numberOf(vm.owner.name, vm.name) === null)
-    return { need: 'left', why: 'its name is none that the pool gives' };
+  if (hasForeignName(vm)) return { need: 'left', why: FOREIGN_NAME };
   if (disruptionFrom(vm.revision, target) === 'Replace') return needOfReplacement(vm, vmiOf, target);
   if (vmi === undefined) {
     const comesUp = isMeantToRun(vm, vmiOf(vm)) || (hasNewPower(vm, target) && runsByItself(target.template));
@@ -65,6 +85,10 @@ function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<Update
   }
   return atMost(disruption, vm, target);
 }
+
+const FOREIGN_NAME = 'its name is none that the pool gives';
+
+const hasForeignName = ({ owner, name }: VmView): boolean => owner !== null && numberOf(owner.name, name) === null;
 
 function needOfReplacement(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): ReturnType<typeof needOf> {
   if (target.limit === null || exceeds('Replace', target.limit)) {

@@ -48,12 +48,13 @@ function progressOfVmi(
 ): UpdateProgress {
   const vmi = vmiOf(vm);
   const live = liveVmi(vmi);
+  const isNew = (one: VmiView): boolean => one.revision === revision && one.uid !== held.vmi;
   if (live !== undefined && live.revision !== revision && isMeantToRun(vm, vmi))
     return held.act === 'live' ? progressOfLiveUpdate(template, vm, live) : progressOfOldVmi(vm);
   // If the VM is not meant to run any more, only a failure of the new revision's VMI is reported.
-  if (vmi?.phase === 'Failed' && vmi.revision === revision && !vmi.deleting && !isMeantToRun(vm, vmi))
+  if (vmi?.phase === 'Failed' && isNew(vmi) && !vmi.deleting && !isMeantToRun(vm, vmi))
     return { state: 'waiting', for: 'its VMI, which has failed' };
-  return progressOfRestart({ vm, vmi, isNew: (one) => one.revision === revision, minReadyMs, now });
+  return progressOfRestart({ vm, vmi, isNew, minReadyMs, now });
 }
 
 /** Whoever waits has seen the previous VMI end: this one started by itself while the spec was written. */

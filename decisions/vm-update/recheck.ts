@@ -1,3 +1,4 @@
+import { restartsOnChange } from '../configuration/older-content.ts';
 import { isActive, activeVmi } from '../disruption-budget/availability.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import type { BatchVm } from '../rollout/batch.ts';
@@ -52,7 +53,7 @@ export function recheckVm(input: RecheckInput): Recheck {
     return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
   const vmi = activeVmi(vm, input.vmi);
   const writes = vm.revision !== revision;
-  const isOld = vmi !== undefined && vmi.revision !== revision;
+  const isOld = vmi !== undefined && (vmi.revision !== revision || vmi.uid === held.vmi);
   // KubeVirt starts a live update by itself as soon as the spec is written.
   if (!writes && (!isOld || held.act === 'live')) return { take: 'nothing' };
   const restarts = held.act === 'restart' && isOld ? vmi : null;
@@ -70,6 +71,7 @@ const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean => vm.owner?.
 
 function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is being deleted';
+  if (input.held.vmi !== undefined && !restartsOnChange(pool)) return 'its pool leaves it with what it has read';
   return whyStopped(input, pool) ?? untouchable(vm, () => input.vmi)?.why ?? null;
 }
 

@@ -118,7 +118,7 @@ test('a KubeVirt that is only out of reach is waited for', async () => {
 
 test("KubeVirt's rollout strategy is followed as the cluster's configuration changes, and told once a change", async () => {
   const cache = await started();
-  const told: CacheChange[] = [];
+  const told: Extract<CacheChange, { kind: 'strategy' }>[] = [];
   cache.subscribe((change) => void (change.kind === 'strategy' && told.push(change)));
   expect(cache.rolloutStrategy()).toBe('LiveUpdate');
   const namespace = await cluster().namespace();

@@ -1400,6 +1400,7 @@ export class ModelFleet {
       templateOf: (one: string) => this.#templateOf(one),
       strategy: vmRolloutStrategy ?? this.#scenario.strategy,
       clusterStrategy: this.#scenario.strategy,
+      changeFor: () => null,
       limit: update.kind === 'proactive' ? update.disruption : null,
     });
   }

@@ -128,6 +128,7 @@ export function rolloutInput({
     vms,
     vmiOf: (vm) => (vm.name in vmis ? vmis[vm.name] && aVmi(vm, vmis[vm.name]) : vm.hasVmi ? aVmi(vm) : undefined),
     templateOf: (revision) => templates.get(revision),
+    changeFor: () => null,
     strategy: 'LiveUpdate',
     state: rolling(),
     batches: [],

@@ -233,6 +233,7 @@ describe('a VM with a name that the pool would not give', () => {
       templateOf: () => aPool().spec.template,
       strategy: 'Stage',
       clusterStrategy: 'Stage',
+      changeFor: () => null,
       limit: 'Restart',
     } as const;
     expect(updateNeed(adopted, () => aVmi(adopted), target)).toEqual({

@@ -50,6 +50,7 @@ function need({
     templateOf: (revision: string) => byRevision.get(revision),
     strategy,
     clusterStrategy,
+    changeFor: () => null,
     limit,
   };
   return updateNeed(
@@ -269,6 +270,7 @@ const target = (limit: Disruption): RolloutTarget => ({
   templateOf: (revision) => ({ [OLD]: OLD_TEMPLATE, [NEW]: NEW_TEMPLATE })[revision],
   strategy: 'LiveUpdate',
   clusterStrategy: 'LiveUpdate',
+  changeFor: () => null,
   limit,
 });
 

@@ -1,0 +1,116 @@
+import type { PoolStatus } from '../../api/pool/pool.ts';
+import { numberOf } from '../scaling/vm-names.ts';
+import type { OwnReference } from '../template/references.ts';
+import type { PoolTemplate } from '../template/template.ts';
+import type { StoredPool } from '../views/pool.ts';
+import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
+import { isJudged, isOlder, laterChange, type Content, type ContentChange } from './content.ts';
+import { nameFor, startReferences } from './start-references.ts';
+
+/** What a worker knows of the Secrets and ConfigMaps in a pool's namespace. */
+export type Contents =
+  /** `forbidden`: which of them the worker may not follow. */
+  { forbidden: string } | { of: (reference: OwnReference) => Content | undefined };
+
+/** Whether VMIs run with older content than there is. */
+export interface OlderContent {
+  /** Returns the newest change that the VMI has started before; null if it has what there is, or the pool doesn't ask. */
+  changeFor: (vm: VmView, vmi: VmiView) => ContentChange | null;
+  /** What is known beyond what the API server tells. */
+  judged: () => StoredContent[];
+}
+
+type StoredContent = NonNullable<PoolStatus['contents']>[number];
+
+export interface OlderContentInput {
+  pool: StoredPool;
+  vms: readonly VmView[];
+  vmiOf: (vm: VmView) => VmiView | undefined;
+  templateOf: (revision: string) => PoolTemplate | undefined;
+  /** Null as long as they are not known, or the pool doesn't ask for them. */
+  contents: Contents | null;
+}
+
+/** At most as many as the status holds. */
+const MOST_STORED = 100;
+
+/** Reports whether VMs of the pool restart when what they have read changes. */
+export const restartsOnChange = ({ spec }: Pick<StoredPool, 'spec'>): boolean =>
+  spec.rollout?.onConfigChange === 'Restart';
+
+export function olderContent({ pool, vms, vmiOf, templateOf, contents }: OlderContentInput): OlderContent {
+  const stored = pool.status?.contents ?? [];
+  if (!restartsOnChange(pool)) return { changeFor: () => null, judged: () => [] };
+  if (contents === null || 'forbidden' in contents) return { changeFor: () => null, judged: () => stored };
+  const remembered = new Map(stored.map((one) => [keyOf(one), contentFrom(one)]));
+  const known = new Map<string, Content | undefined>();
+  const contentOf = (reference: OwnReference): Content | undefined => {
+    const key = keyOf(reference);
+    if (!known.has(key)) known.set(key, withMemory(contents.of(reference), remembered.get(key)));
+    return known.get(key);
+  };
+  const contentsFor = (vm: VmView, vmi: VmiView): Content[] => {
+    const template = vmi.revision === null ? undefined : templateOf(vmi.revision);
+    if (template === undefined) return [];
+    const number = numberOf(pool.metadata.name, vm.name);
+    return startReferences(template).flatMap((reference) => {
+      const name = nameFor(reference, number);
+      return (name === null ? undefined : contentOf({ kind: reference.kind, name })) ?? [];
+    });
+  };
+  const changes = new Map<string, ContentChange | null>();
+  const newestChange = (vm: VmView, vmi: VmiView): ContentChange | null =>
+    contentsFor(vm, vmi)
+      .filter((content) => isOlder(vmi.createdAt, content))
+      .map(({ kind, name, changedAt }): ContentChange => ({ what: `${kind} ${name}`, at: changedAt }))
+      .reduce<ContentChange | null>(laterChange, null);
+  return {
+    changeFor: (vm, vmi) => {
+      if (!changes.has(vmi.uid)) changes.set(vmi.uid, newestChange(vm, vmi));
+      return changes.get(vmi.uid)!;
+    },
+    judged: () => {
+      const told = new Map<string, Content>();
+      for (const vm of vms) {
+        const vmi = vmiOf(vm);
+        // A VMI that has started since needs none of that.
+        for (const content of vmi === undefined ? [] : contentsFor(vm, vmi))
+          if (isJudged(content) && vmi!.createdAt <= Math.max(content.writtenAt, content.changedAt))
+            told.set(keyOf(content), content);
+      }
+      const newest = [...told.values()].sort((one, other) => other.writtenAt - one.writtenAt || byKey(one, other));
+      return newest.slice(0, MOST_STORED).sort(byKey).map(contentToStore);
+    },
+  };
+}
+
+/** A worker knows nothing of what was before it watched: the status remembers of that write when the content had last changed. */
+function withMemory(content: Content | undefined, remembered: Content | undefined): Content | undefined {
+  if (content === undefined || remembered?.writtenAt !== content.changedAt) return content;
+  const { changedAt, same } = remembered;
+  return { ...content, changedAt, same: content.same.length > 0 ? content.same : same };
+}
+
+const keyOf = ({ kind, name }: OwnReference): string => `${kind}/${name}`;
+const byKey = (one: OwnReference, other: OwnReference): number => (keyOf(one) < keyOf(other) ? -1 : 1);
+
+const rfc3339 = (time: number): string => new Date(time).toISOString();
+
+const contentToStore = ({ kind, name, writtenAt, changedAt, same }: Content): StoredContent => ({
+  kind,
+  name,
+  writtenAt: rfc3339(writtenAt),
+  changedAt: rfc3339(changedAt),
+  ...(same.length === 0
+    ? {}
+    : { same: same.map(({ after, before }) => ({ after: rfc3339(after), before: rfc3339(before) })) }),
+});
+
+const contentFrom = ({ kind, name, writtenAt, changedAt, same = [] }: StoredContent): Content => ({
+  kind,
+  name,
+  writtenAt: Date.parse(writtenAt),
+  changedAt: Date.parse(changedAt),
+  same: same.map(({ after, before }) => ({ after: Date.parse(after), before: Date.parse(before) })),
+});

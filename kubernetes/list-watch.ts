@@ -19,6 +19,8 @@ export interface ListWatchOptions<T extends KubeObject, V> {
   onTold?: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Stored<T>) => void;
   /** Called when the watch begins at `version`: it has not reported earlier changes. */
   onGap?: (version: bigint) => void;
+  /** Called when the server has begun to answer a watch. */
+  onOpen?: () => void;
   /** Called when a watch broke; it is started again. */
   onError?: (error: Error) => void;
   /** Called when a relist found this many changes that no watch event had reported. */
@@ -237,7 +239,7 @@ export class ListWatch<T extends KubeObject, V> {
 
   async #watch(onProgress: () => void): Promise<void> {
     const { client, resource, namespace, labelSelector, relistMs = 600_000, onTold, onGap } = this.#options;
-    const { metadataOnly = false } = this.#options;
+    const { metadataOnly = false, onOpen } = this.#options;
     if (this.#told === null) {
       this.#told = this.#version;
       onGap?.(this.#told);
@@ -254,7 +256,10 @@ export class ListWatch<T extends KubeObject, V> {
         ...(labelSelector === undefined ? {} : { labelSelector }),
       },
       signal: AbortSignal.any([this.#stop.signal, watchdog]),
-      onOpen: () => (this.#brokenAt = undefined),
+      onOpen: () => {
+        this.#brokenAt = undefined;
+        onOpen?.();
+      },
     });
     try {
       for await (const event of events) {

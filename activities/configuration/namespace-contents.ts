@@ -74,7 +74,8 @@ class KindWatch {
   readonly #gone = new Map<string, { known: Known; lastAsOf: bigint }>();
   readonly #lanes: Promise<void>[] = Array.from({ length: LANES }, () => Promise.resolve());
   readonly #refused = Promise.withResolvers<void>();
-  #wasForbidden = false;
+  /** The last that the API server has said is that the worker may not follow. */
+  isForbidden = false;
 
   constructor(kind: Kind, options: NamespaceContentsOptions, signal: AbortSignal) {
     const { client, namespace, relistMs, onMissed } = options;
@@ -90,14 +91,13 @@ class KindWatch {
       ...(onMissed === undefined ? {} : { onMissed }),
       view: contentView,
       onChange: (_key, before, after) => this.#changed(before, after),
+      onOpen: () => this.#setForbidden(false),
       onError: (error) => this.#failed(error),
     });
   }
 
   async start(): Promise<void> {
-    const ready = this.#list.start().ready();
-    void ready.then(() => this.#wasForbidden && this.#options.onChange()).catch(() => {});
-    await Promise.race([ready, this.#refused.promise]);
+    await Promise.race([this.#list.start().ready(), this.#refused.promise]);
   }
 
   async stop(): Promise<void> {
@@ -109,10 +109,6 @@ class KindWatch {
     return this.#list.synced;
   }
 
-  get isForbidden(): boolean {
-    return this.#wasForbidden && (!this.#list.synced || this.#list.behindMs > 0);
-  }
-
   find(name: string): Content | undefined {
     return this.#known.get(name)?.content;
   }
@@ -121,10 +117,13 @@ class KindWatch {
     const isForbidden = error instanceof KubeError && error.status === 403;
     if (!isForbidden) return this.#options.onError?.(REFERENCE_RESOURCES[this.#kind].plural, error);
     this.#refused.resolve();
-    if (!this.#wasForbidden) {
-      this.#wasForbidden = true;
-      this.#options.onChange();
-    }
+    this.#setForbidden(true);
+  }
+
+  #setForbidden(isForbidden: boolean): void {
+    if (this.isForbidden === isForbidden) return;
+    this.isForbidden = isForbidden;
+    this.#options.onChange();
   }
 
   #changed(before: ContentView | undefined, after: ContentView | undefined): void {

@@ -14,6 +14,7 @@ export type Now = number | undefined;
 export function rolloutLines(view: RolloutView, now: Now): string[] {
   return [
     `${paint(styleOf(view), view.phase)}: ${plain(whereItStands(view))}`,
+    ...changeLines(view, now),
     ...stepLines(view, now),
     ...pauseLines(view, now),
     ...failureLines(view, now),
@@ -63,6 +64,16 @@ function stepLines({ step, end, phase }: RolloutView, now: Now): string[] {
       : `at ${at} ${now === undefined ? `since ${step.reachedAt}` : `for ${ageOf(step.reachedAt, now)}`}`,
   ];
 }
+
+/** Empty if the message tells it, or nothing restarts for it any more. */
+function changeLines({ changed, end, message }: RolloutView, now: Now): string[] {
+  if (changed === null || end === 'Complete' || message.includes(changed.what)) return [];
+  return [plain(`restarts VMs, since ${changeOf(changed, now)}`)];
+}
+
+/** Says what has changed, and when. */
+export const changeOf = ({ what, at }: NonNullable<RolloutView['changed']>, now: Now): string =>
+  `${what} changed ${whenOf(at, now)}`;
 
 function pauseLines({ paused }: RolloutView, now: Now): string[] {
   if (paused === null) return [];

@@ -35,6 +35,8 @@ export interface RolloutView {
   paused: { by: string; at: string | null; why: string | null } | null;
   halted: { kind: string; by: string; at: string; why: string | null } | null;
   failures: { vm: string; why: string; at: string; wasDown: boolean }[];
+  /** The newest Secret or ConfigMap for whose change VMs restart; null if they restart for none. */
+  changed: { what: string; at: string } | null;
   batches: number;
   startedAt: string | null;
   completedAt: string | null;
@@ -82,11 +84,12 @@ export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] =
 
 function historyOf(
   rollout: Rollout | undefined,
-): Pick<RolloutView, 'halted' | 'failures' | 'batches' | 'startedAt' | 'completedAt'> {
-  const { halted, failures = [], batches = 0, startedAt = null, completedAt = null } = rollout ?? {};
+): Pick<RolloutView, 'halted' | 'failures' | 'changed' | 'batches' | 'startedAt' | 'completedAt'> {
+  const { halted, failures = [], changed = null, batches = 0, startedAt = null, completedAt = null } = rollout ?? {};
   return {
     halted: halted === undefined ? null : { ...halted, why: halted.why ?? null },
     failures: failures.map((failure) => ({ ...failure, wasDown: failure.wasDown === true })),
+    changed,
     batches,
     startedAt,
     completedAt,

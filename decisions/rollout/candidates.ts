@@ -1,5 +1,5 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import type { ContentChange } from '../configuration/content.ts';
+import { settlesAt, type ContentChange } from '../configuration/content.ts';
 import { isDown, isMeantToRun } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import type { VmView } from '../views/vm.ts';
@@ -32,7 +32,7 @@ export interface RolloutNeeds {
 
 /** Returns what the VMs that nothing is working on need to reach the goal's revision. */
 export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, target: RolloutTarget): RolloutNeeds {
-  const { vmiOf, busy, batches, evacuating } = context.input;
+  const { vmiOf, busy, batches } = context.input;
   const needs: RolloutNeeds = { free: [], left: 0, failed: 0, later: 0, laterRunning: 0 };
   if (context.spec.update.kind === 'unmanaged') return { ...needs, left: unmanaged(context, target) };
   const apart: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
@@ -41,9 +41,7 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   const { held: inProgress } = batchHold(batches, context.input.vms, () => false);
   for (const vm of context.active) {
     if (inProgress.has(vm.name) || busy.has(vm.name)) continue;
-    const wanted = updateNeed(vm, vmiOf, target);
-    const isHeld = wanted.need === 'act' && evacuating.has(vm.name);
-    const need: UpdateNeed = isHeld ? { need: 'later', why: 'it is being moved off its node' } : wanted;
+    const need = inTime(context, vm, updateNeed(vm, vmiOf, target));
     if (need.need === 'nothing') continue;
     if (need.need === 'left') {
       // Not counted, because an opt-out lasts: the current revision would never advance, and a later undo would take
@@ -69,6 +67,16 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
     for (const words of sentences) context.waits.for(kind, words);
   }
   return needs;
+}
+
+/** A VM that is being moved is taken once it is there, and what has changed in this very second is read after it. */
+function inTime({ waits, input: { now, evacuating } }: RolloutContext, vm: VmView, need: UpdateNeed): UpdateNeed {
+  if (need.need !== 'act') return need;
+  if (evacuating.has(vm.name)) return { need: 'later', why: 'it is being moved off its node' };
+  const until = need.change === undefined ? null : settlesAt(need.change, now);
+  if (until === null) return need;
+  waits.wake(until);
+  return { need: 'later', why: `${need.change!.what} has just changed` };
 }
 
 function unmanaged(context: RolloutContext, { revision }: RolloutTarget): number {

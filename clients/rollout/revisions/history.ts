@@ -8,6 +8,7 @@ import type { KubeClient } from '../../../kubernetes/client.ts';
 import { ofKnownKind } from '../../cli/known-kind.ts';
 import { ageOf, table, type Cell } from '../../cli/output.ts';
 import type { Pool } from '../../pools/objects.ts';
+import { changeOf } from '../lines.ts';
 import { readRevisions, type Revision } from './revisions.ts';
 
 /** A revision, and how many have it; `-o json` prints it as is. */
@@ -25,6 +26,8 @@ export interface HistoryEntry extends Omit<Revision, 'number' | 'template' | 'cr
   isCurrent: boolean;
   /** The revision of the pool's template. */
   isTarget: boolean;
+  /** The newest Secret or ConfigMap for whose change its VMs restart, or have restarted; null if they have for none. */
+  changed: { what: string; at: string } | null;
 }
 
 /** All revisions of the pool, the newest last. */
@@ -77,6 +80,7 @@ export function history(
       vmis: vmis.get(hash) ?? 0,
       isCurrent: hash === status?.currentRevision,
       isTarget: hash === target,
+      changed: hash === status?.rollout?.revision ? (status.rollout.changed ?? null) : null,
     }),
   );
 }
@@ -92,7 +96,11 @@ export function historyTable(entries: HistoryEntry[], now: number): string[] {
     askedBy ?? '<unknown>',
     changeCause ?? '<none>',
   ]);
-  return table(['REVISION', 'HASH', 'FIRST USED', 'VMS', 'VMIS', 'STATE', 'ASKED BY', 'CHANGE CAUSE'], rows);
+  const restarts = entries.flatMap(({ hash, changed }) =>
+    changed === null ? [] : [`VMs of ${hash} restart when what they read changes: ${changeOf(changed, now)}`],
+  );
+  const header = ['REVISION', 'HASH', 'FIRST USED', 'VMS', 'VMIS', 'STATE', 'ASKED BY', 'CHANGE CAUSE'];
+  return [...table(header, rows), ...restarts];
 }
 
 function markOf({ isCurrent, isTarget }: Pick<HistoryEntry, 'isCurrent' | 'isTarget'>): Cell {

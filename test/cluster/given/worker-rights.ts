@@ -35,20 +35,22 @@ const roleRef = (given: GivenCluster, what: 'reads' | 'writes') => ({
 });
 const subjects = ({ home }: GivenCluster) => [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: home }];
 
-function declaredRules(): Rule[] {
-  const text = readFileSync(resolve(import.meta.dirname, '../../../deploy/rbac/worker.yaml'), 'utf8');
+function declaredRules(file: string): Rule[] {
+  const text = readFileSync(resolve(import.meta.dirname, '../../../deploy', file), 'utf8');
   const objects = parseAllDocuments(text).map((document) => document.toJS() as { kind: string; rules?: Rule[] });
   return objects.find(({ kind }) => kind === 'ClusterRole')!.rules!;
 }
 
 /**
  * Creates the worker's service account with the permissions that `deploy/rbac` declares, split in two: it reads
- * everywhere, as the worker does, and writes only in namespaces opened for it. So no test can change anyone else's
+ * everywhere, as the worker does, and writes and looks at Secrets only in namespaces opened for it. So no test can change anyone else's
  * objects.
  */
 export async function createWorkerAccount(kube: KubeClient, given: GivenCluster): Promise<void> {
   const labels = labelsOf(given.run);
-  const rules = declaredRules();
+  const rules = declaredRules('rbac/worker.yaml');
+  // Nobody else's Secrets are read: only those of namespaces opened for it.
+  const inItsOwn = [...rules, ...declaredRules('components/references/role.yaml')];
   const reading = rules.map((rule) => ({
     ...rule,
     verbs: isReview(rule) ? rule.verbs : rule.verbs.filter((verb) => READS.has(verb)),
@@ -57,7 +59,7 @@ export async function createWorkerAccount(kube: KubeClient, given: GivenCluster)
   await kube.create(ServiceAccounts, { metadata: { name: ACCOUNT, namespace: given.home } });
   for (const [what, its] of [
     ['reads', reading.filter(({ verbs }) => verbs.length > 0)],
-    ['writes', rules],
+    ['writes', inItsOwn],
   ] as const) {
     await kube.create<KubeObject>(ClusterRoles, { metadata: { name: nameOf(given, what), labels }, rules: its });
   }

@@ -38,15 +38,16 @@ export interface Applied {
   outcome: Outcome;
   /** Whether the object is being deleted, so that what was applied is lost with it. */
   isGoing: boolean;
+  /** The object as the server has it now; in a rehearsal, as it would be. */
+  after: Stored<Owner>;
 }
 
 /** An object that the server accepts; a pool is stamped with who asks for it. */
 export interface Rehearsed extends Planned, Applied {
   /** Who asks for other VMs than there are; undefined if the VMs stay as they are. */
   askedBy: string | undefined;
-  /** The object as it is, and as it would be. */
+  /** The object as it is. */
   before: Stored<Owner> | undefined;
-  after: Stored<Owner>;
   /**
    * Why KubeVirt could not be asked whether it accepts the template; undefined if it does, or did not have to be asked.
    */
@@ -78,7 +79,6 @@ async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Reh
     ...kept,
     ...appliedTo(before, after),
     before: before as Stored<Owner> | undefined,
-    after: after as Stored<Owner>,
     askedBy: undefined,
   };
   if (!asksForOtherVms(before, after)) return rehearsed;
@@ -143,6 +143,7 @@ const refusal = (where: Places, cause: KubeError): Failure =>
 const appliedTo = (before: Stored | undefined, after: Stored): Applied => ({
   outcome: outcomeOf(before, after),
   isGoing: after.metadata.deletionTimestamp !== undefined,
+  after: after as Stored<Owner>,
 });
 
 const serverSideApply = (

@@ -1,18 +1,23 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import type { Rehearsed } from '../apply/apply.ts';
+import type { ApplyOptions as Choices, Rehearsed } from '../apply/apply.ts';
+import { UsageError } from '../cli/failure.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
 import { examples, dryRunOption, dryRunRemark, withManifests, type ManifestOptions } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
-import type { DryRun } from '../cli/values.ts';
-import { isPool } from '../owners/objects.ts';
+import { duration, yesOrNo, type DryRun } from '../cli/values.ts';
+import { isPool, type Owner } from '../owners/objects.ts';
 import { inSession, type Session } from '../session/session.ts';
 
 interface ApplyOptions extends ManifestOptions {
   forceConflicts?: boolean;
   keepReplicas?: boolean;
   vmCheck: boolean;
+  wait: boolean;
+  timeout?: number;
   dryRun: DryRun;
 }
 
@@ -22,11 +27,18 @@ export const applyCommand = (): Command =>
     .option('--force-conflicts', 'take over fields that somebody else has set')
     .option('--keep-replicas', 'where somebody else has scaled a pool or set, leave its number as it is')
     .option('--no-vm-check', 'do not have KubeVirt try a VM of the template first')
+    .addOption(
+      new Option('--wait [boolean]', 'come back when they are as their specs say: updated and available')
+        .argParser(yesOrNo)
+        .default(false),
+    )
+    .option('--timeout <duration>', 'how long --wait waits, such as 90s or 5m (default: without end)', duration)
     .addOption(dryRunOption())
     .addHelpText(
       'after',
       examples(
         ['A pool from a file', 'drover apply -f pool.yaml'],
+        ['A pool, and back when all its VMs run it', 'drover apply -f pool.yaml --wait --timeout 10m'],
         ['What the server would say, without a change', 'drover apply -f pools/ -R --dry-run'],
         ['A new template for a pool that an autoscaler scales', 'drover apply -f pool.yaml --keep-replicas'],
       ),
@@ -34,10 +46,11 @@ export const applyCommand = (): Command =>
     .action((options: ApplyOptions, command: Command) => inSession(command, (session) => apply(session, options)));
 
 async function apply(session: Session, options: ApplyOptions): Promise<void> {
-  const [{ readPlan }, { applyOne, rehearse }] = await Promise.all([
-    import('../apply/plan.ts'),
-    import('../apply/apply.ts'),
-  ]);
+  if (options.timeout !== undefined && !options.wait)
+    throw new UsageError('--timeout is how long --wait waits: give both, or neither');
+  if (options.wait && options.dryRun !== 'none')
+    throw new UsageError('--wait waits for what was applied, and --dry-run applies nothing: leave out one of them');
+  const [{ readPlan }, { rehearse }] = await Promise.all([import('../apply/plan.ts'), import('../apply/apply.ts')]);
   const { planned, notes } = await readPlan(session, options);
   for (const line of notes) note(line);
   if (options.dryRun === 'client') {
@@ -57,20 +70,33 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
   for (const line of await collisions(choices.kube, pools)) note(line);
   const { missingReferences } = await import('../apply/missing-references.ts');
   for (const line of await missingReferences(choices.kube, pools)) note(line);
-  const isDry = options.dryRun === 'server';
-  for (const each of rehearsed) {
-    const { outcome, isGoing } = isDry ? each : await applyOne(each, choices);
-    const { name } = each.object.metadata;
-    const title = `${each.kind.noun} ${name}`;
-    print(`${labelOf(each.kind.resource, name)} ${outcome}${dryRunRemark(options.dryRun)}`);
-    if (each.unchecked !== undefined)
-      note(`${title}: KubeVirt was not asked whether it takes the template: ${each.unchecked}`);
-    if (isDry) for (const line of await outlook(each, choices.kube)) note(line);
-    for (const line of await haltOf(each)) note(line);
-    if (isDry && each.askedBy !== undefined) note(`${title}: ${ASKED_BY_ANNOTATION} would be ${each.askedBy}`);
-    if (isGoing) note(`${title} is being deleted, and what was applied goes with it: apply it again when it is gone`);
-  }
-  if (!isDry) await remarkOnWorkers(session);
+  const applied = [];
+  for (const each of rehearsed) applied.push(await applyEach(each, choices, options.dryRun));
+  if (options.dryRun !== 'server') await remarkOnWorkers(session);
+  if (!options.wait) return;
+  const { untilThere } = await import('../apply/wait.ts');
+  await untilThere(choices.kube, applied, options.timeout);
+}
+
+/** Applies one object, unless that is rehearsed alone, and says what there is to say of it. */
+async function applyEach(
+  each: Rehearsed,
+  choices: Choices,
+  dryRun: DryRun,
+): Promise<{ kind: OwnerKind; owner: Stored<Owner> }> {
+  const { applyOne } = await import('../apply/apply.ts');
+  const isDry = dryRun === 'server';
+  const { outcome, isGoing, after } = isDry ? each : await applyOne(each, choices);
+  const { name } = each.object.metadata;
+  const title = `${each.kind.noun} ${name}`;
+  print(`${labelOf(each.kind.resource, name)} ${outcome}${dryRunRemark(dryRun)}`);
+  if (each.unchecked !== undefined)
+    note(`${title}: KubeVirt was not asked whether it takes the template: ${each.unchecked}`);
+  if (isDry) for (const line of await outlook(each, choices.kube)) note(line);
+  for (const line of await haltOf(each)) note(line);
+  if (isDry && each.askedBy !== undefined) note(`${title}: ${ASKED_BY_ANNOTATION} would be ${each.askedBy}`);
+  if (isGoing) note(`${title} is being deleted, and what was applied goes with it: apply it again when it is gone`);
+  return { kind: each.kind, owner: after };
 }
 
 /** Says what the change would do to the members of an existing object. */

@@ -1,10 +1,11 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { Pools } from '../cli/kinds.ts';
 import { Live } from '../cli/live.ts';
 import { paint, plain, print } from '../cli/output.ts';
+import { followOwners } from '../owners/follow-owners.ts';
 import type { Pool } from '../pools/objects.ts';
 import { printData, type DataFormat } from '../rollout/data.ts';
-import { followPools } from '../rollout/follow-pools.ts';
 import { healLines } from './lines.ts';
 import { healView } from './view.ts';
 
@@ -26,7 +27,7 @@ export async function followHealing(kube: KubeClient, pools: Stored<Pool>[]): Pr
   // Ages need a redraw only in place: in a log, each snapshot is as of its time.
   const redraw = process.stdout.isTTY ? setInterval(draw, REDRAW_MS) : undefined;
   try {
-    await followPools({ kube, pools }, (now) => {
+    await followOwners({ kube, kind: Pools, owners: pools }, (now) => {
       newest = now;
       const text = JSON.stringify(now.map(healView));
       if (text !== shown) draw();

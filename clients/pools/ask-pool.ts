@@ -1,9 +1,10 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import type { Stored } from '../../api/objects.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
+import { Pools } from '../cli/kinds.ts';
 import { ageOf } from '../cli/output.ts';
 import type { DryRun } from '../cli/values.ts';
-import { followPools } from '../rollout/follow-pools.ts';
+import { followOwners } from '../owners/follow-owners.ts';
 import { askedBy } from '../session/asked-by.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
 import { ensureSameCluster } from '../session/same-cluster.ts';
@@ -81,7 +82,7 @@ async function untilTaken(
   const timeout = AbortSignal.timeout(TAKEN_MS);
   let last = pool;
   try {
-    await followPools({ kube: await session.kube(), pools: [pool], signal: timeout }, ([now]) => {
+    await followOwners({ kube: await session.kube(), kind: Pools, owners: [pool], signal: timeout }, ([now]) => {
       last = now!;
       return isTaken(last);
     });

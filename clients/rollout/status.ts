@@ -1,12 +1,13 @@
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure } from '../cli/failure.ts';
+import { Pools } from '../cli/kinds.ts';
 import { Live } from '../cli/live.ts';
 import { paint, plain, print, shortDuration } from '../cli/output.ts';
+import { followOwners } from '../owners/follow-owners.ts';
 import { bar } from '../owners/status-view.ts';
 import type { Pool } from '../pools/objects.ts';
 import { printData, type DataFormat } from './data.ts';
-import { followPools } from './follow-pools.ts';
 import { rolloutLines } from './lines.ts';
 import { KnownRevisions } from './revisions/known.ts';
 import { knownRevisions } from './revisions/revisions.ts';
@@ -36,7 +37,9 @@ export async function followRollouts(kube: KubeClient, pools: Stored<Pool>[], op
   const board = await new Board(kube, output).start(pools);
   const signal = timeoutMs === 0 ? undefined : AbortSignal.timeout(timeoutMs);
   try {
-    await followPools({ kube, pools, signal }, (now) => board.update(now).every(({ end }) => end !== null));
+    await followOwners({ kube, kind: Pools, owners: pools, signal }, (now) =>
+      board.update(now).every(({ end }) => end !== null),
+    );
   } catch (error) {
     if (signal?.aborted !== true) throw error;
     const open = board.views().filter(({ end }) => end === null);

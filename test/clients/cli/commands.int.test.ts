@@ -49,6 +49,31 @@ describe('apply', () => {
     expect(await fleet().pool(namespace, 'web')).toBeUndefined();
   });
 
+  test('with --wait comes back when the VMs run the template, or will not without a person', async () => {
+    const namespace = await fleet().namespace();
+    const made = await applied(namespace, manifest('web', { template: runningTemplate }), '--wait', '--timeout', '2m');
+    expect(made).toMatchObject({ code: 0, stderr: '' });
+    expect(made.stdout).toMatch(
+      /^virtualmachinepool\.drover\.dev\/web created\n(pool web: .*\n)*pool web is as it should be\n$/,
+    );
+    expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ readyReplicas: 2, updatedReplicas: 2 });
+    const bad = structuredClone(runningTemplate);
+    const vmi = bad.spec.template as { metadata: { annotations: object }; spec: { domain: object } };
+    Object.assign(vmi.metadata.annotations, { 'sim.drover.dev/never-ready': 'true' });
+    Object.assign(vmi.spec.domain, { cpu: { cores: 2 } });
+    const rollout = { progressDeadlineSeconds: 2 };
+    const failed = await applied(namespace, manifest('web', { template: bad, rollout }), '--wait', '--timeout', '2m');
+    expect(failed.code).toBe(1);
+    expect(failed.stderr).toMatch(
+      /error: pool web: the rollout of this template has failed, and was stopped, by drover: /,
+    );
+    const late = await applied(namespace, manifest('db', { template: bad }), '--wait', '--timeout', '3s');
+    expect(late.code).toBe(1);
+    expect(late.stderr).toMatch(/error: pool db is still \w+ after 3s: .*; drover goes on with it\n$/);
+    expect(await applied(namespace, manifest('db'), '--timeout', '3s')).toMatchObject({ code: 2 });
+    expect(await applied(namespace, manifest('db'), '--wait', '--dry-run')).toMatchObject({ code: 2 });
+  });
+
   test('writes nothing where one of many manifests is wrong, whether drover finds it or the server', async () => {
     const namespace = await fleet().namespace();
     const typo = await applied(

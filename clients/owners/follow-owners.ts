@@ -1,38 +1,40 @@
 import type { Stored } from '../../api/objects.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { Failure } from '../cli/failure.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
 import { aboutKind } from '../cli/known-kind.ts';
 import { noteBrokenWatch } from '../cli/output.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Owner } from './objects.ts';
 
-export interface Followed {
+export interface Followed<O extends Owner> {
   kube: KubeClient;
-  /** The pools as last read. A pool that is deleted, or replaced by another of its name, is a `Failure`. */
-  pools: Stored<Pool>[];
+  kind: OwnerKind;
+  /** The objects as last read. One that is deleted, or replaced by another of its name, is a `Failure`. */
+  owners: Stored<O>[];
   /** Stops following: its reason is thrown. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * Calls `look` with the pools as given, and again after each change, until it returns true. All pools must be in one
+ * Calls `look` with the pools or replica sets as given, and again after each change, until it returns true. All must be in one
  * namespace.
  */
-export async function followPools(
-  { kube, pools, signal }: Followed,
-  look: (pools: Stored<Pool>[]) => boolean,
+export async function followOwners<O extends Owner>(
+  { kube, kind, owners, signal }: Followed<O>,
+  look: (owners: Stored<O>[]) => boolean,
 ): Promise<void> {
-  if (pools.length === 0 || look(pools)) return;
+  const gone = (name: string): Failure => new Failure(`${kind.noun} ${name} is gone`);
+  if (owners.length === 0 || look(owners)) return;
   signal?.throwIfAborted();
-  const newest = new Map(pools.map((pool) => [pool.metadata.name, pool]));
+  const newest = new Map(owners.map((owner) => [owner.metadata.name, owner]));
   const done = Promise.withResolvers<void>();
   let isReady = false;
-  const watch = new ListWatch<Stored<Pool>, Stored<Pool>>({
+  const watch = new ListWatch<Stored<O>, Stored<O>>({
     client: kube,
-    resource: VirtualMachinePools,
-    namespace: pools[0]!.metadata.namespace!,
-    view: (pool) => pool,
+    resource: kind.resource,
+    namespace: owners[0]!.metadata.namespace!,
+    view: (owner) => owner,
     onChange: (_key, before, after) => {
       const { name, uid } = (after ?? before!).metadata;
       const known = newest.get(name);
@@ -44,7 +46,7 @@ export async function followPools(
       newest.set(name, after);
       attempt();
     },
-    onError: (error) => (isReady ? noteBrokenWatch(error) : done.reject(aboutKind(VirtualMachinePools, error))),
+    onError: (error) => (isReady ? noteBrokenWatch(error) : done.reject(aboutKind(kind.resource, error))),
   });
   const attempt = (): void => {
     try {
@@ -70,5 +72,3 @@ export async function followPools(
     await watch.stop();
   }
 }
-
-const gone = (name: string): Failure => new Failure(`pool ${name} is gone`);

@@ -1,0 +1,127 @@
+import type { Stored } from '../../api/objects.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import { Failure, throwAll } from '../cli/failure.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
+import { note, plain, print, shortDuration } from '../cli/output.ts';
+import { followOwners } from '../owners/follow-owners.ts';
+import { isPool, type Owner } from '../owners/objects.ts';
+import { missingReferences } from './missing-references.ts';
+import { standingOf, type Standing } from './standing.ts';
+
+/** Pools or replica sets of one kind and namespace. */
+interface Group {
+  kind: OwnerKind;
+  owners: Stored<Owner>[];
+}
+
+/** How often to say how far they are, and to look for what is missing. */
+const REMARK_MS = 10_000;
+
+/**
+ * Waits until these objects are as their specs say, and tells what keeps them from that. Throws `Failure` for each that gets no further
+ * without a person, or is not there after `timeoutMs`; drover goes on with it.
+ */
+export async function untilThere(
+  kube: KubeClient,
+  applied: readonly { kind: OwnerKind; owner: Stored<Owner> }[],
+  timeoutMs = 0,
+): Promise<void> {
+  const groups = Map.groupBy(applied, ({ kind, owner }) => `${kind.resource.kind}/${owner.metadata.namespace}`);
+  const waits = [...groups.values()].map((group) =>
+    untilGroupIsThere(kube, { kind: group[0]!.kind, owners: group.map(({ owner }) => owner) }, timeoutMs),
+  );
+  const ends = await Promise.allSettled(waits);
+  throwAll(ends.flatMap((end) => (end.status === 'rejected' ? failuresOf(end.reason) : [])));
+}
+
+const failuresOf = (reason: unknown): unknown[] => (reason instanceof AggregateError ? reason.errors : [reason]);
+
+async function untilGroupIsThere(kube: KubeClient, { kind, owners }: Group, timeoutMs: number): Promise<void> {
+  const told = new Told(kind);
+  let now = owners;
+  const signal = timeoutMs === 0 ? undefined : AbortSignal.timeout(timeoutMs);
+  const remarks = setInterval(() => void told.remark(kube, now), REMARK_MS);
+  try {
+    await followOwners({ kube, kind, owners, signal }, (newer) => {
+      now = newer;
+      return told.take(newer).every(({ state }) => state !== 'going');
+    });
+  } catch (error) {
+    if (signal?.aborted !== true) throw error;
+  } finally {
+    clearInterval(remarks);
+  }
+  throwAll(now.flatMap((owner) => failureOf(kind, owner, timeoutMs) ?? []));
+}
+
+function failureOf(kind: OwnerKind, owner: Stored<Owner>, timeoutMs: number): Failure | undefined {
+  const standing = standingOf(kind, owner);
+  if (standing.state === 'there') return undefined;
+  const title = `${kind.noun} ${owner.metadata.name}`;
+  if (standing.state === 'stuck')
+    return new Failure(standing.why.startsWith(title) ? standing.why : `${title}: ${standing.why}`);
+  const why = [standing.message, ...standing.remarks].filter(Boolean).join('; ');
+  return new Failure(
+    `${title} is still ${standing.phase} after ${shortDuration(timeoutMs)}: ${why}; drover goes on with it`,
+  );
+}
+
+/** What has been said of each object: nothing is said twice in a row. */
+class Told {
+  readonly #kind: OwnerKind;
+  readonly #phases = new Map<string, string>();
+  readonly #messages = new Map<string, string>();
+  readonly #notes = new Set<string>();
+
+  constructor(kind: OwnerKind) {
+    this.#kind = kind;
+  }
+
+  /** Says at once what is new: a phase, something that keeps the object from going on, or that it is there. */
+  take(owners: readonly Stored<Owner>[]): Standing[] {
+    return owners.map((owner) => {
+      const { name } = owner.metadata;
+      const standing = standingOf(this.#kind, owner);
+      const phase = standing.state === 'going' ? standing.phase : standing.state;
+      if (this.#phases.get(name) !== phase) this.#say(name, standing);
+      this.#phases.set(name, phase);
+      if (standing.state === 'going')
+        for (const remark of standing.remarks) this.#note(`${this.#title(name)}: ${remark}`);
+      return standing;
+    });
+  }
+
+  /** Says how far they are by now, and what they miss. */
+  async remark(kube: KubeClient, owners: readonly Stored<Owner>[]): Promise<void> {
+    const waiting = owners.filter((owner) => standingOf(this.#kind, owner).state === 'going');
+    for (const owner of waiting) this.#say(owner.metadata.name, standingOf(this.#kind, owner));
+    const pools = waiting.flatMap((owner) => (isPool(this.#kind, owner) ? [owner] : []));
+    const missing = await missingReferences(kube, pools).catch((error: unknown) => {
+      if (error instanceof KubeError) return [];
+      throw error;
+    });
+    for (const line of missing) this.#note(line);
+  }
+
+  #say(name: string, standing: Standing): void {
+    if (standing.state === 'stuck') return;
+    const line =
+      standing.state === 'there'
+        ? `${this.#title(name)} is as it should be`
+        : `${this.#title(name)}: ${standing.phase}: ${plain(standing.message)}`;
+    if (this.#messages.get(name) === line) return;
+    this.#messages.set(name, line);
+    print(line);
+  }
+
+  #note(line: string): void {
+    if (this.#notes.has(line)) return;
+    this.#notes.add(line);
+    note(plain(line));
+  }
+
+  #title(name: string): string {
+    return `${this.#kind.noun} ${name}`;
+  }
+}

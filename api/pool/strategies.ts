@@ -6,8 +6,16 @@ import { Windows } from './windows.ts';
 const ONLINE =
   "can't be Online: KubeVirt has no way yet to keep a VM's memory on a disk (kubevirt/kubevirt#18054); Offline keeps its disks, Disabled nothing";
 
+const SNAPSHOT =
+  "can't be Snapshot: a snapshot leaves out disks whose storage class has no VolumeSnapshotClass, and is restored to other disks; Offline keeps the disks themselves, Disabled nothing";
+
+const REFUSED = new Map<unknown, string>([
+  ['Online', ONLINE],
+  ['Snapshot', SNAPSHOT],
+]);
+
 export const StatePreservation = z
-  .enum(['Disabled', 'Offline'], { error: (issue) => (issue.input === 'Online' ? ONLINE : undefined) })
+  .enum(['Disabled', 'Offline'], { error: (issue) => REFUSED.get(issue.input) })
   .describe(
     'Whether the disks of a VM that leaves are kept for the next VM of its number (Offline), or deleted (Disabled, the default).',
   );

@@ -214,6 +214,11 @@ describe('what is wrong', () => {
       'spec.updateStrategy.proactive.disruption: must be one of None, Live, Restart and Replace, found the text "restart"',
     ],
     [
+      'Snapshot',
+      { scaleInStrategy: { opportunistic: { statePreservation: 'Snapshot' } } },
+      "spec.scaleInStrategy.opportunistic.statePreservation: can't be Snapshot: a snapshot leaves out disks whose storage class has no VolumeSnapshotClass, and is restored to other disks; Offline keeps the disks themselves, Disabled nothing",
+    ],
+    [
       'Online',
       { scaleInStrategy: { proactive: { statePreservation: 'Online' } } },
       "spec.scaleInStrategy.proactive.statePreservation: can't be Online: KubeVirt has no way yet to keep a VM's memory on a disk (kubevirt/kubevirt#18054); Offline keeps its disks, Disabled nothing",

@@ -137,3 +137,9 @@ describe('of a replacement', () => {
     expect(replaced(fresh(1, { uid: 'another' }))).toEqual({ state: 'well' });
   });
 });
+
+test('a VMI that restarts for what it has read is new when its UID is', () => {
+  const it = held(fresh(1), 'restart', { from: NEW, vmi: 'the old one' });
+  expect(standing(fresh(1), { uid: 'the old one' }, { held: it })).toEqual({ state: 'waiting', for: 'its restart' });
+  expect(standing(fresh(1), { uid: 'a new one' }, { held: it })).toEqual({ state: 'well' });
+});

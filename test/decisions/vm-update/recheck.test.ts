@@ -192,3 +192,19 @@ describe('the rollout is another by now', () => {
     expect(take({ ...back, spec: { template: OLD_TEMPLATE } })).toEqual(later('the template has changed'));
   });
 });
+
+describe('a VMI that is to restart for what it has read', () => {
+  const it = held(fresh(1), 'restart', { from: NEW, vmi: 'the old one' });
+  const asked = { rollout: { onConfigChange: 'Restart' } } as const;
+  const taken = (uid: string, spec: Partial<PoolSpec> = asked): Recheck =>
+    take({ held: it, vm: fresh(1), vmi: { uid }, spec });
+
+  test('restarts, and is known by its UID: any other has restarted since', () => {
+    expect(taken('the old one')).toMatchObject({ take: 'act', writes: false, restarts: { uid: 'the old one' } });
+    expect(taken('a new one')).toEqual({ take: 'nothing' });
+  });
+
+  test('is left where its pool does not ask for that any more', () => {
+    expect(taken('the old one', {})).toEqual(later('its pool leaves it with what it has read'));
+  });
+});

@@ -1,7 +1,7 @@
 import { NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-import { merge } from '../merge/three-way.ts';
+import { merge, UNKNOWN } from '../merge/three-way.ts';
 import { mergePatch, mergeVm } from '../merge/vm.ts';
 import { asList } from '../template/references.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
@@ -49,7 +49,7 @@ function vmiChange(vmi: Stored, merged: Stored<VirtualMachine>, target: NewVirtu
   const named = new Set(asList(wanted['volumes']).map(({ name }) => name));
   const volumes = asList(field(merged.spec, 'template', 'spec', 'volumes')).filter(({ name }) => named.has(name));
   const goal = volumes.length === 0 ? wanted : { ...wanted, volumes };
-  const after = merge({ live: vmi['spec'], base: undefined, target: goal }, 'spec');
+  const after = merge({ live: vmi['spec'], base: UNKNOWN, target: goal }, 'spec');
   const patch = mergePatch({ metadata: {}, spec: vmi['spec'] as Json }, { metadata: {}, spec: after as Json });
   return patch?.spec ?? {};
 }

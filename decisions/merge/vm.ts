@@ -1,9 +1,10 @@
+import { NOT_YET_RUN_ANNOTATION } from '../../api/names.ts';
 import { diskTemplates, isLarger, sizeOf, withSize } from '../disks/disk-template.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
 import { powerOf } from '../views/run-strategy.ts';
-import { merge } from './three-way.ts';
+import { merge, UNKNOWN } from './three-way.ts';
 
 /** The parts of a stored VirtualMachine that drover writes. */
 export interface WrittenVm {
@@ -20,17 +21,24 @@ export interface VmPatch {
 /**
  * Returns what `live` should become to go from one revision to another. `base` is the VM that the pool would create
  * from the VM's present revision, `target` the VM that it would create from the new one; `base` is null if the template
- * of the present revision is lost. drover owns what the templates set, and nothing else: additions by people and
- * KubeVirt stay.
+ * of the present revision is lost. Only what differs between the two is changed: what people have made of the rest stays,
+ * and so do additions by people and KubeVirt.
  */
 export function mergeVm<Vm extends WrittenVm>(live: Vm, base: NewVirtualMachine | null, target: NewVirtualMachine): Vm {
   const { labels, annotations, ...others } = live.metadata;
   const texts = (key: 'labels' | 'annotations', now: object | undefined): object => {
-    const merged = merge({ live: now, base: base?.metadata[key], target: target.metadata[key] }, key);
+    const then = base === null ? UNKNOWN : lasting(base.metadata[key]);
+    const merged = merge({ live: now, base: then, target: lasting(target.metadata[key]) }, key);
     return merged === undefined ? {} : { [key]: merged };
   };
   const metadata = { ...others, ...texts('labels', labels), ...texts('annotations', annotations) };
   return { ...live, metadata, spec: mergeSpec({ ...live.spec }, base?.spec ?? null, target.spec) };
+}
+
+/** Labels or annotations without what is true only of a VM that was just created. */
+function lasting(texts: Record<string, string> | undefined): Record<string, string> | undefined {
+  const { [NOT_YET_RUN_ANNOTATION]: _notYetRun, ...rest } = texts ?? {};
+  return texts === undefined || Object.keys(rest).length === 0 ? undefined : rest;
 }
 
 /** Returns the patch that turns `before` into `after`; null if nothing differs. */
@@ -55,11 +63,10 @@ function difference(before: Json, after: Json): Json | undefined {
 }
 
 function mergeSpec(live: Json, base: Json | null, target: Json): Json {
-  const wanted = withDisksOf(live, base, target);
-  const spec = merge(
-    { live: plain(live), base: base === null ? undefined : plain(base), target: plain(wanted) },
-    'spec',
-  ) as Json;
+  const kept = keptVolumes(live, base, target);
+  const [then, wanted] = [base && withVolumes(base, kept), withVolumes(target, kept)];
+  const versions = { live: plain(live), base: then === null ? UNKNOWN : plain(then), target: plain(wanted) };
+  const spec = merge(versions, 'spec') as Json;
   const disks = disksOf(live, base, target, volumesOf(spec));
   return { ...spec, ...mergePower(live, base, target), ...(disks === undefined ? {} : { dataVolumeTemplates: disks }) };
 }
@@ -122,7 +129,11 @@ function mergeDisk(disk: Json, live: Json, base: Json | null, target: Json): Jso
   const name = templateName(disk) as string;
   const wanted = diskTemplates(target).get(name);
   const metadata = merge(
-    { live: disk['metadata'], base: base && diskTemplates(base).get(name)?.['metadata'], target: wanted?.['metadata'] },
+    {
+      live: disk['metadata'],
+      base: base === null ? UNKNOWN : diskTemplates(base).get(name)?.['metadata'],
+      target: wanted?.['metadata'],
+    },
     'metadata',
   );
   const merged = wanted === undefined ? disk : { ...disk, metadata };
@@ -148,18 +159,24 @@ export function grownDisks(before: WrittenVm, after: WrittenVm): { name: string;
   });
 }
 
-/** Returns `target` with the sources of the volumes whose disks a person or a restore has changed. */
-function withDisksOf(live: Json, base: Json | null, target: Json): Json {
-  const volumes = volumesOf(target);
-  if (volumes.length === 0) return target;
+/** Returns the volumes of the template's names whose disks a person or a restore has changed. */
+function keptVolumes(live: Json, base: Json | null, target: Json): Map<unknown, Json> {
   const [now, then] = [volumesByName(live), volumesByName(base)];
-  const kept = volumes.map((volume) => {
-    const name = volume['name'];
-    const current = now.get(name);
-    return current !== undefined && keepsDisk(current, then.get(name), volume) ? current : volume;
-  });
-  const template = target['template'] as Json;
-  return { ...target, template: { ...template, spec: { ...(template['spec'] as Json), volumes: kept } } };
+  return new Map(
+    volumesOf(target).flatMap((volume): [unknown, Json][] => {
+      const name = volume['name'];
+      const current = now.get(name);
+      return current !== undefined && keepsDisk(current, then.get(name), volume) ? [[name, current]] : [];
+    }),
+  );
+}
+
+/** Returns a spec with these volumes in the place of those of their names. */
+function withVolumes(spec: Json, kept: ReadonlyMap<unknown, Json>): Json {
+  if (kept.size === 0) return spec;
+  const volumes = volumesOf(spec).map((volume) => kept.get(volume['name']) ?? volume);
+  const template = spec['template'] as Json;
+  return { ...spec, template: { ...template, spec: { ...(template['spec'] as Json), volumes } } };
 }
 
 function keepsDisk(live: Json, base: Json | undefined, target: Json): boolean {

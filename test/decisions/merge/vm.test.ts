@@ -166,7 +166,17 @@ const merged = (live: object, base: object | null, target: object): Json =>
 
 describe('fields', () => {
   const cases: [title: string, live: object, base: object | null, target: object, result: object][] = [
-    ["the template's value wins over a person's", { a: 'person' }, { a: 1 }, { a: 1 }, { a: 1 }],
+    ["a person's value stays where the template stays", { a: 'person' }, { a: 1 }, { a: 1 }, { a: 'person' }],
+    ['also what they removed', { b: 2 }, { a: 1 }, { a: 1 }, { b: 2 }],
+    ["the template's value wins where it changes", { a: 'person' }, { a: 1 }, { a: 2 }, { a: 2 }],
+    [
+      'leaf by leaf',
+      { a: { x: 'person', y: 'person' } },
+      { a: { x: 1, y: 1 } },
+      { a: { x: 2, y: 1 } },
+      { a: { x: 2, y: 'person' } },
+    ],
+    ["without a base the template's value wins", { a: 'person' }, null, { a: 1 }, { a: 1 }],
     ['what the template gives up goes', { a: 1, b: 2 }, { a: 1 }, {}, { b: 2 }],
     ['it goes leaf by leaf', { a: { x: 1, mine: 2 } }, { a: { x: 1 } }, {}, { a: { mine: 2 } }],
     ['and takes the object with it that is left empty', { a: { b: { x: 1 } } }, { a: { b: { x: 1 } } }, {}, {}],
@@ -191,7 +201,15 @@ describe('lists of what has a name', () => {
     target: object[] | undefined,
     result: object[] | undefined,
   ][] = [
-    ["the template's order, then a person's", [mine, two, one], [one, two], [one, two], [one, two, mine]],
+    ['nothing is changed where the template stays', [mine, two, one], [one, two], [one, two], [mine, two, one]],
+    [
+      'nor comes back what a person removed',
+      [two],
+      [one, two],
+      [one, two, { name: 'three' }],
+      [two, { name: 'three' }],
+    ],
+    ["the template's order, then a person's", [mine, two, one], [two, one], [one, two], [one, two, mine]],
     [
       'one that the template gives up goes, with all that a person put into it',
       [{ ...one, y: 1 }, mine],
@@ -223,7 +241,8 @@ describe('other lists', () => {
     ["keep a person's when the template gives the list up", [one, mine], [one], undefined, [mine]],
     ['go when nothing is left', [one], [one], undefined, undefined],
     ['keep all without a base', [one, mine], null, [two], [two, one, mine]],
-    ['come back where a person removed the list', undefined, [one], [one], [one]],
+    ['stay away where a person removed the list', undefined, [one], [one], undefined],
+    ['come back where they change', undefined, [one], [one, two], [one, two]],
     [
       'of which two have one name keep both',
       [
@@ -254,6 +273,17 @@ describe("a choice of KubeVirt's", () => {
   ])('is made by the template: %s', (list, live, target) => {
     expect(merged({ [list]: [live] }, { [list]: [live] }, { [list]: [target] })).toEqual({ [list]: [target] });
     expect(merged({ [list]: [live] }, null, { [list]: [target] })).toEqual({ [list]: [target] });
+  });
+
+  test('stays with what a person has chosen instead, where the template stays', () => {
+    const [live, template] = [
+      { name: 'x', masquerade: {} },
+      { name: 'x', bridge: {}, model: 'virtio' },
+    ];
+    const next = { ...template, model: 'e1000' };
+    expect(merged({ interfaces: [live] }, { interfaces: [template] }, { interfaces: [next] })).toEqual({
+      interfaces: [{ ...live, model: 'e1000' }],
+    });
   });
 
   test('leaves the fields beside it', () => {

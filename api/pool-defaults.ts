@@ -5,6 +5,7 @@ import type {
   BasePolicy,
   Disruption,
   Drain,
+  DriftPolicy,
   LabelSelector,
   MaintenanceWindow,
   NameGeneration,
@@ -23,6 +24,7 @@ export const DEFAULT_MAX_UNAVAILABLE = '25%';
 export const DEFAULT_REVISION_HISTORY_LIMIT = 10;
 export const DEFAULT_BASE_POLICY: BasePolicy = 'Random';
 export const DEFAULT_DISRUPTION: Disruption = 'Restart';
+export const DEFAULT_DRIFT: DriftPolicy = 'Report';
 export const DEFAULT_STATE_PRESERVATION: StatePreservation = 'Disabled';
 export const DEFAULT_NAME_GENERATION: Required<NameGeneration> = {
   appendPostfixToSecretReferences: false,
@@ -58,7 +60,12 @@ export type DrainRules = Required<Drain>;
 export type UpdateRules =
   | { kind: 'unmanaged' }
   | { kind: 'opportunistic' }
-  | { kind: 'proactive'; selectionPolicy: Required<SelectionPolicy>; disruption: Disruption };
+  | {
+      kind: 'proactive';
+      selectionPolicy: Required<SelectionPolicy>;
+      disruption: Disruption;
+      drift: DriftPolicy;
+    };
 
 export type ScaleInRules =
   | { kind: 'unmanaged' }
@@ -126,8 +133,8 @@ export const drainRules = ({ drain }: Pick<PoolSpec, 'drain'>): DrainRules | nul
 export function updateRules(strategy: UpdateStrategy = {}): UpdateRules {
   if (strategy.unmanaged !== undefined) return { kind: 'unmanaged' };
   if (strategy.opportunistic !== undefined) return { kind: 'opportunistic' };
-  const { selectionPolicy, disruption = DEFAULT_DISRUPTION } = strategy.proactive ?? {};
-  return { kind: 'proactive', selectionPolicy: selection(selectionPolicy), disruption };
+  const { selectionPolicy, disruption = DEFAULT_DISRUPTION, drift = DEFAULT_DRIFT } = strategy.proactive ?? {};
+  return { kind: 'proactive', selectionPolicy: selection(selectionPolicy), disruption, drift };
 }
 
 export function scaleInRules(strategy: ScaleInStrategy = {}): ScaleInRules {

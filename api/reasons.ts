@@ -63,6 +63,10 @@ export const CONDITION_REASONS = {
     WaitingForWindow: 'no window for scale-in is open',
     RemovalsUnreadable: 'the annotation with the VMs to remove by name is not as it should be',
   },
+  Drifted: {
+    Kept: 'people have changed VMs, and that is kept',
+    BeingSetRight: 'people have changed VMs, and updates set that right',
+  },
   MembersChanging: {
     Finishing: 'what the pool has begun is finished first',
     TakingOver: 'VMs of a pool of KubeVirt become its own',

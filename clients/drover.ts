@@ -10,6 +10,7 @@ import { devCommand } from './commands/dev.ts';
 import { diffCommand } from './commands/diff.ts';
 import { disksCommand } from './commands/disks/disks.ts';
 import { drainCommand } from './commands/drain/drain.ts';
+import { driftCommand } from './commands/drift.ts';
 import { getCommand } from './commands/get.ts';
 import { healCommand } from './commands/heal/heal.ts';
 import { historyCommand } from './commands/history.ts';
@@ -49,6 +50,7 @@ function droverProgram(): Command {
     statusCommand(),
     scaleCommand(),
     rolloutCommand(),
+    driftCommand(),
     healCommand(),
     historyCommand(),
     deleteCommand(),

@@ -67,7 +67,6 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
             const standing = progressOf({
               held,
               revision,
-              template,
               vm,
               vmiOf: (one) => cache.vmiOf(one),
               minReadyMs,

@@ -1,15 +1,17 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { withDefaults } from '../../api/pool-defaults.ts';
+import type { Disruption } from '../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
-import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
+import { activeVmi, liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { grownDisks, mergePatch, mergeVm } from '../../decisions/merge/vm.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
-import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
+import { vmFromTemplate, type NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -24,6 +26,7 @@ import { waitForObservedGeneration } from '../cache/wait-for-observed-generation
 import { growDisks } from '../disks/grow.ts';
 import { placeFor } from '../disruption-budget/place-for.ts';
 import type { Place, Places } from '../disruption-budget/places.ts';
+import { refuseDrift, rightVm, type RightVm } from '../drift/right-vm.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
@@ -120,7 +123,26 @@ interface VmUpdaterOptions {
   startedAt: number;
 }
 
+interface Look {
+  pool: StoredPool | undefined;
+  vm: Stored<VirtualMachine> | undefined;
+  /** Its VMI. */
+  own: VmiView | undefined;
+  /** The VM without its drift, if that is to be set right. */
+  right: RightVm | undefined;
+}
+
+/** A VMI that runs what its VM has drifted to is of no revision, whatever its label says. */
+const asRun = (vmi: VmiView, right: RightVm | undefined): VmiView =>
+  right?.isVmiOld === true ? { ...vmi, revision: null } : vmi;
+
 const deferred = ({ name }: BatchVm, why: string): UpdateOutcome => ({ vm: name, end: 'Deferred', why });
+
+function numberIn({ name }: PoolKey, vm: Stored<VirtualMachine>): number {
+  const number = numberOf(name, vm.metadata.name);
+  if (number === null) throw new KubeError(422, 'Invalid', 'its name is none that the pool gives');
+  return number;
+}
 
 /** Brings the VMs of one batch to their revision. */
 class VmUpdater {
@@ -151,15 +173,10 @@ class VmUpdater {
   }
 
   async #take(held: BatchVm): Promise<UpdateOutcome | null> {
-    const { client, key } = this.#in;
-    const at = { namespace: key.namespace, name: held.name };
-    const signal = cancellationSignal();
-    const [pool, { vm, vmi: own }] = await Promise.all([
-      livePool(client, key, signal),
-      liveVmWithVmi(client, at, signal),
-    ]);
+    const { pool, vm, own, right } = await this.#look(held);
     const view = vm && vmView(vm);
-    const take = this.#decide(held, pool, view, own);
+    const vmi = own && asRun(own, right);
+    const take = this.#decide(held, pool, view, vmi, right?.disruption);
     if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone')
       return { vm: held.name, end: 'Gone' };
     if (take.take === 'later') return deferred(held, take.why);
@@ -169,13 +186,26 @@ class VmUpdater {
     // Its removal claims the place again.
     if (held.act === 'replace') return null;
 
-    const now = take.writes ? await this.#write(pool, vm) : view;
+    const now = take.writes ? await this.#write(pool, vm, own, right) : view;
     if (take.restarts !== null) return this.#restart(held, now, own, take.restarts);
     await this.#giveUp(held.name);
     if (held.act !== 'write') return null;
-    const live = liveVmi(own);
+    const live = liveVmi(vmi);
     if (live !== undefined) await this.#label(live.revision, live.name, live.uid);
     return { vm: held.name, end: 'Updated' };
+  }
+
+  /** Reads the pool, the VM and its VMI as they are now, and what is to be set right. */
+  async #look(held: BatchVm): Promise<Look> {
+    const { client, key } = this.#in;
+    const at = { namespace: key.namespace, name: held.name };
+    const signal = cancellationSignal();
+    const [pool, { vm, vmi: own }] = await Promise.all([
+      livePool(client, key, signal),
+      liveVmWithVmi(client, at, signal),
+    ]);
+    const right = pool && vm && (await this.#setRight(held, pool, vm, own));
+    return { pool, vm, own, right };
   }
 
   /** Restarts the VMI of a VM that has its new spec, if the VM still has its place. `own`: its VMI before the write. */
@@ -216,25 +246,65 @@ class VmUpdater {
   }
 
   /** Decides on the pool and the VM as they are now. */
-  #decide(held: BatchVm, pool: StoredPool | undefined, vm: VmView | undefined, vmi: VmiView | undefined): Recheck {
+  #decide(
+    held: BatchVm,
+    pool: StoredPool | undefined,
+    vm: VmView | undefined,
+    vmi: VmiView | undefined,
+    correction: Disruption | null = null,
+  ): Recheck {
     const { revision, rollout, startedAt } = this.#in;
-    return recheckVm({ held, revision, rollout, startedAt, vm, vmi, pool });
+    return recheckVm({ held, revision, rollout, startedAt, vm, vmi, pool, correction });
+  }
+
+  /** Returns the VM without its drift, if that is still wanted; undefined if nothing is to be set right. */
+  async #setRight(
+    held: BatchVm,
+    pool: StoredPool,
+    vm: Stored<VirtualMachine>,
+    own: VmiView | undefined,
+  ): Promise<RightVm | undefined> {
+    const made = held.setsRight === true ? await this.#madeOf(pool, vm) : null;
+    const { client, cache } = this.#in;
+    const strategy = pool.spec.vmRolloutStrategy ?? cache.rolloutStrategy();
+    return made === null ? undefined : rightVm(client, pool, { vm, vmi: activeVmi(vmView(vm), own), made, strategy });
+  }
+
+  /** What the pool would make from the VM's own revision; null if that is not known any more. */
+  async #madeOf(pool: StoredPool, vm: Stored<VirtualMachine>): Promise<NewVirtualMachine | null> {
+    const { revisions, key } = this.#in;
+    const { revision } = vmView(vm);
+    const template = revision === null ? undefined : await revisions.find(key, revision);
+    return template === undefined ? null : vmFromTemplate(pool, template, numberIn(key, vm));
+  }
+
+  /** The VMI is not of the revision that it has: until it has restarted, or was updated live, nobody may think so. */
+  async #forgetRevision({ namespace, name, uid }: VmiView): Promise<void> {
+    const patch = { metadata: { uid, labels: { [REVISION_LABEL]: null } } };
+    const patched = await ignoreStale(
+      this.#in.client.patch(VirtualMachineInstances, { namespace, name }, 'merge', patch, {
+        signal: cancellationSignal(),
+      }),
+    );
+    this.#note({ vmis: patched?.metadata.resourceVersion });
   }
 
   /** Returns the VM as it is after the write: its run strategy may have changed. */
-  async #write(pool: StoredPool, vm: Stored<VirtualMachine>): Promise<VmView> {
-    const { client, revisions, key, template, startedAt } = this.#in;
-    const number = numberOf(key.name, vm.metadata.name);
-    if (number === null) throw new KubeError(422, 'Invalid', `its name is none that the pool gives`);
-    const from = vmView(vm).revision;
-    const base = from === null ? undefined : await revisions.find(key, from);
-    const target = vmFromTemplate(pool, template, number);
-    const merged = mergeVm(vm, base === undefined ? null : vmFromTemplate(pool, base, number), target);
+  async #write(
+    pool: StoredPool,
+    vm: Stored<VirtualMachine>,
+    own: VmiView | undefined,
+    right: RightVm | undefined,
+  ): Promise<VmView> {
+    const { client, key, template, startedAt } = this.#in;
+    const target = vmFromTemplate(pool, template, numberIn(key, vm));
+    const merged = mergeVm(right?.vm ?? vm, await this.#madeOf(pool, vm), target);
     const patch = mergePatch(vm, merged);
     if (patch === null) return vmView(vm);
     // Before the write: a VM whose disks can't grow is not at the new revision.
     const deadline = startedAt + withDefaults(pool.spec).rollout.progressDeadlineSeconds * 1000;
     await growDisks(client, key.namespace, grownDisks(vm, merged), deadline, cancellationSignal());
+    if (right?.isVmiOld === true) await this.#forgetRevision(own!);
     const { metadata, ...rest } = patch as { metadata?: object };
     const guarded = {
       ...rest,
@@ -248,6 +318,7 @@ class VmUpdater {
       { signal: cancellationSignal() },
     );
     this.#vms = later(this.#vms, written.metadata.resourceVersion);
+    if (right !== undefined) refuseDrift(written, target);
     return vmView(written);
   }
 

@@ -45,9 +45,11 @@ function updateStrategy({ updateStrategy: strategy }: PoolSpec, notes: string[])
   if (strategy === undefined) return {};
   if (strategy.proactive === undefined)
     return { updateStrategy: strategy as KubeVirtPoolSpec['updateStrategy'] & object };
-  const { selectionPolicy, disruption } = strategy.proactive;
+  const { selectionPolicy, disruption, drift } = strategy.proactive;
   if (disruption !== undefined)
     notes.push('spec.updateStrategy.proactive.disruption is left out: KubeVirt restarts, or replaces, what it has to');
+  if (drift === 'Correct')
+    notes.push('spec.updateStrategy.proactive.drift is left out: KubeVirt keeps what people change in VMs');
   return {
     updateStrategy: {
       proactive:

@@ -27,6 +27,7 @@ export {
   UpdateStrategy,
   VmRolloutStrategy,
   type Disruption,
+  type DriftPolicy,
   type StatePreservation,
 } from './strategies.ts';
 export { VmTemplate } from './vm-template.ts';

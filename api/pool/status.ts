@@ -179,6 +179,9 @@ export const PoolStatus = z.strictObject({
   availableReplicas: count('VMs that run and have been ready for rollout.minReadySeconds.').exactOptional(),
   unavailableReplicas: count('VMs that should run and are not available, or are missing.').exactOptional(),
   updatedReplicas: count('VMs that carry the newest revision.').exactOptional(),
+  driftedReplicas: count(
+    'VMs that people have changed, so that they are not as their templates make them.',
+  ).exactOptional(),
   labelSelector: z.string().describe('Selector of the VMs, as the scale subresource shows it.').exactOptional(),
   currentRevision: z.string().describe('Revision that all VMs had last.').exactOptional(),
   updateRevision: z.string().describe('Revision of the template.').exactOptional(),

@@ -29,6 +29,14 @@ export const Disruption = z
   );
 export type Disruption = z.infer<typeof Disruption>;
 
+export const DriftPolicy = z
+  .enum(['Report', 'Correct'])
+  .describe(
+    'What becomes of fields of a VM that a person has changed though the template sets them: they are kept and reported (Report, the default), ' +
+      'or set right by an update (Correct).',
+  );
+export type DriftPolicy = z.infer<typeof DriftPolicy>;
+
 export const VmRolloutStrategy = z
   .enum(['Stage', 'LiveUpdate'])
   .describe(
@@ -41,7 +49,11 @@ export const UpdateStrategy = atMostOne({
   unmanaged: z.strictObject({}).describe('VMs are never touched after their creation.'),
   opportunistic: z.strictObject({}).describe('VMs are updated when they are halted or restart for another reason.'),
   proactive: z
-    .strictObject({ selectionPolicy: SelectionPolicy.exactOptional(), disruption: Disruption.exactOptional() })
+    .strictObject({
+      selectionPolicy: SelectionPolicy.exactOptional(),
+      disruption: Disruption.exactOptional(),
+      drift: DriftPolicy.exactOptional(),
+    })
     .describe('VMs are updated in batches, within maxUnavailable. The default.'),
 }).describe('How a change of the template reaches the VMs. Proactive by default.');
 export type UpdateStrategy = z.infer<typeof UpdateStrategy>;

@@ -24,7 +24,15 @@ export interface OwnerView {
 const BAR = 20;
 const ERRORS_SHOWN = 3;
 /** Conditions that say why VMs are missing or not ready. What comes and goes in a pool is told of its rollout. */
-const TOLD = new Set(['Stalled', 'MembersChanging', 'ReplicaFailure', 'Healing', 'HealingSuspended', 'ScaleInBlocked']);
+const TOLD = new Set([
+  'Stalled',
+  'MembersChanging',
+  'ReplicaFailure',
+  'Healing',
+  'HealingSuspended',
+  'ScaleInBlocked',
+  'Drifted',
+]);
 const TOLD_OF_SETS = new Set(['Stalled', 'ReplicaFailure', 'Progressing', 'Paused']);
 const CONDITION_LENGTH = 300;
 /** An error is not repeated if a condition shows its first characters, this many; the condition may be cut off. */

@@ -5,6 +5,7 @@ import {
   POOL_LABEL,
   REMOVING_ANNOTATION,
   REVISION_LABEL,
+  SET_RIGHT_ANNOTATION,
 } from '../../api/names.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
 import { formerMemberAnnotation, formerMemberOf } from './former-member.ts';
@@ -42,6 +43,7 @@ export function asFormer(pool: string, { labels = {}, annotations, finalizers }:
     annotations: {
       [REMOVING_ANNOTATION]: null,
       [NOT_YET_RUN_ANNOTATION]: null,
+      [SET_RIGHT_ANNOTATION]: null,
       ...formerMemberAnnotation({ pool, revision }),
     },
     ...(kept?.length === finalizers?.length ? {} : { finalizers: kept! }),

@@ -8,6 +8,7 @@ import { hasSpentClaimsAlone } from '../disruption-budget/claims.ts';
 import { drainingMessage } from '../drain/condition.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { drainOfPool, drainSteps, evacuatingNames } from '../drain/pool-drain.ts';
+import { correctionOf, driftedVms } from '../drift/members.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
 import { heldBack, isGivenUp, stateFrom, toBeMade } from '../healing/state.ts';
 import { formatNames } from '../lib/names.ts';
@@ -91,12 +92,13 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const drain = drainOfPool(input, { leaving, updating: inBatches.held });
   const older = olderContent({ ...input, contents, templateOf: (revision) => templates.get(revision) });
   const rollout = rolloutOf(input, { healing, leaving, drain, older }, templates);
+  const drifted = driftedVms(pool, vms, (revision) => templates.get(revision));
   const steps = stepsOf(input, { scaleSteps, drain, rollout, mark, kept, templates });
   const failure = stillStands(input, named.length > 0, blocked) ? input.failure : null;
   const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
   const changing = membersChanging(input, healing.state.cycles, at);
-  const told = { kept, draining: drain.standings, changing, contents, judged: older.judged(), now: at };
+  const told = { kept, drifted, draining: drain.standings, changing, contents, judged: older.judged(), now: at };
   const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, blocked, ...told });
   const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;
@@ -242,11 +244,13 @@ function rolloutOf(
   templates: ReadonlyMap<string, PoolTemplate>,
 ): RolloutPlan {
   const { pool, vms, vmiOf, strategy, batches, burst, now } = input;
+  const templateOf = (revision: string): PoolTemplate | undefined => templates.get(revision);
   const plan = planRollout({
     pool,
     vms,
     vmiOf,
-    templateOf: (revision) => templates.get(revision),
+    templateOf,
+    correction: (vm) => correctionOf(pool, vm, { templateOf, strategy: pool.spec.vmRolloutStrategy ?? strategy }),
     strategy,
     changeFor: older.changeFor,
     state: input.rollout,

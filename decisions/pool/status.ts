@@ -7,6 +7,8 @@ import { keptCondition, type KeptClaim } from '../disks/kept-claims.ts';
 import { isReady, type VmiOf } from '../disruption-budget/availability.ts';
 import { drainingCondition } from '../drain/condition.ts';
 import type { Standing } from '../drain/plan.ts';
+import { driftCondition } from '../drift/condition.ts';
+import type { DriftedVm } from '../drift/members.ts';
 import { healingConditions, healingStatus, type HealingTold } from '../healing/conditions.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
@@ -37,6 +39,7 @@ const OURS = new Set([
   'Stalled',
   'DisksKept',
   'ScaleInBlocked',
+  'Drifted',
   'MembersChanging',
   'Draining',
   'ConfigurationUnknown',
@@ -57,6 +60,8 @@ export interface StatusInput {
   kept: ReadonlyMap<number, readonly KeptClaim[]>;
   /** VMs that are to leave nodes that are drained. */
   draining: readonly Standing[];
+  /** VMs that people have changed. */
+  drifted: readonly DriftedVm[];
   /** The condition of a pool whose members are changing; empty without. */
   changing: readonly Condition[];
   contents: Contents | null;
@@ -77,6 +82,7 @@ export function poolStatus({
   blocked,
   kept,
   draining,
+  drifted,
   changing,
   contents,
   judged = [],
@@ -91,6 +97,7 @@ export function poolStatus({
     availableReplicas: availability.available,
     unavailableReplicas: availability.unavailable.length + availability.missing,
     updatedReplicas: rollout.updated,
+    driftedReplicas: drifted.length,
     labelSelector: `${POOL_LABEL}=${pool.metadata.name}`,
     currentRevision: rollout.current,
     updateRevision: rollout.newest,
@@ -109,6 +116,7 @@ export function poolStatus({
       ...drainingCondition(pool, draining, now),
       ...healingConditions(pool, healing, now),
       ...configurationCondition(pool, contents, now),
+      ...driftCondition(pool, drifted, now),
       ...keptCondition(pool, kept, poolTemplate(pool.spec), now),
       ...(failure === null ? [] : [replicaFailure(failure)]),
     ],

@@ -18,6 +18,8 @@ export interface BatchVm {
   runs?: true;
   /** UID of a VMI of the right revision that is to restart all the same: what it has read as it started has changed. */
   vmi?: string;
+  /** The VM's drift is set right as well. */
+  setsRight?: true;
   /** Its owner has stopped the VM: its replacement stays stopped. */
   halted?: true;
 }

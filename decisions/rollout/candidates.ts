@@ -15,6 +15,8 @@ export interface Candidate {
   act: UpdateAct;
   /** What its VMI has read has changed, for which it is to restart. */
   change?: ContentChange;
+  /** Whether its drift is set right by that. */
+  setsRight: boolean;
   down: boolean;
 }
 
@@ -57,8 +59,8 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
       needs.failed++;
       setApart('Left', vm, 'it has failed in this rollout');
     } else {
-      const { act, change } = need;
-      needs.free.push({ vm, act, ...(change === undefined ? {} : { change }), down: isDown(vm, vmiOf(vm)) });
+      const { act, change, setsRight = false } = need;
+      needs.free.push({ vm, act, setsRight, ...(change === undefined ? {} : { change }), down: isDown(vm, vmiOf(vm)) });
     }
   }
   // The order of VMs in a snapshot is arbitrary and must not change the wording.

@@ -1,5 +1,5 @@
 import { withDefaults, type CompletePoolSpec } from '../../api/pool-defaults.ts';
-import type { RolloutStatus } from '../../api/pool/pool.ts';
+import type { Disruption, RolloutStatus } from '../../api/pool/pool.ts';
 import type { ContentChange } from '../configuration/content.ts';
 import { isActive, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import { revisionOf } from '../revisions/hash.ts';
@@ -30,6 +30,8 @@ export interface RolloutInput {
   evacuating: ReadonlySet<string>;
   /** Whether healing takes care of the VM and has not given it up. */
   isHealed: (vm: VmView) => boolean;
+  /** What it takes to set the drift of a VM right; null, or absent, if nobody wants that. */
+  correction?: (vm: VmView) => Disruption | null;
   /** The pool's members are changing: no batch begins. */
   held: boolean;
   /** No batch begins earlier; milliseconds since the epoch. */

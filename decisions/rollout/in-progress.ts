@@ -1,4 +1,4 @@
-import { poolTemplate } from '../template/template.ts';
+import type { VmView } from '../views/vm.ts';
 import { progressOf } from '../vm-update/progress.ts';
 import type { RolloutContext } from './context.ts';
 
@@ -11,15 +11,15 @@ export interface VmsInProgress {
 
 /** Returns the VMs in batches whose updates are not finished. */
 export function inProgressOf(context: RolloutContext): VmsInProgress {
-  const { batches, vmiOf, now, pool, templateOf } = context.input;
+  const { batches, vmiOf, now, correction } = context.input;
+  const hasDrift = (vm: VmView): boolean => (correction?.(vm) ?? null) !== null;
   const byName = new Map(context.input.vms.map((vm) => [vm.name, vm]));
   const minReadyMs = context.spec.rollout.minReadySeconds * 1000;
   const all = new Set<string>();
   const unsettled = new Set<string>();
   for (const { revision, vms } of batches) {
-    const template = templateOf(revision) ?? poolTemplate(pool.spec);
     for (const held of vms) {
-      const standing = progressOf({ held, revision, template, vm: byName.get(held.name), vmiOf, minReadyMs, now });
+      const standing = progressOf({ held, revision, vm: byName.get(held.name), vmiOf, hasDrift, minReadyMs, now });
       if (standing.state === 'well' || standing.state === 'gone') continue;
       all.add(held.name);
       if (held.act !== 'write') unsettled.add(held.name);

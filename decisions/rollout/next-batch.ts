@@ -166,7 +166,7 @@ export function batchOf(
 ): PlannedBatch {
   const { pool, vmiOf } = context.input;
   const { minReadySeconds, progressDeadlineSeconds } = context.spec.rollout;
-  const vms = chosen.map(({ vm, act, change, down }): BatchVm => ({
+  const vms = chosen.map(({ vm, act, change, setsRight, down }): BatchVm => ({
     name: vm.name,
     uid: vm.uid,
     act,
@@ -174,6 +174,7 @@ export function batchOf(
     wasDown: down,
     ...(act === 'write' && activeVmi(vm, vmiOf(vm)) !== undefined ? { runs: true } : {}),
     ...(change === undefined ? {} : restartedFor(vm, vmiOf, target)),
+    ...(setsRight ? { setsRight } : {}),
     ...(act === 'replace' && vm.runStrategy === 'Halted' ? { halted: true } : {}),
   }));
   return {

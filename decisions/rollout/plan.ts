@@ -154,6 +154,7 @@ function targetOf({ input, spec, newest, current }: RolloutContext, state: Rollo
     clusterStrategy: input.strategy,
     changeFor: input.changeFor,
     limit,
+    ...(input.correction && { correction: input.correction }),
   };
 }
 

@@ -7,11 +7,15 @@ import {
   REVISION_LABEL,
 } from '../../api/names.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
+import { isToBeSetRight } from '../drift/order.ts';
+import type { Json } from '../lib/json.ts';
 import { recordOf } from '../machine-types/record.ts';
 import { formerMemberOf } from '../membership/former-member.ts';
 import { isProtected } from '../scaling/protection.ts';
-import { placementOf } from '../vm-update/live-update.ts';
+import { internParts } from './intern-parts.ts';
 import { internOrNull, intern } from './intern.ts';
+import { annotationsView } from './own-annotations.ts';
 import { kindOf } from './owner-kind.ts';
 import type { VmView } from './vm.ts';
 
@@ -47,6 +51,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
   const owner = controllerOf(vm);
   const template = spec?.template;
   const ownLabels = metadata.labels ?? {};
+  const isOfPool = owner !== undefined && kindOf(owner) === VirtualMachinePools.kind;
   return {
     namespace: metadata.namespace!,
     name: metadata.name,
@@ -60,6 +65,8 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     labels: template?.metadata?.labels === undefined ? ownLabels : { ...template.metadata.labels, ...ownLabels },
     ownLabels,
     annotated: metadata.annotations !== undefined,
+    annotations: isOfPool ? annotationsView(metadata.annotations) : {},
+    spec: isOfPool ? internParts((spec ?? {}) as Json) : null,
     revision: ownLabels[REVISION_LABEL] ?? formerMemberOf(metadata.annotations)?.revision ?? null,
     runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
     machineType: internOrNull(template?.spec?.domain?.machine?.type),
@@ -67,7 +74,6 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     preference: preferenceOf(vm),
     transition: recordOf(metadata.annotations),
     transitionMark: internOrNull(ownLabels[MACHINE_TYPE_RESTART_LABEL]),
-    placement: placementOf(template?.spec),
     hasVmi: status?.created ?? false,
     ready: status?.ready ?? false,
     state: status?.printableStatus ?? '',
@@ -75,6 +81,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     lastFailedVmi: status?.startFailure?.lastFailedVMIUID ?? null,
     notReadySince: notReadySince(status?.conditions),
     notYetRun: notYetRun(metadata.annotations),
+    setRight: isToBeSetRight(metadata.annotations),
     protected: isProtected(metadata.annotations),
     optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
     restartRequired: restartRequired(status?.conditions),

@@ -22,6 +22,13 @@ export interface VmView {
   ownLabels: Record<string, string>;
   /** Has annotations, so that a JSON patch can add one to the map. */
   annotated: boolean;
+  /** Of a VM of a pool: its annotations, as `annotationsView` makes them. */
+  annotations: Record<string, string>;
+  /**
+   * Of a VM of a pool: its spec, which shares all equal parts with those of other VMs. Null for any other VM, and if it is
+   * nested too deep to be compared.
+   */
+  spec: Readonly<Record<string, unknown>> | null;
   /**
    * Hash of the pool template that it was made from: by its label; or, if its owner reference was put back by hand, by
    * what it was before it left the pool; otherwise null.
@@ -43,8 +50,6 @@ export interface VmView {
    * well yet.
    */
   transitionMark: string | null;
-  /** Where its VMI may run, as `placementOf` formats it. */
-  placement: string;
   /** KubeVirt's `status.created`: the VM has a VMI. */
   hasVmi: boolean;
   ready: boolean;
@@ -64,6 +69,8 @@ export interface VmView {
    * without.
    */
   notYetRun: string | null;
+  /** A person has ordered by annotation that its drift is set right. */
+  setRight: boolean;
   /** A person has protected it from scale-in by annotation. */
   protected: boolean;
   /** Its owner opted out of disruption by annotation. */

@@ -9,16 +9,19 @@ export type LiveProgress = { state: 'done' } | { state: 'refused'; why: string }
 
 /**
  * Returns why this running VMI can't be brought to `to`, judged by the limits that it was started with; null if it
- * can. KubeVirt has more reasons, which only it knows: they show as its RestartRequired, and in `liveProgress`.
+ * can. What `from` had already is not changed. KubeVirt has more reasons, which only it knows: they show as its
+ * RestartRequired, and in `liveProgress`.
  */
-export function liveRefusal(to: VmTemplate, vmi: VmiView): string | null {
-  const { sockets, guest } = wantedOf(to);
-  return refuseSockets(sockets, vmi) ?? refuseMemory(guest, vmi);
+export function liveRefusal(to: VmTemplate, vmi: VmiView, from?: VmTemplate): string | null {
+  const { sockets, guest } = wantedOf(to.spec);
+  const before = from && wantedOf(from.spec);
+  const refused = before?.sockets === sockets ? null : refuseSockets(sockets, vmi);
+  return refused ?? (before?.guest === guest ? null : refuseMemory(guest, vmi));
 }
 
-/** Returns how far KubeVirt has brought a running VMI to `to`, which has been written to `vm`, judged by the VMI. */
-export function liveProgress(to: VmTemplate, vm: VmView, vmi: VmiView): LiveProgress {
-  const missing = missingFrom(to, vm, vmi);
+/** Returns how far KubeVirt has brought a running VMI to what was written to its VM, judged by the VMI. */
+export function liveProgress(vm: VmView, vmi: VmiView): LiveProgress {
+  const missing = missingFrom(vm, vmi);
   if (missing === null) return { state: 'done' };
   const { restartRequired } = vm;
   if (restartRequired !== null)
@@ -39,7 +42,7 @@ export function placementOf(spec: unknown): string {
 
 const isEmpty = (value: unknown): boolean => value === undefined || value === null || Object.keys(value).length === 0;
 
-function wantedOf({ spec }: VmTemplate): { sockets: number | null; guest: string | null } {
+function wantedOf(spec: unknown): { sockets: number | null; guest: string | null } {
   const domain = field(spec, 'template', 'spec', 'domain');
   const sockets = field(domain, 'cpu', 'sockets');
   const guest = field(domain, 'memory', 'guest');
@@ -75,8 +78,9 @@ function refuseMemory(wanted: string | null, { memory, migratable }: VmiView): s
 
 const NOT_MIGRATABLE = 'the VMI cannot be migrated, and KubeVirt changes sockets and memory by a live migration';
 
-function missingFrom(to: VmTemplate, vm: VmView, { cpu, memory, placement }: VmiView): string | null {
-  const { sockets, guest } = wantedOf(to);
+/** Compares with the VM, not with a template: what a person has changed or added stays. */
+function missingFrom({ spec }: VmView, { cpu, memory, placement }: VmiView): string | null {
+  const { sockets, guest } = wantedOf(spec);
   if (sockets !== null) {
     if (cpu.sockets !== sockets) return `KubeVirt to ask for ${sockets} sockets`;
     if (cpu.current !== null && cpu.current !== sockets)
@@ -87,6 +91,7 @@ function missingFrom(to: VmTemplate, vm: VmView, { cpu, memory, placement }: Vmi
     if (memory.current !== null && !sameAmount(memory.current, guest))
       return `the VMI to get ${guest} of memory: it has ${memory.current}`;
   }
-  // Compares with the VM, not the template: a person may have added to the VM's placement, and that stays.
-  return placement === vm.placement ? null : 'KubeVirt to take over node selector, affinity and tolerations';
+  return placement === placementOf(field(spec, 'template', 'spec'))
+    ? null
+    : 'KubeVirt to take over node selector, affinity and tolerations';
 }

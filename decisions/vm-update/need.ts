@@ -16,7 +16,7 @@ import { liveRefusal } from './live-update.ts';
 export type UpdateNeed =
   | { need: 'nothing' }
   /** `change`: what it has read as it started has changed since. */
-  | { need: 'act'; act: UpdateAct; change?: ContentChange }
+  | { need: 'act'; act: UpdateAct; change?: ContentChange; setsRight?: true }
   /** It can't be taken now, and the rollout waits for it. */
   | { need: 'later'; why: string }
   /** It is left as it is, because its owner or the pool's rules want that. */
@@ -32,6 +32,8 @@ export interface RolloutTarget {
   clusterStrategy: 'Stage' | 'LiveUpdate';
   /** What has changed since the VMI has read it as it started; null if nothing has. */
   changeFor: (vm: VmView, vmi: VmiView) => ContentChange | null;
+  /** What it takes to set the drift of a VM right; null, or absent, if nobody wants that. */
+  correction?: (vm: VmView) => Disruption | null;
   /** The most disruption allowed for a running VM; null if only stopped VMs may be touched. */
   limit: Disruption | null;
 }
@@ -56,39 +58,58 @@ function withChange(
   if (change === null) return wanted;
   if (wanted.need === 'nothing' && hasForeignName(vm)) return { need: 'left', why: FOREIGN_NAME };
   if (target.limit !== null && !exceeds('Restart', target.limit))
-    return wanted.need === 'left' ? wanted : { need: 'act', act: 'restart', change };
+    return wanted.need === 'left' ? wanted : { ...wanted, need: 'act', act: 'restart', change };
   return wanted.need === 'nothing' ? { need: 'left', why: `it has started before ${change.what} changed` } : wanted;
 }
 
 /** What the VM needs, even if it can't be touched now. */
 function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<UpdateNeed, { need: 'later' }> {
   const vmi = activeVmi(vm, vmiOf(vm));
-  if (vm.revision === target.revision && (vmi === undefined || vmi.revision === target.revision))
+  const correction = target.correction?.(vm) ?? null;
+  if (correction === null && vm.revision === target.revision && (vmi === undefined || vmi.revision === target.revision))
     return { need: 'nothing' };
   if (hasForeignName(vm)) return { need: 'left', why: FOREIGN_NAME };
   if (disruptionFrom(vm.revision, target) === 'Replace') return needOfReplacement(vm, vmiOf, target);
   if (vmi === undefined) {
     const comesUp = isMeantToRun(vm, vmiOf(vm)) || (hasNewPower(vm, target) && runsByItself(target.template));
-    return { need: 'act', act: comesUp && target.limit !== null ? 'restart' : 'write' };
+    return acting(comesUp && target.limit !== null ? 'restart' : 'write', correction);
   }
-  if (target.limit === null) return ahead(vm, vmi, target);
+  return hasLimit(target) ? needOfRunning(vm, vmi, target, correction) : ahead(vm, vmi, target);
+}
 
-  const disruption = vmiDisruption(vm, vmi.revision, vmiOf, target);
+const hasLimit = (target: RolloutTarget): target is LimitedTarget => target.limit !== null;
+type LimitedTarget = RolloutTarget & { limit: Disruption };
+
+function needOfRunning(
+  vm: VmView,
+  vmi: VmiView,
+  target: LimitedTarget,
+  correction: Disruption | null,
+): ReturnType<typeof needOf> {
+  if (correction === 'Replace') return { need: 'left', why: 'its disks would have to be replaced to set it right' };
+
+  const disruption = vmiDisruption(vm, vmi, target, correction);
   // Writing the spec would be enough to set these off.
   if (hasNewPower(vm, target) && powerOf(target.template.spec) === 'Halted') {
     if (exceeds('Restart', target.limit))
       return { need: 'left', why: 'it would be stopped, which the pool does not allow' };
-    return { need: 'act', act: 'restart' };
+    return acting('restart', correction);
   }
   if (disruption === 'Live' && exceeds(disruption, target.limit)) {
     return { need: 'left', why: 'it would be updated while it runs, which the pool does not allow' };
   }
-  return atMost(disruption, vm, target);
+  return atMost(disruption, vm, target, correction);
 }
 
 const FOREIGN_NAME = 'its name is none that the pool gives';
 
 const hasForeignName = ({ owner, name }: VmView): boolean => owner !== null && numberOf(owner.name, name) === null;
+
+const acting = (act: UpdateAct, correction: Disruption | null): Extract<UpdateNeed, { need: 'act' }> => ({
+  need: 'act',
+  act,
+  ...(correction === null ? {} : { setsRight: true }),
+});
 
 function needOfReplacement(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): ReturnType<typeof needOf> {
   if (target.limit === null || exceeds('Replace', target.limit)) {
@@ -109,7 +130,11 @@ const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to peop
  * if that does not affect the VMI.
  */
 function ahead(vm: VmView, vmi: VmiView, target: RolloutTarget): ReturnType<typeof needOf> {
-  if (vm.revision === target.revision) return { need: 'left', why: WAITS_FOR_RESTART };
+  if (vm.revision === target.revision)
+    return {
+      need: 'left',
+      why: vmi.revision === target.revision ? 'it runs, and is set right when it stops' : WAITS_FOR_RESTART,
+    };
   const waits = [vm.revision, vmi.revision].every((revision) => {
     const from = revision === null ? undefined : target.templateOf(revision);
     return (
@@ -126,19 +151,33 @@ function formatDisks({ revision }: VmView, { template, templateOf }: RolloutTarg
 }
 
 /** A VM whose update exceeds the limit waits for a restart by somebody else; its spec is written all the same. */
-function atMost(disruption: Disruption, vm: VmView, { limit, revision }: RolloutTarget): ReturnType<typeof needOf> {
-  if (disruption === 'None') return { need: 'act', act: 'write' };
+function atMost(
+  disruption: Disruption,
+  vm: VmView,
+  { limit, revision }: RolloutTarget,
+  correction: Disruption | null,
+): ReturnType<typeof needOf> {
+  if (disruption === 'None') return acting('write', correction);
   if (limit !== null && !exceeds(disruption, limit))
-    return { need: 'act', act: disruption === 'Live' ? 'live' : 'restart' };
-  if (vm.revision === revision) return { need: 'left', why: WAITS_FOR_RESTART };
-  return { need: 'act', act: 'write' };
+    return acting(disruption === 'Live' ? 'live' : 'restart', correction);
+  if (vm.revision === revision && correction === null) return { need: 'left', why: WAITS_FOR_RESTART };
+  return acting('write', correction);
 }
 
-function vmiDisruption(vm: VmView, revision: string | null, vmiOf: VmiOf, target: RolloutTarget): Disruption {
-  const disruption = disruptionFrom(revision, target);
+/** What the VMI needs, by what it was started from and by what its VM has drifted to. */
+function vmiDisruption(
+  vm: VmView,
+  vmi: VmiView,
+  target: RolloutTarget,
+  correction: Disruption | null,
+): Exclude<Disruption, 'Replace'> {
+  const update = disruptionFrom(vmi.revision, target);
+  const disruption = correction !== null && exceeds(correction, update) ? correction : update;
   if (disruption !== 'Live') return disruption === 'Replace' ? 'Restart' : disruption;
+  // What the template leaves as it was may be a person's by now, and stays; what is set right does not.
+  const from = correction !== null || vmi.revision === null ? undefined : target.templateOf(vmi.revision);
   // KubeVirt withholds every live update while another change waits for a restart.
-  return vm.restartRequired !== null || liveRefusal(target.template, vmiOf(vm)!) !== null ? 'Restart' : 'Live';
+  return vm.restartRequired !== null || liveRefusal(target.template, vmi, from) !== null ? 'Restart' : 'Live';
 }
 
 /** Thousands of VMs come from a few revisions: each revision is compared with the goal once. */

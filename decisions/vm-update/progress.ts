@@ -1,4 +1,3 @@
-import type { VmTemplate } from '../../api/pool/pool.ts';
 import { isMeantToRun, isReady, isActive, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import type { BatchVm } from '../rollout/batch.ts';
 import type { VmView } from '../views/vm.ts';
@@ -20,11 +19,11 @@ export type UpdateProgress =
 export interface StandingInput {
   held: BatchVm;
   revision: string;
-  /** The template of `revision`. */
-  template: VmTemplate;
   /** The VM of that name, if the pool owns one. */
   vm: VmView | undefined;
   vmiOf: VmiOf;
+  /** Whether the VM is still to be set right; absent if nobody looks at that any more. */
+  hasDrift?: (vm: VmView) => boolean;
   minReadyMs: number;
   /** Milliseconds since the epoch. */
   now: number;
@@ -37,20 +36,18 @@ export function progressOf(input: StandingInput): UpdateProgress {
     if (vm?.uid === held.uid && vm.removing) return { state: 'gone' };
     if (vm === undefined || vm.uid === held.uid) return { state: 'waiting', for: 'the VM that takes its place' };
   } else if (vm === undefined || vm.uid !== held.uid || !isActive(vm)) return { state: 'gone' };
-  if (vm.revision !== revision) return { state: 'waiting', for: 'its new spec' };
+  const isWritten = vm.revision === revision && (held.setsRight !== true || input.hasDrift?.(vm) !== true);
+  if (!isWritten) return { state: 'waiting', for: 'its new spec' };
   return held.act === 'write' ? { state: 'well' } : progressOfVmi(input, vm);
 }
 
 /** How far the VMI of a VM has come that has its new spec. */
-function progressOfVmi(
-  { held, revision, template, vmiOf, minReadyMs, now }: StandingInput,
-  vm: VmView,
-): UpdateProgress {
+function progressOfVmi({ held, revision, vmiOf, minReadyMs, now }: StandingInput, vm: VmView): UpdateProgress {
   const vmi = vmiOf(vm);
   const live = liveVmi(vmi);
   const isNew = (one: VmiView): boolean => one.revision === revision && one.uid !== held.vmi;
   if (live !== undefined && live.revision !== revision && isMeantToRun(vm, vmi))
-    return held.act === 'live' ? progressOfLiveUpdate(template, vm, live) : progressOfOldVmi(vm);
+    return held.act === 'live' ? progressOfLiveUpdate(vm, live) : progressOfOldVmi(vm);
   // If the VM is not meant to run any more, only a failure of the new revision's VMI is reported.
   if (vmi?.phase === 'Failed' && isNew(vmi) && !vmi.deleting && !isMeantToRun(vm, vmi))
     return { state: 'waiting', for: 'its VMI, which has failed' };
@@ -63,8 +60,8 @@ const progressOfOldVmi = ({ changingState }: VmView): UpdateProgress =>
     ? { state: 'waiting', for: 'its restart' }
     : { state: 'refused', why: 'it was started with its old spec' };
 
-function progressOfLiveUpdate(template: VmTemplate, vm: VmView, live: VmiView): UpdateProgress {
-  const progress = liveProgress(template, vm, live);
+function progressOfLiveUpdate(vm: VmView, live: VmiView): UpdateProgress {
+  const progress = liveProgress(vm, live);
   if (progress.state === 'done') return { state: 'applied' };
   return progress.state === 'refused' ? progress : { state: 'waiting', for: progress.for };
 }

@@ -1,3 +1,4 @@
+import type { Disruption } from '../../api/pool/pool.ts';
 import { restartsOnChange } from '../configuration/older-content.ts';
 import { isActive, activeVmi } from '../disruption-budget/availability.ts';
 import { revisionOf } from '../revisions/hash.ts';
@@ -37,6 +38,8 @@ export interface RecheckInput {
   vmi: VmiView | undefined;
   /** Undefined if it is deleted. */
   pool: StoredPool | undefined;
+  /** What it takes to set the VM right; null, or absent, if nothing is to be set right. */
+  correction?: Disruption | null;
 }
 
 /**
@@ -45,27 +48,30 @@ export interface RecheckInput {
  * has been done, because a VM with its new spec carries the revision, and so does a restarted VMI.
  */
 export function recheckVm(input: RecheckInput): Recheck {
-  const { held, revision, vm, pool } = input;
+  const { held, revision, vm, pool, correction = null } = input;
   if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return { take: 'gone' };
   // A newer batch has acted on the VM since: an attempt that was suspended meanwhile must not bring back the older
   // spec.
   if (vm.revision !== revision && vm.revision !== held.from)
     return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
   const vmi = activeVmi(vm, input.vmi);
-  const writes = vm.revision !== revision;
+  const writes = vm.revision !== revision || correction !== null;
   const isOld = vmi !== undefined && (vmi.revision !== revision || vmi.uid === held.vmi);
   // KubeVirt starts a live update by itself as soon as the spec is written.
   if (!writes && (!isOld || held.act === 'live')) return { take: 'nothing' };
   const restarts = held.act === 'restart' && isOld ? vmi : null;
   // Writing the spec may stop even a VMI of the right revision: by its run strategy.
   const disrupts = held.act === 'restart' ? vmi !== undefined : held.act !== 'write';
-  const why = whyNot(input, pool, vm) ?? (writes && hasStarted(held, vmi) ? 'it runs by now' : null);
+  const why = whyNot(input, pool, vm) ?? (writes ? whyNotWritten(held, vmi, correction) : null);
   return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
 }
 
-/** The spec was to be written while no VMI runs; it could stop or change the VMI that runs now. */
-const hasStarted = ({ act, runs }: BatchVm, vmi: VmiView | undefined): boolean =>
-  act === 'write' && runs !== true && vmi !== undefined;
+/** Returns why the spec can't be written without a place in the budget: it could stop or change the VMI that runs now. */
+function whyNotWritten({ act, runs }: BatchVm, vmi: VmiView | undefined, correction: Disruption | null): string | null {
+  if (act !== 'write' || vmi === undefined) return null;
+  if (runs !== true) return 'it runs by now';
+  return correction === 'Live' ? 'it has changed meanwhile' : null;
+}
 
 const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean => vm.owner?.uid === metadata.uid && isActive(vm);
 

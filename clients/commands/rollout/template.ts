@@ -74,6 +74,7 @@ async function undo(session: Session, words: string[], { toRevision, reason, dry
 
 interface RestartOptions {
   reason?: string;
+  drifted?: boolean;
   dryRun: DryRun;
 }
 
@@ -82,18 +83,43 @@ export const restartCommand = (): Command =>
     .description('restart all VMs of a pool that run, within its budget, as a rollout')
     .argument('<kind>', 'pool, or pool/NAME')
     .argument('[names...]')
+    .option(
+      '--drifted',
+      'only VMs that people have changed: they become as their templates make them, and restart if they must',
+    )
     .addOption(reasonOption())
     .addOption(dryRunOption())
     .addHelpText(
       'after',
-      examples([
-        'Restart them, and wait until all are back',
-        'drover rollout restart pool web && drover rollout status pool web --watch',
-      ]),
+      examples(
+        [
+          'Restart them, and wait until all are back',
+          'drover rollout restart pool web && drover rollout status pool web --watch',
+        ],
+        [
+          'Take back what people have changed in VMs',
+          'drover drift pool web; drover rollout restart pool web --drifted',
+        ],
+      ),
     )
     .action((word: string, words: string[], options: RestartOptions, command: Command) =>
-      inSession(command, (session) => restart(session, [word, ...words], options)),
+      inSession(command, (session) =>
+        (options.drifted === true ? setRight : restart)(session, [word, ...words], options),
+      ),
     );
+
+async function setRight(session: Session, words: string[], { reason, dryRun }: RestartOptions): Promise<void> {
+  const [{ namedPools }, { orderSetRight }, { askedBy }] = await Promise.all([
+    import('../../rollout/pools.ts'),
+    import('../../drift/set-right.ts'),
+    import('../../session/asked-by.ts'),
+  ]);
+  const pools = await namedPools(session, words);
+  const kube = await session.kube();
+  const who = await askedBy(async () => kube);
+  const by = reason === undefined ? who : `${who}: ${reason}`;
+  for (const pool of pools) await orderSetRight(kube, pool, { by, dryRun });
+}
 
 async function restart(session: Session, words: string[], { reason, dryRun }: RestartOptions): Promise<void> {
   const [{ namedPools }, { restarted }, { changeTemplate, remarksOn }, { poolTemplate }] = await Promise.all([

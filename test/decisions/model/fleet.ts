@@ -1057,7 +1057,6 @@ export class ModelFleet {
       const standing = progressOf({
         held,
         revision,
-        template,
         vm,
         vmiOf: snapshot.vmiOf,
         minReadyMs: child.minReadyMs,

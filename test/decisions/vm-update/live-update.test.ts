@@ -92,19 +92,20 @@ describe('progress', () => {
       vmi({}, {}, { placement: placementOf({ nodeSelector: { zone: 'a' } }) }),
       waiting('node selector'),
     ],
-  ])('%s', (_title, to, vmi, progress) => expect(liveProgress(to, vm, vmi)).toEqual(progress));
+  ])('%s', (_title, to, vmi, progress) => expect(liveProgress({ ...vm, spec: to.spec }, vmi)).toEqual(progress));
 
   test("placement is the VM's, with what people added", () => {
-    const placement = placementOf({ nodeSelector: { zone: 'a', people: 'x' } });
-    expect(liveProgress(to(), { ...vm, placement }, vmi({}, {}, { placement }))).toEqual({ state: 'done' });
+    const spec = { nodeSelector: { zone: 'a', people: 'x' } };
+    const placed = vmi({}, {}, { placement: placementOf(spec) });
+    expect(liveProgress({ ...vm, spec: { template: { spec } } }, placed)).toEqual({ state: 'done' });
   });
 
   test("KubeVirt's refusal, unless the VMI is there already", () => {
-    const refused = { ...vm, restartRequired: { since: 0, why: 'CPU sockets' } };
-    expect(liveProgress(to(4), refused, vmi())).toEqual({ state: 'refused', why: 'CPU sockets' });
-    expect(liveProgress(to(2), refused, vmi())).toEqual({ state: 'done' });
-    const wordless = { ...vm, restartRequired: { since: 0, why: '' } };
-    expect(liveProgress(to(4), wordless, vmi())).toEqual({
+    const refused = { ...vm, spec: to(4).spec, restartRequired: { since: 0, why: 'CPU sockets' } };
+    expect(liveProgress(refused, vmi())).toEqual({ state: 'refused', why: 'CPU sockets' });
+    expect(liveProgress({ ...refused, spec: to(2).spec }, vmi())).toEqual({ state: 'done' });
+    const wordless = { ...refused, restartRequired: { since: 0, why: '' } };
+    expect(liveProgress(wordless, vmi())).toEqual({
       state: 'refused',
       why: expect.stringContaining('restart') as string,
     });
@@ -139,11 +140,10 @@ test('a VMI that was started from any template needs nothing, and one that is re
   fc.assert(
     fc.property(anyTemplate(), anyTemplate(), (from, to) => {
       const started = startedFrom(from);
-      const asPlaced = { ...vm, placement: started.placement };
       expect(liveRefusal(from, started)).toBeNull();
-      expect(liveProgress(from, asPlaced, started)).toEqual({ state: 'done' });
+      expect(liveProgress({ ...vm, spec: from.spec }, started)).toEqual({ state: 'done' });
       if (liveRefusal(to, started) !== null)
-        expect(liveProgress(to, asPlaced, started)).toMatchObject({ state: 'waiting' });
+        expect(liveProgress({ ...vm, spec: to.spec }, started)).toMatchObject({ state: 'waiting' });
     }),
     { numRuns: 2_000 },
   );

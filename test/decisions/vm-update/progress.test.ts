@@ -3,7 +3,7 @@ import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { progressOf, type UpdateProgress, type StandingInput } from '../../../decisions/vm-update/progress.ts';
 import { aVmi } from '../model/fleets.ts';
-import { aTemplate, DOWN, fresh, HALTED, held, NEW, NEW_TEMPLATE, NOW, OLD, old } from '../model/rollout-pools.ts';
+import { aTemplate, DOWN, fresh, HALTED, held, NEW, NOW, OLD, old } from '../model/rollout-pools.ts';
 
 const standing = (
   vm: VmView | undefined,
@@ -13,7 +13,6 @@ const standing = (
   progressOf({
     held: held(old(1)),
     revision: NEW,
-    template: NEW_TEMPLATE,
     vm,
     vmiOf: (one) => (vmi === null ? undefined : aVmi(one, vmi)),
     minReadyMs: 0,
@@ -100,9 +99,9 @@ describe('of a restart', () => {
 const sockets = (count: number): VmiView['cpu'] => ({ sockets: count, maxSockets: 4, current: count });
 
 describe('of a live update', () => {
-  const template = aTemplate({ sockets: 2 });
+  const { spec } = aTemplate({ sockets: 2 });
   const live = (vm: VmView, vmi: Partial<VmiView>): UpdateProgress =>
-    standing(vm, { revision: OLD, ...vmi }, { held: held(old(1), 'live'), template });
+    standing({ ...vm, spec }, { revision: OLD, ...vmi }, { held: held(old(1), 'live') });
 
   test.each<[string, VmView, Partial<VmiView>, UpdateProgress]>([
     ['the VMI has it, and is to be told so', fresh(1), { cpu: sockets(2) }, { state: 'applied' }],

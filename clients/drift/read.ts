@@ -1,0 +1,69 @@
+import { REVISION_LABEL } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import { driftOf, type DriftedField } from '../../decisions/drift/drift.ts';
+import { correctsAll } from '../../decisions/drift/members.ts';
+import { isToBeSetRight } from '../../decisions/drift/order.ts';
+import { recordOf } from '../../decisions/machine-types/record.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { numberOf } from '../../decisions/scaling/vm-names.ts';
+import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
+import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { controlledBy, type Vm } from '../membership/members.ts';
+import type { Pool } from '../pools/objects.ts';
+import { readRevisions } from '../rollout/revisions/revisions.ts';
+
+/** A VM that is not as the template of its revision makes it; `-o json` prints it as is. */
+export interface DriftedMember {
+  vm: string;
+  uid: string;
+  revision: string;
+  fields: DriftedField[];
+  /** The pool sets right all that drifts, or a person has ordered that for this VM. */
+  toBeSetRight: boolean;
+}
+
+/** What people have changed in the VMs of a pool. */
+export interface PoolDrift {
+  namespace: string;
+  pool: string;
+  vms: DriftedMember[];
+  /** VMs that can't be compared: the template of their revision is not kept, or their name is none of the pool's. */
+  unknown: string[];
+}
+
+/** Compares the VMs of a pool, as they are now, with the templates of their revisions. */
+export async function readDrift(kube: KubeClient, pool: Stored<Pool>): Promise<PoolDrift> {
+  const { namespace, name, uid } = pool.metadata;
+  const [vms, revisions] = await Promise.all([controlledBy(kube, namespace!, uid), readRevisions(kube, pool)]);
+  const templates = new Map(revisions.map(({ hash, template }) => [hash, template]));
+  templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
+  const drift: PoolDrift = { namespace: namespace!, pool: name, vms: [], unknown: [] };
+  for (const vm of vms.filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {
+    const fields = fieldsOf(pool, vm, templates);
+    if (fields === undefined) drift.unknown.push(vm.metadata.name);
+    else if (fields.length > 0) drift.vms.push(memberOf(vm, fields, correctsAll(pool.spec)));
+  }
+  return drift;
+}
+
+function fieldsOf(
+  pool: Stored<Pool>,
+  vm: Vm,
+  templates: ReadonlyMap<string, PoolTemplate>,
+): DriftedField[] | undefined {
+  const template = templates.get(vm.metadata.labels?.[REVISION_LABEL] ?? '');
+  const number = numberOf(pool.metadata.name, vm.metadata.name);
+  if (template === undefined || number === null) return undefined;
+  const made = vmFromTemplate(pool as unknown as StoredPool, template, number);
+  return driftOf({ vm, transition: recordOf(vm.metadata.annotations) }, made);
+}
+
+const memberOf = ({ metadata }: Vm, fields: DriftedField[], corrects: boolean): DriftedMember => ({
+  vm: metadata.name,
+  uid: metadata.uid,
+  revision: metadata.labels![REVISION_LABEL]!,
+  fields,
+  toBeSetRight: corrects || isToBeSetRight(metadata.annotations),
+});

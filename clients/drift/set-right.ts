@@ -1,0 +1,71 @@
+import { SET_RIGHT_ANNOTATION } from '../../api/names.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { updateRules } from '../../api/pool-defaults.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { Failure } from '../cli/failure.ts';
+import { Vms } from '../cli/kinds.ts';
+import { dryRunRemark } from '../cli/options.ts';
+import { note, print } from '../cli/output.ts';
+import { labelOf } from '../cli/targets.ts';
+import type { DryRun } from '../cli/values.ts';
+import type { Pool } from '../pools/objects.ts';
+import { remarksOn } from '../rollout/change-template.ts';
+import { readDrift, type DriftedMember } from './read.ts';
+
+/** KubeVirt writes to a VM that starts or migrates several times a second. */
+const TRIES = 20;
+
+export interface OrderOptions {
+  /** Who orders it, and why. */
+  by: string;
+  dryRun: DryRun;
+}
+
+/**
+ * Orders that the VMs of a pool that have drifted by now are set right, by an annotation of each: what drifts later is kept
+ * again. Run again after it was killed, it goes on.
+ */
+export async function orderSetRight(kube: KubeClient, pool: Stored<Pool>, options: OrderOptions): Promise<void> {
+  const { name } = pool.metadata;
+  if (updateRules(pool.spec.updateStrategy).kind === 'unmanaged')
+    throw new Failure(
+      `pool ${name} has updateStrategy unmanaged: drover does not touch its VMs, so people set them right`,
+    );
+  const { vms, namespace } = await readDrift(kube, pool);
+  if (vms.length === 0) return note(`No VM of pool ${name} has drifted.`);
+  for (const member of vms) {
+    const isOrdered = await order(kube, { namespace, pool: pool.metadata.uid }, member, options);
+    if (!isOrdered) {
+      note(`vm ${member.vm} has left pool ${name} meanwhile`);
+      continue;
+    }
+    const fields = member.fields.map(({ path }) => path).join(', ');
+    print(`${labelOf(Vms.resource, member.vm)} is to be set right${dryRunRemark(options.dryRun)}: ${fields}`);
+  }
+  for (const remark of remarksOn(pool)) note(remark);
+}
+
+/** Writes to the VM only in the version in which it was seen to be the pool's. Returns false for one that is not. */
+async function order(
+  kube: KubeClient,
+  { namespace, pool }: { namespace: string; pool: string },
+  { vm: name, uid }: DriftedMember,
+  { by, dryRun }: OrderOptions,
+): Promise<boolean> {
+  const key = { namespace, name };
+  return retryOnConflict(
+    async () => {
+      const vm = await ignoreNotFound(kube.get(VirtualMachines, key));
+      if (vm?.metadata.uid !== uid || controllerOf(vm)?.uid !== pool) return false;
+      if (dryRun === 'client') return true;
+      const { resourceVersion } = vm.metadata;
+      const patch = { metadata: { uid, resourceVersion, annotations: { [SET_RIGHT_ANNOTATION]: by } } };
+      await kube.patch(VirtualMachines, key, 'merge', patch, { dryRun: dryRun === 'server' });
+      return true;
+    },
+    { tries: TRIES },
+  );
+}

@@ -1,0 +1,35 @@
+import type { Condition } from '../../api/pool/pool.ts';
+import { inOneMessage } from '../lib/bounded-message.ts';
+import { byNumber, formatNames } from '../lib/names.ts';
+import { withTime } from '../pool/conditions.ts';
+import type { StoredPool } from '../views/pool.ts';
+import { correctsAll, type DriftedVm } from './members.ts';
+
+const MESSAGE_LENGTH = 2_048;
+const FIELDS_NAMED = 3;
+const VMS_NAMED = 10;
+
+/** `Drifted`: people have changed VMs. There only while there are such VMs. */
+export function driftCondition(pool: StoredPool, drifted: readonly DriftedVm[], now: string): Condition[] {
+  if (drifted.length === 0) return [];
+  const isSetRight = correctsAll(pool.spec);
+  const sorted = drifted.toSorted((one, other) => byNumber(one.vm.name, other.vm.name));
+  const names = formatNames(sorted.map(({ vm }) => vm.name));
+  const what = drifted.length === 1 ? 'is not as its template makes it' : 'are not as their templates make them';
+  const message = inOneMessage(
+    [
+      `${names} ${what}: ${isSetRight ? 'updates set that right' : '`drover drift` shows how, and `drover rollout restart --drifted` sets it right'}`,
+      ...sorted
+        .slice(0, VMS_NAMED)
+        .map(({ vm, fields }) => `${vm.name}: ${fieldsInWords(fields.map(({ path }) => path))}`),
+    ],
+    MESSAGE_LENGTH,
+  );
+  const reason = isSetRight ? 'BeingSetRight' : 'Kept';
+  return [withTime(pool, { type: 'Drifted', status: 'True', reason, message }, now)];
+}
+
+function fieldsInWords(paths: readonly string[]): string {
+  const more = paths.length - FIELDS_NAMED;
+  return `${paths.slice(0, FIELDS_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}

@@ -1,0 +1,20 @@
+import { SET_RIGHT_ANNOTATION } from '../../api/names.ts';
+import { recordOf } from '../machine-types/record.ts';
+import type { WrittenVm } from '../merge/vm.ts';
+import type { NewVirtualMachine } from '../template/vm-from-template.ts';
+import { driftOf, withoutDrift } from './drift.ts';
+import { isToBeSetRight } from './order.ts';
+
+/**
+ * Returns the VM without its drift and without the order to set it right, so that later drift is kept again; null if
+ * nothing is to be set right. `made`: the VM that its pool would create from the VM's own revision.
+ */
+export function setRight<Vm extends WrittenVm>(vm: Vm, made: NewVirtualMachine, always: boolean): Vm | null {
+  const { annotations } = vm.metadata;
+  const transition = recordOf(annotations);
+  const isAsked = isToBeSetRight(annotations);
+  if (!isAsked && (!always || driftOf({ vm, transition }, made).length === 0)) return null;
+  const right = withoutDrift(vm, transition, made);
+  const { [SET_RIGHT_ANNOTATION]: _order, ...others } = right.metadata.annotations ?? {};
+  return annotations === undefined ? right : { ...right, metadata: { ...right.metadata, annotations: others } };
+}

@@ -2,6 +2,7 @@ import { SET_RIGHT_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { updateRules } from '../../api/pool-defaults.ts';
 import { VirtualMachines } from '../../api/resources.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
@@ -45,6 +46,12 @@ export async function orderSetRight(kube: KubeClient, pool: Stored<Pool>, option
     const fields = member.fields.map(({ path }) => path).join(', ');
     print(`${labelOf(Vms.resource, member.vm)} is to be set right${dryRunRemark(options.dryRun)}: ${fields}`);
   }
+  const failed = new Set(pool.status?.rollout?.failures.map(({ vm }) => vm));
+  const held = vms.filter(({ vm }) => failed.has(vm)).map(({ vm }) => vm);
+  if (held.length > 0)
+    note(
+      `${formatNames(held)}: failed in the rollout, so nothing is done until \`drover rollout resume pool ${name}\``,
+    );
   for (const remark of remarksOn(pool)) note(remark);
 }
 

@@ -1,6 +1,7 @@
 import { asyncLocalStorage } from '@temporalio/activity';
 import { REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
+import { field } from '../../decisions/lib/json.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';
 
 /** Type of the activity that runs now; null outside of activities. */
@@ -21,3 +22,7 @@ export const isReady = (vmi: Stored<VirtualMachineInstance> | undefined): boolea
   !isGoing(vmi) &&
   vmi.status?.phase === 'Running' &&
   vmi.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+
+/** The cores that the spec of a VM asks for. */
+export const coresOf = (vm: Stored | undefined): unknown =>
+  field(vm?.['spec'], 'template', 'spec', 'domain', 'cpu', 'cores');

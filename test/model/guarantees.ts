@@ -1,5 +1,5 @@
 import { countOf } from '../../api/int-or-percent.ts';
-import { PROTECT_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
+import { PROTECT_ANNOTATION, REVISION_LABEL, SET_RIGHT_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
@@ -16,7 +16,7 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Migration, VirtualMachineInstance } from '../../simulator/types.ts';
 import { claimsOf } from '../../simulator/vm/volumes.ts';
 import { isOver } from '../../simulator/vmi/migration.ts';
-import { activityNow, isGoing, isNamed, isReady, isRemoved, isActive, runs } from './facts.ts';
+import { activityNow, coresOf, isGoing, isNamed, isReady, isRemoved, isActive, runs } from './facts.ts';
 import { Readings } from './readings.ts';
 import { isSetKind } from './set-guarantees.ts';
 import type { Write } from './world/api-server.ts';
@@ -297,6 +297,7 @@ export class Guarantees implements Onlooker {
   #changedByWorker(before: Stored, after: Stored): void {
     const from = before.metadata.labels?.[REVISION_LABEL];
     const to = after.metadata.labels?.[REVISION_LABEL];
+    if (from === to) this.#setRight(before, after);
     if (from === to || to === undefined) return;
     const pool = this.#poolOf(after);
     if (pool === undefined) return;
@@ -313,6 +314,21 @@ export class Guarantees implements Onlooker {
       this.#broken(
         'G8',
         `${after.metadata.name} is written from ${from} to ${to}, which is older; the pool's template is ${revisionOf(poolTemplate(pool.spec))}`,
+      );
+  }
+
+  /** Checks that what a person has changed in a VM stays, unless people have asked for another thing. */
+  #setRight(before: Stored, after: Stored): void {
+    const [was, is] = [before, after].map(coresOf);
+    const isOrdered = before.metadata.annotations?.[SET_RIGHT_ANNOTATION] !== undefined;
+    const pool = this.#poolOf(before);
+    const corrects =
+      pool?.spec.updateStrategy?.proactive?.drift === 'Correct' ||
+      (this.#changed.get(pool?.metadata.uid ?? '') ?? 0) >= this.#now - CALL_MS;
+    if (was !== is && !isOrdered && !corrects)
+      this.#broken(
+        'G10',
+        `${after.metadata.name} has ${String(was)} cores, and is written with ${String(is)}, which nobody asked for`,
       );
   }
 

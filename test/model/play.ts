@@ -5,6 +5,7 @@ import { DataVolumes, VirtualMachines } from '../../api/resources.ts';
 import { OWNER_WORKFLOWS } from '../../workflows/ids.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import { healVmIdOf } from '../../workflows/messages.ts';
+import { coresOf } from './facts.ts';
 import { Guarantees } from './guarantees.ts';
 import { createSet, happenToSet, settleSets } from './play-sets.ts';
 import { aTemplate } from './pools.ts';
@@ -129,6 +130,8 @@ async function happenToPool(
       ]);
       return;
     }
+    case 'set right':
+      return setRight(world, name);
     case 'healNow':
     case 'healSkip':
     case 'cancel attempt':
@@ -209,6 +212,8 @@ async function happenToVm(
       return world.crash(name);
     case 'opt out':
       return optOut(world, name, true);
+    case 'edit':
+      return edit(world, name, 50 + number);
     case 'protect':
     case 'unprotect':
       return protect(world, name, what === 'protect');
@@ -231,6 +236,20 @@ const protect = (world: World, name: string, on: boolean): Promise<void> =>
   tried(world, `drover ${on ? 'protect' : 'unprotect'} ${name}`, async () => {
     const { setProtection } = await import('../../clients/vm/protect.ts');
     await setProtection(world.client.asClient, [name], { namespace: NAMESPACE, protect: on, dryRun: 'none' }, () => {});
+  });
+
+const edit = (world: World, name: string, cores: number): Promise<void> =>
+  tried(world, `${name} gets ${cores} cores`, async () => {
+    const spec = { template: { spec: { domain: { cpu: { cores } } } } };
+    await world.client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { spec });
+  });
+
+const setRight = (world: World, pool: string): Promise<void> =>
+  tried(world, `drover rollout restart pool ${pool} --drifted`, async () => {
+    const { orderSetRight } = await import('../../clients/drift/set-right.ts');
+    const stored = world.pool(pool);
+    if (stored !== undefined)
+      await orderSetRight(world.client.asClient, stored as never, { by: 'ann', dryRun: 'none' });
   });
 
 async function remove(world: World, name: string): Promise<void> {
@@ -313,6 +332,7 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
     if (!(await world.until(() => isAsWanted(world, name) || lacksDisks(world, name), 2 * HOUR_MS)))
       world.break(`G12: ${name} does not get as it is wanted: ${inWords(world, name)}`);
   }
+  for (const name of names) if (isAsWanted(world, name)) await untilSetRight(world, name);
   // A healing cycle waits while another pool has its VM's disk.
   const isHeldUp = (id: string): boolean =>
     names.some((name) => id.includes(`/${name}/heal/`) && lacksDisks(world, name));
@@ -326,6 +346,20 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
         .map(({ id }) => id)
         .join(', ')}`,
     );
+}
+
+/** Has a person change a VM, and ask that this is set right. */
+async function untilSetRight(world: World, name: string): Promise<void> {
+  const [vm] = world.vmsOf(world.pool(name)!.metadata.uid);
+  if (vm === undefined) return;
+  await edit(world, vm.metadata.name, 50);
+  await setRight(world, name);
+  // Nothing is done to a VM that has failed before.
+  world.signal(name, 'resume', { by: 'ann' });
+  const isRight = (): boolean =>
+    Number(coresOf(world.vm(vm.metadata.name)) ?? 0) < 50 && (isAsWanted(world, name) || lacksDisks(world, name));
+  if (!(await world.until(isRight, HOUR_MS)))
+    world.break(`G12: ${vm.metadata.name} of ${name} is not set right: ${inWords(world, name)}`);
 }
 
 const openTransitions = (world: World): { id: string; args: [MachineTypeTransitionInput] }[] =>

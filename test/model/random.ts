@@ -11,6 +11,10 @@ export type Happening =
   | { what: 'rules'; pool: number; spec: Partial<PoolSpec> }
   | { what: 'renew'; pool: number; isOrphaned: boolean }
   | { what: 'delete' | 'detach' | 'adopt' | 'stop' | 'start' | 'crash' | 'corrupt' | 'opt out'; vm: number }
+  /** A person gives the VM other cores than its template has. */
+  | { what: 'edit'; vm: number }
+  /** By `drover rollout restart --drifted`. */
+  | { what: 'set right'; pool: number }
   /** By `drover protect`, `unprotect`, and `scale --remove`. */
   | { what: 'protect' | 'unprotect' | 'remove'; vm: number }
   /** Its pod is to be evicted; `fails`: and its migrations fail. */
@@ -97,6 +101,7 @@ const anyScaleIn = fc.constantFrom<ScaleInStrategy>(
 const anyUpdate = fc.constantFrom<UpdateStrategy>(
   { proactive: { disruption: 'Replace' } },
   { proactive: { disruption: 'Live' } },
+  { proactive: { drift: 'Correct' } },
   { opportunistic: {} },
 );
 
@@ -154,7 +159,8 @@ const rules: fc.Arbitrary<Happening> = fc.record({
 });
 const people: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('delete', 'detach', 'adopt', 'stop', 'start', 'opt out'), vm }),
-  fc.record({ what: fc.constantFrom('protect', 'unprotect', 'remove'), vm }),
+  fc.record({ what: fc.constantFrom('protect', 'unprotect', 'remove', 'edit', 'edit'), vm }),
+  fc.record({ what: fc.constant('set right'), pool }),
   fc.record({ what: fc.constantFrom('pause', 'resume', 'abort', 'promote', 'healPause', 'healResume'), pool }),
   fc.record({ what: fc.constantFrom('healNow', 'healSkip', 'cancel attempt', 'terminate attempt'), pool }),
   fc.record({ what: fc.constant('restarts'), pool, maxUnavailable: fc.integer({ min: 1, max: 3 }) }),

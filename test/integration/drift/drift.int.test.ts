@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { SET_RIGHT_ANNOTATION } from '../../../api/names.ts';
-import type { PoolSpec } from '../../../api/pool/pool.ts';
+import type { PoolSpec, VmTemplate } from '../../../api/pool/pool.ts';
 import { driftLines } from '../../../clients/drift/lines.ts';
 import { readDrift } from '../../../clients/drift/read.ts';
 import { orderSetRight } from '../../../clients/drift/set-right.ts';
@@ -138,4 +138,73 @@ test('a worker that is killed in the middle is made up for, and people who edit 
     expect((await pool.vmi(name)).metadata.uid).not.toBe(before[name]);
   }
   expect(taken).toMatch(/^web-/);
+});
+
+/** What KubeVirt's webhook writes anew: amounts, zero values, and much that is absent. */
+const rich = {
+  terminationGracePeriodSeconds: 0,
+  evictionStrategy: 'None',
+  tolerations: [{ key: 'spare', operator: 'Exists' }],
+  nodeSelector: {},
+  accessCredentials: [],
+  readinessProbe: { exec: { command: ['true'] }, initialDelaySeconds: 0, failureThreshold: 10 },
+  networks: [{ name: 'default', pod: {} }],
+  volumes: [
+    { name: 'root', containerDisk: { image: 'registry.example.com/root:1' } },
+    { name: 'seed', cloudInitNoCloud: { userData: '#cloud-config\n', networkData: '' } },
+    { name: 'scratch', emptyDisk: { capacity: '2048Mi' } },
+  ],
+  domain: {
+    cpu: { cores: 1, dedicatedCpuPlacement: false },
+    memory: { guest: '1024Mi' },
+    resources: { requests: { cpu: '0.5', memory: '0.5Gi' }, limits: {} },
+    features: { acpi: {}, apic: { enabled: true }, smm: { enabled: false } },
+    firmware: { bootloader: { efi: { secureBoot: false } } },
+    clock: { utc: {}, timer: { hpet: { present: false } } },
+    devices: {
+      autoattachGraphicsDevice: false,
+      rng: {},
+      disks: [
+        { name: 'root', disk: { bus: 'virtio', readonly: false } },
+        { name: 'seed', cdrom: { bus: 'sata' } },
+        { name: 'scratch', disk: { bus: 'virtio' }, serial: '' },
+      ],
+      interfaces: [{ name: 'default', masquerade: {}, ports: [] }],
+    },
+  },
+};
+
+const of = (field: string): string => `spec.template.spec.${field}`;
+
+test('VMs have not drifted by what KubeVirt makes of them, and each edit of theirs shows', async () => {
+  const template: VmTemplate = {
+    metadata: { labels: { app: 'web' }, annotations: { 'example.com/long': 'x'.repeat(500) } },
+    spec: { runStrategy: 'Halted', template: { metadata: { labels: { app: 'web' } }, spec: rich } },
+  };
+  const pool = TestPool.of(fleet(), await fleet().namespace());
+  await fleet().createPool(pool.namespace, 'web', { replicas: 2, template });
+  await pool.until({ replicas: 2, updatedReplicas: 2, driftedReplicas: 0 });
+  expect(await read(pool)).toMatchObject({ vms: [], unknown: [] });
+  await pool.patchVm('web-1', { metadata: { annotations: { 'example.com/long': 'y'.repeat(500) } } });
+  const domain = { devices: { autoattachGraphicsDevice: null, rng: null } };
+  await pool.patchVm('web-2', {
+    spec: { template: { spec: { tolerations: null, terminationGracePeriodSeconds: 5, domain } } },
+  });
+  await pool.until({ driftedReplicas: 2 });
+  const found = (await read(pool)).vms.map(({ vm, fields }) => [vm, ...fields.map(({ path }) => path).sort()]);
+  expect(found).toEqual([
+    ['web-1', 'metadata.annotations["example.com/long"]'],
+    [
+      'web-2',
+      of('domain.devices.autoattachGraphicsDevice'),
+      of('domain.devices.rng'),
+      of('terminationGracePeriodSeconds'),
+      of('tolerations'),
+    ],
+  ]);
+  // A VM that does not run is set right at once.
+  await pool.patch(CORRECT);
+  await pool.until({ driftedReplicas: 0 });
+  await pool.untilSaid({ Progressing: 'Complete' });
+  expect(await read(pool)).toMatchObject({ vms: [] });
 });

@@ -48,6 +48,35 @@ function take({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = false, 
 const later = (why: string): Recheck => ({ take: 'later', why });
 const restart = { take: 'act', writes: true, restarts: { revision: OLD }, disrupts: true };
 
+describe('a VM of the revision is set right', () => {
+  const right = {
+    held: { ...held(old(1)), from: NEW, setsRight: true as const },
+    vm: fresh(1),
+    vmi: { revision: NEW },
+  };
+
+  test('without a restart if its VMI runs the revision, and with one if it does not', () => {
+    expect(take({ ...right, correction: 'Restart' })).toMatchObject({ take: 'act', writes: true, restarts: null });
+    expect(take({ ...right, correction: 'Restart', vmi: { revision: null } })).toMatchObject({
+      take: 'act',
+      writes: true,
+      restarts: { revision: null },
+      disrupts: true,
+    });
+  });
+
+  test('only if there still is something to set right', () => {
+    expect(take({ ...right, correction: null })).toEqual({ take: 'nothing' });
+    expect(take({ ...right, correction: 'Restart', spec: { paused: true } })).toEqual(later('spec.paused is true'));
+  });
+
+  test('later if that would now change its VMI, for which it has no place', () => {
+    const write = { ...right, held: { ...right.held, act: 'write' as const, runs: true as const } };
+    expect(take({ ...write, correction: 'Live' })).toEqual(later('it has changed meanwhile'));
+    expect(take({ ...write, correction: 'None' })).toMatchObject({ take: 'act', writes: true, disrupts: false });
+  });
+});
+
 describe('a VM is taken', () => {
   test('written to and restarted', () => {
     expect(take()).toMatchObject(restart);

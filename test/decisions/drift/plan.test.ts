@@ -1,0 +1,162 @@
+import { describe, expect, test } from 'vitest';
+import type { PoolSpec, VmTemplate } from '../../../api/pool/pool.ts';
+import { correctionOf, driftOfMember } from '../../../decisions/drift/members.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
+import { internParts } from '../../../decisions/views/intern-parts.ts';
+import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { updateNeed, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
+import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+
+const template = (cores: number, sockets = 1): VmTemplate => ({
+  spec: { runStrategy: 'Always', template: { spec: { domain: { cpu: { cores, sockets } } } } },
+});
+const MADE = template(1);
+const REVISION = revisionOf(MADE);
+const CORRECT: Partial<PoolSpec> = { updateStrategy: { proactive: { drift: 'Correct' } } };
+
+/** A VM of the pool that has come to the spec of `now`. */
+function member(number: number, now: VmTemplate = MADE, fields: Partial<VmView> = {}): VmView {
+  const pool = aPool({ template: MADE });
+  const made = vmFromTemplate(pool, MADE, number);
+  const { spec } = vmFromTemplate(pool, now, number);
+  (spec['template'] as { metadata: object }).metadata = (made.spec['template'] as { metadata: object }).metadata;
+  return aVm(`web-${number}`, {
+    revision: REVISION,
+    ownLabels: made.metadata.labels,
+    spec: internParts(spec),
+    ...fields,
+  });
+}
+
+const plan = (vms: VmView[], spec: Partial<PoolSpec> = {}, fields: Partial<PoolPlanInput> = {}): PoolPlan =>
+  planPool({
+    ...quiet,
+    pool: aPool({ replicas: vms.length, template: MADE, maxUnavailable: 1, ...spec }),
+    vms,
+    revisions: [{ name: `web-${REVISION}`, revision: REVISION, number: 1, template: MADE }],
+    burst: 250,
+    allowance: 250,
+    ...fields,
+  });
+const updates = ({ steps }: PoolPlan): object[] =>
+  steps.flatMap((step) =>
+    step.kind === 'update'
+      ? step.batch.vms.map(({ name, act, setsRight }) => ({ name, act, ...(setsRight && { setsRight }) }))
+      : [],
+  );
+
+const drifted = [member(1), member(2, template(4)), member(3, template(8))];
+
+describe('a pool', () => {
+  test('counts VMs that have drifted, says which, and leaves them alone', () => {
+    const planned = plan(drifted);
+    expect(updates(planned)).toEqual([]);
+    expect(planned.status).toMatchObject({ driftedReplicas: 2 });
+    const condition = planned.status?.conditions?.find(({ type }) => type === 'Drifted');
+    expect(condition).toMatchObject({ status: 'True', reason: 'Kept' });
+    expect(condition?.message).toMatch(/^web-2, web-3 are not as their templates make them: .*; web-2: spec\.template/);
+    expect(plan([member(1)]).status?.conditions?.map(({ type }) => type)).not.toContain('Drifted');
+  });
+
+  test('sets right what it was ordered to, and no others', () => {
+    const ordered = [drifted[0]!, drifted[1]!, { ...drifted[2]!, setRight: true }];
+    expect(updates(plan(ordered))).toEqual([{ name: 'web-3', act: 'restart', setsRight: true }]);
+    const right = [{ ...drifted[0]!, setRight: true }];
+    // The order goes although there is nothing to do.
+    expect(updates(plan(right))).toEqual([{ name: 'web-1', act: 'write', setsRight: true }]);
+  });
+
+  test('sets all right under Correct, within its budget, and not while it is paused, nor what opted out', () => {
+    expect(updates(plan(drifted, CORRECT))).toMatchObject([{ act: 'restart', setsRight: true }]);
+    expect(updates(plan(drifted, { ...CORRECT, maxUnavailable: 2 }))).toHaveLength(2);
+    expect(updates(plan(drifted, { ...CORRECT, paused: true }))).toEqual([]);
+    expect(updates(plan([{ ...drifted[1]!, optedOut: true }], CORRECT))).toEqual([]);
+    for (const updateStrategy of [{ unmanaged: {} }, { opportunistic: {} }])
+      expect(
+        updates(
+          plan(
+            drifted.map((vm) => ({ ...vm, setRight: true })),
+            { updateStrategy },
+          ),
+        ),
+      ).toEqual([]);
+  });
+
+  test('takes no more VMs while those of a batch are not written yet', () => {
+    const [, vm] = drifted;
+    const held = {
+      name: vm!.name,
+      uid: vm!.uid,
+      act: 'restart',
+      from: REVISION,
+      wasDown: false,
+      setsRight: true,
+    } as const;
+    const batches = [{ n: 1, revision: REVISION, rollout: REVISION, vms: [held], startedAt: 0 }];
+    expect(updates(plan(drifted, CORRECT, { batches }))).toEqual([]);
+  });
+
+  test('whose VMs are of an older revision compares each with its own', () => {
+    const next = template(2);
+    const pool = aPool({ template: next });
+    const templateOf = (revision: string): VmTemplate | undefined => (revision === REVISION ? MADE : next);
+    expect(driftOfMember(pool, member(1), templateOf)).toEqual([]);
+    expect(driftOfMember(pool, member(2, next), templateOf)).toHaveLength(1);
+    expect(driftOfMember(pool, member(3, next, { revision: null }), templateOf)).toEqual([]);
+    expect(driftOfMember(pool, member(4, next), () => undefined)).toEqual([]);
+    expect(driftOfMember(pool, member(5, next, { spec: null }), templateOf)).toEqual([]);
+  });
+});
+
+describe('to set a VM right', () => {
+  const ROOM = { cpu: { sockets: 1, maxSockets: 4, current: 1 } };
+  const need = (
+    vm: VmView,
+    vmi: Partial<VmiView> | null,
+    limit: 'None' | 'Live' | 'Restart' | null = 'Restart',
+  ): UpdateNeed => {
+    const pool = aPool({ template: MADE });
+    const templateOf = (): VmTemplate => MADE;
+    return updateNeed({ ...vm, setRight: true }, (one) => (vmi === null ? undefined : aVmi(one, { ...ROOM, ...vmi })), {
+      revision: REVISION,
+      template: MADE,
+      templateOf,
+      strategy: 'LiveUpdate',
+      clusterStrategy: 'LiveUpdate',
+      correction: (one) => correctionOf(pool, one, { templateOf, strategy: 'LiveUpdate' }),
+      limit,
+    });
+  };
+  const act = (what: string): object => ({ need: 'act', act: what, setsRight: true });
+
+  test.each<[string, VmView, Partial<VmiView> | null, object]>([
+    ['a restart is needed for cores', member(1, template(4)), {}, act('restart')],
+    ['KubeVirt adds sockets live', member(1, template(1, 0)), {}, act('live')],
+    [
+      'and takes none away',
+      member(1, template(1, 2)),
+      { cpu: { sockets: 2, maxSockets: 4, current: 2 } },
+      act('restart'),
+    ],
+    [
+      'a VM that does not run is written',
+      member(1, template(4), { hasVmi: false, ready: false, runStrategy: 'Halted' }),
+      null,
+      act('write'),
+    ],
+    ['nothing disturbs a VM with other labels', member(1, MADE, { ownLabels: {} }), {}, act('write')],
+  ])('%s', (_what, vm, vmi, expected) => expect(need(vm, vmi)).toEqual(expected));
+
+  test('no more is done than the pool allows', () => {
+    expect(need(member(1, template(4)), {}, 'Live')).toEqual(act('write'));
+    expect(need(member(1, template(1, 0)), {}, 'None')).toMatchObject({ need: 'left' });
+    expect(need(member(1, template(4)), {}, null)).toEqual({
+      need: 'left',
+      why: 'it runs, and is set right when it stops',
+    });
+  });
+});

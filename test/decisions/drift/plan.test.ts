@@ -112,6 +112,8 @@ describe('a pool', () => {
   });
 });
 
+const act = (what: string): object => ({ need: 'act', act: what, setsRight: true });
+
 describe('to set a VM right', () => {
   const ROOM = { cpu: { sockets: 1, maxSockets: 4, current: 1 } };
   const need = (
@@ -131,7 +133,6 @@ describe('to set a VM right', () => {
       limit,
     });
   };
-  const act = (what: string): object => ({ need: 'act', act: what, setsRight: true });
 
   test.each<[string, VmView, Partial<VmiView> | null, object]>([
     ['a restart is needed for cores', member(1, template(4)), {}, act('restart')],

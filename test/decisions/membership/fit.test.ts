@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
+import { POOL_LABEL, PROTECT_ANNOTATION, REVISION_LABEL, SET_RIGHT_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { formerMemberAnnotation, formerMemberOf } from '../../../decisions/membership/former-member.ts';
@@ -158,6 +158,8 @@ test('what a VM was in its pool is kept while it is away, and comes back with it
   const vm = vmOf('web-1', '1');
   vm.metadata.labels = { mine: 'yes', [POOL_LABEL]: 'web', [REVISION_LABEL]: 'r1' };
   const left = asFormer('web', vm.metadata);
+  // What people have asked drover to do with it there is over, too.
+  expect(left.annotations).toMatchObject({ [PROTECT_ANNOTATION]: null, [SET_RIGHT_ANNOTATION]: null });
   expect(left.labels).toEqual({ [POOL_LABEL]: null, [REVISION_LABEL]: null });
   const annotations = Object.fromEntries(
     Object.entries(left.annotations).filter(([, value]) => value !== null),

@@ -1,5 +1,4 @@
 import { Option } from 'commander';
-import { UsageError } from '../../cli/failure.ts';
 import { Pools, Vms } from '../../cli/kinds.ts';
 import { namedTargetsOf } from '../../cli/targets.ts';
 import { someTime } from '../../cli/values.ts';
@@ -22,10 +21,4 @@ export function vmNames(words: readonly string[]): string[] {
   if (words.length === 0) return [];
   const bare = words.map((word) => word.replace(/^vm\//, ''));
   return [...new Set(namedTargetsOf(['vm', ...bare], [Vms]).names)];
-}
-
-/** Returns the one name among these. Throws `UsageError` for more. */
-export function oneName(names: readonly string[], what: string): string {
-  if (names.length > 1) throw new UsageError(`${names.join(' ')}: one ${what} at a time`);
-  return names[0]!;
 }

@@ -213,7 +213,7 @@ async function happenToVm(
     case 'opt out':
       return optOut(world, name, true);
     case 'edit':
-      return edit(world, name, 50 + number);
+      return edit(world, name, 50 + happening.vm);
     case 'protect':
     case 'unprotect':
       return protect(world, name, what === 'protect');

@@ -56,7 +56,7 @@ export function recheckVm(input: RecheckInput): Recheck {
     return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
   const vmi = activeVmi(vm, input.vmi);
   const writes = vm.revision !== revision || correction !== null;
-  const isOld = vmi !== undefined && (vmi.revision !== revision || vmi.uid === held.vmi);
+  const isOld = isOldVmi(vmi, input);
   // KubeVirt starts a live update by itself as soon as the spec is written.
   if (!writes && (!isOld || held.act === 'live')) return { take: 'nothing' };
   const restarts = held.act === 'restart' && isOld ? vmi : null;
@@ -65,6 +65,10 @@ export function recheckVm(input: RecheckInput): Recheck {
   const why = whyNot(input, pool, vm) ?? (writes ? whyNotWritten(held, vmi, correction) : null);
   return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
 }
+
+/** Reports whether the VMI is of another revision, or is the one that is to restart for what it has read. */
+const isOldVmi = (vmi: VmiView | undefined, { held, revision }: RecheckInput): vmi is VmiView =>
+  vmi !== undefined && (vmi.revision !== revision || vmi.uid === held.vmi);
 
 /** Returns why the spec can't be written without a place in the budget: it could stop or change the VMI that runs now. */
 function whyNotWritten({ act, runs }: BatchVm, vmi: VmiView | undefined, correction: Disruption | null): string | null {

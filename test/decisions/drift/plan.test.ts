@@ -127,6 +127,7 @@ describe('to set a VM right', () => {
       revision: REVISION,
       template: MADE,
       templateOf,
+      changeFor: () => null,
       strategy: 'LiveUpdate',
       clusterStrategy: 'LiveUpdate',
       correction: (one) => correctionOf(pool, one, { templateOf, strategy: 'LiveUpdate' }),

@@ -11,6 +11,8 @@ export const API_VERSION = `${GROUP}/${VERSION}`;
 export const POOL_LABEL = `${GROUP}/pool`;
 /** On a VM and on its VMI template: hash of the pool template that it was made from. */
 export const REVISION_LABEL = `${GROUP}/revision`;
+/** On a VM of a pool that is none of its replicas: what it is for (`MemberRole`). */
+export const ROLE_LABEL = `${GROUP}/role`;
 /** On a pool: drover deletes its VMs before the pool itself is deleted. */
 export const POOL_FINALIZER = `${GROUP}/pool`;
 /** On a replica set: drover deletes its VMs before the set itself is deleted. */

@@ -6,6 +6,7 @@ import { vmName } from '../../decisions/scaling/vm-names.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
+import { isRegular } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { ensureDisksAreFree } from '../disks/free.ts';
@@ -38,7 +39,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
       numbers: number[],
       revision: string,
       seen: ResourceVersions,
-      { generation, skipSlowStart = false, halted = [] }: HowToCreate,
+      { generation, skipSlowStart = false, halted = [], role }: HowToCreate,
     ): Promise<Done> =>
       withHeartbeat(async () => {
         await cache.catchUp({ pools: seen.pools });
@@ -55,11 +56,11 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           concurrency,
           skipSlowStart,
           whyNotMake: ({ name }, owner, made) => {
-            const vms = generation === undefined ? cache.ownedBy(key.uid) : [];
+            const vms = generation === undefined ? cache.ownedBy(key.uid).filter(isRegular) : [];
             return whyNotMake({ generation, owner, vms, name, made });
           },
           vmOf: async ({ number }) => {
-            const vm = vmFromTemplate(pool, template, number);
+            const vm = vmFromTemplate(pool, template, number, role);
             await ensureDisksAreFree(client, cache, pool, vm, number);
             await references.ensureTheyExist(template, vm);
             if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };

@@ -8,6 +8,7 @@ import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
 import type { Batch } from '../../decisions/rollout/batch.ts';
+import type { MemberRole } from '../../decisions/views/vm.ts';
 
 /** A pool, identified by its UID: what is done for it is not done for a later pool of the same name. */
 export interface PoolKey {
@@ -82,4 +83,6 @@ export interface HowToCreate {
   generation?: number;
   skipSlowStart?: boolean;
   halted?: number[];
+  /** Of VMs that are to be none of the pool's replicas. */
+  role?: MemberRole;
 }

@@ -10,6 +10,7 @@ import {
   type MembershipChange,
 } from '../../decisions/membership/change.ts';
 import { reasonOf } from '../../decisions/membership/condition.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
@@ -140,7 +141,9 @@ export const untilCounted = (session: Session, key: PoolAt, patience: Patience):
     const { uid, generation } = pool.metadata;
     const isNew = pool.status?.observedGeneration === generation && said(pool) !== undefined;
     const vms = await controlledBy(kube, key.namespace, uid);
-    const count = vms.filter(({ metadata }) => metadata.deletionTimestamp === undefined).length;
+    const count = vms.filter(
+      ({ metadata }) => metadata.deletionTimestamp === undefined && roleOf(metadata.labels) === null,
+    ).length;
     return isNew && pool.status?.replicas === count ? null : `its status does not count its ${count} VMs yet`;
   });
 

@@ -1,4 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ageOf, paint, plain, type Style } from '../cli/output.ts';
 import type { OwnerProgress, Progress } from '../cli/progress.ts';
@@ -58,12 +59,13 @@ function rollout({ kind, owner, revisions, isLive }: OwnerView, now: number): st
 
 function headLine({ kind, owner, members }: OwnerView): string {
   const { metadata, spec, status } = owner;
-  const active = members.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  const replicas = isPool(kind, owner) ? members.filter(({ metadata }) => roleOf(metadata.labels) === null) : members;
+  const active = replicas.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   // As kubectl and all other commands count it: VMs whose VMIs run the template, too.
   const last = isPool(kind, owner)
     ? `${owner.status?.updatedReplicas ?? 0} updated`
     : `${status?.availableReplicas ?? 0} available`;
-  const ready = members.filter(isReady).length;
+  const ready = replicas.filter(isReady).length;
   const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
   const numbers = `${ready}/${spec.replicas} ready, ${active.length} total, ${last}`;
   return `${name}  ${bar(ready, spec.replicas)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;

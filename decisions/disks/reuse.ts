@@ -19,7 +19,7 @@ export interface ReuseInput {
  * disks. Numbers whose disks must be deleted first are created in a later turn.
  */
 export function createSteps(
-  { numbers, reason }: Extract<ScaleStep, { kind: 'create' }>,
+  { numbers, role, reason }: Extract<ScaleStep, { kind: 'create' }>,
   { pool, kept, revision, templateOf }: ReuseInput,
 ): PoolStep[] {
   const byRevision = new Map<string, number[]>();
@@ -36,7 +36,13 @@ export function createSteps(
       of === revision
         ? ''
         : `; ${formatNames(some.map((number) => vmName(pool.metadata.name, number)))} with kept disks of revision ${of}`;
-    return { kind: 'create', numbers: some, revision: of, reason: `${reason}${older}` };
+    return {
+      kind: 'create',
+      numbers: some,
+      revision: of,
+      ...(role === undefined ? {} : { role }),
+      reason: `${reason}${older}`,
+    };
   });
   if (going.length === 0) return steps;
   const names = formatNames(going.map(({ name }) => name));

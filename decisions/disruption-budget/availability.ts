@@ -3,7 +3,7 @@ import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { isEvacuating } from '../drain/evacuation.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { VmView } from '../views/vm.ts';
+import type { RegularVm, VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
 
 /** The VMI of a VM; undefined if it has none. */
@@ -99,15 +99,15 @@ export const isAtRest = (vm: VmView, vmi: VmiView | undefined): boolean =>
   !isMeantToRun(vm, vmi) && (vmi === undefined ? !vm.hasVmi : isFinal(vmi));
 
 /** VMs that stay in the pool: others neither serve nor count. */
-export const isActive = (vm: VmView): boolean => !vm.deleting && !vm.removing;
+export const isActive = (vm: Pick<VmView, 'deleting' | 'removing'>): boolean => !vm.deleting && !vm.removing;
 
 export const maxUnavailableOf = ({ spec }: StoredPool): number =>
   countOf(spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE, spec.replicas, 1);
 
 export interface UnavailabilityInput {
   pool: StoredPool;
-  /** VMs that stay in the pool. */
-  vms: readonly VmView[];
+  /** Replicas that stay in the pool. */
+  vms: readonly RegularVm[];
   vmiOf: VmiOf;
   /** Names of VMs in progress, which may go down at any moment or have not come back yet. */
   inProgress: Iterable<string>;

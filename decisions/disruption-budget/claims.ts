@@ -1,6 +1,6 @@
 import type { DisruptedVm } from '../../api/pool/pool.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { VmView } from '../views/vm.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import {
   isMeantToRun,
@@ -41,16 +41,20 @@ export type ClaimState =
   /** The VM is back, or is not needed any more. */
   | 'over';
 
-/** Returns the claims that still count in this scene, with their states, but none for which `isExpired`. */
+/**
+ * Returns the claims that still count in this scene, with their states, but none for which `isExpired`. A VM that is none
+ * of the pool's replicas costs no budget.
+ */
 export function standingClaims(
   context: ClaimContext,
   isExpired: (claim: DisruptedVm) => boolean,
 ): { claim: DisruptedVm; state: 'used' | 'unused' }[] {
   const claims = context.pool.status?.disruptedVMs ?? [];
   if (claims.length === 0) return [];
-  const active = new Map(context.vms.filter(isActive).map((vm) => [vm.name, vm]));
+  const active = new Map(context.vms.filter((vm) => isRegular(vm) && isActive(vm)).map((vm) => [vm.name, vm]));
+  const others = new Set(context.vms.filter((vm) => !isRegular(vm)).map(({ name }) => name));
   return claims.flatMap((claim) => {
-    const state = stateOf(claim, active, context);
+    const state = others.has(claim.vm) ? 'over' : stateOf(claim, active, context);
     return state === 'over' || isExpired(claim) ? [] : [{ claim, state }];
   });
 }
@@ -119,7 +123,10 @@ export function claimPlaces(
 ): Claimed {
   const { pool } = context;
   const asked = new Map(asks.map((ask) => [ask.vm.name, ask]));
-  const vms = context.vms.filter(isActive).map((vm) => asked.get(vm.name)?.vm ?? vm);
+  const vms = context.vms
+    .filter(isActive)
+    .map((vm) => asked.get(vm.name)?.vm ?? vm)
+    .filter(isRegular);
   const vmiOf: VmiOf = (vm) => (asked.has(vm.name) ? asked.get(vm.name)!.vmi : context.vmiOf(vm));
   const claims = new Map(standing.map((claim) => [claim.vm, claim]));
   const restarting = vms.filter((vm) => isRestarting(vm, vmiOf(vm))).map(({ name }) => name);
@@ -133,11 +140,12 @@ export function claimPlaces(
     if (held !== undefined && held.by !== ask.by && live?.uid === held.vmi && live?.ready === true)
       return `${held.by} is about to disrupt it`;
     // An existing claim is no permission to act: other VMs may have failed since.
-    const hasRoom = servesNobody(ask.vm, ask.vmi) || (names.has(name) ? used <= most : used < most);
+    const isCounted = isRegular(ask.vm);
+    const hasRoom = !isCounted || servesNobody(ask.vm, ask.vmi) || (names.has(name) ? used <= most : used < most);
     if (!hasRoom) return `${most} of pool ${pool.metadata.namespace}/${pool.metadata.name} at a time`;
     if (held === undefined && claims.size >= MOST_CLAIMS) return `${MOST_CLAIMS} are being disrupted already`;
-    if (!names.has(name)) used++;
-    names.add(name);
+    if (isCounted && !names.has(name)) used++;
+    if (isCounted) names.add(name);
     claims.set(name, claimOf(ask, live, at));
     return null;
   });

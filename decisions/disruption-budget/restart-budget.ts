@@ -1,5 +1,5 @@
 import type { StoredPool } from '../views/pool.ts';
-import type { VmView } from '../views/vm.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
 import {
   isDown,
   isRestarting,
@@ -81,7 +81,7 @@ export class RestartBudget {
     const others = this.#down.size - (this.counts(vm) ? 1 : 0);
     if (!servesNobody(vm, snapshot.vmiOf(vm)) && others >= maxUnavailable) return `${maxUnavailable} at a time`;
     const owner = snapshot.poolOf(vm);
-    if (owner === undefined) return null;
+    if (owner === undefined || !isRegular(vm)) return null;
     const { most, count, names } = this.#poolOf(owner);
     return names.has(vm.name) || count < most ? null : `${most} of pool ${keyOf(owner.pool.metadata)} at a time`;
   }
@@ -91,7 +91,7 @@ export class RestartBudget {
     this.#inProgress.add(key);
     this.#down.add(key);
     const owner = this.#in.snapshot.poolOf(vm);
-    if (owner === undefined) return;
+    if (owner === undefined || !isRegular(vm)) return;
     const pool = this.#poolOf(owner);
     if (!pool.names.has(vm.name)) pool.count++;
     pool.names.add(vm.name);
@@ -101,7 +101,7 @@ export class RestartBudget {
     const { uid } = pool.metadata;
     const known = this.#pools.get(uid);
     if (known !== undefined) return known;
-    const active = vms().filter(isActive);
+    const active = vms().filter(isRegular).filter(isActive);
     const { vmiOf } = this.#in.snapshot;
     const going = active.filter((vm) => isRestarting(vm, vmiOf(vm)) || this.#inProgress.has(keyOf(vm)));
     const inProgress = [...(claimed?.() ?? []), ...going.map(({ name }) => name)];

@@ -2,7 +2,7 @@ import { scaleInRules, type HealingRules } from '../../api/pool-defaults.ts';
 import { isReady, isActive, type VmiOf } from '../disruption-budget/availability.ts';
 import { takesSurplus } from '../scaling/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { VmView } from '../views/vm.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { proofOf, type Witness } from './proof.ts';
 import type { AttemptRules, HealingState } from './state.ts';
@@ -59,7 +59,9 @@ export const hasProven = ({ vms, vmiOf }: HealingView): boolean =>
  */
 export function surplusOf({ vms, pool, named, now }: HealingView, { cycles }: HealingState): number {
   if (!takesSurplus(scaleInRules(pool.spec.scaleInStrategy), now)) return 0;
-  const active = new Set(vms.filter((vm) => isActive(vm) && !named.has(vm.uid)).map(({ name }) => name));
+  const active = new Set(
+    vms.filter((vm) => isRegular(vm) && isActive(vm) && !named.has(vm.uid)).map(({ name }) => name),
+  );
   const coming = cycles.filter(({ vm }) => !active.has(vm)).length;
   return active.size + coming - pool.spec.replicas;
 }

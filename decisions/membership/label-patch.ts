@@ -6,6 +6,7 @@ import {
   PROTECT_ANNOTATION,
   REMOVING_ANNOTATION,
   REVISION_LABEL,
+  ROLE_LABEL,
   SET_RIGHT_ANNOTATION,
 } from '../../api/names.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
@@ -40,7 +41,11 @@ export function asFormer(pool: string, { labels = {}, annotations, finalizers }:
   const revision = labels[REVISION_LABEL] ?? formerMemberOf(annotations)?.revision ?? null;
   const kept = finalizers?.filter((finalizer) => finalizer !== DISKS_FINALIZER);
   return {
-    labels: { [POOL_LABEL]: null, [REVISION_LABEL]: null },
+    labels: {
+      [POOL_LABEL]: null,
+      [REVISION_LABEL]: null,
+      ...(labels[ROLE_LABEL] === undefined ? {} : { [ROLE_LABEL]: null }),
+    },
     annotations: {
       [REMOVING_ANNOTATION]: null,
       [NOT_YET_RUN_ANNOTATION]: null,

@@ -10,7 +10,7 @@ import {
 import { formatNames } from '../lib/names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { StoredVmOwner } from '../views/vm-owner.ts';
-import type { VmView } from '../views/vm.ts';
+import type { RegularVm } from '../views/vm.ts';
 import { withTime } from './conditions.ts';
 
 /** How many of the VMs of a pool or a set are available. */
@@ -30,12 +30,12 @@ const GATHER_MS = 1_000;
 
 export const poolAvailability = (
   { spec }: StoredPool,
-  vms: readonly VmView[],
+  vms: readonly RegularVm[],
   vmiOf: VmiOf,
   now: number,
 ): Availability => {
   const minReadyMs = (spec.rollout?.minReadySeconds ?? 0) * 1000;
-  const since = (vm: VmView): MaybeAvailable['availableSince'] => {
+  const since = (vm: RegularVm): MaybeAvailable['availableSince'] => {
     const vmi = vmiOf(vm);
     return isMeantToRun(vm, vmi) ? availableSince(vm, vmi, minReadyMs) : undefined;
   };

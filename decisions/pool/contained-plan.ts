@@ -4,6 +4,7 @@ import type { ConditionReason } from '../../api/reasons.ts';
 import { stateFrom } from '../healing/state.ts';
 import { begun } from '../rollout/state.ts';
 import type { StoredVmOwner } from '../views/vm-owner.ts';
+import { isRegular } from '../views/vm.ts';
 import { withTime } from './conditions.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { planPool, type PoolPlan } from './plan.ts';
@@ -80,7 +81,7 @@ function stalled(
   const time = new Date(now).toISOString();
   const known: Partial<PoolStatus> = pool.status ?? {};
   const conditions = stalledConditions(pool, reason, message, time);
-  const replicas = vms.filter(({ deleting }) => !deleting).length;
+  const replicas = vms.filter((vm) => isRegular(vm) && !vm.deleting).length;
   const state = rollout ?? known.rollout ?? begun(known.updateRevision ?? '', time);
   return {
     steps: [],
@@ -92,7 +93,7 @@ function stalled(
     phase: 'Failed',
     counts: {
       wanted: pool.spec.replicas,
-      present: vms.length,
+      present: vms.filter(isRegular).length,
       ready: known.readyReplicas ?? 0,
       updated: known.updatedReplicas ?? 0,
       byState: {},

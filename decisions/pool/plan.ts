@@ -25,7 +25,7 @@ import { namedAmong, namedRemovals, type NamedRemovals } from '../scaling/named-
 import { planDeletion, planScale, type ScalePlan, type ScaleStep } from '../scaling/plan.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
-import { isHalted, type VmView } from '../views/vm.ts';
+import { isHalted, isRegular, type VmView } from '../views/vm.ts';
 import { poolAvailability } from './availability.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { poolStatus, saysTheSame, type Failure } from './status.ts';
@@ -95,11 +95,12 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const drifted = driftedVms(pool, vms, (revision) => templates.get(revision));
   const steps = stepsOf(input, { scaleSteps, drain, rollout, mark, kept, templates });
   const failure = stillStands(input, named.length > 0, blocked) ? input.failure : null;
-  const availability = poolAvailability(pool, vms, vmiOf, now);
+  const regular = vms.filter(isRegular);
+  const availability = poolAvailability(pool, regular, vmiOf, now);
   const at = new Date(now).toISOString();
   const changing = membersChanging(input, healing.state.cycles, at);
   const told = { kept, drifted, draining: drain.standings, changing, contents, judged: older.judged(), now: at };
-  const status = poolStatus({ pool, vms, vmiOf, failure, availability, rollout, healing, blocked, ...told });
+  const status = poolStatus({ pool, vms: regular, vmiOf, failure, availability, rollout, healing, blocked, ...told });
   const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;
   return {
@@ -107,7 +108,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     failure,
     status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
     phase: phaseOf(input, { rollout: phase, heals: healing.state.cycles.length > 0, blocked }),
-    counts: { ...countsOf(status), wanted: pool.spec.replicas, present: vms.length, byState: byState(vms) },
+    counts: { ...countsOf(status), wanted: pool.spec.replicas, present: regular.length, byState: byState(regular) },
     ...(blocked === null ? {} : { blocked: blocked.message }),
     ...(drain.standings.length === 0 ? {} : { draining: drainingMessage(drain.standings) }),
     rollout: { state, phase, target, current, waits, superseded, lost, steps: rollout.steps },
@@ -368,8 +369,9 @@ function stillStands(
   blocked: BlockedSurplus | null,
 ): boolean {
   const wanted = pool.metadata.deletionTimestamp === undefined ? pool.spec.replicas : 0;
-  if (failure?.reason === 'FailedCreate') return vms.length < wanted;
-  return hasNamed || vms.length > wanted + (blocked?.count ?? 0);
+  const present = vms.filter(isRegular).length;
+  if (failure?.reason === 'FailedCreate') return present < wanted;
+  return hasNamed || present > wanted + (blocked?.count ?? 0);
 }
 
 interface Going {
@@ -380,7 +382,9 @@ interface Going {
 
 function phaseOf({ pool, vms, vmiOf }: PoolPlanInput, { rollout, heals, blocked }: Going): PoolPlan['phase'] {
   if (pool.metadata.deletionTimestamp !== undefined) return 'Deleting';
-  if ((!heals && !vms.every(isActive)) || vms.length > pool.spec.replicas + (blocked?.count ?? 0)) return 'ScalingIn';
+  const regular = vms.filter(isRegular);
+  if ((!heals && !regular.every(isActive)) || regular.length > pool.spec.replicas + (blocked?.count ?? 0))
+    return 'ScalingIn';
   if (
     rollout === 'RollingOut' ||
     rollout === 'Waiting' ||
@@ -390,6 +394,6 @@ function phaseOf({ pool, vms, vmiOf }: PoolPlanInput, { rollout, heals, blocked 
   )
     return rollout;
   if (heals) return 'Healing';
-  if (vms.length < pool.spec.replicas) return 'ScalingOut';
-  return vms.some((vm) => !isReady(vm, vmiOf(vm)) && !isHalted(vm)) ? 'Starting' : 'Steady';
+  if (regular.length < pool.spec.replicas) return 'ScalingOut';
+  return regular.some((vm) => !isReady(vm, vmiOf(vm)) && !isHalted(vm)) ? 'Starting' : 'Steady';
 }

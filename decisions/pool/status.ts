@@ -16,7 +16,7 @@ import type { RolloutPlan } from '../rollout/plan.ts';
 import { surplusCondition, type BlockedSurplus } from '../scaling/surplus.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { VmView } from '../views/vm.ts';
+import type { RegularVm } from '../views/vm.ts';
 import { availableCondition, type Availability } from './availability.ts';
 
 /** A failure to bring a pool or a set to its spec, from when it began until it passes. */
@@ -47,8 +47,8 @@ const OURS = new Set([
 
 export interface StatusInput {
   pool: StoredPool;
-  /** All VMs that the pool owns. */
-  vms: readonly VmView[];
+  /** The pool's replicas. */
+  vms: readonly RegularVm[];
   vmiOf: VmiOf;
   failure: Failure | null;
   availability: Availability;

@@ -2,6 +2,7 @@ import type { EvacuationTarget } from '../drain/plan.ts';
 import type { RunNote } from '../healing/plan.ts';
 import type { PlannedBatch } from '../rollout/next-batch.ts';
 import type { Departure, Member } from '../scaling/departure.ts';
+import type { MemberRole } from '../views/vm.ts';
 
 /**
  * A VM that a step acts on. The UID protects a later VM of the same name; the resource version, a VM that has changed
@@ -17,7 +18,8 @@ export interface Target {
 export type PoolStep =
   | { kind: 'hold'; reason: string }
   | { kind: 'let-go'; reason: string }
-  | { kind: 'create'; numbers: number[]; revision: string; reason: string }
+  /** `role`: of VMs that are to be none of the pool's replicas. */
+  | { kind: 'create'; numbers: number[]; revision: string; role?: MemberRole; reason: string }
   | { kind: 'delete'; vms: Target[]; keepDisks: boolean; because: Departure['because']; reason: string }
   | { kind: 'halt'; vms: Target[]; because: Departure['because']; reason: string }
   /** `unmatched`: their labels no longer match the selector; otherwise, their owner is deleted without them. */

@@ -5,7 +5,7 @@ import { isActive, liveVmi, type VmiOf } from '../disruption-budget/availability
 import { revisionOf } from '../revisions/hash.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { VmView } from '../views/vm.ts';
+import { isRegular, type RegularVm, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { Batch } from './batch.ts';
 import { RolloutWaits } from './waits.ts';
@@ -46,8 +46,8 @@ export interface RolloutInput {
 export class RolloutContext {
   readonly input: RolloutInput;
   readonly spec: CompletePoolSpec;
-  /** VMs that stay in the pool: neither terminating nor leaving it. */
-  readonly active: readonly VmView[];
+  /** Replicas that stay in the pool: neither terminating nor leaving it. */
+  readonly active: readonly RegularVm[];
   /** The revision of the pool's template. */
   readonly newest: string;
   /** The last revision that all VMs reached, except opted-out ones. */
@@ -59,7 +59,7 @@ export class RolloutContext {
   constructor(input: RolloutInput) {
     this.input = input;
     this.spec = withDefaults(input.pool.spec);
-    this.active = input.vms.filter(isActive);
+    this.active = input.vms.filter(isRegular).filter(isActive);
     this.newest = revisionOf(poolTemplate(this.spec));
     this.current = input.pool.status?.currentRevision ?? this.#mostCommon();
     this.now = new Date(input.now).toISOString();

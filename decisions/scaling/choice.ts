@@ -1,7 +1,7 @@
 import type { ScaleInSelectionPolicy } from '../../api/pool/pool.ts';
 import { isAtRest, isDown, liveVmi, maxUnavailableOf, type VmiOf } from '../disruption-budget/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { VmView } from '../views/vm.ts';
+import type { RegularVm, VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { labelRank, scaleInOrder, type OrderOptions } from './selection-order.ts';
 
@@ -11,8 +11,8 @@ export interface ChoiceInput {
   policy: ScaleInSelectionPolicy;
   /** The zone of a node; null if it is unknown. */
   zoneOf: (node: string) => string | null;
-  /** All VMs that stay in the pool unless chosen. */
-  active: readonly VmView[];
+  /** All replicas that stay in the pool unless chosen. */
+  active: readonly RegularVm[];
   /** Whether a VM may be chosen at all. */
   mayLeave: (vm: VmView) => boolean;
   /** Names of VMs that are being healed: they leave before others. */
@@ -39,7 +39,7 @@ export function chooseLeaving(input: ChoiceInput): VmView[] {
     spread: spreadOf(input),
   });
   const chosen = ordered.slice(0, excess);
-  const down = new Set(active.filter((vm) => isDown(vm, vmiOf(vm))));
+  const down = new Set<VmView>(active.filter((vm) => isDown(vm, vmiOf(vm))));
   let tooMany = down.size - chosen.filter((vm) => down.has(vm)).length - maxUnavailableOf(pool);
   for (const other of ordered.slice(excess)) {
     if (tooMany <= 0) break;

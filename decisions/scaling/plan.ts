@@ -5,7 +5,7 @@ import { formatNames } from '../lib/names.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import type { PoolStep } from '../pool/steps.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isHalted, type VmView } from '../views/vm.ts';
+import { isHalted, isRegular, type MemberRole, type RegularVm, type VmView } from '../views/vm.ts';
 import { chooseLeaving } from './choice.ts';
 import { BY_NAME, type Departure } from './departure.ts';
 import { namedAmong, type NamedRemovals } from './named-removals.ts';
@@ -39,7 +39,7 @@ export type ScaleInput = Pick<
 /** A scaling step; another part decides the revision of new VMs. */
 export type ScaleStep =
   | Exclude<PoolStep, { kind: 'create' | 'update' | 'prune' | 'discard' | 'unmark' | 'label' | 'unlabel' }>
-  | { kind: 'create'; numbers: number[]; reason: string };
+  | { kind: 'create'; numbers: number[]; role?: MemberRole; reason: string };
 
 export interface ScalePlan {
   steps: ScaleStep[];
@@ -55,13 +55,13 @@ export function planScale(input: ScaleInput): ScalePlan {
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
     return { steps: [{ kind: 'hold', reason: 'the pool must not go before its VMs' }], blocked: null, wakeAt: null };
   const leaving = new Set(inProgress.deleting);
-  const present = new Set(vms.map((vm) => vm.name));
+  const taken = new Set(vms.map((vm) => vm.name));
   const coming = [...new Set([...inProgress.creating, ...input.held, ...input.coming])].filter(
-    (name) => !present.has(name),
+    (name) => !taken.has(name),
   );
   const staying = vms.filter((vm) => isActive(vm) && !leaving.has(vm.name));
   const isNamed = namedAmong(removals);
-  const active = staying.filter((vm) => !isNamed(vm));
+  const active = staying.filter(isRegular).filter((vm) => !isNamed(vm));
   const wanted = pool.spec.replicas;
   const rules = rulesOf(pool);
   const window = scaleInWindow(rules, input.now);
@@ -73,10 +73,11 @@ export function planScale(input: ScaleInput): ScalePlan {
   ];
 
   // A terminating VM still holds its name, disks and place: the pool never has more VMs than it wants.
-  const missing = Math.max(wanted - present.size - coming.length, comingBack(input, present));
+  const present = vms.filter(isRegular).length;
+  const missing = Math.max(wanted - present - coming.length, comingBack(input, taken));
   // VMs still to come don't make existing VMs surplus: whoever creates them checks first whether they are still wanted.
   const excess = active.length - wanted;
-  if (missing > 0) steps.push(...scaleOut(input, missing, new Set([...present, ...coming])));
+  if (missing > 0) steps.push(...scaleOut(input, missing, new Set([...taken, ...coming])));
   else if (excess > 0 && removals.fault === null && window.open) steps.push(...scaleIn(input, active, excess, room));
   const blocked = blockedSurplus({ ...input, rules, active, fault: removals.fault });
   return { steps, blocked, wakeAt: excess > 0 && !window.open ? window.next : null };
@@ -121,7 +122,7 @@ function scaleOut(
   return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${pool.spec.replicas}` }];
 }
 
-function scaleIn(input: ScaleInput, active: readonly VmView[], excess: number, room: Room): ScaleStep[] {
+function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number, room: Room): ScaleStep[] {
   const { pool, vmiOf, zoneOf = () => null, held, sick, target } = input;
   const rules = rulesOf(pool);
   if (rules.kind === 'unmanaged') return [];

@@ -8,7 +8,7 @@ import { windowAt, windowFaults, type WindowState } from '../lib/maintenance-win
 import { formatNames } from '../lib/names.ts';
 import { withTime } from '../pool/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { VmView } from '../views/vm.ts';
+import type { RegularVm, VmView } from '../views/vm.ts';
 
 /** VMs that are more than the pool wants, and stay. */
 export interface BlockedSurplus {
@@ -21,8 +21,8 @@ export interface SurplusInput {
   pool: StoredPool;
   rules: ScaleInRules;
   vmiOf: VmiOf;
-  /** All VMs that stay in the pool unless scale-in takes them. */
-  active: readonly VmView[];
+  /** All replicas that stay in the pool unless scale-in takes them. */
+  active: readonly RegularVm[];
   /** Milliseconds since the epoch. */
   now: number;
   /** Why it can't be read which VMs people want removed; null if it can. */

@@ -1,4 +1,4 @@
-import { API_VERSION, NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import { API_VERSION, NOT_YET_RUN_ANNOTATION, POOL_LABEL, REVISION_LABEL, ROLE_LABEL } from '../../api/names.ts';
 import type { SetKind, VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { NameGeneration } from '../../api/pool/pool.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
@@ -6,6 +6,7 @@ import { revisionOf } from '../revisions/hash.ts';
 import { vmName } from '../scaling/vm-names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { StoredReplicaSet, StoredSet, StoredVmOwner } from '../views/vm-owner.ts';
+import type { MemberRole } from '../views/vm.ts';
 import { asList, diskReferences, NAME_GENERATION_FLAGS, numberedReferences, volumesOf } from './references.ts';
 import type { PoolTemplate } from './template.ts';
 
@@ -37,9 +38,14 @@ export interface NewVirtualMachine extends NewMember {
 
 /**
  * Returns VM `number` of `pool`, made from `template`: the pool's own, or that of another of its revisions. Fields of
- * the template that drover doesn't know are passed through.
+ * the template that drover doesn't know are passed through. Its role is for its pool to give, and not for the template.
  */
-export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number: number): NewVirtualMachine {
+export function vmFromTemplate(
+  pool: StoredPool,
+  template: PoolTemplate,
+  number: number,
+  role: MemberRole | null = null,
+): NewVirtualMachine {
   const { name, namespace } = pool.metadata;
   const ours = { [POOL_LABEL]: name, [REVISION_LABEL]: revisionOf(template) };
   const spec = structuredClone(template.spec) as Json;
@@ -47,6 +53,7 @@ export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number:
   const vmi = (spec['template'] ??= {}) as Json;
   const vmiMetadata = (vmi['metadata'] ??= {}) as Json;
   vmiMetadata['labels'] = { ...(vmiMetadata['labels'] as Json | undefined), ...ours };
+  const { [ROLE_LABEL]: _role, ...labels } = template.metadata?.labels ?? {};
   const annotations = { ...template.metadata?.annotations };
   // A value from the template would soon be wrong for every VM.
   if (pool.spec.autohealing === undefined) delete annotations[NOT_YET_RUN_ANNOTATION];
@@ -57,7 +64,7 @@ export function vmFromTemplate(pool: StoredPool, template: PoolTemplate, number:
     metadata: {
       name: vmName(name, number),
       namespace,
-      labels: { ...template.metadata?.labels, ...ours },
+      labels: { ...labels, ...ours, ...(role === null ? {} : { [ROLE_LABEL]: role }) },
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
       ownerReferences: [ownerReference('VirtualMachinePool', pool.metadata)],
     },

@@ -17,7 +17,7 @@ import { internParts } from './intern-parts.ts';
 import { internOrNull, intern } from './intern.ts';
 import { annotationsView } from './own-annotations.ts';
 import { kindOf } from './owner-kind.ts';
-import type { VmView } from './vm.ts';
+import { roleOf, type VmView } from './vm.ts';
 
 /** The fields of KubeVirt's VirtualMachine that drover reads. */
 export interface VirtualMachine extends KubeObject {
@@ -58,6 +58,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
     owner: owner === undefined ? null : { kind: kindOf(owner), name: owner.name, uid: owner.uid },
+    role: roleOf(ownLabels),
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
     removing: metadata.annotations?.[REMOVING_ANNOTATION] !== undefined,

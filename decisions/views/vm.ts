@@ -1,4 +1,11 @@
+import { ROLE_LABEL } from '../../api/names.ts';
 import type { TransitionRecord } from '../machine-types/transition.ts';
+
+/**
+ * What a member of a pool is for that is none of its replicas: it is ready to become one (`Standby`), or takes the place
+ * of one that is replaced (`Surge`).
+ */
+export type MemberRole = 'Standby' | 'Surge';
 
 /** What drover caches of a VirtualMachine: all that its decisions read, and nothing else. */
 export interface VmView {
@@ -8,6 +15,8 @@ export interface VmView {
   resourceVersion: string;
   /** The controller among its owner references; null for a VM without a controller. */
   owner: { kind: string; name: string; uid: string } | null;
+  /** Null for a VM that is one of its pool's replicas, or in no pool. */
+  role: MemberRole | null;
   /** Milliseconds since the epoch. */
   createdAt: number;
   /** Has a deletion timestamp: the VM is terminating, and its name stays taken until it is deleted. */
@@ -88,6 +97,17 @@ export interface VmView {
   generationObserved: boolean;
   /** KubeVirt is taking a snapshot of it, or restoring one. */
   snapshotting: boolean;
+}
+
+/** One of its pool's replicas: what is compared with the number that a pool wants are VMs of this type. */
+export type RegularVm = VmView & { role: null };
+
+export const isRegular = (vm: VmView): vm is RegularVm => vm.role === null;
+
+/** Reads the role of a VM from its labels. A value that drover doesn't know makes no difference to a VM. */
+export function roleOf(labels: Readonly<Record<string, string>> | undefined): MemberRole | null {
+  const role = labels?.[ROLE_LABEL];
+  return role === 'Standby' || role === 'Surge' ? role : null;
 }
 
 /** KubeVirt's states of a VM that cannot run, whatever happens in the cluster around it. */

@@ -2,11 +2,14 @@ import { asyncLocalStorage } from '@temporalio/activity';
 import { REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { field } from '../../decisions/lib/json.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';
 
 /** Type of the activity that runs now; null outside of activities. */
 export const activityNow = (): string | null => asyncLocalStorage.getStore()?.info.activityType ?? null;
 export const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
+/** Reports whether the VM is one of its pool's replicas. */
+export const isRegular = ({ metadata }: Stored): boolean => roleOf(metadata.labels) === null;
 export const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
 export const isActive = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
 /** Reports whether people want this VM removed from its pool by name. */

@@ -16,7 +16,7 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Migration, VirtualMachineInstance } from '../../simulator/types.ts';
 import { claimsOf } from '../../simulator/vm/volumes.ts';
 import { isOver } from '../../simulator/vmi/migration.ts';
-import { activityNow, coresOf, isGoing, isNamed, isReady, isRemoved, isActive, runs } from './facts.ts';
+import { activityNow, coresOf, isActive, isGoing, isNamed, isReady, isRegular, isRemoved, runs } from './facts.ts';
 import { Readings } from './readings.ts';
 import { isSetKind } from './set-guarantees.ts';
 import type { Write } from './world/api-server.ts';
@@ -221,7 +221,7 @@ export class Guarantees implements Onlooker {
   #created(vm: Stored): void {
     const pool = this.#poolOf(vm);
     if (pool === undefined) return;
-    const count = this.#world.vmsOf(pool.metadata.uid).length;
+    const count = this.#replicasOf(pool.metadata.uid).length;
     const since = (this.#readings.of(pool.metadata.uid) ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
     const wanted = Math.max(...this.#lately(pool, since).map(({ replicas }) => replicas));
     // A VM that healing removed comes back, unless a scale-in would have removed it.
@@ -254,7 +254,7 @@ export class Guarantees implements Onlooker {
     if (isNamed(pool, vm)) return;
     if ((vm.metadata.annotations?.[PROTECT_ANNOTATION] ?? 'false') !== 'false')
       this.#broken('G1', `${name} is ${how}, and is protected from scale-in`);
-    const active = this.#world.vmsOf(uid).filter((other) => isActive(other) && !isNamed(pool, other)).length;
+    const active = this.#replicasOf(uid).filter((other) => isActive(other) && !isNamed(pool, other)).length;
     const { replicas } = pool.spec;
     // `staying` no longer includes this VM.
     if (active < replicas) {
@@ -271,9 +271,9 @@ export class Guarantees implements Onlooker {
     const at = this.#now;
     this.#world.time.in(KNOWN_AFTER_MS, () => {
       if ((this.#meddled.get(uid) ?? 0) > at) return;
-      const worse = this.#world
-        .vmsOf(uid)
-        .find((other) => isActive(other) && runs(other) && this.#downMs(other) > LONG_DOWN_MS);
+      const worse = this.#replicasOf(uid).find(
+        (other) => isActive(other) && runs(other) && this.#downMs(other) > LONG_DOWN_MS,
+      );
       if (worse !== undefined)
         this.#broken(
           'G2',
@@ -412,7 +412,7 @@ export class Guarantees implements Onlooker {
     const since = Math.min(this.#readings.of(pool.metadata.uid) ?? Infinity, this.#now - KNOWN_AFTER_MS);
     const lately = this.#lately(pool, since);
     const most = Math.max(...lately.map((limit) => limit.most));
-    for (const other of this.#world.vmsOf(pool.metadata.uid))
+    for (const other of this.#replicasOf(pool.metadata.uid))
       if (isActive(other) && runs(other) && this.#downMs(other) > 2 * KNOWN_AFTER_MS) names.add(other.metadata.name);
     if (names.size > most)
       this.#broken(
@@ -449,7 +449,7 @@ export class Guarantees implements Onlooker {
       const isUnwanted =
         live === undefined ||
         isGoing(live) ||
-        (vm === undefined && this.#world.vmsOf(pool).filter(isActive).length >= live.spec.replicas);
+        (vm === undefined && this.#replicasOf(pool).filter(isActive).length >= live.spec.replicas);
       if (isBack || hasLeft || isOver || isUnwanted) this.#down.delete(uid);
     }
   }
@@ -516,7 +516,7 @@ export class Guarantees implements Onlooker {
       const isTold = (pool.status?.conditions ?? []).some(
         ({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not made: '),
       );
-      const isFine = !some || isGoing(pool) || isTold || this.#world.vmsOf(uid).length + held >= pool.spec.replicas;
+      const isFine = !some || isGoing(pool) || isTold || this.#replicasOf(uid).length + held >= pool.spec.replicas;
       if (isFine) this.#missingSince.delete(uid);
       else if (!this.#missingSince.has(uid)) this.#missingSince.set(uid, this.#now);
       const since = this.#missingSince.get(uid);
@@ -526,9 +526,14 @@ export class Guarantees implements Onlooker {
       )
         this.#broken(
           'G11',
-          `pool ${name} has ${this.#world.vmsOf(uid).length} of ${pool.spec.replicas} VMs for ${this.#now - since} ms, and none is made`,
+          `pool ${name} has ${this.#replicasOf(uid).length} of ${pool.spec.replicas} VMs for ${this.#now - since} ms, and none is made`,
         );
     }
+  }
+
+  /** VMs of the pool that are its replicas, and no others that it has beside them. */
+  #replicasOf(uid: string): Stored[] {
+    return this.#world.vmsOf(uid).filter(isRegular);
   }
 
   /** Milliseconds since the VM was last ready; 0 if it is ready. */

@@ -45,7 +45,11 @@ export function begin(step: PoolStep, context: StepContext): void {
             numbers,
             step.revision,
             seen,
-            { generation, skipSlowStart: failureBackoff.hasProven },
+            {
+              generation,
+              skipSlowStart: failureBackoff.hasProven,
+              ...(step.role === undefined ? {} : { role: step.role }),
+            },
           ]),
         );
       }

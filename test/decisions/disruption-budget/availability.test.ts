@@ -8,7 +8,7 @@ import {
   unavailability,
   type VmiOf,
 } from '../../../decisions/disruption-budget/availability.ts';
-import type { VmView } from '../../../decisions/views/vm.ts';
+import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi } from '../model/fleets.ts';
 
@@ -94,7 +94,8 @@ test.each<[PoolSpec['template']['spec'], boolean]>([
 });
 
 const count = (vms: VmView[], inProgress: string[] = [], spec: Partial<PoolSpec> = {}): number =>
-  unavailability({ pool: aPool({ replicas: vms.length, ...spec }), vms, vmiOf, inProgress }).count;
+  unavailability({ pool: aPool({ replicas: vms.length, ...spec }), vms: vms.filter(isRegular), vmiOf, inProgress })
+    .count;
 
 describe('unavailable are', () => {
   test('those that should run and are not ready, whatever the cause', () => {

@@ -35,6 +35,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     uid: `uid-of-${name}`,
     resourceVersion: '1',
     owner: { kind: 'VirtualMachinePool', name: 'web', uid: 'pool-uid' },
+    role: null,
     createdAt: 0,
     deleting: false,
     removing: false,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { availableCondition, poolAvailability, type Availability } from '../../../decisions/pool/availability.ts';
-import type { VmView } from '../../../decisions/views/vm.ts';
+import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, aVmi } from '../model/fleets.ts';
 import { at, DOWN, HALTED, NOW } from '../model/rollout-pools.ts';
 
@@ -15,7 +15,12 @@ function look(
   readySince = NOW - 10_000,
 ): Availability & { says: string; message: string | undefined } {
   const pool = aPool({ replicas: 10, ...spec });
-  const found = poolAvailability(pool, vms, (one) => (one.hasVmi ? aVmi(one, { readySince }) : undefined), NOW);
+  const found = poolAvailability(
+    pool,
+    vms.filter(isRegular),
+    (one) => (one.hasVmi ? aVmi(one, { readySince }) : undefined),
+    NOW,
+  );
   const { status, reason, message, observedGeneration } = availableCondition(pool, found, at(NOW));
   expect(observedGeneration).toBe(1);
   return { ...found, says: `${status} ${reason}`, message };

@@ -18,7 +18,7 @@ import type { Verdict, VmInProgress } from '../../../decisions/power/outcome.ts'
 import { MOST_IN_HAND, planPower, type PowerPlanInput } from '../../../decisions/power/plan.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
-import type { VmView } from '../../../decisions/views/vm.ts';
+import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi } from '../model/fleets.ts';
 
@@ -423,7 +423,7 @@ class Run {
     const { snapshot, pool } = this.#model;
     expect([...this.chosen.keys()].filter((key) => this.#model.isDown(key)).length).toBeLessThanOrEqual(this.most);
     if (owner === null) return;
-    const vms = [...this.#model.vms.values()].filter((vm) => vm.owner !== null && isActive(vm));
+    const vms = [...this.#model.vms.values()].filter(isRegular).filter((vm) => vm.owner !== null && isActive(vm));
     expect(unavailability({ pool, vms, vmiOf: snapshot.vmiOf, inProgress: [] }).count).toBeLessThanOrEqual(
       maxUnavailableOf(pool),
     );

@@ -4,6 +4,7 @@ import type { Condition, PoolSpec, RolloutStatus } from '../../../api/pool/pool.
 import { rolloutConditions } from '../../../decisions/rollout/conditions.ts';
 import { planRollout } from '../../../decisions/rollout/plan.ts';
 import { blockedSurplus } from '../../../decisions/scaling/surplus.ts';
+import { isRegular } from '../../../decisions/views/vm.ts';
 import {
   aStep,
   at,
@@ -26,7 +27,7 @@ const conditions = (fields: RolloutFields): Record<string, Condition> => {
     pool,
     vmiOf,
     rules: scaleInRules(pool.spec.scaleInStrategy),
-    active: vms,
+    active: vms.filter(isRegular),
     now,
     fault: null,
   });

@@ -13,6 +13,8 @@ export const POOL_LABEL = `${GROUP}/pool`;
 export const REVISION_LABEL = `${GROUP}/revision`;
 /** On a VM of a pool that is none of its replicas: what it is for (`MemberRole`). */
 export const ROLE_LABEL = `${GROUP}/role`;
+/** On a standby VM of a pool: the state that drover has brought the VM to, `Stopped` or `Paused`. */
+export const STANDBY_ANNOTATION = `${GROUP}/standby`;
 /** On a pool: drover deletes its VMs before the pool itself is deleted. */
 export const POOL_FINALIZER = `${GROUP}/pool`;
 /** On a replica set: drover deletes its VMs before the set itself is deleted. */

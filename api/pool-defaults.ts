@@ -14,6 +14,8 @@ import type {
   ScaleInSelectionPolicy,
   ScaleInStrategy,
   SelectionPolicy,
+  Standby,
+  StandbyState,
   StatePreservation,
   UpdateStrategy,
   VmRolloutStrategy,
@@ -26,6 +28,7 @@ export const DEFAULT_BASE_POLICY: BasePolicy = 'Random';
 export const DEFAULT_DISRUPTION: Disruption = 'Restart';
 export const DEFAULT_DRIFT: DriftPolicy = 'Report';
 export const DEFAULT_STATE_PRESERVATION: StatePreservation = 'Disabled';
+export const DEFAULT_STANDBY_STATE: StandbyState = 'Stopped';
 export const DEFAULT_NAME_GENERATION: Required<NameGeneration> = {
   appendPostfixToSecretReferences: false,
   appendPostfixToConfigMapReferences: false,
@@ -105,6 +108,7 @@ export interface CompletePoolSpec {
   autohealing: HealingRules | null;
   /** `null`: off. */
   drain: DrainRules | null;
+  standby: Required<Standby>;
   revisionHistoryLimit: number;
   paused: boolean;
   selector: LabelSelector | null;
@@ -121,6 +125,7 @@ export const withDefaults = (spec: PoolSpec): CompletePoolSpec => ({
   rollout: { ...DEFAULT_ROLLOUT, ...spec.rollout },
   autohealing: spec.autohealing === undefined ? null : healingRules(spec.autohealing),
   drain: drainRules(spec),
+  standby: standbyRules(spec),
   revisionHistoryLimit: spec.revisionHistoryLimit ?? DEFAULT_REVISION_HISTORY_LIMIT,
   paused: spec.paused ?? false,
   selector: spec.selector ?? null,
@@ -129,6 +134,12 @@ export const withDefaults = (spec: PoolSpec): CompletePoolSpec => ({
 /** Null if nothing is to be done about evictions. */
 export const drainRules = ({ drain }: Pick<PoolSpec, 'drain'>): DrainRules | null =>
   drain === undefined ? null : { ...DEFAULT_DRAIN, ...drain };
+
+/** A pool without `standby` wants none. */
+export const standbyRules = ({ standby }: Pick<PoolSpec, 'standby'>): Required<Standby> => ({
+  replicas: standby?.replicas ?? 0,
+  state: standby?.state ?? DEFAULT_STANDBY_STATE,
+});
 
 export function updateRules(strategy: UpdateStrategy = {}): UpdateRules {
   if (strategy.unmanaged !== undefined) return { kind: 'unmanaged' };

@@ -92,6 +92,7 @@ export const CONDITION_REASONS = {
   ReplicaFailure: {
     FailedCreate: 'VMs could not be created',
     FailedDelete: 'VMs could not be deleted',
+    FailedStandby: 'standby VMs could not be created, or brought to their state',
     FailedAdopt: 'VMs that match the selector of a set could not become its own',
     FailedRelease: 'VMs that no longer match the selector of a set could not be released',
     FailedStart: 'VMIs of a set end before they have come up',
@@ -109,6 +110,8 @@ export type ConditionReason<Type extends ConditionType> =
 export const EVENT_REASONS = {
   SuccessfulCreate: 'VMs were created',
   FailedCreate: 'VMs could not be created',
+  SuccessfulPromote: 'standby VMs became replicas',
+  FailedPromote: 'standby VMs could not become replicas',
   SuccessfulDelete: 'VMs were deleted',
   FailedDelete: 'VMs could not be deleted',
   SuccessfulAdopt: 'VMs became the own of a set, whose selector they match, or of a pool, by a command',

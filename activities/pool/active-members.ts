@@ -3,15 +3,23 @@ import { isActive } from '../../decisions/disruption-budget/availability.ts';
 import { isActiveInstance } from '../../decisions/replica-sets/replica.ts';
 import type { Member } from '../../decisions/scaling/departure.ts';
 import type { StoredInstanceSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
-import { isRegular } from '../../decisions/views/vm.ts';
+import type { MemberRole } from '../../decisions/views/vm.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { OwnerKey } from './types.ts';
 
-/** Returns the replicas of a pool or a set that stay, be they VMs or VMIs, as far as this worker's caches know. */
-export const activeMembers = (cache: ClusterCache, key: OwnerKey, owner: StoredVmOwner | undefined): Member[] =>
+/**
+ * Returns the replicas of a pool or a set that stay, be they VMs or VMIs, or the members of a role of a pool, as far as this
+ * worker's caches know.
+ */
+export const activeMembers = (
+  cache: ClusterCache,
+  key: OwnerKey,
+  owner: StoredVmOwner | undefined,
+  role: MemberRole | null = null,
+): Member[] =>
   key.kind === 'VirtualMachineInstanceReplicaSet'
     ? activeInstances(cache, key, owner)
-    : cache.ownedBy(key.uid).filter((vm) => isActive(vm) && (key.kind !== undefined || isRegular(vm)));
+    : cache.ownedBy(key.uid).filter((vm) => isActive(vm) && (key.kind !== undefined || vm.role === role));
 
 /** Returns those that hold places in a set: a VM does until it is gone. */
 export const placesHeld = (cache: ClusterCache, key: OwnerKey, owner: StoredVmOwner | undefined): { name: string }[] =>

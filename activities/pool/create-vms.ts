@@ -1,12 +1,13 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { standbyRules } from '../../api/pool-defaults.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { whyNotMake } from '../../decisions/scaling/departure.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
+import { standbyFrom } from '../../decisions/standby/new-standby.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { isRegular } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { ensureDisksAreFree } from '../disks/free.ts';
@@ -39,7 +40,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
       numbers: number[],
       revision: string,
       seen: ResourceVersions,
-      { generation, skipSlowStart = false, halted = [], role }: HowToCreate,
+      { generation, skipSlowStart = false, halted = [], role = null }: HowToCreate,
     ): Promise<Done> =>
       withHeartbeat(async () => {
         await cache.catchUp({ pools: seen.pools });
@@ -56,13 +57,14 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           concurrency,
           skipSlowStart,
           whyNotMake: ({ name }, owner, made) => {
-            const vms = generation === undefined ? cache.ownedBy(key.uid).filter(isRegular) : [];
-            return whyNotMake({ generation, owner, vms, name, made });
+            const vms = generation === undefined ? cache.ownedBy(key.uid).filter((vm) => vm.role === role) : [];
+            return whyNotMake({ generation, owner, vms, role, name, made });
           },
           vmOf: async ({ number }) => {
             const vm = vmFromTemplate(pool, template, number, role);
             await ensureDisksAreFree(client, cache, pool, vm, number);
             await references.ensureTheyExist(template, vm);
+            if (role === 'Standby') return standbyFrom(vm, standbyRules(pool.spec).state);
             if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
             return vm;
           },

@@ -14,6 +14,7 @@ import { withHeartbeat } from '../lib/heartbeat.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import { createLabelActivities } from '../membership/label-vms.ts';
 import type { Revisions } from '../rollout/revisions.ts';
+import { createStandbyActivities } from '../standby/standby.ts';
 import { createCreationActivities } from './create-vms.ts';
 import { setFinalizer } from './finalizer.ts';
 import { forgetRemovals } from './forget-removals.ts';
@@ -85,6 +86,7 @@ export function createPoolActivities({
     ...createDiskActivities({ client, cache, concurrency }),
     ...createScaleInActivities({ client, cache, concurrency }),
     ...createReleaseActivities({ client, cache, concurrency }),
+    ...createStandbyActivities({ client, cache, revisions, concurrency }),
     ...createReplacementActivities({ client, cache, places }),
     ...createLabelActivities({ client, cache, concurrency }),
 

@@ -5,6 +5,7 @@ import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource
 import type { Target } from '../../decisions/pool/steps.ts';
 import { BY_NAME, whyStay, type Departure } from '../../decisions/scaling/departure.ts';
 import { isProtected } from '../../decisions/scaling/protection.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -109,7 +110,11 @@ export function createScaleInActivities({ client, cache, concurrency }: ScaleInO
 function ifChanged({ kind }: OwnerKey, { because }: Departure): Omit<WhileOursOptions, 'isWanted'> {
   switch (because) {
     case 'surplus':
-      return kind === undefined ? { isSame: (vm) => !isProtected(vm.metadata.annotations) } : {};
+      return kind === undefined
+        ? { isSame: ({ metadata }) => !isProtected(metadata.annotations) && roleOf(metadata.labels) === null }
+        : {};
+    case 'standby surplus':
+      return { isSame: ({ metadata }) => !isProtected(metadata.annotations) && roleOf(metadata.labels) === 'Standby' };
     // One that has changed may have been started again.
     case 'surplus at rest':
     case 'ended':
@@ -154,10 +159,11 @@ class LeavingVms {
 
   async #isToLeave(): Promise<boolean> {
     const { vms, departure, planned } = this.#leaving;
+    const role = departure.because === 'standby surplus' ? 'Standby' : null;
     const owner = await liveOwner(this.#client, this.#key, cancellationSignal());
     this.#seen = maxVersions(this.#seen, versionsOf(this.#key, owner?.metadata.resourceVersion));
     const why = (): string | null =>
-      whyStay({ departure, owner, vms: activeMembers(this.#cache, this.#key, owner), leaving: vms });
+      whyStay({ departure, owner, vms: activeMembers(this.#cache, this.#key, owner, role), leaving: vms });
     // This worker's cache may be older than the plan.
     if (why() !== null && !this.#hasCaughtUp) {
       await this.#cache.catchUp({ vms: planned.vms, vmis: planned.vmis });

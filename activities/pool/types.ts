@@ -28,7 +28,13 @@ export interface PlanRequest {
   seen: ResourceVersions;
   /** Whether something may have been done since without being reported: only a new list can tell. */
   resultUnknown: boolean;
-  inProgress: { creating: string[]; deleting: string[]; cancelled?: string[]; evacuating?: string[] };
+  inProgress: {
+    creating: string[];
+    deleting: string[];
+    cancelled?: string[];
+    evacuating?: string[];
+    standby?: string[];
+  };
   /** How many VMs may be acted on now; the burst cap also applies, and is the only limit if this is null. */
   allowance: number | null;
   refused?: PoolPlanInput['refused'];
@@ -84,5 +90,5 @@ export interface HowToCreate {
   skipSlowStart?: boolean;
   halted?: number[];
   /** Of VMs that are to be none of the pool's replicas. */
-  role?: MemberRole;
+  role?: MemberRole | null;
 }

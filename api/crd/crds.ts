@@ -96,6 +96,10 @@ function poolCrd(): CustomResourceDefinition {
     jsonPath: '.status.conditions[?(@.type=="Progressing")].reason',
     description: 'How the newest rollout stands.',
   };
+  const standby = {
+    ...countColumn('Standby', '.status.readyStandbyReplicas', 'Standby VMs that are ready to become replicas.'),
+    priority: 1,
+  };
   return replicated({
     resource: VirtualMachinePools,
     what,
@@ -103,7 +107,7 @@ function poolCrd(): CustomResourceDefinition {
     shortNames: ['dpool', 'dpools'],
     description: 'A pool of VirtualMachines that are alike, kept at a number, updated and healed by drover.',
     schema: VirtualMachinePool,
-    columns: [desired, current, ready, updated, available, rollout, AGE],
+    columns: [desired, current, ready, updated, available, rollout, standby, AGE],
   });
 }
 

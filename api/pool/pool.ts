@@ -6,6 +6,7 @@ import { nameRule, nameShape, ownerMeta } from './metadata.ts';
 import { withOwnSelector } from './own-selector.ts';
 import { Rollout } from './rollout.ts';
 import { LabelSelector } from './selection.ts';
+import { Standby, withRunningStandby } from './standby.ts';
 import { PoolStatus } from './status.ts';
 import { ScaleInStrategy, UpdateStrategy, VmRolloutStrategy } from './strategies.ts';
 import { IntOrPercent, WholeNumber } from './text.ts';
@@ -30,6 +31,7 @@ export {
   type DriftPolicy,
   type StatePreservation,
 } from './strategies.ts';
+export { Standby, type StandbyState } from './standby.ts';
 export { VmTemplate } from './vm-template.ts';
 export { MAX_POOL_NAME } from './metadata.ts';
 export type { MaintenanceWindow } from './windows.ts';
@@ -68,13 +70,14 @@ const PoolFields = z.strictObject({
   rollout: Rollout.exactOptional(),
   autohealing: Autohealing.exactOptional(),
   drain: Drain.exactOptional(),
+  standby: Standby.exactOptional(),
   revisionHistoryLimit: WholeNumber.min(0)
     .describe('How many old revisions are kept to go back to. 10 by default.')
     .exactOptional(),
   paused: z.boolean().describe('No update begins while this is true; scaling and healing go on.').exactOptional(),
   selector: LabelSelector.describe('For tools that expect one. A VM belongs to the pool that owns it.').exactOptional(),
 });
-export const PoolSpec = withDrainableTemplate(withOwnSelector(PoolFields, 'template'));
+export const PoolSpec = withRunningStandby(withDrainableTemplate(withOwnSelector(PoolFields, 'template')));
 export type PoolSpec = z.infer<typeof PoolSpec>;
 
 export const VirtualMachinePool = z

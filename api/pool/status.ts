@@ -182,6 +182,8 @@ export const PoolStatus = z.strictObject({
   driftedReplicas: count(
     'VMs that people have changed, so that they are not as their templates make them.',
   ).exactOptional(),
+  standbyReplicas: count('Standby VMs, without those that are being deleted.').exactOptional(),
+  readyStandbyReplicas: count('Standby VMs that are ready to become replicas.').exactOptional(),
   labelSelector: z.string().describe('Selector of the VMs, as the scale subresource shows it.').exactOptional(),
   currentRevision: z.string().describe('Revision that all VMs had last.').exactOptional(),
   updateRevision: z.string().describe('Revision of the template.').exactOptional(),

@@ -41,10 +41,19 @@ export const poolColumns: Column[] = [
   column<Pool>('ROLLOUT', rolloutCell),
   AGE,
   column<Pool>('REVISION', ({ status }) => status?.updateRevision ?? '<none>', true),
+  column<Pool>('STANDBY', standbyCell, true),
   column<Pool>('STEP', stepCell, true),
   column<Pool>('FAILED', failedCell, true),
   column<Pool>('PROBLEM', problemCell, true),
 ];
+
+/** Standby VMs that are ready, of those that are wanted; empty for a pool without. */
+function standbyCell({ spec, status }: Stored<Pool>): string {
+  const { standbyReplicas = 0, readyStandbyReplicas = 0 } = status ?? {};
+  return spec.standby === undefined && standbyReplicas === 0
+    ? ''
+    : `${readyStandbyReplicas}/${spec.standby?.replicas ?? 0}`;
+}
 
 export const replicaSetColumns: Column[] = [
   NAME,

@@ -51,7 +51,7 @@ export async function detach(
 ): Promise<void> {
   const { decrement = false, dryRun } = options;
   const kube = await session.kube();
-  for (const { pool, vms } of await leavingOf(kube, namespace, names)) {
+  for (const { pool, vms } of await leavingOf(kube, namespace, names, decrement)) {
     if (decrement) await checkNumber(kube, pool, vms);
     if (dryRun === 'none' && decrement) await detachFewer(session, pool, vms, options);
     else await detachAll(kube, pool, vms, dryRun);
@@ -132,7 +132,12 @@ function leavingMove(pool: Leaving['pool'], { vm, vmi }: VmWithVmi): Move {
 }
 
 /** Returns the VMs by their pools. Throws a `Failure` for each VM that can't be detached, before any is. */
-async function leavingOf(kube: KubeClient, namespace: string, names: readonly string[]): Promise<Leaving[]> {
+async function leavingOf(
+  kube: KubeClient,
+  namespace: string,
+  names: readonly string[],
+  decrement: boolean,
+): Promise<Leaving[]> {
   const vms = await Promise.all(
     [...new Set(names)].map((name) => kube.get<VirtualMachine>(VirtualMachines, { namespace, name })),
   );
@@ -143,7 +148,7 @@ async function leavingOf(kube: KubeClient, namespace: string, names: readonly st
     const owner = controllerOf(vm);
     const { name, uid } = vm.metadata;
     const left = owner === undefined ? pending.get(uid) : undefined;
-    const why = left === undefined ? whyNot(vm) : null;
+    const why = left === undefined ? whyNot(vm, decrement) : null;
     if (why !== null) failures.push(new Failure(`vm ${name} ${why}`));
     else {
       const pool = left ?? { namespace, name: owner!.name, uid: owner!.uid };
@@ -169,7 +174,7 @@ async function pendingDetach(kube: KubeClient, namespace: string): Promise<Map<s
   );
 }
 
-function whyNot(vm: Vm): string | null {
+function whyNot(vm: Vm, decrement: boolean): string | null {
   const owner = controllerOf(vm);
   if (owner === undefined) {
     const label = vm.metadata.labels?.[POOL_LABEL];
@@ -180,5 +185,8 @@ function whyNot(vm: Vm): string | null {
   if (kindOf(owner) !== 'VirtualMachinePool')
     return `belongs to ${owner.kind} ${owner.name}, which is no pool of drover's`;
   if (vm.metadata.deletionTimestamp !== undefined) return 'is being deleted';
-  return vmView(vm).removing ? `is just leaving pool ${owner.name}, with its disks kept` : null;
+  const { role, removing } = vmView(vm);
+  if (role !== null && decrement)
+    return `is none of the replicas of pool ${owner.name}, which then has no reason to want one less: leave --decrement out`;
+  return removing ? `is just leaving pool ${owner.name}, with its disks kept` : null;
 }

@@ -23,6 +23,7 @@ import { asFormer } from '../../decisions/membership/label-patch.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import { vmView } from '../../decisions/views/vm-from-object.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
 import { vmiView } from '../../decisions/views/vmi-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
@@ -100,6 +101,11 @@ function checkPool(ours: Stored<Pool>, theirs: Stored<KubeVirtPool> | undefined,
   const healed = (ours.status?.healing?.cycles ?? []).map(({ vm }) => vm);
   if (change === null && healed.length > 0)
     throw new Failure(`pool ${name}: ${formatNames(healed)} are being healed: wait until that has ended`);
+  const others = vms.filter(({ vm }) => roleOf(vm.metadata.labels) !== null);
+  if (change === null && others.length > 0)
+    throw new Failure(
+      `pool ${name}: ${formatNames(others.map(({ vm }) => vm.metadata.name))} are standby, which KubeVirt does not know: take standby out of its spec, and wait until they have left`,
+    );
   const going = vms.filter(({ vm }) => vm.metadata.deletionTimestamp !== undefined || vmView(vm).removing);
   if (going.length > 0) {
     const names = formatNames(going.map(({ vm }) => vm.metadata.name));

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import type { KubeObject, Stored } from '../../api/objects.ts';
+import { DEFAULT_STANDBY_STATE } from '../../api/pool-defaults.ts';
 import { Events } from '../../api/resources.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
@@ -63,9 +64,20 @@ function headLines(kind: OwnerKind, owner: Stored<Owner>): string[] {
           ),
         ]),
     ...(isPool(kind, owner)
-      ? [field(members, `${counts}, ${owner.status?.updatedReplicas ?? 0} updated`), revisionLine(owner)]
+      ? [
+          field(members, `${counts}, ${owner.status?.updatedReplicas ?? 0} updated`),
+          ...standbyLine(owner),
+          revisionLine(owner),
+        ]
       : [field(members, `${counts}, ${availableReplicas} available`)]),
   ];
+}
+
+function standbyLine({ spec, status }: Stored<Pool>): string[] {
+  const { standbyReplicas = 0, readyStandbyReplicas = 0 } = status ?? {};
+  if (spec.standby === undefined && standbyReplicas === 0) return [];
+  const { replicas = 0, state = DEFAULT_STANDBY_STATE } = spec.standby ?? {};
+  return [field('Standby', `${replicas} desired (${state}), ${standbyReplicas} total, ${readyStandbyReplicas} ready`)];
 }
 
 function revisionLine({ status }: Stored<Pool>): string {

@@ -3,6 +3,7 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { MOST_NAMED, namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
 import { isProtected } from '../../decisions/scaling/protection.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
@@ -77,6 +78,8 @@ function whyNot(pool: Stored<Pool>, name: string, vm: Stored | undefined): strin
   if (vm === undefined) return `there is no vm ${name}`;
   if (controllerOf(vm)?.uid !== pool.metadata.uid) return `vm ${name} is not one of its VMs`;
   if (isLeaving(pool, vm)) return `vm ${name} is leaving already`;
+  if (roleOf(vm.metadata.labels) !== null)
+    return `vm ${name} is none of its replicas: \`kubectl delete vm ${name}\` removes it, and spec.standby.replicas says how many such VMs there are`;
   return isProtected(vm.metadata.annotations)
     ? `vm ${name} is protected from scale-in, run \`drover unprotect ${name}\` first`
     : undefined;

@@ -11,7 +11,7 @@ import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { VmView } from '../views/vm.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
 import { evacuationNeed, isToLeave, type EvacuationAct, type EvacuationNeed, type Refusal } from './need.ts';
 
 /** A VM to be moved off its node. The UID is that of its VMI: another one runs elsewhere, or was asked for since. */
@@ -135,12 +135,12 @@ class Drain {
     const claimed = claimedNames({ pool, vms, vmiOf }, now);
     const restarting = active.filter((vm) => isRestarting(vm, vmiOf(vm))).map(({ name }) => name);
     const inProgress = [...acting, ...claimed, ...restarting];
-    const { names, count } = unavailability({ pool, vms: active, vmiOf, inProgress });
+    const { names, count } = unavailability({ pool, vms: active.filter(isRegular), vmiOf, inProgress });
     const most = maxUnavailableOf(pool);
     const closed = this.#closed();
     let used = count;
     for (const { vm, need } of acts) {
-      const takes = need.takesPlace && !names.has(vm.name);
+      const takes = need.takesPlace && isRegular(vm) && !names.has(vm.name);
       if (need.takesPlace && !need.isBegun && closed !== null) this.#stand(vm, 'Window', closed);
       else if (takes && used >= most) {
         this.#stand(

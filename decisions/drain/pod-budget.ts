@@ -10,7 +10,7 @@ import {
 import { canonical } from '../lib/canonical-json.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { VmView } from '../views/vm.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
 
 /** Kubernetes' PodDisruptionBudget, as drover writes it. */
 export interface PodDisruptionBudget extends KubeObject {
@@ -69,7 +69,7 @@ export interface PodBudgetInput {
 export function minAvailableOf({ pool, vms, vmiOf }: Omit<PodBudgetInput, 'podBudgets'>): number | null {
   if (pool.spec.drain === undefined || pool.metadata.deletionTimestamp !== undefined) return null;
   if (poolTemplate(pool.spec).spec.template.spec?.evictionStrategy !== 'None') return null;
-  const active = vms.filter(isActive);
+  const active = vms.filter(isRegular).filter(isActive);
   const missing = runsByItself(pool.spec.template) ? Math.max(pool.spec.replicas - active.length, 0) : 0;
   const wanted = active.filter((vm) => isMeantToRun(vm, vmiOf(vm))).length + missing;
   return Math.max(wanted - maxUnavailableOf(pool), 0);

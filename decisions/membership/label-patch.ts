@@ -8,6 +8,7 @@ import {
   REVISION_LABEL,
   ROLE_LABEL,
   SET_RIGHT_ANNOTATION,
+  STANDBY_ANNOTATION,
 } from '../../api/names.ts';
 import type { ObjectMeta } from '../../api/objects.ts';
 import { formerMemberAnnotation, formerMemberOf } from './former-member.ts';
@@ -51,6 +52,7 @@ export function asFormer(pool: string, { labels = {}, annotations, finalizers }:
       [NOT_YET_RUN_ANNOTATION]: null,
       [SET_RIGHT_ANNOTATION]: null,
       [PROTECT_ANNOTATION]: null,
+      ...(annotations?.[STANDBY_ANNOTATION] === undefined ? {} : { [STANDBY_ANNOTATION]: null }),
       ...formerMemberAnnotation({ pool, revision }),
     },
     ...(kept?.length === finalizers?.length ? {} : { finalizers: kept! }),

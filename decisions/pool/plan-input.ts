@@ -24,10 +24,13 @@ export interface PoolPlanInput {
   isHeldByOther: (name: string) => boolean;
   /** Names that activities are working on now. `cancelled`: by attempts to heal them that were asked to end. */
   inProgress: {
+    /** VMs that are created or promoted, to be replicas. */
     creating: readonly string[];
     deleting: readonly string[];
     cancelled?: readonly string[];
     evacuating?: readonly string[];
+    /** Standby VMs that are created, or brought to their state. */
+    standby?: readonly string[];
   };
   vmiOf: VmiOf;
   /** VMIs of a VM that ran and then failed, oldest first; absent if none were observed. */

@@ -24,6 +24,7 @@ import { isGoingBack } from '../rollout/state.ts';
 import { namedAmong, namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
 import { planDeletion, planScale, type ScalePlan, type ScaleStep } from '../scaling/plan.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
+import { lacksStandby, promotedAhead, withAllowances } from '../standby/standby.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import { isHalted, isRegular, type VmView } from '../views/vm.ts';
 import { poolAvailability } from './availability.ts';
@@ -74,7 +75,7 @@ export interface PoolCounts {
  * be.
  */
 export function planPool(given: PoolPlanInput): PoolPlan {
-  const input = isHeld(given) ? { ...given, allowance: 0 } : given;
+  const input = prepared(given);
   const { pool, vms, vmiOf, batches, contents = null, now } = input;
   const templates = templatesOf(input);
   const inBatches = batchHold(batches, vms, input.isHeldByOther);
@@ -100,7 +101,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const at = new Date(now).toISOString();
   const changing = membersChanging(input, healing.state.cycles, at);
   const told = { kept, drifted, draining: drain.standings, changing, contents, judged: older.judged(), now: at };
-  const status = poolStatus({ pool, vms: regular, vmiOf, failure, availability, rollout, healing, blocked, ...told });
+  const status = poolStatus({ pool, all: vms, vmiOf, failure, availability, rollout, healing, blocked, ...told });
   const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;
   return {
@@ -155,6 +156,13 @@ function templatesOf({ pool, revisions }: PoolPlanInput): Map<string, PoolTempla
   return templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
 }
 
+type Prepared = PoolPlanInput & { standbyAllowance: number };
+
+function prepared(given: PoolPlanInput): Prepared {
+  const input = { ...withAllowances(given), vms: promotedAhead(given.vms, given.inProgress.creating) };
+  return isHeld(given) ? { ...input, allowance: 0, standbyAllowance: 0 } : input;
+}
+
 /** A command is changing who the pool's members are: until that has ended, the pool begins nothing. */
 const isHeld = ({ pool }: PoolPlanInput): boolean =>
   pool.metadata.deletionTimestamp === undefined && membershipChangeOf(pool) !== null;
@@ -195,10 +203,11 @@ const healingOf = (input: PoolPlanInput, { inBatches, unproven, removals }: Besi
   });
 
 /** VMs on which steps in progress or cancelled attempts to heal them may still act. */
-const busyNames = ({ inProgress: { creating, deleting, cancelled = [] } }: PoolPlanInput): string[] => [
+const busyNames = ({ inProgress: { creating, deleting, cancelled = [], standby = [] } }: PoolPlanInput): string[] => [
   ...creating,
   ...deleting,
   ...cancelled,
+  ...standby,
 ];
 
 type Healing = Pick<HealingPlan, 'state' | 'cancel'>;
@@ -214,13 +223,14 @@ interface BesideScaling {
 }
 
 function scalingOf(
-  input: PoolPlanInput,
-  { inBatches: { coming }, healing, removals, lowest }: BesideScaling,
+  input: Prepared,
+  { inBatches: { coming, comingBeside }, healing, removals, lowest }: BesideScaling,
 ): ScalePlan {
   const scale = {
     ...input,
     held: new Set(heldBack(healing.state)),
     coming,
+    comingBeside,
     sick: new Set(sickVms(healing)),
     first: toBeMade(healing.state),
     lowest,
@@ -371,6 +381,7 @@ function stillStands(
   const wanted = pool.metadata.deletionTimestamp === undefined ? pool.spec.replicas : 0;
   const present = vms.filter(isRegular).length;
   if (failure?.reason === 'FailedCreate') return present < wanted;
+  if (failure?.reason === 'FailedStandby') return lacksStandby(pool, vms);
   return hasNamed || present > wanted + (blocked?.count ?? 0);
 }
 

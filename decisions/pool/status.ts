@@ -14,9 +14,10 @@ import { canonical } from '../lib/canonical-json.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
 import { surplusCondition, type BlockedSurplus } from '../scaling/surplus.ts';
+import { standbyStatus } from '../standby/standby.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { RegularVm } from '../views/vm.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
 import { availableCondition, type Availability } from './availability.ts';
 
 /** A failure to bring a pool or a set to its spec, from when it began until it passes. */
@@ -47,8 +48,8 @@ const OURS = new Set([
 
 export interface StatusInput {
   pool: StoredPool;
-  /** The pool's replicas. */
-  vms: readonly RegularVm[];
+  /** All VMs that the pool owns. */
+  all: readonly VmView[];
   vmiOf: VmiOf;
   failure: Failure | null;
   availability: Availability;
@@ -73,7 +74,7 @@ export interface StatusInput {
 /** Returns the status that the pool should have. */
 export function poolStatus({
   pool,
-  vms,
+  all,
   vmiOf,
   failure,
   availability,
@@ -88,7 +89,7 @@ export function poolStatus({
   judged = [],
   now,
 }: StatusInput): PoolStatus {
-  const active = vms.filter((vm) => !vm.deleting);
+  const active = all.filter(isRegular).filter((vm) => !vm.deleting);
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
     observedGeneration: pool.metadata.generation ?? 0,
@@ -98,6 +99,7 @@ export function poolStatus({
     unavailableReplicas: availability.unavailable.length + availability.missing,
     updatedReplicas: rollout.updated,
     driftedReplicas: drifted.length,
+    ...standbyStatus(pool, all, vmiOf),
     labelSelector: `${POOL_LABEL}=${pool.metadata.name}`,
     currentRevision: rollout.current,
     updateRevision: rollout.newest,

@@ -14,12 +14,19 @@ export interface Target {
   resourceVersion: string;
 }
 
+/** What brings a standby VM to its state: `start` and `stop` only if its pool wants another state than before. */
+export type SettleAct = 'pause' | 'start' | 'stop';
+
 /** What to do next, each step with a reason for people to read. */
 export type PoolStep =
   | { kind: 'hold'; reason: string }
   | { kind: 'let-go'; reason: string }
   /** `role`: of VMs that are to be none of the pool's replicas. */
   | { kind: 'create'; numbers: number[]; revision: string; role?: MemberRole; reason: string }
+  /** Standby VMs that become replicas. */
+  | { kind: 'promote'; vms: Target[]; reason: string }
+  /** Standby VMs that are not in the state that the pool wants them in. */
+  | { kind: 'settle'; act: SettleAct; vms: Target[]; reason: string }
   | { kind: 'delete'; vms: Target[]; keepDisks: boolean; because: Departure['because']; reason: string }
   | { kind: 'halt'; vms: Target[]; because: Departure['because']; reason: string }
   /** `unmatched`: their labels no longer match the selector; otherwise, their owner is deleted without them. */

@@ -249,6 +249,7 @@ function stillStands({ set, replicas, failure }: SetInput, members: Members): bo
   switch (failure?.reason) {
     case undefined:
     case 'FailedStart':
+    case 'FailedStandby':
       return false;
     case 'FailedCreate':
       return present.size < set.spec.replicas;

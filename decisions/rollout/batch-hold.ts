@@ -10,6 +10,8 @@ export interface BatchHold {
    * again by it.
    */
   coming: Set<string>;
+  /** Those among them that will be none of the pool's replicas. */
+  comingBeside: Set<string>;
 }
 
 export function batchHold(
@@ -17,12 +19,15 @@ export function batchHold(
   vms: readonly VmView[],
   isHeldByOther: (name: string) => boolean,
 ): BatchHold {
-  const hold: BatchHold = { held: new Set(), coming: new Set() };
+  const hold: BatchHold = { held: new Set(), coming: new Set(), comingBeside: new Set() };
   if (batches.length === 0) return hold;
   const byName = new Map(vms.map((vm) => [vm.name, vm]));
   for (const held of batches.flatMap((batch) => batch.vms)) {
     const vm = byName.get(held.name);
-    if (vm === undefined && held.act === 'replace' && !isHeldByOther(held.name)) hold.coming.add(held.name);
+    if (vm === undefined && held.act === 'replace' && !isHeldByOther(held.name)) {
+      hold.coming.add(held.name);
+      if (held.role !== undefined) hold.comingBeside.add(held.name);
+    }
     if (hold.coming.has(held.name) || isHeld(held, vm)) hold.held.add(held.name);
   }
   return hold;

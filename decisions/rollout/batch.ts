@@ -1,3 +1,5 @@
+import type { MemberRole } from '../views/vm.ts';
+
 /**
  * What an update does to one VM: only write its spec, also apply it to the running VMI, restart the VMI, or replace
  * the VM and its disks.
@@ -20,6 +22,8 @@ export interface BatchVm {
   vmi?: string;
   /** The VM's drift is set right as well. */
   setsRight?: true;
+  /** What the VM is for, if it is none of the pool's replicas: so is its replacement. */
+  role?: MemberRole;
   /** Its owner has stopped the VM: its replacement stays stopped. */
   halted?: true;
 }

@@ -2,7 +2,9 @@ import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { settlesAt, type ContentChange } from '../configuration/content.ts';
 import { isDown, isMeantToRun } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
-import type { VmView } from '../views/vm.ts';
+import { isStandby } from '../standby/standby.ts';
+import { standbyNeed, standbyTarget } from '../standby/update.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../vm-update/need.ts';
 import { batchHold } from './batch-hold.ts';
 import type { UpdateAct } from './batch.ts';
@@ -17,6 +19,7 @@ export interface Candidate {
   change?: ContentChange;
   /** Whether its drift is set right by that. */
   setsRight: boolean;
+  /** Taking it makes no VM unavailable that is not so already. */
   down: boolean;
 }
 
@@ -41,9 +44,10 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   const setApart = (kind: keyof typeof apart, vm: VmView, why: string): void =>
     void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
   const { held: inProgress } = batchHold(batches, context.input.vms, () => false);
-  for (const vm of context.active) {
+  const ofStandby = standbyTarget(target);
+  for (const vm of [...context.standby, ...context.active]) {
     if (inProgress.has(vm.name) || busy.has(vm.name)) continue;
-    const need = inTime(context, vm, updateNeed(vm, vmiOf, target));
+    const need = inTime(context, vm, isStandby(vm) ? standbyNeed(vm, vmiOf, ofStandby) : updateNeed(vm, vmiOf, target));
     if (need.need === 'nothing') continue;
     if (need.need === 'left') {
       // Not counted, because an opt-out lasts: the current revision would never advance, and a later undo would take
@@ -52,7 +56,7 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
       setApart('Left', vm, need.why);
     } else if (need.need === 'later') {
       needs.later++;
-      if (isMeantToRun(vm, vmiOf(vm))) needs.laterRunning++;
+      if (isRegular(vm) && isMeantToRun(vm, vmiOf(vm))) needs.laterRunning++;
       setApart('Vms', vm, need.why);
     } else if (hasFailed(state, vm)) {
       needs.left++;
@@ -60,7 +64,8 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
       setApart('Left', vm, 'it has failed in this rollout');
     } else {
       const { act, change, setsRight = false } = need;
-      needs.free.push({ vm, act, setsRight, ...(change === undefined ? {} : { change }), down: isDown(vm, vmiOf(vm)) });
+      const down = !isRegular(vm) || isDown(vm, vmiOf(vm));
+      needs.free.push({ vm, act, setsRight, ...(change === undefined ? {} : { change }), down });
     }
   }
   // The order of VMs in a snapshot is arbitrary and must not change the wording.

@@ -3,6 +3,7 @@ import type { Disruption, RolloutStatus } from '../../api/pool/pool.ts';
 import type { ContentChange } from '../configuration/content.ts';
 import { isActive, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import { revisionOf } from '../revisions/hash.ts';
+import { isStandby, type StandbyVm } from '../standby/standby.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, type RegularVm, type VmView } from '../views/vm.ts';
@@ -48,6 +49,8 @@ export class RolloutContext {
   readonly spec: CompletePoolSpec;
   /** Replicas that stay in the pool: neither terminating nor leaving it. */
   readonly active: readonly RegularVm[];
+  /** Standby VMs that stay in the pool: they are updated before replicas, and cost no budget. */
+  readonly standby: readonly StandbyVm[];
   /** The revision of the pool's template. */
   readonly newest: string;
   /** The last revision that all VMs reached, except opted-out ones. */
@@ -60,6 +63,7 @@ export class RolloutContext {
     this.input = input;
     this.spec = withDefaults(input.pool.spec);
     this.active = input.vms.filter(isRegular).filter(isActive);
+    this.standby = input.vms.filter(isStandby).filter(isActive);
     this.newest = revisionOf(poolTemplate(this.spec));
     this.current = input.pool.status?.currentRevision ?? this.#mostCommon();
     this.now = new Date(input.now).toISOString();

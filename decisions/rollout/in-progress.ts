@@ -5,7 +5,9 @@ import type { RolloutContext } from './context.ts';
 /** Names of VMs in batches. */
 export interface VmsInProgress {
   all: ReadonlySet<string>;
-  /** VMs that may still go down, or have not come back. */
+  /** Replicas among them. */
+  regular: ReadonlySet<string>;
+  /** Replicas that may still go down, or have not come back. */
   unsettled: ReadonlySet<string>;
 }
 
@@ -16,15 +18,19 @@ export function inProgressOf(context: RolloutContext): VmsInProgress {
   const byName = new Map(context.input.vms.map((vm) => [vm.name, vm]));
   const minReadyMs = context.spec.rollout.minReadySeconds * 1000;
   const all = new Set<string>();
+  const regular = new Set<string>();
   const unsettled = new Set<string>();
   for (const { revision, vms } of batches) {
     for (const held of vms) {
-      const standing = progressOf({ held, revision, vm: byName.get(held.name), vmiOf, hasDrift, minReadyMs, now });
+      const vm = byName.get(held.name);
+      const standing = progressOf({ held, revision, vm, vmiOf, hasDrift, minReadyMs, now });
       if (standing.state === 'well' || standing.state === 'gone') continue;
       all.add(held.name);
-      if (held.act !== 'write') unsettled.add(held.name);
+      const role = vm === undefined ? (held.role ?? null) : vm.role;
+      if (role === null) regular.add(held.name);
+      if (role === null && held.act !== 'write') unsettled.add(held.name);
       if (standing.state === 'waiting' && standing.until !== undefined) context.waits.wake(standing.until);
     }
   }
-  return { all, unsettled };
+  return { all, regular, unsettled };
 }

@@ -13,7 +13,7 @@ import { claimedNames } from '../disruption-budget/claims.ts';
 import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import { updateOrder } from '../scaling/selection-order.ts';
-import type { VmView } from '../views/vm.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch, BatchVm } from './batch.ts';
 import { blockedAt } from './blocked.ts';
@@ -70,11 +70,18 @@ export function nextVms(
     inProgress: [...inProgress.unsettled, ...claimed, ...evacuating],
   });
   const places = Math.min(burst - inProgress.all.size, MOST_IN_BATCH);
-  const choice = choose(context, inOrder(context, free, stepRoom === null ? null : target.revision), {
-    budget: most - unavailable,
-    places,
-    toStep: stepRoom,
-  });
+  // Standby VMs first: what they show of the new revision costs nobody anything.
+  const standby = free.filter(({ vm }) => !isRegular(vm));
+  const isStandbyFirst = standby.length > 0 || inProgress.all.size > inProgress.regular.size;
+  const choice = choose(
+    context,
+    inOrder(context, isStandbyFirst ? standby : free, stepRoom === null ? null : target.revision),
+    {
+      budget: most - unavailable,
+      places,
+      toStep: stepRoom,
+    },
+  );
   const { chosen, paid, hasMore } = choice;
   if (hasMore && chosen.length === 0)
     sayFull(context, state, { most, unavailable, names, claimed, unsettled: inProgress.unsettled });
@@ -110,7 +117,7 @@ function choose({ input: { vmiOf } }: RolloutContext, candidates: readonly Candi
   for (const candidate of candidates) {
     const { vm, act, down } = candidate;
     // Before a step, only running VMIs say anything about the new revision.
-    if (toStep !== null && (toStep <= 0 || !isMeantToRun(vm, vmiOf(vm)))) continue;
+    if (toStep !== null && isRegular(vm) && (toStep <= 0 || !isMeantToRun(vm, vmiOf(vm)))) continue;
     const cost = act === 'write' || down ? 0 : 1;
     if (cost > Math.max(budget, 0) || places <= 0) {
       choice.hasMore = true;
@@ -118,7 +125,7 @@ function choose({ input: { vmiOf } }: RolloutContext, candidates: readonly Candi
     }
     budget -= cost;
     places--;
-    if (toStep !== null) toStep--;
+    if (toStep !== null && isRegular(vm)) toStep--;
     choice.paid += cost;
     choice.chosen.push(candidate);
   }
@@ -171,7 +178,8 @@ export function batchOf(
     uid: vm.uid,
     act,
     from: vm.revision,
-    wasDown: down,
+    wasDown: isRegular(vm) && down,
+    ...(vm.role === null ? {} : { role: vm.role }),
     ...(act === 'write' && activeVmi(vm, vmiOf(vm)) !== undefined ? { runs: true } : {}),
     ...(change === undefined ? {} : restartedFor(vm, vmiOf, target)),
     ...(setsRight ? { setsRight } : {}),

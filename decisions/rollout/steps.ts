@@ -2,7 +2,7 @@ import { durationMs, isDuration } from '../../api/duration.ts';
 import { countOf } from '../../api/int-or-percent.ts';
 import type { RolloutStatus, RolloutStep } from '../../api/pool/pool.ts';
 import { availableSince, isDown, isMeantToRun, runsByItself } from '../disruption-budget/availability.ts';
-import type { VmView } from '../views/vm.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { RolloutNeeds } from './candidates.ts';
 import type { RolloutContext } from './context.ts';
@@ -28,15 +28,16 @@ export function stepRoom(
   inProgress: VmsInProgress,
 ): StepRoom {
   const { steps } = context.spec.rollout;
-  const { free, later } = needs;
+  const { later } = needs;
+  const free = needs.free.filter(({ vm }) => isRegular(vm));
   if (context.spec.update.kind !== 'proactive' || target.revision !== context.newest) return { state, room: null };
   // All VMs had this revision last: it needs no caution, and VMs that have left it should return to it.
   if (target.revision === context.current)
     return { state: state.completedAt === undefined ? unreached(state) : state, room: null };
-  const isDone = free.length === 0 && later === 0 && inProgress.all.size === 0;
+  const isDone = free.length === 0 && later === 0 && inProgress.regular.size === 0;
   // If every VM has the goal's revision already, no caution is needed.
   if (isDone && (state.batches === 0 || state.completedAt !== undefined)) return { state, room: null };
-  const taken = vmsTaken(context, state, target, needs, inProgress);
+  const taken = vmsTaken(context, state, target, { ...needs, free }, inProgress);
   for (const time of taken.availableAt) context.waits.wake(time);
   for (let at = state; ; at = promoted(at, steps.length, false)) {
     const step = steps[at.step];
@@ -61,16 +62,18 @@ function vmsTaken(
   context: RolloutContext,
   state: RolloutStatus,
   target: RolloutTarget,
-  { free, laterRunning }: RolloutNeeds,
+  { free, laterRunning }: Pick<RolloutNeeds, 'free' | 'laterRunning'>,
   inProgress: VmsInProgress,
 ): TakenVms {
   const { vmiOf } = context.input;
-  const isMoving = inProgress.all.size > 0;
+  const isMoving = inProgress.regular.size > 0;
   const wanting = new Set(free.map(({ vm }) => vm.name));
-  const there = towards(context, state, target).filter((vm) => !wanting.has(vm.name) && !inProgress.all.has(vm.name));
+  const there = towards(context, state, target).filter(
+    (vm) => !wanting.has(vm.name) && !inProgress.regular.has(vm.name),
+  );
   const minReadyMs = context.spec.rollout.minReadySeconds * 1000;
   return {
-    count: there.length + inProgress.all.size,
+    count: there.length + inProgress.regular.size,
     availableAt: there.flatMap((vm) => availableSince(vm, vmiOf(vm), minReadyMs) ?? []).sort((a, b) => a - b),
     isMoving,
     isToCome: isMoving || laterRunning > 0 || free.some(({ vm }) => isMeantToRun(vm, vmiOf(vm))),

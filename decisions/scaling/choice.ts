@@ -56,7 +56,7 @@ export function chooseLeaving(input: ChoiceInput): VmView[] {
 }
 
 /** A VM whose VMI runs an older revision than its spec has needs a restart, too. */
-function isUpdated({ revision }: VmView, vmi: VmiView | undefined, target: string): boolean | 'unknown' {
+export function isUpdated({ revision }: VmView, vmi: VmiView | undefined, target: string): boolean | 'unknown' {
   if (revision === null) return 'unknown';
   return revision === target && (liveVmi(vmi)?.revision ?? target) === target;
 }

@@ -1,14 +1,17 @@
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
+import { standbyRules } from '../../api/pool-defaults.ts';
+import type { PoolSpec } from '../../api/pool/pool.ts';
 import type { StoredVmOwner } from '../views/vm-owner.ts';
+import type { MemberRole } from '../views/vm.ts';
 import { namedRemovals } from './named-removals.ts';
 
 /** Why VMs leave their pool or set, and what the plan was based on. */
 export type Departure =
   /**
    * Their owner has more VMs than it wants; `at rest`: it takes only those that have no VMI and are not to have one.
-   * `generation`: of the planned spec; `others`: names of VMs that other steps were removing at that time.
+   * `standby surplus`: it has more standby VMs than it wants. `generation`: of the planned spec; `others`: names of VMs that other steps were removing at that time.
    */
-  | { because: 'surplus' | 'surplus at rest'; generation: number; others: readonly string[] }
+  | { because: 'surplus' | 'surplus at rest' | 'standby surplus'; generation: number; others: readonly string[] }
   /** People have asked for these VMs, by name, to be removed. */
   | { because: 'named' }
   /** They were marked as leaving earlier. If the pool grows again, it replaces them. */
@@ -27,7 +30,7 @@ export interface DepartureInput {
   departure: Departure;
   /** As the API server has it now; undefined if it is deleted. */
   owner: StoredVmOwner | undefined;
-  /** All known members of it that stay. */
+  /** All known members of it that stay, and are what those that leave are: replicas, or standby. */
   vms: readonly Member[];
   /** The members that leave in this step. */
   leaving: readonly Member[];
@@ -63,10 +66,13 @@ export function whyStay({ departure, owner, vms, leaving }: DepartureInput): str
   const others = new Set([...departure.others, ...leaving.map(({ name }) => name)]);
   // VMs that are to be removed by name don't stay.
   const active = vms.filter(({ name, uid }) => !others.has(name) && !named.has(uid));
-  return active.length < owner.spec.replicas
-    ? `its owner would have ${active.length} VMs of ${owner.spec.replicas}`
-    : null;
+  const wanted = wantedOf(owner, departure.because === 'standby surplus' ? 'Standby' : null);
+  return active.length < wanted ? `its owner would have ${active.length} VMs of ${wanted}` : null;
 }
+
+/** How many VMs of this role the owner wants. */
+const wantedOf = ({ spec }: StoredVmOwner, role: MemberRole | null): number =>
+  role === null ? spec.replicas : standbyRules(spec as PoolSpec).replicas;
 
 export interface ArrivalInput {
   /** Generation of the spec that this was planned for; undefined if the VM replaces another. */
@@ -75,19 +81,20 @@ export interface ArrivalInput {
   owner: StoredVmOwner | undefined;
   /** All known members of it that hold places. */
   vms: readonly { name: string }[];
+  /** What the VM is to be, and all of `vms` are; null for replicas. */
+  role?: MemberRole | null;
   /** Name of the VM to create; `made`: names that this step has created or is creating. */
   name: string;
   made: ReadonlySet<string>;
 }
 
 /** Returns why a VM must not be created any more; null if it may. */
-export function whyNotMake({ generation, owner, vms, name, made }: ArrivalInput): string | null {
+export function whyNotMake({ generation, owner, vms, role = null, name, made }: ArrivalInput): string | null {
   if (owner === undefined || owner.metadata.deletionTimestamp !== undefined) return 'its owner is gone';
   if (generation !== undefined)
     return (owner.metadata.generation ?? 0) === generation ? null : 'its owner has changed since';
   const others = new Set([...vms.map((vm) => vm.name), ...made]);
   others.delete(name);
-  return others.size < owner.spec.replicas
-    ? null
-    : `its owner has ${others.size} VMs of ${owner.spec.replicas} without it`;
+  const wanted = wantedOf(owner, role);
+  return others.size < wanted ? null : `its owner has ${others.size} VMs of ${wanted} without it`;
 }

@@ -1,16 +1,21 @@
 import { POOL_FINALIZER } from '../../api/names.ts';
-import { scaleInRules, type ScaleInRules } from '../../api/pool-defaults.ts';
+import { scaleInRules, standbyRules, type ScaleInRules } from '../../api/pool-defaults.ts';
 import { isActive } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
+import { earlier } from '../lib/times.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import type { PoolStep } from '../pool/steps.ts';
+import { chooseToPromote } from '../standby/promotion.ts';
+import { settleStandby, type Settling } from '../standby/settle.ts';
+import { isStandby, type StandbyVm } from '../standby/standby.ts';
+import { chooseSpare } from '../standby/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isHalted, isRegular, type MemberRole, type RegularVm, type VmView } from '../views/vm.ts';
 import { chooseLeaving } from './choice.ts';
 import { BY_NAME, type Departure } from './departure.ts';
 import { namedAmong, type NamedRemovals } from './named-removals.ts';
 import { refusedLast } from './refused-vms.ts';
-import { deletion, finishRemovals, halting, nameOf, planEnd, roomToDelete, words } from './removal.ts';
+import { deletion, finishRemovals, halting, nameOf, planEnd, roomToDelete, targets, words } from './removal.ts';
 import { scaleInOrder } from './selection-order.ts';
 import { blockedSurplus, mayLeave, scaleInWindow, takesSurplus, type BlockedSurplus } from './surplus.ts';
 import { freeNumbers, numberOf, vmName } from './vm-names.ts';
@@ -18,12 +23,26 @@ import { freeNumbers, numberOf, vmName } from './vm-names.ts';
 /** What scaling reads besides the pool and its VMs. */
 export type ScaleInput = Pick<
   PoolPlanInput,
-  'pool' | 'vms' | 'vmiOf' | 'zoneOf' | 'isHeldByOther' | 'inProgress' | 'burst' | 'allowance' | 'refused' | 'now'
+  | 'pool'
+  | 'vms'
+  | 'vmiOf'
+  | 'zoneOf'
+  | 'isHeldByOther'
+  | 'inProgress'
+  | 'batches'
+  | 'burst'
+  | 'allowance'
+  | 'refused'
+  | 'now'
 > & {
+  /** How many standby VMs may be begun on now. */
+  standbyAllowance: number;
   /** Names of VMs that healing holds: scaling neither creates nor removes them. */
   held: ReadonlySet<string>;
   /** Names without a VM that an update will create: scaling doesn't create them. */
   coming: ReadonlySet<string>;
+  /** Those among them that will be none of the pool's replicas. */
+  comingBeside: ReadonlySet<string>;
   /** Names of VMs that are being healed: they leave before others. */
   sick: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
@@ -51,14 +70,16 @@ export interface ScalePlan {
 
 /** Returns steps towards the number of VMs that the pool's spec wants. */
 export function planScale(input: ScaleInput): ScalePlan {
-  const { pool, vms, inProgress, removals } = input;
+  const { pool, vms, inProgress, removals, comingBeside } = input;
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
     return { steps: [{ kind: 'hold', reason: 'the pool must not go before its VMs' }], blocked: null, wakeAt: null };
   const leaving = new Set(inProgress.deleting);
   const taken = new Set(vms.map((vm) => vm.name));
   const coming = [...new Set([...inProgress.creating, ...input.held, ...input.coming])].filter(
-    (name) => !taken.has(name),
+    (name) => !taken.has(name) && !comingBeside.has(name),
   );
+  const beside = [...new Set([...(inProgress.standby ?? []), ...comingBeside])].filter((name) => !taken.has(name));
+  const ours = new Set([...taken, ...coming, ...beside]);
   const staying = vms.filter((vm) => isActive(vm) && !leaving.has(vm.name));
   const isNamed = namedAmong(removals);
   const active = staying.filter(isRegular).filter((vm) => !isNamed(vm));
@@ -77,10 +98,85 @@ export function planScale(input: ScaleInput): ScalePlan {
   const missing = Math.max(wanted - present - coming.length, comingBack(input, taken));
   // VMs still to come don't make existing VMs surplus: whoever creates them checks first whether they are still wanted.
   const excess = active.length - wanted;
-  if (missing > 0) steps.push(...scaleOut(input, missing, new Set([...taken, ...coming])));
-  else if (excess > 0 && removals.fault === null && window.open) steps.push(...scaleIn(input, active, excess, room));
+  const mayLeave = removals.fault === null && window.open;
+  const promoted = missing > 0 ? promotion(input, missing, taken, isNamed) : NO_PROMOTION;
+  steps.push(...promoted.steps);
+  const left = { ...input, allowance: input.allowance - promoted.names.size };
+  if (missing > promoted.covered) steps.push(...scaleOut(left, missing - promoted.covered, ours));
+  else if (excess > 0 && mayLeave) steps.push(...scaleIn(input, active, excess, room));
+  // Replicas have priority: a quota that has little room left has it for them.
+  if (missing <= 0 && inProgress.creating.length === 0) steps.push(...refill(input, beside.length, ours));
+  const spare = staying.filter(isStandby).filter((vm) => !isNamed(vm) && !promoted.names.has(vm.name));
+  if (mayLeave) steps.push(...removeSpare(input, spare, room));
+  const settling = settle(input, steps);
   const blocked = blockedSurplus({ ...input, rules, active, fault: removals.fault });
-  return { steps, blocked, wakeAt: excess > 0 && !window.open ? window.next : null };
+  const wakeAt = excess > 0 && !window.open ? window.next : null;
+  return { steps: [...steps, ...settling.steps], blocked, wakeAt: earlier(wakeAt, settling.wakeAt) };
+}
+
+interface Promoted {
+  steps: ScaleStep[];
+  names: ReadonlySet<string>;
+  /** How many of the missing VMs are not to be created. */
+  covered: number;
+}
+
+const NO_PROMOTION: Promoted = { steps: [], names: new Set(), covered: 0 };
+
+/** A VM that healing replaces comes back under its own number. All others that are missing may be any. */
+function promotion(
+  input: ScaleInput,
+  missing: number,
+  taken: ReadonlySet<string>,
+  isNamed: (vm: VmView) => boolean,
+): Promoted {
+  const { replicas } = input.pool.spec;
+  const back = input.first.filter((name) => !taken.has(name)).length;
+  const { now, soon } = chooseToPromote({ ...input, isNamed }, missing - back);
+  const names = new Set(now.map(nameOf));
+  const reason = `promote ${words(now)} from standby: ${missing} missing of ${replicas}`;
+  return {
+    steps: now.length === 0 ? [] : [{ kind: 'promote', vms: targets(now), reason }],
+    names,
+    covered: Math.min(now.length + soon, Math.max(missing - back, 0)),
+  };
+}
+
+/** Creates the standby VMs that are missing. `coming`: how many are being created. */
+function refill(input: ScaleInput, coming: number, ours: ReadonlySet<string>): ScaleStep[] {
+  const { pool, vms, inProgress, standbyAllowance } = input;
+  const { replicas } = standbyRules(pool.spec);
+  const missing = replicas - vms.filter(isStandby).length - coming;
+  if (missing <= 0) return [];
+  const creating = inProgress.standby ?? [];
+  const how = { ...input, first: [], allowance: standbyAllowance, inProgress: { ...inProgress, creating } };
+  const numbers = numbersToCreate(how, missing, ours);
+  const names = formatNames(numbers.map((number) => vmName(pool.metadata.name, number)));
+  const reason = `create ${names} as standby: ${missing} missing of ${replicas}`;
+  return numbers.length === 0 ? [] : [{ kind: 'create', numbers, role: 'Standby', reason }];
+}
+
+function removeSpare(input: ScaleInput, spare: readonly StandbyVm[], room: Room): ScaleStep[] {
+  const { replicas } = standbyRules(input.pool.spec);
+  const excess = spare.length - replicas;
+  if (excess <= 0) return [];
+  const leaving = chooseSpare({ ...input, rules: rulesOf(input.pool), spare }, excess);
+  const why = `${excess} more than the ${replicas} wanted as standby`;
+  return removal(input, room.take(free(input, leaving)), 'standby surplus', why);
+}
+
+/** Brings standby VMs to their state that nothing else works on, in this plan either. */
+function settle(input: ScaleInput, steps: readonly ScaleStep[]): Settling {
+  const { inProgress, sick, batches, standbyAllowance } = input;
+  const busy = new Set([
+    ...inProgress.creating,
+    ...inProgress.deleting,
+    ...(inProgress.standby ?? []),
+    ...sick,
+    ...batches.flatMap(({ vms }) => vms.map(({ name }) => name)),
+    ...steps.flatMap((step) => ('vms' in step ? step.vms.map(({ name }) => name) : [])),
+  ]);
+  return settleStandby({ ...input, busy, most: standbyAllowance });
 }
 
 const rulesOf = ({ spec }: StoredPool): ScaleInRules => scaleInRules(spec.scaleInStrategy);
@@ -95,11 +191,20 @@ function comingBack({ pool, first, inProgress, isHeldByOther, now }: ScaleInput,
     .length;
 }
 
-function scaleOut(
+function scaleOut(input: ScaleInput, missing: number, ours: ReadonlySet<string>): ScaleStep[] {
+  const { name } = input.pool.metadata;
+  const numbers = numbersToCreate(input, missing, ours);
+  if (numbers.length === 0) return [];
+  const names = formatNames(numbers.map((number) => vmName(name, number)));
+  return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${input.pool.spec.replicas}` }];
+}
+
+/** Returns the numbers of VMs to be created now. `ours`: names that the pool has, or will have. */
+function numbersToCreate(
   { pool, isHeldByOther, inProgress, burst, allowance, refused, first, lowest }: ScaleInput,
   missing: number,
-  ours: Set<string>,
-): ScaleStep[] {
+  ours: ReadonlySet<string>,
+): number[] {
   const count = Math.min(missing, allowance, burst - inProgress.creating.length);
   if (count <= 0) return [];
   const { name } = pool.metadata;
@@ -116,10 +221,7 @@ function scaleOut(
   const sorted = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others].toSorted(
     (one, other) => one - other,
   );
-  const numbers = refusedLast(sorted, (number) => vmName(name, number), refused).slice(0, count);
-  if (numbers.length === 0) return [];
-  const names = formatNames(numbers.map((number) => vmName(name, number)));
-  return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${pool.spec.replicas}` }];
+  return refusedLast(sorted, (number) => vmName(name, number), refused).slice(0, count);
 }
 
 function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number, room: Room): ScaleStep[] {

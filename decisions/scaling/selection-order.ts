@@ -111,7 +111,8 @@ const isNamedOtherwise = ({ owner, name }: VmView): boolean => owner !== null &&
 /** 0 for a VM whose name the pool would not give. */
 const numberIn = ({ owner, name }: VmView): number => (owner === null ? null : numberOf(owner.name, name)) ?? 0;
 
-function compare(one: readonly number[], other: readonly number[]): number {
+/** Compares ranks, the first difference of which counts. */
+export function compare(one: readonly number[], other: readonly number[]): number {
   for (let i = 0; i < one.length; i++) if (one[i] !== other[i]) return one[i]! - other[i]!;
   return 0;
 }

@@ -5,6 +5,7 @@ import {
   MACHINE_TYPE_RESTART_LABEL,
   REMOVING_ANNOTATION,
   REVISION_LABEL,
+  STANDBY_ANNOTATION,
 } from '../../api/names.ts';
 import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
@@ -59,6 +60,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     resourceVersion: metadata.resourceVersion,
     owner: owner === undefined ? null : { kind: kindOf(owner), name: owner.name, uid: owner.uid },
     role: roleOf(ownLabels),
+    standby: standbyStateOf(metadata.annotations),
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
     removing: metadata.annotations?.[REMOVING_ANNOTATION] !== undefined,
@@ -91,6 +93,11 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     snapshotting: Boolean(status?.snapshotInProgress) || Boolean(status?.restoreInProgress),
   };
 }
+
+const standbyStateOf = (annotations: Record<string, string> = {}): VmView['standby'] => {
+  const state = annotations[STANDBY_ANNOTATION];
+  return state === 'Stopped' || state === 'Paused' ? state : null;
+};
 
 /**
  * The end of the name of KubeVirt's copy of a preference: `-<uid>-<generation>`, after the names of the VM and the

@@ -1,4 +1,5 @@
 import { ROLE_LABEL } from '../../api/names.ts';
+import type { StandbyState } from '../../api/pool/pool.ts';
 import type { TransitionRecord } from '../machine-types/transition.ts';
 
 /**
@@ -17,6 +18,8 @@ export interface VmView {
   owner: { kind: string; name: string; uid: string } | null;
   /** Null for a VM that is one of its pool's replicas, or in no pool. */
   role: MemberRole | null;
+  /** The state that drover has brought a standby VM to; null for other VMs, and if drover has not. */
+  standby: StandbyState | null;
   /** Milliseconds since the epoch. */
   createdAt: number;
   /** Has a deletion timestamp: the VM is terminating, and its name stays taken until it is deleted. */

@@ -212,7 +212,7 @@ export function untouchable(vm: VmView, vmiOf: VmiOf): { why: string; isExcluded
   if (vm.runStrategy === 'WaitAsReceiver') return { why: 'it receives a migration', isExcluded: false };
   if (vm.snapshotting) return { why: 'a snapshot of it is taken or restored', isExcluded: false };
   const vmi = liveVmi(vmiOf(vm));
-  if (vmi?.paused === true) return { why: 'it is paused', isExcluded: false };
+  if (vmi?.paused === true && vm.role === null) return { why: 'it is paused', isExcluded: false };
   if (isEvacuating(vmi)) return { why: 'it is being moved off its node', isExcluded: false };
   if (vmi?.migrating === true) return { why: 'it migrates', isExcluded: false };
   return undefined;

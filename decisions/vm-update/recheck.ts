@@ -5,7 +5,7 @@ import { revisionOf } from '../revisions/hash.ts';
 import type { BatchVm } from '../rollout/batch.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import type { VmView } from '../views/vm.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { untouchable } from './need.ts';
 
@@ -61,7 +61,8 @@ export function recheckVm(input: RecheckInput): Recheck {
   if (!writes && (!isOld || held.act === 'live')) return { take: 'nothing' };
   const restarts = held.act === 'restart' && isOld ? vmi : null;
   // Writing the spec may stop even a VMI of the right revision: by its run strategy.
-  const disrupts = held.act === 'restart' ? vmi !== undefined : held.act !== 'write';
+  const isCounted = isRegular(vm);
+  const disrupts = isCounted && (held.act === 'restart' ? vmi !== undefined : held.act !== 'write');
   const why = whyNot(input, pool, vm) ?? (writes ? whyNotWritten(held, vmi, correction) : null);
   return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
 }

@@ -148,6 +148,8 @@ export class FakeCluster {
     setFinalizer: async () => ({}),
     haltVms: () => Promise.reject(new Error('no test asks for it')),
     releaseVms: () => Promise.reject(new Error('no test asks for it')),
+    promoteVms: () => Promise.reject(new Error('no test asks for it')),
+    settleVms: () => Promise.reject(new Error('no test asks for it')),
     removeVms: () => Promise.reject(new Error('no test asks for it')),
   };
 

@@ -2,7 +2,10 @@ import { Gauge, type Registry } from 'prom-client';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 
-type Told = Pick<PoolStatus, 'replicas' | 'readyReplicas' | 'updatedReplicas'> & {
+type Told = Pick<
+  PoolStatus,
+  'replicas' | 'readyReplicas' | 'updatedReplicas' | 'standbyReplicas' | 'readyStandbyReplicas'
+> & {
   availableReplicas?: number;
   unavailableReplicas?: number;
 };
@@ -10,7 +13,7 @@ type Told = Pick<PoolStatus, 'replicas' | 'readyReplicas' | 'updatedReplicas'> &
 /** State of pools, from their spec and status; every worker reports all of them. */
 export class PoolGauges {
   readonly #counts: Record<
-    'desired' | 'current' | 'ready' | 'updated' | 'available' | 'unavailable',
+    'desired' | 'current' | 'ready' | 'updated' | 'available' | 'unavailable' | 'standby' | 'standby_ready',
     Gauge<'namespace' | 'pool'>
   >;
   readonly #rollout: Gauge<'namespace' | 'pool' | 'state'>;
@@ -32,6 +35,8 @@ export class PoolGauges {
       ready: gauge('ready', 'VMs of a pool whose VMIs are ready.'),
       updated: gauge('updated', 'VMs of a pool that carry its newest revision.'),
       available: gauge('available', 'VMs of a pool that have been ready for minReadySeconds.'),
+      standby: gauge('standby', 'Standby VMs that a pool has, beside its replicas.'),
+      standby_ready: gauge('standby_ready', 'Standby VMs of a pool that are ready to become replicas.'),
       unavailable: gauge('unavailable', 'VMs that the spec of a pool asks for and that are not available.'),
     };
     this.#rollout = new Gauge({
@@ -57,12 +62,16 @@ export class PoolGauges {
         readyReplicas = 0,
         updatedReplicas = 0,
         availableReplicas = readyReplicas,
+        standbyReplicas = 0,
+        readyStandbyReplicas = 0,
       }: Partial<Told> = status ?? {};
       this.#counts.desired.set(labels, spec.replicas);
       this.#counts.current.set(labels, replicas);
       this.#counts.ready.set(labels, readyReplicas);
       this.#counts.updated.set(labels, updatedReplicas);
       this.#counts.available.set(labels, availableReplicas);
+      this.#counts.standby.set(labels, standbyReplicas);
+      this.#counts.standby_ready.set(labels, readyStandbyReplicas);
       this.#counts.unavailable.set(labels, Math.max(0, spec.replicas - availableReplicas));
       for (const { type, status: is, reason = 'Unknown' } of status?.conditions ?? []) {
         if (type === 'Progressing') this.#rollout.set({ ...labels, state: reason }, 1);

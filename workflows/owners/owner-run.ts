@@ -183,7 +183,9 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       seen: this.#seen,
       resultUnknown,
       inProgress: { creating: inProgress.names('creating'), deleting: inProgress.names('deleting') },
-      allowance: failureBackoff.allowance(inProgress.has('creating') || inProgress.has('deleting')),
+      allowance: failureBackoff.allowance(
+        inProgress.has('creating') || inProgress.has('deleting') || inProgress.has('standby'),
+      ),
       failure: failureBackoff.state.failure,
     };
     this.#isPlanning = true;

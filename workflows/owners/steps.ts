@@ -140,7 +140,7 @@ function departureOf(
   vms: readonly Target[],
   { generation, leaving }: OwnerStepContext,
 ): Departure {
-  if (because !== 'surplus' && because !== 'surplus at rest') return { because };
+  if (because !== 'surplus' && because !== 'surplus at rest' && because !== 'standby surplus') return { because };
   const own = new Set(vms.map((vm) => vm.name));
   return { because, generation, others: leaving.filter((name) => !own.has(name)) };
 }

@@ -48,6 +48,7 @@ export class InFlight {
 
 export type LaneKind =
   | 'creating'
+  | 'standby'
   | 'deleting'
   | 'finalizer'
   | 'status'

@@ -92,6 +92,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
         ...asked.inProgress,
         cancelled: this.inProgress.names('cancelled'),
         evacuating: this.inProgress.names('evacuating'),
+        standby: this.inProgress.names('standby'),
       },
       refused: this.failureBackoff.refused(),
       ...this.#rollouts.request(),
@@ -145,7 +146,10 @@ class PoolRun extends OwnerRun<PlannedPool> {
   protected override get isLong(): boolean {
     // Creations and deletions may take minutes, during which a pool that waits for them would not answer.
     const { inProgress } = this;
-    return this.#vmsHanded >= MOST_VMS_HANDED && !inProgress.has('creating') && !inProgress.has('deleting');
+    return (
+      this.#vmsHanded >= MOST_VMS_HANDED &&
+      !(['creating', 'deleting', 'standby'] as const).some((kind) => inProgress.has(kind))
+    );
   }
 
   protected override continueAsNew(carried: CarriedOwner): Promise<never> {

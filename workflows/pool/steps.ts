@@ -5,12 +5,12 @@ import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
-import { vmName } from '../../decisions/scaling/vm-names.ts';
 import type { Evacuations } from '../drain/evacuations.ts';
-import { beginRemoval, inLane, lanes, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
+import { beginRemoval, inLane, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
 import type { Rollouts } from '../rollout/rollouts.ts';
+import { beginArrival } from './arrivals.ts';
 
-const { createVms, discardDisks, unmarkDisks, labelVms, unlabelVms } = proxyActivities<PoolActivities>(ON_VMS);
+const { discardDisks, unmarkDisks, labelVms, unlabelVms } = proxyActivities<PoolActivities>(ON_VMS);
 export const { writeStatus, noteRuns, forgetRemovals } = proxyActivities<PoolActivities & HealActivities>({
   startToCloseTimeout: '5m',
   heartbeatTimeout: '10s',
@@ -31,29 +31,15 @@ export interface StepContext extends OwnerStepContext {
 
 /** Begins a step, in as many lanes as it needs, and returns at once: the lanes report their ends. */
 export function begin(step: PoolStep, context: StepContext): void {
-  const { key, generation, seen, failureBackoff } = context;
+  const { key, seen } = context;
   const { reason } = step;
   // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
   switch (step.kind) {
     case 'create':
-      for (const numbers of lanes(step.numbers)) {
-        const names = numbers.map((number) => vmName(key.name, number));
-        inLane({ kind: 'creating', names, reason }, context, 'FailedCreate', () =>
-          createVms.executeWithOptions(words, [
-            key,
-            numbers,
-            step.revision,
-            seen,
-            {
-              generation,
-              skipSlowStart: failureBackoff.hasProven,
-              ...(step.role === undefined ? {} : { role: step.role }),
-            },
-          ]),
-        );
-      }
-      return;
+    case 'promote':
+    case 'settle':
+      return beginArrival(step, context);
     case 'delete':
     case 'halt':
     case 'release':

@@ -153,14 +153,19 @@ async function replace(run: BatchRun, planned: readonly BatchVm[]): Promise<void
   );
   const active = new Set([...refused, ...deferred].map(({ name }) => name));
   const vms = planned.filter(({ name }) => !active.has(name));
-  if (vms.length > 0) await createAgain(run, vms, removed);
+  for (const role of [undefined, 'Standby', 'Surge'] as const) {
+    const some = vms.filter((vm) => vm.role === role);
+    if (some.length > 0) await createAgain(run, some, removed);
+  }
 }
 
 /** Creates VMs in the place of those that were deleted. `removed`: what a cache must have reached to show that. */
 async function createAgain(run: BatchRun, vms: readonly BatchVm[], removed: ResourceVersions): Promise<void> {
   const { key, batch, deadlineMs } = run.input;
   const numbersOf = (some: readonly BatchVm[]): number[] => some.map(({ name }) => numberOf(key.name, name)!);
-  const how = { skipSlowStart: true, halted: numbersOf(vms.filter(({ halted }) => halted === true)) };
+  const role = vms[0]!.role;
+  const halted = numbersOf(vms.filter((vm) => vm.halted === true));
+  const how = { skipSlowStart: true, halted, ...(role === undefined ? {} : { role }) };
   for (let tries = 1; ; tries++) {
     const made = await createVms.executeWithOptions(
       { summary: summary(`create ${formatNames(vms.map(({ name }) => name))}`) },

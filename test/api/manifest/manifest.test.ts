@@ -357,7 +357,7 @@ describe('what is wrong', () => {
     [
       'a field of nowhere',
       { colour: 'red' },
-      'spec.colour: unknown field; known are replicas, template, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, vmRolloutStrategy, rollout, autohealing, drain, revisionHistoryLimit, paused and selector',
+      'spec.colour: unknown field; known are replicas, template, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, vmRolloutStrategy, rollout, autohealing, drain, standby, revisionHistoryLimit, paused and selector',
     ],
   ])('%s', (_, fields, message) => {
     expect(messagesOf(withFields(fields))).toEqual([message]);

@@ -7,7 +7,7 @@ import type { Evacuation } from '../../../decisions/drain/evacuation.ts';
 import { isToLeave } from '../../../decisions/drain/need.ts';
 import { planDrain, type DrainInput, type DrainPlan } from '../../../decisions/drain/plan.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
-import type { VmView } from '../../../decisions/views/vm.ts';
+import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
 
@@ -198,7 +198,7 @@ describe('whatever the VMs are like', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
         const { pool, vms, vmiOf, acting } = input;
-        const active = vms.filter((vm) => !vm.deleting);
+        const active = vms.filter(isRegular).filter((vm) => !vm.deleting);
         const before = unavailability({ pool, vms: active, vmiOf, inProgress: acting }).names;
         const serving = planDrain(input).evacuate.filter(
           ({ name }) => !before.has(name) && vmiOf(vms.find((vm) => vm.name === name)!)!.ready,

@@ -18,7 +18,7 @@ const besides: fc.Arbitrary<VmView[]> = fc
     fc.tuple(
       ...numbers.map((number) =>
         fc
-          .tuple(anyVm(number), fc.constantFrom<MemberRole>('Standby', 'Surge'))
+          .tuple(anyVm(number), fc.constantFrom<MemberRole>('Surge'))
           .map(([vm, role]): VmView => ({ ...vm, role, deleting: false, removing: false })),
       ),
     ),
@@ -41,7 +41,7 @@ describe('members of a role', () => {
     ));
 
   test('keep their numbers', () => {
-    const vms = [aVm('web-1'), aVm('web-2', { role: 'Standby' })];
+    const vms = [aVm('web-1'), aVm('web-2', { role: 'Surge' })];
     expect(plan(vms).steps).toMatchObject([{ kind: 'create', numbers: [3, 4] }]);
   });
 

@@ -514,6 +514,8 @@ export class ModelFleet {
         );
       case 'evacuate':
       case 'guard':
+      case 'promote':
+      case 'settle':
       case 'hold':
       case 'discard':
       case 'unmark':

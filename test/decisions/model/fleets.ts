@@ -36,6 +36,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     resourceVersion: '1',
     owner: { kind: 'VirtualMachinePool', name: 'web', uid: 'pool-uid' },
     role: null,
+    standby: null,
     createdAt: 0,
     deleting: false,
     removing: false,

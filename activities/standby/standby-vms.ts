@@ -1,0 +1,142 @@
+import { cancellationSignal, log } from '@temporalio/activity';
+import { REMOVING_ANNOTATION, ROLE_LABEL, STANDBY_ANNOTATION } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import { standbyRules } from '../../api/pool-defaults.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { SettleAct, Target } from '../../decisions/pool/steps.ts';
+import { whyNotMake } from '../../decisions/scaling/departure.ts';
+import { poolTemplate } from '../../decisions/template/template.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { powerOf } from '../../decisions/views/run-strategy.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { liveVmWithVmi } from '../lib/live-vm.ts';
+import { sharedCall } from '../lib/shared-call.ts';
+import { whileOurs } from '../lib/while-ours.ts';
+import { livePool } from '../pool/live-pool.ts';
+import { nothingDone, type Done, type PoolKey } from '../pool/types.ts';
+import type { Revisions } from '../rollout/revisions.ts';
+import { askForPause } from './pause.ts';
+
+export interface StandbyOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  revisions: Revisions;
+}
+
+/** A VM and its pool, as they are right before the act. */
+interface Now {
+  pool: StoredPool;
+  vm: Stored<VirtualMachine>;
+}
+
+/** Standby VMs of a pool on which one activity acts, one by one. */
+export class StandbyVms {
+  readonly #in: StandbyOptions;
+  readonly #key: PoolKey;
+  readonly #generation: number;
+  readonly #poolNow: () => Promise<StoredPool | undefined>;
+  readonly #notWanted: string[] = [];
+  #seen: ResourceVersions = {};
+  /** Names of VMs that were acted on. */
+  readonly acted: string[] = [];
+
+  /** `generation`: of the spec that this was planned for. */
+  constructor(options: StandbyOptions, key: PoolKey, generation: number) {
+    this.#in = options;
+    this.#key = key;
+    this.#generation = generation;
+    this.#poolNow = sharedCall(() => livePool(options.client, key, cancellationSignal()));
+  }
+
+  /**
+   * Makes the VM a replica: the write that takes the mark off also has the VM run. A paused VMI goes on before that, so
+   * that a worker that dies in between leaves a standby VM that runs, which is promoted first.
+   */
+  promote(target: Target): Promise<void> {
+    return this.#onEach(target, async ({ pool, vm }) => {
+      await this.#goesOn(vm.metadata.name);
+      const unmarked = { labels: { [ROLE_LABEL]: null }, annotations: { [STANDBY_ANNOTATION]: null } };
+      await this.#write(vm, unmarked, await this.#startOf(pool, vm));
+    });
+  }
+
+  settle(target: Target, act: SettleAct): Promise<void> {
+    return this.#onEach(target, async ({ pool, vm }) => {
+      if (act === 'pause') return this.#pause(vm.metadata.name);
+      const annotations = { [STANDBY_ANNOTATION]: standbyRules(pool.spec).state };
+      const power = act === 'stop' ? { running: null, runStrategy: 'Halted' } : await this.#startOf(pool, vm);
+      await this.#write(vm, { annotations }, power);
+    });
+  }
+
+  done(count: number, refused: Done['refused']): Done {
+    const notWanted = this.#notWanted;
+    return { ...nothingDone, count: count - notWanted.length, notWanted, refused, seen: this.#seen };
+  }
+
+  async #onEach({ name, uid }: Target, act: (now: Now) => Promise<void>): Promise<void> {
+    const { client } = this.#in;
+    let pool: StoredPool | undefined;
+    let vm: Stored<VirtualMachine>;
+    const acted = await whileOurs(client, this.#key, { name, uid }, () => act({ pool: pool!, vm }), {
+      isSame: (now) => isStandbyNow((vm = now as Stored<VirtualMachine>)),
+      isWanted: async () => {
+        pool = await this.#poolNow();
+        const why = whyNotMake({ generation: this.#generation, owner: pool, vms: [], name, made: new Set() });
+        if (why !== null) log.info('a standby VM is left as it is', { name, reason: why });
+        return why === null;
+      },
+    });
+    if (acted === 'done') this.acted.push(name);
+    else if (acted === 'notWanted') this.#notWanted.push(name);
+    else this.#saw({ vms: acted.left });
+  }
+
+  /** The fields of a spec with which a VM runs as its template says; none if somebody has started it already. */
+  async #startOf(pool: StoredPool, vm: Stored<VirtualMachine>): Promise<object> {
+    const { revision, runStrategy } = vmView(vm);
+    if (runStrategy !== 'Halted') return {};
+    const own = revision === null ? undefined : await this.#in.revisions.find(this.#key, revision);
+    return { running: null, runStrategy: powerOf((own ?? poolTemplate(pool.spec)).spec) ?? 'Always' };
+  }
+
+  async #write({ metadata }: Stored, marks: object, spec: object): Promise<void> {
+    const { namespace, name, uid, resourceVersion } = metadata;
+    const patch = { metadata: { uid, resourceVersion, ...marks }, spec };
+    const at = { namespace: namespace!, name };
+    const options = { signal: cancellationSignal() };
+    const written = await this.#in.client.patch(VirtualMachines, at, 'merge', patch, options);
+    this.#saw({ vms: written.metadata.resourceVersion });
+  }
+
+  async #goesOn(name: string): Promise<void> {
+    const at = { namespace: this.#key.namespace, name };
+    const { vmi } = await liveVmWithVmi(this.#in.client, at, cancellationSignal());
+    if (vmi?.paused === true) await askForPause(this.#in.client, at, 'unpause');
+  }
+
+  /** KubeVirt's pause names no version of the VM: if that has become a replica meanwhile, its VMI goes on. */
+  async #pause(name: string): Promise<void> {
+    const { client } = this.#in;
+    const at = { namespace: this.#key.namespace, name };
+    const { vmi } = await liveVmWithVmi(client, at, cancellationSignal());
+    if (vmi === undefined || vmi.paused || !vmi.ready || vmi.deleting) return;
+    await askForPause(client, at, 'pause');
+    const after = await liveVmWithVmi(client, at, cancellationSignal());
+    if (after.vm !== undefined && !isStandbyNow(after.vm)) await askForPause(client, at, 'unpause');
+    this.#saw({ vms: after.vm?.metadata.resourceVersion, vmis: after.vmi?.resourceVersion });
+  }
+
+  #saw(versions: ResourceVersions): void {
+    this.#seen = maxVersions(this.#seen, versions);
+  }
+}
+
+const isStandbyNow = ({ metadata }: Stored): boolean =>
+  roleOf(metadata.labels) === 'Standby' &&
+  metadata.deletionTimestamp === undefined &&
+  metadata.annotations?.[REMOVING_ANNOTATION] === undefined;

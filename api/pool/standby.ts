@@ -1,0 +1,48 @@
+import * as z from 'zod';
+import { across, rules, WholeNumber } from './text.ts';
+import type { VmTemplate } from './vm-template.ts';
+
+/** Keeps the numbers of a pool's VMs within five digits, or little more. */
+const MOST_STANDBY = 1_000;
+
+export const StandbyState = z.enum(['Stopped', 'Paused']);
+export type StandbyState = z.infer<typeof StandbyState>;
+
+export const Standby = z
+  .strictObject({
+    replicas: WholeNumber.min(0).max(MOST_STANDBY).describe('How many standby VMs the pool has beside its replicas.'),
+    state: StandbyState.describe(
+      'Stopped: their disks are there, and becoming a replica takes a start. Paused: they have come up and are paused, and ' +
+        'becoming a replica takes a moment. Stopped by default.',
+    ).exactOptional(),
+  })
+  .describe('VMs that are ready to become replicas. They count as none of them.');
+export type Standby = z.infer<typeof Standby>;
+
+const RUNNING =
+  'standby is for VMs that start by themselves: template.spec.runStrategy must be Always, RerunOnFailure or Once';
+
+/** Requires of a pool with standby VMs that those of its template start by themselves: otherwise nothing tells the two apart. */
+export function withRunningStandby<T extends z.ZodType>(schema: T): T {
+  const { 'x-kubernetes-validations': others = [], ...meta } = schema.meta() ?? {};
+  const [own] = rules([
+    '!has(self.standby) || (has(self.template.spec.running) && self.template.spec.running) || ' +
+      "(has(self.template.spec.runStrategy) && self.template.spec.runStrategy in ['Always', 'RerunOnFailure', 'Once'])",
+    RUNNING,
+  ])['x-kubernetes-validations'];
+  const checked = across(
+    schema,
+    (value) => {
+      const { standby, template } = value as { standby?: Standby; template?: VmTemplate };
+      const { running, runStrategy } = template?.spec ?? {};
+      return (
+        standby === undefined ||
+        template === undefined ||
+        running === true ||
+        ['Always', 'RerunOnFailure', 'Once'].includes(runStrategy ?? '')
+      );
+    },
+    RUNNING,
+  );
+  return checked.meta({ ...meta, 'x-kubernetes-validations': [...(others as object[]), own] });
+}

@@ -1,0 +1,54 @@
+import { isActive, isReady, liveVmi } from '../disruption-budget/availability.ts';
+import { byNumber } from '../lib/names.ts';
+import type { PoolPlanInput } from '../pool/plan-input.ts';
+import { refusedLast } from '../scaling/refused-vms.ts';
+import { compare } from '../scaling/selection-order.ts';
+import { isFailing } from '../views/vm.ts';
+import { isPromotable, isStandby, type StandbyVm } from './standby.ts';
+
+export type PromotionInput = Pick<
+  PoolPlanInput,
+  'vms' | 'vmiOf' | 'inProgress' | 'batches' | 'refused' | 'burst' | 'allowance'
+> & {
+  /** Names of VMs that are being healed. */
+  sick: ReadonlySet<string>;
+  /** The revision that VMs are brought to. */
+  target: string;
+  /** Whether people want the VM removed. */
+  isNamed: (vm: StandbyVm) => boolean;
+};
+
+export interface Promotion {
+  /** VMs that are promoted now. */
+  now: StandbyVm[];
+  /** How many can be promoted in a moment: no VM is created in their places. */
+  soon: number;
+}
+
+/**
+ * Returns the standby VMs that become replicas, the best first, where `missing` replicas are missing: those that only have
+ * to start before those whose disks are still being filled, those of the newest revision before others, those that run
+ * already before those that are paused or stopped. One that fails would be no help.
+ */
+export function chooseToPromote(input: PromotionInput, missing: number): Promotion {
+  const { vms, vmiOf, inProgress, batches, refused, sick, target, isNamed } = input;
+  const busy = new Set([...inProgress.creating, ...inProgress.deleting, ...(inProgress.standby ?? []), ...sick]);
+  for (const { name } of batches.flatMap((batch) => batch.vms).filter(({ act }) => act === 'replace')) busy.add(name);
+  const rankOf = (vm: StandbyVm): number[] => {
+    const vmi = liveVmi(vmiOf(vm));
+    const isUpdated = vm.revision === target && (vmi?.revision ?? target) === target;
+    return [Number(!isPromotable(vm, vmiOf)), Number(!isUpdated), Number(!isReady(vm, vmi)), Number(vmi === undefined)];
+  };
+  const free = vms
+    .filter(isStandby)
+    .filter((vm) => isActive(vm) && !isFailing(vm) && !busy.has(vm.name) && !isNamed(vm))
+    .map((vm) => ({ vm, rank: rankOf(vm) }))
+    .toSorted((one, other) => compare(one.rank, other.rank) || byNumber(one.vm.name, other.vm.name))
+    .map(({ vm }) => vm);
+  const tried = refusedLast(free, ({ name }) => name, refused).slice(0, Math.max(missing, 0));
+  const room = Math.max(Math.min(input.allowance, input.burst - inProgress.creating.length), 0);
+  const settling = vms
+    .filter(isStandby)
+    .filter((vm) => isActive(vm) && !isFailing(vm) && inProgress.standby?.includes(vm.name) === true);
+  return { now: tried.slice(0, room), soon: tried.slice(room).length + settling.length };
+}

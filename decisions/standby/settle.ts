@@ -1,0 +1,73 @@
+import { withDefaults, standbyRules } from '../../api/pool-defaults.ts';
+import { availableSince, isActive, isReady } from '../disruption-budget/availability.ts';
+import { formatNames } from '../lib/names.ts';
+import { earlier } from '../lib/times.ts';
+import type { PoolPlanInput } from '../pool/plan-input.ts';
+import type { SettleAct, Target } from '../pool/steps.ts';
+import { targets } from '../scaling/removal.ts';
+import { isStandby, type StandbyVm } from './standby.ts';
+
+export interface SettleStep {
+  kind: 'settle';
+  act: SettleAct;
+  vms: Target[];
+  reason: string;
+}
+
+export type SettleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'now'> & {
+  /** Names of VMs that something else works on. */
+  busy: ReadonlySet<string>;
+  /** How many VMs may be taken. */
+  most: number;
+};
+
+export interface Settling {
+  steps: SettleStep[];
+  /** When the next VM may be paused by the passing of time alone; milliseconds since the epoch. */
+  wakeAt: number | null;
+}
+
+/**
+ * Brings standby VMs to their state. A stopped one that a person has started goes on running, because that was the person's
+ * choice: drover stops only VMs that it has itself brought to another state before. Those that run in a pool that wants them
+ * paused are paused, since no other mark tells how a VMI came up.
+ */
+export function settleStandby(input: SettleInput): Settling {
+  const { pool, vms, busy } = input;
+  const { state } = standbyRules(pool.spec);
+  const byAct: Record<SettleAct, StandbyVm[]> = { pause: [], start: [], stop: [] };
+  let wakeAt: number | null = null;
+  for (const vm of vms.filter(isStandby)) {
+    if (!isActive(vm) || vm.optedOut || vm.snapshotting || busy.has(vm.name)) continue;
+    if (vm.standby !== state) byAct[state === 'Paused' ? 'start' : 'stop'].push(vm);
+    else if (state === 'Paused') {
+      const at = pausableAt(input, vm);
+      if (at !== null && at <= input.now) byAct.pause.push(vm);
+      else wakeAt = earlier(wakeAt, at);
+    }
+  }
+  return { steps: stepsOf(byAct, input.most), wakeAt };
+}
+
+/** When the VM's VMI has been ready for long enough; null if it is not to be paused. */
+function pausableAt({ pool, vmiOf }: SettleInput, vm: StandbyVm): number | null {
+  const vmi = vmiOf(vm);
+  if (!isReady(vm, vmi) || vmi?.paused === true || vmi?.migrating === true || vm.changingState) return null;
+  return availableSince(vm, vmi, withDefaults(pool.spec).rollout.minReadySeconds * 1000);
+}
+
+const WHY: Record<SettleAct, string> = {
+  pause: 'they have come up, and are to be ready as standby',
+  start: 'the pool wants its standby paused, and no longer stopped',
+  stop: 'the pool wants its standby stopped',
+};
+
+function stepsOf(byAct: Record<SettleAct, StandbyVm[]>, most: number): SettleStep[] {
+  let room = most;
+  return (['pause', 'start', 'stop'] as const).flatMap((act): SettleStep[] => {
+    const vms = byAct[act].slice(0, room);
+    room -= vms.length;
+    const reason = `${act} ${formatNames(vms.map(({ name }) => name))}: ${WHY[act]}`;
+    return vms.length === 0 ? [] : [{ kind: 'settle', act, vms: targets(vms), reason }];
+  });
+}

@@ -1,0 +1,185 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { PoolSpec, StandbyState } from '../../../api/pool/pool.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
+import type { PoolStep } from '../../../decisions/pool/steps.ts';
+import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
+import { anyVm, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+
+const wanting = (replicas: number, standby: number, spec: Partial<PoolSpec> = {}, state: StandbyState = 'Stopped') =>
+  aPool({ replicas, standby: { replicas: standby, state }, ...spec });
+
+const plan = (pool: PoolPlanInput['pool'], vms: readonly VmView[], input: Partial<PoolPlanInput> = {}): PoolPlan =>
+  planPool({ pool, vms, ...quiet, burst: 250, allowance: 250, ...input });
+
+const stopped = (n: number, fields: Partial<VmView> = {}): VmView =>
+  aVm(`web-${n}`, {
+    role: 'Standby',
+    standby: 'Stopped',
+    runStrategy: 'Halted',
+    hasVmi: false,
+    ready: false,
+    state: 'Stopped',
+    ...fields,
+  });
+const running = (n: number, fields: Partial<VmView> = {}): VmView =>
+  aVm(`web-${n}`, { role: 'Standby', standby: 'Paused', ...fields });
+const numbered = (from: number, to: number, of: (n: number) => VmView): VmView[] =>
+  Array.from({ length: to - from + 1 }, (_, index) => of(from + index));
+const replicas = (count: number): VmView[] => numbered(1, count, (n) => aVm(`web-${n}`));
+
+const promoted = ({ steps }: PoolPlan): string[] =>
+  steps.flatMap((step) => (step.kind === 'promote' ? step.vms.map(({ name }) => name) : []));
+const created = ({ steps }: PoolPlan, role?: 'Standby'): number[] =>
+  steps.flatMap((step) => (step.kind === 'create' && step.role === role ? step.numbers : []));
+const deleted = ({ steps }: PoolPlan): string[] =>
+  steps.flatMap((step) => (step.kind === 'delete' ? step.vms.map(({ name }) => name) : []));
+const settled = ({ steps }: PoolPlan): Record<string, string[]> =>
+  Object.fromEntries(
+    steps
+      .filter((step): step is Extract<PoolStep, { kind: 'settle' }> => step.kind === 'settle')
+      .map(({ act, vms }) => [act, vms.map(({ name }) => name)]),
+  );
+
+/** The plan of a pool of one that is to have two, and has these standby VMs. */
+const out = (vms: readonly VmView[], input: Partial<PoolPlanInput> = {}) =>
+  plan(wanting(2, 1), [aVm('web-1'), ...vms], input);
+const best = (...vms: VmView[]): string[] => promoted(out(vms));
+
+const lately = (vm: VmView) => aVmi(vm, { readySince: vm.name === 'web-1' ? 0 : quiet.now - 4_000 });
+const asPaused = (vm: VmView) => aVmi(vm, { paused: true, ready: false });
+
+describe('a scale-out', () => {
+  test('promotes standby VMs, and creates only what they do not cover; the standby is refilled afterwards', () => {
+    const both = plan(wanting(6, 2), [...replicas(3), stopped(4), stopped(5)]);
+    expect([promoted(both), created(both), created(both, 'Standby')]).toEqual([['web-4', 'web-5'], [6], []]);
+    const after = plan(wanting(6, 2), replicas(6));
+    expect([promoted(after), created(after), created(after, 'Standby')]).toEqual([[], [], [7, 8]]);
+  });
+
+  test('counts a VM that is being promoted as the replica that it becomes', () => {
+    const vms = [...replicas(3), stopped(4), stopped(5)];
+    const again = plan(wanting(4, 1), vms, { inProgress: { creating: ['web-4'], deleting: [] } });
+    expect([promoted(again), created(again), deleted(again)]).toEqual([[], [], []]);
+    expect(again.status).toMatchObject({ replicas: 4, standbyReplicas: 1 });
+  });
+
+  test('prefers those that have only to start, then those of the newest revision, then those that run', () => {
+    expect(best(stopped(2, { state: 'Provisioning' }), stopped(3))).toEqual(['web-3']);
+    expect(best(stopped(2, { revision: 'older' }), stopped(3))).toEqual(['web-3']);
+    expect(best(stopped(2), running(3))).toEqual(['web-3']);
+    expect(best(stopped(2, { revision: 'older' }))).toEqual(['web-2']);
+  });
+
+  test('creates a VM where the standby is broken, is to be removed by name, or was refused just now', () => {
+    expect(created(out([stopped(2, { state: 'DataVolumeError' })]))).toEqual([3]);
+    expect(created(out([stopped(2)], { refused: { names: ['web-2'], isHeld: true } }))).toEqual([3]);
+  });
+
+  test('waits for a standby VM that is just being brought to its state', () => {
+    const vms = [aVm('web-1'), running(2)];
+    const waiting = plan(wanting(2, 1, {}, 'Paused'), vms, {
+      inProgress: { creating: [], deleting: [], standby: ['web-2'] },
+    });
+    expect([promoted(waiting), created(waiting)]).toEqual([[], []]);
+  });
+});
+
+describe('the standby', () => {
+  test('is created with its role, and without taking the numbers of others', () => {
+    expect(created(plan(wanting(2, 2), replicas(2)), 'Standby')).toEqual([3, 4]);
+    expect(created(plan(wanting(2, 2), [...replicas(2), stopped(4, { deleting: true })]), 'Standby')).toEqual([3]);
+  });
+
+  test('is not refilled while replicas are missing: the little room in a quota is theirs', () => {
+    const short = plan(wanting(3, 2), replicas(2));
+    expect([created(short), created(short, 'Standby')]).toEqual([[3], []]);
+  });
+
+  test('that is refused holds up no replica', () => {
+    const failure = { reason: 'FailedStandby', message: 'exceeded quota', since: '2026-01-01T00:00:00Z' } as const;
+    const refused = plan(wanting(3, 2), [...replicas(2), stopped(3)], { failure, allowance: 0 });
+    expect(promoted(refused)).toEqual(['web-3']);
+    expect(refused.status?.conditions?.find(({ type }) => type === 'ReplicaFailure')?.reason).toBe('FailedStandby');
+    expect(created(plan(wanting(2, 2), replicas(2), { failure, allowance: 0 }), 'Standby')).toEqual([]);
+    expect(plan(wanting(2, 1), [...replicas(2), stopped(3)], { failure }).failure).toBeNull();
+  });
+
+  test('leaves when fewer are wanted, and never in place of a replica', () => {
+    const vms = [...replicas(3), stopped(4), stopped(5, { revision: 'older' })];
+    expect(deleted(plan(wanting(3, 1), vms))).toEqual(['web-5']);
+    expect(deleted(plan(wanting(2, 2), vms))).toHaveLength(1);
+    expect(deleted(plan(wanting(2, 2), vms))).not.toContain('web-4');
+    expect(deleted(plan(aPool({ replicas: 3 }), vms)).toSorted()).toEqual(['web-4', 'web-5']);
+    expect(deleted(plan(wanting(3, 0), [...replicas(3), stopped(4, { protected: true })]))).toEqual([]);
+  });
+
+  test('keeps its disks where the pool does', () => {
+    const scaleInStrategy = { proactive: { statePreservation: 'Offline' } } as const;
+    const { steps } = plan(wanting(1, 0, { scaleInStrategy }), [aVm('web-1'), stopped(2), running(3)]);
+    expect(steps).toMatchObject([
+      { kind: 'delete', keepDisks: true, because: 'standby surplus' },
+      { kind: 'halt', because: 'standby surplus' },
+    ]);
+  });
+
+  test('is told of in the status, with those that are ready', () => {
+    const vms = [...replicas(2), stopped(3), stopped(4, { state: 'Provisioning' })];
+    expect(plan(wanting(2, 2), vms).status).toMatchObject({
+      replicas: 2,
+      standbyReplicas: 2,
+      readyStandbyReplicas: 1,
+    });
+    expect(plan(aPool(), replicas(3)).status).not.toHaveProperty('standbyReplicas');
+  });
+});
+
+describe('the state of the standby', () => {
+  const paused = wanting(0, 3, { rollout: { minReadySeconds: 10 } }, 'Paused');
+
+  test('Paused: VMs are paused once they have been ready for minReadySeconds', () => {
+    const found = plan(paused, [running(1), running(2)], { vmiOf: lately, allowance: 0 });
+    expect(settled(found)).toEqual({});
+    expect(plan(paused, [running(1), running(2)], { vmiOf: lately }).wakeAt).toBe(quiet.now + 6_000);
+    expect(settled(plan(paused, [running(1), running(2)], { vmiOf: lately }))).toEqual({ pause: ['web-1'] });
+    expect(settled(plan(paused, [running(1)], { vmiOf: asPaused }))).toEqual({});
+  });
+
+  test('Stopped: a VM that a person has started runs on, and one of the other state is stopped', () => {
+    const pool = wanting(0, 2);
+    const started = stopped(1, { runStrategy: 'Always', hasVmi: true, ready: true, state: 'Running' });
+    expect(settled(plan(pool, [started, running(2)]))).toEqual({ stop: ['web-2'] });
+    expect(settled(plan(paused, [stopped(1)]))).toEqual({ start: ['web-1'] });
+    expect(settled(plan(pool, [running(2, { optedOut: true })]))).toEqual({});
+  });
+});
+
+test('there are never more replicas, nor more standby VMs, than are wanted, and none is created that can be promoted', () =>
+  fc.assert(
+    fc.property(
+      fc
+        .uniqueArray(fc.integer({ min: 1, max: 20 }), { maxLength: 16 })
+        .chain((numbers) =>
+          fc.tuple(...numbers.map((n) => fc.oneof(anyVm(n), fc.constant(stopped(n)), fc.constant(running(n))))),
+        ),
+      fc.nat(12),
+      fc.nat(6),
+      fc.integer({ min: 0, max: 10 }),
+      (vms, wanted, standby, allowance) => {
+        const found = plan(wanting(wanted, standby), vms, { allowance });
+        const regular = vms.filter(isRegular).length;
+        const others = vms.length - regular;
+        const [up, made, spare] = [promoted(found), created(found), created(found, 'Standby')];
+        if (up.length + made.length > 0) expect(regular + up.length + made.length).toBeLessThanOrEqual(wanted);
+        if (spare.length > 0) expect(others - up.length + spare.length).toBeLessThanOrEqual(standby);
+        if (spare.length > 0) expect(up.length + made.length).toBe(0);
+        const isFree = (vm: VmView): boolean =>
+          vm.role === 'Standby' && !vm.deleting && !vm.removing && !up.includes(vm.name);
+        if (made.length > 0) expect(vms.filter(isFree)).toEqual([]);
+        expect(made.length + spare.length + up.length).toBeLessThanOrEqual(Math.max(allowance, 0));
+        const names = new Set(vms.map(({ name }) => name));
+        for (const n of [...made, ...spare]) expect(names.has(`web-${n}`)).toBe(false);
+      },
+    ),
+  ));

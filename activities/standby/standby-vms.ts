@@ -10,7 +10,7 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { powerOf } from '../../decisions/views/run-strategy.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
-import { roleOf } from '../../decisions/views/vm.ts';
+import { isRegular, roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
@@ -41,6 +41,8 @@ export class StandbyVms {
   readonly #poolNow: () => Promise<StoredPool | undefined>;
   readonly #notWanted: string[] = [];
   #seen: ResourceVersions = {};
+  /** Names of VMs that are being promoted. */
+  readonly #promoting = new Set<string>();
   /** Names of VMs that were acted on. */
   readonly acted: string[] = [];
 
@@ -57,7 +59,7 @@ export class StandbyVms {
    * that a worker that dies in between leaves a standby VM that runs, which is promoted first.
    */
   promote(target: Target): Promise<void> {
-    return this.#onEach(target, async ({ pool, vm }) => {
+    return this.#onEach(target, this.#whyNotPromote, async ({ pool, vm }) => {
       await this.#goesOn(vm.metadata.name);
       const unmarked = { labels: { [ROLE_LABEL]: null }, annotations: { [STANDBY_ANNOTATION]: null } };
       await this.#write(vm, unmarked, await this.#startOf(pool, vm));
@@ -65,7 +67,7 @@ export class StandbyVms {
   }
 
   settle(target: Target, act: SettleAct): Promise<void> {
-    return this.#onEach(target, async ({ pool, vm }) => {
+    return this.#onEach(target, this.#whyNotSettle, async ({ pool, vm }) => {
       if (act === 'pause') return this.#pause(vm.metadata.name);
       const annotations = { [STANDBY_ANNOTATION]: standbyRules(pool.spec).state };
       const power = act === 'stop' ? { running: null, runStrategy: 'Halted' } : await this.#startOf(pool, vm);
@@ -78,7 +80,24 @@ export class StandbyVms {
     return { ...nothingDone, count: count - notWanted.length, notWanted, refused, seen: this.#seen };
   }
 
-  async #onEach({ name, uid }: Target, act: (now: Now) => Promise<void>): Promise<void> {
+  /** The VM is wanted only while replicas are missing: those that this worker knows of, and those that are promoted here. */
+  readonly #whyNotPromote = (pool: StoredPool | undefined, name: string): string | null => {
+    const vms = this.#in.cache.ownedBy(this.#key.uid).filter(isRegular);
+    const others = { owner: pool, vms, name, made: new Set([...this.#promoting, ...this.acted]) };
+    const why = this.#whyNotSettle(pool, name) ?? whyNotMake({ ...others, generation: undefined });
+    // No pause between the two: VMs that are promoted at once count each other.
+    if (why === null) this.#promoting.add(name);
+    return why;
+  };
+
+  readonly #whyNotSettle = (pool: StoredPool | undefined, name: string): string | null =>
+    whyNotMake({ generation: this.#generation, owner: pool, vms: [], name, made: new Set() });
+
+  async #onEach(
+    { name, uid }: Target,
+    whyNot: (pool: StoredPool | undefined, name: string) => string | null,
+    act: (now: Now) => Promise<void>,
+  ): Promise<void> {
     const { client } = this.#in;
     let pool: StoredPool | undefined;
     let vm: Stored<VirtualMachine>;
@@ -86,11 +105,12 @@ export class StandbyVms {
       isSame: (now) => isStandbyNow((vm = now as Stored<VirtualMachine>)),
       isWanted: async () => {
         pool = await this.#poolNow();
-        const why = whyNotMake({ generation: this.#generation, owner: pool, vms: [], name, made: new Set() });
+        const why = whyNot(pool, name);
         if (why !== null) log.info('a standby VM is left as it is', { name, reason: why });
         return why === null;
       },
     });
+    this.#promoting.delete(name);
     if (acted === 'done') this.acted.push(name);
     else if (acted === 'notWanted') this.#notWanted.push(name);
     else this.#saw({ vms: acted.left });

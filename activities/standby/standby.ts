@@ -1,4 +1,5 @@
 import { formatNames } from '../../decisions/lib/names.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { SettleAct, Target } from '../../decisions/pool/steps.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
@@ -13,11 +14,12 @@ export function createStandbyActivities({ concurrency, ...options }: StandbyOpti
   return {
     /**
      * Makes these standby VMs replicas of the pool, each only while the spec is the one that this was planned for
-     * (`generation`). A VM that is a replica already has been promoted, perhaps by an earlier attempt whose answer was
+     * (`generation`), and only while replicas are missing. A VM that is a replica already has been promoted, perhaps by an earlier attempt whose answer was
      * lost.
      */
-    promoteVms: (key: PoolKey, vms: Target[], generation: number): Promise<Done> =>
+    promoteVms: (key: PoolKey, vms: Target[], generation: number, seen: ResourceVersions): Promise<Done> =>
       withHeartbeat(async () => {
+        await cache.catchUp({ vms: seen.vms });
         const standby = new StandbyVms(options, key, generation);
         const { count, refused } = await tryEach(vms, (vm) => standby.promote(vm), { most: concurrency });
         const pool = await knownPool(client, cache, key);

@@ -67,7 +67,10 @@ export class Guarantees implements Onlooker {
   /** When the pool's spec last changed in any way, by the pool's UID. */
   readonly #changed = new Map<string, number>();
   /** Limits of each pool, the newest last. */
-  readonly #limits = new Map<string, { at: number; most: number; replicas: number; revision: string }[]>();
+  readonly #limits = new Map<
+    string,
+    { at: number; most: number; replicas: number; standby: number; revision: string }[]
+  >();
   /**
    * VMs that drover took down and that are not back yet, by UID, with the deleted VMI if there was one, or with the
    * migration that may take it down.
@@ -141,6 +144,7 @@ export class Guarantees implements Onlooker {
       {
         at: this.#now,
         replicas,
+        standby: pool.spec.standby?.replicas ?? 0,
         most: countOf(maxUnavailable, replicas, 1),
         revision: revisionOf(poolTemplate(pool.spec)),
       },
@@ -169,7 +173,7 @@ export class Guarantees implements Onlooker {
   }
 
   /** The limits that were in force at some time from `since` until now. */
-  #lately(pool: Pool, since: number): { most: number; replicas: number; revision: string }[] {
+  #lately(pool: Pool, since: number): { most: number; replicas: number; standby: number; revision: string }[] {
     const all = this.#limits.get(pool.metadata.uid) ?? [];
     return all.filter((_limit, index) => (all[index + 1]?.at ?? Infinity) >= since);
   }
@@ -221,6 +225,7 @@ export class Guarantees implements Onlooker {
   #created(vm: Stored): void {
     const pool = this.#poolOf(vm);
     if (pool === undefined) return;
+    if (!isRegular(vm)) return this.#standbyCreated(pool, vm);
     const count = this.#replicasOf(pool.metadata.uid).length;
     const since = (this.#readings.of(pool.metadata.uid) ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
     const wanted = Math.max(...this.#lately(pool, since).map(({ replicas }) => replicas));
@@ -232,6 +237,26 @@ export class Guarantees implements Onlooker {
       this.#wasHealed.has(`${pool.metadata.uid}/${vm.metadata.name}`);
     if (count > wanted && !comesBack)
       this.#broken('G3', `${vm.metadata.name} is made, and the pool has ${count} VMs then and wants ${wanted}`);
+  }
+
+  #standbyCreated(pool: Pool, { metadata: { name } }: Stored): void {
+    const count = this.#standbyOf(pool.metadata.uid).length;
+    const since = (this.#readings.of(pool.metadata.uid) ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
+    const wanted = Math.max(...this.#lately(pool, since).map(({ standby }) => standby));
+    if (count > wanted)
+      this.#broken('G23', `${name} is made, and the pool has ${count} standby VMs then and wants ${wanted}`);
+  }
+
+  /** Checks that a standby VM becomes a replica only while one is missing. */
+  #promoted(vm: Stored): void {
+    const pool = this.#poolOf(vm);
+    if (pool === undefined) return;
+    const { uid } = pool.metadata;
+    const count = this.#replicasOf(uid).length;
+    const since = (this.#readings.of(uid) ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
+    const wanted = Math.max(...this.#lately(pool, since).map(({ replicas }) => replicas));
+    if (count > wanted && (this.#meddled.get(uid) ?? 0) < this.#now - KNOWN_AFTER_MS)
+      this.#broken('G23', `${vm.metadata.name} is promoted, and the pool has ${count} VMs then and wants ${wanted}`);
   }
 
   #deletedByWorker(vm: Stored): void {
@@ -254,6 +279,7 @@ export class Guarantees implements Onlooker {
     if (isNamed(pool, vm)) return;
     if ((vm.metadata.annotations?.[PROTECT_ANNOTATION] ?? 'false') !== 'false')
       this.#broken('G1', `${name} is ${how}, and is protected from scale-in`);
+    if (!isRegular(vm)) return this.#standbyLeaves(pool, vm, how);
     const active = this.#replicasOf(uid).filter((other) => isActive(other) && !isNamed(pool, other)).length;
     const { replicas } = pool.spec;
     // `staying` no longer includes this VM.
@@ -282,6 +308,15 @@ export class Guarantees implements Onlooker {
     });
   }
 
+  #standbyLeaves(pool: Pool, { metadata: { name } }: Stored, how: string): void {
+    const { uid } = pool.metadata;
+    const staying = this.#standbyOf(uid).filter((other) => isActive(other) && !isNamed(pool, other)).length;
+    const since = (this.#readings.of(uid) ?? this.#now) - CALL_MS;
+    const wanted = Math.min(...this.#lately(pool, since).map(({ standby }) => standby));
+    if (staying < wanted && (this.#meddled.get(uid) ?? 0) < this.#now - STALE_MS)
+      this.#broken('G23', `${name} is ${how}: ${staying} standby VMs stay, and ${wanted} are wanted`);
+  }
+
   #healed(vm: Stored): void {
     const { name, uid } = vm.metadata;
     const pool = this.#poolOf(vm);
@@ -295,6 +330,7 @@ export class Guarantees implements Onlooker {
   }
 
   #changedByWorker(before: Stored, after: Stored): void {
+    if (!isRegular(before) && isRegular(after)) this.#promoted(after);
     const from = before.metadata.labels?.[REVISION_LABEL];
     const to = after.metadata.labels?.[REVISION_LABEL];
     if (from === to) this.#setRight(before, after);
@@ -396,7 +432,7 @@ export class Guarantees implements Onlooker {
   /** Checks that taking a VM down on purpose leaves the pool within its disruption budget. */
   #takenDown(vm: Stored, vmi: Stored | undefined, migration?: string): void {
     const pool = this.#poolOf(vm);
-    if (pool === undefined || isGoing(pool) || !runs(vm)) return;
+    if (pool === undefined || isGoing(pool) || !runs(vm) || !isRegular(vm)) return;
     const { name, uid } = vm.metadata;
     const known = this.#vms.get(uid);
     const wasDown =
@@ -529,6 +565,10 @@ export class Guarantees implements Onlooker {
           `pool ${name} has ${this.#replicasOf(uid).length} of ${pool.spec.replicas} VMs for ${this.#now - since} ms, and none is made`,
         );
     }
+  }
+
+  #standbyOf(uid: string): Stored[] {
+    return this.#world.vmsOf(uid).filter((vm) => !isRegular(vm));
   }
 
   /** VMs of the pool that are its replicas, and no others that it has beside them. */

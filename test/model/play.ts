@@ -5,7 +5,7 @@ import { DataVolumes, VirtualMachines } from '../../api/resources.ts';
 import { OWNER_WORKFLOWS } from '../../workflows/ids.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import { healVmIdOf } from '../../workflows/messages.ts';
-import { coresOf } from './facts.ts';
+import { coresOf, isRegular } from './facts.ts';
 import { Guarantees } from './guarantees.ts';
 import { createSet, happenToSet, settleSets } from './play-sets.ts';
 import { aTemplate } from './pools.ts';
@@ -372,8 +372,12 @@ function isAsWanted(world: World, name: string): boolean {
   if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return pool === undefined;
   const { status, spec } = pool;
   const { replicas } = spec;
+  const vms = world.vmsOf(pool.metadata.uid);
+  const standby = vms.filter((vm) => !isRegular(vm)).length;
   return (
-    world.vmsOf(pool.metadata.uid).length === replicas &&
+    vms.length - standby === replicas &&
+    standby === (spec.standby?.replicas ?? 0) &&
+    (status?.standbyReplicas ?? 0) === standby &&
     status?.readyReplicas === replicas &&
     status.updatedReplicas === replicas &&
     status.replicas === replicas &&

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import type { SetKind } from '../../api/owner-kinds.ts';
-import type { Autohealing, Drain, PoolSpec, Rollout, ScaleInStrategy, UpdateStrategy } from '../../api/pool/pool.ts';
+import type {
+  Autohealing,
+  Drain,
+  PoolSpec,
+  Rollout,
+  ScaleInStrategy,
+  Standby,
+  UpdateStrategy,
+} from '../../api/pool/pool.ts';
 import { aStep } from '../decisions/model/rollout-pools.ts';
 import { aTemplate } from './pools.ts';
 
@@ -106,6 +114,10 @@ const anyUpdate = fc.constantFrom<UpdateStrategy>(
 );
 
 const anyDrain = fc.constantFrom<Drain>({}, {}, { method: 'Restart' }, { deadlineSeconds: 5 }, { method: 'Migrate' });
+const anyStandby: fc.Arbitrary<Standby> = fc.record({
+  replicas: fc.nat(3),
+  state: fc.constantFrom('Stopped', 'Stopped', 'Paused'),
+});
 
 const anySpec: fc.Arbitrary<PoolSpec> = fc
   .record({
@@ -115,6 +127,7 @@ const anySpec: fc.Arbitrary<PoolSpec> = fc
     autohealing: seldom(anyHealing, 1),
     scaleInStrategy: seldom(anyScaleIn),
     updateStrategy: seldom(anyUpdate, 6),
+    standby: seldom(anyStandby, 2),
     disk: seldom(fc.constant('root'), 1),
     bootMs: fc.constantFrom(500, 4_000),
   })
@@ -155,6 +168,7 @@ const rules: fc.Arbitrary<Happening> = fc.record({
     fc.record({ maxUnavailable: anyMax }),
     fc.record({ paused: fc.boolean() }),
     fc.record({ rollout: anyRollout }),
+    fc.record({ standby: anyStandby }),
   ),
 });
 const people: fc.Arbitrary<Happening> = fc.oneof(

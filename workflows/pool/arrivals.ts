@@ -31,7 +31,7 @@ export function beginArrival(step: Arrival, context: OwnerStepContext): void {
     case 'promote':
       for (const vms of lanes(step.vms))
         inLane({ kind: 'creating', names: vms.map(({ name }) => name), reason }, context, 'FailedCreate', () =>
-          promoteVms.executeWithOptions(words, [key, vms, generation]),
+          promoteVms.executeWithOptions(words, [key, vms, generation, seen]),
         );
       return;
     case 'settle':

@@ -88,6 +88,10 @@ export const HealingStatus = z.strictObject({
         nextAt: time('When the delay ends.').exactOptional(),
         hurried: z.boolean().describe('Whether a person has asked that it does not wait.').exactOptional(),
         onSameDisks: count('How many replacements in a row have kept their disks.').exactOptional(),
+        role: z
+          .enum(['Standby'])
+          .describe('Of a VM that is none of the replicas: so is the VM in its place.')
+          .exactOptional(),
       }),
     )
     .max(250)

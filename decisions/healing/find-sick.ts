@@ -49,6 +49,7 @@ export function findSick(view: HealingView, state: HealingState): Found {
     const isForeign = numberOf(pool.metadata.name, vm.name) === null;
     if (
       !isActive(vm) ||
+      vm.role === 'Surge' ||
       isForeign ||
       healing.has(vm.name) ||
       busy.has(vm.name) ||
@@ -75,7 +76,7 @@ export function findSick(view: HealingView, state: HealingState): Found {
     else if (health.sick)
       all.push({
         vm,
-        sick: { name, uid, attempt: 1, why },
+        sick: { name, uid, attempt: 1, why, ...(vm.role === 'Standby' ? { role: vm.role } : {}) },
       });
     else wakeAt = earlier(wakeAt, health.at);
     if (!health.sick && health.exempt !== undefined) exempt.push({ vm: name, why: health.exempt });

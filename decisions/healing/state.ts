@@ -116,6 +116,8 @@ export interface FoundSick {
   /** Which replacement of the VM this will be; from 1. */
   attempt: number;
   why: string;
+  /** Of a VM that is none of the replicas: so is the VM in its place. */
+  role?: 'Standby';
 }
 
 /** What an attempt needs to know of the VM that it replaces. */
@@ -157,18 +159,25 @@ const VMS_CARRIED = 50;
 const namesIn = (state: Pick<HealingStatus, 'cycles'>, ...phases: Cycle['phase'][]): string[] =>
   state.cycles.filter(({ phase }) => phases.includes(phase)).map(({ vm }) => vm);
 
+/** The cycles of replicas, or those of standby VMs. */
+export const cyclesOf = (
+  { cycles }: Pick<HealingStatus, 'cycles'>,
+  role?: 'Standby',
+): Pick<HealingStatus, 'cycles'> => ({ cycles: cycles.filter((cycle) => cycle.role === role) });
+
 /** Names that cycles hold back: no VM may be created under them until the delay is over. */
 export const heldBack = (state: Pick<HealingStatus, 'cycles'>): string[] => namesIn(state, 'Removing', 'Waiting');
 /** Names under which new VMs are to be created. */
 export const toBeMade = (state: Pick<HealingStatus, 'cycles'>): string[] => namesIn(state, 'Provisioning');
 
-export const newCycle = ({ name, uid, attempt, why }: FoundSick, now: number): Cycle => ({
+export const newCycle = ({ name, uid, attempt, why, role }: FoundSick, now: number): Cycle => ({
   vm: name,
   uid,
   attempt,
   phase: 'Removing',
   why: why.slice(0, WHY_LENGTH),
   startedAt: at(now),
+  ...(role === undefined ? {} : { role }),
   run: { state: 'NotBegun' },
 });
 

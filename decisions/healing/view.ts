@@ -62,6 +62,6 @@ export function surplusOf({ vms, pool, named, now }: HealingView, { cycles }: He
   const active = new Set(
     vms.filter((vm) => isRegular(vm) && isActive(vm) && !named.has(vm.uid)).map(({ name }) => name),
   );
-  const coming = cycles.filter(({ vm }) => !active.has(vm)).length;
+  const coming = cycles.filter(({ vm, role }) => role === undefined && !active.has(vm)).length;
   return active.size + coming - pool.spec.replicas;
 }

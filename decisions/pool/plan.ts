@@ -10,7 +10,7 @@ import type { DrainPlan } from '../drain/plan.ts';
 import { drainOfPool, drainSteps, evacuatingNames } from '../drain/pool-drain.ts';
 import { correctionOf, driftedVms } from '../drift/members.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
-import { heldBack, isGivenUp, stateFrom, toBeMade } from '../healing/state.ts';
+import { cyclesOf, heldBack, isGivenUp, stateFrom, toBeMade } from '../healing/state.ts';
 import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import { membershipChangeOf } from '../membership/change.ts';
@@ -230,9 +230,10 @@ function scalingOf(
     ...input,
     held: new Set(heldBack(healing.state)),
     coming,
-    comingBeside,
+    comingBeside: new Set([...comingBeside, ...heldBack(cyclesOf(healing.state, 'Standby'))]),
     sick: new Set(sickVms(healing)),
-    first: toBeMade(healing.state),
+    first: toBeMade(cyclesOf(healing.state)),
+    firstStandby: toBeMade(cyclesOf(healing.state, 'Standby')),
     lowest,
     target: targetOfScaling(input),
     removals,

@@ -49,6 +49,8 @@ export type ScaleInput = Pick<
   target: string;
   /** Names that are created before others: they belonged to the pool. */
   first: readonly string[];
+  /** The same of standby VMs. */
+  firstStandby: readonly string[];
   /** VMs that people want removed. */
   removals: NamedRemovals;
   /** The lowest number that a new VM may have: 0 only if disks of a VM 0 are kept. */
@@ -106,7 +108,9 @@ export function planScale(input: ScaleInput): ScalePlan {
   else if (excess > 0 && mayLeave) steps.push(...scaleIn(input, active, excess, room));
   // Replicas have priority: a quota that has little room left has it for them.
   if (missing <= 0 && inProgress.creating.length === 0) steps.push(...refill(input, beside.length, ours));
-  const spare = staying.filter(isStandby).filter((vm) => !isNamed(vm) && !promoted.names.has(vm.name));
+  const spare = staying
+    .filter(isStandby)
+    .filter((vm) => !isNamed(vm) && !promoted.names.has(vm.name) && !input.held.has(vm.name));
   if (mayLeave) steps.push(...removeSpare(input, spare, room));
   const settling = settle(input, steps);
   const blocked = blockedSurplus({ ...input, rules, active, fault: removals.fault });
@@ -149,7 +153,12 @@ function refill(input: ScaleInput, coming: number, ours: ReadonlySet<string>): S
   const missing = replicas - vms.filter(isStandby).length - coming;
   if (missing <= 0) return [];
   const creating = inProgress.standby ?? [];
-  const how = { ...input, first: [], allowance: standbyAllowance, inProgress: { ...inProgress, creating } };
+  const how = {
+    ...input,
+    first: input.firstStandby,
+    allowance: standbyAllowance,
+    inProgress: { ...inProgress, creating },
+  };
   const numbers = numbersToCreate(how, missing, ours);
   const names = formatNames(numbers.map((number) => vmName(pool.metadata.name, number)));
   const reason = `create ${names} as standby: ${missing} missing of ${replicas}`;

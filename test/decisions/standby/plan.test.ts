@@ -155,6 +155,33 @@ describe('the state of the standby', () => {
   });
 });
 
+describe('a standby VM that does not come up', () => {
+  const failing = { ready: false, state: 'CrashLoopBackOff', startFailures: 3 };
+  const pool = wanting(1, 2, { autohealing: {} }, 'Paused');
+
+  test('is healed, and the VM in its place is standby as well, under its number', () => {
+    const found = plan(pool, [aVm('web-1', { notYetRun: null }), running(2, failing), running(3)]);
+    const [cycle] = found.healing.state.cycles;
+    expect([cycle, found.status?.healing?.cycles[0]]).toMatchObject([
+      { vm: 'web-2', role: 'Standby' },
+      { vm: 'web-2', role: 'Standby' },
+    ]);
+    const later = (phase: 'Waiting' | 'Provisioning') =>
+      plan(pool, [aVm('web-1', { notYetRun: null }), running(3)], {
+        healing: { ...found.healing.state, cycles: [{ ...cycle!, phase }] },
+      });
+    expect([created(later('Waiting')), created(later('Waiting'), 'Standby')]).toEqual([[], []]);
+    expect([created(later('Provisioning')), created(later('Provisioning'), 'Standby')]).toEqual([[], [2]]);
+  });
+
+  test('is not promoted meanwhile', () => {
+    const healing = plan(pool, [aVm('web-1', { notYetRun: null }), running(2, failing), running(3)]).healing.state;
+    const vms = [aVm('web-1', { notYetRun: null }), running(2), running(3)];
+    const more = wanting(3, 2, { autohealing: {} }, 'Paused');
+    expect(promoted(plan(more, vms, { healing }))).toEqual(['web-3']);
+  });
+});
+
 test('there are never more replicas, nor more standby VMs, than are wanted, and none is created that can be promoted', () =>
   fc.assert(
     fc.property(

@@ -24,7 +24,7 @@ import { isGoingBack } from '../rollout/state.ts';
 import { namedAmong, namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
 import { planDeletion, planScale, type ScalePlan, type ScaleStep } from '../scaling/plan.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
-import { lacksStandby, promotedAhead, withAllowances } from '../standby/standby.ts';
+import { isStandbyUndone, promotedAhead, withAllowances } from '../standby/standby.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import { isHalted, isRegular, type VmView } from '../views/vm.ts';
 import { poolAvailability } from './availability.ts';
@@ -375,14 +375,14 @@ export function byState(vms: readonly { state: string }[]): Record<string, numbe
 }
 
 function stillStands(
-  { failure, pool, vms }: PoolPlanInput,
+  { failure, pool, vms, vmiOf }: PoolPlanInput,
   hasNamed: boolean,
   blocked: BlockedSurplus | null,
 ): boolean {
   const wanted = pool.metadata.deletionTimestamp === undefined ? pool.spec.replicas : 0;
   const present = vms.filter(isRegular).length;
   if (failure?.reason === 'FailedCreate') return present < wanted;
-  if (failure?.reason === 'FailedStandby') return lacksStandby(pool, vms);
+  if (failure?.reason === 'FailedStandby') return isStandbyUndone(pool, vms, vmiOf);
   return hasNamed || present > wanted + (blocked?.count ?? 0);
 }
 

@@ -12,7 +12,7 @@ export const isStandby = (vm: VmView): vm is StandbyVm => vm.role === 'Standby';
 export function isPromotable(vm: StandbyVm, vmiOf: VmiOf): boolean {
   if (isFailing(vm)) return false;
   const vmi = vmiOf(vm);
-  return isReady(vm, vmi) || vmi?.paused === true || (isHalted(vm) && vm.state === 'Stopped');
+  return isReady(vm, vmi) || isPaused(vm, vmiOf) || (isHalted(vm) && vm.state === 'Stopped');
 }
 
 /** A failure to refill the standby limits nothing but that: replicas have priority. */
@@ -24,9 +24,18 @@ export const withAllowances = <Input extends { failure: { reason: string } | nul
   standbyAllowance: input.allowance,
 });
 
-/** Reports whether standby VMs are missing. */
-export const lacksStandby = (pool: StoredPool, vms: readonly VmView[]): boolean =>
-  vms.filter(isStandby).length < standbyRules(pool.spec).replicas;
+/** Reports whether standby VMs are missing, or are not in the state that the pool wants. */
+export function isStandbyUndone({ spec }: StoredPool, vms: readonly VmView[], vmiOf: VmiOf): boolean {
+  const { replicas, state } = standbyRules(spec);
+  const standby = vms.filter(isStandby);
+  const isToBePaused = (vm: StandbyVm): boolean => state === 'Paused' && isReady(vm, vmiOf(vm)) && !isPaused(vm, vmiOf);
+  return (
+    standby.length < replicas ||
+    standby.some((vm) => isActive(vm) && !vm.optedOut && (vm.standby !== state || isToBePaused(vm)))
+  );
+}
+
+const isPaused = (vm: StandbyVm, vmiOf: VmiOf): boolean => vmiOf(vm)?.paused === true;
 
 /** The counts of a pool's status, if it has standby VMs, wants some, or had some when it was last written. */
 export function standbyStatus(

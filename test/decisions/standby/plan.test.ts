@@ -106,6 +106,14 @@ describe('the standby', () => {
     expect(plan(wanting(2, 1), [...replicas(2), stopped(3)], { failure }).failure).toBeNull();
   });
 
+  test('that can not be paused goes on being told of, and is tried again after the delay alone', () => {
+    const failure = { reason: 'FailedStandby', message: 'refused', since: '2026-01-01T00:00:00Z' } as const;
+    const pool = wanting(1, 1, {}, 'Paused');
+    const refused = plan(pool, [aVm('web-1'), running(2)], { failure, allowance: 0 });
+    expect([refused.failure, settled(refused)]).toEqual([failure, {}]);
+    expect(plan(pool, [aVm('web-1'), running(2)], { failure, vmiOf: asPaused }).failure).toBeNull();
+  });
+
   test('leaves when fewer are wanted, and never in place of a replica', () => {
     const vms = [...replicas(3), stopped(4), stopped(5, { revision: 'older' })];
     expect(deleted(plan(wanting(3, 1), vms))).toEqual(['web-5']);

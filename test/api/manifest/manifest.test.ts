@@ -355,6 +355,14 @@ describe('what is wrong', () => {
       "spec.nameGeneration.appendIndexToSecretRefs: unknown field; this is KubeVirt's word (pool.kubevirt.io) for appendPostfixToSecretReferences",
     ],
     [
+      'standby VMs where nobody starts the VMs of the template',
+      {
+        standby: { replicas: 1 },
+        template: { spec: { runStrategy: 'Manual', template: { spec: { domain: {} } } } },
+      },
+      'spec: standby is for VMs that start by themselves: template.spec.runStrategy must be Always, RerunOnFailure or Once',
+    ],
+    [
       'a field of nowhere',
       { colour: 'red' },
       'spec.colour: unknown field; known are replicas, template, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, vmRolloutStrategy, rollout, autohealing, drain, standby, revisionHistoryLimit, paused and selector',

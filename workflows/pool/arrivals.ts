@@ -9,6 +9,9 @@ const { createVms, promoteVms, settleVms } = proxyActivities<PoolActivities>(ON_
 
 type Arrival = Extract<PoolStep, { kind: 'create' | 'promote' | 'settle' }>;
 
+export const isArrival = (step: PoolStep): step is Arrival =>
+  step.kind === 'create' || step.kind === 'promote' || step.kind === 'settle';
+
 /** Begins a step by which a pool gets replicas or standby VMs, or by which these become what they are for. */
 export function beginArrival(step: Arrival, context: OwnerStepContext): void {
   const { key, generation, seen, failureBackoff } = context;

@@ -8,7 +8,7 @@ import type { PoolStep } from '../../decisions/pool/steps.ts';
 import type { Evacuations } from '../drain/evacuations.ts';
 import { beginRemoval, inLane, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
 import type { Rollouts } from '../rollout/rollouts.ts';
-import { beginArrival } from './arrivals.ts';
+import { beginArrival, isArrival } from './arrivals.ts';
 
 const { discardDisks, unmarkDisks, labelVms, unlabelVms } = proxyActivities<PoolActivities>(ON_VMS);
 export const { writeStatus, noteRuns, forgetRemovals } = proxyActivities<PoolActivities & HealActivities>({
@@ -35,11 +35,8 @@ export function begin(step: PoolStep, context: StepContext): void {
   const { reason } = step;
   // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
+  if (isArrival(step)) return beginArrival(step, context);
   switch (step.kind) {
-    case 'create':
-    case 'promote':
-    case 'settle':
-      return beginArrival(step, context);
     case 'delete':
     case 'halt':
     case 'release':

@@ -21,9 +21,7 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
     case 'instance replica set':
       return [];
     case 'vm':
-      return looksTheSame(change.before, change.after, OF_TRANSITIONS) && hasSamePool(change.before, change.after)
-        ? []
-        : distinct([change.before, change.after].flatMap(poolOfVm));
+      return poolsOfVm(change);
     case 'vmi': {
       if (looksTheSame(change.before, change.after, OF_GUESTS_IN_TRANSITIONS)) return [];
       return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, cache))));
@@ -41,14 +39,25 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
       const vmis = [...cache.vmis.values()].filter(({ node }) => node === change.before.name);
       return distinct(vmis.flatMap((vmi) => poolOfVm(vmOf(vmi, cache))));
     }
-    case 'content': {
-      const { namespace, reference } = change;
-      const asking = [...cache.pools.values()].filter((pool) => pool.metadata.namespace === namespace);
-      return asking.filter((pool) => reference === undefined || isAbout(reference, pool)).map(keyOfOwner);
-    }
+    case 'content':
+      return poolsOfContent(change, cache);
     case 'strategy':
       return [...cache.pools.values()].map(keyOfOwner);
   }
+}
+
+const poolsOfVm = ({ before, after }: Extract<CacheChange, { kind: 'vm' }>): string[] =>
+  looksTheSame(before, after, OF_TRANSITIONS) && hasSamePool(before, after)
+    ? []
+    : distinct([before, after].flatMap(poolOfVm));
+
+/** The pools of the namespace whose VMs restart when this changes. */
+function poolsOfContent(
+  { namespace, reference }: Extract<CacheChange, { kind: 'content' }>,
+  cache: Pick<ClusterCache, 'pools'>,
+): string[] {
+  const inNamespace = [...cache.pools.values()].filter(({ metadata }) => metadata.namespace === namespace);
+  return inNamespace.filter((pool) => reference === undefined || isAbout(reference, pool)).map(keyOfOwner);
 }
 
 const hasSamePool = (before: VmView | undefined, after: VmView | undefined): boolean =>

@@ -1,5 +1,6 @@
 import { MEMBERSHIP_CHANGE_ANNOTATION, POOL_LABEL, REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -21,7 +22,7 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
     case 'instance replica set':
       return [];
     case 'vm':
-      return poolsOfVm(change);
+      return poolsOfVm(change, cache);
     case 'vmi': {
       if (looksTheSame(change.before, change.after, OF_GUESTS_IN_TRANSITIONS)) return [];
       return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, cache))));
@@ -46,10 +47,27 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
   }
 }
 
-const poolsOfVm = ({ before, after }: Extract<CacheChange, { kind: 'vm' }>): string[] =>
-  looksTheSame(before, after, OF_TRANSITIONS) && hasSamePool(before, after)
-    ? []
-    : distinct([before, after].flatMap(poolOfVm));
+function poolsOfVm(
+  { before, after }: Extract<CacheChange, { kind: 'vm' }>,
+  { pools }: Pick<ClusterCache, 'pools'>,
+): string[] {
+  const affected = distinct([before, after].flatMap(poolOfVm));
+  const isSame =
+    looksTheSame(before, after, UNREAD_OF_VMS) &&
+    hasSamePool(before, after) &&
+    affected.every((key) => hasSameAnnotations(before, after, pools.get(key)));
+  return isSame ? [] : affected;
+}
+
+/** Of a VM's annotations, a pool's decisions read those that its template sets: the others may change all the time. */
+function hasSameAnnotations(
+  before: VmView | undefined,
+  after: VmView | undefined,
+  pool: StoredPool | undefined,
+): boolean {
+  const set = Object.keys(pool?.spec.template.metadata?.annotations ?? {});
+  return set.every((name) => before?.annotations[name] === after?.annotations[name]);
+}
 
 /** The pools of the namespace whose VMs restart when this changes. */
 function poolsOfContent(
@@ -102,7 +120,9 @@ export const OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
   'transition',
   'transitionMark',
 ]);
-/** The same of VMIs. */
+/** Those, and what the pools' decisions read in part. */
+const UNREAD_OF_VMS: ReadonlySet<keyof VmView> = new Set([...OF_TRANSITIONS, 'annotations']);
+/** VMI fields that only machine type transitions read. */
 export const OF_GUESTS_IN_TRANSITIONS: ReadonlySet<keyof VmiView> = new Set(['machineType', 'specMachineType']);
 
 /**

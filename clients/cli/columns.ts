@@ -47,11 +47,11 @@ export const poolColumns: Column[] = [
   column<Pool>('PROBLEM', problemCell, true),
 ];
 
-/** Standby VMs that are ready, of those that are wanted; empty for a pool without. */
+/** Standby VMs that are ready, of those that are wanted. */
 function standbyCell({ spec, status }: Stored<Pool>): string {
   const { standbyReplicas = 0, readyStandbyReplicas = 0 } = status ?? {};
   return spec.standby === undefined && standbyReplicas === 0
-    ? ''
+    ? '<none>'
     : `${readyStandbyReplicas}/${spec.standby?.replicas ?? 0}`;
 }
 

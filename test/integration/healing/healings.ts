@@ -207,7 +207,8 @@ export class Lives {
 
   static async start(fleet: TestFleet, namespace: string): Promise<Lives> {
     const lives = new Lives();
-    for (const resource of [VirtualMachines, DataVolumes, PersistentVolumeClaims])
+    // Disks come after their VMs: a disk that is listed has a VM that is listed.
+    for (const resource of [PersistentVolumeClaims, DataVolumes, VirtualMachines])
       await lives.#follow(fleet, namespace, resource);
     return lives;
   }

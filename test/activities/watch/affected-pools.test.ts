@@ -16,7 +16,7 @@ function fleetOf(
 ): Pick<ClusterCache, 'pools' | 'vms' | 'vmis'> {
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
   return {
-    pools: { values: () => pools.values() },
+    pools: new Map(pools.map((pool) => [`${pool.metadata.namespace}/${pool.metadata.name}`, pool])),
     vms: { get: (key: string) => byKey.get(key) },
     vmis: { values: () => vmis.values() },
   } as unknown as ClusterCache;
@@ -119,6 +119,18 @@ test('a VM that moves from one pool to another makes both look again, and one th
   expect(
     affectedPools({ kind: 'vm', before: vm, after: { ...vm, resourceVersion: '2', labels: { ...vm.labels } } }, fleet),
   ).toEqual([]);
+});
+
+test('an annotation makes the pool look again if its template sets it', () => {
+  const { template } = aPool().spec;
+  const setting = fleetOf(
+    [aPool({ template: { ...template, metadata: { annotations: { 'team/owner': 'ada' } } } })],
+    [vm],
+  );
+  const noted = (name: string): string[] =>
+    affectedPools({ kind: 'vm', before: vm, after: { ...vm, annotations: { [name]: 'bob' } } }, setting);
+  expect(noted('team/owner')).toEqual(['shop/web']);
+  expect(noted('example.com/seen')).toEqual([]);
 });
 
 test('what machine type transitions alone read makes no pool look again', () => {

@@ -123,6 +123,8 @@ export class KubeClient {
         ...call,
       });
       next = page.metadata.continue;
+      // A list of metadata alone is null if it is empty.
+      page.items ??= [];
       yield page;
       if (!next) continue;
       query.set('continue', next);

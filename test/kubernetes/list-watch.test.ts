@@ -134,3 +134,9 @@ test('who is told of a change finds the cache at the version of that change', as
   await vi.waitFor(() => expect(listWatch.size).toBe(1), { timeout: 10_000 });
   expect(told).toEqual([7n]);
 });
+
+test('an empty list may come with null instead of items, as lists of metadata alone do', async () => {
+  const listWatch = await onServer(() => ({ metadata: { resourceVersion: '1' }, items: null }));
+  await vi.waitFor(() => expect(listWatch.synced).toBe(true));
+  expect([...listWatch.values()]).toEqual([]);
+});

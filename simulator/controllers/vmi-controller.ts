@@ -73,8 +73,9 @@ export class VmiController {
     if (around.lacksSource) this.#withoutSource.add(key);
     const move = nextMove(vmi, around);
     if (move.vmi !== vmi) {
+      // Noted before the write, because others are scheduled during the write, and go to other nodes.
+      if (move.vmi.status?.nodeName !== vmi.status?.nodeName) this.#lastNode = move.vmi.status?.nodeName;
       const written = await client.update<VirtualMachineInstance>(vmis.resource, move.vmi);
-      if (written.status?.nodeName !== vmi.status?.nodeName) this.#lastNode = written.status?.nodeName;
       if (isDeleting(written) && (written.metadata.finalizers ?? []).length === 0) {
         this.#gone.add(written.metadata.uid);
         return undefined;

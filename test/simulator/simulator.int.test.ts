@@ -218,6 +218,12 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     );
   });
 
+  test('spreads VMIs that come up at the same time over all nodes', async () => {
+    const names = ['spread-1', 'spread-2', 'spread-3', 'spread-4', 'spread-5', 'spread-6'];
+    const started = await Promise.all(names.map((name) => cluster.running(name)));
+    expect(new Set(started.map(({ vmi }) => vmi.status?.nodeName)).size).toBe(3);
+  });
+
   test('loses a node, and what ran there, until it is back', async () => {
     const { vmi } = await cluster.running('lost');
     const name = vmi.status!.nodeName!;

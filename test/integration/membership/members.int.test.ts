@@ -53,7 +53,7 @@ test('a detached VM runs on, is counted nowhere, and keeps its number; attached 
   expect(await run(fleet(), namespace, 'detach', 'web-1', 'web-2', '--decrement')).toMatchObject({ code: 0 });
   await fleet().settled(namespace, 'web', ['web-3', 'web-4']);
   expect((await pool.get()).spec.replicas).toBe(2);
-  expect(await pool.condition('MembersChanging')).toBeUndefined();
+  await until(async () => expect(await pool.condition('MembersChanging')).toBeUndefined());
   expect(await uidsIn(fleet(), namespace)).toMatchObject(before);
   log.expectNoneMadeOrDeleted();
 

@@ -16,8 +16,9 @@ import { onStack, type Bench } from './stack.ts';
 
 /**
  * Measures how long drover takes to create and delete 1,000 members of a pool or replica set, compared with the same
- * number of plain requests over 64 connections in the same run: `node bench/scale.ts [pool|vmrs|dvmirs] [ROUNDS]`. VMs are
- * halted, and nothing starts VMIs. A ratio of 1 would mean that drover costs nothing.
+ * plain requests over 64 connections in the same run: `node bench/scale.ts [pool|vmrs|dvmirs] [ROUNDS]`. Both end when
+ * the API server has all members, or none. VMs are halted, and nothing starts VMIs. A ratio of 1 would mean that drover
+ * costs nothing.
  */
 const MEMBERS = 1_000;
 const CONNECTIONS = 64;
@@ -29,6 +30,8 @@ interface Scaled {
   owners: Resource;
   members: Resource;
   spec: { replicas: number; template: object; selector?: object };
+  /** With which drover deletes its members. `Foreground` takes a garbage collector. */
+  propagationPolicy: 'Background' | 'Foreground';
   /** What drover creates for such an owner. */
   memberOf: (owner: object) => NewMember;
 }
@@ -42,18 +45,21 @@ const KINDS: Record<string, Scaled> = {
   pool: {
     owners: VirtualMachinePools,
     members: VirtualMachines,
+    propagationPolicy: 'Background',
     spec: { replicas: 1, template: { spec: halted } },
     memberOf: (pool) => vmFromTemplate(pool as StoredPool, (pool as StoredPool).spec.template, 1),
   },
   vmrs: {
     owners: VirtualMachineReplicaSets,
     members: VirtualMachines,
+    propagationPolicy: 'Foreground',
     spec: { ...ofSet, template: { metadata, spec: halted } },
     memberOf: (set) => memberFromTemplate('VirtualMachineReplicaSet', set as StoredSet, `${NAME}-1`),
   },
   dvmirs: {
     owners: VirtualMachineInstanceReplicaSets,
     members: VirtualMachineInstances,
+    propagationPolicy: 'Background',
     spec: { ...ofSet, template: { metadata, spec: devices } },
     memberOf: (set) => memberFromTemplate('VirtualMachineInstanceReplicaSet', set as StoredSet, `${NAME}-1`),
   },
@@ -61,7 +67,7 @@ const KINDS: Record<string, Scaled> = {
 
 const scaled = KINDS[KIND];
 if (scaled === undefined) throw new Error(`bench/scale.ts measures ${Object.keys(KINDS).join(', ')}, not ${KIND}`);
-const { owners, members, spec, memberOf } = scaled;
+const { owners, members, propagationPolicy, spec, memberOf } = scaled;
 
 /** The same object as drover creates, but with an owner that drover ignores, and without its labels. */
 function asDroverMakesIt(name: string): NewMember {
@@ -70,42 +76,47 @@ function asDroverMakesIt(name: string): NewMember {
   return { ...member, metadata: { ...member.metadata, name, labels: { app: 'bare' }, ownerReferences } };
 }
 
-/** Returns milliseconds. */
-async function each(call: (name: string) => Promise<unknown>): Promise<number> {
+async function each(call: (name: string) => Promise<unknown>): Promise<void> {
   let next = 0;
-  const start = performance.now();
   const lane = async (): Promise<void> => {
     while (next < MEMBERS) await call(`bare-${next++}`);
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, lane));
-  return performance.now() - start;
 }
 
-async function bare({ kube }: Bench): Promise<{ create: number; remove: number }> {
-  const create = await each((name) => kube.create(members, asDroverMakesIt(name)));
-  const remove = await each((name) => kube.delete(members, { name, namespace: NAMESPACE }));
-  return { create, remove };
-}
-
-/** Milliseconds from the call that scales the owner until the API server has exactly that many members. */
-async function scale({ kube }: Bench, replicas: number): Promise<number> {
+/** Milliseconds from the beginning of the act until the API server has exactly that many members. */
+async function timed({ kube }: Bench, count: number, act: () => Promise<unknown>): Promise<number> {
   const stop = new AbortController();
   const watch = new ListWatch({
     client: kube,
     resource: members,
     view: () => true,
     onChange: () => {
-      if (watch.size === replicas) stop.abort();
+      if (watch.size === count) stop.abort();
     },
   });
   await watch.start().ready();
   const start = performance.now();
-  await kube.patch(owners, { namespace: NAMESPACE, name: NAME }, 'merge', { spec: { replicas } });
+  await act();
   if (!stop.signal.aborted) await once(stop.signal, 'abort');
   const took = performance.now() - start;
   await watch.stop();
   return took;
 }
+
+async function bare(bench: Bench): Promise<{ create: number; remove: number }> {
+  const { kube } = bench;
+  const create = await timed(bench, MEMBERS, () => each((name) => kube.create(members, asDroverMakesIt(name))));
+  const remove = await timed(bench, 0, () =>
+    each((name) => kube.delete(members, { name, namespace: NAMESPACE }, { propagationPolicy })),
+  );
+  return { create, remove };
+}
+
+const scale = (bench: Bench, replicas: number): Promise<number> =>
+  timed(bench, replicas, () =>
+    bench.kube.patch(owners, { namespace: NAMESPACE, name: NAME }, 'merge', { spec: { replicas } }),
+  );
 
 /** Resolves when the status shows that drover is done, so that the next measurement starts undisturbed. */
 async function settled({ kube }: Bench, replicas: number): Promise<void> {
@@ -148,8 +159,5 @@ await onStack(
       `median ratio: ${median(ratios.out).toFixed(2)} out, ${median(ratios.in).toFixed(2)} in (aim: 0.8 or better)`,
     );
   },
-  {
-    // Such a set deletes in the foreground, which takes a garbage collector.
-    simulator: KIND === 'vmrs',
-  },
+  { simulator: propagationPolicy === 'Foreground' },
 );

@@ -1,3 +1,4 @@
+import { ORPHAN_FINALIZER } from '../../api/names.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
@@ -48,7 +49,7 @@ function progressing({ set, replicas: all, members, places }: ReplicaSetStatusIn
   const { active, present, ended, unknown, unmatched, orphans } = members;
   const going = all.filter(({ deleting }) => deleting);
   if (set.metadata.deletionTimestamp !== undefined)
-    return { type: 'Progressing', status: 'True', reason: 'Deleting', message: 'the set is being deleted' };
+    return { type: 'Progressing', status: 'True', reason: 'Deleting', message: deletion(set, all) };
   const sentences = [
     `${active.length} of ${replicas} ${WORDS[places]} exist`,
     ...(going.length === 0 ? [] : [`${words(going)} being deleted, and ${PLACE_OF_GOING[places]}`]),
@@ -62,6 +63,13 @@ function progressing({ set, replicas: all, members, places }: ReplicaSetStatusIn
   if (present.size > replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingIn', message };
   if (active.length < replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message };
   return { type: 'Progressing', status: 'False', reason: 'Complete', message };
+}
+
+/** Names what is left, because something else may hold it, such as a finalizer. */
+function deletion({ metadata: { finalizers = [] } }: StoredSet, left: MembersInput['replicas']): string {
+  const what = 'the set is being deleted';
+  if (finalizers.includes(ORPHAN_FINALIZER)) return `${what}, and what it owns is not`;
+  return left.length === 0 ? what : `${what}, and goes after ${words(left)}`;
 }
 
 const paused = ({ spec }: StoredSet): Untimed<'Paused'> =>

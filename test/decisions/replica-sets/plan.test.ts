@@ -217,6 +217,15 @@ describe('the status', () => {
     expect(conditionOf(status, 'Available')).toMatchObject({ status: 'False', reason: 'MinimumReplicasUnavailable' });
   });
 
+  test.each([
+    ['names the VMs that a deleted set waits for', [], `the set is being deleted, and goes after ${B}, ${A}`],
+    ['says that a set goes without its VMs', ['orphan'], 'the set is being deleted, and what it owns is not'],
+  ])('%s', (_, finalizers, message) => {
+    const set = aSet({}, { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers });
+    const { status } = planOf(set, [aMember(A), aMember(B, { deleting: true })]);
+    expect(conditionOf(status, 'Progressing')).toMatchObject({ status: 'True', reason: 'Deleting', message });
+  });
+
   test('calls a VM available once it has been ready for minReadySeconds, and wakes then', () => {
     const early = plan({ replicas: 1, minReadySeconds: 10 }, [aMember(A)], { now: 4_000 });
     expect(early.status).toMatchObject({ readyReplicas: 1, availableReplicas: 0 });

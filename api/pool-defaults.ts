@@ -23,6 +23,7 @@ import type {
 
 /** Defaults for what a pool leaves out. Durations are written as in a pool. */
 export const DEFAULT_MAX_UNAVAILABLE = '25%';
+export const DEFAULT_MAX_SURGE = 0;
 export const DEFAULT_REVISION_HISTORY_LIMIT = 10;
 export const DEFAULT_BASE_POLICY: BasePolicy = 'Random';
 export const DEFAULT_DISRUPTION: Disruption = 'Restart';
@@ -98,6 +99,7 @@ export interface CompletePoolSpec {
   replicas: number;
   template: PoolSpec['template'];
   maxUnavailable: IntOrPercent;
+  maxSurge: IntOrPercent;
   nameGeneration: Required<NameGeneration>;
   update: UpdateRules;
   scaleIn: ScaleInRules;
@@ -118,6 +120,7 @@ export const withDefaults = (spec: PoolSpec): CompletePoolSpec => ({
   replicas: spec.replicas,
   template: spec.template,
   maxUnavailable: spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE,
+  maxSurge: spec.maxSurge ?? DEFAULT_MAX_SURGE,
   nameGeneration: { ...DEFAULT_NAME_GENERATION, ...spec.nameGeneration },
   update: updateRules(spec.updateStrategy),
   scaleIn: scaleInRules(spec.scaleInStrategy),

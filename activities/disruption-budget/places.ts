@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
+import { POOL_LABEL, ROLE_LABEL } from '../../api/names.ts';
 import type { DisruptedVm } from '../../api/pool/pool.ts';
-import { VirtualMachinePools } from '../../api/resources.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import {
   ACT_WITHIN_MS,
   claimPlaces,
@@ -11,7 +12,7 @@ import {
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { vmView } from '../../decisions/views/vm-from-object.ts';
-import type { VmView } from '../../decisions/views/vm.ts';
+import { isSurge, type MemberRole, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
@@ -123,9 +124,12 @@ export class Places {
       const since = performance.now();
       const pool = await livePool(this.#client, key);
       if (pool === undefined) return asks.map(() => ({ whyNot: 'its pool is gone' }));
+      const isGone = await this.#goneSurge(pool);
       const standing = await this.#standing(pool, spent);
       const at = new Date().toISOString();
-      const { claims, answers } = claimPlaces(this.#context(pool), standing, asks, at);
+      const context = this.#context(pool);
+      const vms = context.vms.filter((vm) => !isGone(vm));
+      const { claims, answers } = claimPlaces({ ...context, vms }, standing, asks, at);
       const isGranted = answers.includes(null);
       if (!isGranted && spent.length === 0) return answers.map(refused);
       const status = { ...(pool.status === undefined ? { replicas: 0 } : {}), disruptedVMs: claims };
@@ -167,6 +171,20 @@ export class Places {
     const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? vmi : this.#cache.vmiOf(one));
     const context: ClaimContext = { pool: { ...pool, status: { ...pool.status!, disruptedVMs: [claim] } }, vms, vmiOf };
     return standingClaims(context, () => false).some(({ state }) => state === 'used');
+  }
+
+  /**
+   * Finds extra VMs that are gone, although this worker's cache may still show them: no claim tells of those, for theirs
+   * are over. The pool must have been read before: who deletes one later has claimed a place since.
+   */
+  async #goneSurge({ metadata: { namespace, name, uid } }: StoredPool): Promise<(vm: VmView) => boolean> {
+    if (!this.#cache.ownedBy(uid).some(isSurge)) return () => false;
+    const role: MemberRole = 'Surge';
+    const labelSelector = `${POOL_LABEL}=${name},${ROLE_LABEL}=${role}`;
+    const { items } = await this.#client.list(VirtualMachines, { namespace, labelSelector, metadataOnly: true });
+    const there = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+    const uids = new Set(there.map(({ metadata }) => metadata.uid));
+    return (vm) => isSurge(vm) && !uids.has(vm.uid);
   }
 
   #context(pool: StoredPool): ClaimContext {

@@ -84,7 +84,7 @@ export function createPoolActivities({
 
     ...createCreationActivities({ client, cache, revisions, concurrency }),
     ...createDiskActivities({ client, cache, concurrency }),
-    ...createScaleInActivities({ client, cache, concurrency }),
+    ...createScaleInActivities({ client, cache, places, concurrency }),
     ...createReleaseActivities({ client, cache, concurrency }),
     ...createStandbyActivities({ client, cache, revisions, concurrency }),
     ...createReplacementActivities({ client, cache, places }),

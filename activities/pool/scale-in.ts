@@ -3,7 +3,7 @@ import { REMOVING_ANNOTATION } from '../../api/names.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
-import { BY_NAME, whyStay, type Departure } from '../../decisions/scaling/departure.ts';
+import { BY_NAME, NOT_NEEDED, whyStay, type Departure } from '../../decisions/scaling/departure.ts';
 import { isProtected } from '../../decisions/scaling/protection.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -11,6 +11,7 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitForTermination } from '../cache/wait-for-termination.ts';
 import { deleteKeepingDisks } from '../disks/leave.ts';
+import type { Places } from '../disruption-budget/places.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { kindOfOwner, memberVersions, versionsOf } from '../lib/owners.ts';
 import { reportRemoval } from '../lib/removal-events.ts';
@@ -18,6 +19,7 @@ import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach } from '../lib/try-each.ts';
 import { whileOurs, type Acted, type WhileOursOptions } from '../lib/while-ours.ts';
 import { activeMembers } from './active-members.ts';
+import { deleteSurgeVm } from './delete-surge-vm.ts';
 import { deleteVm, isMarked } from './delete-vm.ts';
 import { liveOwner } from './live-pool.ts';
 import { nothingDone, type Done, type OwnerKey, type PoolKey } from './types.ts';
@@ -25,12 +27,13 @@ import { nothingDone, type Done, type OwnerKey, type PoolKey } from './types.ts'
 export interface ScaleInOptions {
   client: KubeClient;
   cache: ClusterCache;
+  places: Places;
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
 }
 
 /** Creates the activities by which VMs leave their owner: deleted, with or without their disks, or halted before. */
-export function createScaleInActivities({ client, cache, concurrency }: ScaleInOptions) {
+export function createScaleInActivities({ client, cache, places, concurrency }: ScaleInOptions) {
   return {
     /**
      * Deletes these VMs and no others of their names, each only if it is still to leave; resolves when the cache shows
@@ -48,6 +51,8 @@ export function createScaleInActivities({ client, cache, concurrency }: ScaleInO
         const { isToLeave } = leaving;
         const { members } = kindOfOwner(key);
         const remove = async (vm: Target): Promise<void> => {
+          if (departure.because === 'surge')
+            return leaving.note(vm, await deleteSurgeVm({ client, places }, key, vm, isToLeave));
           // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
           const acted = keepDisks
             ? await deleteKeepingDisks(client, key, vm, Date.now(), isToLeave)
@@ -123,6 +128,7 @@ function ifChanged({ kind }: OwnerKey, { because }: Departure): Omit<WhileOursOp
     case 'marked':
       return { isSame: isMarked };
     case 'named':
+    case 'surge':
     case 'pool deleted':
     case 'going':
       return {};
@@ -193,7 +199,8 @@ class LeavingVms {
   /** Records an Event on their owner. */
   report(verb: 'Delete' | 'Halt', refused: Done['refused']): Promise<void> {
     const { vms: asked, departure } = this.#leaving;
-    const why = departure.because === 'named' ? BY_NAME : undefined;
+    const whys: Partial<Record<Departure['because'], string>> = { named: BY_NAME, surge: NOT_NEEDED };
+    const why = whys[departure.because];
     return reportRemoval(this.#client, this.#cache, this.#key, { verb, asked, acted: this.acted, refused, why });
   }
 }

@@ -173,7 +173,7 @@ export class VmPower {
       vmiOf: (one) => (one === vm ? vmi : vmiOf(one)),
       poolOf: () => undefined,
     };
-    return roomFor({ action, counted, snapshot, inProgress: this.#acting, atOnce }).whyNot(vm);
+    return roomFor({ action, counted, snapshot, inProgress: this.#acting, atOnce, now: Date.now() }).whyNot(vm);
   }
 }
 

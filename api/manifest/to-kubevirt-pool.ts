@@ -1,3 +1,4 @@
+import { isZero, type IntOrPercent } from '../int-or-percent.ts';
 import { NOT_YET_RUN_ANNOTATION } from '../names.ts';
 import type { LabelSelector, PoolSpec, SelectionPolicy } from '../pool/pool.ts';
 import type { KubeVirtPoolSpec, KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
@@ -8,11 +9,12 @@ export const KUBEVIRT_POOL_LABEL = 'kubevirt.io/vmpool';
 /** Returns drover's pool as KubeVirt would have it. The notes say what KubeVirt has no words for. */
 export function toKubeVirtPool(name: string, spec: PoolSpec): { spec: KubeVirtPoolSpec; notes: string[] } {
   const notes: string[] = [];
-  const { replicas, template, nameGeneration, autohealing, paused = false, maxUnavailable = '25%' } = spec;
+  const { replicas, template, nameGeneration, autohealing, paused = false } = spec;
   const selector = selectorOf(name, spec);
   const labels = { ...template.metadata?.labels, ...selector.matchLabels };
   const { [NOT_YET_RUN_ANNOTATION]: _, ...annotations } = template.metadata?.annotations ?? {};
-  for (const field of ['rollout', 'vmRolloutStrategy', 'revisionHistoryLimit'] as const)
+  const maxUnavailable = leastUnavailable(spec, notes);
+  for (const field of ['maxSurge', 'rollout', 'vmRolloutStrategy', 'revisionHistoryLimit'] as const)
     if (spec[field] !== undefined) notes.push(`spec.${field} is left out: KubeVirt's pools have nothing like it`);
   return {
     spec: {
@@ -33,6 +35,13 @@ export function toKubeVirtPool(name: string, spec: PoolSpec): { spec: KubeVirtPo
     },
     notes,
   };
+}
+
+/** Without extra VMs, at least one VM must go down. */
+function leastUnavailable({ maxUnavailable = '25%' }: PoolSpec, notes: string[]): IntOrPercent {
+  if (!isZero(maxUnavailable)) return maxUnavailable;
+  notes.push("spec.maxUnavailable: 1, for KubeVirt's pools make no extra VMs");
+  return 1;
 }
 
 function selectorOf(name: string, { selector, template }: PoolSpec): LabelSelector {

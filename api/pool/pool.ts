@@ -9,7 +9,8 @@ import { LabelSelector } from './selection.ts';
 import { Standby, withRunningStandby } from './standby.ts';
 import { PoolStatus } from './status.ts';
 import { ScaleInStrategy, UpdateStrategy, VmRolloutStrategy } from './strategies.ts';
-import { IntOrPercent, WholeNumber } from './text.ts';
+import { withSurgeRules } from './surge.ts';
+import { IntOrPercentFrom0, WholeNumber } from './text.ts';
 import { VmTemplate } from './vm-template.ts';
 
 export { Autohealing } from './autohealing.ts';
@@ -59,9 +60,13 @@ export type NameGeneration = z.infer<typeof NameGeneration>;
 const PoolFields = z.strictObject({
   replicas: WholeNumber.min(0).max(MAX_REPLICAS).describe('How many VMs the pool has.'),
   template: VmTemplate,
-  maxUnavailable: IntOrPercent.describe(
+  maxUnavailable: IntOrPercentFrom0.describe(
     'How many VMs that should run may be not ready while drover updates: a number, or a share of replicas, rounded down. ' +
-      '25% by default.',
+      '25% by default; 0 only with maxSurge.',
+  ).exactOptional(),
+  maxSurge: IntOrPercentFrom0.describe(
+    'How many VMs more than replicas there may be while drover updates, each available before another goes down: a number, ' +
+      'or a share of replicas, rounded up. 0 by default.',
   ).exactOptional(),
   nameGeneration: NameGeneration.exactOptional(),
   updateStrategy: UpdateStrategy.exactOptional(),
@@ -77,7 +82,9 @@ const PoolFields = z.strictObject({
   paused: z.boolean().describe('No update begins while this is true; scaling and healing go on.').exactOptional(),
   selector: LabelSelector.describe('For tools that expect one. A VM belongs to the pool that owns it.').exactOptional(),
 });
-export const PoolSpec = withRunningStandby(withDrainableTemplate(withOwnSelector(PoolFields, 'template')));
+export const PoolSpec = withSurgeRules(
+  withRunningStandby(withDrainableTemplate(withOwnSelector(PoolFields, 'template'))),
+);
 export type PoolSpec = z.infer<typeof PoolSpec>;
 
 export const VirtualMachinePool = z

@@ -178,7 +178,7 @@ export const WritesAndConditions = {
 
 export const PoolStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
-  replicas: count('VMs of the pool, without those that are being deleted.'),
+  replicas: count('VMs of the pool, without those that are being deleted, with those that are extra.'),
   readyReplicas: count('VMs whose VMIs are ready.').exactOptional(),
   availableReplicas: count('VMs that run and have been ready for rollout.minReadySeconds.').exactOptional(),
   unavailableReplicas: count('VMs that should run and are not available, or are missing.').exactOptional(),
@@ -186,6 +186,7 @@ export const PoolStatus = z.strictObject({
   driftedReplicas: count(
     'VMs that people have changed, so that they are not as their templates make them.',
   ).exactOptional(),
+  surgeReplicas: count('Extra VMs, which stand in for others while these are updated.').exactOptional(),
   standbyReplicas: count('Standby VMs, without those that are being deleted.').exactOptional(),
   readyStandbyReplicas: count('Standby VMs that are ready to become replicas.').exactOptional(),
   labelSelector: z.string().describe('Selector of the VMs, as the scale subresource shows it.').exactOptional(),

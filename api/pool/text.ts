@@ -5,10 +5,19 @@ import { DURATION } from '../duration.ts';
  * Labels, durations and counts for larger schemas. Each reports errors in one sentence that says what would be right.
  */
 
+type Rule = readonly [rule: string, message: string];
+
 /** Validation rules for the API server: `rule` is CEL, `message` the same sentence that drover uses. */
-export const rules = (...pairs: readonly (readonly [rule: string, message: string])[]) => ({
+export const rules = (...pairs: readonly Rule[]) => ({
   'x-kubernetes-validations': pairs.map(([rule, message]) => ({ rule, message })),
 });
+
+/** Adds rules to those that the schema already has. */
+export function withRules<T extends z.ZodType>(schema: T, ...pairs: readonly Rule[]): T {
+  const key = 'x-kubernetes-validations';
+  const before = (schema.meta()?.[key] ?? []) as object[];
+  return schema.meta({ [key]: [...before, ...rules(...pairs)[key]] });
+}
 
 /** A rule across several fields, checked even if another field is invalid, so that users see all errors at once. */
 export const across = <T extends z.ZodType>(
@@ -85,6 +94,19 @@ export const ListedIntOrPercent = CountOrPercent.meta({
   minimum: 1,
   pattern: PERCENT.source,
 });
+
+const PERCENT_FROM_0 = /^(100|[1-9]?[0-9])%$/;
+const COUNT_FROM_0_SHAPE = 'must be a whole number of at least 0, or a percentage from "0%" to "100%"';
+/** A number of VMs, or a percentage of them, of which either may be 0. */
+export const IntOrPercentFrom0 = z
+  .union(
+    [z.int32(COUNT_FROM_0_SHAPE).min(0, COUNT_FROM_0_SHAPE), z.string().regex(PERCENT_FROM_0, COUNT_FROM_0_SHAPE)],
+    COUNT_FROM_0_SHAPE,
+  )
+  .meta({
+    'x-kubernetes-int-or-string': true,
+    ...rules([`type(self) == int ? self >= 0 : self.matches(r'${PERCENT_FROM_0.source}')`, COUNT_FROM_0_SHAPE]),
+  });
 
 export const LabelKey = shaped(LABEL_KEY, 317, LABEL_KEY_SHAPE);
 export const LabelValue = z.string().max(63, LABEL_VALUE_SHAPE).regex(LABEL_VALUE, LABEL_VALUE_SHAPE);

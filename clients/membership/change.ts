@@ -142,7 +142,7 @@ export const untilCounted = (session: Session, key: PoolAt, patience: Patience):
     const isNew = pool.status?.observedGeneration === generation && said(pool) !== undefined;
     const vms = await controlledBy(kube, key.namespace, uid);
     const count = vms.filter(
-      ({ metadata }) => metadata.deletionTimestamp === undefined && roleOf(metadata.labels) === null,
+      ({ metadata }) => metadata.deletionTimestamp === undefined && roleOf(metadata.labels) !== 'Standby',
     ).length;
     return isNew && pool.status?.replicas === count ? null : `its status does not count its ${count} VMs yet`;
   });

@@ -12,6 +12,7 @@ import { dryRunRemark } from '../cli/options.ts';
 import { print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
+import { whyExtra } from '../pools/extra.ts';
 import type { Session } from '../session/session.ts';
 import {
   beginChange,
@@ -149,7 +150,9 @@ async function leavingOf(
     const { name, uid } = vm.metadata;
     const left = owner === undefined ? pending.get(uid) : undefined;
     const why = left === undefined ? whyNot(vm, decrement) : null;
+    const extra = owner === undefined ? undefined : whyExtra(owner.name, vm);
     if (why !== null) failures.push(new Failure(`vm ${name} ${why}`));
+    else if (extra !== undefined) failures.push(new Failure(extra));
     else {
       const pool = left ?? { namespace, name: owner!.name, uid: owner!.uid };
       const leaving = pools.get(pool.uid) ?? { pool, vms: [] };

@@ -34,6 +34,7 @@ import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 import { untilGone } from '../owners/wait-for-deletion.ts';
+import { whyExtra } from '../pools/extra.ts';
 import type { Pool } from '../pools/objects.ts';
 import { askedBy } from '../session/asked-by.ts';
 import type { Session } from '../session/session.ts';
@@ -101,7 +102,7 @@ function checkPool(ours: Stored<Pool>, theirs: Stored<KubeVirtPool> | undefined,
   const healed = (ours.status?.healing?.cycles ?? []).map(({ vm }) => vm);
   if (change === null && healed.length > 0)
     throw new Failure(`pool ${name}: ${formatNames(healed)} are being healed: wait until that has ended`);
-  const others = vms.filter(({ vm }) => roleOf(vm.metadata.labels) !== null);
+  const others = vms.filter(({ vm }) => roleOf(vm.metadata.labels) === 'Standby');
   if (change === null && others.length > 0)
     throw new Failure(
       `pool ${name}: ${formatNames(others.map(({ vm }) => vm.metadata.name))} are standby, which KubeVirt does not know: take standby out of its spec, and wait until they have left`,
@@ -111,6 +112,8 @@ function checkPool(ours: Stored<Pool>, theirs: Stored<KubeVirtPool> | undefined,
     const names = formatNames(going.map(({ vm }) => vm.metadata.name));
     throw new Failure(`pool ${name}: ${names} are leaving it: wait until that has ended`);
   }
+  const extra = vms.flatMap(({ vm }) => whyExtra(name, vm) ?? []);
+  if (extra.length > 0) throw new Failure(`${extra.join('; ')}: wait until that has ended`);
 }
 
 /** Creates the pool of KubeVirt, which is paused until it has all VMs. */

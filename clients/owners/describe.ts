@@ -49,7 +49,9 @@ function headLines(kind: OwnerKind, owner: Stored<Owner>): string[] {
   const { name, namespace = '', labels = {}, creationTimestamp, deletionTimestamp } = metadata;
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   const members = `${kind.members.noun}s`;
-  const counts = `${spec.replicas} desired, ${replicas} total, ${readyReplicas} ready`;
+  const surge = isPool(kind, owner) ? (owner.status?.surgeReplicas ?? 0) : 0;
+  const extra = surge === 0 ? '' : ` (${surge} extra)`;
+  const counts = `${spec.replicas} desired, ${replicas} total${extra}, ${readyReplicas} ready`;
   return [
     field('Name', name),
     field('Namespace', namespace),

@@ -67,7 +67,9 @@ function headLine({ kind, owner, members }: OwnerView): string {
     : `${status?.availableReplicas ?? 0} available`;
   const ready = replicas.filter(isReady).length;
   const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
-  const numbers = `${ready}/${spec.replicas} ready, ${active.length} total, ${last}`;
+  const surge = members.filter(({ metadata }) => roleOf(metadata.labels) === 'Surge').length;
+  const extra = surge === 0 ? '' : `, ${surge} extra`;
+  const numbers = `${ready}/${spec.replicas} ready, ${active.length} total, ${last}${extra}`;
   return `${name}  ${bar(ready, spec.replicas)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
 }
 

@@ -12,6 +12,7 @@ import { countOf, Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/values.ts';
 import { checkCurrent, SCALE_MANAGER } from '../owners/scale.ts';
+import { whyExtra } from './extra.ts';
 import { isLeaving } from './leaving.ts';
 import type { Pool } from './objects.ts';
 
@@ -78,6 +79,8 @@ function whyNot(pool: Stored<Pool>, name: string, vm: Stored | undefined): strin
   if (vm === undefined) return `there is no vm ${name}`;
   if (controllerOf(vm)?.uid !== pool.metadata.uid) return `vm ${name} is not one of its VMs`;
   if (isLeaving(pool, vm)) return `vm ${name} is leaving already`;
+  const extra = whyExtra(pool.metadata.name, vm);
+  if (extra !== undefined) return extra;
   if (roleOf(vm.metadata.labels) !== null)
     return `vm ${name} is none of its replicas: \`kubectl delete vm ${name}\` removes it, and spec.standby.replicas says how many such VMs there are`;
   return isProtected(vm.metadata.annotations)

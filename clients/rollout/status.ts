@@ -66,8 +66,9 @@ function formatEnd({ pool, phase, end, message, updatedReplicas, replicas }: Rol
 }
 
 function blockOf(view: RolloutView, now: number): string[] {
-  const { namespace, pool, updatedReplicas, replicas, readyReplicas } = view;
-  const numbers = `${updatedReplicas}/${replicas} updated, ${readyReplicas} ready`;
+  const { namespace, pool, updatedReplicas, replicas, readyReplicas, surgeReplicas } = view;
+  const extra = surgeReplicas === 0 ? '' : `, ${surgeReplicas} extra`;
+  const numbers = `${updatedReplicas}/${replicas} updated, ${readyReplicas} ready${extra}`;
   const head = `${paint('bold', plain(`${namespace}/${pool}`))}  ${bar(updatedReplicas, replicas)} ${numbers}`;
   return [head, ...rolloutLines(view, now).map((line) => `  ${line}`)];
 }

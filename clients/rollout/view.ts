@@ -29,7 +29,10 @@ export interface RolloutView {
   current: NamedRevision | null;
   replicas: number;
   updatedReplicas: number;
+  /** VMs that are ready, with those that are extra. */
   readyReplicas: number;
+  /** Extra VMs, which stand in for others while these are updated; not counted in `replicas`. */
+  surgeReplicas: number;
   /** Null if the pool has no steps, or its status has no rollout of the template. */
   step: { passed: number; of: number; reachedAt: string | null } | null;
   paused: { by: string; at: string | null; why: string | null } | null;
@@ -73,9 +76,10 @@ export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] =
     message,
     target: named(target),
     current: known.currentRevision === undefined ? null : named(known.currentRevision),
-    replicas: known.replicas ?? 0,
+    replicas: (known.replicas ?? 0) - (known.surgeReplicas ?? 0),
     updatedReplicas: isSeen ? (known.updatedReplicas ?? 0) : 0,
     readyReplicas: known.readyReplicas ?? 0,
+    surgeReplicas: known.surgeReplicas ?? 0,
     step: stepOf(pool, rollout),
     paused: pauseOf(pool),
     ...historyOf(rollout),

@@ -9,6 +9,7 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/values.ts';
+import { whyExtra } from '../pools/extra.ts';
 import { isLeaving } from '../pools/leaving.ts';
 
 export interface ProtectionOptions {
@@ -55,7 +56,10 @@ async function readVm(kube: KubeClient, name: string, { namespace }: ProtectionO
 function whyNot(name: string, { vm, pool }: Found, { protect }: ProtectionOptions): string | undefined {
   if (vm === undefined) return `there is no vm ${name}`;
   if (pool === undefined) return `vm ${name} is not a pool's`;
-  return protect && isLeaving(pool, vm) ? `vm ${name} is leaving pool ${pool.metadata.name} already` : undefined;
+  if (!protect) return undefined;
+  return isLeaving(pool, vm)
+    ? `vm ${name} is leaving pool ${pool.metadata.name} already`
+    : whyExtra(pool.metadata.name, vm);
 }
 
 /** Writes to the VM only in the version in which it was seen to be a pool's. */

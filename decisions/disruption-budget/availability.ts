@@ -1,6 +1,7 @@
-import { countOf } from '../../api/int-or-percent.ts';
-import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
+import { countOf, isZero } from '../../api/int-or-percent.ts';
+import { DEFAULT_MAX_SURGE, DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
+import { RUNS_BY_ITSELF } from '../../api/run-strategies.ts';
 import { isEvacuating } from '../drain/evacuation.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RegularVm, VmView } from '../views/vm.ts';
@@ -19,12 +20,9 @@ export interface MaybeAvailable {
   availableSince: number | null | undefined;
 }
 
-/** Run strategies under which KubeVirt starts a VM unasked. */
-const RUNS_BY_ITSELF = new Set(['Always', 'RerunOnFailure', 'Once']);
-
 /** Reports whether a VM, or VMs made from the template, start by themselves. */
 export const runsByItself = ({ spec }: { spec: Pick<VmTemplate['spec'], 'running' | 'runStrategy'> }): boolean =>
-  spec.running === true || RUNS_BY_ITSELF.has(spec.runStrategy ?? '');
+  spec.running === true || RUNS_BY_ITSELF.includes(spec.runStrategy ?? '');
 
 /** Returns the VMI if it runs or starts; undefined if the VMI is terminating, final or absent. */
 export function liveVmi(vmi: VmiView | undefined): VmiView | undefined {
@@ -101,8 +99,15 @@ export const isAtRest = (vm: VmView, vmi: VmiView | undefined): boolean =>
 /** VMs that stay in the pool: others neither serve nor count. */
 export const isActive = (vm: Pick<VmView, 'deleting' | 'removing'>): boolean => !vm.deleting && !vm.removing;
 
-export const maxUnavailableOf = ({ spec }: StoredPool): number =>
-  countOf(spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE, spec.replicas, 1);
+/** At least 1, unless the pool makes extra VMs instead. */
+export function maxUnavailableOf(pool: StoredPool): number {
+  const { maxUnavailable = DEFAULT_MAX_UNAVAILABLE, replicas } = pool.spec;
+  return countOf(maxUnavailable, replicas, isZero(maxUnavailable) && maxSurgeOf(pool) > 0 ? 0 : 1);
+}
+
+/** How many extra VMs the pool may have while VMs are updated. */
+export const maxSurgeOf = ({ spec }: StoredPool): number =>
+  countOf(spec.maxSurge ?? DEFAULT_MAX_SURGE, spec.replicas, 0, Math.ceil);
 
 export interface UnavailabilityInput {
   pool: StoredPool;

@@ -1,18 +1,9 @@
 import type { DisruptedVm } from '../../api/pool/pool.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, type VmView } from '../views/vm.ts';
+import { isRegular, isSurge, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import {
-  isMeantToRun,
-  isReady,
-  isRestarting,
-  isActive,
-  liveVmi,
-  maxUnavailableOf,
-  servesNobody,
-  unavailability,
-  type VmiOf,
-} from './availability.ts';
+import { isMeantToRun, isReady, isRestarting, isActive, liveVmi, servesNobody, type VmiOf } from './availability.ts';
+import { disruptionBudget, usesPlace, whyFull } from './budget.ts';
 
 /**
  * A claim expires after this time: by then its VM counts by itself, or nobody has acted on the claim. Much longer than
@@ -42,8 +33,8 @@ export type ClaimState =
   | 'over';
 
 /**
- * Returns the claims that still count in this scene, with their states, but none for which `isExpired`. A VM that is none
- * of the pool's replicas costs no budget.
+ * Returns the claims that still count in this scene, with their states, but none for which `isExpired`. A VM that is only
+ * ready to become one of the pool's replicas costs no budget.
  */
 export function standingClaims(
   context: ClaimContext,
@@ -51,17 +42,19 @@ export function standingClaims(
 ): { claim: DisruptedVm; state: 'used' | 'unused' }[] {
   const claims = context.pool.status?.disruptedVMs ?? [];
   if (claims.length === 0) return [];
-  const active = new Map(context.vms.filter((vm) => isRegular(vm) && isActive(vm)).map((vm) => [vm.name, vm]));
-  const others = new Set(context.vms.filter((vm) => !isRegular(vm)).map(({ name }) => name));
+  const active = new Map(context.vms.filter((vm) => isServing(vm) && isActive(vm)).map((vm) => [vm.name, vm]));
+  const others = new Set(context.vms.filter((vm) => !isServing(vm)).map(({ name }) => name));
+  const missing = context.pool.spec.replicas - [...active.values()].filter(isRegular).length;
   return claims.flatMap((claim) => {
-    const state = others.has(claim.vm) ? 'over' : stateOf(claim, active, context);
+    const state = others.has(claim.vm) ? 'over' : stateOf(claim, active.get(claim.vm), context.vmiOf, missing > 0);
     return state === 'over' || isExpired(claim) ? [] : [{ claim, state }];
   });
 }
 
-function stateOf(claim: DisruptedVm, active: ReadonlyMap<string, VmView>, { pool, vmiOf }: ClaimContext): ClaimState {
-  const vm = active.get(claim.vm);
-  if (vm === undefined) return active.size < pool.spec.replicas ? 'used' : 'over';
+const isServing = (vm: VmView): boolean => isRegular(vm) || isSurge(vm);
+
+function stateOf(claim: DisruptedVm, vm: VmView | undefined, vmiOf: VmiOf, areMissing: boolean): ClaimState {
+  if (vm === undefined) return areMissing ? 'used' : 'over';
   const vmi = vmiOf(vm);
   const live = liveVmi(vmi);
   if (!isMeantToRun(vm, vmi) && live === undefined) return 'over';
@@ -123,26 +116,24 @@ export function claimPlaces(
 ): Claimed {
   const { pool } = context;
   const asked = new Map(asks.map((ask) => [ask.vm.name, ask]));
-  const vms = context.vms
-    .filter(isActive)
-    .map((vm) => asked.get(vm.name)?.vm ?? vm)
-    .filter(isRegular);
+  const vms = context.vms.filter(isActive).map((vm) => asked.get(vm.name)?.vm ?? vm);
   const vmiOf: VmiOf = (vm) => (asked.has(vm.name) ? asked.get(vm.name)!.vmi : context.vmiOf(vm));
   const claims = new Map(standing.map((claim) => [claim.vm, claim]));
   const restarting = vms.filter((vm) => isRestarting(vm, vmiOf(vm))).map(({ name }) => name);
-  const { names, count } = unavailability({ pool, vms, vmiOf, inProgress: [...claims.keys(), ...restarting] });
-  const most = maxUnavailableOf(pool);
-  let used = count;
+  const inProgress = [...claims.keys(), ...restarting];
+  const budget = disruptionBudget({ pool, vms, vmiOf, inProgress, now: Date.parse(at) });
+  const { most, names } = budget;
+  let used = budget.count;
   const answers = asks.map((ask): string | null => {
     const { name } = ask.vm;
     const held = claims.get(name);
     const live = liveVmi(ask.vmi);
     if (held !== undefined && held.by !== ask.by && live?.uid === held.vmi && live?.ready === true)
       return `${held.by} is about to disrupt it`;
+    const isCounted = usesPlace(ask.vm, budget);
     // An existing claim is no permission to act: other VMs may have failed since.
-    const isCounted = isRegular(ask.vm);
     const hasRoom = !isCounted || servesNobody(ask.vm, ask.vmi) || (names.has(name) ? used <= most : used < most);
-    if (!hasRoom) return `${most} of pool ${pool.metadata.namespace}/${pool.metadata.name} at a time`;
+    if (!hasRoom) return whyFull(pool, budget);
     if (held === undefined && claims.size >= MOST_CLAIMS) return `${MOST_CLAIMS} are being disrupted already`;
     if (isCounted && !names.has(name)) used++;
     if (isCounted) names.add(name);

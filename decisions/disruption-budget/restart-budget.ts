@@ -1,14 +1,7 @@
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, type VmView } from '../views/vm.ts';
-import {
-  isDown,
-  isRestarting,
-  isActive,
-  maxUnavailableOf,
-  servesNobody,
-  unavailability,
-  type VmiOf,
-} from './availability.ts';
+import type { VmView } from '../views/vm.ts';
+import { isDown, isRestarting, isActive, servesNobody, type VmiOf } from './availability.ts';
+import { disruptionBudget, usesPlace, whyFull, type DisruptionBudget } from './budget.ts';
 
 /** UIDs of the VMIs to restart, or of the VMs to start or stop, by `namespace/name` of the VMs. */
 export type Chosen = ReadonlyMap<string, string>;
@@ -41,6 +34,8 @@ export interface RestartBudgetInput {
    */
   inProgress: Iterable<string>;
   maxUnavailable: number;
+  /** Milliseconds since the epoch. */
+  now: number;
 }
 
 /**
@@ -54,7 +49,7 @@ export class RestartBudget {
   /** Counted VMs that are not ready or are in progress. */
   readonly #down = new Set<string>();
   /** By pool UID. */
-  readonly #pools = new Map<string, { most: number; count: number; names: Set<string> }>();
+  readonly #pools = new Map<string, DisruptionBudget>();
 
   constructor(input: RestartBudgetInput) {
     this.#in = input;
@@ -81,9 +76,10 @@ export class RestartBudget {
     const others = this.#down.size - (this.counts(vm) ? 1 : 0);
     if (!servesNobody(vm, snapshot.vmiOf(vm)) && others >= maxUnavailable) return `${maxUnavailable} at a time`;
     const owner = snapshot.poolOf(vm);
-    if (owner === undefined || !isRegular(vm)) return null;
-    const { most, count, names } = this.#poolOf(owner);
-    return names.has(vm.name) || count < most ? null : `${most} of pool ${keyOf(owner.pool.metadata)} at a time`;
+    if (owner === undefined) return null;
+    const budget = this.#poolOf(owner);
+    const hasRoom = !usesPlace(vm, budget) || budget.names.has(vm.name) || budget.count < budget.most;
+    return hasRoom ? null : whyFull(owner.pool, budget);
   }
 
   take(vm: VmView): void {
@@ -91,21 +87,23 @@ export class RestartBudget {
     this.#inProgress.add(key);
     this.#down.add(key);
     const owner = this.#in.snapshot.poolOf(vm);
-    if (owner === undefined || !isRegular(vm)) return;
-    const pool = this.#poolOf(owner);
-    if (!pool.names.has(vm.name)) pool.count++;
-    pool.names.add(vm.name);
+    if (owner === undefined) return;
+    const budget = this.#poolOf(owner);
+    if (!usesPlace(vm, budget)) return;
+    if (!budget.names.has(vm.name)) budget.count++;
+    budget.names.add(vm.name);
   }
 
-  #poolOf({ pool, vms, claimed }: OwningPool): { most: number; count: number; names: Set<string> } {
+  #poolOf({ pool, vms, claimed }: OwningPool): DisruptionBudget {
     const { uid } = pool.metadata;
     const known = this.#pools.get(uid);
     if (known !== undefined) return known;
-    const active = vms().filter(isRegular).filter(isActive);
-    const { vmiOf } = this.#in.snapshot;
+    const { now, snapshot } = this.#in;
+    const { vmiOf } = snapshot;
+    const active = vms().filter(isActive);
     const going = active.filter((vm) => isRestarting(vm, vmiOf(vm)) || this.#inProgress.has(keyOf(vm)));
     const inProgress = [...(claimed?.() ?? []), ...going.map(({ name }) => name)];
-    const counted = { most: maxUnavailableOf(pool), ...unavailability({ pool, vms: active, vmiOf, inProgress }) };
+    const counted = disruptionBudget({ pool, vms: active, vmiOf, inProgress, now });
     this.#pools.set(uid, counted);
     return counted;
   }

@@ -1,17 +1,12 @@
 import { drainRules, type DrainRules } from '../../api/pool-defaults.ts';
-import {
-  isRestarting,
-  isActive,
-  maxUnavailableOf,
-  unavailability,
-  type VmiOf,
-} from '../disruption-budget/availability.ts';
+import { isRestarting, isActive, type VmiOf } from '../disruption-budget/availability.ts';
+import { disruptionBudget, usesPlace, type DisruptionBudget } from '../disruption-budget/budget.ts';
 import { claimedNames } from '../disruption-budget/claims.ts';
 import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, type VmView } from '../views/vm.ts';
+import type { VmView } from '../views/vm.ts';
 import { evacuationNeed, isToLeave, type EvacuationAct, type EvacuationNeed, type Refusal } from './need.ts';
 
 /** A VM to be moved off its node. The UID is that of its VMI: another one runs elsewhere, or was asked for since. */
@@ -135,18 +130,18 @@ class Drain {
     const claimed = claimedNames({ pool, vms, vmiOf }, now);
     const restarting = active.filter((vm) => isRestarting(vm, vmiOf(vm))).map(({ name }) => name);
     const inProgress = [...acting, ...claimed, ...restarting];
-    const { names, count } = unavailability({ pool, vms: active.filter(isRegular), vmiOf, inProgress });
-    const most = maxUnavailableOf(pool);
+    const budget = disruptionBudget({ pool, vms, vmiOf, inProgress, now });
+    const { names, count, most } = budget;
     const closed = this.#closed();
     let used = count;
     for (const { vm, need } of acts) {
-      const takes = need.takesPlace && isRegular(vm) && !names.has(vm.name);
+      const takes = need.takesPlace && usesPlace(vm, budget) && !names.has(vm.name);
       if (need.takesPlace && !need.isBegun && closed !== null) this.#stand(vm, 'Window', closed);
       else if (takes && used >= most) {
         this.#stand(
           vm,
           'Budget',
-          `waits: ${used} VMs are unavailable or being moved, and maxUnavailable allows ${most}`,
+          `waits: ${used} VMs are unavailable or being moved, and maxUnavailable allows ${most - budget.standIns.size}${besideExtra(budget)}`,
         );
         if (claimed.length > 0) this.#wake(now + CLAIMS_AGAIN_MS);
       } else if (this.#evacuate.length >= MOST_AT_ONCE)
@@ -182,3 +177,6 @@ class Drain {
     if (at !== null && at > this.#in.now) this.#wakeAt = earlier(this.#wakeAt, at);
   }
 }
+
+const besideExtra = ({ standIns: { size } }: DisruptionBudget): string =>
+  size === 0 ? '' : `, beside the ${size} that extra VMs stand in for`;

@@ -5,6 +5,7 @@ import {
   POOL_LABEL,
   REMOVING_ANNOTATION,
   REVISION_LABEL,
+  ROLE_LABEL,
 } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { revisionOf } from '../revisions/hash.ts';
@@ -71,6 +72,7 @@ export const joiningTransfer = (
     ...(revision === null ? {} : fit.metadata.labels),
     ...labelsOf(metadata.name, revision),
     [KUBEVIRT_REVISION_LABEL]: null,
+    [ROLE_LABEL]: null,
   },
   annotations: {
     ...(revision === null ? {} : fit.metadata.annotations),

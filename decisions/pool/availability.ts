@@ -7,10 +7,11 @@ import {
   type MaybeAvailable,
   type VmiOf,
 } from '../disruption-budget/availability.ts';
+import { disruptionBudget, minReadyMsOf } from '../disruption-budget/budget.ts';
 import { formatNames } from '../lib/names.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { StoredVmOwner } from '../views/vm-owner.ts';
-import type { RegularVm } from '../views/vm.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
 import { withTime } from './conditions.ts';
 
 /** How many of the VMs of a pool or a set are available. */
@@ -21,6 +22,8 @@ export interface Availability {
   unavailable: string[];
   /** How many VMs are missing from the spec's replicas. */
   missing: number;
+  /** How many VMs are available beyond the replicas, so that as many of those may be down; absent if none can be. */
+  standIns?: number;
   /** When the next VM becomes available by the passing of time alone; milliseconds since the epoch. */
   wakeAt: number | null;
 }
@@ -28,19 +31,16 @@ export interface Availability {
 /** VMs that become available within this time are reported together. */
 const GATHER_MS = 1_000;
 
-export const poolAvailability = (
-  { spec }: StoredPool,
-  vms: readonly RegularVm[],
-  vmiOf: VmiOf,
-  now: number,
-): Availability => {
-  const minReadyMs = (spec.rollout?.minReadySeconds ?? 0) * 1000;
-  const since = (vm: RegularVm): MaybeAvailable['availableSince'] => {
+export const poolAvailability = (pool: StoredPool, vms: readonly VmView[], vmiOf: VmiOf, now: number): Availability => {
+  const minReadyMs = minReadyMsOf(pool);
+  const since = (vm: VmView): MaybeAvailable['availableSince'] => {
     const vmi = vmiOf(vm);
     return isMeantToRun(vm, vmi) ? availableSince(vm, vmi, minReadyMs) : undefined;
   };
-  const active = vms.filter(isActive).map((vm) => ({ name: vm.name, availableSince: since(vm) }));
-  return availabilityOf(spec.replicas, active, now);
+  const all = vms.filter((vm) => isRegular(vm) && isActive(vm));
+  const active = all.map((vm) => ({ name: vm.name, availableSince: since(vm) }));
+  const { standIns } = disruptionBudget({ pool, vms, vmiOf, inProgress: [], now });
+  return { ...availabilityOf(pool.spec.replicas, active, now), standIns: standIns.size };
 };
 
 /** Counts those of the active members of a pool or a set that are available. */
@@ -76,15 +76,15 @@ export const availableCondition = (pool: StoredPool, availability: Availability,
 /** `Available`, for an owner that tolerates this many members that are missing or not available. */
 export function availableWhile(
   owner: StoredVmOwner,
-  { available, unavailable, missing }: Availability,
+  { available, unavailable, missing, standIns = 0 }: Availability,
   tolerated: number,
   now: string,
   what: 'VMs' | 'VMIs' = 'VMs',
 ): Condition {
   const { replicas } = owner.spec;
-  const isAvailable = unavailable.length + missing <= tolerated;
+  const isAvailable = unavailable.length + missing - standIns <= tolerated;
   const words = [
-    `${available} of ${replicas} ${what} are available`,
+    `${available} of ${replicas} ${what} are available${standIns === 0 ? '' : `, and ${standIns} extra`}`,
     ...(missing === 0 ? [] : [`${missing} ${missing === 1 ? 'is' : 'are'} not there`]),
     ...(unavailable.length === 0 ? [] : [`not available: ${formatNames(unavailable)}`]),
   ];

@@ -25,18 +25,19 @@ import { namedAmong, namedRemovals, type NamedRemovals } from '../scaling/named-
 import { planDeletion, planScale, type ScalePlan, type ScaleStep } from '../scaling/plan.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
 import { isStandbyUndone, promotedAhead, withAllowances } from '../standby/standby.ts';
+import { lacksSurge, surgeSteps } from '../surge/steps.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
-import { isHalted, isRegular, type VmView } from '../views/vm.ts';
+import { isHalted, isRegular, isSurge, type VmView } from '../views/vm.ts';
 import { poolAvailability } from './availability.ts';
 import type { PoolPlanInput } from './plan-input.ts';
-import { poolStatus, saysTheSame, type Failure } from './status.ts';
+import { isTold, poolStatus, type Failure } from './status.ts';
 import type { PoolStep } from './steps.ts';
 
 export interface PoolPlan {
   steps: PoolStep[];
   /** The status to write; null if the stored one is up to date. */
   status: PoolStatus | null;
-  /** The failure that still holds: FailedCreate passes when no VM is missing, FailedDelete when there is no surplus. */
+  /** The failure that still holds: FailedCreate passes when no VM is missing, extra or not, FailedDelete when there is no surplus. */
   failure: Failure | null;
   phase:
     | 'Steady'
@@ -66,6 +67,8 @@ export interface PoolCounts {
   present: number;
   ready: number;
   updated: number;
+  /** Extra VMs; absent in older histories. */
+  surge?: number;
   /** By KubeVirt's printable status. */
   byState: Record<string, number>;
 }
@@ -94,29 +97,36 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const older = olderContent({ ...input, contents, templateOf: (revision) => templates.get(revision) });
   const rollout = rolloutOf(input, { healing, leaving, drain, older }, templates);
   const drifted = driftedVms(pool, vms, (revision) => templates.get(revision));
-  const steps = stepsOf(input, { scaleSteps, drain, rollout, mark, kept, templates });
-  const failure = stillStands(input, named.length > 0, blocked) ? input.failure : null;
-  const regular = vms.filter(isRegular);
-  const availability = poolAvailability(pool, regular, vmiOf, now);
+  const surge = surgeSteps({
+    ...input,
+    need: rollout.surge,
+    scaleSteps,
+    leaving,
+    reserved: sickVms(healing),
+    hasKeptDisks: (number) => kept.has(number),
+  });
+  const steps = stepsOf(input, { scaleSteps, drain, surgeSteps: surge.steps, rollout, mark, kept, templates });
+  const failure = stillStands(input, { hasNamed: named.length > 0, blocked, rollout }) ? input.failure : null;
+  const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
   const changing = membersChanging(input, healing.state.cycles, at);
   const told = { kept, drifted, draining: drain.standings, changing, contents, judged: older.judged(), now: at };
   const status = poolStatus({ pool, all: vms, vmiOf, failure, availability, rollout, healing, blocked, ...told });
-  const isSaid = saysTheSame(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
+  const isSaid = isTold(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;
   return {
     steps,
     failure,
     status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
     phase: phaseOf(input, { rollout: phase, heals: healing.state.cycles.length > 0, blocked }),
-    counts: { ...countsOf(status), wanted: pool.spec.replicas, present: regular.length, byState: byState(regular) },
+    counts: countsOf(input, status),
     ...(blocked === null ? {} : { blocked: blocked.message }),
     ...(drain.standings.length === 0 ? {} : { draining: drainingMessage(drain.standings) }),
     rollout: { state, phase, target, current, waits, superseded, lost, steps: rollout.steps },
     healing,
     wakeAt: wakeAtOf(
       input,
-      [scaling, drain, rollout, healing, availability],
+      [scaling, drain, surge, rollout, healing, availability],
       unproven !== null && isOver(state, unproven),
     ),
   };
@@ -125,6 +135,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
 interface Decided {
   scaleSteps: readonly ScaleStep[];
   drain: DrainPlan;
+  surgeSteps: readonly PoolStep[];
   rollout: RolloutPlan;
   mark: HealingPlan['mark'];
   kept: ReadonlyMap<number, KeptClaim[]>;
@@ -132,14 +143,15 @@ interface Decided {
 }
 
 /** Returns all steps, housekeeping last: most of it only where there is nothing else to do. */
-function stepsOf(input: PoolPlanInput, { scaleSteps, drain, rollout, mark, kept, templates }: Decided): PoolStep[] {
+function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, kept, templates, ...more }: Decided): PoolStep[] {
   const { pool, vms, batches, uncontrolled = [], keptClaims = [] } = input;
   const templateOf = (revision: string): PoolTemplate | undefined => templates.get(revision);
   const reuse = { pool, kept, revision: rollout.forNewVms, templateOf };
   const steps = scaleSteps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, reuse) : [step]));
-  steps.push(...drainSteps(drain, input));
+  steps.push(...drainSteps(more.drain, input));
   if (rollout.update !== null && !steps.some((step) => step.kind === 'hold'))
     steps.push({ kind: 'update', ...rollout.update });
+  steps.push(...more.surgeSteps);
   if (mark.length > 0) steps.push(markStep(mark));
   if (pool.metadata.deletionTimestamp !== undefined) return steps;
   steps.push(...labelSteps({ pool, vms, uncontrolled }));
@@ -277,6 +289,7 @@ function rolloutOf(
     isHealed: (vm) => pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
     evacuating: new Set(evacuatingNames(drain)),
     held: isHeld(input),
+    creationFailure: input.failure?.reason === 'FailedCreate' ? input.failure : null,
     notBefore: input.batchesNotBefore,
     burst,
     now,
@@ -362,10 +375,17 @@ function tidyRevisions(
     : [{ kind: 'prune', revisions: names, reason: `forget ${names.length} revisions that nothing uses` }];
 }
 
-const countsOf = ({ readyReplicas = 0, updatedReplicas = 0 }: PoolStatus) => ({
-  ready: readyReplicas,
-  updated: updatedReplicas,
-});
+function countsOf({ pool, vms, vmiOf }: PoolPlanInput, { updatedReplicas = 0 }: PoolStatus): PoolCounts {
+  const regular = vms.filter(isRegular);
+  return {
+    wanted: pool.spec.replicas,
+    present: regular.length,
+    ready: regular.filter((vm) => isActive(vm) && isReady(vm, vmiOf(vm))).length,
+    updated: updatedReplicas,
+    surge: vms.filter(isSurge).length,
+    byState: byState(regular),
+  };
+}
 
 /** Counts VMs by KubeVirt's printable status. */
 export function byState(vms: readonly { state: string }[]): Record<string, number> {
@@ -374,14 +394,16 @@ export function byState(vms: readonly { state: string }[]): Record<string, numbe
   return counts;
 }
 
-function stillStands(
-  { failure, pool, vms, vmiOf }: PoolPlanInput,
-  hasNamed: boolean,
-  blocked: BlockedSurplus | null,
-): boolean {
+interface Open {
+  hasNamed: boolean;
+  blocked: BlockedSurplus | null;
+  rollout: Pick<RolloutPlan, 'surge'>;
+}
+
+function stillStands({ failure, pool, vms, vmiOf }: PoolPlanInput, { hasNamed, blocked, rollout }: Open): boolean {
   const wanted = pool.metadata.deletionTimestamp === undefined ? pool.spec.replicas : 0;
   const present = vms.filter(isRegular).length;
-  if (failure?.reason === 'FailedCreate') return present < wanted;
+  if (failure?.reason === 'FailedCreate') return present < wanted || lacksSurge(rollout.surge, vms);
   if (failure?.reason === 'FailedStandby') return isStandbyUndone(pool, vms, vmiOf);
   return hasNamed || present > wanted + (blocked?.count ?? 0);
 }

@@ -4,7 +4,7 @@ import type { ConditionReason } from '../../api/reasons.ts';
 import { configurationCondition } from '../configuration/condition.ts';
 import type { Contents } from '../configuration/older-content.ts';
 import { keptCondition, type KeptClaim } from '../disks/kept-claims.ts';
-import { isReady, type VmiOf } from '../disruption-budget/availability.ts';
+import { isActive, isReady, type VmiOf } from '../disruption-budget/availability.ts';
 import { drainingCondition } from '../drain/condition.ts';
 import type { Standing } from '../drain/plan.ts';
 import { driftCondition } from '../drift/condition.ts';
@@ -17,7 +17,7 @@ import { surplusCondition, type BlockedSurplus } from '../scaling/surplus.ts';
 import { standbyStatus } from '../standby/standby.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, type VmView } from '../views/vm.ts';
+import { isRegular, isSurge, type VmView } from '../views/vm.ts';
 import { availableCondition, type Availability } from './availability.ts';
 
 /** A failure to bring a pool or a set to its spec, from when it began until it passes. */
@@ -89,16 +89,19 @@ export function poolStatus({
   judged = [],
   now,
 }: StatusInput): PoolStatus {
-  const active = all.filter(isRegular).filter((vm) => !vm.deleting);
+  const surge = all.filter((vm) => isSurge(vm) && isActive(vm)).length;
+  const serving = all.filter((vm) => !vm.deleting && (isRegular(vm) || isSurge(vm)));
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
     observedGeneration: pool.metadata.generation ?? 0,
-    replicas: active.length,
-    readyReplicas: active.filter((vm) => isReady(vm, vmiOf(vm))).length,
-    availableReplicas: availability.available,
+    // An autoscaler divides the load by this number, and extra VMs bear their share.
+    replicas: serving.length,
+    readyReplicas: serving.filter((vm) => isReady(vm, vmiOf(vm))).length,
+    availableReplicas: availability.available + (availability.standIns ?? 0),
     unavailableReplicas: availability.unavailable.length + availability.missing,
     updatedReplicas: rollout.updated,
     driftedReplicas: drifted.length,
+    ...(surge === 0 ? {} : { surgeReplicas: surge }),
     ...standbyStatus(pool, all, vmiOf),
     labelSelector: `${POOL_LABEL}=${pool.metadata.name}`,
     currentRevision: rollout.current,
@@ -139,3 +142,7 @@ export function saysTheSame<S extends object>(current: S | undefined, wanted: S)
   const said = Object.fromEntries(Object.keys(wanted).map((key) => [key, current[key as keyof S]]));
   return canonical(said) === canonical(wanted);
 }
+
+/** Reports whether the stored status of a pool says what it should, and of extra VMs no more. */
+export const isTold = (stored: PoolStatus | undefined, wanted: PoolStatus): boolean =>
+  saysTheSame(stored, wanted) && stored?.surgeReplicas === wanted.surgeReplicas;

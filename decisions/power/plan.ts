@@ -49,7 +49,7 @@ export function planPower(input: PowerPlanInput): PowerPlan {
   const held = inProgress.filter(({ vm }) => !ended.has(vm));
   const holds = new Set(held.map(({ vm }) => vm));
   const { free, open, skipped } = openVms(input);
-  const room = roomFor({ action, counted, snapshot, inProgress: holds, atOnce });
+  const room = roomFor({ action, counted, snapshot, inProgress: holds, atOnce, now });
   const { take, full } = takeVms(input.takes ? inOrder(free, room, chosen) : [], room, MOST_IN_HAND - held.length);
   const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
   const wakeAt = deadlines.length === 0 ? null : Math.min(...deadlines);

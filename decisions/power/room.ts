@@ -13,6 +13,8 @@ export interface RoomInput {
   /** By `namespace/name`. */
   inProgress: ReadonlySet<string>;
   atOnce: number;
+  /** Milliseconds since the epoch. */
+  now: number;
 }
 
 /** A person who asks for a start or a stop asks for no availability: only a restart keeps to disruption budgets. */

@@ -1,18 +1,36 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
+import type { DisruptionBudget } from '../disruption-budget/budget.ts';
+import type { SurgeHindrance } from '../surge/hindrance.ts';
 import type { RolloutContext } from './context.ts';
+import { goesOnSince } from './state.ts';
+
+/** A disruption budget that is full, and why extra VMs are missing that would add to it; null if none is. */
+export interface FullBudget {
+  budget: DisruptionBudget;
+  hindrance: SurgeHindrance | null;
+}
 
 /**
- * Returns when a rollout held up by VMs that are down will have waited for `progressDeadlineSeconds`, in milliseconds
- * since the epoch. Null while something in progress may free the disruption budget: a batch, healing, or a VM that is
- * still to be created.
+ * Returns when a rollout held up by VMs that are down, or by extra VMs that don't come up, will have waited for
+ * `progressDeadlineSeconds`, in milliseconds since the epoch. Null while something in progress may free the disruption
+ * budget: a batch, healing, or a VM that is still to be created.
  */
-export function blockedAt(context: RolloutContext, names: ReadonlySet<string>, state: RolloutStatus): number | null {
-  const { batches, isHealed, busy } = context.input;
-  if (batches.length > 0 || names.size === 0) return null;
+export function blockedAt(context: RolloutContext, full: FullBudget, state: RolloutStatus): number | null {
+  const { budget, hindrance } = full;
+  const { names, count } = budget;
+  const isOfNobody = names.size === 0 && hindrance === null;
+  if (context.input.batches.length > 0 || count > names.size || isOfNobody) return null;
+  const down = holdingSince(context, names);
+  if (down === null || hindrance?.since === null) return null;
+  return (
+    Math.max(goesOnSince(state), down, hindrance?.since ?? 0) + context.spec.rollout.progressDeadlineSeconds * 1000
+  );
+}
+
+/** Since when all these VMs have been down, with nothing being done about them; null if that is not so. */
+function holdingSince(context: RolloutContext, names: ReadonlySet<string>): number | null {
+  const { isHealed, busy } = context.input;
   const holding = context.active.filter(({ name }) => names.has(name));
   if (holding.length < names.size || holding.some((vm) => isHealed(vm) || busy.has(vm.name))) return null;
-  const { startedAt, resumedAt, halted } = state;
-  const since = [startedAt, resumedAt, halted?.at].map((time) => (time === undefined ? 0 : Date.parse(time)));
-  const down = holding.map(({ notReadySince, createdAt }) => notReadySince ?? createdAt);
-  return Math.max(...since, ...down) + context.spec.rollout.progressDeadlineSeconds * 1000;
+  return Math.max(0, ...holding.map(({ notReadySince, createdAt }) => notReadySince ?? createdAt));
 }

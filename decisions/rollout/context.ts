@@ -6,7 +6,7 @@ import { revisionOf } from '../revisions/hash.ts';
 import { isStandby, type StandbyVm } from '../standby/standby.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, type RegularVm, type VmView } from '../views/vm.ts';
+import { isRegular, isSurge, type RegularVm, type SurgeVm, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { Batch } from './batch.ts';
 import { RolloutWaits } from './waits.ts';
@@ -37,6 +37,8 @@ export interface RolloutInput {
   held: boolean;
   /** No batch begins earlier; milliseconds since the epoch. */
   notBefore: number;
+  /** Why VMs can't be created, and since when (RFC 3339); null or absent if nothing has failed. */
+  creationFailure?: { message: string; since: string } | null;
   /** Most VMs in progress at once. */
   burst: number;
   /** Milliseconds since the epoch. */
@@ -51,6 +53,8 @@ export class RolloutContext {
   readonly active: readonly RegularVm[];
   /** Standby VMs that stay in the pool: they are updated before replicas, and cost no budget. */
   readonly standby: readonly StandbyVm[];
+  /** Extra VMs that stay in the pool. */
+  readonly surge: readonly SurgeVm[];
   /** The revision of the pool's template. */
   readonly newest: string;
   /** The last revision that all VMs reached, except opted-out ones. */
@@ -64,6 +68,7 @@ export class RolloutContext {
     this.spec = withDefaults(input.pool.spec);
     this.active = input.vms.filter(isRegular).filter(isActive);
     this.standby = input.vms.filter(isStandby).filter(isActive);
+    this.surge = input.vms.filter(isSurge).filter(isActive);
     this.newest = revisionOf(poolTemplate(this.spec));
     this.current = input.pool.status?.currentRevision ?? this.#mostCommon();
     this.now = new Date(input.now).toISOString();

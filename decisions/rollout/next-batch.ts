@@ -2,21 +2,18 @@ import { askerOf } from '../../api/asked-by.ts';
 import { listed } from '../../api/listed.ts';
 import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import {
-  isMeantToRun,
-  maxUnavailableOf,
-  activeVmi,
-  unavailability,
-  type VmiOf,
-} from '../disruption-budget/availability.ts';
+import { isMeantToRun, activeVmi, type VmiOf } from '../disruption-budget/availability.ts';
+import { disruptionBudget } from '../disruption-budget/budget.ts';
 import { claimedNames } from '../disruption-budget/claims.ts';
 import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import { updateOrder } from '../scaling/selection-order.ts';
+import { surgeHindrance } from '../surge/hindrance.ts';
+import type { SurgeNeed } from '../surge/need.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch, BatchVm } from './batch.ts';
-import { blockedAt } from './blocked.ts';
+import { blockedAt, type FullBudget } from './blocked.ts';
 import type { Candidate } from './candidates.ts';
 import type { RolloutContext } from './context.ts';
 import type { VmsInProgress } from './in-progress.ts';
@@ -43,10 +40,12 @@ export interface PlannedBatch {
   reason: string;
 }
 
-/** State of the rollout, and how many running VMs it may take before its next step; null without a limit. */
+/** State of the rollout, and what holds it back. */
 interface Room {
   state: RolloutStatus;
+  /** How many running VMs it may take before its next step; null without a limit. */
   stepRoom: number | null;
+  surge: SurgeNeed;
 }
 
 /**
@@ -58,17 +57,12 @@ export function nextVms(
   target: RolloutTarget,
   free: readonly Candidate[],
   inProgress: VmsInProgress,
-  { stepRoom, state }: Room,
+  { stepRoom, state, surge }: Room,
 ): Candidate[] | null {
   const { pool, vms, vmiOf, batches, evacuating, burst, now } = context.input;
-  const most = maxUnavailableOf(pool);
   const claimed = claimedNames({ pool, vms, vmiOf }, now);
-  const { count: unavailable, names } = unavailability({
-    pool,
-    vms: context.active,
-    vmiOf,
-    inProgress: [...inProgress.unsettled, ...claimed, ...evacuating],
-  });
+  const taken = [...inProgress.unsettled, ...claimed, ...evacuating];
+  const budget = disruptionBudget({ pool, vms, vmiOf, inProgress: taken, now });
   const places = Math.min(burst - inProgress.all.size, MOST_IN_BATCH);
   // Standby VMs first: what they show of the new revision costs nobody anything.
   const standby = free.filter(({ vm }) => !isRegular(vm));
@@ -77,17 +71,19 @@ export function nextVms(
     context,
     inOrder(context, isStandbyFirst ? standby : free, stepRoom === null ? null : target.revision),
     {
-      budget: most - unavailable,
+      budget: budget.most - budget.count,
       places,
       toStep: stepRoom,
     },
   );
   const { chosen, paid, hasMore } = choice;
-  if (hasMore && chosen.length === 0)
-    sayFull(context, state, { most, unavailable, names, claimed, unsettled: inProgress.unsettled });
+  if (hasMore && chosen.length === 0) {
+    const hindrance = surgeHindrance(context, surge, budget.standIns, state);
+    sayFull(context, state, { budget, hindrance, claimed, unsettled: inProgress.unsettled });
+  }
   if (chosen.length === 0 || isTooEarly(context)) return null;
   const gathersUntil = Math.max(...batches.map((batch) => batch.startedAt)) + GATHER_MS;
-  if (hasMore && paid === chosen.length && paid < Math.ceil(most / 4) && now < gathersUntil) {
+  if (hasMore && paid === chosen.length && paid < Math.ceil(budget.most / 4) && now < gathersUntil) {
     context.waits.wake(gathersUntil);
     return null;
   }
@@ -132,27 +128,30 @@ function choose({ input: { vmiOf } }: RolloutContext, candidates: readonly Candi
   return choice;
 }
 
-interface FullBudget {
-  most: number;
-  unavailable: number;
-  /** VMs that are unavailable, as far as they have names. */
-  names: ReadonlySet<string>;
+interface Claimed {
   claimed: readonly string[];
   unsettled: ReadonlySet<string>;
 }
 
 /** Says that the rollout waits for the budget, or that it is blocked by VMs that have been down for long. */
-function sayFull(context: RolloutContext, state: RolloutStatus, full: FullBudget): void {
+function sayFull(context: RolloutContext, state: RolloutStatus, full: FullBudget & Claimed): void {
   const { waits, input, spec } = context;
-  const { most, unavailable, names, claimed, unsettled } = full;
-  const blocked = unavailable > names.size || claimed.length > 0 ? null : blockedAt(context, names, state);
+  const { budget, hindrance, claimed, unsettled } = full;
+  const { most, names, standIns } = budget;
+  const blocked = claimed.length > 0 ? null : blockedAt(context, full, state);
   if (blocked !== null) waits.wake(blocked);
   const isBlocked = blocked !== null && blocked <= input.now;
-  const count = unavailable === 1 ? '1 VM is' : `${unavailable} VMs are`;
+  const count = budget.count === 1 ? '1 VM is' : `${budget.count} VMs are`;
   const long = isBlocked ? `, for ${spec.rollout.progressDeadlineSeconds} s and longer` : '';
+  const extra = standIns.size === 1 ? '1 extra VM allows' : `${standIns.size} extra VMs allow`;
+  const more = [
+    ...(standIns.size === 0 ? [] : [`${extra} ${standIns.size} more`]),
+    ...(hindrance === null ? [] : [hindrance.words]),
+  ];
+  const unavailable = `${count} unavailable${whichAreDown(names, input.batches.length > 0)}${long}`;
   waits.for(
     isBlocked ? 'Blocked' : 'Budget',
-    `${count} unavailable${whichAreDown(names, input.batches.length > 0)}${long}, and maxUnavailable allows ${most}`,
+    [`${unavailable}, and maxUnavailable allows ${most - standIns.size}`, ...more].join('; '),
   );
   // A released claim causes no event of the pool.
   if (claimed.some((name) => !unsettled.has(name))) waits.wake(input.now + CLAIMS_AGAIN_MS);

@@ -1,9 +1,11 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown, isReady } from '../disruption-budget/availability.ts';
+import { withSurgeFailures } from '../surge/failures.ts';
+import { surgeNeed, type SurgeNeed } from '../surge/need.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch } from './batch.ts';
-import { rolloutNeeds } from './candidates.ts';
+import { rolloutNeeds, type Candidate } from './candidates.ts';
 import { withChanges, withOlderContent } from './changes.ts';
 import { RolloutContext, type RolloutInput } from './context.ts';
 import { inProgressOf } from './in-progress.ts';
@@ -42,6 +44,8 @@ export interface RolloutPlan {
   /** Numbers of batches to be told that a newer revision replaces theirs; `lost`: numbers of lost batches. */
   superseded: number[];
   lost: number[];
+  /** The extra VMs that it has a use for. */
+  surge: SurgeNeed;
   /** What the rollout waits for, one sentence each. */
   waits: Wait[];
   /** When the passing of time alone changes something; milliseconds since the epoch. */
@@ -68,7 +72,8 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const { newest, waits } = context;
   const { batches } = input;
   const stale = withOlderContent(context);
-  const known = tripped(context, withRegressions(context, withChanges(context, taken(context, input.state))));
+  const changed = withChanges(context, taken(context, input.state));
+  const known = tripped(context, withSurgeFailures(context, withRegressions(context, changed)));
   const target = targetOf(context, known);
   const needs = rolloutNeeds(context, known, target);
   const inProgress = inProgressOf(context);
@@ -77,9 +82,11 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const nothingToDo = needs.free.length === 0 && needs.later === 0 && batches.length === 0;
   const isOver = nothingToDo && room === null && (kind === undefined || kind === 'Undoing');
   let state = completed(stepped, isOver, context.now);
+  const { unsettled } = inProgress;
+  const surge = surgeNeed(context, { state, revision: target.revision, free: needs.free, stepRoom: room, unsettled });
   const vms = context.isStopped(state)
     ? null
-    : nextVms(context, target, needs.free, inProgress, { state, stepRoom: room });
+    : nextVms(context, target, needs.free, inProgress, { state, stepRoom: room, surge });
   if (vms !== null) state = { ...state, batches: state.batches + 1, lastBatch: state.lastBatch + 1 };
   const isTaken = isOver && needs.left === 0 && target.revision === newest && context.hasTaken(newest);
   const current = isTaken ? newest : context.current;
@@ -99,6 +106,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
       .filter((batch) => (batch.revision !== target.revision || stale.has(batch)) && batch.superseded !== true)
       .map(({ n }) => n),
     lost: batches.filter((batch) => isLost(context, batch)).map(({ n }) => n),
+    surge: { ...surge, unsettled: new Set([...unsettled, ...costly(vms ?? [])]) },
     waits: waits.all,
     wakeAt: waits.wakeAt,
     forNewVms: forNewVms(context, state, target, isOver, room !== null),
@@ -107,6 +115,10 @@ export function planRollout(input: RolloutInput): RolloutPlan {
     updated: context.active.filter((vm) => context.isOf(vm, newest)).length,
   };
 }
+
+/** Names of VMs that a batch takes down. */
+const costly = (vms: readonly Candidate[]): string[] =>
+  vms.filter(({ act }) => act !== 'write').map(({ vm }) => vm.name);
 
 /** The known state of the rollout of the newest template. */
 function taken({ input, newest, now }: RolloutContext, state: RolloutStatus | null): RolloutStatus {

@@ -5,7 +5,7 @@ import { byNumber } from '../lib/names.ts';
 import type { VmView } from '../views/vm.ts';
 import { batchHold } from './batch-hold.ts';
 import type { RolloutContext } from './context.ts';
-import { hasFailed, isGoingBack, withFailures } from './state.ts';
+import { hasFailed, isGoingBack, isUnderWay, withFailures } from './state.ts';
 
 /**
  * Counts VMs as failures of the rollout if they took the revision, became ready and then were not ready for
@@ -34,9 +34,6 @@ export function withRegressions(context: RolloutContext, state: RolloutStatus): 
   failures.sort((one, other) => byNumber(one.vm, other.vm));
   return failures.length === 0 ? state : withFailures(state, revision, failures);
 }
-
-const isUnderWay = ({ completedAt, halted }: RolloutStatus): boolean =>
-  completedAt === undefined && (halted === undefined || halted.kind === 'Undoing');
 
 /**
  * Returns when a VM that went down during the rollout will have been down for too long, in milliseconds since the

@@ -91,6 +91,14 @@ type Failure = RolloutStatus['failures'][number];
 export const isGoingBack = ({ halted }: Pick<RolloutStatus, 'halted'>): boolean =>
   halted?.kind === 'Undoing' || halted?.kind === 'UndoFailed';
 
+/** Reports whether VMs are brought to a revision, forth or back. */
+export const isUnderWay = ({ completedAt, halted }: RolloutStatus): boolean =>
+  completedAt === undefined && (halted === undefined || halted.kind === 'Undoing');
+
+/** Since when it has gone on in its present direction, in milliseconds since the epoch: deadlines count from here. */
+export const goesOnSince = ({ startedAt, resumedAt, halted }: RolloutStatus): number =>
+  Math.max(...[startedAt, resumedAt, halted?.at].map((time) => (time === undefined ? 0 : Date.parse(time))));
+
 /** Failures in the rollout's present direction: those that made it turn back say nothing about the way back. */
 export function failuresOfThisWay(state: RolloutStatus): Failure[] {
   const { failures, halted } = state;

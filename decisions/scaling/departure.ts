@@ -20,11 +20,15 @@ export type Departure =
   | { because: 'pool deleted' }
   /** They have run to their end, and others take their places. */
   | { because: 'ended' }
+  /** They are extra, and no rollout has a use for them. */
+  | { because: 'surge' }
   /** The VM is terminating, and held until its disks are released. */
   | { because: 'going' };
 
 /** Why VMs leave that were named. */
 export const BY_NAME = 'people have asked for it by name';
+/** Why extra VMs leave. */
+export const NOT_NEEDED = 'no update needs so many extra VMs';
 
 export interface DepartureInput {
   departure: Departure;
@@ -56,7 +60,8 @@ export function whyStay({ departure, owner, vms, leaving }: DepartureInput): str
     return deletionTimestamp !== undefined && !finalizers.includes(ORPHAN_FINALIZER)
       ? null
       : 'its owner lets its VMs go';
-  if (departure.because === 'ended') return deletionTimestamp === undefined ? null : 'its owner is being deleted';
+  if (departure.because === 'ended' || departure.because === 'surge')
+    return deletionTimestamp === undefined ? null : 'its owner is being deleted';
   const named = new Set(namedRemovals(owner.metadata.annotations).vms.values());
   if (departure.because === 'named') {
     if (deletionTimestamp !== undefined) return 'its owner is being deleted';

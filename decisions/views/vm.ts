@@ -107,6 +107,11 @@ export type RegularVm = VmView & { role: null };
 
 export const isRegular = (vm: VmView): vm is RegularVm => vm.role === null;
 
+/** A VM that its pool has beyond its replicas while it updates them. */
+export type SurgeVm = VmView & { role: 'Surge' };
+
+export const isSurge = (vm: VmView): vm is SurgeVm => vm.role === 'Surge';
+
 /** Reads the role of a VM from its labels. A value that drover doesn't know makes no difference to a VM. */
 export function roleOf(labels: Readonly<Record<string, string>> | undefined): MemberRole | null {
   const role = labels?.[ROLE_LABEL];

@@ -101,15 +101,26 @@ describe('the API server', () => {
   it.each<[string, object, string]>([
     ['no replicas', { replicas: undefined }, 'spec.replicas: Required value'],
     ['too many replicas', { replicas: 100_000 }, 'should be less than or equal to 99999'],
+    ['no share', { maxUnavailable: '0%' }, 'maxUnavailable must be at least 1, unless maxSurge is'],
+    ['no VM', { maxUnavailable: 0, maxSurge: 0 }, 'maxUnavailable must be at least 1, unless maxSurge is'],
+    ['less than no VM', { maxSurge: -1 }, 'spec.maxSurge: Invalid value: -1: must be a whole number of at least 0'],
     [
-      'no share',
-      { maxUnavailable: '0%' },
-      'spec.maxUnavailable: Invalid value: "0%": must be a whole number of at least 1, or a percentage',
+      'extra VMs for no update',
+      { maxSurge: 1, updateStrategy: { unmanaged: {} } },
+      'maxSurge must be 0 unless updateStrategy is proactive',
     ],
     [
-      'no VM',
-      { maxUnavailable: 0 },
-      'spec.maxUnavailable: Invalid value: 0: must be a whole number of at least 1, or a percentage',
+      'extra VMs without data',
+      {
+        maxSurge: 1,
+        template: { spec: { running: true, dataVolumeTemplates: [{ metadata: { name: 'root' } }], template: {} } },
+      },
+      'maxSurge must be 0 where VMs have disks of their own',
+    ],
+    [
+      'an extra VM that stays stopped',
+      { maxSurge: 1, template: { spec: { running: false, template: {} } } },
+      'maxSurge must be 0 unless VMs start by themselves',
     ],
     [
       'two strategies',
@@ -172,6 +183,11 @@ describe('the API server', () => {
     ],
   ])('refuses %s', async (_, fields, words) => {
     expect(await refusalOf(inNamespace(barePool(fields)))).toContain(words);
+  });
+
+  it('takes a pool of which no VM goes down before an extra one has come up', async () => {
+    const pool = barePool({ maxUnavailable: 0, maxSurge: '5%' });
+    expect(await refusalOf(inNamespace(pool, 'surging'))).toBe('accepted');
   });
 
   it.each([

@@ -83,7 +83,7 @@ describe("drover's CRDs", () => {
             ...[...Object.values(schema.properties ?? {}), schema.items, schema.additionalProperties].flatMap(schemas),
           ];
     const either = schemas(schemaOf()).filter((schema) => schema['x-kubernetes-int-or-string'] === true);
-    expect(either).toHaveLength(4);
+    expect(either).toHaveLength(5);
     for (const schema of either) expect(schema).not.toHaveProperty('maxLength');
   });
 

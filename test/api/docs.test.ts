@@ -34,7 +34,7 @@ describe('docs/pools.md', () => {
   });
 
   it('shows a pool, and parts of one, that drover takes without a word', () => {
-    expect(blocks).toHaveLength(4);
+    expect(blocks).toHaveLength(5);
     for (const block of blocks) {
       const shown = parse(block) as object;
       const pool = 'kind' in shown ? block : stringify(barePool(shown));

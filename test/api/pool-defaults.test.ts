@@ -9,6 +9,7 @@ describe('withDefaults', () => {
     expect(withDefaults(bare)).toMatchObject({
       replicas: 3,
       maxUnavailable: '25%',
+      maxSurge: 0,
       nameGeneration: { appendPostfixToSecretReferences: false, appendPostfixToConfigMapReferences: false },
       update: {
         kind: 'proactive',

@@ -136,6 +136,21 @@ export class ReadinessLog {
     return peak;
   }
 
+  /** Returns the fewest VMs that were ready at once, and the most that there were, since the recording began. */
+  extremes(): { fewestReady: number; mostVms: number } {
+    let extremes = { fewestReady: 0, mostVms: 0 };
+    this.#replay(({ version }, { vms, vmis }) => {
+      const there = [...vms].filter(([, vm]) => !vm.deleting);
+      const ready = there.filter(([name, vm]) => vm.ready && vmis.get(name)?.ready === true).length;
+      // Before the recording begins, only the last state matters.
+      extremes =
+        version <= this.#from
+          ? { fewestReady: ready, mostVms: vms.size }
+          : { fewestReady: Math.min(extremes.fewestReady, ready), mostVms: Math.max(extremes.mostVms, vms.size) };
+    });
+    return extremes;
+  }
+
   mostUnavailable(options: { replicas?: number } = {}): number {
     return this.peak(options).unavailable;
   }

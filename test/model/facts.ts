@@ -10,6 +10,8 @@ export const activityNow = (): string | null => asyncLocalStorage.getStore()?.in
 export const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
 /** Reports whether the VM is one of its pool's replicas. */
 export const isRegular = ({ metadata }: Stored): boolean => roleOf(metadata.labels) === null;
+/** Reports whether the VM is extra. */
+export const isSurge = ({ metadata }: Stored): boolean => roleOf(metadata.labels) === 'Surge';
 export const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
 export const isActive = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
 /** Reports whether people want this VM removed from its pool by name. */

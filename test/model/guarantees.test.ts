@@ -2,7 +2,7 @@ import './world/real-code.ts';
 import fc from 'fast-check';
 import { test } from 'vitest';
 import { play } from './play.ts';
-import { anyScenario, type Scenario } from './random.ts';
+import { anyScenario, withSurge, type Scenario } from './random.ts';
 
 /**
  * The same installations in every run of the suite, so that a failure comes from a change and not from chance;
@@ -23,6 +23,11 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
   ['nodes are drained', anyScenario('evictions', 'evictions', 'evictions', 'wishes', 'people', 'faults')],
   ['machine types are changed', anyScenario('transitions', 'wishes', 'people', 'accidents', 'faults')],
   ['replica sets are changed while workers fail', anyScenario('sets', 'sets', 'sets', 'sets', 'sets', 'faults'), 24],
+  [
+    'extra VMs stand in for others',
+    withSurge(anyScenario('wishes', 'wishes', 'surges', 'people', 'accidents', 'faults')),
+    16,
+  ],
   [
     'anything happens',
     anyScenario(

@@ -1,4 +1,4 @@
-import { countOf } from '../../api/int-or-percent.ts';
+import { countOf, isZero } from '../../api/int-or-percent.ts';
 import { PROTECT_ANNOTATION, REVISION_LABEL, SET_RIGHT_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
@@ -16,7 +16,18 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Migration, VirtualMachineInstance } from '../../simulator/types.ts';
 import { claimsOf } from '../../simulator/vm/volumes.ts';
 import { isOver } from '../../simulator/vmi/migration.ts';
-import { activityNow, coresOf, isActive, isGoing, isNamed, isReady, isRegular, isRemoved, runs } from './facts.ts';
+import {
+  activityNow,
+  coresOf,
+  isActive,
+  isGoing,
+  isNamed,
+  isReady,
+  isRegular,
+  isRemoved,
+  isSurge,
+  runs,
+} from './facts.ts';
 import { Readings } from './readings.ts';
 import { isSetKind } from './set-guarantees.ts';
 import type { Write } from './world/api-server.ts';
@@ -56,6 +67,16 @@ const STALE_MS = 10_000;
 /** Milliseconds within which a missing VM is recreated, if a worker can. */
 const MADE_WITHIN_MS = 120_000;
 
+/** Limits of a pool from `at` on. `surge`: how many VMs may be extra; `standby`: how many are to be ready to become replicas. */
+interface Limits {
+  at: number;
+  most: number;
+  surge: number;
+  standby: number;
+  replicas: number;
+  revision: string;
+}
+
 /** Checks each write of a worker against the guarantees in `docs/guarantees.md`. */
 export class Guarantees implements Onlooker {
   readonly #world: World;
@@ -67,10 +88,7 @@ export class Guarantees implements Onlooker {
   /** When the pool's spec last changed in any way, by the pool's UID. */
   readonly #changed = new Map<string, number>();
   /** Limits of each pool, the newest last. */
-  readonly #limits = new Map<
-    string,
-    { at: number; most: number; replicas: number; standby: number; revision: string }[]
-  >();
+  readonly #limits = new Map<string, Limits[]>();
   /**
    * VMs that drover took down and that are not back yet, by UID, with the deleted VMI if there was one, or with the
    * migration that may take it down.
@@ -137,18 +155,13 @@ export class Guarantees implements Onlooker {
     const was = (before as Pool | undefined)?.spec;
     if (was?.replicas !== pool.spec.replicas) this.#meddled.set(uid, this.#now);
     if ((before?.metadata.generation ?? 0) !== (pool.metadata.generation ?? 0)) this.#changed.set(uid, this.#now);
-    const { replicas, maxUnavailable = DEFAULT_MAX_UNAVAILABLE } = pool.spec;
+    const { replicas, maxUnavailable = DEFAULT_MAX_UNAVAILABLE, maxSurge = 0 } = pool.spec;
+    const surge = countOf(maxSurge, replicas, 0, Math.ceil);
+    const most = countOf(maxUnavailable, replicas, surge > 0 && isZero(maxUnavailable) ? 0 : 1);
     const limits = this.#limits.get(uid) ?? [];
-    this.#limits.set(uid, [
-      ...limits,
-      {
-        at: this.#now,
-        replicas,
-        standby: pool.spec.standby?.replicas ?? 0,
-        most: countOf(maxUnavailable, replicas, 1),
-        revision: revisionOf(poolTemplate(pool.spec)),
-      },
-    ]);
+    const standby = pool.spec.standby?.replicas ?? 0;
+    const revision = revisionOf(poolTemplate(pool.spec));
+    this.#limits.set(uid, [...limits, { at: this.#now, replicas, standby, most, surge, revision }]);
     this.#checkStatus(pool);
   }
 
@@ -173,7 +186,7 @@ export class Guarantees implements Onlooker {
   }
 
   /** The limits that were in force at some time from `since` until now. */
-  #lately(pool: Pool, since: number): { most: number; replicas: number; standby: number; revision: string }[] {
+  #lately(pool: Pool, since: number): Limits[] {
     const all = this.#limits.get(pool.metadata.uid) ?? [];
     return all.filter((_limit, index) => (all[index + 1]?.at ?? Infinity) >= since);
   }
@@ -225,6 +238,7 @@ export class Guarantees implements Onlooker {
   #created(vm: Stored): void {
     const pool = this.#poolOf(vm);
     if (pool === undefined) return;
+    if (isSurge(vm)) return this.#madeExtra(vm, pool);
     if (!isRegular(vm)) return this.#standbyCreated(pool, vm);
     const count = this.#replicasOf(pool.metadata.uid).length;
     const since = (this.#readings.of(pool.metadata.uid) ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
@@ -237,6 +251,14 @@ export class Guarantees implements Onlooker {
       this.#wasHealed.has(`${pool.metadata.uid}/${vm.metadata.name}`);
     if (count > wanted && !comesBack)
       this.#broken('G3', `${vm.metadata.name} is made, and the pool has ${count} VMs then and wants ${wanted}`);
+  }
+
+  #madeExtra({ metadata: { name } }: Stored, pool: Pool): void {
+    const { uid } = pool.metadata;
+    const count = this.#world.vmsOf(uid).filter(isSurge).length;
+    const since = (this.#readings.of(uid) ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
+    const most = Math.max(...this.#lately(pool, since).map(({ surge }) => surge));
+    if (count > most) this.#broken('G3', `${name} is made, and ${count} VMs are extra then, of at most ${most}`);
   }
 
   #standbyCreated(pool: Pool, { metadata: { name } }: Stored): void {
@@ -279,6 +301,7 @@ export class Guarantees implements Onlooker {
     if (isNamed(pool, vm)) return;
     if ((vm.metadata.annotations?.[PROTECT_ANNOTATION] ?? 'false') !== 'false')
       this.#broken('G1', `${name} is ${how}, and is protected from scale-in`);
+    if (isSurge(vm)) return this.#isReady(name) ? this.#checkBudget(pool, `the extra ${name} is ${how}`) : undefined;
     if (!isRegular(vm)) return this.#standbyLeaves(pool, vm, how);
     const active = this.#replicasOf(uid).filter((other) => isActive(other) && !isNamed(pool, other)).length;
     const { replicas } = pool.spec;
@@ -437,24 +460,41 @@ export class Guarantees implements Onlooker {
     const known = this.#vms.get(uid);
     const wasDown =
       known?.downSince !== null && this.#now - (known?.downSince ?? 0) > 0 && !this.#wasReadyBefore(known);
+    if (isSurge(vm)) return this.#checkBudget(pool, `the extra ${name} is taken down`);
     const moved = migration === undefined ? {} : { migration };
     this.#down.set(uid, { pool: pool.metadata.uid, name, vmi: vmi?.metadata.uid, ...moved });
     // It already had its place in the budget when it was down, a moment ago.
     if (wasDown || (known !== undefined && known.readyAt > this.#now - KNOWN_AFTER_MS)) return;
+    this.#checkBudget(pool, `${name} is taken down`);
+  }
+
+  /** Checks that no more VMs are down than may be, with one more for each extra VM that is available. */
+  #checkBudget(pool: Pool, what: string): void {
+    const { uid } = pool.metadata;
     this.#forgetThoseBack();
-    const names = new Set(
-      [...this.#down.values()].filter((down) => down.pool === pool.metadata.uid).map((down) => down.name),
-    );
-    const since = Math.min(this.#readings.of(pool.metadata.uid) ?? Infinity, this.#now - KNOWN_AFTER_MS);
-    const lately = this.#lately(pool, since);
-    const most = Math.max(...lately.map((limit) => limit.most));
-    for (const other of this.#replicasOf(pool.metadata.uid))
+    const names = new Set([...this.#down.values()].filter((down) => down.pool === uid).map((down) => down.name));
+    const since = Math.min(this.#readings.of(uid) ?? Infinity, this.#now - KNOWN_AFTER_MS);
+    const most = Math.max(...this.#lately(pool, since).map((limit) => limit.most)) + this.#standIns(pool);
+    for (const other of this.#replicasOf(uid))
       if (isActive(other) && runs(other) && this.#downMs(other) > 2 * KNOWN_AFTER_MS) names.add(other.metadata.name);
-    if (names.size > most)
+    // People may just have taken an extra VM that stood in for others.
+    const isExcused = (pool.spec.maxSurge ?? 0) !== 0 && (this.#meddled.get(uid) ?? 0) > this.#now - STALE_MS;
+    if (names.size > most && !isExcused)
       this.#broken(
         'G9',
-        `${name} is taken down, and with it ${[...names].toSorted().join(', ')} are (${names.size}), of at most ${most}`,
+        `${what}, and with it ${[...names].toSorted().join(', ')} are down (${names.size}), of at most ${most}`,
       );
+  }
+
+  /** How many extra VMs are available, or were until a moment ago. */
+  #standIns(pool: Pool): number {
+    const minReadyMs = (pool.spec.rollout?.minReadySeconds ?? 0) * 1000;
+    const isStandIn = (vm: Stored): boolean => {
+      const known = this.#vms.get(vm.metadata.uid);
+      if (known === undefined || !isSurge(vm) || !isActive(vm)) return false;
+      return this.#downMs(vm) < KNOWN_AFTER_MS && known.readyAt > 0 && known.readyAt + minReadyMs <= this.#now + 1_000;
+    };
+    return this.#world.vmsOf(pool.metadata.uid).filter(isStandIn).length;
   }
 
   /** Reports whether the VM was ready until now: the current write may be the one that took it down. */
@@ -568,7 +608,7 @@ export class Guarantees implements Onlooker {
   }
 
   #standbyOf(uid: string): Stored[] {
-    return this.#world.vmsOf(uid).filter((vm) => !isRegular(vm));
+    return this.#world.vmsOf(uid).filter((vm) => !isRegular(vm) && !isSurge(vm));
   }
 
   /** VMs of the pool that are its replicas, and no others that it has beside them. */

@@ -140,6 +140,10 @@ const anySpec: fc.Arbitrary<PoolSpec> = fc
 const anySpecWithDrain: fc.Arbitrary<PoolSpec> = fc
   .tuple(anySpec, seldom(anyDrain, 1))
   .map(([spec, drain]) => (drain === undefined ? spec : { ...spec, drain }));
+/** With `maxUnavailable: 0`, no VM goes down before an extra one has come up. */
+const anySurge: fc.Arbitrary<Pick<PoolSpec, 'maxSurge' | 'maxUnavailable'>> = fc
+  .record({ maxSurge: anyMax, alone: fc.boolean() })
+  .map(({ maxSurge, alone }) => ({ maxSurge, ...(alone ? { maxUnavailable: 0 } : {}) }));
 
 const anySet: fc.Arbitrary<SetScenario> = fc.record({
   kind: fc.constantFrom<SetKind>('VirtualMachineReplicaSet', 'VirtualMachineInstanceReplicaSet'),
@@ -242,7 +246,13 @@ const anyDelays = (...more: string[]): fc.Arbitrary<Record<string, number>> =>
     )
     .map(([activity, ms]) => ({ [activity]: ms }));
 
-const kinds = { wishes, rules, people, transitions, accidents, evictions, faults, renewals, sets };
+const surges: fc.Arbitrary<Happening> = fc.record({
+  what: fc.constant('rules'),
+  pool,
+  spec: fc.oneof(anySurge, fc.constant({ maxSurge: 0, maxUnavailable: 1 })),
+});
+
+const kinds = { wishes, rules, people, transitions, accidents, evictions, faults, renewals, sets, surges };
 
 export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scenario> =>
   fc.record({
@@ -259,3 +269,14 @@ export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scen
       .array(fc.tuple(fc.oneof(...named.map((name) => kinds[name])), anyGap), { minLength: 1, maxLength: 10 })
       .map((all) => all.map(([happening, after]) => ({ ...happening, after }))),
   });
+
+/** The same with pools that make extra VMs for their updates, as far as their VMs can be extra. */
+export const withSurge = (scenarios: fc.Arbitrary<Scenario>): fc.Arbitrary<Scenario> =>
+  fc.tuple(scenarios, anySurge).map(([scenario, surge]) => ({
+    ...scenario,
+    specs: scenario.specs.map((spec): PoolSpec => {
+      const hasDisks = spec.template.spec.dataVolumeTemplates !== undefined;
+      const updateStrategy: UpdateStrategy = { proactive: hasDisks ? { disruption: 'Replace' } : {} };
+      return { ...spec, ...surge, updateStrategy };
+    }),
+  }));

@@ -144,6 +144,24 @@ export const stories: Record<string, Story> = {
   'one at a time': regular('5 VMs, maxUnavailable 1', { replicas: 5, maxUnavailable: 1 }),
   'one VM': regular('1 VM', { replicas: 1 }),
   'two at a time': regular('6 VMs, maxUnavailable 2', { replicas: 6, maxUnavailable: 2 }),
+  'none goes down before another has come up': regular('4 VMs, maxUnavailable 0, maxSurge 1', {
+    replicas: 4,
+    maxUnavailable: 0,
+    maxSurge: 1,
+  }),
+  'an extra VM fails, and the rollout is undone': {
+    about: '4 VMs, maxUnavailable 0, maxSurge 1, onFailure Undo; VMs of B never get ready',
+    spec: {
+      replicas: 4,
+      maxUnavailable: 0,
+      maxSurge: 1,
+      rollout: { progressDeadlineSeconds: 30, onFailure: 'Undo' },
+    },
+    live: async (stage) => {
+      await roll(stage, { version: 2, neverReady: true });
+      await stage.world.wait(2 * MINUTE);
+    },
+  },
   'all at once': regular('8 VMs, maxUnavailable 100%', { replicas: 8, maxUnavailable: '100%' }),
   'a quarter at a time': regular('10 VMs, maxUnavailable by default', { replicas: 10 }),
   'VMs that take long to boot': regular(

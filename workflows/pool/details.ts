@@ -16,7 +16,7 @@ export function poolDetails(
   const { counts, phase } = planned;
   const [retry = '', ...activity] = activityDetails(doing, { recentErrors, retryAt }, counts.byState);
   return [
-    `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready, ${counts.updated} of the newest revision`,
+    `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready, ${counts.updated} of the newest revision${(counts.surge ?? 0) === 0 ? '' : ` + ${counts.surge} extra`}`,
     retry,
     ...blockedDetails(planned),
     ...drainDetails(planned),

@@ -36,8 +36,21 @@ const LIVE_UPDATE_FEATURES =
   "KubeVirt has no liveUpdateFeatures any more: write cpu.maxSockets and memory.maxGuest in the VM's spec.template.spec.domain, " +
   'and vmRolloutStrategy: LiveUpdate in the KubeVirt object or in the pool';
 const to = (to: number | string): object => ({ to, then: { approval: {} } });
+const REPLACE = { proactive: { disruption: 'Replace' } };
+const withDisk = { spec: { running: true, dataVolumeTemplates: [{ metadata: { name: 'root' } }], template: {} } };
 /** The bare pool with these fields in its spec, as text. */
 const withFields = (fields: object): string => stringify({ ...barePool(), spec: { ...barePool().spec, ...fields } });
+
+describe('extra VMs while others are updated', () => {
+  it.each<[string, object]>([
+    ['nothing may go down', { maxUnavailable: 0, maxSurge: 1 }],
+    ['a share of nothing may go down', { maxUnavailable: '0%', maxSurge: '5%' }],
+    ['disks that an update replaces', { maxSurge: 1, template: withDisk, updateStrategy: REPLACE }],
+    ['none, where VMs have disks', { maxSurge: 0, template: withDisk }],
+  ])('%s', (_, fields) => {
+    expect(messagesOf(withFields(fields))).toEqual([]);
+  });
+});
 
 describe("the proposal's examples", () => {
   it('1 applies as it stands', () => {
@@ -195,12 +208,39 @@ describe('what is wrong', () => {
     [
       'a share of nothing',
       { maxUnavailable: '0%' },
-      'spec.maxUnavailable: must be a whole number of at least 1, or a percentage from "1%" to "100%", found the text "0%"',
+      'spec.maxUnavailable: must be at least 1, unless maxSurge is: with both 0 no VM could be updated, found the text "0%"',
+    ],
+    [
+      'neither VMs down nor VMs extra',
+      { maxUnavailable: 0, maxSurge: '0%' },
+      'spec.maxUnavailable: must be at least 1, unless maxSurge is: with both 0 no VM could be updated, found 0',
+    ],
+    [
+      'less than no extra VM',
+      { maxSurge: -1 },
+      'spec.maxSurge: must be a whole number of at least 0, or a percentage from "0%" to "100%", found -1',
+    ],
+    [
+      'an extra VM without the data of the others',
+      { maxSurge: 1, template: withDisk },
+      'spec.maxSurge: must be 0 where VMs have disks of their own (dataVolumeTemplates), unless ' +
+        'updateStrategy.proactive.disruption is Replace: an extra VM has none of their data, found 1',
+    ],
+    [
+      'extra VMs for no update',
+      { maxSurge: '10%', updateStrategy: { opportunistic: {} } },
+      'spec.maxSurge: must be 0 unless updateStrategy is proactive: only its updates make extra VMs, found the text "10%"',
+    ],
+    [
+      'an extra VM that stays stopped',
+      { maxSurge: 1, template: { spec: { runStrategy: 'Manual', template: {} } } },
+      'spec.maxSurge: must be 0 unless VMs start by themselves (runStrategy Always, RerunOnFailure, Once): ' +
+        'an extra VM is of use only while it runs, found 1',
     ],
     [
       'no number',
       { maxUnavailable: [] },
-      'spec.maxUnavailable: must be a whole number of at least 1, or a percentage from "1%" to "100%", found a list',
+      'spec.maxUnavailable: must be a whole number of at least 0, or a percentage from "0%" to "100%", found a list',
     ],
     ['a word for true', { paused: 'yess' }, 'spec.paused: must be true or false, found the text "yess"'],
     [
@@ -365,7 +405,7 @@ describe('what is wrong', () => {
     [
       'a field of nowhere',
       { colour: 'red' },
-      'spec.colour: unknown field; known are replicas, template, maxUnavailable, nameGeneration, updateStrategy, scaleInStrategy, vmRolloutStrategy, rollout, autohealing, drain, standby, revisionHistoryLimit, paused and selector',
+      'spec.colour: unknown field; known are replicas, template, maxUnavailable, maxSurge, nameGeneration, updateStrategy, scaleInStrategy, vmRolloutStrategy, rollout, autohealing, drain, standby, revisionHistoryLimit, paused and selector',
     ],
   ])('%s', (_, fields, message) => {
     expect(messagesOf(withFields(fields))).toEqual([message]);

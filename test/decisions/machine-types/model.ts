@@ -336,7 +336,13 @@ export class ModelTransition {
     if (vm === undefined || need.need === 'nothing' || vm.changingState) return true;
     const counted = countedVms(this.rules, vms.values(), snapshot, this);
     const inProgress = this.inProgress.map((one) => one.vm).filter((one) => !waiting.has(one));
-    const budget = new RestartBudget({ counted, snapshot, inProgress, maxUnavailable: this.maxRestarts });
+    const budget = new RestartBudget({
+      counted,
+      snapshot,
+      inProgress,
+      maxUnavailable: this.maxRestarts,
+      now: cluster.now,
+    });
     if (need.need !== 'act' || budget.whyNot(vm) !== null) return false;
     const wasDown = cluster.isDown(key);
     cluster.restart(key);

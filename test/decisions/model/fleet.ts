@@ -6,6 +6,7 @@ import {
   isMeantToRun,
   isActive,
   liveVmi,
+  maxSurgeOf,
   maxUnavailableOf,
   runsByItself,
 } from '../../../decisions/disruption-budget/availability.ts';
@@ -28,7 +29,7 @@ import { backoffMs } from '../../../decisions/lib/backoff.ts';
 import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
-import type { PoolStep } from '../../../decisions/pool/steps.ts';
+import type { PoolStep, Target } from '../../../decisions/pool/steps.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { KeptRevision } from '../../../decisions/revisions/retained.ts';
 import type { Batch, BatchVm, UpdateOutcome } from '../../../decisions/rollout/batch.ts';
@@ -44,7 +45,7 @@ import {
 } from '../../../decisions/rollout/state.ts';
 import { numberOf, vmName } from '../../../decisions/scaling/vm-names.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
-import type { VmView } from '../../../decisions/views/vm.ts';
+import { isRegular, isSurge, type MemberRole, type VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { disruptionBetween } from '../../../decisions/vm-update/disruption.ts';
 import { updateNeed, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
@@ -474,7 +475,7 @@ export class ModelFleet {
           step.numbers.map((number) => vmName('web', number)),
           this.#creating,
           (done) => {
-            this.#createVms(step.numbers, step.revision, done);
+            this.#createVms(step.numbers, step.revision, done, { role: step.role ?? null });
           },
         );
       case 'delete':
@@ -482,6 +483,7 @@ export class ModelFleet {
           step.vms.map((vm) => vm.name),
           this.#deleting,
           (done) => {
+            if (step.because === 'surge') return this.#letSurgeGo(step.vms, done);
             for (const { name } of step.vms) this.#skipped.delete(name);
             for (const { name, uid, resourceVersion } of step.vms)
               this.#unlessRefused(() => cluster.deleteVm(name, uid, step.keepDisks ? resourceVersion : undefined));
@@ -536,7 +538,12 @@ export class ModelFleet {
     });
   }
 
-  #createVms(numbers: readonly number[], revision: string, done: () => void, halted: readonly number[] = []): void {
+  #createVms(
+    numbers: readonly number[],
+    revision: string,
+    done: () => void,
+    { halted = [], role = null }: { halted?: readonly number[]; role?: MemberRole | null } = {},
+  ): void {
     if (revisionOf(this.cluster.pool.spec.template) === revision) this.#keep(this.cluster.pool.spec.template);
     const template = this.#templateOf(revision);
     const queue = [...numbers];
@@ -546,10 +553,31 @@ export class ModelFleet {
       this.#say(() => `create ${number} of ${revision}`);
       if (this.#attemptOn(vmName('web', number))?.mayBeMade === false)
         this.#broken(`web-${number} is recreated, and the delay of its attempt is not over`);
-      this.cluster.create(number, template, halted.includes(number));
+      this.cluster.create(number, template, halted.includes(number), role);
+      const extra = [...this.cluster.modelVms.values()].filter(({ view }) => view.owner !== null && isSurge(view));
+      if (role !== null && extra.length > maxSurgeOf(this.#planned))
+        this.#broken(`${extra.length} VMs are extra, and ${maxSurgeOf(this.#planned)} may be`);
       this.clock.in(this.clock.between(1, 50), next);
     };
     this.clock.in(this.clock.between(1, 50), next);
+  }
+
+  /** Deletes extra VMs as `activities/pool/delete-surge-vm.ts` does. */
+  #letSurgeGo(vms: readonly Target[], done: () => void): void {
+    const { cluster, clock } = this;
+    const snapshot = this.#worker();
+    let pause = 0;
+    for (const { name, uid } of vms) {
+      const modelVm = cluster.modelVms.get(name);
+      if (modelVm?.view.uid !== uid || modelVm.view.owner === null || modelVm.view.deleting) continue;
+      const { view, vmi } = modelVm;
+      if (view.protected || view.optedOut) continue;
+      const full = this.#claim(snapshot, view, vmi?.view, 'the pool');
+      this.#say(() => `extra ${name} ${full ?? 'goes'}`);
+      if (full === null) cluster.deleteVm(name, uid);
+      else pause = 2_000;
+    }
+    clock.in(pause + clock.between(1, 600), done);
   }
 
   #writeStatus(status: PoolStatus): void {
@@ -876,7 +904,7 @@ export class ModelFleet {
       if (take.take === 'nothing') return done(held.act === 'write' ? { vm: held.name, end: 'Updated' } : null);
       this.#checkTake(vm!, child.batch);
       if (take.disrupts) {
-        const full = this.#claim(attempt, vm!, vmi);
+        const full = this.#claim(attempt.snapshot, vm!, vmi, `batch ${child.batch.n}`);
         if (full !== null) return done({ vm: held.name, end: 'Deferred', why: full });
         attempt.taken.add(held.name);
         this.#grant(child, held);
@@ -908,21 +936,23 @@ export class ModelFleet {
    * Claims a place in the pool's disruption budget as `activities/disruption-budget` does. Returns null, or why there
    * is no place.
    */
-  #claim({ child, snapshot }: Attempt, vm: VmView, vmi: VmiView | undefined): string | null {
+  #claim(snapshot: Snapshot, vm: VmView, vmi: VmiView | undefined, by: string): string | null {
     this.#catchUp(snapshot, this.#claims.map(seenOf).reduce(later, { vms: 0, vmis: 0 }));
     const { pool } = this.cluster;
     const status = { ...(pool.status ?? { replicas: 0 }), disruptedVMs: this.#claims };
-    const context = { pool: { ...pool, status }, vms: snapshot.ownedBy(pool.metadata.uid), vmiOf: snapshot.vmiOf };
+    // Which extra VMs are there, the API server says.
+    const vms = snapshot.ownedBy(pool.metadata.uid).filter((one) => !isSurge(one) || this.#isThere(one));
+    const context = { pool: { ...pool, status }, vms, vmiOf: snapshot.vmiOf };
     const { now } = this.clock;
     const standing = standingClaims(context, ({ at }) => Date.parse(at) + CLAIM_MS < now).map(({ claim }) => claim);
-    const { claims, answers } = claimPlaces(
-      context,
-      standing,
-      [{ vm, vmi, by: `batch ${child.batch.n}` }],
-      new Date(now).toISOString(),
-    );
+    const { claims, answers } = claimPlaces(context, standing, [{ vm, vmi, by }], new Date(now).toISOString());
     this.#claims = claims;
     return answers[0]!;
+  }
+
+  #isThere({ name, uid }: VmView): boolean {
+    const modelVm = this.cluster.modelVms.get(name);
+    return modelVm?.view.uid === uid && !modelVm.view.deleting;
   }
 
   #release(name: string): void {
@@ -1021,12 +1051,9 @@ export class ModelFleet {
         child.seen = later(child.seen, { vms: this.cluster.version, vmis: 0 });
         this.#beginWait(child);
       };
-      this.#createVms(
-        numbersOf(replaced),
-        child.batch.revision,
-        made,
-        numbersOf(replaced.filter(({ halted: stays }) => stays === true)),
-      );
+      this.#createVms(numbersOf(replaced), child.batch.revision, made, {
+        halted: numbersOf(replaced.filter(({ halted: stays }) => stays === true)),
+      });
     };
     this.clock.in(50, create);
   }
@@ -1181,7 +1208,29 @@ export class ModelFleet {
   }
 
   #members(): ModelVm[] {
-    return [...this.cluster.modelVms.values()].filter(({ view }) => view.owner !== null && isActive(view));
+    return [...this.cluster.modelVms.values()].filter(
+      ({ view }) => view.owner !== null && isRegular(view) && isActive(view),
+    );
+  }
+
+  #surge(): ModelVm[] {
+    return [...this.cluster.modelVms.values()].filter(
+      ({ view }) => view.owner !== null && isSurge(view) && isActive(view),
+    );
+  }
+
+  /** How many VMs may be down: one more for each that is extra, and available. */
+  #most(): number {
+    const { pool } = this.cluster;
+    const minReadyMs = (pool.spec.rollout?.minReadySeconds ?? 0) * 1000;
+    const { now } = this.clock;
+    const standIns = this.#surge().filter(
+      (modelVm) =>
+        this.#isReady(modelVm) &&
+        modelVm.requests.length === 0 &&
+        (modelVm.vmi?.view.readySince ?? Infinity) + minReadyMs <= now,
+    );
+    return maxUnavailableOf(pool) + standIns.length;
   }
 
   /** Counts the VMs that should run but don't, and the missing ones. VMs in `more` count as down. */
@@ -1217,7 +1266,7 @@ export class ModelFleet {
     for (const name of this.#skipped)
       if (this.cluster.modelVms.get(name)?.view.ready === true) this.#skipped.delete(name);
     if (!this.#isUndisturbed) return;
-    const most = maxUnavailableOf(this.cluster.pool);
+    const most = this.#most();
     const count = this.#unavailable([]);
     if (count > most) this.#broken(`${count} are down, and ${most} may be`);
   }
@@ -1242,7 +1291,7 @@ export class ModelFleet {
     const known = this.#disrupted.get(name);
     this.#disrupted.set(name, { child, isDown: false, byItself: known?.byItself ?? !this.#isReady(modelVm) });
     if (known !== undefined || !this.#isReady(modelVm)) return;
-    const most = maxUnavailableOf(this.cluster.pool);
+    const most = this.#most();
     // With stale caches, only drover's own disruptions can be known.
     const count =
       this.#scenario.lag === 0
@@ -1316,7 +1365,8 @@ export class ModelFleet {
       this.#broughtDown.add(failure.vm);
       if (this.#scenario.lag > 0) continue;
       const vm = this.cluster.modelVms.get(failure.vm)?.view;
-      const isLate = vm?.notReadySince !== null && vm!.notReadySince <= now - progressDeadlineSeconds * 1000;
+      const since = vm?.notReadySince ?? (vm?.role === 'Surge' ? vm.createdAt : null);
+      const isLate = since !== null && since <= now - progressDeadlineSeconds * 1000;
       if (!isLate)
         this.#broken(`${failure.vm} is called failed, and has not been down for ${progressDeadlineSeconds} s`);
     }
@@ -1325,6 +1375,8 @@ export class ModelFleet {
   #checkBatch(batch: Batch): void {
     const pool = this.#planned;
     const names = batch.vms.map(({ name }) => name);
+    const extra = names.find((name) => this.#surge().some(({ view }) => view.name === name));
+    if (extra !== undefined) this.#broken(`${extra} is extra, and in batch ${batch.n}`);
     const uids = new Set(batch.vms.map(({ uid }) => uid));
     const healed = names.find((name) => this.#attemptOn(name) !== undefined);
     if (healed !== undefined) this.#broken(`${healed} is in batch ${batch.n}, and is being healed`);
@@ -1442,11 +1494,14 @@ export class ModelFleet {
       if (isBehind && !isOfUndo) this.#broken(`${view.name} has failed, and was never restarted`);
     }
     const over = phase === 'Complete' || phase === 'Undone' || phase === 'Idle';
+    const extra = this.#surge().find(({ view }) => !view.optedOut);
+    const isNeeded = phase === 'RollingOut' || phase === 'Undoing' || this.#unavailable([]) >= this.#most();
+    if (extra !== undefined && !isNeeded) this.#broken(`it is ${phase}, and ${extra.view.name} is still extra`);
     if (!over) {
       const isHeld =
         ['Paused', 'Failed', 'Aborted'].includes(phase) ||
         waits.some(({ kind, words }) => kind === 'Approval' || (kind === 'Step' && words.endsWith('not ready')));
-      const isFull = this.#unavailable([]) >= maxUnavailableOf(pool);
+      const isFull = this.#unavailable([]) >= this.#most();
       const broken = isHeld
         ? undefined
         : this.#members().find(

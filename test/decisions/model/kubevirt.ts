@@ -5,7 +5,7 @@ import { mergeVm } from '../../../decisions/merge/vm.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { powerOf } from '../../../decisions/views/run-strategy.ts';
-import type { VmView } from '../../../decisions/views/vm.ts';
+import type { MemberRole, VmView } from '../../../decisions/views/vm.ts';
 import { isFinal, type VmiView } from '../../../decisions/views/vmi.ts';
 import type { Clock } from './clock.ts';
 import { aVm, aVmi } from './fleets.ts';
@@ -89,8 +89,8 @@ export class ModelKubeVirt {
 
   // Calls by drover.
 
-  create(number: number, template: VmTemplate, halted = false): void {
-    const object = vmFromTemplate(this.pool, template, number);
+  create(number: number, template: VmTemplate, halted = false, role: MemberRole | null = null): void {
+    const object = vmFromTemplate(this.pool, template, number, role);
     if (halted) object.spec = { ...object.spec, running: undefined, runStrategy: 'Halted' };
     const { name } = object.metadata;
     if (this.modelVms.has(name)) return;
@@ -98,7 +98,15 @@ export class ModelKubeVirt {
     const modelVm: ModelVm = {
       number,
       object,
-      view: aVm(name, { uid, resourceVersion: '', createdAt: this.#clock.now, hasVmi: false, ready: false, state: '' }),
+      view: aVm(name, {
+        uid,
+        role,
+        resourceVersion: '',
+        createdAt: this.#clock.now,
+        hasVmi: false,
+        ready: false,
+        state: '',
+      }),
       vmi: undefined,
       requests: [],
       stopped: halted ? 'by spec' : null,

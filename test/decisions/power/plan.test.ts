@@ -410,7 +410,7 @@ class Run {
     const inProgress = this.inProgress.map((one) => one.vm).filter((one) => !waiting.has(one));
     if (
       need.need !== 'act' ||
-      new RestartBudget({ counted: chosen.keys(), snapshot, inProgress, maxUnavailable }).whyNot(vm) !== null
+      new RestartBudget({ counted: chosen.keys(), snapshot, inProgress, maxUnavailable, now: 0 }).whyNot(vm) !== null
     )
       return false;
     const costs = !model.isDown(key);

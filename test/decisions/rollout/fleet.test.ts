@@ -195,3 +195,31 @@ test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
   },
   300_000,
 );
+
+/** Pools that make extra VMs; with `maxUnavailable: 0`, no VM goes down before another has come up. */
+const anySurge: fc.Arbitrary<Partial<PoolSpec>> = fc
+  .record({ maxSurge: anyMax, alone: fc.boolean() })
+  .map(({ maxSurge, alone }) => ({ maxSurge, ...(alone ? { maxUnavailable: 0 } : {}) }));
+const surgingSpec = fc
+  .tuple(anySpec, anySurge, seldom(anyHealing))
+  .map(([spec, surge, autohealing]): Scenario['spec'] => ({ ...spec, ...surge, ...seen({ autohealing }) }));
+const surgeEdits: fc.Arbitrary<Happening> = fc
+  .oneof(anySurge, fc.constant<Partial<PoolSpec>>({ maxSurge: 0, maxUnavailable: 1 }))
+  .map((spec) => ({ what: 'spec', spec }));
+
+test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
+  ['only the template changes', happenings(changes)],
+  ['people steer', happenings(changes, asks)],
+  ['VMIs crash', happenings(crashes, crashes, changes, asks)],
+  ['anything happens', happenings(changes, asks, crashes, edits, surgeEdits, people, people, healing)],
+])(
+  'extra VMs stand in for others, are never too many, and go in the end, whatever the fleet, where %s',
+  (_what, kinds) => {
+    const runs = Number(process.env['RUNS'] ?? 300);
+    fc.assert(
+      fc.property(anyScenario(kinds, surgingSpec), (scenario) => void new ModelFleet(scenario).run()),
+      { ...FLEETS, numRuns: runs, interruptAfterTimeLimit: runs * 8 },
+    );
+  },
+  300_000,
+);

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal } from '@temporalio/activity';
+import { vmView } from '../../decisions/views/vm-from-object.ts';
+import { isSurge } from '../../decisions/views/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { placeFor } from '../disruption-budget/place-for.ts';
+import type { Places } from '../disruption-budget/places.ts';
+import { liveVmWithVmi } from '../lib/live-vm.ts';
+import type { Acted, OwnedVm } from '../lib/while-ours.ts';
+import { deleteVm } from './delete-vm.ts';
+import type { PoolKey } from './types.ts';
+
+/** A plan that does not know yet who has the places in the budget would ask again at once. */
+const PAUSE_MS = 2_000;
+
+/**
+ * Deletes an extra VM, which takes a place in the pool's disruption budget: others may be down because it stands in for
+ * them. Without a place, it stays.
+ */
+export async function deleteSurgeVm(
+  { client, places }: { client: KubeClient; places: Places },
+  key: PoolKey,
+  vm: OwnedVm,
+  isWanted: () => Promise<boolean>,
+): Promise<Acted> {
+  const at = { namespace: key.namespace, name: vm.name };
+  const { vm: stored, vmi } = await liveVmWithVmi(client, at, cancellationSignal());
+  const now = stored && vmView(stored);
+  const isMeant = now?.uid === vm.uid && now.owner?.uid === key.uid && isSurge(now) && !now.deleting;
+  if (!isMeant || now.protected || now.optedOut) return { left: stored?.metadata.resourceVersion };
+  const place = await placeFor(places, key, now, vmi);
+  if (typeof place === 'string') {
+    await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
+    return 'notWanted';
+  }
+  const { resourceVersion } = now;
+  const acted = await deleteVm(
+    client,
+    key,
+    { ...vm, resourceVersion },
+    {
+      propagationPolicy: 'Background',
+      isWanted: async () => (await isWanted()) && place.isFresh(),
+      // Whoever has changed it may want to keep it: the next plan decides.
+      tries: 1,
+    },
+  );
+  if (acted !== 'done') await place.release();
+  return acted;
+}

@@ -1,0 +1,77 @@
+import type { StoredPool } from '../views/pool.ts';
+import { isRegular, isSurge, type VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
+import {
+  availableSince,
+  isActive,
+  isMeantToRun,
+  maxUnavailableOf,
+  unavailability,
+  type UnavailabilityInput,
+} from './availability.ts';
+
+export type BudgetInput = Omit<UnavailabilityInput, 'vms'> & {
+  /** VMs that the pool owns, of any role. */
+  vms: readonly VmView[];
+  /** Milliseconds since the epoch. */
+  now: number;
+};
+
+/** What may be disrupted in a pool, and what is. */
+export interface DisruptionBudget {
+  /** How many VMs may be down at once: `maxUnavailable`, and one for each VM that stands in for another. */
+  most: number;
+  /** How many are, or soon will be. */
+  count: number;
+  /** Those of them that have names. */
+  names: Set<string>;
+  /** Surge VMs that are available. Each is worth a place in the budget: who takes one down uses a place. */
+  standIns: ReadonlySet<string>;
+}
+
+/** Counts a pool's disruption budget: the only place where `maxUnavailable` is compared with what is down. */
+export function disruptionBudget({ vms, inProgress, ...input }: BudgetInput): DisruptionBudget {
+  const { pool, vmiOf, now } = input;
+  const active = vms.filter(isActive);
+  const minReadyMs = minReadyMsOf(pool);
+  const standIns = new Set(namesOf(active.filter((vm) => isStandIn(vm, vmiOf(vm), minReadyMs, now))));
+  const extra = new Set(namesOf(vms.filter((vm) => !isRegular(vm))));
+  const held = [...new Set(inProgress)];
+  const { names, count } = unavailability({
+    ...input,
+    vms: active.filter(isRegular),
+    inProgress: held.filter((name) => !extra.has(name)),
+  });
+  const going = held.filter((name) => standIns.has(name));
+  return {
+    most: maxUnavailableOf(pool) + standIns.size,
+    count: count + going.length,
+    names: new Set([...names, ...going]),
+    standIns,
+  };
+}
+
+export const minReadyMsOf = ({ spec }: StoredPool): number => (spec.rollout?.minReadySeconds ?? 0) * 1000;
+
+/** Reports whether an active VM of the pool is extra and has been ready for long enough to stand in for another. */
+function isStandIn(vm: VmView, vmi: VmiView | undefined, minReadyMs: number, now: number): boolean {
+  if (!isSurge(vm) || !isMeantToRun(vm, vmi)) return false;
+  const since = availableSince(vm, vmi, minReadyMs);
+  return since !== null && since <= now;
+}
+
+/** Reports whether it uses a place in the budget to take this VM down. */
+export const usesPlace = (vm: VmView, { standIns }: DisruptionBudget): boolean =>
+  isRegular(vm) || standIns.has(vm.name);
+
+/** Why a VM of the pool may not be taken down now. */
+export function whyFull(
+  { metadata: { namespace, name } }: StoredPool,
+  { most }: Pick<DisruptionBudget, 'most'>,
+): string {
+  return most > 0
+    ? `${most} of pool ${namespace}/${name} at a time`
+    : `pool ${namespace}/${name} lets no VM go down (maxUnavailable is 0): \`drover rollout restart pool ${name}\` makes an extra VM first`;
+}
+
+const namesOf = (vms: readonly VmView[]): string[] => vms.map(({ name }) => name);

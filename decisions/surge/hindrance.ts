@@ -1,0 +1,33 @@
+import type { RolloutStatus } from '../../api/pool/pool.ts';
+import { formatNames } from '../lib/names.ts';
+import type { RolloutContext } from '../rollout/context.ts';
+import { downSince } from './failures.ts';
+import type { SurgeNeed } from './need.ts';
+
+/** Why a rollout has fewer extra VMs than it has a use for. */
+export interface SurgeHindrance {
+  words: string;
+  /** Since when, in milliseconds since the epoch; null while the rest is just being made. */
+  since: number | null;
+}
+
+/** Returns why extra VMs are missing; null if none is. `standIns`: names of those that are available. */
+export function surgeHindrance(
+  { surge, input }: RolloutContext,
+  { wanted }: SurgeNeed,
+  standIns: ReadonlySet<string>,
+  state: RolloutStatus,
+): SurgeHindrance | null {
+  if (wanted <= standIns.size) return null;
+  const { creationFailure = null } = input;
+  const down = surge.filter(({ name }) => !standIns.has(name));
+  if (surge.length < wanted && creationFailure !== null)
+    return { words: `no extra VM can be made: ${creationFailure.message}`, since: Date.parse(creationFailure.since) };
+  if (down.length === 0) return { words: 'an extra VM is made first', since: null };
+  const states = [...new Set(down.map((vm) => vm.state).filter((state) => state !== ''))].sort().join(', ');
+  const names = formatNames(down.map(({ name }) => name));
+  return {
+    words: `${names} ${down.length === 1 ? 'is' : 'are'} extra, and not available yet${states === '' ? '' : ` (${states})`}`,
+    since: Math.max(...down.map((vm) => downSince(vm, state))),
+  };
+}

@@ -1,0 +1,51 @@
+import type { RolloutStatus } from '../../api/pool/pool.ts';
+import { availableSince, maxSurgeOf } from '../disruption-budget/availability.ts';
+import { minReadyMsOf } from '../disruption-budget/budget.ts';
+import { windowAt } from '../lib/maintenance-windows.ts';
+import type { Candidate } from '../rollout/candidates.ts';
+import type { RolloutContext } from '../rollout/context.ts';
+
+/** How many extra VMs a rollout has a use for. */
+export interface SurgeNeed {
+  wanted: number;
+  /** Whether the rollout goes on, so that missing ones are made and those that failed to come up are replaced. */
+  grows: boolean;
+  /** The revision of new ones: the one that VMs are brought to. */
+  revision: string;
+  /** Names of VMs in batches, begun or planned, which may go down at any moment or have not come back. */
+  unsettled: ReadonlySet<string>;
+}
+
+export interface SurgeNeedInput {
+  state: RolloutStatus;
+  /** The revision that VMs are brought to. */
+  revision: string;
+  /** VMs that may be taken. */
+  free: readonly Candidate[];
+  /** How many running VMs may be taken before the next step; null without a limit. */
+  stepRoom: number | null;
+  unsettled: ReadonlySet<string>;
+}
+
+/**
+ * An extra VM stands in for one that the rollout takes down. So there are never more than VMs that it has taken down or
+ * would take down next: none at a step, in a pause, outside of its windows, for VMs that are down already, or for what is
+ * only written.
+ */
+export function surgeNeed(context: RolloutContext, { state, revision, free, ...rest }: SurgeNeedInput): SurgeNeed {
+  const { input, spec, surge, waits } = context;
+  const { stepRoom, unsettled } = rest;
+  const goesOn =
+    spec.update.kind === 'proactive' && !context.isStopped(state) && windowAt(spec.rollout.windows, input.now).open;
+  const costly = free.filter(({ act, down }) => act !== 'write' && !down).length;
+  const next = goesOn ? Math.max(Math.min(costly, stepRoom ?? Infinity), 0) : 0;
+  const begun = input.batches.flatMap(({ vms }) => vms).filter(({ name, wasDown }) => !wasDown && unsettled.has(name));
+  const minReadyMs = minReadyMsOf(input.pool);
+  for (const vm of surge) waits.wake(availableSince(vm, input.vmiOf(vm), minReadyMs) ?? 0);
+  return {
+    wanted: Math.min(maxSurgeOf(input.pool), next + begun.length),
+    grows: next > 0 && !input.held,
+    revision,
+    unsettled,
+  };
+}

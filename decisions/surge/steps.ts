@@ -1,0 +1,125 @@
+import { isActive, isReady } from '../disruption-budget/availability.ts';
+import { disruptionBudget } from '../disruption-budget/budget.ts';
+import { claimedNames } from '../disruption-budget/claims.ts';
+import { formatNames } from '../lib/names.ts';
+import type { PoolPlanInput } from '../pool/plan-input.ts';
+import type { PoolStep } from '../pool/steps.ts';
+import { NOT_NEEDED } from '../scaling/departure.ts';
+import { refusedLast } from '../scaling/refused-vms.ts';
+import { deletion } from '../scaling/removal.ts';
+import { freeNumbers, numberOf, vmName } from '../scaling/vm-names.ts';
+import { isRegular, isSurge, type SurgeVm, type VmView } from '../views/vm.ts';
+import type { SurgeNeed } from './need.ts';
+
+export type SurgeInput = Pick<
+  PoolPlanInput,
+  'pool' | 'vms' | 'vmiOf' | 'isHeldByOther' | 'inProgress' | 'batches' | 'burst' | 'allowance' | 'refused' | 'now'
+> & {
+  need: SurgeNeed;
+  /** Steps of scaling: replicas that are missing are made first. */
+  scaleSteps: readonly { kind: PoolStep['kind'] }[];
+  /** Names of VMs that leave otherwise. */
+  leaving: readonly string[];
+  /** Names that stand for replicas, even while there is no VM. */
+  reserved: Iterable<string>;
+  /** Whether disks wait for the VM of this number. */
+  hasKeptDisks: (number: number) => boolean;
+};
+
+export interface SurgeSteps {
+  steps: PoolStep[];
+  /** When to look again; milliseconds since the epoch. */
+  wakeAt: number | null;
+}
+
+/** How often to look again while others have claimed the budget. */
+const CLAIMS_AGAIN_MS = 2_000;
+
+/**
+ * Returns the steps towards as many extra VMs as the rollout has a use for. One that is available leaves only while the
+ * disruption budget has room for that; one that failed to come up with an older revision is replaced.
+ */
+export function surgeSteps(input: SurgeInput): SurgeSteps {
+  const { pool, vms, vmiOf, inProgress, need } = input;
+  if (pool.metadata.deletionTimestamp !== undefined) return { steps: [], wakeAt: null };
+  const going = new Set([...inProgress.deleting, ...input.leaving]);
+  const staying = inOrder(
+    input,
+    vms.filter(isSurge).filter((vm) => isActive(vm) && !going.has(vm.name)),
+  );
+  const isOfNoUse = (vm: SurgeVm): boolean => need.grows && !isReady(vm, vmiOf(vm)) && vm.revision !== need.revision;
+  const others = staying.filter((vm) => !isOfNoUse(vm));
+  const leaving = [...staying.filter(isOfNoUse), ...others.slice(0, Math.max(others.length - need.wanted, 0))];
+  const { may, wakeAt } = thatMayLeave(input, leaving);
+  return { steps: [...departures(input, may), ...creations(input, missingOf(need, vms))], wakeAt };
+}
+
+/** Reports whether extra VMs are to be made. */
+export const lacksSurge = (need: SurgeNeed, vms: readonly VmView[]): boolean => missingOf(need, vms) > 0;
+
+/** A terminating VM still holds its place: there are never more than `maxSurge`. */
+const missingOf = ({ grows, wanted }: SurgeNeed, vms: readonly VmView[]): number =>
+  grows ? wanted - vms.filter(isSurge).length : 0;
+
+/** The order in which extra VMs leave: first those that serve nobody, then those of another revision. */
+function inOrder({ vmiOf, need, pool }: SurgeInput, vms: readonly SurgeVm[]): SurgeVm[] {
+  const rankOf = (vm: SurgeVm): number => (isReady(vm, vmiOf(vm)) ? 2 : 0) + (vm.revision === need.revision ? 1 : 0);
+  const numberIn = ({ name }: SurgeVm): number => numberOf(pool.metadata.name, name) ?? 0;
+  return vms.toSorted((one, other) => rankOf(one) - rankOf(other) || numberIn(other) - numberIn(one));
+}
+
+/** Returns those that the disruption budget lets go, and people don't keep. */
+function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: SurgeVm[]; wakeAt: number | null } {
+  if (leaving.length === 0) return { may: [], wakeAt: null };
+  const { pool, vms, vmiOf, now, need, inProgress } = input;
+  const claimed = claimedNames({ pool, vms, vmiOf }, now);
+  const going = [...need.unsettled, ...claimed, ...inProgress.deleting];
+  const { most, count, standIns, names } = disruptionBudget({ pool, vms, vmiOf, inProgress: going, now });
+  let room = most - count;
+  const free = leaving.filter((vm) => !vm.protected && !vm.optedOut && !inProgress.creating.includes(vm.name));
+  const may = free.filter(({ name }) => !standIns.has(name) || names.has(name) || room-- > 0);
+  // A claim that is given back causes no event of the pool.
+  return { may, wakeAt: may.length < free.length && claimed.length > 0 ? now + CLAIMS_AGAIN_MS : null };
+}
+
+function departures({ allowance }: SurgeInput, leaving: readonly SurgeVm[]): PoolStep[] {
+  const vms = leaving.slice(0, allowance);
+  return vms.length === 0 ? [] : [deletion(vms, false, 'surge', NOT_NEEDED)];
+}
+
+function creations(input: SurgeInput, missing: number): PoolStep[] {
+  const { pool, vms, inProgress, burst, allowance, need, refused } = input;
+  const isThere = new Set([...vms.map(({ name }) => name), ...(inProgress.standby ?? [])]);
+  // Whether a VM that is being created is extra or not is known once it is there.
+  const scales = input.scaleSteps.some(({ kind }) => kind === 'create' || kind === 'hold');
+  if (scales || inProgress.creating.some((creating) => !isThere.has(creating))) return [];
+  const count = Math.min(missing, allowance, burst);
+  if (count <= 0) return [];
+  const { name } = pool.metadata;
+  const free = freeNumbers(name, missing, (candidate) => isTaken(input, candidate, isThere), firstNumber(input));
+  const numbers = refusedLast(free, (number) => vmName(name, number), refused).slice(0, count);
+  if (numbers.length === 0) return [];
+  const names = formatNames(numbers.map((number) => vmName(name, number)));
+  const reason = `create ${names}: extra, so that others can be brought to revision ${need.revision}`;
+  return [{ kind: 'create', numbers, revision: need.revision, role: 'Surge', reason }];
+}
+
+/** Disks that are kept under a number are for a replica: they would go with an extra VM. */
+function isTaken(
+  { pool, isHeldByOther, hasKeptDisks }: SurgeInput,
+  name: string,
+  isThere: ReadonlySet<string>,
+): boolean {
+  return isThere.has(name) || isHeldByOther(name) || hasKeptDisks(numberOf(pool.metadata.name, name) ?? 0);
+}
+
+/** Extra VMs have numbers beyond those of replicas, which therefore keep their own. */
+function firstNumber({ pool, vms, batches, reserved }: SurgeInput): number {
+  const names = [
+    ...vms.filter(isRegular).map(({ name }) => name),
+    ...batches.flatMap((batch) => batch.vms.map(({ name }) => name)),
+    ...reserved,
+  ];
+  const numbers = names.map((name) => numberOf(pool.metadata.name, name) ?? 0);
+  return Math.max(pool.spec.replicas, ...numbers) + 1;
+}

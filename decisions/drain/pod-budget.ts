@@ -3,11 +3,13 @@ import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts
 import {
   isActive,
   isMeantToRun,
+  liveVmi,
   maxUnavailableOf,
   runsByItself,
   type VmiOf,
 } from '../disruption-budget/availability.ts';
 import { canonical } from '../lib/canonical-json.ts';
+import { isStandby } from '../standby/standby.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
@@ -45,7 +47,7 @@ export function podBudgetView(budget: Stored<PodDisruptionBudget>): PodBudgetVie
 export const podBudgetName = (pool: string): string => `drover-${pool}`;
 
 /**
- * The spec for this number of VMs that must stay up. Only an absolute `minAvailable` works for the pods of VMs: Kubernetes
+ * The spec for this number of pods that must stay up. Only an absolute `minAvailable` works for the pods of VMs: Kubernetes
  * can't count how many there should be. A pod that is not ready may go in any case.
  */
 export const podBudgetSpec = (pool: string, minAvailable: number): PodBudgetSpec => ({
@@ -63,7 +65,7 @@ export interface PodBudgetInput {
 }
 
 /**
- * Returns how many VMs must stay up, for the PodDisruptionBudget of a pool with `drain` whose evictions KubeVirt lets
+ * Returns how many pods must stay up, for the PodDisruptionBudget of a pool with `drain` whose evictions KubeVirt lets
  * pass: null if the pool is to have none.
  */
 export function minAvailableOf({ pool, vms, vmiOf }: Omit<PodBudgetInput, 'podBudgets'>): number | null {
@@ -72,7 +74,9 @@ export function minAvailableOf({ pool, vms, vmiOf }: Omit<PodBudgetInput, 'podBu
   const active = vms.filter(isRegular).filter(isActive);
   const missing = runsByItself(pool.spec.template) ? Math.max(pool.spec.replicas - active.length, 0) : 0;
   const wanted = active.filter((vm) => isMeantToRun(vm, vmiOf(vm))).length + missing;
-  return Math.max(wanted - maxUnavailableOf(pool), 0);
+  // The pods of paused standby VMs have the pool's label too, and Kubernetes counts them as healthy.
+  const standby = vms.filter((vm) => isStandby(vm) && liveVmi(vmiOf(vm))?.phase === 'Running').length;
+  return Math.max(wanted - maxUnavailableOf(pool), 0) + standby;
 }
 
 /** The step that brings the pool's PodDisruptionBudget to what it should be; none if it is. */

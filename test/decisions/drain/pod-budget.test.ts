@@ -26,7 +26,7 @@ const steps = (spec: Partial<PoolSpec>, vms: VmView[], podBudgets: PodBudgetView
   podBudgetSteps({
     pool: aPool({ replicas: vms.length, ...spec }, metadata),
     vms,
-    vmiOf: (vm) => aVmi(vm),
+    vmiOf: (vm) => (vm.runStrategy === 'Halted' ? undefined : aVmi(vm)),
     podBudgets,
   }).map(({ minAvailable }) => minAvailable);
 
@@ -39,6 +39,13 @@ describe('the PodDisruptionBudget of a pool', () => {
     expect(steps(none, [...five.slice(1), aVm('web-1', { deleting: true })])).toEqual([3]);
     expect(steps({ ...none, replicas: 9 }, five)).toEqual([7]);
     expect(steps({ ...none, maxUnavailable: 9 }, five)).toEqual([0]);
+  });
+
+  test('counts pods that are up beside those of replicas: of paused standby VMs, and not of extra VMs, which stand in', () => {
+    expect(steps({ ...none, replicas: 5 }, [...five, aVm('web-6', { role: 'Standby' })])).toEqual([4]);
+    const stopped = aVm('web-6', { role: 'Standby', runStrategy: 'Halted' });
+    expect(steps({ ...none, replicas: 5 }, [...five, stopped])).toEqual([3]);
+    expect(steps({ ...none, replicas: 5 }, [...five, aVm('web-6', { role: 'Surge' })])).toEqual([3]);
   });
 
   test('is written when it differs, and removed when it is not wanted any more', () => {

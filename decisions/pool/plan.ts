@@ -1,9 +1,8 @@
-import { updateRules } from '../../api/pool-defaults.ts';
-import type { PoolStatus, RolloutStatus } from '../../api/pool/pool.ts';
+import type { PoolStatus } from '../../api/pool/pool.ts';
 import { olderContent, type OlderContent } from '../configuration/older-content.ts';
 import { keptByNumber, type KeptClaim } from '../disks/kept-claims.ts';
 import { createSteps, unmarkStep } from '../disks/reuse.ts';
-import { isReady, isActive } from '../disruption-budget/availability.ts';
+import { isActive, isReady } from '../disruption-budget/availability.ts';
 import { hasSpentClaimsAlone } from '../disruption-budget/claims.ts';
 import { drainingMessage } from '../drain/condition.ts';
 import type { DrainPlan } from '../drain/plan.ts';
@@ -11,25 +10,26 @@ import { drainOfPool, drainSteps, evacuatingNames } from '../drain/pool-drain.ts
 import { correctionOf, driftedVms } from '../drift/members.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
 import { cyclesOf, heldBack, isGivenUp, stateFrom, toBeMade } from '../healing/state.ts';
-import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
-import { membershipChangeOf } from '../membership/change.ts';
 import { membersChanging } from '../membership/condition.ts';
 import { labelSteps, unlabelledMembers } from '../membership/labels.ts';
 import { revisionOf } from '../revisions/hash.ts';
-import { revisionsToPrune } from '../revisions/retained.ts';
 import { batchHold, type BatchHold } from '../rollout/batch-hold.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { isGoingBack } from '../rollout/state.ts';
 import { namedAmong, namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
 import { planDeletion, planScale, type ScalePlan, type ScaleStep } from '../scaling/plan.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
-import { isStandbyUndone, promotedAhead, withAllowances } from '../standby/standby.ts';
+import { isStandbyUndone } from '../standby/standby.ts';
 import { lacksSurge, surgeSteps } from '../surge/steps.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
-import { isHalted, isRegular, isSurge, type VmView } from '../views/vm.ts';
+import { isRegular, isSurge } from '../views/vm.ts';
 import { poolAvailability } from './availability.ts';
+import { healingAsItIs, isHeld, prepared, type Prepared } from './gates.ts';
+import { isStayingOn, markStep, tidyRevisions } from './housekeeping.ts';
+import { phaseOf, type PoolPhase } from './phase.ts';
 import type { PoolPlanInput } from './plan-input.ts';
+import { isOver, unprovenRevision, withProof } from './revision-proof.ts';
 import { isTold, poolStatus, type Failure } from './status.ts';
 import type { PoolStep } from './steps.ts';
 
@@ -39,18 +39,7 @@ export interface PoolPlan {
   status: PoolStatus | null;
   /** The failure that still holds: FailedCreate passes when no VM is missing, extra or not, FailedDelete when there is no surplus. */
   failure: Failure | null;
-  phase:
-    | 'Steady'
-    | 'Starting'
-    | 'ScalingOut'
-    | 'ScalingIn'
-    | 'Deleting'
-    | 'RollingOut'
-    | 'Waiting'
-    | 'Paused'
-    | 'Undoing'
-    | 'Failed'
-    | 'Healing';
+  phase: PoolPhase;
   counts: PoolCounts;
   /** Why VMs stay that are too many; absent if there are none. */
   blocked?: string;
@@ -168,29 +157,6 @@ function templatesOf({ pool, revisions }: PoolPlanInput): Map<string, PoolTempla
   return templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
 }
 
-type Prepared = PoolPlanInput & { standbyAllowance: number };
-
-function prepared(given: PoolPlanInput): Prepared {
-  const input = { ...withAllowances(given), vms: promotedAhead(given.vms, given.inProgress.creating) };
-  return isHeld(given) ? { ...input, allowance: 0, standbyAllowance: 0 } : input;
-}
-
-/** A command is changing who the pool's members are: until that has ended, the pool begins nothing. */
-const isHeld = ({ pool }: PoolPlanInput): boolean =>
-  pool.metadata.deletionTimestamp === undefined && membershipChangeOf(pool) !== null;
-
-const healingAsItIs = ({ healing, pool }: PoolPlanInput): HealingPlan => ({
-  state: healing ?? stateFrom(pool.status?.healing),
-  begin: [],
-  cancel: [],
-  events: [],
-  mark: [],
-  suspended: null,
-  notReplaced: [],
-  notListed: 0,
-  wakeAt: null,
-});
-
 interface BesideHealing {
   inBatches: BatchHold;
   unproven: string | null;
@@ -297,12 +263,6 @@ function rolloutOf(
   return { ...plan, state: withProof(input, plan.state) };
 }
 
-const markStep = (vms: HealingPlan['mark']): PoolStep => ({
-  kind: 'mark',
-  vms,
-  reason: `note which of ${formatNames(vms.map(({ name }) => name))} have run`,
-});
-
 /** A rollout that has just ended hands its VMs over to healing. No event announces that, so plan again at once. */
 function wakeAtOf(
   { pool, now }: PoolPlanInput,
@@ -317,62 +277,6 @@ function wakeAtOf(
 function targetOfScaling({ pool, rollout }: PoolPlanInput): string {
   const newest = revisionOf(poolTemplate(pool.spec));
   return isGoingBack(rollout ?? pool.status?.rollout ?? {}) ? (pool.status?.currentRevision ?? newest) : newest;
-}
-
-/**
- * The newest revision while none of its VMs has become ready: until then the rollout judges its failures, not healing.
- */
-function unprovenRevision(input: PoolPlanInput): string | null {
-  const { pool, rollout } = input;
-  if (updateRules(pool.spec.updateStrategy).kind !== 'proactive') return null;
-  const newest = revisionOf(poolTemplate(pool.spec));
-  const { currentRevision = newest, rollout: told } = pool.status ?? {};
-  const state = rollout ?? told;
-  if (
-    newest === currentRevision ||
-    isOver(state, newest) ||
-    (state?.revision === newest && state.provenAt !== undefined)
-  )
-    return null;
-  return hasCome(input, newest) ? null : newest;
-}
-
-const hasCome = ({ vms, vmiOf }: PoolPlanInput, revision: string): boolean =>
-  vms.some((vm) => vm.revision === revision && vmiOf(vm)?.revision === revision && isReady(vm, vmiOf(vm)));
-
-/** Records that a VM of the revision became ready: if VMs of that revision die later, the revision is not to blame. */
-function withProof(input: PoolPlanInput, state: RolloutStatus): RolloutStatus {
-  const { revision, provenAt } = state;
-  return provenAt === undefined && revision !== input.pool.status?.currentRevision && hasCome(input, revision)
-    ? { ...state, provenAt: new Date(input.now).toISOString() }
-    : state;
-}
-
-/** The rollout begins nothing more by itself. */
-const isOver = (rollout: RolloutStatus | undefined, revision: string): boolean =>
-  rollout?.halted !== undefined || (rollout?.completedAt !== undefined && rollout.revision === revision);
-
-const isStayingOn = (vm: VmView | undefined): boolean => vm !== undefined && !vm.deleting && !vm.removing;
-
-function tidyRevisions(
-  { pool, vms, vmiOf, revisions, keptClaims = [] }: PoolPlanInput,
-  { target, current, newest, state }: RolloutPlan,
-): PoolStep[] {
-  // Somebody may have deleted it.
-  const isKept = revisions.some(({ revision }) => revision === newest);
-  if (!isKept && vms.some(({ revision }) => revision === newest))
-    return [{ kind: 'keep', reason: `keep the template of revision ${newest}` }];
-  const inUse = [
-    target,
-    current,
-    state.revision,
-    ...vms.flatMap((vm) => [vm.revision, vmiOf(vm)?.revision ?? null]),
-    ...keptClaims.map(({ kept }) => kept.revision),
-  ];
-  const names = revisionsToPrune(pool, revisions, new Set(inUse));
-  return names.length === 0
-    ? []
-    : [{ kind: 'prune', revisions: names, reason: `forget ${names.length} revisions that nothing uses` }];
 }
 
 function countsOf({ pool, vms, vmiOf }: PoolPlanInput, { updatedReplicas = 0 }: PoolStatus): PoolCounts {
@@ -406,28 +310,4 @@ function stillStands({ failure, pool, vms, vmiOf }: PoolPlanInput, { hasNamed, b
   if (failure?.reason === 'FailedCreate') return present < wanted || lacksSurge(rollout.surge, vms);
   if (failure?.reason === 'FailedStandby') return isStandbyUndone(pool, vms, vmiOf);
   return hasNamed || present > wanted + (blocked?.count ?? 0);
-}
-
-interface Going {
-  rollout: RolloutPlan['phase'];
-  heals: boolean;
-  blocked: BlockedSurplus | null;
-}
-
-function phaseOf({ pool, vms, vmiOf }: PoolPlanInput, { rollout, heals, blocked }: Going): PoolPlan['phase'] {
-  if (pool.metadata.deletionTimestamp !== undefined) return 'Deleting';
-  const regular = vms.filter(isRegular);
-  if ((!heals && !regular.every(isActive)) || regular.length > pool.spec.replicas + (blocked?.count ?? 0))
-    return 'ScalingIn';
-  if (
-    rollout === 'RollingOut' ||
-    rollout === 'Waiting' ||
-    rollout === 'Paused' ||
-    rollout === 'Undoing' ||
-    rollout === 'Failed'
-  )
-    return rollout;
-  if (heals) return 'Healing';
-  if (regular.length < pool.spec.replicas) return 'ScalingOut';
-  return regular.some((vm) => !isReady(vm, vmiOf(vm)) && !isHalted(vm)) ? 'Starting' : 'Steady';
 }

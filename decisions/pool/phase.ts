@@ -1,0 +1,44 @@
+import { isActive, isReady } from '../disruption-budget/availability.ts';
+import type { RolloutPlan } from '../rollout/plan.ts';
+import type { BlockedSurplus } from '../scaling/surplus.ts';
+import { isHalted, isRegular } from '../views/vm.ts';
+import type { PoolPlanInput } from './plan-input.ts';
+
+/** What a pool is doing, for its status line. */
+export type PoolPhase =
+  | 'Steady'
+  | 'Starting'
+  | 'ScalingOut'
+  | 'ScalingIn'
+  | 'Deleting'
+  | 'RollingOut'
+  | 'Waiting'
+  | 'Paused'
+  | 'Undoing'
+  | 'Failed'
+  | 'Healing';
+
+interface Going {
+  rollout: RolloutPlan['phase'];
+  heals: boolean;
+  blocked: BlockedSurplus | null;
+}
+
+/** Returns the most important of the things that the pool is doing. */
+export function phaseOf({ pool, vms, vmiOf }: PoolPlanInput, { rollout, heals, blocked }: Going): PoolPhase {
+  if (pool.metadata.deletionTimestamp !== undefined) return 'Deleting';
+  const regular = vms.filter(isRegular);
+  if ((!heals && !regular.every(isActive)) || regular.length > pool.spec.replicas + (blocked?.count ?? 0))
+    return 'ScalingIn';
+  if (
+    rollout === 'RollingOut' ||
+    rollout === 'Waiting' ||
+    rollout === 'Paused' ||
+    rollout === 'Undoing' ||
+    rollout === 'Failed'
+  )
+    return rollout;
+  if (heals) return 'Healing';
+  if (regular.length < pool.spec.replicas) return 'ScalingOut';
+  return regular.some((vm) => !isReady(vm, vmiOf(vm)) && !isHalted(vm)) ? 'Starting' : 'Steady';
+}

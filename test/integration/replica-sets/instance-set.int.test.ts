@@ -118,7 +118,6 @@ test('a template that never comes up makes few VMIs, and the status says why and
   await sets.patch(namespace, 'bad', { template: instanceTemplateOf('bad', { 'sim.drover.dev/fail-starts': '0' }) });
   await sets.settled(namespace, 'bad', 2);
   await until(async () => expect(await sets.condition(namespace, 'bad', 'ReplicaFailure')).toBeUndefined());
-  watched.stop();
 });
 
 test("VMIs of VMs, and of KubeVirt's own sets, are left alone, whatever their labels", async () => {

@@ -33,7 +33,6 @@ test.each(sample(KINDS))(
     await sets.settled(namespace, 'web', 60);
     expect(watched.most()).toBe(60);
     expect(watched.made()).toBe(60);
-    watched.stop();
     await worker.stop();
   },
 );
@@ -96,7 +95,6 @@ test.each(soak(bounds, bounds.slice(0, 1)))(
     await sets.settled(namespace, 'web', replicas);
     expectBound(watched.most(), replicas);
     expect(faults).toBeGreaterThanOrEqual(enough);
-    watched.stop();
     await Promise.all([worker.stop(), second.stop()]);
   },
   soak(900_000, 300_000),
@@ -121,7 +119,6 @@ soakTest('a frozen worker that comes back makes no VM too many', async () => {
   await until(async () => expect(watched.made()).toBe(81));
   await sets.settled(namespace, 'web', 80);
   expect(watched.most()).toBe(80);
-  watched.stop();
   await Promise.all([frozen.kill(), other.stop()]);
 });
 
@@ -142,6 +139,5 @@ test('the delay after starts that fail outlives the worker', async () => {
   const second = await fleet().startWorker();
   await told('3 times in a row');
   expect(watched.made()).toBeLessThan(12);
-  watched.stop();
   await second.stop();
 });

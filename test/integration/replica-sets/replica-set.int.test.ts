@@ -51,7 +51,6 @@ test('a VM that is deleted is replaced once it is gone, and never before', async
     expect(vms.map(({ metadata }) => metadata.uid)).not.toContain(vm!.metadata.uid);
   });
   expect(watched.most()).toBeLessThanOrEqual(2);
-  watched.stop();
 });
 
 test('a VM that has run to its end is deleted and replaced', async () => {
@@ -73,7 +72,6 @@ test('a VM that has run to its end is deleted and replaced', async () => {
   await sets.create(namespace, 'job', { replicas: 1, template });
   await until(async () => expect(watched.made()).toBeGreaterThan(2));
   expect(watched.most()).toBe(1);
-  watched.stop();
 });
 
 test('a paused set makes and deletes nothing', async () => {

@@ -1,4 +1,4 @@
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import type {
   InstanceSetSpec,
@@ -143,12 +143,15 @@ export const KINDS: [string, Kind][] = [
 
 export const uidsOf = (members: readonly Stored[]): string[] => members.map(({ metadata }) => metadata.uid).sort();
 
-/** Watches the VMs, or VMIs, of a namespace, on its own, and keeps the greatest number that there ever was at once. */
+/**
+ * Watches the VMs, or VMIs, of a namespace, on its own, and keeps the greatest number that there ever was at once. Ends
+ * with the test, however that ends.
+ */
 export async function mostVms(
   fleet: TestFleet,
   namespace: string,
   resource: Resource = VirtualMachines,
-): Promise<{ most: () => number; made: () => number; stop: () => void }> {
+): Promise<{ most: () => number; made: () => number }> {
   const there = new Set<string>();
   const names = new Set<string>();
   let most = 0;
@@ -166,5 +169,9 @@ export async function mostVms(
   const following = follow().catch((error: unknown) => {
     if (!abort.signal.aborted) throw error;
   });
-  return { most: () => most, made: () => names.size, stop: () => (abort.abort(), void following) };
+  onTestFinished(() => {
+    abort.abort();
+    return following;
+  });
+  return { most: () => most, made: () => names.size };
 }

@@ -41,7 +41,7 @@ export interface RestartBudgetInput {
 /**
  * The disruption budget for more restarts: among the counted VMs, and in the pools that own them. Every VM that should
  * run and isn't ready counts, whatever the cause, and so does every VM in progress. A VM that serves nobody costs nothing
- * more.
+ * more. A standby VM that is not ready doesn't count: its pool may keep it paused for as long as it stands by.
  */
 export class RestartBudget {
   readonly #in: RestartBudgetInput;
@@ -57,7 +57,8 @@ export class RestartBudget {
     const { vmOf, vmiOf } = input.snapshot;
     for (const key of input.counted) {
       const vm = vmOf(key);
-      if (this.#inProgress.has(key) || (vm !== undefined && isActive(vm) && isDown(vm, vmiOf(vm)))) this.#down.add(key);
+      const isOut = vm !== undefined && isRegular(vm) && isActive(vm) && isDown(vm, vmiOf(vm));
+      if (this.#inProgress.has(key) || isOut) this.#down.add(key);
     }
   }
 
@@ -66,14 +67,15 @@ export class RestartBudget {
     return [...this.#down].filter((key) => !this.#inProgress.has(key));
   }
 
+  /** Reports whether the VM is down or in progress already: to take it costs nothing more. */
   counts(vm: VmView): boolean {
-    return this.#down.has(keyOf(vm));
+    return this.#down.has(keyOf(vm)) || (!isRegular(vm) && isDown(vm, this.#in.snapshot.vmiOf(vm)));
   }
 
   /** Returns which budget is full for the VM; null if the VM may be taken. */
   whyNot(vm: VmView): string | null {
     const { maxUnavailable, snapshot } = this.#in;
-    const others = this.#down.size - (this.counts(vm) ? 1 : 0);
+    const others = this.#down.size - (this.#down.has(keyOf(vm)) ? 1 : 0);
     if (!servesNobody(vm, snapshot.vmiOf(vm)) && others >= maxUnavailable) return `${maxUnavailable} at a time`;
     const owner = snapshot.poolOf(vm);
     if (owner === undefined) return null;

@@ -4,7 +4,7 @@ import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import { DataVolumes, VirtualMachines } from '../../api/resources.ts';
 import { OWNER_WORKFLOWS } from '../../workflows/ids.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
-import { healVmIdOf } from '../../workflows/messages.ts';
+import { healVmIdOf, progress } from '../../workflows/messages.ts';
 import { coresOf, isRegular } from './facts.ts';
 import { Guarantees } from './guarantees.ts';
 import { createSet, happenToSet, settleSets } from './play-sets.ts';
@@ -343,7 +343,7 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
     world.break(
       `G12: workflows do not end: ${running
         .filter(({ isOpen }) => isOpen)
-        .map(({ id }) => id)
+        .map(({ id }) => `${id}: ${JSON.stringify(world.temporal.query(id, progress.name))}`)
         .join(', ')}`,
     );
 }

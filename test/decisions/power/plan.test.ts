@@ -111,6 +111,17 @@ describe('what is taken', () => {
     expect(plan(context, { atOnce: 2 }).take.length).toBe(1);
   });
 
+  test('a standby VM takes up no room while its pool keeps it paused, and is among those that cost nothing', () => {
+    const [standby, ...rest] = named(3, {}) as [VmView, ...VmView[]];
+    const paused: VmView = { ...standby, role: 'Standby', ready: false };
+    const vmis = [aVmi(paused, { uid: 'another', ready: false, paused: true }), ...rest.map((vm) => aVmi(vm))];
+    expect(plan({ vms: [paused, ...rest], vmis }).take.length).toBe(1);
+    const chosen = new Map([[keyOf(paused), 'another'], ...chosenOf(rest)]);
+    const { take } = plan({ vms: [paused, ...rest], vmis }, { chosen });
+    expect(take.find(({ vm }) => vm === keyOf(paused))).toMatchObject({ wasDown: true });
+    expect(take.length).toBe(1);
+  });
+
   test('one in progress takes up room though it is still ready, of its pool too', () => {
     const [first] = named(1, {});
     const input = { inProgress: [held(first!, {})], atOnce: 2 };

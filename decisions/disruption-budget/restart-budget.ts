@@ -1,3 +1,4 @@
+import { isStandby } from '../standby/standby.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isDown, isRestarting, isActive, servesNobody, type VmiOf } from './availability.ts';
@@ -57,7 +58,7 @@ export class RestartBudget {
     const { vmOf, vmiOf } = input.snapshot;
     for (const key of input.counted) {
       const vm = vmOf(key);
-      const isOut = vm !== undefined && isRegular(vm) && isActive(vm) && isDown(vm, vmiOf(vm));
+      const isOut = vm !== undefined && !isStandby(vm) && isActive(vm) && isDown(vm, vmiOf(vm));
       if (this.#inProgress.has(key) || isOut) this.#down.add(key);
     }
   }
@@ -69,7 +70,7 @@ export class RestartBudget {
 
   /** Reports whether the VM is down or in progress already: to take it costs nothing more. */
   counts(vm: VmView): boolean {
-    return this.#down.has(keyOf(vm)) || (!isRegular(vm) && isDown(vm, this.#in.snapshot.vmiOf(vm)));
+    return this.#down.has(keyOf(vm)) || (isStandby(vm) && isDown(vm, this.#in.snapshot.vmiOf(vm)));
   }
 
   /** Returns which budget is full for the VM; null if the VM may be taken. */

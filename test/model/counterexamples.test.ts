@@ -1,7 +1,7 @@
 import './world/real-code.ts';
 import { asyncLocalStorage } from '@temporalio/activity';
 import { expect, test } from 'vitest';
-import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
+import { REMOVE_VMS_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { poolIdOf, progress, type PoolProgress } from '../../workflows/messages.ts';
 import { isRemoved } from './facts.ts';
@@ -323,6 +323,24 @@ test('VMs that are removed by name leave, and no others, whoever dies, grows the
       if (world.vm('web-6')?.metadata.uid !== before.get('web-6')) world.break('G4: web-6 was let go of');
     },
     { delays: { haltVms: 2_000, deleteVms: 2_000 } },
+  ));
+
+test('an undo begins though nobody has written into the status yet that it has, since the worker that was to is cut off', () =>
+  play(
+    async (world) => {
+      await begun(world, { replicas: 1, rollout: { progressDeadlineSeconds: 60, onFailure: 'Undo' } });
+      const was = statusOf(world)?.currentRevision;
+      const revision = (): string | undefined =>
+        world.vmsOf(world.pool('web')!.metadata.uid)[0]?.metadata.labels?.[REVISION_LABEL];
+      await world.changePool('web', { template: aTemplate({ version: 2, neverReady: true }) });
+      expect(await world.until(() => revision() !== was, 30_000)).toBe(true);
+      await world.wait(30_000);
+      world.cutOff(world.workers[0]!, true);
+      expect(await world.until(() => revision() === was, 300_000)).toBe(true);
+      world.cutOff(world.workers[0]!, false);
+    },
+    {},
+    8,
   ));
 
 test('a VM that is protected while its scale-in is under way stays, and another leaves', () =>

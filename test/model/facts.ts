@@ -7,6 +7,8 @@ import type { VirtualMachineInstance } from '../../simulator/types.ts';
 
 /** Type of the activity that runs now; null outside of activities. */
 export const activityNow = (): string | null => asyncLocalStorage.getStore()?.info.activityType ?? null;
+/** Id of the workflow whose activity runs now. */
+export const runNow = (): string | undefined => asyncLocalStorage.getStore()?.info.workflowExecution?.workflowId;
 export const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
 /** Reports whether the VM is one of its pool's replicas. */
 export const isRegular = ({ metadata }: Stored): boolean => roleOf(metadata.labels) === null;

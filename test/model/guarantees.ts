@@ -16,6 +16,7 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Migration, VirtualMachineInstance } from '../../simulator/types.ts';
 import { claimsOf } from '../../simulator/vm/volumes.ts';
 import { isOver } from '../../simulator/vmi/migration.ts';
+import type { UpdateBatchInput } from '../../workflows/rollout/update-batch.ts';
 import {
   activityNow,
   coresOf,
@@ -26,6 +27,7 @@ import {
   isRegular,
   isRemoved,
   isSurge,
+  runNow,
   runs,
 } from './facts.ts';
 import { Readings } from './readings.ts';
@@ -362,7 +364,8 @@ export class Guarantees implements Onlooker {
     if (pool === undefined) return;
     const { status } = pool;
     const halted = status?.rollout?.halted?.kind;
-    const isUndo = (halted === 'Undoing' || halted === 'UndoFailed') && to === status?.currentRevision;
+    const isTold = (halted === 'Undoing' || halted === 'UndoFailed') && to === status?.currentRevision;
+    const isUndo = isTold || this.#isUndone(pool, from, to);
     // Ignores the latest changes: the writer may have read the pool just before its template went back to an earlier
     // one.
     const revisions = (this.#limits.get(pool.metadata.uid) ?? [])
@@ -374,6 +377,23 @@ export class Guarantees implements Onlooker {
         'G8',
         `${after.metadata.name} is written from ${from} to ${to}, which is older; the pool's template is ${revisionOf(poolTemplate(pool.spec))}`,
       );
+  }
+
+  /**
+   * Reports whether the batch that writes this undoes the rollout of the pool's template. The pool's status tells of an
+   * undo once a worker has written it, which may be after the batch has begun.
+   */
+  #isUndone(pool: Pool, from: string | undefined, to: string): boolean {
+    const { batch } = (this.#world.temporal.runs.get(runNow() ?? '')?.args[0] ?? {}) as Partial<UpdateBatchInput>;
+    const lately = this.#lately(pool, this.#now - CALL_MS).map(({ revision }) => revision);
+    return (
+      batch !== undefined &&
+      batch.rollout !== batch.revision &&
+      batch.revision === to &&
+      batch.rollout === from &&
+      to === pool.status?.currentRevision &&
+      lately.includes(batch.rollout)
+    );
   }
 
   /** Checks that what a person has changed in a VM stays, unless people have asked for another thing. */

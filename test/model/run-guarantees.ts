@@ -1,11 +1,10 @@
-import { asyncLocalStorage } from '@temporalio/activity';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
 import { resolveMachineType } from '../../simulator/vm/machine-type.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import type { PowerVmsInput } from '../../workflows/power/power-vms.ts';
-import { activityNow, isGoing, isReady, runs } from './facts.ts';
+import { activityNow, isGoing, isReady, runNow, runs } from './facts.ts';
 import type { Write } from './world/api-server.ts';
 import type { Call } from './world/model-client.ts';
 import type { Onlooker, World } from './world/world.ts';
@@ -120,5 +119,3 @@ export class RunGuarantees implements Onlooker {
     return this.#world.temporal.runs.get(run)!.args[0];
   }
 }
-
-const runNow = (): string | undefined => asyncLocalStorage.getStore()?.info.workflowExecution?.workflowId;

@@ -93,6 +93,8 @@ export const ORPHAN_FINALIZER = 'orphan';
 
 /** Field manager of server-side applies and of the `managedFields` that drover leaves. */
 export const FIELD_MANAGER = 'drover';
+/** Field manager of what changes who is in a pool, by a command or by a worker; the number of VMs becomes its own. */
+export const MEMBERS_MANAGER = 'drover-members';
 /** `reportingComponent` of the Events that drover writes. */
 export const EVENT_REPORTER = 'drover.dev/worker';
 /** The same of the Events that drover's commands write. */

@@ -121,6 +121,7 @@ export const EVENT_REASONS = {
   FailedRelease: 'VMs that no longer match the selector of a set could not be released',
   SuccessfulDetach: 'VMs have left their pool: by a command, or they have lost its labels since nobody controls them',
   SuccessfulAttach: "VMs that were made the pool's own by hand have its labels",
+  MembersChangeEnded: 'the command that was changing who is in a pool was killed, and the pool goes on without it',
   SuccessfulHalt: 'VMs that leave with their disks kept were halted',
   FailedHalt: 'VMs that leave with their disks kept could not be halted',
   SuccessfulUpdate: 'VMs were brought to another revision',

@@ -12,6 +12,7 @@ import { createDiskActivities } from '../disks/steps.ts';
 import type { Places } from '../disruption-budget/places.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { serverLost } from '../lib/shutdown.ts';
+import { endMembershipChange } from '../membership/end-change.ts';
 import { createLabelActivities } from '../membership/label-vms.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 import { createStandbyActivities } from '../standby/standby.ts';
@@ -107,6 +108,10 @@ export function createPoolActivities({
     /** Takes VMs that the pool has no more off the list of those that people want removed. */
     forgetRemovals: (key: PoolKey, vms: Member[]): Promise<ResourceVersions> =>
       withHeartbeat(() => forgetRemovals(client, key, vms, concurrency)),
+
+    /** Lets the pool go on whose members a command was to change that says nothing any more. `mark`: its annotation. */
+    endMembershipChange: (key: PoolKey, mark: string): Promise<ResourceVersions> =>
+      withHeartbeat(() => endMembershipChange(client, key, mark)),
 
     writeStatus: (key: OwnerKey, status: PoolStatus | ReplicaSetStatus): Promise<WrittenStatus> =>
       withHeartbeat(() => writeOwnerStatus(client, cache, key, status)),

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
+import { MEMBERS_MANAGER, MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
@@ -22,10 +22,9 @@ import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
 import { controlledBy } from './members.ts';
 
-/** Field manager of these commands; the number of VMs is theirs, as it is that of `drover scale`. */
-export const MEMBERS_MANAGER = 'drover-members';
 const PAUSE_MS = 300;
-const TRIES = 20;
+/** Workers write a pool's status often. */
+export const TRIES = 20;
 
 export interface PoolAt {
   namespace: string;
@@ -98,46 +97,35 @@ export async function beginChange(
   );
 }
 
-/** Takes the change off the pool, which then goes on. `replicas`: what is added to its number of VMs in the same write. */
-export async function endChange(
-  kube: KubeClient,
-  key: PoolAt,
-  { replicas = 0 }: { replicas?: number } = {},
-): Promise<void> {
-  await retryOnConflict(
-    async () => {
-      const pool = await poolAt(kube, key);
-      if (pool?.metadata.annotations?.[MEMBERSHIP_CHANGE_ANNOTATION] === undefined) return;
-      const patch = {
-        metadata: {
-          resourceVersion: pool.metadata.resourceVersion,
-          annotations: { [MEMBERSHIP_CHANGE_ANNOTATION]: null },
-        },
-        ...(replicas === 0 ? {} : { spec: { replicas: Math.max(pool.spec.replicas + replicas, 0) } }),
-      };
-      await kube.patch(VirtualMachinePools, key, 'merge', patch, { fieldManager: MEMBERS_MANAGER });
-    },
-    { tries: TRIES },
-  );
-}
-
 /** How long to wait for a worker, in milliseconds. */
 export interface Patience {
   timeout: number;
 }
 
 /** Waits until a worker has finished what the pool had begun, and begins nothing more. Throws `Failure` if it does not. */
-export const untilQuiet = (session: Session, key: PoolAt, kind: ChangeKind, patience: Patience): Promise<void> =>
-  until(session, key, patience, async (pool) =>
+export const untilQuiet = async (
+  session: Session,
+  key: PoolAt,
+  kind: ChangeKind,
+  patience: Patience,
+): Promise<void> => {
+  await until(session, key, patience, async (pool) =>
     said(pool) === reasonOf(kind) ? null : (messageOf(pool) ?? 'its status does not say yet that it begins nothing'),
   );
+};
 
 /**
  * Waits until a worker has counted the pool's VMs as they are: a pool that goes on before that would make VMs for those
- * that it has not seen yet. Throws `Failure` if nobody counts in time.
+ * that it has not seen yet. Throws `Failure` if nobody counts in time. `keep`: holds the pool meanwhile; returns false,
+ * as this does, if that is not held any more.
  */
-export const untilCounted = (session: Session, key: PoolAt, patience: Patience): Promise<void> =>
-  until(session, key, patience, async (pool, kube) => {
+export const untilCounted = (
+  session: Session,
+  key: PoolAt,
+  patience: Patience,
+  keep?: () => Promise<boolean>,
+): Promise<boolean> =>
+  until(session, key, { ...patience, keep }, async (pool, kube) => {
     const { uid, generation } = pool.metadata;
     const isNew = pool.status?.observedGeneration === generation && said(pool) !== undefined;
     const vms = await controlledBy(kube, key.namespace, uid);
@@ -155,20 +143,21 @@ const messageOf = (pool: Stored<Pool>): string | undefined => conditionOf(pool)?
 async function until(
   session: Session,
   key: PoolAt,
-  { timeout }: Patience,
+  { timeout, keep }: Patience & { keep?: (() => Promise<boolean>) | undefined },
   whyNot: (pool: Stored<Pool>, kube: KubeClient) => Promise<string | null>,
-): Promise<void> {
+): Promise<boolean> {
   const kube = await session.kube();
   const deadline = Date.now() + timeout;
   let version: string | undefined;
   let why: string | null = null;
   do {
+    if (keep !== undefined && !(await keep())) return false;
     const pool = await poolAt(kube, key);
     if (pool === undefined) throw new Failure(`pool ${key.name} is gone`);
     if (pool.metadata.resourceVersion !== version) {
       version = pool.metadata.resourceVersion;
       why = await whyNot(pool, kube);
-      if (why === null) return;
+      if (why === null) return true;
     }
     await sleep(PAUSE_MS);
   } while (Date.now() < deadline);

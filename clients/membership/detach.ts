@@ -1,8 +1,7 @@
 import { POOL_LABEL } from '../../api/names.ts';
-import { controllerOf } from '../../api/objects.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { membershipChangeOf, type ChangedVm } from '../../decisions/membership/change.ts';
-import { asFormer } from '../../decisions/membership/label-patch.ts';
 import { kindOf } from '../../decisions/views/owner-kind.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -13,19 +12,12 @@ import { print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 import { whyExtra } from '../pools/extra.ts';
+import type { Pool } from '../pools/objects.ts';
 import type { Session } from '../session/session.ts';
-import {
-  beginChange,
-  endChange,
-  poolAt,
-  poolToChange,
-  unfinished,
-  untilCounted,
-  type Patience,
-  type PoolAt,
-} from './change.ts';
+import { poolAt, poolToChange, type Patience, type PoolAt } from './change.ts';
 import { recordMembers } from './event.ts';
-import { move, type Move, type Vm, type VmWithVmi } from './members.ts';
+import { changeMembers, finishPending, leavingMove, wordsOf } from './listed.ts';
+import { move, type Vm } from './members.ts';
 
 export interface DetachOptions extends Patience {
   /** Has the pool want so many VMs less, so that none is made in their places. */
@@ -52,84 +44,50 @@ export async function detach(
 ): Promise<void> {
   const { decrement = false, dryRun } = options;
   const kube = await session.kube();
-  for (const { pool, vms } of await leavingOf(kube, namespace, names, decrement)) {
-    if (decrement) await checkNumber(kube, pool, vms);
-    if (dryRun === 'none' && decrement) await detachFewer(session, pool, vms, options);
+  const leaving = await leavingOf(kube, namespace, names, decrement);
+  if (decrement) for (const { pool, vms } of leaving) checkNumber(await poolToChange(kube, pool), vms);
+  for (const { pool, vms } of leaving) {
+    if (decrement) await detachFewer(session, pool, vms, options);
     else await detachAll(kube, pool, vms, dryRun);
   }
 }
 
 async function detachAll(kube: KubeClient, pool: Leaving['pool'], vms: ChangedVm[], dryRun: DryRun): Promise<void> {
   const left: string[] = [];
-  for (const vm of vms) {
-    if (dryRun === 'none' && !(await leave(kube, pool, vm))) continue;
-    print(`${labelOf(Vms.resource, vm.name)} detached from pool ${pool.name}${dryRunRemark(dryRun)}`);
-    left.push(vm.name);
+  for (const { name, uid } of vms) {
+    const key = { namespace: pool.namespace, name, uid };
+    if (dryRun === 'none' && !(await move(kube, key, (one) => leavingMove(pool, one)))) continue;
+    print(`${labelOf(Vms.resource, name)} ${wordsOf('detach', pool.name)}${dryRunRemark(dryRun)}`);
+    left.push(name);
   }
-  if (dryRun === 'none') await record(kube, pool, left);
-}
-
-async function record(kube: KubeClient, pool: Leaving['pool'], vms: readonly string[]): Promise<void> {
-  const now = await poolAt(kube, pool);
-  const what = { reason: 'SuccessfulDetach', verb: 'Detached', vms } as const;
+  const now = dryRun === 'none' ? await poolAt(kube, pool) : undefined;
+  const what = { reason: 'SuccessfulDetach', verb: 'Detached', vms: left } as const;
   if (now?.metadata.uid === pool.uid) await recordMembers(kube, VirtualMachinePools, now, what);
 }
 
 /** Refuses what would leave a change half done: the pool can't want less than none. */
-async function checkNumber(kube: KubeClient, pool: PoolAt, vms: readonly ChangedVm[]): Promise<void> {
-  const { spec } = await poolToChange(kube, pool);
-  if (spec.replicas < vms.length)
-    throw new Failure(
-      `pool ${pool.name} wants ${spec.replicas} VMs, and can't want ${vms.length} less: leave --decrement out`,
-    );
+function checkNumber(pool: Stored<Pool>, vms: readonly ChangedVm[]): void {
+  const { name } = pool.metadata;
+  const { replicas } = pool.spec;
+  // Of a change that has not ended, they are counted already.
+  if (membershipChangeOf(pool) === null && replicas < vms.length)
+    throw new Failure(`pool ${name} wants ${replicas} VMs, and can't want ${vms.length} less: leave --decrement out`);
 }
 
 async function detachFewer(
   session: Session,
   pool: Leaving['pool'],
   vms: ChangedVm[],
-  patience: Patience,
+  { timeout, dryRun }: DetachOptions,
 ): Promise<void> {
   const kube = await session.kube();
   const now = await poolToChange(kube, pool);
-  const change = membershipChangeOf(now);
-  if (change !== null && (change === 'unreadable' || change.kind !== 'detach')) throw unfinished(now, change);
-  const begun = change === null ? [] : change.vms;
-  const fresh = vms.filter(({ uid }) => !begun.some((one) => one.uid === uid));
-  if (change === null) {
-    const replicas = -vms.length;
-    await beginChange(kube, pool, { kind: 'detach', vms, replicas }, { replicas });
-  }
-  const left: string[] = [];
-  for (const vm of change === null ? vms : begun) {
-    const isOut = (await leave(kube, pool, vm)) || (await hasLeft(kube, pool, vm));
-    if (!isOut) continue;
-    print(`${labelOf(Vms.resource, vm.name)} detached from pool ${pool.name}`);
-    left.push(vm.name);
-  }
-  await record(kube, pool, left);
-  await untilCounted(session, pool, patience);
-  await endChange(kube, pool, { replicas: (change === null ? vms : begun).length - left.length });
-  if (change !== null && fresh.length > 0) await detachFewer(session, pool, fresh, patience);
-}
-
-/** A VM that somebody has deleted meanwhile has left as well. */
-async function hasLeft(kube: KubeClient, { namespace, uid }: Leaving['pool'], vm: ChangedVm): Promise<boolean> {
-  const { items } = await kube.list(VirtualMachines, { namespace, fieldSelector: `metadata.name=${vm.name}` });
-  return !items.some((one) => one.metadata.uid === vm.uid && controllerOf(one)?.uid === uid);
-}
-
-const leave = (kube: KubeClient, pool: Leaving['pool'], { name, uid }: ChangedVm): Promise<boolean> =>
-  move(kube, { namespace: pool.namespace, name, uid }, (one) => leavingMove(pool, one));
-
-/** What a VM, and its VMI, lose as they leave the pool. */
-function leavingMove(pool: Leaving['pool'], { vm, vmi }: VmWithVmi): Move {
-  const { labels, annotations } = asFormer(pool.name, vm.metadata);
-  const of = asFormer(pool.name, vmi?.metadata ?? {});
-  return {
-    transfer: { from: pool.uid, to: null, labels, annotations },
-    vmi: { labels: of.labels, annotations: of.annotations },
-  };
+  const finished = await finishPending(session, now, 'detach', { timeout, isDryRun: dryRun !== 'none' });
+  const fresh = vms.filter(({ uid }) => !finished.some((one) => one.uid === uid));
+  if (fresh.length === 0) return;
+  checkNumber(await poolToChange(kube, pool), fresh);
+  if (dryRun !== 'none') return detachAll(kube, pool, fresh, dryRun);
+  await changeMembers(session, pool, { kind: 'detach', vms: fresh, replicas: -fresh.length }, { timeout });
 }
 
 /** Returns the VMs by their pools. Throws a `Failure` for each VM that can't be detached, before any is. */

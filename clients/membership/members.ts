@@ -44,12 +44,13 @@ export interface Move {
 /**
  * Labels the VM's VMI, and the pod of that, by which an autoscaler counts; then gives the VM another controller, or none,
  * in one write that is refused if the VM has changed meanwhile. Returns false if the VM is gone, is being deleted, or does
- * not have the controller that is meant.
+ * not have the controller that is meant. `mayMove` is asked right before that write, and may forbid it.
  */
 export async function move(
   kube: KubeClient,
   { namespace, name, uid }: { namespace: string; name: string; uid: string },
   moveOf: (vm: VmWithVmi) => Move,
+  mayMove: () => Promise<boolean> = async () => true,
 ): Promise<boolean> {
   const key = { namespace, name };
   return retryOnConflict(
@@ -62,6 +63,7 @@ export async function move(
       if (patch === null) return false;
       // Who was killed between the two runs the command again, for the VM has not moved.
       if (vmi !== undefined) await labelVmi(kube, vmi, metadata);
+      if (!(await mayMove())) return false;
       await kube.patch(VirtualMachines, key, 'merge', patch);
       return true;
     },

@@ -23,8 +23,9 @@ import type { DryRun } from '../cli/values.ts';
 import type { Pool } from '../pools/objects.ts';
 import { askedBy } from '../session/asked-by.ts';
 import type { Session } from '../session/session.ts';
-import { beginChange, endChange, poolAt, unfinished, untilCounted, type Patience, type PoolAt } from './change.ts';
+import { beginChange, poolAt, unfinished, untilCounted, type Patience, type PoolAt } from './change.ts';
 import { recordMembers } from './event.ts';
+import { Hold } from './hold.ts';
 import { kubeVirtPoolAt, kubeVirtPools, pausedPoolOf, pauseKubeVirtPool, type KubeVirtPool } from './kubevirt-pool.ts';
 import { controlledBy, move, withVmis } from './members.ts';
 import { otherNames, printJoining } from './rows.ts';
@@ -237,7 +238,8 @@ async function finish(session: Session, pool: Stored<Pool>, patience: Patience):
   const vms = await controlledBy(kube, namespace, uid);
   // Somebody may have deleted the pool of KubeVirt by hand, and the worker not have seen all VMs.
   await untilCounted(session, { namespace, name }, patience);
-  await endChange(kube, { namespace, name });
+  const change = membershipChangeOf(pool);
+  if (change !== null && change !== 'unreadable') await new Hold(kube, { namespace, name }, change).end();
   const names = vms.map((vm) => vm.metadata.name);
   await recordMembers(kube, VirtualMachinePools, pool, { reason: 'SuccessfulAdopt', verb: 'Took over', vms: names });
   print(`${labelOf(VirtualMachinePools, name)} has taken over ${vms.length} VMs`);

@@ -3,7 +3,9 @@ import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
 import { withTime } from '../pool/conditions.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
-import { membershipChangeOf, type ChangeKind, type MembershipChange } from './change.ts';
+import type { StoredPool } from '../views/pool.ts';
+import { isListed, membershipChangeOf, type ChangeKind, type MembershipChange } from './change.ts';
+import { SILENCE_MS } from './silent-change.ts';
 
 const REASONS: Record<ChangeKind, ConditionReason<'MembersChanging'>> = {
   takeover: 'TakingOver',
@@ -42,7 +44,7 @@ export function membersChanging(
     ...batches.flatMap(({ vms }) => vms.map(({ name }) => name)),
     ...cycles.map(({ vm }) => vm),
   ];
-  const message = `${inWords(change)}, begun by ${change.by} at ${change.at}: the pool begins nothing until that has ended`;
+  const message = `${inWords(change)}, begun by ${change.by} at ${change.at}: the pool begins nothing until that has ended; ${ifKilled(pool, change)}`;
   return [
     withTime(
       pool,
@@ -57,6 +59,15 @@ export function membersChanging(
       now,
     ),
   ];
+}
+
+/** What becomes of a change whose command is gone: somebody must do something, or a worker does. */
+function ifKilled({ metadata: { name } }: StoredPool, change: MembershipChange): string {
+  if (isListed(change))
+    return `if the command was killed, run it again, or wait: ${SILENCE_MS / 60_000} minutes after its last report the pool goes on without it`;
+  return change.kind === 'takeover'
+    ? `if the command was killed, run \`drover takeover vmpool ${name}\` again, or \`drover release pool ${name}\` to go back`
+    : `if the command was killed, run \`drover release pool ${name}\` again`;
 }
 
 function inWords(change: MembershipChange): string {

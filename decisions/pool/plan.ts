@@ -13,6 +13,7 @@ import { cyclesOf, heldBack, isGivenUp, stateFrom, toBeMade } from '../healing/s
 import { earlier } from '../lib/times.ts';
 import { membersChanging } from '../membership/condition.ts';
 import { labelSteps, unlabelledMembers } from '../membership/labels.ts';
+import { silentChangeSteps, silentChangeWake } from '../membership/silent-change.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { batchHold, type BatchHold } from '../rollout/batch-hold.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
@@ -115,7 +116,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     healing,
     wakeAt: wakeAtOf(
       input,
-      [scaling, drain, surge, rollout, healing, availability],
+      [scaling, drain, surge, rollout, healing, availability, silentChangeWake(input)],
       unproven !== null && isOver(state, unproven),
     ),
   };
@@ -143,7 +144,7 @@ function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, kept, templa
   steps.push(...more.surgeSteps);
   if (mark.length > 0) steps.push(markStep(mark));
   if (pool.metadata.deletionTimestamp !== undefined) return steps;
-  steps.push(...labelSteps({ pool, vms, uncontrolled }));
+  steps.push(...labelSteps({ pool, vms, uncontrolled }), ...silentChangeSteps(input));
   const names = new Map(vms.map((vm) => [vm.name, vm]));
   if (steps.length === 0) steps.push(...unmarkStep(pool, keptClaims, (name) => isStayingOn(names.get(name))));
   if (steps.length === 0 && batches.length === 0) steps.push(...tidyRevisions(input, rollout));

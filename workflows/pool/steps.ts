@@ -10,7 +10,8 @@ import { beginRemoval, inLane, ON_VMS, type OwnerStepContext } from '../owners/s
 import type { Rollouts } from '../rollout/rollouts.ts';
 import { beginArrival, isArrival } from './arrivals.ts';
 
-const { discardDisks, unmarkDisks, labelVms, unlabelVms } = proxyActivities<PoolActivities>(ON_VMS);
+const { discardDisks, unmarkDisks, labelVms, unlabelVms, endMembershipChange } =
+  proxyActivities<PoolActivities>(ON_VMS);
 export const { writeStatus, noteRuns, forgetRemovals } = proxyActivities<PoolActivities & HealActivities>({
   startToCloseTimeout: '5m',
   heartbeatTimeout: '10s',
@@ -54,6 +55,8 @@ export function begin(step: PoolStep, context: StepContext): void {
       return tidy(context, 'labels', reason, () => labelVms.executeWithOptions(words, [key, step.vms]));
     case 'unlabel':
       return tidy(context, 'labels', reason, () => unlabelVms.executeWithOptions(words, [key, step.vms]));
+    case 'end-change':
+      return tidy(context, 'labels', reason, () => endMembershipChange.executeWithOptions(words, [key, step.mark]));
     case 'update':
       context.rollouts.begin(key, step, seen);
       return;

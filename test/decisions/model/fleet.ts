@@ -524,6 +524,7 @@ export class ModelFleet {
       case 'forget':
       case 'label':
       case 'unlabel':
+      case 'end-change':
       case 'let-go':
       case 'release':
         this.#broken(`nobody asked for ${step.kind}`);

@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import { beforeAll, expect, test } from 'vitest';
-import { DETACHED_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
+import { DETACHED_ANNOTATION, MEMBERSHIP_CHANGE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
 import { controllerOf, type OwnerReference } from '../../../api/objects.ts';
-import { VirtualMachines } from '../../../api/resources.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { Hold } from '../../../clients/membership/hold.ts';
+import { membershipChangeOf, type ListedChange, type MembershipChange } from '../../../decisions/membership/change.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { revisionIn, templateOf, TestPool } from '../rollout/rollouts.ts';
@@ -162,4 +164,63 @@ test('a pool that no worker has counted is held, and says by what: it makes and 
   log.expectNoneMadeOrDeleted();
   expect(await run(fleet(), namespace, 'adopt', 'pool', 'web', 'web-8')).toMatchObject({ code: 0 });
   await fleet().settled(namespace, 'web', ['web-1', 'web-2', 'web-3', 'web-8']);
+});
+
+const LONG_AGO = '2026-01-02T03:04:05Z';
+
+/** Kills the command once the VM has moved, and has its change look as if that was long ago. Returns the change. */
+async function killedLongAgo(
+  pool: TestPool,
+  args: string[],
+  hasMoved: () => Promise<boolean>,
+): Promise<MembershipChange> {
+  const child = begin(fleet(), pool.namespace, ...args);
+  const ended = once(child, 'close');
+  while (child.exitCode === null && !(await hasMoved()));
+  child.kill('SIGKILL');
+  await ended;
+  expect(child.signalCode).toBe('SIGKILL');
+  const change = membershipChangeOf(await pool.get()) as MembershipChange & ListedChange;
+  const old = JSON.stringify({ ...change, reportedAt: LONG_AGO });
+  const key = { namespace: pool.namespace, name: 'web' };
+  const annotations = { [MEMBERSHIP_CHANGE_ANNOTATION]: old };
+  await fleet().kube.patch(VirtualMachinePools, key, 'merge', { metadata: { annotations } });
+  return change;
+}
+
+test('a pool whose command was killed goes on by itself: what has moved stays, none is made or deleted for it, and a frozen command moves no more', async () => {
+  const pool = await TestPool.ready(fleet(), { replicas: 1 });
+  const { namespace } = pool;
+  const names = ['web-5', 'web-6', 'web-7', 'web-8'];
+  for (const name of names)
+    await fleet().kube.create(VirtualMachines, {
+      metadata: { namespace, name, labels: { adopt: 'me' } },
+      spec: { ...templateOf().spec, runStrategy: 'Halted' },
+    });
+  const log = await OwnershipLog.start(fleet(), namespace);
+  const members = async (): Promise<string[]> =>
+    [...(await pool.vms()).values()]
+      .filter((vm) => controllerOf(vm) !== undefined)
+      .map(({ metadata }) => metadata.name);
+  const untilFree = () =>
+    until(async () => expect((await pool.get()).metadata.annotations?.[MEMBERSHIP_CHANGE_ANNOTATION]).toBeUndefined());
+  const isMember = async (name: string): Promise<boolean> => (await members()).includes(name);
+
+  const adoption = await killedLongAgo(pool, ['adopt', 'pool/web', '-l', 'adopt=me'], () => isMember('web-5'));
+  await untilFree();
+  const came = await members();
+  expect(came.length).toBeLessThan(5);
+  expect((await pool.get()).spec.replicas).toBe(came.length);
+  await fleet().settled(namespace, 'web', came.sort());
+  expect(await new Hold(fleet().kube, { namespace, name: 'web' }, adoption).keep()).toBe(false);
+
+  expect(await run(fleet(), namespace, 'adopt', 'pool/web', '-l', 'adopt=me')).toMatchObject({ code: 0 });
+  await fleet().settled(namespace, 'web', ['web-1', ...names]);
+
+  await killedLongAgo(pool, ['detach', ...names, '--decrement'], async () => !(await isMember('web-5')));
+  await untilFree();
+  const left = await members();
+  expect((await pool.get()).spec.replicas).toBe(left.length);
+  await fleet().settled(namespace, 'web', left.sort());
+  log.expectNoneMadeOrDeleted();
 });

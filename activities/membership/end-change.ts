@@ -1,0 +1,60 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { MEMBERS_MANAGER, MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
+import { controllerOf } from '../../api/objects.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { correctionOf, isListed, membershipChangeOf, type ListedChange } from '../../decisions/membership/change.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { recordEvent } from '../lib/events.ts';
+import { livePool } from '../pool/live-pool.ts';
+import type { PoolKey } from '../pool/types.ts';
+
+/**
+ * Takes a change off the pool whose command says nothing any more, if its annotation is still `mark`, and sets right the
+ * number of VMs that the pool wants: which VMs have moved, their owner references say. A pool whose status does not
+ * count all its VMs is left held: it would make VMs for those that a cache has not seen. Returns the versions that a
+ * later plan must have seen.
+ */
+export async function endMembershipChange(client: KubeClient, key: PoolKey, mark: string): Promise<ResourceVersions> {
+  const { namespace } = key;
+  const signal = cancellationSignal();
+  let seen: ResourceVersions = {};
+  await retryOnConflict(async () => {
+    const pool = await livePool(client, key, signal);
+    if (pool?.metadata.annotations?.[MEMBERSHIP_CHANGE_ANNOTATION] !== mark) return;
+    const change = membershipChangeOf(pool);
+    if (change === null || change === 'unreadable' || !isListed(change)) return;
+    const { items, metadata } = await client.list(VirtualMachines, { namespace, signal });
+    seen = maxVersions(seen, { vms: metadata.resourceVersion });
+    const members = items.filter((vm) => controllerOf(vm)?.uid === key.uid);
+    const counted = members.filter(
+      (vm) => vm.metadata.deletionTimestamp === undefined && roleOf(vm.metadata.labels) === null,
+    );
+    const { resourceVersion, generation } = pool.metadata;
+    if (pool.status?.observedGeneration !== generation || pool.status?.replicas !== counted.length) return;
+    const uids = new Set(members.map((vm) => vm.metadata.uid));
+    const correction = correctionOf(change, ({ uid }) => uids.has(uid));
+    const replicas = Math.max(pool.spec.replicas + correction, 0);
+    const patch = {
+      metadata: { resourceVersion, annotations: { [MEMBERSHIP_CHANGE_ANNOTATION]: null } },
+      ...(correction === 0 ? {} : { spec: { replicas } }),
+    };
+    const options = { signal, fieldManager: MEMBERS_MANAGER };
+    const written = await client.patch(VirtualMachinePools, key, 'merge', patch, options);
+    seen = maxVersions(seen, { pools: written.metadata.resourceVersion });
+    const note = `${whatWasDone(change, uids)}, and the command of ${change.by} says nothing any more: the pool goes on and wants ${replicas} VMs`;
+    await recordEvent(client, pool, { type: 'Warning', reason: 'MembersChangeEnded', action: 'ChangeMembers', note });
+  });
+  return seen;
+}
+
+function whatWasDone({ kind, vms }: ListedChange, members: ReadonlySet<string>): string {
+  const moved = vms.filter(({ uid }) => members.has(uid) === (kind === 'adopt'));
+  const others = vms.filter((vm) => !moved.includes(vm));
+  const names = (of: typeof vms): string => (of.length === 0 ? 'none' : formatNames(of.map(({ name }) => name)));
+  const words = kind === 'adopt' ? 'Adopted' : 'Detached';
+  return `${words} ${names(moved)} of ${vms.length}${others.length === 0 ? '' : `, not ${names(others)}`}`;
+}

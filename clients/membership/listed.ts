@@ -1,0 +1,163 @@
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import {
+  correctionOf,
+  isListed,
+  membershipChangeOf,
+  type ChangedVm,
+  type ListedChange,
+  type MembershipChange,
+} from '../../decisions/membership/change.ts';
+import { joining, joiningTransfer, joiningVmi } from '../../decisions/membership/joining.ts';
+import { asFormer } from '../../decisions/membership/label-patch.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { Failure, throwAll } from '../cli/failure.ts';
+import { Vms } from '../cli/kinds.ts';
+import { note, print } from '../cli/output.ts';
+import { labelOf } from '../cli/targets.ts';
+import type { Pool } from '../pools/objects.ts';
+import type { Session } from '../session/session.ts';
+import { beginChange, unfinished, untilCounted, type Patience, type PoolAt } from './change.ts';
+import { recordMembers } from './event.ts';
+import { Hold } from './hold.ts';
+import { move, type Move, type VmWithVmi } from './members.ts';
+
+/** Its annotation must hold them all. */
+const MOST = 500;
+
+type Kind = ListedChange['kind'];
+type Change = MembershipChange & ListedChange;
+
+/** Throws `Failure` for more VMs than one change takes. */
+export function checkCount(kind: Kind, { length }: readonly unknown[]): void {
+  if (length > MOST) throw new Failure(`${length} VMs are too many for one ${kind}: at most ${MOST} at a time`);
+}
+
+/** Holds the pool, changes the number of VMs that it wants in the same write, moves these VMs, and lets it go on. */
+export async function changeMembers(
+  session: Session,
+  key: PoolAt,
+  change: ListedChange,
+  patience: Patience,
+): Promise<void> {
+  checkCount(change.kind, change.vms);
+  const pool = await beginChange(await session.kube(), key, change, { replicas: change.replicas });
+  await carryOut(session, pool, membershipChangeOf(pool) as Change, patience);
+}
+
+/**
+ * Finishes a change of this kind that has not ended, whoever began it. Returns its VMs; none if there is nothing to
+ * finish. Throws `Failure` if the pool is held by something else, or nothing may be changed.
+ */
+export async function finishPending(
+  session: Session,
+  pool: Stored<Pool>,
+  kind: Kind,
+  { isDryRun, ...patience }: Patience & { isDryRun: boolean },
+): Promise<ChangedVm[]> {
+  const change = membershipChangeOf(pool);
+  if (change === null) return [];
+  if (change === 'unreadable' || !isListed(change) || change.kind !== kind || isDryRun) throw unfinished(pool, change);
+  note(`pool ${pool.metadata.name}: what ${change.by} began at ${change.at} (${kind}) is finished first`);
+  await carryOut(session, pool, change, patience);
+  return change.vms;
+}
+
+/** Moves the VMs of the change, and lets the pool go on. What has not moved is counted as it was before. */
+async function carryOut(session: Session, pool: Stored<Pool>, change: Change, patience: Patience): Promise<void> {
+  const kube = await session.kube();
+  const { namespace = '', name } = pool.metadata;
+  const key = { namespace, name };
+  const hold = new Hold(kube, key, change);
+  const { moved, failures, isHeld } = await moveEach(kube, pool, change, hold);
+  const names = moved.map((vm) => vm.name);
+  await recordMembers(kube, VirtualMachinePools, pool, { ...EVENTS[change.kind], vms: names });
+  const others = change.vms.filter((vm) => !moved.includes(vm));
+  if (isHeld && (await untilCounted(session, key, patience, () => hold.keep())))
+    await hold.end({ replicas: correctionOf(change, (vm) => moved.includes(vm) === (change.kind === 'adopt')) });
+  else if (others.length > 0)
+    failures.push(new Failure(`pool ${name} went on without this command: run it again for what is left`));
+  const gone = others.length - failures.length;
+  if (isHeld && gone > 0) note(`${gone} VMs were deleted, or came to belong to others, meanwhile`);
+  throwAll(failures);
+}
+
+const EVENTS = {
+  adopt: { reason: 'SuccessfulAdopt', verb: 'Adopted' },
+  detach: { reason: 'SuccessfulDetach', verb: 'Detached' },
+} as const;
+
+interface Moved {
+  moved: ChangedVm[];
+  failures: unknown[];
+  /** Whether the pool was still held after the last VM. */
+  isHeld: boolean;
+}
+
+async function moveEach(kube: KubeClient, pool: Stored<Pool>, { kind, vms }: Change, hold: Hold): Promise<Moved> {
+  const result: Moved = { moved: [], failures: [], isHeld: true };
+  for (const vm of vms) {
+    const mayMove = async (): Promise<boolean> => (result.isHeld &&= await hold.keep());
+    // What another command has moved meanwhile is as it should be.
+    const act = async (): Promise<boolean> =>
+      (result.isHeld && (await moveOne(kube, pool, kind, vm, mayMove))) || (await hasMoved(kube, pool, kind, vm));
+    const isThere = await act().catch((error: unknown) => {
+      if (!(error instanceof KubeError)) throw error;
+      result.failures.push(
+        new Failure(`vm ${vm.name} could not ${kind === 'adopt' ? 'be adopted' : 'be detached'}: ${error.message}`, {
+          cause: error,
+        }),
+      );
+      return false;
+    });
+    if (!isThere) continue;
+    print(`${labelOf(Vms.resource, vm.name)} ${wordsOf(kind, pool.metadata.name)}`);
+    result.moved.push(vm);
+  }
+  return result;
+}
+
+/** What is said of a VM that has moved. */
+export const wordsOf = (kind: Kind, pool: string): string =>
+  kind === 'adopt' ? 'adopted' : `detached from pool ${pool}`;
+
+/** Returns false if the VM is not there any more, or has moved already. */
+const moveOne = (
+  kube: KubeClient,
+  pool: Stored<Pool>,
+  kind: Kind,
+  { name, uid }: ChangedVm,
+  mayMove: () => Promise<boolean>,
+): Promise<boolean> =>
+  move(
+    kube,
+    { namespace: pool.metadata.namespace!, name, uid },
+    (one) => (kind === 'adopt' ? joiningMove(pool, one) : leavingMove(pool.metadata, one)),
+    mayMove,
+  );
+
+function joiningMove(pool: Stored<Pool>, { vm, vmi }: VmWithVmi): Move {
+  const stored = pool as unknown as StoredPool;
+  const fit = joining(stored, vm, vmi);
+  return { transfer: joiningTransfer(stored, fit, null), vmi: joiningVmi(stored, fit) };
+}
+
+/** What a VM, and its VMI, lose as they leave the pool. */
+export function leavingMove({ name, uid }: { name: string; uid: string }, { vm, vmi }: VmWithVmi): Move {
+  const { labels, annotations } = asFormer(name, vm.metadata);
+  const of = asFormer(name, vmi?.metadata ?? {});
+  return {
+    transfer: { from: uid, to: null, labels, annotations },
+    vmi: { labels: of.labels, annotations: of.annotations },
+  };
+}
+
+/** Reports whether the VM is where the change has it. One that somebody has deleted has left as well. */
+async function hasMoved(kube: KubeClient, pool: Stored<Pool>, kind: Kind, vm: ChangedVm): Promise<boolean> {
+  const { namespace = '', uid } = pool.metadata;
+  const now = await ignoreNotFound(kube.get(VirtualMachines, { namespace, name: vm.name }));
+  const isMember = now?.metadata.uid === vm.uid && controllerOf(now)?.uid === uid;
+  return isMember === (kind === 'adopt');
+}

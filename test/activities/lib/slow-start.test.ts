@@ -76,7 +76,7 @@ test('after a fault, half as many calls at once', async () => {
       if (item < 40 || failed) return;
       failed = true;
       widths.length = 0;
-      throw new KubeError(503, 'ServiceUnavailable', 'busy', 20);
+      throw new KubeError(503, 'ServiceUnavailable', 'busy', 500);
     },
     { most: 8, signal },
   );

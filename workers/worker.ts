@@ -66,6 +66,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
       for (const [resource, { size }] of Object.entries(cache.caches)) metrics.objects.set({ resource }, size);
       metrics.pools.look(cache.pools.values());
       metrics.sets.look([...cache.replicaSets.values(), ...cache.instanceSets.values()]);
+      metrics.drains.look(cache.pools.values());
       metrics.healing.look(cache.pools.values());
       return metrics.registry.metrics();
     },

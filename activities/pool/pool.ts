@@ -4,6 +4,7 @@ import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { toldOnce } from '../../decisions/healing/conditions.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
+import type { Target } from '../../decisions/pool/steps.ts';
 import type { Member } from '../../decisions/scaling/departure.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -14,6 +15,7 @@ import { withHeartbeat } from '../lib/heartbeat.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import { endMembershipChange } from '../membership/end-change.ts';
 import { createLabelActivities } from '../membership/label-vms.ts';
+import { unholdVms } from '../membership/unhold-vms.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 import { createStandbyActivities } from '../standby/standby.ts';
 import { createCreationActivities } from './create-vms.ts';
@@ -108,6 +110,10 @@ export function createPoolActivities({
     /** Takes VMs that the pool has no more off the list of those that people want removed. */
     forgetRemovals: (key: PoolKey, vms: Member[]): Promise<ResourceVersions> =>
       withHeartbeat(() => forgetRemovals(client, key, vms, concurrency)),
+
+    /** Lets the deletion of VMs end that nobody controls any more, and keeps their disks. */
+    unholdVms: (key: PoolKey, vms: Target[]): Promise<void> =>
+      withHeartbeat(() => unholdVms(client, key, vms, concurrency)),
 
     /** Lets the pool go on whose members a command was to change that says nothing any more. `mark`: its annotation. */
     endMembershipChange: (key: PoolKey, mark: string): Promise<ResourceVersions> =>

@@ -164,6 +164,9 @@ export const DisruptedVm = z.strictObject({
 });
 export type DisruptedVm = z.infer<typeof DisruptedVm>;
 
+/** Why VMs that are to leave nodes that are drained have not left them yet. */
+export const DRAINING_REASONS = ['Stuck', 'Evacuating', 'WaitingForBudget', 'WaitingForWindow', 'Waiting'] as const;
+
 /** What the status of each kind ends with. */
 export const WritesAndConditions = {
   writes: count(
@@ -201,6 +204,11 @@ export const PoolStatus = z.strictObject({
     .describe(
       'Secrets and ConfigMaps of which drover knows more than when they were written, with rollout.onConfigChange.',
     )
+    .exactOptional(),
+  draining: z
+    .array(z.strictObject({ reason: z.enum(DRAINING_REASONS), vms: count('How many VMs.') }))
+    .max(DRAINING_REASONS.length)
+    .describe('VMs that are to leave nodes that are drained, by what they wait for.')
     .exactOptional(),
   disruptedVMs: z
     .array(DisruptedVm)

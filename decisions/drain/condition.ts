@@ -1,5 +1,4 @@
-import type { Condition } from '../../api/pool/pool.ts';
-import type { ConditionReason } from '../../api/reasons.ts';
+import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { formatNames } from '../lib/names.ts';
 import { withTime } from '../pool/conditions.ts';
@@ -9,7 +8,7 @@ import type { Standing } from './plan.ts';
 const MESSAGE_LENGTH = 2_048;
 
 /** From what needs a person to what passes by itself. */
-const REASONS: readonly [Standing['state'], ConditionReason<'Draining'>][] = [
+const REASONS: readonly [Standing['state'], NonNullable<PoolStatus['draining']>[number]['reason']][] = [
   ['Stuck', 'Stuck'],
   ['Evacuating', 'Evacuating'],
   ['Budget', 'WaitingForBudget'],
@@ -23,6 +22,16 @@ export function drainingCondition(pool: StoredPool, standings: readonly Standing
   const [, reason] = REASONS.find(([state]) => standings.some((standing) => standing.state === state))!;
   const message = drainingMessage(standings);
   return [withTime(pool, { type: 'Draining', status: 'True', reason, message }, now)];
+}
+
+/** How many VMs wait for what. Empty once none do, if the status has counted some. */
+export function drainingCounts({ status }: StoredPool, standings: readonly Standing[]): Pick<PoolStatus, 'draining'> {
+  if (standings.length === 0 && status?.draining === undefined) return {};
+  const counts = REASONS.map(([state, reason]) => ({
+    reason,
+    vms: standings.filter((standing) => standing.state === state).length,
+  }));
+  return { draining: counts.filter(({ vms }) => vms > 0) };
 }
 
 /** Says which VMs are to leave which nodes, and how far each is; VMs of which the same is true share a sentence. */

@@ -25,8 +25,10 @@ export const unlabelledMembers = ({ pool, vms }: Omit<MembersInput, 'uncontrolle
  */
 export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[] {
   const { name } = pool.metadata;
+  const held = heldSteps({ pool, uncontrolled });
+  if (pool.metadata.deletionTimestamp !== undefined) return held;
   const came = unlabelledMembers({ pool, vms }).slice(0, MOST);
-  const left = uncontrolled.filter((vm) => !vm.deleting && vm.labels[POOL_LABEL] === name).slice(0, MOST);
+  const left = uncontrolled.filter((vm) => hasLeft(vm, name) && !vm.deleting).slice(0, MOST);
   return [
     ...(came.length === 0
       ? []
@@ -40,5 +42,19 @@ export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[
             reason: `take the pool's labels off ${words(left)}: nobody controls them any more`,
           } as const,
         ]),
+    ...held,
   ];
+}
+
+const hasLeft = (vm: VmView, pool: string): boolean => vm.labels[POOL_LABEL] === pool;
+
+/**
+ * A VM whose owner reference people took off while it was deleted, and that a finalizer of drover's still holds for its
+ * disks: as it is nobody's, its deletion would never end.
+ */
+function heldSteps({ pool, uncontrolled }: Pick<MembersInput, 'pool' | 'uncontrolled'>): PoolStep[] {
+  const vms = uncontrolled.filter((vm) => hasLeft(vm, pool.metadata.name) && vm.deleting && vm.keepsDisks);
+  if (vms.length === 0) return [];
+  const reason = `keep the disks of ${words(vms)}, and let their deletion end: nobody controls them any more`;
+  return [{ kind: 'unhold', vms: targets(vms.slice(0, MOST)), reason }];
 }

@@ -143,8 +143,10 @@ function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, kept, templa
     steps.push({ kind: 'update', ...rollout.update });
   steps.push(...more.surgeSteps);
   if (mark.length > 0) steps.push(markStep(mark));
-  if (pool.metadata.deletionTimestamp !== undefined) return steps;
-  steps.push(...labelSteps({ pool, vms, uncontrolled }), ...silentChangeSteps(input));
+  const labelling = labelSteps({ pool, vms, uncontrolled });
+  if (pool.metadata.deletionTimestamp !== undefined)
+    return labelling.length === 0 ? steps : [...steps.filter(({ kind }) => kind !== 'let-go'), ...labelling];
+  steps.push(...labelling, ...silentChangeSteps(input));
   const names = new Map(vms.map((vm) => [vm.name, vm]));
   if (steps.length === 0) steps.push(...unmarkStep(pool, keptClaims, (name) => isStayingOn(names.get(name))));
   if (steps.length === 0 && batches.length === 0) steps.push(...tidyRevisions(input, rollout));

@@ -5,7 +5,7 @@ import { configurationCondition } from '../configuration/condition.ts';
 import type { Contents } from '../configuration/older-content.ts';
 import { keptCondition, type KeptClaim } from '../disks/kept-claims.ts';
 import { isActive, isReady, type VmiOf } from '../disruption-budget/availability.ts';
-import { drainingCondition } from '../drain/condition.ts';
+import { drainingCondition, drainingCounts } from '../drain/condition.ts';
 import type { Standing } from '../drain/plan.ts';
 import { driftCondition } from '../drift/condition.ts';
 import type { DriftedVm } from '../drift/members.ts';
@@ -103,6 +103,7 @@ export function poolStatus({
     driftedReplicas: drifted.length,
     ...(surge === 0 ? {} : { surgeReplicas: surge }),
     ...standbyStatus(pool, all, vmiOf),
+    ...drainingCounts(pool, draining),
     labelSelector: `${POOL_LABEL}=${pool.metadata.name}`,
     currentRevision: rollout.current,
     updateRevision: rollout.newest,

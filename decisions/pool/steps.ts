@@ -44,6 +44,8 @@ export type PoolStep =
   | { kind: 'forget'; vms: Member[]; reason: string }
   /** VMs that get the pool's labels, for it owns them; or lose them, for nobody controls the VMs any more. */
   | { kind: 'label' | 'unlabel'; vms: Target[]; reason: string }
+  /** VMs that nobody controls any more, and whose deletion waits until their disks are kept. */
+  | { kind: 'unhold'; vms: Target[]; reason: string }
   /** The members of the pool no longer change: the command that was to change them is gone. `mark`: its annotation. */
   | { kind: 'end-change'; mark: string; reason: string }
   /** Kept disks that won't be reused. */

@@ -123,6 +123,7 @@ export class FakeCluster {
     unmarkDisks: async () => undefined,
     labelVms: async () => undefined,
     unlabelVms: async () => undefined,
+    unholdVms: async () => undefined,
     endMembershipChange: async () => ({}),
     updateVms: async ({ revision, vms }) => {
       this.#act(

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { DrainGauge } from './drain-gauge.ts';
 import { HealingGauges } from './healing-gauges.ts';
 import { PoolGauges } from './pool-gauges.ts';
 import { ReplicaSetGauges } from './replica-set-gauges.ts';
@@ -52,6 +53,7 @@ export function createMetrics() {
       ['kind'],
     ),
     pools: new PoolGauges(registry),
+    drains: new DrainGauge(registry),
     sets: new ReplicaSetGauges(registry),
     vms: new VmMetrics(registry),
     healing: new HealingGauges(registry),

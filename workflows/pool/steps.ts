@@ -6,12 +6,12 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
 import type { Evacuations } from '../drain/evacuations.ts';
+import { carryOut, isOfMembers } from '../membership/steps.ts';
 import { beginRemoval, inLane, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
 import type { Rollouts } from '../rollout/rollouts.ts';
 import { beginArrival, isArrival } from './arrivals.ts';
 
-const { discardDisks, unmarkDisks, labelVms, unlabelVms, endMembershipChange } =
-  proxyActivities<PoolActivities>(ON_VMS);
+const { discardDisks, unmarkDisks } = proxyActivities<PoolActivities>(ON_VMS);
 export const { writeStatus, noteRuns, forgetRemovals } = proxyActivities<PoolActivities & HealActivities>({
   startToCloseTimeout: '5m',
   heartbeatTimeout: '10s',
@@ -37,6 +37,7 @@ export function begin(step: PoolStep, context: StepContext): void {
   // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
   if (isArrival(step)) return beginArrival(step, context);
+  if (isOfMembers(step)) return tidy(context, 'labels', reason, () => carryOut(step, key, words));
   switch (step.kind) {
     case 'delete':
     case 'halt':
@@ -51,12 +52,6 @@ export function begin(step: PoolStep, context: StepContext): void {
       );
     case 'unmark':
       return tidy(context, 'notes', reason, () => unmarkDisks.executeWithOptions(words, [key, step.claims]));
-    case 'label':
-      return tidy(context, 'labels', reason, () => labelVms.executeWithOptions(words, [key, step.vms]));
-    case 'unlabel':
-      return tidy(context, 'labels', reason, () => unlabelVms.executeWithOptions(words, [key, step.vms]));
-    case 'end-change':
-      return tidy(context, 'labels', reason, () => endMembershipChange.executeWithOptions(words, [key, step.mark]));
     case 'update':
       context.rollouts.begin(key, step, seen);
       return;

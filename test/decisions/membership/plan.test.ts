@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MEMBERSHIP_CHANGE_ANNOTATION, POOL_LABEL } from '../../../api/names.ts';
+import { MEMBERSHIP_CHANGE_ANNOTATION, POOL_FINALIZER, POOL_LABEL } from '../../../api/names.ts';
 import { changeAnnotation, membershipChangeOf, type MembershipChange } from '../../../decisions/membership/change.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
@@ -99,4 +99,13 @@ test('a VM that the pool owns without its label gets it, and is not updated befo
   });
   expect(namesIn(labelled, 'label')).toBeUndefined();
   expect(namesIn(labelled, 'update')).toEqual(['web-2']);
+});
+
+test('a VM that nobody controls any more, and that a finalizer holds for its disks, is let go, also by a pool that is deleted', () => {
+  const labels = { [POOL_LABEL]: 'web' };
+  const held = aVm('web-2', { owner: null, labels, ownLabels: labels, deleting: true, keepsDisks: true });
+  expect(kinds(plan({ vms: [aVm('web-1')], uncontrolled: [held] }))).toContain('unhold');
+  const deleted = aPool({}, { deletionTimestamp: '2026-01-02T03:04:05Z', finalizers: [POOL_FINALIZER] });
+  expect(kinds(plan({ pool: deleted, uncontrolled: [held] }))).toEqual(['unhold']);
+  expect(kinds(plan({ pool: deleted }))).toEqual(['let-go']);
 });

@@ -524,6 +524,7 @@ export class ModelFleet {
       case 'forget':
       case 'label':
       case 'unlabel':
+      case 'unhold':
       case 'end-change':
       case 'let-go':
       case 'release':

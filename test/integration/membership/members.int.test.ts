@@ -1,12 +1,21 @@
 import { once } from 'node:events';
 import { beforeAll, expect, test } from 'vitest';
-import { DETACHED_ANNOTATION, MEMBERSHIP_CHANGE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
+import {
+  DETACHED_ANNOTATION,
+  DISKS_FINALIZER,
+  KEPT_DISK,
+  MEMBERSHIP_CHANGE_ANNOTATION,
+  POOL_LABEL,
+  REVISION_LABEL,
+} from '../../../api/names.ts';
 import { controllerOf, type OwnerReference } from '../../../api/objects.ts';
-import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { Hold } from '../../../clients/membership/hold.ts';
 import { membershipChangeOf, type ListedChange, type MembershipChange } from '../../../decisions/membership/change.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
+import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
+import { withDisk } from '../healing/healings.ts';
 import { revisionIn, templateOf, TestPool } from '../rollout/rollouts.ts';
 import { begin, run } from './commands.ts';
 import { OwnershipLog, uidsIn } from './ownership-log.ts';
@@ -223,4 +232,24 @@ test('a pool whose command was killed goes on by itself: what has moved stays, n
   expect((await pool.get()).spec.replicas).toBe(left.length);
   await fleet().settled(namespace, 'web', left.sort());
   log.expectNoneMadeOrDeleted();
+});
+
+test('the deletion of a VM that people take out of its pool in the middle of it ends, and its disks are kept', async () => {
+  needs('DataVolumes');
+  const pool = await TestPool.ready(fleet(), { replicas: 1, template: withDisk() });
+  const { namespace } = pool;
+  const claims = async () => (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items;
+  const [before] = await claims();
+  await worker.kill();
+  // As a worker leaves it that dies in a scale-in with statePreservation Offline.
+  const { finalizers = [] } = (await pool.vm('web-1')).metadata;
+  await pool.patchVm('web-1', { metadata: { finalizers: [...finalizers, DISKS_FINALIZER] } });
+  await fleet().kube.delete(VirtualMachines, { namespace, name: 'web-1' });
+  await pool.patchVm('web-1', { metadata: { ownerReferences: [] } });
+  await pool.patch({ replicas: 0 });
+  worker = await fleet().startWorker();
+  await until(async () => expect([...(await pool.vms()).keys()]).toEqual([]));
+  const [after] = await claims();
+  expect(after?.metadata.uid).toBe(before!.metadata.uid);
+  expect(after?.metadata.labels).toHaveProperty([KEPT_DISK]);
 });

@@ -1,0 +1,43 @@
+import { Registry } from 'prom-client';
+import { expect, test } from 'vitest';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { drainingCounts } from '../../../decisions/drain/condition.ts';
+import type { Standing } from '../../../decisions/drain/plan.ts';
+import { DrainGauge } from '../../../workers/metrics/drain-gauge.ts';
+import { aPool } from '../../decisions/model/fleets.ts';
+
+const standing = (vm: string, state: Standing['state']): Standing => ({ vm, node: 'node-1', state, words: 'waits' });
+const poolWith = (standings: Standing[], spec: Partial<PoolSpec> = { drain: {} }) => {
+  const pool = aPool(spec);
+  return { ...pool, status: { ...pool.status!, ...drainingCounts(pool, standings) } };
+};
+
+async function metricsOf(...looks: ReturnType<typeof poolWith>[][]): Promise<string> {
+  const registry = new Registry();
+  const gauge = new DrainGauge(registry);
+  for (const pools of looks) gauge.look(pools);
+  return registry.metrics();
+}
+
+const line = (reason: string, count: number): string =>
+  `drover_pool_draining_vms{namespace="shop",pool="web",reason="${reason}"} ${count}\n`;
+
+test('VMs that leave drained nodes are counted by what they wait for, and zero again afterwards', async () => {
+  const busy = poolWith([standing('web-1', 'Evacuating'), standing('web-2', 'Budget'), standing('web-3', 'Budget')]);
+  expect(busy.status.draining).toEqual([
+    { reason: 'Evacuating', vms: 1 },
+    { reason: 'WaitingForBudget', vms: 2 },
+  ]);
+  const told = await metricsOf([busy]);
+  for (const expected of [line('Evacuating', 1), line('WaitingForBudget', 2), line('Stuck', 0)])
+    expect(told).toContain(expected);
+
+  expect(drainingCounts(busy, [])).toEqual({ draining: [] });
+  const after = await metricsOf([busy], [poolWith([])]);
+  for (const expected of [line('Evacuating', 0), line('WaitingForBudget', 0)]) expect(after).toContain(expected);
+});
+
+test('nothing is said of a pool without drain, or that is gone', async () => {
+  expect(await metricsOf([poolWith([], {})])).not.toContain('pool="web"');
+  expect(await metricsOf([poolWith([])], [])).not.toContain('pool="web"');
+});

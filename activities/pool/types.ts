@@ -47,7 +47,7 @@ export interface PlanRequest {
   /** Milliseconds since the epoch. */
   batchesNotBefore: number;
   /**
-   * The workflow's clock, in milliseconds since the epoch: it also measures the times that the workflow is told to wait
+   * The workflow's clock, in milliseconds since the epoch: it also measures the times that the workflow is asked to wait
    * for.
    */
   now: number;

@@ -27,7 +27,7 @@ export async function runProgram(program: Command, args: string[]): Promise<void
     note(`error: standard output can't be written: ${error.message}`);
     process.exit(1);
   });
-  // Without stderr, nobody can be told.
+  // Without stderr, there is no way to report anything.
   process.stderr.on('error', () => process.exit(1));
   try {
     await program.parseAsync(

@@ -85,7 +85,7 @@ function onNode(item: Stored<VirtualMachineInstance>, { pools, vms, vmis }: Name
   return { vmi: vmis.find((one) => one.uid === uid) ?? vmiView(item), vm, pool };
 }
 
-/** Who may not read KubeVirt's configuration is told of its default. */
+/** Returns KubeVirt's default if the user may not read its configuration. */
 async function strategyOf(kube: KubeClient): Promise<string> {
   try {
     const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;

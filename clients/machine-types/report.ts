@@ -173,7 +173,7 @@ function standingInPool({ machineType, vmiType, owner }: ReportedVm, { from, to 
 }
 
 /**
- * What a VM of the pool would record: its own types where the pool's template has none, and its VMI's type if that is
+ * What a VM of the pool would record: its own types if the pool's template has none, and its VMI's type if that is
  * the old one.
  */
 const recordInPool = (

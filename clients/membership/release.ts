@@ -235,7 +235,7 @@ interface Ending {
   theirs: Stored<KubeVirtPool>;
 }
 
-/** Deletes drover's pool, which has no VMs any more, and lets that of KubeVirt go on where that changes no VM. */
+/** Deletes drover's pool, which has no VMs any more, and lets that of KubeVirt go on if that changes no VM. */
 async function leaveToKubeVirt(
   session: Session,
   { key, resource, ours, theirs }: Ending,

@@ -5,7 +5,7 @@ import { byName } from './named-items.ts';
 /** Fields whose values are Kubernetes quantities, which KubeVirt spells in its own way. */
 const QUANTITIES = new Set(['guest', 'maxGuest', 'capacity', 'cpu', 'memory', 'storage', 'ephemeral-storage']);
 
-/** KubeVirt's fields that are on, or as the cluster has them, where they are absent. */
+/** KubeVirt's fields that are on, or as the cluster has them, if they are absent. */
 const ON_BY_DEFAULT = new Set([
   'autoattachGraphicsDevice',
   'autoattachMemBalloon',

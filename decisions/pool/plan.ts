@@ -132,7 +132,7 @@ interface Decided {
   templates: ReadonlyMap<string, PoolTemplate>;
 }
 
-/** Returns all steps, housekeeping last: most of it only where there is nothing else to do. */
+/** Returns all steps, housekeeping last: most of it only if there is nothing else to do. */
 function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, kept, templates, ...more }: Decided): PoolStep[] {
   const { pool, vms, batches, uncontrolled = [], keptClaims = [] } = input;
   const templateOf = (revision: string): PoolTemplate | undefined => templates.get(revision);

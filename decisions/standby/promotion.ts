@@ -26,7 +26,7 @@ export interface Promotion {
 }
 
 /**
- * Returns the standby VMs that become replicas, the best first, where `missing` replicas are missing: those that only have
+ * Returns the standby VMs that become replicas, the best first, when `missing` replicas are missing: those that only have
  * to start before those whose disks are still being filled, those of the newest revision before others, those that run
  * already before those that are paused or stopped. One that fails would be no help.
  */

@@ -82,7 +82,7 @@ export class EvictionController {
     vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, marked));
   }
 
-  /** As KubeVirt does by itself where the eviction strategy is to migrate. */
+  /** As KubeVirt does by itself if the eviction strategy is to migrate. */
   async #migrate({ metadata: { namespace, name } }: Stored<VirtualMachineInstance>): Promise<void> {
     const { client, migrations } = this.#cluster;
     const metadata = { generateName: 'kubevirt-evacuation-', namespace } as unknown as Migration['metadata'];

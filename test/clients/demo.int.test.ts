@@ -82,7 +82,7 @@ test.each([
   expect(left(state)).toEqual([]);
 });
 
-test('where it cannot start it says why, and fails', async () => {
+test('if it cannot start it says why, and fails', async () => {
   const { child } = demo('--exit', '--state', '/dev/null/state');
   const { code, stderr } = await outcomeOf(child);
   expect(code).toBe(1);

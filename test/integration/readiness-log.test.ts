@@ -81,7 +81,7 @@ test('each VMI that came since is a restart, and carries the revision that it wa
   expect(log.restartsOf('b')).toEqual([]);
 });
 
-test('what became of the machine type of a VM is told once for each change, whatever else changes', () => {
+test('what became of the machine type of a VM is reported once for each change, whatever else changes', () => {
   const marked = { type: 'new', mark: 'id', record: '{}' };
   const changed = [
     ofVm(20, 'a', vm({ machine: marked })),
@@ -149,7 +149,7 @@ test('the time that VMs were down is counted together', () => {
   expect(logOf(restart.slice(0, 4), 9).downtime()).toBe(2);
 });
 
-test('VMIs that are sent away are told, with how many are down from then on', () => {
+test('VMIs that are sent away are reported, with how many are down from then on', () => {
   const broken = ofVm(3, 'broken', vm({ ready: false }));
   expect(logOf([...restart, broken], 9).departures()).toEqual([
     {

@@ -31,7 +31,7 @@ const clusterWith = (fields: object): object => ({
 });
 const userWith = (user: object): object => ({ users: [{ name: 'u', user }] });
 
-describe('what is wrong with a kubeconfig is told in one sentence with its name', () => {
+describe('what is wrong with a kubeconfig is reported in one sentence with its name', () => {
   test.each([
     [
       'broken YAML',

@@ -30,7 +30,7 @@ test('any other error is thrown at once, unless the caller takes it for a race',
   await expect(retryOnConflict(failing(missing).act, { tries: 2, isRace: () => true })).resolves.toBe('done');
 });
 
-test('before each further try it waits as long as it is told', async () => {
+test('before each further try it waits as long as it is asked to', async () => {
   const waits: number[] = [];
   const pauseMs = (tries: number): number => (waits.push(tries), 0);
   await retryOnConflict(failing(conflict, conflict).act, { tries: 5, pauseMs });

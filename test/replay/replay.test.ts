@@ -46,7 +46,7 @@ describe("today's code replays", () => {
   });
 });
 
-describe('a history that the code would not have made is told', () => {
+describe('a history that the code would not have made is reported', () => {
   test.each(files)('%s, with another activity in the place of one', async (file) => {
     const history = read(file);
     const scheduled = history.events.find((event) => event.activityTaskScheduledEventAttributes !== undefined);

@@ -7,7 +7,7 @@ const lagging = (text: string) => ({
   metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/spec-lag': text } },
 });
 
-test('a changed spec is seen later, where the cluster says so, and when is said at each look', () => {
+test('a changed spec is seen later, if the cluster says so, and when is said at each look', () => {
   const lag = new ObservationDelay();
   lag.note('a', at(1), at(2), lagging('2s'), NOW);
   expect(lag.see('a', at(2), NOW)).toEqual({ vm: at(1), again: 2000 });

@@ -100,7 +100,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     expect(await cluster.call('virtualmachines/nobody/restart')).toMatch(/^404 NotFound: .*"nobody" not found/);
   });
 
-  test('starts a VM again whose VMI was deleted, where it always runs', async () => {
+  test('starts a VM again whose VMI was deleted, if it always runs', async () => {
     const { vmi } = await cluster.running('again');
     await cluster.delete(VirtualMachineInstances, 'again');
     await eventually(async () => expect((await cluster.vmi('again')).metadata.uid).not.toBe(vmi.metadata.uid));
@@ -125,7 +125,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     expect(moved.status?.migrationState).toMatchObject({ completed: true, sourceNode: vmi.status?.nodeName });
   });
 
-  test('fails as many starts as it is told, counts them as KubeVirt does, and then succeeds for good', async () => {
+  test('fails as many starts as it is asked to, counts them as KubeVirt does, and then succeeds for good', async () => {
     await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': '0.1' } } });
     await cluster.createMachine('fails', { annotations: { 'sim.drover.dev/fail-starts': '2' } });
     const failed = await cluster.shows('fails', 'CrashLoopBackOff');
@@ -178,7 +178,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     await eventually(async () => expect((await cluster.vmi('reruns')).metadata.uid).not.toBe(uid));
   });
 
-  test('says when a change waits for a restart, and makes it live where it can be', async () => {
+  test('says when a change waits for a restart, and makes it live if it can be', async () => {
     const { vmi } = await cluster.running('changes');
     await cluster.changeVmi('changes', { domain: { cpu: { sockets: 2 }, memory: { guest: '4Gi' } } });
     await eventually(async () =>
@@ -201,7 +201,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     await eventually(async () => expect(await required()).toBeUndefined());
   });
 
-  test('makes nothing live where the cluster says Stage', async () => {
+  test('makes nothing live if the cluster says Stage', async () => {
     const required = async (name: string) => conditionOf(await cluster.vm(name), 'RestartRequired');
     const select = (name: string) => cluster.changeVmi(name, { nodeSelector: { 'kubernetes.io/os': 'linux' } });
     await cluster.running('probe');

@@ -80,7 +80,7 @@ test('a process that is asked to end tries no more', async () => {
   expect(recentErrors).toHaveLength(1);
 });
 
-test('a worker that can not go on takes the others with it, and its error is told', async () => {
+test('a worker that can not go on takes the others with it, and its error is reported', async () => {
   const { serving, served } = servingOf({ create: () => [aWorker(), aWorker()] });
   const run = serving.run();
   await served;

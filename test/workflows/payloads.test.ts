@@ -71,7 +71,7 @@ test('a pause says who and why, as far as that was told, and is one in any case'
     expect(read(value, 'pause')).toEqual({});
 });
 
-test('what can not be read is told with its place and what would be right', () => {
+test('what can not be read is reported with its place and what would be right', () => {
   expect(reading(null)).toThrow('batchEnded is null, and must be an object with n, pool, outcomes, seen');
   expect(reading({ n: 1, outcomes: [{ vm: 'web-1', end: 'Lost' }] })).toThrow(
     'batchEnded.outcomes[0].end is "Lost", and must be Updated, Failed, Deferred, RestartRequired, Gone, Superseded',

@@ -29,9 +29,11 @@ export function createMetrics() {
       help: '1 while this worker takes no work, for the API server does not answer it.',
       registers,
     }),
-    missedEvents: counter('drover_missed_events_total', 'Changes that a relist found and no watch event had told.', [
-      'resource',
-    ]),
+    missedEvents: counter(
+      'drover_missed_events_total',
+      'Changes that a relist found and no watch event had reported.',
+      ['resource'],
+    ),
     failedVmis: counter(
       'drover_failed_vmis_total',
       'VMIs of VMs that ran and then failed; KubeVirt recovers them. Every worker counts all of them.',

@@ -15,7 +15,7 @@ export class TransitionGauge {
     const looks = this.#looks;
     const gauge = new Gauge({
       name: 'drover_machine_types_vms',
-      help: 'VMs in the scope of a machine type transition, by what is still to be done to them; told by the worker that follows it.',
+      help: 'VMs in the scope of a machine type transition, by what is still to be done to them; reported by the worker that follows it.',
       labelNames: ['transition', 'state'],
       registers: [],
       collect() {

@@ -10,7 +10,7 @@ import type { InFlight } from '../pool/in-flight.ts';
 
 const { evacuateVms } = proxyActivities<DrainActivities>(ON_VMS);
 
-/** How long to wait with a VM for which a claim found no room where the plan had seen some. */
+/** How long to wait with a VM for which a claim found no room although the plan had seen some. */
 const NO_PLACE_MS = 2_000;
 /** A refusal that nothing has followed is forgotten after this time. */
 const FORGOTTEN_MS = 600_000;

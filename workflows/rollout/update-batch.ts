@@ -80,7 +80,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   await getExternalWorkflowHandle(poolIdOf(ref))
     .signal(batchEnded, { n: batch.n, pool: key.uid, outcomes, seen: run.seen })
     .catch((error: unknown) =>
-      log.warn("the pool's workflow is not there to be told of the end", { error: String(error) }),
+      log.warn("the pool's workflow does not exist, so it can't be notified of the end", { error: String(error) }),
     );
   return outcomes;
 }

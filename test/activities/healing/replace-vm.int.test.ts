@@ -304,7 +304,7 @@ test.each<[string, object, 'deleted' | 'halted']>([
   },
 );
 
-test('a VM keeps its disks where the worker has not heard of the VMI that KubeVirt speaks of', async () => {
+test('a VM keeps its disks if the worker has not heard of the VMI that KubeVirt speaks of', async () => {
   const context = await Scene.make();
   await context.say({ startFailure: { consecutiveFailCount: 3, lastFailedVMIUID: 'of-a-watch-that-lags' } });
   await context.remove();

@@ -36,6 +36,6 @@ test('what has been read for a plan is not read again: the caches are to be as n
   expect(await askedOfCaches({ seen })).toEqual([seen]);
 });
 
-test('where nobody has read anything, all is read', async () => {
+test('if nobody has read anything, all is read', async () => {
   expect(await askedOfCaches({})).toEqual(['pools', 'vms', 'vmis']);
 });

@@ -60,7 +60,7 @@ test('a VM of another type, and of no transition, is none of its business', () =
   expect(vmChange({ transition: { ...record, id: 'ffffffff' } }, { ready: false })).toBe(false);
 });
 
-test('a VM of an old type is, and one that becomes so or stops being so, but not where nothing has changed', () => {
+test('a VM of an old type is, and one that becomes so or stops being so, but not if nothing has changed', () => {
   expect(vmChange({ machineType: OLD }, { ready: false })).toBe(true);
   expect(vmChange({}, { machineType: OLD })).toBe(true);
   expect(vmChange({ machineType: OLD }, { machineType: 'q35' })).toBe(true);
@@ -78,7 +78,7 @@ test('a VM of another namespace is none, unless it carries the mark', () => {
   expect(vmChange({ namespace: 'other', machineType: OLD, transitionMark: ID }, { ready: false })).toBe(true);
 });
 
-test('a VMI that goes or comes is, where it or its VM is', () => {
+test('a VMI that goes or comes is, if it or its VM is', () => {
   const vm = aVm('vm', { machineType: 'q35' });
   const vmi = aVmi(vm, { machineType: OLD });
   expect(isRelevant(vm, undefined, { kind: 'vmi', before: vmi, after: undefined })).toBe(true);

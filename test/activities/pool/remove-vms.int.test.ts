@@ -277,7 +277,7 @@ const waysOut = {
 const isHalted = async ({ key }: LateScene): Promise<boolean> =>
   (await cluster().vms(key.namespace)).some((vm) => vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined);
 
-describe.each(Object.entries(waysOut))('%s, where it comes late', (_what, takeOut) => {
+describe.each(Object.entries(waysOut))('%s, if it comes late', (_what, takeOut) => {
   test('touches no VM that the pool wants again, be it after a detour', async () => {
     const context = await late(0);
     await context.replicas(3);
@@ -312,7 +312,7 @@ describe.each(Object.entries(waysOut))('%s, where it comes late', (_what, takeOu
   });
 });
 
-describe('createVms, where it comes late', () => {
+describe('createVms, if it comes late', () => {
   test('makes nothing for a spec that has changed since, nor for a pool that is deleted', async () => {
     const context = await late(5);
     const revision = revisionOf((await cluster().pool(context.key.namespace, 'web'))!.spec.template);

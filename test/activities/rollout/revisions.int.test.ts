@@ -223,7 +223,7 @@ test('labels that somebody took off come back', async () => {
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 1 });
 });
 
-test('a revision is found where the watch is behind, the template of the pool also where nobody has kept it', async () => {
+test('a revision is found if the watch is behind, the template of the pool also if nobody has kept it', async () => {
   const namespace = await cluster().namespace();
   const pool = await createPool(namespace);
   const behind = await aWorkerBehind();

@@ -147,7 +147,7 @@ function told(text: string, source = 'pools.yaml'): readonly { line?: number | u
   }
 }
 
-describe('whatever a manifest holds, what is wrong is told with its place and in plain text', () => {
+describe('whatever a manifest holds, what is wrong is reported with its place and in plain text', () => {
   test.each([
     ['a pool of drover', full],
     ['a pool of KubeVirt', theirs],
@@ -192,7 +192,7 @@ describe('whatever a manifest holds, what is wrong is told with its place and in
   });
 });
 
-test('spec: null is told with its place', () => {
+test('spec: null is reported with its place', () => {
   for (const document of [full, theirs, proposed]) {
     expect(told(stringify({ ...document, spec: null }))).toMatchObject([
       { document: 1, path: 'spec', message: 'is empty: it must be an object (lines of "key: value")' },

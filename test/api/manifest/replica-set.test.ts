@@ -37,7 +37,7 @@ test("a set of drover's own is taken as it is, without a word", () => {
 });
 
 describe("KubeVirt's group", () => {
-  test("the proposal's set becomes a set of VMs, and each change is told", () => {
+  test("the proposal's set becomes a set of VMs, and each change is reported", () => {
     const { object, notes } = read(proposed);
     expect(VirtualMachineReplicaSet.parse(object)).toEqual({
       apiVersion: 'drover.dev/v1alpha1',

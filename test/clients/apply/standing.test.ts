@@ -45,7 +45,7 @@ test('a pool is there once all VMs are updated and available, for the newest spe
   expect(standing(complete({ replicas: 8, unavailableReplicas: 2 }))).toMatchObject({ state: 'going' });
 });
 
-test('what may pass is told, and waited for', () => {
+test('what may pass is reported, and waited for', () => {
   const refused = condition('ReplicaFailure', 'FailedCreate');
   expect(standing(complete({ replicas: 8, unavailableReplicas: 2 }, [refused]))).toMatchObject({
     state: 'going',

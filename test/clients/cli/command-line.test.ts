@@ -69,7 +69,7 @@ describe('help', () => {
   });
 });
 
-test.runIf(existsSync('/dev/full'))('what can not be written is told in one sentence', async () => {
+test.runIf(existsSync('/dev/full'))('what can not be written is reported in one sentence', async () => {
   const full = openSync('/dev/full', 'w');
   onTestFinished(() => closeSync(full));
   const child = spawn(process.execPath, [BIN, '--help'], { env: nowhere, stdio: ['ignore', full, 'pipe'] });
@@ -238,7 +238,7 @@ describe('a failure has exit code 1 and one sentence', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: sentence });
   });
 
-  test('where the API server is away', async () => {
+  test('if the API server is away', async () => {
     const kubeconfig = join(folder(), 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor('https://127.0.0.1:1')));
     const { code, stderr } = await drover(['get', 'pools', '--kubeconfig', kubeconfig]);
@@ -272,7 +272,7 @@ describe('a failure has exit code 1 and one sentence', () => {
     });
   });
 
-  test('where Temporal is away', async () => {
+  test('if Temporal is away', async () => {
     const kubeconfig = join(folder(), 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor('https://127.0.0.1:1')));
     const { code, stderr } = await drover(['setup', '--kubeconfig', kubeconfig, '--address', '127.0.0.1:1']);

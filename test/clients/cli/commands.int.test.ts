@@ -74,7 +74,7 @@ describe('apply', () => {
     expect(await applied(namespace, manifest('db'), '--wait', '--dry-run')).toMatchObject({ code: 2 });
   });
 
-  test('writes nothing where one of many manifests is wrong, whether drover finds it or the server', async () => {
+  test('writes nothing if one of many manifests is wrong, whether drover finds it or the server', async () => {
     const namespace = await fleet().namespace();
     const typo = await applied(
       namespace,
@@ -294,7 +294,7 @@ describe('get', () => {
 });
 
 describe('scale', () => {
-  test('sets the number, and with --current-replicas only where nobody else has', async () => {
+  test('sets the number, and with --current-replicas only if nobody else has', async () => {
     const namespace = await fleet().namespace();
     await fleet().createPool(namespace, 'web', { replicas: 1 });
     const scale = (...flags: string[]): Promise<Outcome> => drover('scale', 'pool/web', '-n', namespace, ...flags);
@@ -455,7 +455,7 @@ describe('delete', () => {
 });
 
 describe('the embedded stack', () => {
-  test('is found where nothing else is given, and said', async () => {
+  test('is found if nothing else is given, and said', async () => {
     needs('an embedded stack');
     const found = await run(['get', 'pools', '-A'], own());
     expect(found).toMatchObject({ code: 0 });

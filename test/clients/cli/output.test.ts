@@ -63,7 +63,7 @@ describe('a table', () => {
     expect(table(['NAME', 'READY'], [['web', 1]], { headers: false, widths: [8, 5] })).toEqual(['web        1']);
   });
 
-  test('is without colour where nobody sees one', () => {
+  test('is without colour if nobody sees one', () => {
     expect(table(['STATUS'], [[{ text: 'Running', style: 'green' }]]).join('')).not.toContain('\u001B');
   });
 

@@ -11,7 +11,7 @@ const withDisk = (name: string, disk: string, uid = name): Stored<Pool> => {
   return { ...pool, metadata: { ...pool.metadata, name, uid } };
 };
 
-test('a pool whose disks would have the names of those of another is told, be that stored or applied with it', () => {
+test('a pool whose disks would have the names of those of another is reported, be that stored or applied with it', () => {
   const rule = 'numbers whose disks one of them has are held back in the other';
   const toldOf = (name: string, other: string) =>
     `pool ${name}: pool ${other} of this namespace has a dataVolumeTemplate of the same name: ${rule}`;

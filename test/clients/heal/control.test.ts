@@ -147,7 +147,7 @@ describe('of a VM that no cycle is in progress of', () => {
     expect(whyNoCycle(viewWith(2, 'x'), 'web-99')).toBe('vm web-99 is not replaced: its node is away');
   });
 
-  test('it is not called well where the status does not name all that are sick', () => {
+  test('it is not called well if the status does not name all that are sick', () => {
     const [few, many] = [viewWith(2, 'x'), viewWith(20, 'x', 5)];
     expect(formatNoCycle(few, 'web-7')).toMatch(/by the rules of pool web it is not sick/);
     expect(whyNoCycle(many, 'web-23')).toBeNull();

@@ -401,7 +401,7 @@ describe('one that goes on', () => {
     });
   });
 
-  test('is told as ended where somebody has terminated it', async () => {
+  test('is told as ended if somebody has terminated it', async () => {
     const typedVms = await TypedVms.of(fleet(), { db: {} });
     const transition = await typedVms.change();
     const id = transition.handle.workflowId;
@@ -512,7 +512,7 @@ describe("what can't be done", () => {
     });
   });
 
-  test('is told where Temporal is not set up, and nothing is changed', async () => {
+  test('is told if Temporal is not set up, and nothing is changed', async () => {
     const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
     const { connection } = fleet().temporal;
     const namespace = `bare-${typedVms.namespace}`;
@@ -602,7 +602,7 @@ describe("what can't be done", () => {
   });
 });
 
-test('what is tried in vain is told, until it can be done', async () => {
+test('what is tried in vain is reported, until it can be done', async () => {
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
   const allow = await deafen(typedVms.namespace);
   const { handle } = await typedVms.change();

@@ -44,7 +44,7 @@ const scoped = (scope: Partial<Transition['scope']>): Transition => ({
 });
 
 describe('what is asked for', () => {
-  test('is all VMs of the cluster, and no restart, where nothing else is said', async () => {
+  test('is all VMs of the cluster, and no restart, if nothing else is said', async () => {
     expect(await asked([])).toEqual(EVERYTHING);
     expect(await asked(['-A'], 'shop')).toEqual(EVERYTHING);
   });

@@ -229,7 +229,7 @@ test('a glob that matches nothing tells the types there are, and which was meant
   });
 });
 
-test('a VM that is named and not there is told, whatever else was chosen', async () => {
+test('a VM that is named and not there is reported, whatever else was chosen', async () => {
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
   const named = await plan(typedVms, '--name', 'off', '--name', 'of', '--name', 'nobody/off');
   expect(named).toMatchObject({
@@ -273,7 +273,7 @@ test('pools are planned as a whole', async () => {
   ]);
 });
 
-test('VMs of another transition are put off, where Temporal tells that it runs', async () => {
+test('VMs of another transition are put off, if Temporal tells that it runs', async () => {
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' }, on: {} });
   const other = await typedVms.change();
   await typedVms.patch('on', { metadata: { labels: { [MACHINE_TYPE_RESTART_LABEL]: other.id } } });

@@ -53,7 +53,7 @@ test('a plan has a line for each VM, and says what it is in all', () => {
   ]);
 });
 
-test('what a transition begins with, and nobody would expect of it, is told in a line for each reason', () => {
+test('what a transition begins with, and nobody would expect of it, is reported in a line for each reason', () => {
   const wish = { need: 'Left', why: 'its owner asked that nothing disrupts it' } as const;
   const plan = planned([
     item('db-1', {}),
@@ -213,7 +213,7 @@ describe('what is asked of the API server', () => {
     expect(plan).toMatchObject({ items: [{ need: 'Change', result: null }], refusals: [], unknown });
   });
 
-  test('may be refused, which is no news where the VM has changed since', async () => {
+  test('may be refused, which is no news if the VM has changed since', async () => {
     const denied = new KubeError(403, 'Forbidden', 'admission webhook "vm-validator" denied the request: no such type');
     const plan = await asking(answering(denied));
     expect(plan.refusals).toEqual([

@@ -54,7 +54,7 @@ describe('a transition in lines', () => {
     expect(linesOf({ phase: 'Complete', counts: { done: 3 } })[0]).toMatch(/█{20} 3\/3 done: Complete$/);
   });
 
-  test('where drover restarts VMIs, nobody waits for owners', () => {
+  test('if drover restarts VMIs, nobody waits for owners', () => {
     const restarts = { transition: { ...transition, restartNow: true }, counts: { waiting: 3 } };
     expect(linesOf(restarts)[0]).toContain('0/3 done, 3 waiting until their VMIs run: ');
     expect(formatEnd(progress(restarts))).toBe('0 of 3 VMs done: 0 changed by drover; 3 waiting until their VMIs run');
@@ -131,7 +131,7 @@ describe('how a transition ended', () => {
     );
   });
 
-  test('nothing is amiss where all was done, or is only waited for, or nobody may touch it', () => {
+  test('nothing is amiss if all was done, or is only waited for, or nobody may touch it', () => {
     expect(shortfalls(ID, progress({ phase: 'Complete', skipped: [wish], counts: { left: 1 } }))).toEqual([]);
     expect(
       shortfalls(ID, progress({ phase: 'Waiting', skipped: [later], counts: { waiting: 9, deferred: 1 } })),

@@ -128,7 +128,7 @@ describe('what has become of a VM', () => {
     ]);
   });
 
-  test('VMs that were deleted since are told, once', () => {
+  test('VMs that were deleted since are reported, once', () => {
     const progress = { failed: [{ vm: 'shop/failed', why: 'not ready in time' }], skipped: [], inProgress: [] };
     const rows = report([vm()], { progress, changed: ['shop/db', 'shop/failed', 'shop/gone'] });
     expect(rows.map(({ name, state, why }) => [name, state, why])).toEqual([
@@ -210,7 +210,7 @@ describe('what has become of a VM', () => {
   });
 });
 
-test('as CSV, with quotes only where they must be', () => {
+test('as CSV, with quotes only if they must be', () => {
   const row: ReportRow = {
     namespace: 'shop',
     name: 'db',

@@ -54,7 +54,7 @@ test('a dry run of the client deletes nothing', async () => {
   expect(deleted).toEqual([]);
 });
 
-test('a server that does not answer is told once', async () => {
+test('a server that does not answer is reported once', async () => {
   const kube = { get: () => Promise.reject(new KubeUnreachable('away')) } as unknown as KubeClient;
   await expect(deleteOwners(kube, [key('a', 'web'), key('a', 'db')], how)).rejects.toThrow('away');
 });

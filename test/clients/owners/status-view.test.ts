@@ -32,7 +32,7 @@ const vm = (name: string, state: string, more: object = {}): Stored<Vm> => ({
   status: { printableStatus: state, ready: state === 'Running' },
 });
 
-test('a pool is told in numbers that leave out what is going', () => {
+test('a pool is reported in numbers that leave out what is going', () => {
   const vms = [
     vm('web-1', 'Running'),
     vm('web-2', 'Starting'),
@@ -181,7 +181,7 @@ test('states are counted, most first', () => {
   ]);
 });
 
-test('a replica set is told in numbers, and what it waits for while VMs come or go', () => {
+test('a replica set is reported in numbers, and what it waits for while VMs come or go', () => {
   const busy = { type: 'Progressing', status: 'True' as const, reason: 'ScalingOut', message: '1 of 3 VMs exist' };
   const quiet = { type: 'Paused', status: 'False' as const, reason: 'NotPaused', message: '' };
   const owner = setWith({}, { availableReplicas: 1, conditions: [busy, quiet] });

@@ -46,7 +46,7 @@ test('the wish to restart stays with the rollout: no manifest takes it back', ()
   ]);
 });
 
-test('nothing is handed over where nothing else was set', () => {
+test('nothing is handed over if nothing else was set', () => {
   const entries = [entry('kubectl', 'Apply', { 'f:spec': {} }), entry('drover-rollout', 'Update', restartedAt)];
   expect(handedOver(entries)).toBe(entries);
   expect(handedOver([status])).toEqual([status]);

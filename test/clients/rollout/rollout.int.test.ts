@@ -88,7 +88,7 @@ describe('status', () => {
     });
   });
 
-  test('fails where a rollout fails, and says why', async () => {
+  test('fails if a rollout fails, and says why', async () => {
     const namespace = await aPool({ rollout: { progressDeadlineSeconds: 2 } });
     await fleet().patchPool(namespace, 'web', { template: templateWith(2, { 'sim.drover.dev/never-ready': 'true' }) });
     const followed = await rolloutIn(namespace)('status', '--watch');

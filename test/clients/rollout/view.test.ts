@@ -11,7 +11,7 @@ test('a rollout in progress tells where it comes from and goes to, by number and
   expect(linesOf({})).toEqual([`RollingOut: revision 4 (${hashOf(2)}), from 3 (${hashOf(1)}): so it is`]);
 });
 
-test('a revision is told once, with its number, also in the words of the condition', () => {
+test('a revision is reported once, with its number, also in the words of the condition', () => {
   const complete = `all VMs are of revision ${hashOf(2)}`;
   expect(linesOf({ progressing: ['Complete', 'False', complete] })).toEqual([
     `Complete: all VMs are of revision 4 (${hashOf(2)})`,
@@ -60,7 +60,7 @@ test('the last ten failures, and how many there were', () => {
   expect(lines.at(-1)).toBe('web-12 failed 5m ago, and was not ready before: not ready in time');
 });
 
-test('why a VM failed is told once', () => {
+test('why a VM failed is reported once', () => {
   const failures = [{ vm: 'web-1', why: 'too slow', at: '2026-01-01T00:00:00Z' }];
   const message = '1 VM failed, and maxFailures allows 0; the last: web-1: too slow';
   expect(linesOf({ progressing: ['Failed', 'False', message], rollout: { failures } }).slice(1)).toEqual([

@@ -62,7 +62,7 @@ describe('without an id', () => {
     expect(await transitionMeant(session, undefined, { orNewest: false })).toBe('machine-types/default/b');
   });
 
-  test('the newest is meant where none runs, by when it was begun and not by when its last run was', async () => {
+  test('the newest is meant if none runs, by when it was begun and not by when its last run was', async () => {
     const continued = run('old', { begunAt: '2025-11-01T00:00:00.000Z', startTime: '2026-01-03T00:00:00.000Z' });
     const session = sessionOf([
       continued,

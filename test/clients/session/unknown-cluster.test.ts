@@ -24,7 +24,7 @@ async function remarkOn(cluster: string, watched: string[]): Promise<string> {
   return write.mock.calls.map(([text]) => text).join('');
 }
 
-test('a cluster that nobody watches is told, with those there are', async () => {
+test('a cluster that nobody watches is reported, with those there are', async () => {
   const words =
     'no workflow watches a cluster named nosuch in Temporal at temporal:7233; --cluster and DROVER_CLUSTER choose among: ';
   expect(await remarkOn('nosuch', ['west', 'east'])).toBe(`${words}east, west\n`);

@@ -83,7 +83,7 @@ describe('the cluster of a command', () => {
     expect(await serverFor()).toBe(STACKS);
   });
 
-  test("is the stack's too where the address is its Temporal's, however that is written", async () => {
+  test("is the stack's too if the address is its Temporal's, however that is written", async () => {
     aStack();
     expect(await serverFor({ address: TEMPORAL })).toBe(STACKS);
     expect(await serverFor({ address: 'localhost:20002' })).toBe(STACKS);
@@ -102,7 +102,7 @@ describe('the cluster of a command', () => {
     expect(await serverFor({ ...globals, state })).toBe(STACKS);
   });
 
-  test('is told to be missing where a foreign Temporal is given, and no cluster is', async () => {
+  test('is told to be missing if a foreign Temporal is given, and no cluster is', async () => {
     rmSync(join(root, '.kube'), { recursive: true });
     await expect(serverFor({ address: FOREIGN })).rejects.toThrow(
       'no cluster to talk to: give --kubeconfig or KUBECONFIG beside the address of Temporal',
@@ -127,7 +127,7 @@ describe('the cluster of a command', () => {
 });
 
 describe('the Temporal of a command', () => {
-  test("is the stack's where the kubeconfig is its own, however that is written, and else not", async () => {
+  test("is the stack's if the kubeconfig is its own, however that is written, and else not", async () => {
     aStack();
     const { kubeconfig } = filesOf(state);
     expect(await temporalFor()).toBe(TEMPORAL);

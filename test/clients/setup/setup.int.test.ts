@@ -50,7 +50,7 @@ test('before it, every command says that it is missing', async () => {
     expect(outcome).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(missing) as string });
 });
 
-test('somebody who may not install custom resources is told, and nothing is done', async () => {
+test('somebody who may not install custom resources is reported, and nothing is done', async () => {
   const { code, stdout, stderr } = await run(['setup'], { ...env(), KUBECONFIG: await ofServiceAccount('nobody') });
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(
@@ -61,7 +61,7 @@ test('somebody who may not install custom resources is told, and nothing is done
   });
 });
 
-test('a namespace that Temporal does not have is told, with the way to make it', async () => {
+test('a namespace that Temporal does not have is reported, with the way to make it', async () => {
   const { code, stdout, stderr } = await drover('setup', '--temporal-namespace', 'nope');
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(

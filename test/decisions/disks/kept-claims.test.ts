@@ -85,7 +85,7 @@ describe('a VM whose disk was kept', () => {
     },
   );
 
-  test('is not made where nobody knows any more what its disk was made from', () => {
+  test('is not made if nobody knows any more what its disk was made from', () => {
     const planned = plan({ replicas: 2, template: templateOf(disk('2Gi')) }, [aClaim(1, { revision: 'forgotten' })]);
     expect(creations(planned)).toEqual([[revisionOf(templateOf(disk('2Gi'))), [2]]]);
   });

@@ -110,7 +110,7 @@ describe('unavailable are', () => {
     expect(count([aVm('web-1'), aVm('web-2', { ready: false })], ['web-1', 'web-2'])).toBe(2);
   });
 
-  test('those that are missing, where VMs run by themselves', () => {
+  test('those that are missing, if VMs run by themselves', () => {
     const manual = { spec: { runStrategy: 'Manual', template: {} } };
     expect(count([aVm('web-1')], [], { replicas: 3 })).toBe(2);
     expect(count([aVm('web-1')], [], { replicas: 3, template: manual })).toBe(0);

@@ -172,7 +172,7 @@ test('a plan begins no batch in a place that somebody else has claimed, and look
   expect(planPool({ ...input, now: now + CLAIM_MS }).steps.filter(({ kind }) => kind === 'update')).toHaveLength(1);
 });
 
-test('a status is written once more where nothing but spent claims is left to be said otherwise', () => {
+test('a status is written once more if nothing but spent claims is left to be said otherwise', () => {
   const { pool, vms, vmiOf } = contextOf();
   const input = { ...quiet, pool, vms, vmiOf, burst: 250, allowance: 250, now };
   const { status } = planPool(input);

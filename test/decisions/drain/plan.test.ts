@@ -110,7 +110,7 @@ describe('VMs on a node that is drained', () => {
     });
   });
 
-  test('are told in a condition, what needs a person first', () => {
+  test('are reported in a condition, what needs a person first', () => {
     const vms = [aVm('web-1', { optedOut: true }), ...six.slice(1)];
     expect(condition({})).toMatchObject({
       type: 'Draining',

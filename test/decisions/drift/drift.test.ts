@@ -179,7 +179,7 @@ describe('no drift is', () => {
   });
 });
 
-test('what is on by default is drift where a person has removed that it is off', () => {
+test('what is on by default is drift if a person has removed that it is off', () => {
   expect(paths(withDomain({ devices: {} }), withDomain(off('autoattachGraphicsDevice')))).toHaveLength(1);
   expect(paths(withDomain({ devices: {} }), withDomain(off('autoattachVSOCK')))).toEqual([]);
 });

@@ -149,7 +149,7 @@ describe('a sick VM', () => {
     expect(begun(planned)).toEqual([]);
   });
 
-  test('is left alone where it has a name that the pool would not give', () => {
+  test('is left alone if it has a name that the pool would not give', () => {
     expect(begun(plan({ vms: [sick(1, { name: 'guest' }), ...numbered(well, 2, 5)] }))).toEqual([]);
   });
 
@@ -205,7 +205,7 @@ describe('nothing is begun', () => {
     expect(condition(planned, 'Healing')).toMatchObject({ status: 'False', reason: 'Waiting' });
   });
 
-  test('where the pool does not heal, or goes', () => {
+  test('if the pool does not heal, or goes', () => {
     expect(begun(planPool({ ...quiet, pool: aPool({ replicas: 10 }), vms, burst: 9, allowance: 9 }))).toEqual([]);
     expect(begun(plan({ vms, deleted: true }))).toEqual([]);
   });
@@ -291,7 +291,7 @@ describe('at once are healed at most', () => {
     ],
   ])('%s', (_what, given, names) => expect(begun(plan({ vms, ...given }))).toEqual(names));
 
-  test('one, where none of the pool has ever run', () => {
+  test('one, if none of the pool has ever run', () => {
     const never = { vms: numbered((n) => sick(n, { notYetRun: '' }), 1, 6) };
     expect([begun(plan(never)), plan(never).healing.suspended]).toEqual([['web-1'], null]);
     const one = { ...never, vms: [...never.vms, well(7)] };
@@ -341,13 +341,13 @@ describe('a revision that no VM has run yet', () => {
     expect(begun(planned)).toEqual([]);
     expect(planned.healing.notReplaced).toMatchObject([{ waitsFor: expect.stringContaining('its rollout decides') }]);
   });
-  test('is healed when one of it is ready, or where nobody rolls it out', () => {
+  test('is healed when one of it is ready, or if nobody rolls it out', () => {
     expect(begun(plan({ vms: vms.with(1, well(2, { revision: newest })), spec: { template }, status }))).toEqual([
       'web-1',
     ]);
     expect(begun(plan({ vms, spec: { template, updateStrategy: { opportunistic: {} } }, status }))).toEqual(['web-1']);
   });
-  test('is healed after one of it has run well, also where that very one dies', () => {
+  test('is healed after one of it has run well, also if that very one dies', () => {
     const rollout = { revision: newest, batches: 1, lastBatch: 1, step: 0, startedAt: at(NOW - HOUR), failures: [] };
     const canary = plan({ vms: vms.with(0, well(1, { revision: newest })), spec: { template }, status, rollout });
     expect(canary.rollout.state.provenAt).toBe(at(NOW));
@@ -751,7 +751,7 @@ describe('a pool that shrinks', () => {
     ]);
   });
 
-  test('loses healthy ones where that is not enough', () => {
+  test('loses healthy ones if that is not enough', () => {
     const planned = plan({
       vms: numbered(well, 2, 5),
       spec: { replicas: 3 },
@@ -785,7 +785,7 @@ describe('memory', () => {
   const vms = [sick(1, { uid: 'new' }), ...numbered(well, 2, 5)];
   const next = (finished: FinishedCycle[], rules: Autohealing = {}): number | undefined =>
     plan({ vms, rules, state: { finished } }).healing.begin[0]?.sick.attempt;
-  test('goes on where the last cycle was, until it has faded', () => {
+  test('goes on if the last cycle was, until it has faded', () => {
     expect(next([finishedOn(1, 'Healed', { attempts: 3 })])).toBe(4);
     expect(next([finishedOn(1, 'Healed', { attempts: 3, at: at(NOW - HOUR + 1) })])).toBe(4);
     expect(next([finishedOn(1, 'Healed', { attempts: 3, at: at(NOW - HOUR) })])).toBe(1);
@@ -862,7 +862,7 @@ describe('whether a VM has run well', () => {
     ]);
   });
 
-  test('is tried again in a while, where it could not be noted', () => {
+  test('is tried again in a while, if it could not be noted', () => {
     expect(plan({ vms: [well(1, { notYetRun: '' })] }).wakeAt).toBe(NOW + MINUTE);
   });
 
@@ -1000,7 +1000,7 @@ describe('a VM whose starts fail', () => {
       { sick: { name: 'web-1', why: 'it fails to start for 5m', failingSince: NOW - 10_000 } },
     ]);
   });
-  test('has failed again where one of them went well', () => {
+  test('has failed again if one of them went well', () => {
     const between = seen(4, seen(0, {}).healing.state, { startFailures: 0 });
     expect(begun(seen(6, between.healing.state))).toEqual([]);
   });
@@ -1132,7 +1132,7 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
   }
 });
 
-test('of VMs that are sick and whose owners opted out, few are told', () => {
+test('of VMs that are sick and whose owners opted out, few are reported', () => {
   const { notReplaced, notListed } = plan({ vms: numbered((n) => sick(n, { optedOut: true }), 1, 600) }).healing;
   expect([notReplaced.length, notListed]).toEqual([50, 550]);
   expect(notReplaced[0]).toEqual({ vm: 'web-1', why: expect.stringContaining('its owner asked') });

@@ -71,7 +71,7 @@ describe('starts that fail', () => {
     expect(wakesIn({ vm: { startFailures: 0 }, rules }, 4)).toBe(null);
   });
 
-  test("are told in KubeVirt's words", () => {
+  test("are reported in KubeVirt's words", () => {
     expect(health({ vm: { startFailures: 3 }, vmi: { whyNotReady: 'the disk is unreadable' } })).toEqual({
       sick: true,
       why: '3 starts in a row have failed: the disk is unreadable',
@@ -151,7 +151,7 @@ describe('a lost node', () => {
       at: null,
       exempt: 'its node does not answer, and unhealthyAfter.unknownNode says never',
     }));
-  test('does where the pool says so, and in time', () => {
+  test('does if the pool says so, and in time', () => {
     const rules = { ...impatient, unhealthyAfter: { unknownNode: '30m' } };
     expect(isSick({ ...lost, rules }, 30)).toBe(true);
     expect(wakesIn({ ...lost, rules }, 29)).toBe(1);

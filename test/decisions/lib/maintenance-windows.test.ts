@@ -121,7 +121,7 @@ describe('windowAt', () => {
     );
   });
 
-  it('agrees with a look at each minute where clocks change, for crons that come every hour', () => {
+  it('agrees with a look at each minute if clocks change, for crons that come every hour', () => {
     const changes = [at('2026-03-29T01:00Z'), at('2026-10-25T01:00Z')] as const;
     const local = (time: number): number => time + (time >= changes[0] && time < changes[1] ? 120 : 60) * MINUTE;
     const hourly = plain.map(({ fields: [minute, , ...days], minutes }): Plain => {

@@ -55,7 +55,7 @@ describe('a pool whose template has the old type', () => {
     expect(standOf(oldPool, [], aTransition({ scope: { exclude: ['web-*'] } })).stand).toBe('apart');
     expect(standOf(oldPool, [], aTransition({ scope: { only: 'stopped' } })).stand).toBe('apart');
   });
-  test('is left where some of its VMs are out of scope, and has nothing to do with it where all are', () => {
+  test('is left if some of its VMs are out of scope, and has nothing to do with it if all are', () => {
     const why = 'pool shop/web has VMs that were not chosen';
     for (const scope of [{ names: ['web-1'] }, { exclude: ['web-2'] }]) {
       expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope }))).toMatchObject({
@@ -65,13 +65,13 @@ describe('a pool whose template has the old type', () => {
     }
     expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope: { names: ['db'] } })).stand).toBe('apart');
   });
-  test('is left where nothing rolls its VMs', () => {
+  test('is left if nothing rolls its VMs', () => {
     expect(standOf(aTypedPool(OLD, { updateStrategy: { unmanaged: {} } }), vmsOf(oldPool))).toMatchObject({
       stand: 'left',
       needs: [{ need: 'left' }, { need: 'left' }],
     });
   });
-  test('waits until it is known what its VMs would get, and is left where that will not do', () => {
+  test('waits until it is known what its VMs would get, and is left if that will not do', () => {
     expect(standOf(oldPool, vmsOf(oldPool), undefined, { results: [] })).toMatchObject({
       stand: 'check',
       needs: [{ need: 'check' }, { need: 'check' }],
@@ -206,7 +206,7 @@ describe('a pool that this transition has changed', () => {
     // Failures of the previous rollout.
     expect(standOf(told({ revision: 'another', halted, failures }), behind).needs).toMatchObject([{ need: 'pool' }]);
   });
-  test('is left where somebody has set it back', () => {
+  test('is left if somebody has set it back', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs());
     expect(standOf(pool, vmsOf(pool))).toMatchObject({
       stand: 'left',
@@ -220,7 +220,7 @@ describe('a pool that this transition has changed', () => {
 });
 
 describe('a pool whose template is not old', () => {
-  test('has VMs like any others where it leaves the type to KubeVirt', () => {
+  test('has VMs like any others if it leaves the type to KubeVirt', () => {
     const pool = aTypedPool(null);
     expect(standOf(pool, vmsOf(pool, 1))).toMatchObject({ stand: 'apart', needs: [{ need: 'patch', marks: true }] });
   });

@@ -68,7 +68,7 @@ test('what a percentage of restarts is of: all that run and may be restarted her
 
 const node = (machineTypes: string[], schedulable = true) => ({ machineTypes, schedulable });
 
-test('a resulting type must be another, and a schedulable node must have it where nodes say what they have', () => {
+test('a resulting type must be another, and a schedulable node must have it if nodes say what they have', () => {
   const rules = rulesOf(aTransition());
   expect(faultOf(rules, NEW, [])).toBeNull();
   expect(faultOf(rules, NEW, [node([]), node([])])).toBeNull();

@@ -37,7 +37,7 @@ describe('a change of a machine type', () => {
     ]);
   });
 
-  test('puts labels where there are none, and takes no place of labels that somebody adds meanwhile', () => {
+  test('puts labels if there are none, and takes no place of labels that somebody adds meanwhile', () => {
     const bare = typePatch({ ...old, labelled: false, annotated: false }, { mark: record.id, record });
     expect(bare).toContainEqual({ op: 'test', path: '/metadata/labels', value: null });
     expect(bare).toContainEqual({
@@ -60,7 +60,7 @@ describe('a change of a machine type', () => {
     expect(typePatch(old, { mark: null })).toHaveLength(2);
   });
 
-  test('sets a type where there is none, with what holds it', () => {
+  test('sets a type if there is none, with what holds it', () => {
     expect(typePatch({ ...old, machineType: null }, { machineType: 'q35' })).toContainEqual({
       op: 'add',
       path: '/spec/template/spec/domain/machine',

@@ -81,7 +81,7 @@ test('types are counted by namespace, of specs and of VMIs that live', () => {
   ]);
 });
 
-test('nothing is old where nobody says what nodes have', () => {
+test('nothing is old if nobody says what nodes have', () => {
   for (const nodes of [null, [], [node([])]]) {
     expect(tallied(nodes).map(({ nodes, newer, isOld }) => ({ nodes, newer, isOld }))).toEqual(
       Array.from({ length: 4 }, () => ({ nodes: null, newer: null, isOld: false })),

@@ -124,7 +124,7 @@ describe('any VM, any templates', () => {
     );
   });
 
-  test('the patch makes the one of the other, and there is none where nothing differs', () => {
+  test('the patch makes the one of the other, and there is none if nothing differs', () => {
     fc.assert(
       fc.property(anyThree, ([live, base, target]) => {
         const merged = mergeVm(live, base, target);
@@ -275,7 +275,7 @@ describe("a choice of KubeVirt's", () => {
     expect(merged({ [list]: [live] }, null, { [list]: [target] })).toEqual({ [list]: [target] });
   });
 
-  test('stays with what a person has chosen instead, where the template stays', () => {
+  test('stays with what a person has chosen instead, if the template stays', () => {
     const [live, template] = [
       { name: 'x', masquerade: {} },
       { name: 'x', bridge: {}, model: 'virtio' },

@@ -158,7 +158,7 @@ test('a VM that is held for its disks while it goes is taken up again by whoever
 });
 
 describe('status', () => {
-  test('is written only where it says something else', () => {
+  test('is written only if it says something else', () => {
     const vms = [aVm('web-1')];
     const pool = aPool({ replicas: 1 });
     const { status } = plan({ pool, vms });

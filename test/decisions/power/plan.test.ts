@@ -130,7 +130,7 @@ describe('what is taken', () => {
     expect(plan({ vms: named(3, {}), pool: settledPool({ maxUnavailable: 1 }) }, input).take).toEqual([]);
   });
 
-  test('nothing where nothing may be taken', () => {
+  test('nothing if nothing may be taken', () => {
     expect(plan({ vms: named(3) }, { takes: false })).toMatchObject({ take: [], open: 3, full: [] });
   });
 
@@ -160,7 +160,7 @@ describe('what is taken', () => {
     expect(plan({ vms: owned.slice(0, 5), pool }, { chosen, atOnce: 4 }).take.length).toBe(1);
   });
 
-  test('full pools are told in a few words, however many there are', () => {
+  test('full pools are reported in a few words, however many there are', () => {
     const vms = named(100, {}).map((vm) => ({ ...vm, owner: { ...vm.owner!, uid: vm.name }, ready: true }));
     const { full } = plan({ vms }, { snapshot: { ...snapshotOf({ vms }), poolOf: aFullPool }, atOnce: 100 });
     expect(full.length).toBe(41);

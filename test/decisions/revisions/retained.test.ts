@@ -25,7 +25,7 @@ test('with a limit of 0 only what is in use stays', () => {
   ]);
 });
 
-test('ten are kept where the pool says nothing', () => {
+test('ten are kept if the pool says nothing', () => {
   const many = Array.from({ length: 13 }, (_, index) => revision(index + 1));
   expect(revisionsToPrune(aPool(), many, new Set(['r13']))).toEqual(['web-r2', 'web-r1']);
   expect(revisionsToPrune(aPool(), many.slice(2), new Set(['r13']))).toEqual([]);

@@ -206,7 +206,7 @@ test.each<[string, RolloutFields, Condition['status'], string]>([
   expect(conditions(fields)['UpToDate']).toMatchObject({ status, reason, observedGeneration: 1 });
 });
 
-test('a surplus that nobody removes is told', () => {
+test('a surplus that nobody removes is reported', () => {
   const vms = [fresh(1), fresh(2), fresh(3)];
   const message = (scaleInStrategy: PoolSpec['scaleInStrategy']): string | undefined =>
     conditions({ vms, spec: { replicas: 2, scaleInStrategy: scaleInStrategy! } })['Progressing']?.message;

@@ -46,7 +46,7 @@ describe('a rollout begins', () => {
     expect(state).toEqual({ ...begun(NEW, at(NOW)), lastBatch: 7, paused });
   });
 
-  test('from what the pool says, where no workflow knows of it', () => {
+  test('from what the pool says, if no workflow knows of it', () => {
     const rollout = rolling({ halted: { kind: 'Aborted', by: 'anna', at: at(NOW) } });
     expect(plan({ vms: all(4), state: null, status: { rollout } })).toMatchObject({
       state: rollout,
@@ -55,7 +55,7 @@ describe('a rollout begins', () => {
     });
   });
 
-  test('and is over at once, where no VM needs it', () => {
+  test('and is over at once, if no VM needs it', () => {
     expect(plan({ vms: all(3, fresh) })).toMatchObject({
       phase: 'Complete',
       current: NEW,
@@ -220,7 +220,7 @@ describe('budget that was freed', () => {
     expect(taken(plan(justBegun({ now: NOW + 900 })))).toEqual(['web-9']);
   });
 
-  test('is spent at once, where a quarter has come together', () => {
+  test('is spent at once, if a quarter has come together', () => {
     const vms = [fresh(1), fresh(2), ...all(40).slice(2)];
     expect(taken(plan(justBegun({ vms })))).toEqual(['web-9', 'web-10']);
   });
@@ -304,7 +304,7 @@ describe('batches in progress', () => {
     expect(plan({ vms: all(4, fresh), batches: [one] })).toMatchObject({ phase: 'RollingOut', current: OLD });
   });
 
-  test('are told once that a newer revision takes their place', () => {
+  test('are reported once that a newer revision takes their place', () => {
     const batches = [
       aBatch([held(old(1))], { n: 1, revision: 'older' }),
       aBatch([held(old(2))], { n: 2, revision: 'older', superseded: true }),
@@ -599,7 +599,7 @@ describe('failures', () => {
     });
   });
 
-  test('of as many as are borne do not, nor do any where it shall go on', () => {
+  test('of as many as are borne do not, nor do any if it shall go on', () => {
     expect(taken(plan({ vms, spec: judged({ maxFailures: 2 }), state: failed(2) }))).toEqual(['web-3', 'web-4']);
     expect(taken(plan({ vms, spec: judged({ onFailure: 'Continue' }), state: failed(2) }))).toEqual(['web-3', 'web-4']);
     expect(plan({ vms, spec: judged({ maxFailures: 1 }), state: failed(2) }).phase).toBe('Failed');
@@ -627,7 +627,7 @@ describe('failures', () => {
     });
   });
 
-  describe('turn a rollout back, where they shall', () => {
+  describe('turn a rollout back, if they shall', () => {
     const undo = judged({ onFailure: 'Undo' });
 
     test('to the last revision that all VMs had', () => {
@@ -681,7 +681,7 @@ describe('failures', () => {
       });
     });
 
-    test('but not where that revision is unknown, or the same', () => {
+    test('but not if that revision is unknown, or the same', () => {
       expect(plan({ vms, spec: undo, state: failed(1), kept: [] })).toMatchObject({ phase: 'Failed', target: NEW });
       expect(plan({ vms, spec: undo, state: failed(1), status: { currentRevision: NEW } })).toMatchObject({
         phase: 'Failed',
@@ -689,7 +689,7 @@ describe('failures', () => {
       });
     });
 
-    test('and go no further where that revision is lost in the middle', () => {
+    test('and go no further if that revision is lost in the middle', () => {
       expect(plan({ vms, spec: undo, state: undoing(), kept: [] })).toMatchObject({
         phase: 'Failed',
         update: null,
@@ -713,7 +713,7 @@ describe('currentRevision', () => {
     ).toBe(OLD);
   });
 
-  test('is what most VMs have, where nothing says it: of what is kept, and in whatever order they are read', () => {
+  test('is what most VMs have, if nothing says it: of what is kept, and in whatever order they are read', () => {
     const status = { currentRevision: undefined } as never;
     const current = (vms: VmView[], fields: RolloutFields = {}): string => plan({ vms, status, ...fields }).current;
     expect(current([old(1), old(2), fresh(3)])).toBe(OLD);
@@ -758,7 +758,7 @@ describe('new VMs get', () => {
 });
 
 describe('a pool whose VMs are not rolled', () => {
-  test('opportunistic: all are written to, none is restarted, and those that wait for a restart are told', () => {
+  test('opportunistic: all are written to, none is restarted, and those that wait for a restart are reported', () => {
     const spec: Partial<PoolSpec> = { updateStrategy: { opportunistic: {} } };
     const planned = plan({ vms: [old(1), old(2, HALTED), fresh(3)], vmis: { 'web-3': { revision: OLD } }, spec });
     expect(planned.update?.batch.vms.map(({ name, act }) => [name, act])).toEqual([
@@ -783,7 +783,7 @@ describe('a pool whose VMs are not rolled', () => {
   });
 });
 
-test('what is left alone and what is waited for is told, in the same words whatever the order', () => {
+test('what is left alone and what is waited for is reported, in the same words whatever the order', () => {
   const vms = [
     old(1, { optedOut: true }),
     old(2),

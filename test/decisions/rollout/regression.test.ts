@@ -51,7 +51,7 @@ describe('a VM that was updated and has lost its readiness', () => {
     });
   });
 
-  test('is told with the words of KubeVirt', () => {
+  test('is reported with the words of KubeVirt', () => {
     const { state } = plan(
       pool(lost(10), { vmis: { 'web-1': { ready: false, whyNotReady: 'the guest agent is gone' } } }),
     );
@@ -80,7 +80,7 @@ describe('a VM that was updated and has lost its readiness', () => {
     expect(state.failures).toHaveLength(1);
   });
 
-  test('is told once', () => {
+  test('is reported once', () => {
     const first = plan(pool(lost(10), { spec: { maxUnavailable: 2, rollout: { maxFailures: 1 } } }));
     const again = plan(
       pool(lost(10), {
@@ -146,7 +146,7 @@ test('others go on being updated beside one that has not been down for so long',
   expect({ target, vms: update?.batch.vms.length }).toEqual({ target: NEW, vms: 1 });
 });
 
-test('several are told in the order of their names, however a cache holds them', () => {
+test('several are reported in the order of their names, however a cache holds them', () => {
   const down = { ...LOST, notReadySince: NOW - 10 * MINUTE };
   const { state } = plan({ vms: [fresh(10, down), fresh(2, down), old(3)], state: rolling({ startedAt }) });
   expect(state.failures.map(({ vm }) => vm)).toEqual(['web-2', 'web-10']);

@@ -8,7 +8,7 @@ const one = (n: number, isExcluded: boolean): Skipped => ({
   vms: ['shop/a', 'shop/b'],
 });
 
-test('few reasons with few names are told as they are', () => {
+test('few reasons with few names are reported as they are', () => {
   const few = [one(1, true), one(2, false)];
   expect(inShort(few)).toEqual(few);
 });
@@ -22,7 +22,7 @@ test('of many reasons the rest is counted, and wishes are still told from what p
   ]);
 });
 
-test('a long reason is cut, and of many names the first are told', () => {
+test('a long reason is cut, and of many names the first are reported', () => {
   const vms = Array.from({ length: 100 }, (_, n) => `shop/vm-${n}`);
   const [told] = inShort([{ why: 'x'.repeat(10_000), isExcluded: false, count: 500, vms }]);
   expect(told).toMatchObject({ why: 'x'.repeat(300), count: 500 });

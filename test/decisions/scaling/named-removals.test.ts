@@ -54,7 +54,7 @@ describe('a VM that is to be removed by name', () => {
     expect(leaving(plan(pool, vms))).toEqual(['web-3', 'web-1']);
   });
 
-  test('leaves its disks where the pool keeps them: it is halted first', () => {
+  test('leaves its disks if the pool keeps them: it is halted first', () => {
     const scaleInStrategy = { proactive: { statePreservation: 'Offline' } } as const;
     const pool = without([three[1]], { replicas: 2, scaleInStrategy });
     expect(plan(pool, three).steps).toMatchObject([{ kind: 'halt', because: 'named', vms: [{ name: 'web-2' }] }]);

@@ -225,7 +225,7 @@ describe('a VM with a name that the pool would not give', () => {
     expect(deleted(plan({ replicas: 2 }, { vms }))).toEqual(['borrowed']);
   });
 
-  test('counts as one of its VMs, and is told as the reason why it stays at its revision', () => {
+  test('counts as one of its VMs, and is reported as the reason why it stays at its revision', () => {
     expect(plan({ replicas: 2 }, { vms: [adopted, aVm('web-1')] })).toEqual([]);
     const target = {
       revision: 'new',

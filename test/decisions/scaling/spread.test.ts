@@ -73,7 +73,7 @@ describe('what stays when some leave', () => {
     );
   });
 
-  test('goes by the order given where places are equally crowded', () => {
+  test('goes by the order given if places are equally crowded', () => {
     const members = ['a', 'b', 'a', 'b'].map((place, id) => ({ id, place, rank: 0 }));
     expect(spread(members).map(({ id }) => id)).toEqual([0, 1, 2, 3]);
   });

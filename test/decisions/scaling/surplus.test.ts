@@ -96,7 +96,7 @@ test('an opportunistic pool says which VMs are not halted, and which of the othe
   expect(condition(plan({ ...spec, replicas: 2 }, vms))).toBeUndefined();
 });
 
-test('whatever the pool: no VM leaves that may not, and what stays too many is told, and nothing else', () => {
+test('whatever the pool: no VM leaves that may not, and what stays too many is reported, and nothing else', () => {
   const anyStrategy = fc.constantFrom<ScaleInStrategy>({ unmanaged: {} }, { opportunistic: {} }, { proactive: {} });
   fc.assert(
     fc.property(anyFleet, anyStrategy, fc.nat(12), (fleet, scaleInStrategy, replicas) => {

@@ -72,7 +72,7 @@ describe('a scale-out', () => {
     expect(best(stopped(2, { revision: 'older' }))).toEqual(['web-2']);
   });
 
-  test('creates a VM where the standby is broken, is to be removed by name, or was refused just now', () => {
+  test('creates a VM if the standby is broken, is to be removed by name, or was refused just now', () => {
     expect(created(out([stopped(2, { state: 'DataVolumeError' })]))).toEqual([3]);
     expect(created(out([stopped(2)], { refused: { names: ['web-2'], isHeld: true } }))).toEqual([3]);
   });
@@ -123,7 +123,7 @@ describe('the standby', () => {
     expect(deleted(plan(wanting(3, 0), [...replicas(3), stopped(4, { protected: true })]))).toEqual([]);
   });
 
-  test('keeps its disks where the pool does', () => {
+  test('keeps its disks if the pool does', () => {
     const scaleInStrategy = { proactive: { statePreservation: 'Offline' } } as const;
     const { steps } = plan(wanting(1, 0, { scaleInStrategy }), [aVm('web-1'), stopped(2), running(3)]);
     expect(steps).toMatchObject([

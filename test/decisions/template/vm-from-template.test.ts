@@ -46,7 +46,7 @@ describe('postfixes', () => {
     expect((vm.spec as typeof spec).dataVolumeTemplates[0]!.metadata.name).toBe('disk-7');
   });
 
-  test('Secrets, only where the pool asks for it', () => {
+  test('Secrets, only if the pool asks for it', () => {
     expect(namedLike({ appendPostfixToSecretReferences: true }).slice(4)).toEqual([
       { name: 'key', secret: { secretName: 'key-7' } },
       { name: 'seed', cloudInitNoCloud: { secretRef: { name: 'user-7' }, networkDataSecretRef: { name: 'net-7' } } },
@@ -68,7 +68,7 @@ describe('postfixes', () => {
     expect(credentialsLike({ appendPostfixToConfigMapReferences: true })).toBe(credentials);
   });
 
-  test('ConfigMaps, only where the pool asks for it', () => {
+  test('ConfigMaps, only if the pool asks for it', () => {
     const named = namedLike({ appendPostfixToConfigMapReferences: true });
     expect(named.slice(7)).toEqual([
       { name: 'settings', configMap: { name: 'settings-7' } },

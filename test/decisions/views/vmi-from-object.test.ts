@@ -86,7 +86,7 @@ test('of one that runs, what its VMI has', () => {
   });
 });
 
-test("it is no VM's where another kind controls it, or none", () => {
+test("it is no VM's if another kind controls it, or none", () => {
   const vmi = aVmi();
   vmi.metadata.ownerReferences = [{ ...owner, kind: 'VirtualMachineInstanceReplicaSet' }];
   expect(vmiView(vmi).vmUid).toBeNull();

@@ -242,7 +242,7 @@ describe('of any templates', () => {
     );
   });
 
-  test('staged, there is nothing but restarts, and just where there would be something live', () => {
+  test('staged, there is nothing but restarts, and just if there would be something live', () => {
     fc.assert(
       fc.property(anyPair, ([from, to]) => {
         const live = disruptionBetween(from, to, 'LiveUpdate');

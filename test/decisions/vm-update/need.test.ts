@@ -166,7 +166,7 @@ describe('a VM that is not running', () => {
     );
   });
 
-  test('is not replaced where it has ended, and its replacement would run', () => {
+  test('is not replaced if it has ended, and its replacement would run', () => {
     const [from, to] = [
       { ...LARGE, runStrategy: 'Once' },
       { disk: '10Gi', runStrategy: 'Once' },
@@ -187,7 +187,7 @@ describe('a VM that is not running', () => {
   });
 });
 
-describe('where only those may be touched that do not run', () => {
+describe('if only those may be touched that do not run', () => {
   const stops = left('it runs, and is updated when it stops');
 
   test('what a VMI takes only as it starts is written before: the next VMI may come up before anybody has seen this one stop', () => {
@@ -257,7 +257,7 @@ describe('a VM is left alone', () => {
     expect(need({ to: { cores: 2 }, ...fields })).toEqual(expected);
   });
 
-  test('and is not waited for where nothing would be done to it', () => {
+  test('and is not waited for if nothing would be done to it', () => {
     expect(need({ to: {}, vmi: { paused: true } })).toEqual({ need: 'nothing' });
     expect(need({ from: LARGE, to: { disk: '10Gi' }, vmi: { paused: true } })).toEqual(DISKS);
     expect(need({ to: {}, vm: { optedOut: true } })).toEqual({ need: 'nothing' });
@@ -278,7 +278,7 @@ const of = (revision: string | null, vmi: string | null, limit: Disruption = 'Re
   updateNeed(old(1, { revision }), (vm) => aVmi(vm, { revision: vmi, ...ROOM }), target(limit));
 
 describe('a VM in the middle', () => {
-  test('needs nothing where both its spec and its VMI are of the revision', () => {
+  test('needs nothing if both its spec and its VMI are of the revision', () => {
     expect(of(NEW, NEW)).toEqual({ need: 'nothing' });
     expect(updateNeed(old(1, { revision: NEW, ...HALTED }), () => undefined, target('Restart'))).toEqual({
       need: 'nothing',
@@ -290,11 +290,11 @@ describe('a VM in the middle', () => {
     expect(of(NEW, OLD, 'Live')).toEqual(left('it waits for a restart, which the pool leaves to people'));
   });
 
-  test('needs no restart where the change was reverted before it', () => {
+  test('needs no restart if the change was reverted before it', () => {
     expect(of(OLD, NEW)).toEqual(act('write'));
   });
 
-  test('needs a restart where nobody knows what it was made from', () => {
+  test('needs a restart if nobody knows what it was made from', () => {
     expect(of(null, null)).toEqual(act('restart'));
     expect(of('lost', 'lost')).toEqual(act('restart'));
     expect(of('lost', 'lost', 'Live')).toEqual(act('write'));

@@ -86,7 +86,7 @@ describe('a VM is taken', () => {
     expect(take({ vm: fresh(1), vmi: { revision: OLD } })).toMatchObject({ ...restart, writes: false });
   });
 
-  test('and nothing is done, where all of it was', () => {
+  test('and nothing is done, if all of it was', () => {
     expect(take({ vm: fresh(1) })).toEqual({ take: 'nothing' });
     expect(take({ vm: fresh(1), vmi: { revision: OLD, deleting: true } })).toEqual({ take: 'nothing' });
     expect(take({ vm: fresh(1), vmi: null })).toEqual({ take: 'nothing' });
@@ -96,7 +96,7 @@ describe('a VM is taken', () => {
     });
   });
 
-  test('and its VMI labelled, where that is all that was left', () => {
+  test('and its VMI labelled, if that is all that was left', () => {
     expect(take({ held: held(old(1), 'write'), vm: fresh(1), vmi: { revision: OLD } })).toEqual({
       take: 'act',
       writes: false,
@@ -105,7 +105,7 @@ describe('a VM is taken', () => {
     });
   });
 
-  test('and written to only, where nothing runs', () => {
+  test('and written to only, if nothing runs', () => {
     const written = { take: 'act', writes: true, restarts: null, disrupts: false };
     expect(take({ vmi: null })).toEqual(written);
     expect(take({ vmi: { deleting: true } })).toEqual(written);

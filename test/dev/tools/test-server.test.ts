@@ -96,7 +96,7 @@ test('what is there needs no Maven', async () => {
   expect(await resolve()).toBe(made);
 });
 
-test('where there is no Java and no Maven, it says in a sentence what to do', async () => {
+test('if there is no Java and no Maven, it says in a sentence what to do', async () => {
   await expect(resolve()).rejects.toThrow(
     /^temporal-test-server [\d.]+ needs Java and Maven, and there is no java, javac, jar, mvn on PATH: install a JDK of version 17 or newer and Maven, or give a server with DROVER_TEMPORAL_TEST_SERVER$/,
   );
@@ -114,7 +114,7 @@ test.each([
   expect(readdirSync(join(cache, 'tools'))).toEqual([]);
 });
 
-test('a Java that is too old is told in words', async () => {
+test('a Java that is too old is reported in words', async () => {
   tools({ javac: 'echo "error: release version 17 not supported" >&2; exit 2' });
   await expect(resolve()).rejects.toThrow(/this Java is too old: install a JDK of version 17/);
 });

@@ -90,7 +90,7 @@ test('what a person changes is reported and kept, and set right once when people
   expect((await coresOf(pool))['web-1']).toBe(4);
 });
 
-test('Correct sets right whatever drifts: with no restart where the VMI runs the template, with one where it must', async () => {
+test('Correct sets right whatever drifts: with no restart if the VMI runs the template, with one if it must', async () => {
   const pool = await TestPool.ready(fleet(), { replicas: 2, ...CORRECT });
   const before = await pool.vmiUids();
   await pool.patchVm('web-1', withCores(4));

@@ -246,7 +246,7 @@ soakTest('a VM that has been failing to start for long is replaced, however few 
   });
 });
 
-test('a VM on a lost node is left alone; where the pool says so it is deleted, and recreated when its VMI is really gone', async () => {
+test('a VM on a lost node is left alone; if the pool says so it is deleted, and recreated when its VMI is really gone', async () => {
   // KubeVirt's times have no fractions, so a limit of 1 s may already have passed when the worker hears of the VMI but
   // not yet of its node.
   const impatient = { ...QUICK, maxUnhealthy: '100%', unhealthyAfter: { notReady: '2s' } };

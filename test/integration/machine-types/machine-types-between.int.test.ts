@@ -78,7 +78,7 @@ test('a VM that is deleted just before its patch, or just before its restart, is
   });
 });
 
-test('a VM that somebody changes just before its patch is left, and taken up like any other where they change it back', async () => {
+test('a VM that somebody changes just before its patch is left, and taken up like any other if they change it back', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: off, runs: {} });
   justBefore(patchOf(typedVms, 'vm'), () => typedVms.setType('vm', 'pc-q35-rhel9.2.0'));
   const transition = await typedVms.change();
@@ -274,7 +274,7 @@ test('a webhook that refuses one VM with 500 keeps no other from being changed',
   expect(await typedVms.type('good')).toBe('q35');
 });
 
-test('a VM whose mark nobody may take off any more is told, and holds up no other', async () => {
+test('a VM whose mark nobody may take off any more is reported, and holds up no other', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: {}, other: {} });
   const isPatch = patchOf(typedVms, 'vm');
   let patches = 0;
@@ -349,7 +349,7 @@ test('labels and annotations that somebody adds just before the first of ours st
   expect(await typedVms.mark('vm')).toBe(transition.id);
 });
 
-test('patches whose answers are lost are made once, and counted once; what fails for good is told', async () => {
+test('patches whose answers are lost are made once, and counted once; what fails for good is reported', async () => {
   const typedVms = await TypedVms.of(fleet(), { lost: off, busy: off, bad: off });
   const met = new Map<string, number>();
   throughProxy((method, path) => {

@@ -90,7 +90,7 @@ test('a pool whose template cannot be changed is told as failed once, its VMs ar
   expect(await typedVms.type('web-1')).toBe(OLD);
 });
 
-test('a paused pool gets its new template, and rolls it once it goes on; what keeps it is told', async () => {
+test('a paused pool gets its new template, and rolls it once it goes on; what keeps it is reported', async () => {
   const typedVms = await TypedVms.empty(fleet());
   await aPool(typedVms, { replicas: 2, maxUnavailable: 1 });
   const vmis = await typedVms.vmis();

@@ -319,7 +319,7 @@ test('whatever a person sends with a pause, it is paused, and goes on answering'
   expect(await transition.result()).toMatchObject({ phase: 'Aborted' });
 });
 
-test('a VMI that does not come up ends the restarts: no more are begun, and it is told', async () => {
+test('a VMI that does not come up ends the restarts: no more are begun, and it is reported', async () => {
   const typedVms = await TypedVms.of(fleet(), Object.fromEntries(namesUpTo('vm', 3).map((name) => [name, {}])));
   for (const name of namesUpTo('vm', 3)) await typedVms.patch(name, neverReady);
   const transition = await typedVms.change({ restartNow: true, deadlineMs: 1_500 });
@@ -350,7 +350,7 @@ test('a VMI that is ready but has an old type again has failed', async () => {
   expect(await typedVms.mark('vm')).toBeUndefined();
 });
 
-test('where the resulting type would still match, it is refused in words, and nothing is written', async () => {
+test('if the resulting type would still match, it is refused in words, and nothing is written', async () => {
   needs('machine types on nodes');
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
   const back = await typedVms.change({ scope: { glob: '*' } });

@@ -103,7 +103,7 @@ test('a VM whose owner reference is taken off leaves the pool, and one that gets
   await fleet().settled(namespace, 'web', namesUpTo('web', 4));
 });
 
-test('every VM has disks, Secrets and ConfigMaps of its own where the pool says so', async () => {
+test('every VM has disks, Secrets and ConfigMaps of its own if the pool says so', async () => {
   const namespace = await fleet().namespace();
   const volumes = [
     { name: 'root', dataVolume: { name: 'disk' } },

@@ -81,7 +81,7 @@ describe.each(KINDS)('%s', (_, kind) => {
     expect(await sets.events(namespace)).toEqual(expect.arrayContaining(['SuccessfulRelease', 'SuccessfulAdopt']));
   });
 
-  test('a quota that is full is told in its own words, and the set goes on when there is room', async () => {
+  test('a quota that is full is reported in its own words, and the set goes on when there is room', async () => {
     const namespace = await fleet().namespace();
     await setQuota(fleet(), namespace, kind.members, { hard: 2, used: 0 });
     await sets.create(namespace, 'web', { replicas: 4, template: kind.idle('web') });

@@ -50,7 +50,7 @@ test.each(KINDS)(
   },
 );
 
-test('an API server that is busy for long is told, and the sets go on once it is not', async () => {
+test('an API server that is busy for long is reported, and the sets go on once it is not', async () => {
   const namespace = await fleet().namespace();
   let isBusy = true;
   const isOfMember = new RegExp(`/(${KINDS.map(([, { members }]) => members.plural).join('|')})(\\?|$)`);

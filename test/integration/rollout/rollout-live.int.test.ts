@@ -124,7 +124,7 @@ describe('what a VMI has no room for', () => {
     expect((await pool.vmi('web-1')).status).toMatchObject({ currentCPUTopology: { sockets: 5 } });
   });
 
-  test('waits where the pool allows no restart, and is told of; whoever restarts the VM ends the wait', async () => {
+  test('waits if the pool allows no restart, and is told of; whoever restarts the VM ends the wait', async () => {
     needs('live migration');
     const pool = await aPool(atMost('Live'));
     const before = await pool.vmiUids();
@@ -156,7 +156,7 @@ describe('what a VMI has no room for', () => {
     expect((await pool.status()).rollout!.failures).toEqual([]);
   });
 
-  test('as only KubeVirt knows, waits where the pool allows no restart', async () => {
+  test('as only KubeVirt knows, waits if the pool allows no restart', async () => {
     needs('live migration');
     const pool = await aPool(atMost('Live'));
     const before = await pool.vmiUids();

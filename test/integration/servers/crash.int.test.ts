@@ -67,7 +67,7 @@ async function expectExactly(namespace: string, count: number, seen: Map<string,
   for (const vm of await fleet().vms(namespace)) expect(controllerOf(vm)?.uid).toBe(pool.metadata.uid);
 }
 
-test('VMs that were to leave while no call got through stay, where the pool wants them again by then', async () => {
+test('VMs that were to leave while no call got through stay, if the pool wants them again by then', async () => {
   const namespace = await fleet().namespace();
   let refused = 0;
   fate = (method, path) => {

@@ -116,12 +116,12 @@ describe('a machine type that is taken away', () => {
     expect(await cleared('later')).toBe('pc-q35-rhel9.8.0');
   });
 
-  test('is not changed where somebody else was faster', async () => {
+  test('is not changed if somebody else was faster', async () => {
     await stopped('contested', 'pc-q35-rhel8.6.0');
     await expect(change('contested', 'pc-q35-rhel9.2.0', null)).rejects.toMatchObject({ status: 422 });
   });
 
-  test('a preference that is not there is none at admission, and is told in the status', async () => {
+  test('a preference that is not there is none at admission, and is reported in the status', async () => {
     await stopped('unpreferred', 'pc-q35-rhel8.6.0', { preference: { name: 'nowhere' } });
     expect(await cleared('unpreferred')).toBe('q35');
     await eventually(async () =>

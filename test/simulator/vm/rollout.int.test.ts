@@ -186,7 +186,7 @@ describe('RestartRequired', () => {
 });
 
 describe('sockets that are plugged in', () => {
-  test('come with a live migration, where the cluster migrates for it, and only then', async () => {
+  test('come with a live migration, if the cluster migrates for it, and only then', async () => {
     await methods([]);
     onTestFinished(async () => void (await methods(['LiveMigrate'])));
     const { vmi } = await cluster.running('plugs');

@@ -161,7 +161,7 @@ describe('room to grow', () => {
     });
   });
 
-  test("is the cluster's, or the VM's own, where they say so", () => {
+  test("is the cluster's, or the VM's own, if they say so", () => {
     const configured = kubevirt({ liveUpdateConfiguration: { maxCpuSockets: 6, maxGuest: '3Gi' } });
     expect(withRoomToGrow(vmiSpec(), configured).domain).toMatchObject({
       cpu: { maxSockets: 6 },
@@ -187,7 +187,7 @@ describe('room to grow', () => {
     expect(roomOf({ sockets: 100, cores: 8, threads: 1 })).toBe(100);
   });
 
-  test('is of what the resources ask for, where nothing else is said', () => {
+  test('is of what the resources ask for, if nothing else is said', () => {
     const domain = { devices: {}, resources: { requests: { memory: '2Gi', cpu: '1500m' } } };
     expect(withRoomToGrow({ domain }, kubevirt()).domain).toMatchObject({
       cpu: { sockets: 2, cores: 1, threads: 1, maxSockets: 8 },

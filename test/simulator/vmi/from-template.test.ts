@@ -6,7 +6,7 @@ import { at, vmiSpec, aVm, NOW } from '../simulated.ts';
 describe('machine types', () => {
   const configured = { metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/q35': 'pc-q35-rhel9.8.0' } } };
 
-  test("are the cluster's where the VM names none", () => {
+  test("are the cluster's if the VM names none", () => {
     expect(defaultMachineType(undefined)).toBe('q35');
     const spec = { configuration: { architectureConfiguration: { amd64: { machineType: 'pc-q35-rhel9.4.0' } } } };
     expect(defaultMachineType({ ...configured, spec })).toBe('pc-q35-rhel9.4.0');

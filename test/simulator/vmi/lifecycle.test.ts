@@ -31,7 +31,7 @@ describe('on the way up', () => {
     expect(next.status?.phase).toBe('Pending');
   });
 
-  test('a node at hand takes it at once, and each phase is told', () => {
+  test('a node at hand takes it at once, and each phase is reported', () => {
     const { vmi: next } = nextMove(aVmi('Pending', { ...passed('Pending'), ...notReady }), around());
     expect(next.status).toMatchObject({ phase: 'Scheduled', nodeName: 'sim-node-1' });
     expect(next.metadata.labels).toEqual({ 'kubevirt.io/nodeName': 'sim-node-1' });
@@ -86,7 +86,7 @@ describe('on the way up', () => {
     expect(conditionsOf(pulled)['Synchronized']).toBeUndefined();
   });
 
-  test('it boots for as long as it is told', () => {
+  test('it boots for as long as it is asked to', () => {
     const booting = aVmi('Scheduled', notReady, annotated({ 'sim.drover.dev/boot-time': '1m30s' }));
     expect(nextMove(booting, around({ since: NOW - 10_000 }))).toEqual({ vmi: booting, wakeAt: NOW + 80_000 });
     const { vmi: up } = nextMove(booting, around({ since: NOW - 90_000 }));
@@ -98,7 +98,7 @@ describe('on the way up', () => {
     expect(nextMove(up, around())).toEqual({ vmi: up });
   });
 
-  test('a second, where nothing is told', () => {
+  test('a second, if nothing is set', () => {
     expect(nextMove(aVmi('Scheduled'), around()).wakeAt).toBe(NOW + 1000);
   });
 

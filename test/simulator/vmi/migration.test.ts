@@ -68,7 +68,7 @@ describe('migrations', () => {
   });
 });
 
-test('a VMI is migrated for its plugs where it runs, can, and does not already', () => {
+test('a VMI is migrated for its plugs if it runs, can, and does not already', () => {
   const waiting = aVmi('Running', {
     conditions: [condition('HotVCPUChange', 'True'), condition('LiveMigratable', 'True')],
   });

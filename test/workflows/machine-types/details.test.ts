@@ -110,7 +110,7 @@ test('what people and servers say is read as they have written it, and no Markdo
   expect(text).toContain(String.raw`machine types like a\`b\*, to`);
 });
 
-test('what it waits for is a restart only where others restart', () => {
+test('what it waits for is a restart only if others restart', () => {
   const { transition } = progress;
   expect(transitionDetails(progress)).toContain('| wait until they run |');
   expect(transitionDetails({ ...progress, transition: { ...transition, restartNow: false } })).toContain(

@@ -123,7 +123,7 @@ test('a pool that no plan can be made for says so, and is looked at again by a t
   await soon(() => expect(pool.cluster.vms.size).toBe(5));
 });
 
-test('a step of which nobody knows what it has done stays in doubt where no plan could be made since', async () => {
+test('a step of which nobody knows what it has done stays in doubt if no plan could be made since', async () => {
   let isAway = false;
   const doubts: boolean[] = [];
   const pool = await aTimedPool(server(), {}, (cluster) => ({

@@ -44,6 +44,7 @@ export const VirtualMachineInstanceMigrations = namespaced(
 /** KubeVirt's own pools. Older releases of KubeVirt serve them as `v1alpha1` alone. */
 export const KubeVirtPools = namespaced('pool.kubevirt.io', 'v1beta1', 'virtualmachinepools', 'VirtualMachinePool');
 export const Pods = namespaced('', 'v1', 'pods', 'Pod');
+export const ServiceAccounts = namespaced('', 'v1', 'serviceaccounts', 'ServiceAccount');
 export const ControllerRevisions = namespaced('apps', 'v1', 'controllerrevisions', 'ControllerRevision');
 export const DataVolumes = namespaced('cdi.kubevirt.io', 'v1beta1', 'datavolumes', 'DataVolume');
 export const PersistentVolumeClaims = namespaced('', 'v1', 'persistentvolumeclaims', 'PersistentVolumeClaim');

@@ -1,13 +1,15 @@
-import type { KubeList, KubeObject } from '../../api/objects.ts';
-import { Namespaces, pathOf, type Resource } from '../../api/resources.ts';
-import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import type { Condition, KubeList, KubeObject, Stored } from '../../api/objects.ts';
+import { Namespaces, pathOf, Pods, type Resource } from '../../api/resources.ts';
+import { ignoreNotFound, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { Cluster } from '../store/cluster.ts';
+import { remainingConditions, type Remaining } from '../store/namespace-conditions.ts';
 import { Store } from '../store/store.ts';
 import { WorkQueue } from '../store/work-queue.ts';
 import { isDeleting } from '../vmi/vmi.ts';
 
 interface Namespace extends KubeObject {
   spec?: { finalizers?: string[] };
+  status?: { conditions?: Condition[] };
 }
 
 interface ResourceList {
@@ -17,8 +19,8 @@ interface ResourceList {
 const AGAIN_MS = 500;
 
 /**
- * Simulates Kubernetes' namespace controller, which doesn't run here either: empties a deleted namespace, then
- * finalizes it.
+ * Simulates Kubernetes' namespace controller, which doesn't run here either: empties a deleted namespace, its pods before
+ * all else, says in its conditions what remains, and finalizes it once nothing does.
  */
 export class NamespaceController {
   readonly #cluster: Cluster;
@@ -52,29 +54,56 @@ export class NamespaceController {
   async #reconcile(name: string): Promise<number | undefined> {
     const namespace = this.#namespaces.get(name);
     if (namespace === undefined || !isDeleting(namespace)) return undefined;
-    const { client } = this.#cluster;
-    let left = 0;
-    for (const resource of await this.#namespacedResources()) left += await this.#empty(resource, name);
-    if (left > 0) return AGAIN_MS;
+    const resources = await this.#namespacedResources();
+    let remaining = await this.#empty(resources.filter(isPods), name);
+    if (remaining.length === 0)
+      remaining = await this.#empty(
+        resources.filter((resource) => !isPods(resource)),
+        name,
+      );
+    await this.#report(namespace, remaining);
+    if (remaining.length > 0) return AGAIN_MS;
     const { apiVersion = 'v1', kind = 'Namespace', metadata } = namespace;
-    const body = { apiVersion, kind, metadata, spec: { ...namespace.spec, finalizers: [] } };
-    await client.request({ method: 'PUT', path: pathOf(Namespaces, undefined, name, 'finalize'), body });
+    const body = {
+      apiVersion,
+      kind,
+      metadata: { name, uid: metadata.uid },
+      spec: { ...namespace.spec, finalizers: [] },
+    };
+    const path = pathOf(Namespaces, undefined, name, 'finalize');
+    await ignoreNotFound(this.#cluster.client.request({ method: 'PUT', path, body }));
     return undefined;
   }
 
-  /** Deletes all objects of a kind in the namespace. Returns 1 if any are left, else 0. */
-  async #empty(resource: Resource, namespace: string): Promise<number> {
+  async #report({ metadata: { name }, status }: Stored<Namespace>, remaining: readonly Remaining[]): Promise<void> {
+    const conditions = remainingConditions(status?.conditions ?? [], remaining, new Date().toISOString());
+    if (conditions === null) return;
+    const patch = { status: { conditions } };
+    await ignoreNotFound(this.#cluster.client.patch(Namespaces, { name }, 'merge', patch, { subresource: 'status' }));
+  }
+
+  /** Deletes all objects of these kinds in the namespace, and returns what remains. A kind that fails holds up no other. */
+  async #empty(resources: readonly Resource[], namespace: string): Promise<Remaining[]> {
+    const emptied = await Promise.allSettled(resources.map((resource) => this.#emptyOf(resource, namespace)));
+    const failed = emptied.find(({ status }) => status === 'rejected');
+    if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
+    return emptied.flatMap((one) => (one.status === 'fulfilled' && one.value !== null ? [one.value] : []));
+  }
+
+  /** Deletes all objects of a kind in the namespace. Returns those that remain; null if none do. */
+  async #emptyOf(resource: Resource, namespace: string): Promise<Remaining | null> {
     const { client } = this.#cluster;
     const path = pathOf(resource, namespace);
     try {
-      const count = async (): Promise<number> =>
-        (await client.request<KubeList>({ method: 'GET', path: `${path}?limit=1` })).items.length;
-      if ((await count()) === 0) return 0;
-      await client.request({ method: 'DELETE', path });
-      return await count();
+      const list = async (query = ''): Promise<KubeObject[]> =>
+        (await client.request<KubeList>({ method: 'GET', path: `${path}${query}` })).items;
+      if ((await list('?limit=1')).length === 0) return null;
+      await client.request({ method: 'DELETE', path, body: { propagationPolicy: 'Background' } });
+      const objects = await list();
+      return objects.length === 0 ? null : { resource, objects };
     } catch (error) {
       // The kind may have been removed since discovery, or not allow this.
-      if (isNotFound(error) || (error instanceof KubeError && error.status === 405)) return 0;
+      if (isNotFound(error) || (error instanceof KubeError && error.status === 405)) return null;
       throw error;
     }
   }
@@ -110,3 +139,5 @@ export class NamespaceController {
     }
   }
 }
+
+const isPods = ({ group, plural }: Resource): boolean => group === Pods.group && plural === Pods.plural;

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
-import { Namespaces, type Resource } from '../../api/resources.ts';
+import { Namespaces, ServiceAccounts, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import type { TestFleet } from '../integration/fleet.ts';
@@ -21,7 +21,7 @@ export const ClusterRoles = rbac('clusterroles', 'ClusterRole');
 export const ClusterRoleBindings = rbac('clusterrolebindings', 'ClusterRoleBinding');
 const KINDS: Record<string, Resource> = {
   Namespace: Namespaces,
-  ServiceAccount: { group: '', version: 'v1', plural: 'serviceaccounts', kind: 'ServiceAccount', namespaced: true },
+  ServiceAccount: ServiceAccounts,
   ClusterRole: ClusterRoles,
   ClusterRoleBinding: ClusterRoleBindings,
 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { Namespaces, Pods, ServiceAccounts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { replicaNames } from '../../../decisions/replica-sets/names.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { aFleet, until } from '../fleet.ts';
@@ -126,6 +126,42 @@ describe.each(KINDS)('%s', (_, kind) => {
     );
     expect(await sets.get(namespace, 'web')).toBeUndefined();
     expect(await membersIn(namespace)).toEqual([]);
+  });
+
+  test('a namespace that cannot go yet has the set say why it makes nothing, and what it waits for', async () => {
+    const { kube } = fleet();
+    const namespace = await fleet().namespace();
+    await sets.create(namespace, 'web', { replicas: 2, template: kind.idle('web') });
+    const [held, other] = await sets.settled(namespace, 'web', 2);
+    const { finalizers = [] } = held!.metadata;
+    const hold = { metadata: { finalizers: [...finalizers, 'test/hold'] } };
+    await kube.patch(kind.members, held!.metadata, 'merge', hold);
+    // Kubernetes deletes the pods of a namespace first, and the set only after them.
+    const account = { namespace, name: 'default' };
+    await kube.patch(ServiceAccounts, account, 'apply', { metadata: account }, { force: true });
+    const pod = { namespace, name: 'held' };
+    const spec = { containers: [{ name: 'held', image: 'none' }] };
+    await kube.create(Pods, { metadata: { ...pod, finalizers: ['test/hold'] }, spec });
+    await kube.delete(Namespaces, { name: namespace });
+    await until(async () => expect((await kube.get(Pods, pod)).metadata.deletionTimestamp).toBeDefined());
+    await kube.delete(kind.members, other!.metadata);
+    await failsToCreate(namespace, 'because it is being terminated');
+    expect((await sets.get(namespace, 'web'))!.metadata.deletionTimestamp).toBeUndefined();
+    await kube.patch(Pods, pod, 'merge', { metadata: { finalizers: null } });
+    await until(async () =>
+      expect(await sets.condition(namespace, 'web', 'Progressing')).toMatchObject({
+        reason: 'Deleting',
+        message: `the set is being deleted, and goes after ${held!.metadata.name}`,
+      }),
+    );
+    await until(async () => {
+      const { metadata } = await kube.get(kind.members, held!.metadata);
+      const left = metadata.finalizers!.filter((finalizer) => finalizer !== 'test/hold');
+      await kube.patch(kind.members, metadata, 'merge', {
+        metadata: { resourceVersion: metadata.resourceVersion, finalizers: left },
+      });
+    });
+    await until(async () => expect(await ignoreNotFound(kube.get(Namespaces, { name: namespace }))).toBeUndefined());
   });
 
   test.each(['Foreground', 'Background'] as const)(

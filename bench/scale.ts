@@ -1,13 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import {
-  VirtualMachineInstanceReplicaSets,
-  VirtualMachineInstances,
-  VirtualMachinePools,
-  VirtualMachineReplicaSets,
-  VirtualMachines,
-  type Resource,
-} from '../api/resources.ts';
+import { OWNER_KINDS, type VmOwnerKind } from '../api/owner-kinds.ts';
 import { memberFromTemplate, vmFromTemplate, type NewMember } from '../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../decisions/views/pool.ts';
 import type { StoredSet } from '../decisions/views/vm-owner.ts';
@@ -27,8 +20,7 @@ const NAME = 'web';
 const [, , KIND = 'pool', ROUNDS = '5'] = process.argv;
 
 interface Scaled {
-  owners: Resource;
-  members: Resource;
+  kind: VmOwnerKind;
   spec: { replicas: number; template: object; selector?: object };
   /** With which drover deletes its members. `Foreground` takes a garbage collector. */
   propagationPolicy: 'Background' | 'Foreground';
@@ -43,22 +35,19 @@ const metadata = { labels: { app: NAME } };
 
 const KINDS: Record<string, Scaled> = {
   pool: {
-    owners: VirtualMachinePools,
-    members: VirtualMachines,
+    kind: 'VirtualMachinePool',
     propagationPolicy: 'Background',
     spec: { replicas: 1, template: { spec: halted } },
     memberOf: (pool) => vmFromTemplate(pool as StoredPool, (pool as StoredPool).spec.template, 1),
   },
   vmrs: {
-    owners: VirtualMachineReplicaSets,
-    members: VirtualMachines,
+    kind: 'VirtualMachineReplicaSet',
     propagationPolicy: 'Foreground',
     spec: { ...ofSet, template: { metadata, spec: halted } },
     memberOf: (set) => memberFromTemplate('VirtualMachineReplicaSet', set as StoredSet, `${NAME}-1`),
   },
   dvmirs: {
-    owners: VirtualMachineInstanceReplicaSets,
-    members: VirtualMachineInstances,
+    kind: 'VirtualMachineInstanceReplicaSet',
     propagationPolicy: 'Background',
     spec: { ...ofSet, template: { metadata, spec: devices } },
     memberOf: (set) => memberFromTemplate('VirtualMachineInstanceReplicaSet', set as StoredSet, `${NAME}-1`),
@@ -67,7 +56,11 @@ const KINDS: Record<string, Scaled> = {
 
 const scaled = KINDS[KIND];
 if (scaled === undefined) throw new Error(`bench/scale.ts measures ${Object.keys(KINDS).join(', ')}, not ${KIND}`);
-const { owners, members, propagationPolicy, spec, memberOf } = scaled;
+const { kind, propagationPolicy, spec, memberOf } = scaled;
+const {
+  resource: owners,
+  members: { resource: members },
+} = OWNER_KINDS[kind];
 
 /** The same object as drover creates, but with an owner that drover ignores, and without its labels. */
 function asDroverMakesIt(name: string): NewMember {

@@ -1,14 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
-import {
-  Namespaces,
-  VirtualMachineInstanceReplicaSets,
-  VirtualMachineInstances,
-  VirtualMachinePools,
-  VirtualMachineReplicaSets,
-  VirtualMachines,
-  type Resource,
-} from '../../../api/resources.ts';
+import { OWNER_KINDS } from '../../../api/owner-kinds.ts';
+import { Namespaces, Pods, VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isNotFound } from '../../../kubernetes/errors.ts';
 
@@ -27,7 +20,7 @@ export const ClusterRoleBindings = rbac('clusterrolebindings', 'ClusterRoleBindi
 export const RoleBindings = rbac('rolebindings', 'RoleBinding', true);
 
 /** Drover's kinds whose objects own VMs or VMIs. */
-export const OWNERS = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
+export const OWNERS = Object.values(OWNER_KINDS).map(({ resource }) => resource);
 
 export const labelsOf = (run: string): Record<string, string> => ({ [RUN_LABEL]: run });
 export const selectorOf = (run: string): string => `${RUN_LABEL}=${run}`;
@@ -49,7 +42,7 @@ export async function removeNamespaces(kube: KubeClient, names: readonly string[
       );
     await Promise.all(
       left.flatMap((name) =>
-        [...OWNERS, VirtualMachines, VirtualMachineInstances].map((resource) => release(kube, resource, name)),
+        [Pods, ...OWNERS, VirtualMachines, VirtualMachineInstances].map((resource) => release(kube, resource, name)),
       ),
     );
   }

@@ -52,6 +52,7 @@ describe('VMs are made', () => {
   test('first under the names of which nobody knows whether they were made: these hold places', () => {
     const uncertain = [C];
     expect(made(plan({ replicas: 2 }, [], { uncertain }).steps)).toEqual([C, A]);
+    expect(made(plan({ replicas: 2 }, [], { uncertain: [A] }).steps)).toEqual([A, B]);
     expect(made(plan({ replicas: 2 }, [aMember(A)], { uncertain }).steps)).toEqual([C]);
     expect(made(plan({ replicas: 1 }, [aMember(A)], { uncertain }).steps)).toEqual([]);
     expect(made(plan({ replicas: 2 }, [], { uncertain, allowance: 1 }).steps)).toEqual([C]);

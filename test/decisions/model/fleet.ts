@@ -553,7 +553,9 @@ export class ModelFleet {
       const number = queue.shift();
       if (number === undefined || template === undefined) return done();
       this.#say(() => `create ${number} of ${revision}`);
-      if (this.#attemptOn(vmName('web', number))?.mayBeMade === false)
+      const attempt = this.#attemptOn(vmName('web', number));
+      // The attempt of a cycle that has ended is cancelled, and may hear of that only after its VM is made.
+      if (attempt?.mayBeMade === false && !this.#cancelled.has(keyOf(attempt.id)))
         this.#broken(`web-${number} is recreated, and the delay of its attempt is not over`);
       this.cluster.create(number, template, halted.includes(number), role);
       const extra = [...this.cluster.modelVms.values()].filter(({ view }) => view.owner !== null && isSurge(view));

@@ -223,3 +223,47 @@ test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
   },
   300_000,
 );
+
+const withSockets = (sockets: number): VmTemplate => ({
+  spec: {
+    runStrategy: 'Always',
+    template: { metadata: { labels: { color: 'red' } }, spec: { domain: { cpu: { cores: 1, sockets } } } },
+  },
+});
+
+test('a VM whose healing people skip is recreated at once, though its attempt has not heard of that yet', () => {
+  new ModelFleet({
+    seed: 0,
+    templates: [withSockets(2), withSockets(1)],
+    failing: [0, 0, 0, 0],
+    spec: {
+      replicas: 2,
+      rollout: {
+        steps: [aStep(1, { wait: '5s' })],
+        minReadySeconds: 1,
+        progressDeadlineSeconds: 2,
+        windows: [{ cron: '*/5 * * * *', duration: '1m' }],
+      },
+      updateStrategy: { opportunistic: {} },
+      autohealing: {
+        unhealthyAfter: { notReady: '2s' },
+        backoff: { initial: '1s', max: '5s' },
+        maxAttempts: 1,
+        maxUnhealthy: '100%',
+        preserveStorage: false,
+      },
+    },
+    strategy: 'Stage',
+    burst: 2,
+    lag: 0,
+    deaths: false,
+    happenings: [
+      { what: 'template', index: 0, after: 100 },
+      { what: 'stumble', vm: 0, after: 1063 },
+      { what: 'crash', vm: 0, after: 2364 },
+      { what: 'template', index: 3, after: 0 },
+      { what: 'heal skip', vm: 6, after: 290 },
+      { what: 'template', index: 3, after: 4 },
+    ],
+  }).run();
+});

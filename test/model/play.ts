@@ -2,9 +2,11 @@ import { DO_NOT_DISRUPT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../api/name
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import { DataVolumes, VirtualMachines } from '../../api/resources.ts';
+import type { PowerAction } from '../../decisions/power/action.ts';
 import { OWNER_WORKFLOWS } from '../../workflows/ids.ts';
 import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
 import { healVmIdOf, progress } from '../../workflows/messages.ts';
+import type { PowerVmsInput } from '../../workflows/power/power-vms.ts';
 import { coresOf, isRegular } from './facts.ts';
 import { Guarantees } from './guarantees.ts';
 import { createSet, happenToSet, settleSets } from './play-sets.ts';
@@ -107,29 +109,11 @@ async function happenToPool(
         world.break(`G12: pool ${name} was deleted ten minutes ago, and is not gone`);
       return;
     }
-    case 'restarts': {
-      const chosen = Object.fromEntries(
-        world
-          .vmsOf(pool.metadata.uid)
-          .flatMap(({ metadata }) =>
-            world.vmi(metadata.name) === undefined ? [] : [[metadata.name, world.vmi(metadata.name)!.metadata.uid]],
-          ),
-      );
-      const { maxUnavailable } = happening;
-      world.say(`-- all VMs of ${name} are to be restarted, ${maxUnavailable} at a time`);
-      world.temporal.start('powerVms', `power/model/${world.time.now}`, [
-        {
-          action: 'Restart',
-          chosen: { [NAMESPACE]: chosen },
-          atOnce: maxUnavailable,
-          maxFailures: 2,
-          deadlineMs: 60_000,
-          askedBy: 'ann',
-          reason: null,
-        },
-      ]);
-      return;
-    }
+    case 'restarts':
+      return changePower(world, pool, 'Restart', happening.maxUnavailable);
+    case 'start all':
+    case 'stop all':
+      return changePower(world, pool, happening.what === 'start all' ? 'Start' : 'Stop', happening.atOnce);
     case 'set right':
       return setRight(world, name);
     case 'healNow':
@@ -146,6 +130,29 @@ async function happenToPool(
     case 'healResume':
       world.signal(name, happening.what, { by: 'ann' });
   }
+}
+
+/** Starts what `drover vm start|stop|restart` starts for all VMs of a pool. */
+function changePower(world: World, { metadata }: Stored, action: PowerAction, atOnce: number): void {
+  const vms = world.vmsOf(metadata.uid);
+  const chosen = Object.fromEntries(
+    vms.flatMap((vm) => {
+      const uid = (action === 'Restart' ? world.vmi(vm.metadata.name) : vm)?.metadata.uid;
+      return uid === undefined ? [] : [[vm.metadata.name, uid]];
+    }),
+  );
+  world.say(`-- drover vm ${action.toLowerCase()} of all VMs of ${metadata.name}, ${atOnce} at a time`);
+  world.temporal.start('powerVms', `power/model/${world.time.now}`, [
+    {
+      action,
+      chosen: { [NAMESPACE]: chosen },
+      atOnce,
+      maxFailures: 2,
+      deadlineMs: 60_000,
+      askedBy: 'ann',
+      reason: null,
+    },
+  ]);
 }
 
 function happenToCycle(
@@ -302,6 +309,7 @@ function endFaults(world: World): void {
 
 /** Ends all pauses and opt-outs, and gives pools a good template: every pool must then reach its desired state. */
 async function settle(world: World, names: readonly string[]): Promise<void> {
+  await endStops(world);
   for (const disk of world.server.all(DataVolumes)) await corruptDisk(world, disk.metadata.name, false);
   for (const name of names) {
     const pool = world.pool(name) as (Stored & { spec: PoolSpec }) | undefined;
@@ -346,6 +354,16 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
         .map(({ id }) => `${id}: ${JSON.stringify(world.temporal.query(id, progress.name))}`)
         .join(', ')}`,
     );
+}
+
+/** Ends what stops VMs: whoever starts them afterwards has the last word. */
+async function endStops(world: World): Promise<void> {
+  const stops = [...world.temporal.runs.values()].filter(
+    ({ isOpen, type, args }) => isOpen && type === 'powerVms' && (args[0] as PowerVmsInput).action === 'Stop',
+  );
+  for (const { id } of stops) world.temporal.signal(id, 'abort', [{ by: 'ann' }]);
+  if (!(await world.until(() => stops.every(({ isOpen }) => !isOpen), HOUR_MS)))
+    world.break(`G12: stops do not end: ${stops.map(({ id }) => id).join(', ')}`);
 }
 
 /** Has a person change a VM, and ask that this is set right. */

@@ -31,6 +31,8 @@ export type Happening =
   /** About a VM of the pool that is being healed, and the workflow of its attempt. */
   | { what: 'healNow' | 'healSkip' | 'cancel attempt' | 'terminate attempt'; pool: number }
   | { what: 'restarts'; pool: number; maxUnavailable: number }
+  /** By `drover vm start`, and `drover vm stop`. */
+  | { what: 'start all' | 'stop all'; pool: number; atOnce: number }
   | { what: 'machine types'; glob: string; to: string | null; restartNow: boolean; maxRestarts: number }
   | SetHappening
   | { what: 'freeze' | 'cut off'; worker: number; ms: number }
@@ -182,6 +184,7 @@ const people: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('pause', 'resume', 'abort', 'promote', 'healPause', 'healResume'), pool }),
   fc.record({ what: fc.constantFrom('healNow', 'healSkip', 'cancel attempt', 'terminate attempt'), pool }),
   fc.record({ what: fc.constant('restarts'), pool, maxUnavailable: fc.integer({ min: 1, max: 3 }) }),
+  fc.record({ what: fc.constantFrom('start all', 'stop all'), pool, atOnce: fc.integer({ min: 1, max: 3 }) }),
 );
 const transitions: fc.Arbitrary<Happening> = fc.record({
   what: fc.constant('machine types'),

@@ -5,7 +5,7 @@ import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { correctionOf, isListed, membershipChangeOf, type ListedChange } from '../../decisions/membership/change.ts';
-import { roleOf } from '../../decisions/views/vm.ts';
+import { isCountedObject } from '../../decisions/pool/counted.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { recordEvent } from '../lib/events.ts';
@@ -30,9 +30,7 @@ export async function endMembershipChange(client: KubeClient, key: PoolKey, mark
     const { items, metadata } = await client.list(VirtualMachines, { namespace, signal });
     seen = maxVersions(seen, { vms: metadata.resourceVersion });
     const members = items.filter((vm) => controllerOf(vm)?.uid === key.uid);
-    const counted = members.filter(
-      (vm) => vm.metadata.deletionTimestamp === undefined && roleOf(vm.metadata.labels) === null,
-    );
+    const counted = members.filter(isCountedObject);
     const { resourceVersion, generation } = pool.metadata;
     if (pool.status?.observedGeneration !== generation || pool.status?.replicas !== counted.length) return;
     const uids = new Set(members.map((vm) => vm.metadata.uid));

@@ -10,7 +10,7 @@ import {
   type MembershipChange,
 } from '../../decisions/membership/change.ts';
 import { reasonOf } from '../../decisions/membership/condition.ts';
-import { roleOf } from '../../decisions/views/vm.ts';
+import { isCountedObject } from '../../decisions/pool/counted.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
@@ -129,9 +129,7 @@ export const untilCounted = (
     const { uid, generation } = pool.metadata;
     const isNew = pool.status?.observedGeneration === generation && said(pool) !== undefined;
     const vms = await controlledBy(kube, key.namespace, uid);
-    const count = vms.filter(
-      ({ metadata }) => metadata.deletionTimestamp === undefined && roleOf(metadata.labels) !== 'Standby',
-    ).length;
+    const count = vms.filter(isCountedObject).length;
     return isNew && pool.status?.replicas === count ? null : `its status does not count its ${count} VMs yet`;
   });
 

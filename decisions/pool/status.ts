@@ -17,8 +17,9 @@ import { surplusCondition, type BlockedSurplus } from '../scaling/surplus.ts';
 import { standbyStatus } from '../standby/standby.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, isSurge, type VmView } from '../views/vm.ts';
+import { isSurge, type VmView } from '../views/vm.ts';
 import { availableCondition, type Availability } from './availability.ts';
+import { isCounted } from './counted.ts';
 
 /** A failure to bring a pool or a set to its spec, from when it began until it passes. */
 export interface Failure {
@@ -90,7 +91,7 @@ export function poolStatus({
   now,
 }: StatusInput): PoolStatus {
   const surge = all.filter((vm) => isSurge(vm) && isActive(vm)).length;
-  const serving = all.filter((vm) => !vm.deleting && (isRegular(vm) || isSurge(vm)));
+  const serving = all.filter(isCounted);
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
     observedGeneration: pool.metadata.generation ?? 0,

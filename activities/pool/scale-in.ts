@@ -1,11 +1,17 @@
-import { cancellationSignal, log } from '@temporalio/activity';
+import { activityInfo, cancellationSignal, log } from '@temporalio/activity';
 import { REMOVING_ANNOTATION } from '../../api/names.ts';
+import { scaleInRules } from '../../api/pool-defaults.ts';
 import { VirtualMachines } from '../../api/resources.ts';
+import { isActive } from '../../decisions/disruption-budget/availability.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
+import { isOvertaken } from '../../decisions/scaling/choice.ts';
 import { BY_NAME, NOT_NEEDED, whyStay, type Departure } from '../../decisions/scaling/departure.ts';
 import { isProtected } from '../../decisions/scaling/protection.ts';
-import { roleOf } from '../../decisions/views/vm.ts';
+import { mayLeave } from '../../decisions/scaling/surplus.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { isRegular, roleOf, type VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -135,6 +141,30 @@ function ifChanged({ kind }: OwnerKey, { because }: Departure): Omit<WhileOursOp
   }
 }
 
+/** A VM may have gone down since the plan if the worker that was to carry it out is lost: the next plan chooses again. */
+const isLate = ({ kind }: OwnerKey, { because }: Departure): boolean =>
+  kind === undefined && because === 'surplus' && activityInfo().attempt > 1;
+
+function whyOvertaken(
+  cache: ClusterCache,
+  { uid }: OwnerKey,
+  { spec }: StoredPool,
+  { vms, departure }: Leaving,
+): string | null {
+  const rules = scaleInRules(spec.scaleInStrategy);
+  const vmiOf = (vm: VmView): VmiView | undefined => cache.vmiOf(vm);
+  const chosen = new Set(vms.map((vm) => vm.uid));
+  const others = new Set('others' in departure ? departure.others : []);
+  const active = cache.ownedBy(uid).filter(isActive).filter(isRegular);
+  const isOver = isOvertaken({
+    leaving: active.filter((vm) => chosen.has(vm.uid)),
+    staying: active.filter((vm) => !chosen.has(vm.uid) && !others.has(vm.name) && mayLeave({ rules, vmiOf }, vm)),
+    policy: rules.kind === 'proactive' ? rules.selectionPolicy : {},
+    vmiOf,
+  });
+  return isOver ? 'another VM has gone down since they were chosen' : null;
+}
+
 interface Leaving {
   vms: readonly Target[];
   departure: Departure;
@@ -169,7 +199,8 @@ class LeavingVms {
     const owner = await liveOwner(this.#client, this.#key, cancellationSignal());
     this.#seen = maxVersions(this.#seen, versionsOf(this.#key, owner?.metadata.resourceVersion));
     const why = (): string | null =>
-      whyStay({ departure, owner, vms: activeMembers(this.#cache, this.#key, owner, role), leaving: vms });
+      whyStay({ departure, owner, vms: activeMembers(this.#cache, this.#key, owner, role), leaving: vms }) ??
+      (isLate(this.#key, departure) ? whyOvertaken(this.#cache, this.#key, owner as StoredPool, this.#leaving) : null);
     // This worker's cache may be older than the plan.
     if (why() !== null && !this.#hasCaughtUp) {
       await this.#cache.catchUp({ vms: planned.vms, vmis: planned.vmis });

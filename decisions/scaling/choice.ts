@@ -1,5 +1,5 @@
 import type { ScaleInSelectionPolicy } from '../../api/pool/pool.ts';
-import { isAtRest, isDown, liveVmi, maxUnavailableOf, type VmiOf } from '../disruption-budget/availability.ts';
+import { isAtRest, isDown, isReady, liveVmi, maxUnavailableOf, type VmiOf } from '../disruption-budget/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RegularVm, VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -53,6 +53,22 @@ export function chooseLeaving(input: ChoiceInput): VmView[] {
     tooMany--;
   }
   return chosen;
+}
+
+/** What is known of a choice when it is carried out. */
+export interface ChoiceMade extends Pick<ChoiceInput, 'vmiOf' | 'policy'> {
+  leaving: readonly RegularVm[];
+  /** Those that stay, and might leave instead. */
+  staying: readonly RegularVm[];
+}
+
+/** Reports whether a VM that stays is down by now and would leave before one that was chosen and is ready. */
+export function isOvertaken({ leaving, staying, policy, vmiOf }: ChoiceMade): boolean {
+  const down = new Set<VmView>(staying.filter((vm) => isDown(vm, vmiOf(vm))));
+  if (down.size === 0) return false;
+  const ready = new Set<VmView>(leaving.filter((vm) => isReady(vm, vmiOf(vm))));
+  const ordered = scaleInOrder([...ready, ...down] as VmView[], { policy });
+  return ordered.findIndex((vm) => down.has(vm)) < ordered.findLastIndex((vm) => ready.has(vm));
 }
 
 /** A VM whose VMI runs an older revision than its spec has needs a restart, too. */

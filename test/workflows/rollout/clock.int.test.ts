@@ -61,10 +61,10 @@ test('what is to be created is tried again after 1 s, then after twice as long e
   const delays = times.slice(1).map((at, index) => at - times[index]!);
   const wanted = [1, 2, 4, 8, 16, 32, 60, 60];
   expect(delays.length).toBeGreaterThanOrEqual(wanted.length);
-  for (const [index, seconds] of wanted.entries()) {
-    expect(delays[index]).toBeGreaterThanOrEqual(seconds * 1_000);
-    expect(delays[index]).toBeLessThan(seconds * 1_900);
-  }
+  for (const [index, seconds] of wanted.entries()) expect(delays[index]).toBeGreaterThanOrEqual(seconds * 1_000);
+  // Together, because the server's time goes on while a busy machine is about one of them.
+  const all = wanted.reduce((sum, _, index) => sum + delays[index]!, 0);
+  expect(all).toBeLessThan(1_300 * wanted.reduce((sum, seconds) => sum + seconds));
   expect(pool.cluster.acts.at(-1)!.vms).toHaveLength(1);
   expect((await pool.progress()).retryAt).not.toBeNull();
 

@@ -180,7 +180,7 @@ export class TestFleet {
     const names = (await this.vms(namespace))
       .filter((vm) => controllerOf(vm)?.name === pool)
       .map((vm) => vm.metadata.name);
-    return names.sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
+    return byNumber(names);
   }
 
   /** Lets the VMI of a VM (`namespace/name`) that was changed with `neverReady` become ready. */
@@ -194,15 +194,18 @@ export class TestFleet {
     await this.kube.patch(VirtualMachineInstances, { namespace, name }, 'merge', { metadata });
   }
 
-  /** Resolves when the pool has exactly these VMs and its status counts them. */
+  /** Resolves when the pool has exactly these VMs, named in any order, and its status counts them. */
   async settled(namespace: string, pool: string, names: string[]): Promise<void> {
     await until(async () => {
-      expect(await this.vmNames(namespace, pool)).toEqual(names);
+      expect(await this.vmNames(namespace, pool)).toEqual(byNumber(names));
       const { metadata, status } = (await this.pool(namespace, pool))!;
       expect(status).toMatchObject({ replicas: names.length, observedGeneration: metadata.generation });
     });
   }
 }
+
+const byNumber = (names: string[]): string[] =>
+  names.toSorted((one, other) => one.localeCompare(other, 'en', { numeric: true }));
 
 export type PoolObject = KubeObject & Pick<VirtualMachinePool, 'spec' | 'status'>;
 

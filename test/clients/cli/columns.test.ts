@@ -12,6 +12,7 @@ import { Pools } from '../../../clients/cli/kinds.ts';
 import { table } from '../../../clients/cli/output.ts';
 import type { Vm } from '../../../clients/owners/members.ts';
 import { InstanceSets, setWith, VmSets } from '../replica-sets/sets.ts';
+import { poolWith, type UserRequest } from '../rollout/pools.ts';
 
 const vm = (name: string, spec: Vm['spec']): Stored<Vm> => ({
   metadata: { namespace: 'shop', name, uid: name, resourceVersion: '1', creationTimestamp: '2020-01-01T00:00:00Z' },
@@ -112,4 +113,16 @@ test('a set is listed with what its CRD shows, and -o wide with its selector and
   const headers = headersOf(columns, wide!);
   const cells = table(headers, [rowOf(columns, wide!, setWith({}, status))])[1]!.split(/ {3,}/);
   expect(cells).toEqual(['web', '3', '2', '2', '1', expect.any(String), 'app=web', 'FailedCreate: exceeded quota']);
+});
+
+test('`get pools -o wide` shows the standby VMs that are ready, of those that are wanted', () => {
+  const columns = columnsOfOwners(Pools);
+  const choice = { wide: true, namespaces: false };
+  const at = headersOf(columns, choice).indexOf('STANDBY');
+  const shownFor = (request: UserRequest): unknown => rowOf(columns, choice, poolWith(request))[at];
+  expect(shownFor({})).toBe('<none>');
+  expect(shownFor({ spec: { standby: { replicas: 3 } } })).toBe('0/3');
+  const status = { standbyReplicas: 2, readyStandbyReplicas: 1 };
+  expect(shownFor({ spec: { standby: { replicas: 3 } }, status })).toBe('1/3');
+  expect(shownFor({ status })).toBe('1/0');
 });

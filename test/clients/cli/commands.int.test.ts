@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { askedByStamp, askerOf } from '../../../api/asked-by.ts';
 import { ASKED_BY_ANNOTATION } from '../../../api/names.ts';
 import type { KubeObject } from '../../../api/objects.ts';
+import type { VmTemplate } from '../../../api/pool/pool.ts';
 import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
@@ -35,6 +36,14 @@ const applied = (namespace: string, text: string, ...flags: string[]): Promise<O
   run(['apply', '-n', namespace, '-f', '-', ...flags], env(), text);
 const WEB = 'virtualmachinepool.drover.dev/web';
 
+function neverReadyTemplate(): VmTemplate {
+  const template = structuredClone(runningTemplate);
+  const vmi = template.spec.template as { metadata: { annotations: object }; spec: { domain: object } };
+  Object.assign(vmi.metadata.annotations, { 'sim.drover.dev/never-ready': 'true' });
+  Object.assign(vmi.spec.domain, { cpu: { cores: 2 } });
+  return template;
+}
+
 describe('apply', () => {
   test('with --dry-run asks the server and changes nothing', async () => {
     const namespace = await fleet().namespace();
@@ -57,10 +66,7 @@ describe('apply', () => {
       /^virtualmachinepool\.drover\.dev\/web created\n(pool web: .*\n)*pool web is as it should be\n$/,
     );
     expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ readyReplicas: 2, updatedReplicas: 2 });
-    const bad = structuredClone(runningTemplate);
-    const vmi = bad.spec.template as { metadata: { annotations: object }; spec: { domain: object } };
-    Object.assign(vmi.metadata.annotations, { 'sim.drover.dev/never-ready': 'true' });
-    Object.assign(vmi.spec.domain, { cpu: { cores: 2 } });
+    const bad = neverReadyTemplate();
     const rollout = { progressDeadlineSeconds: 2 };
     const failed = await applied(namespace, manifest('web', { template: bad, rollout }), '--wait', '--timeout', '2m');
     expect(failed.code).toBe(1);
@@ -72,6 +78,19 @@ describe('apply', () => {
     expect(late.stderr).toMatch(/error: pool db is still \w+ after 3s: .*; drover goes on with it\n$/);
     expect(await applied(namespace, manifest('db'), '--timeout', '3s')).toMatchObject({ code: 2 });
     expect(await applied(namespace, manifest('db'), '--wait', '--dry-run')).toMatchObject({ code: 2 });
+  });
+
+  test('with --wait ends at Ctrl-C, and drover goes on with what was applied', async () => {
+    const namespace = await fleet().namespace();
+    const child = start(['apply', '-n', namespace, '-f', '-', '--wait'], env());
+    child.stdin!.end(manifest('web', { template: neverReadyTemplate() }));
+    let seen = '';
+    child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+    const outcome = outcomeOf(child);
+    await expect.poll(() => seen, { timeout: 20_000 }).toMatch(/created\npool web: /);
+    child.kill('SIGINT');
+    expect(await outcome).toMatchObject({ code: 130, stderr: '' });
+    await until(async () => expect((await fleet().pool(namespace, 'web'))?.status?.replicas).toBe(2));
   });
 
   test('writes nothing if one of many manifests is wrong, whether drover finds it or the server', async () => {

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
+import { Pools } from '../../../clients/cli/kinds.ts';
 import { describeOwner } from '../../../clients/owners/describe.ts';
 import type { Vm } from '../../../clients/owners/members.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
+import { poolWith, type UserRequest } from '../rollout/pools.ts';
 
 const stored = { resourceVersion: '1', creationTimestamp: '2026-01-01T00:00:00Z', namespace: 'default' };
 const vm = (name: string, uid: string, ready: boolean): Stored<Vm> => ({
@@ -55,4 +57,18 @@ test('a replica set is described by its spec, conditions and VMs, without what o
   );
   expect(lines.join('\n')).toMatch(/Progressing +False +Complete/);
   expect(lines.join('\n')).not.toMatch(/Rollout|Revision|updated/);
+});
+
+async function standbyOf(request: UserRequest): Promise<string | undefined> {
+  const lines = await describeOwner(sessionWith(), Pools, poolWith(request));
+  return lines.find((line) => line.startsWith('Standby:'));
+}
+
+test('a pool is described with its standby VMs while it has, or wants, any', async () => {
+  const status = { standbyReplicas: 2, readyStandbyReplicas: 1 };
+  expect(await standbyOf({})).toBeUndefined();
+  expect(await standbyOf({ spec: { standby: { replicas: 3, state: 'Paused' } }, status })).toMatch(
+    /3 desired \(Paused\), 2 total, 1 ready$/,
+  );
+  expect(await standbyOf({ status })).toMatch(/0 desired \(\w+\), 2 total, 1 ready$/);
 });

@@ -3,6 +3,7 @@ import { ORPHAN_FINALIZER, REPLICA_SET_FINALIZER } from '../../../api/names.ts';
 import type { InstanceSetSpec } from '../../../api/replica-set/replica-set.ts';
 import { containedInstanceSetPlan } from '../../../decisions/replica-sets/contained-plan.ts';
 import { planInstanceSet, type InstanceSetInput } from '../../../decisions/replica-sets/plan.ts';
+import { isActiveInstance } from '../../../decisions/replica-sets/replica.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { anInstance, anInstanceSet, calm } from './sets.ts';
 import { conditionOf, deleted, made, namesIn, namesOf } from './steps.ts';
@@ -21,6 +22,17 @@ const GONE: Record<string, Partial<VmiView>> = {
   'is on a node that does not answer': { nodeLost: true },
   'has lost its pod on a node that does not answer': { nodeLost: true, podTerminating: true },
 };
+
+describe('a place is held', () => {
+  test.each(Object.entries(GONE))('not by a VMI that %s', (_, fields) => {
+    expect(isActiveInstance(anInstance(A, fields))).toBe(false);
+  });
+
+  test('by a VMI that is ready, and by a VMI that is not', () => {
+    expect(isActiveInstance(anInstance(A))).toBe(true);
+    expect(isActiveInstance(anInstance(A, { ready: false, phase: 'Scheduling', runningSince: null }))).toBe(true);
+  });
+});
 
 describe('VMIs are made', () => {
   test('for the places that nobody holds', () => {

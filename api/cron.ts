@@ -36,7 +36,7 @@ export function cronFault(text: string): string | undefined {
       return `${name} ${fields[index]} is not understood: write ${values}, a list (2,4), a rising range (2-4) or a step (*/2)`;
     }
   }
-  return parse(text, 'UTC').nextRun(LONG_AGO) === null ? 'no year has such a day: it never comes' : undefined;
+  return parse(text, 'UTC').nextRun(LONG_AGO) === null ? 'no year has such a day, so it never runs' : undefined;
 }
 
 /** Returns what is wrong with the name of a time zone; undefined if it is valid. */
@@ -47,7 +47,7 @@ export function timeZoneFault(name: string): string | undefined {
   } catch {
     const meant = closest(name, ['UTC', ...Intl.supportedValuesOf('timeZone')]);
     return meant === undefined
-      ? `${name} is no time zone: write a name such as Europe/Zurich or UTC`
+      ? `${name} is not a time zone: use a name such as Europe/Zurich or UTC`
       : `${name} is no time zone; did you mean ${meant}?`;
   }
 }

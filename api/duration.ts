@@ -12,7 +12,7 @@ export const isDuration = (text: string): boolean => WHOLE.test(text);
 
 /** Parses a duration to milliseconds, rounded; a century at most. Throws a `RangeError` if the text is no duration. */
 export function durationMs(text: string): number {
-  if (!isDuration(text)) throw new RangeError(`${JSON.stringify(text)} is no duration such as 30s, 10m or 1h30m`);
+  if (!isDuration(text)) throw new RangeError(`${JSON.stringify(text)} is not a duration such as 30s, 10m or 1h30m`);
   let total = 0;
   for (const [, count, unit] of text.matchAll(PART)) total += Number(count) * UNIT_MS[unit!]!;
   return Math.min(Math.round(total), CENTURY_MS);

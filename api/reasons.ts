@@ -53,7 +53,7 @@ export const CONDITION_REASONS = {
     NotSuspended: '',
   },
   Stalled: {
-    SpecRefused: 'drover takes no such template',
+    SpecRefused: 'the template is not supported',
     DecisionFailed: 'an error in drover',
   },
   ScaleInBlocked: {
@@ -61,7 +61,7 @@ export const CONDITION_REASONS = {
     Unmanaged: 'the strategy of the pool leaves scale-in to people',
     NotHalted: 'the strategy of the pool takes only VMs that are halted',
     WaitingForWindow: 'no window for scale-in is open',
-    RemovalsUnreadable: 'the annotation with the VMs to remove by name is not as it should be',
+    RemovalsUnreadable: 'the annotation that names the VMs to remove is invalid',
   },
   Drifted: {
     Kept: 'people have changed VMs, and that is kept',
@@ -80,7 +80,7 @@ export const CONDITION_REASONS = {
     WaitingForBudget: 'VMs wait for the disruption budget',
     WaitingForWindow: 'VMs wait for a window of spec.drain',
     Waiting: 'VMs wait for what passes by itself',
-    Stuck: 'VMs may wait for ever',
+    Stuck: 'VMs may wait forever',
   },
   ConfigurationUnknown: {
     Forbidden: 'the worker may not see whether Secrets and ConfigMaps change',
@@ -134,8 +134,8 @@ export const EVENT_REASONS = {
   Evacuating: 'a VM is migrated or restarted, to leave a node that is drained',
   MachineTypeChanged: 'the machine type of a VM or of a template was changed',
   Healing: 'a sick VM is being replaced',
-  Healed: 'a replaced VM runs well',
-  HealingGivenUp: 'a VM was replaced as often as maxReplacements allows, and is still sick',
+  Healed: 'a replaced VM is available again',
+  HealingGivenUp: 'a VM was replaced as often as maxAttempts allows, and is still sick',
   HealingRefused: 'a sick VM could not be deleted',
   HealingEnded: 'the healing of a VM has ended otherwise',
   HealingSuspended: 'too many VMs are sick at once: no further VM is replaced',

@@ -15,7 +15,7 @@ export interface ListWatchOptions<T extends KubeObject, V> {
   view: (object: Stored<T>) => V;
   /** Called after the cache has changed; `undefined` means that the object did not exist before, or is deleted now. */
   onChange?: (key: string, before: V | undefined, after: V | undefined) => void;
-  /** Called for each change that the watch reports, in order, even if a list has shown it meanwhile. */
+  /** Called for each watch event, in order, even if a relist has already delivered the change. */
   onTold?: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Stored<T>) => void;
   /** Called when the watch begins at `version`: it has not reported earlier changes. */
   onGap?: (version: bigint) => void;

@@ -21,7 +21,7 @@ export function endOnFault({ logger, onFault, drain, process: proc = process }: 
     (kind: 'exception' | 'rejection') =>
     (error: unknown): void => {
       onFault(kind);
-      logger.error('an error that nobody has caught: the worker ends, and is to be started again', {
+      logger.error('uncaught error: the worker shuts down and must be restarted', {
         kind,
         error: error instanceof Error ? (error.stack ?? error.message) : String(error),
       });

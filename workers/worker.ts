@@ -99,9 +99,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
         pools: cache.pools.size,
         vms: cache.vms.size,
       });
-    const refused = new RepeatedProblem((error) =>
-      logger.warn('Temporal does not take this worker, and is tried again', { error }),
-    );
+    const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));
     const onProblem = ({ message }: Error): void => refused.lasts(message);
     serving = new Serving({ create, cache, stop, onServing, onProblem });
     await untilOneEnds(stopping, [serving.run(), keepWatch(watched, uid)], () => serving?.drain());
@@ -212,7 +210,7 @@ function createFleet(client: KubeClient, logger: Logger, metrics: Metrics): Clus
     client,
     onError: (resource, error) => {
       metrics.watchErrors.inc({ resource });
-      logger.warn('a watch broke, and is made again', { resource, error: error.message });
+      logger.warn('a watch failed and is restarted', { resource, error: error.message });
     },
     onContact: (isLost) => {
       metrics.serverLost.set(isLost ? 1 : 0);

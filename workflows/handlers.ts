@@ -19,9 +19,9 @@ export function onSignal<Payload>(
       hear(signal.read(decoded(raw, signal.name), signal.name));
     } catch (error) {
       if (error instanceof Unreadable)
-        log.warn('a signal that says nothing of use is dropped', { signal: signal.name, why: error.message });
+        log.warn('dropped a signal with an invalid payload', { signal: signal.name, why: error.message });
       else
-        log.error('a signal could not be taken, and is dropped', {
+        log.error('dropped a signal that could not be handled', {
           signal: signal.name,
           error: error instanceof Error ? (error.stack ?? error.message) : String(error),
         });

@@ -2,8 +2,8 @@ import { runOf, type Witness } from '../../decisions/healing/proof.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 
 /**
- * What has become of the VMIs of VMs that were created while this worker watched. A gap in the VMI watch, during which
- * a VMI may have run, discards what is known about all VMs. Nothing is known about VMs that existed before.
+ * The history of the VMIs of VMs that were created while this worker watched. A gap in the VMI watch, during which a
+ * VMI may have run, discards all history. VMs that existed before the watch have none.
  */
 export class Witnesses {
   readonly #byVm = new Map<string, Witness>();

@@ -41,7 +41,7 @@ export async function judged(
   // A key that is taken out leaves no time behind.
   const isTimed = writtenAt > content.writtenAt || known.view.keys === after.keys;
   const changedAt = Math.max(content.changedAt, isTimed ? writtenAt : wholeSeconds(now));
-  // Nobody knows until when it was as before.
+  // It is unknown how long the previous content lasted.
   const before = isTimed ? changedAt : content.changedAt;
   const last: Chapter = { after: content.changedAt, before, asOf: lastAsOf, version: known.view.version };
   const moments = [last, ...known.earlier];

@@ -54,4 +54,4 @@ const isOlder = (one: StoredPool, other: StoredPool): boolean => {
 const createdAt = ({ metadata }: StoredPool): string =>
   (metadata as { creationTimestamp?: string }).creationTimestamp ?? '';
 
-const held = (vm: string, why: string): KubeError => new KubeError(422, 'DiskHeld', `${vm} is not made: ${why}`);
+const held = (vm: string, why: string): KubeError => new KubeError(422, 'DiskHeld', `${vm} is not created: ${why}`);

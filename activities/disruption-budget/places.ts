@@ -32,7 +32,7 @@ const TRY_AGAIN_MS = 20;
 export interface Place {
   /** False once it is too late to act on the place: it must be claimed again. */
   isFresh: () => boolean;
-  /** Gives the place back, since the VM stays up after all. */
+  /** Releases the claim, because the VM is not disrupted after all. */
   release: () => Promise<void>;
 }
 

@@ -13,8 +13,8 @@ import { livePool } from '../pool/live-pool.ts';
 import type { PoolKey } from '../pool/types.ts';
 
 /**
- * Makes the pool's PodDisruptionBudget hold so many pods up, or removes it (null). Leaves one of that name alone that is
- * not the pool's own, and says so by an Event.
+ * Sets `minAvailable` of the pool's PodDisruptionBudget, or deletes it (null). Leaves a PodDisruptionBudget of that
+ * name alone if another object owns it, and records an Event.
  */
 export async function guardPods(client: KubeClient, key: PoolKey, minAvailable: number | null): Promise<void> {
   const signal = cancellationSignal();
@@ -26,7 +26,7 @@ export async function guardPods(client: KubeClient, key: PoolKey, minAvailable: 
       const there = await ignoreNotFound(client.get<PodDisruptionBudget>(PodDisruptionBudgets, at, { signal }));
       if (there !== undefined && controllerOf(there)?.uid !== key.uid) {
         if (minAvailable === null) return;
-        const note = `PodDisruptionBudget ${at.name} is not the pool's own: evictions of its VMs are not held within its budget`;
+        const note = `PodDisruptionBudget ${at.name} does not belong to the pool: evictions of its VMs are not limited by maxUnavailable`;
         await recordEvent(client, pool, { type: 'Warning', reason: 'FailedGuard', action: 'Guard', note });
         return;
       }

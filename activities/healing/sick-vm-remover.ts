@@ -44,7 +44,7 @@ export interface SickVmRemoverOptions {
   onReplaced?: (pool: PoolKey) => void;
 }
 
-/** Removes sick VMs, each judged once more right before. */
+/** Removes sick VMs, after checking again, right before each removal, that the VM is still sick. */
 export class SickVmRemover {
   readonly #client: KubeClient;
   readonly #cache: ClusterCache;
@@ -102,13 +102,13 @@ export class SickVmRemover {
     if (view.deleting || view.removing) return { do: 'nothing' };
     const spec = pool === undefined || pool.metadata.deletionTimestamp !== undefined ? null : withDefaults(pool.spec);
     const rules = spec?.autohealing ?? null;
-    if (spec === null || rules === null) return { do: 'keep', why: 'the pool heals no more' };
+    if (spec === null || rules === null) return { do: 'keep', why: 'autohealing is off' };
     const stored = await ignoreNotFound(
       this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, view, { signal: cancellationSignal() }),
     );
     const live = stored && vmiView(stored);
     const vmi = live?.vmUid === view.uid ? { ...live, nodeLost: this.#cache.isLost(live.node) } : undefined;
-    if (isLeftAlone(view, vmi)) return { do: 'keep', why: 'it is not to be touched now' };
+    if (isLeftAlone(view, vmi)) return { do: 'keep', why: 'it must not be changed now' };
     // Not before the removal was asked for, whatever this machine's clock says.
     const now = Math.max(Date.now(), at);
     const health = healthOf({

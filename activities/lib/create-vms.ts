@@ -44,8 +44,8 @@ export async function createEach<Item extends { name: string }>(goal: CreationGo
   const { count, refused } = await tryEach(items, (item) => creation.create(item), { most, atFirst });
   const { created, taken, notWanted, seen } = creation;
   await report(goal, { count, refused, created });
-  if (taken.length > 0) log.info("names are held by VMs that are not the owner's, and are skipped", { taken });
-  if (notWanted.length > 0) log.info('VMs are not wanted any more, and are not made', { notWanted });
+  if (taken.length > 0) log.info('skipping names of VMs that the owner does not control', { taken });
+  if (notWanted.length > 0) log.info('VMs are no longer wanted and are not created', { notWanted });
   return { count: count - notWanted.length, taken, notWanted, refused, seen };
 }
 

@@ -6,7 +6,7 @@ import { ApplicationFailure } from '@temporalio/common';
  * at once.
  */
 export const workerStopping = (): ApplicationFailure =>
-  ApplicationFailure.create({ type: 'WorkerStopping', message: 'the worker ends', nextRetryDelay: 1 });
+  ApplicationFailure.create({ type: 'WorkerStopping', message: 'the worker is shutting down', nextRetryDelay: 1 });
 
 /** Rejects with `workerStopping` once the worker is asked to shut down. */
 export async function untilStopping(stopping: AbortSignal): Promise<never> {
@@ -21,7 +21,7 @@ export async function untilStopping(stopping: AbortSignal): Promise<never> {
 export const serverLost = (): ApplicationFailure =>
   ApplicationFailure.create({
     type: 'ApiServerLost',
-    message: 'this worker does not reach the API server',
+    message: 'this worker cannot reach the API server',
     nextRetryDelay: 500,
   });
 

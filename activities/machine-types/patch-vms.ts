@@ -113,7 +113,7 @@ export class MachineTypePatcher {
     if (vm.transition?.id === id) this.patched++;
     // For a deferred VM, the next look tells what holds it.
     else if (need !== 'deferred' && vm.machineType !== first.machineType)
-      return { vm: key, end: 'Changed', why: `somebody has changed its type meanwhile` };
+      return { vm: key, end: 'Changed', why: `its type was changed meanwhile` };
     return null;
   }
 

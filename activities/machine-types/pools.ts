@@ -120,7 +120,7 @@ function outcomeOf(
   const now = beforeOfPool(live);
   if (recordOf(live.metadata.annotations)?.id === id) return null;
   if (now.machineType !== before.machineType)
-    return { end: 'Changed', why: 'somebody has changed the type in its template meanwhile' };
+    return { end: 'Changed', why: 'the type in its template was changed meanwhile' };
   return isSame(now, before) ? { end: 'Failed', why: `its template could not be changed: ${error.message}` } : null;
 }
 

@@ -8,7 +8,7 @@ import { VmPower } from '../power/vm-power.ts';
 import type { Scene, TransitionRequest } from './context.ts';
 
 export interface BeginTransitionRestartsRequest extends TransitionRequest {
-  /** Those of `inHand` that are to be restarted now, by `namespace/name`. */
+  /** The VMs of `inProgress` to restart now, by `namespace/name`. */
   vms: string[];
   inProgress: VmiInProgress[];
   failed: FailedVm[];

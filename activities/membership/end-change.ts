@@ -43,7 +43,7 @@ export async function endMembershipChange(client: KubeClient, key: PoolKey, mark
     const options = { signal, fieldManager: MEMBERS_MANAGER };
     const written = await client.patch(VirtualMachinePools, key, 'merge', patch, options);
     seen = maxVersions(seen, { pools: written.metadata.resourceVersion });
-    const note = `${whatWasDone(change, uids)}, and the command of ${change.by} says nothing any more: the pool goes on and wants ${replicas} VMs`;
+    const note = `${whatWasDone(change, uids)}, and the command of ${change.by} stopped reporting: the pool continues with ${replicas} replicas`;
     await recordEvent(client, pool, { type: 'Warning', reason: 'MembersChangeEnded', action: 'ChangeMembers', note });
   });
   return seen;

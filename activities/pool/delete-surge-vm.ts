@@ -10,7 +10,7 @@ import type { Acted, OwnedVm } from '../lib/while-ours.ts';
 import { deleteVm } from './delete-vm.ts';
 import type { PoolKey } from './types.ts';
 
-/** A plan that does not know yet who has the places in the budget would ask again at once. */
+/** Otherwise the next plan, which may not know all claims yet, would request the deletion again at once. */
 const PAUSE_MS = 2_000;
 
 /**
@@ -41,7 +41,7 @@ export async function deleteSurgeVm(
     {
       propagationPolicy: 'Background',
       isWanted: async () => (await isWanted()) && place.isFresh(),
-      // Whoever has changed it may want to keep it: the next plan decides.
+      // It has changed since the plan, so the next plan decides again.
       tries: 1,
     },
   );

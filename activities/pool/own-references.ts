@@ -24,7 +24,7 @@ export class OwnReferences {
     const missing = own.filter((_, index) => !isThere[index]).map(({ kind, name }) => `${kind} ${name}`);
     if (missing.length === 0) return;
     const words = `${listed(missing)} ${missing.length === 1 ? 'is' : 'are'} missing`;
-    throw new KubeError(422, 'ReferenceMissing', `${metadata.name} is not made: ${words}`);
+    throw new KubeError(422, 'ReferenceMissing', `${metadata.name} is not created: ${words}`);
   }
 
   async #isThere(namespace: string, { kind, name }: OwnReference): Promise<boolean> {

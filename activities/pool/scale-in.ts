@@ -130,7 +130,7 @@ function ifChanged({ kind }: OwnerKey, { because }: Departure): Omit<WhileOursOp
     case 'surplus at rest':
     case 'ended':
       return { tries: 1 };
-    // Whoever has removed the mark from a VM wants to keep it.
+    // If a user has removed the annotation, the VM stays.
     case 'marked':
       return { isSame: isMarked };
     case 'named':

@@ -135,7 +135,7 @@ export function createPowerActivities({
 const NOTES: Record<PowerAction, string> = {
   Start: ACTION_WORDS.Start.done,
   Stop: ACTION_WORDS.Stop.done,
-  Restart: 'Restarted within a budget',
+  Restart: 'Restarted within a disruption budget',
 };
 
 export type PowerActivities = ReturnType<typeof createPowerActivities>;

@@ -165,7 +165,7 @@ function refuseForeign({ metadata, ...rest }: Stored<ControllerRevision>): void 
   const isPools =
     owner === undefined ? metadata.labels?.[POOL_LABEL] !== undefined : owner.kind === 'VirtualMachinePool';
   if (isPools) return;
-  const whose = owner === undefined ? 'nobody that drover knows' : `${owner.kind} ${owner.name}`;
+  const whose = owner === undefined ? 'an unknown owner' : `${owner.kind} ${owner.name}`;
   throw new Error(`ControllerRevision ${metadata.namespace}/${metadata.name} is taken: it belongs to ${whose}`);
 }
 

@@ -140,7 +140,7 @@ const deferred = ({ name }: BatchVm, why: string): UpdateOutcome => ({ vm: name,
 
 function numberIn({ name }: PoolKey, vm: Stored<VirtualMachine>): number {
   const number = numberOf(name, vm.metadata.name);
-  if (number === null) throw new KubeError(422, 'Invalid', 'its name is none that the pool gives');
+  if (number === null) throw new KubeError(422, 'Invalid', "its name does not match the pool's naming scheme");
   return number;
 }
 
@@ -214,7 +214,7 @@ class VmUpdater {
     // Otherwise KubeVirt would start the next VMI from the previous spec.
     if (!(await waitForObservedGeneration(cache, vm, SEEN_WITHIN_MS, cancellationSignal()))) {
       await this.#giveUp(held.name);
-      return deferred(held, 'KubeVirt has not taken notice of its new spec');
+      return deferred(held, 'KubeVirt has not observed its new spec');
     }
     // The VM was down, which needs no place, and may have come up meanwhile: then it needs one.
     if (!vm.generationObserved && liveVmi(own)?.ready !== true) {
@@ -278,7 +278,7 @@ class VmUpdater {
     return template === undefined ? null : vmFromTemplate(pool, template, numberIn(key, vm));
   }
 
-  /** The VMI is not of the revision that it has: until it has restarted, or was updated live, nobody may think so. */
+  /** The VMI runs drifted content, so its revision label is removed until it has restarted or was updated live. */
   async #forgetRevision({ namespace, name, uid }: VmiView): Promise<void> {
     const patch = { metadata: { uid, labels: { [REVISION_LABEL]: null } } };
     const patched = await ignoreStale(

@@ -139,7 +139,7 @@ export class StandbyVms {
     if (vmi?.paused === true) await askForPause(this.#in.client, at, 'unpause');
   }
 
-  /** KubeVirt's pause names no version of the VM: if that has become a replica meanwhile, its VMI goes on. */
+  /** KubeVirt's pause takes no precondition: if the VM has become a replica meanwhile, its VMI is unpaused again. */
   async #pause(name: string): Promise<void> {
     const { client } = this.#in;
     const at = { namespace: this.#key.namespace, name };

@@ -173,7 +173,7 @@ interface Watched {
   affected: (change: CacheChange) => string[];
   /** Those whose workflows would have something to do now. */
   unsettled: () => string[];
-  /** What a plan must have seen that is made for a signal. */
+  /** The resource versions that the plan triggered by a signal must have observed. */
   versions: () => ResourceVersions;
 }
 

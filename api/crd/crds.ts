@@ -105,7 +105,7 @@ function poolCrd(): CustomResourceDefinition {
     what,
     // KubeVirt's own pools have the short name vmpool.
     shortNames: ['dpool', 'dpools'],
-    description: 'A pool of VirtualMachines that are alike, kept at a number, updated and healed by drover.',
+    description: 'A pool of identical VirtualMachines, which drover scales, updates and heals.',
     schema: VirtualMachinePool,
     columns: [desired, current, ready, updated, available, rollout, standby, AGE],
   });
@@ -116,7 +116,7 @@ const replicaSetCrd = (): CustomResourceDefinition =>
     resource: VirtualMachineReplicaSets,
     // KubeVirt's sets of instances have the short name vmirs.
     shortNames: ['vmrs'],
-    description: 'VirtualMachines that are alike and hold nothing that must last, kept at a number and never above it.',
+    description: 'A number of identical, stateless VirtualMachines, which is never exceeded.',
     schema: VirtualMachineReplicaSet,
   });
 
@@ -125,8 +125,7 @@ const instanceSetCrd = (): CustomResourceDefinition =>
     resource: VirtualMachineInstanceReplicaSets,
     // KubeVirt's own sets of this kind have the short names vmirs and vmirss.
     shortNames: ['dvmirs'],
-    description:
-      'VirtualMachineInstances that are alike, kept at a number: one that ends or leaves is replaced at once.',
+    description: 'A number of identical VirtualMachineInstances: one that ends or leaves is replaced immediately.',
     schema: VirtualMachineInstanceReplicaSet,
   });
 
@@ -189,8 +188,8 @@ function rootSchema(schema: z.ZodType, what: string, description: string): Struc
     apiVersion: { type: 'string' },
     kind: { type: 'string' },
     metadata: { type: 'object' },
-    ...(spec && { spec: { description: `What the ${what} should be.`, ...spec } }),
-    ...(status && { status: { description: `What the ${what} is, as drover saw it last.`, ...status } }),
+    ...(spec && { spec: { description: `The desired state of the ${what}.`, ...spec } }),
+    ...(status && { status: { description: `The last observed state of the ${what}.`, ...status } }),
   };
   return { ...root, description, properties, required: ['spec'] };
 }

@@ -7,7 +7,7 @@ export const Autohealing = z
       .describe('How many starts in a row must fail before a VM is replaced. 3 by default.')
       .exactOptional(),
     minFailingToStartDuration: Duration.describe(
-      'A VM that KubeVirt reports as failing for so long counts as failed, however few its starts. No such limit by default.',
+      'A VM that KubeVirt has reported as failing for this long is replaced, regardless of the number of starts. No limit by default.',
     ).exactOptional(),
     unhealthyAfter: z
       .strictObject({
@@ -22,13 +22,18 @@ export const Autohealing = z
     backoff: z
       .strictObject({
         initial: Duration.describe('The delay before the first replacement. 10s by default.').exactOptional(),
-        factor: z.number().min(1).max(10).describe('By what each next delay grows. 2 by default.').exactOptional(),
+        factor: z
+          .number()
+          .min(1)
+          .max(10)
+          .describe('The factor by which the delay grows. 2 by default.')
+          .exactOptional(),
         max: Duration.describe('The longest delay. 10m by default.').exactOptional(),
         jitter: z
           .number()
           .min(0)
           .max(1)
-          .describe('Up to what share of a delay is added at random. 0.1 by default.')
+          .describe('The maximum share of a delay that is added at random. 0.1 by default.')
           .exactOptional(),
       })
       .exactOptional(),
@@ -39,7 +44,7 @@ export const Autohealing = z
       'How many VMs are healed at once. Never more than 100, also by default.',
     ).exactOptional(),
     maxUnhealthy: IntOrPercent.describe(
-      'When more VMs than this are unhealthy, healing stops: the fault is not in the VM. 40% by default.',
+      'If more VMs than this are unhealthy, healing is suspended, since the VMs are probably not the cause. 40% by default.',
     ).exactOptional(),
     preserveStorage: z
       .boolean()
@@ -48,5 +53,5 @@ export const Autohealing = z
       )
       .exactOptional(),
   })
-  .describe('Replaces VMs that fail to start. Off where it is absent.');
+  .describe('Replaces VMs that fail to start. Off by default.');
 export type Autohealing = z.infer<typeof Autohealing>;

@@ -18,7 +18,7 @@ export const Drain = z
       )
       .exactOptional(),
     windows: Windows.describe(
-      'VMs that run begin to leave a node only inside one of these; always, where there is none.',
+      'Running VMs begin to leave a node only inside one of these windows; at any time if there are none.',
     ).exactOptional(),
   })
   .describe('Has drover move VMs off a node that is drained, within maxUnavailable. Off by default.');

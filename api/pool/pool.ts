@@ -61,11 +61,11 @@ const PoolFields = z.strictObject({
   replicas: WholeNumber.min(0).max(MAX_REPLICAS).describe('How many VMs the pool has.'),
   template: VmTemplate,
   maxUnavailable: IntOrPercentFrom0.describe(
-    'How many VMs that should run may be not ready while drover updates: a number, or a share of replicas, rounded down. ' +
+    'How many VMs that should be running may be unavailable while drover updates VMs: a number, or a percentage of replicas, rounded down. ' +
       '25% by default; 0 only with maxSurge.',
   ).exactOptional(),
   maxSurge: IntOrPercentFrom0.describe(
-    'How many VMs more than replicas there may be while drover updates, each available before another goes down: a number, ' +
+    'How many VMs more than replicas may exist while drover updates VMs, each available before another goes down: a number, ' +
       'or a share of replicas, rounded up. 0 by default.',
   ).exactOptional(),
   nameGeneration: NameGeneration.exactOptional(),

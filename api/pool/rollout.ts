@@ -54,7 +54,7 @@ const Steps = z
     }
   })
   .meta(FALLING)
-  .describe('Where the rollout stops on its way, in this order.');
+  .describe('At which points the rollout stops, in this order.');
 
 export const Rollout = z
   .strictObject({
@@ -74,7 +74,9 @@ export const Rollout = z
         'What happens when the content of a Secret or ConfigMap changes that VMs read only as they start. Ignore by default.',
       )
       .exactOptional(),
-    windows: Windows.describe('A batch begins only inside one of these; always, where there is none.').exactOptional(),
+    windows: Windows.describe(
+      'Batches begin only inside one of these windows; at any time if there are none.',
+    ).exactOptional(),
   })
   .describe('The pace of proactive updates.');
 export type Rollout = z.infer<typeof Rollout>;

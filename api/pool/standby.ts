@@ -22,7 +22,10 @@ export type Standby = z.infer<typeof Standby>;
 const RUNNING =
   'standby is for VMs that start by themselves: template.spec.runStrategy must be Always, RerunOnFailure or Once';
 
-/** Requires of a pool with standby VMs that those of its template start by themselves: otherwise nothing tells the two apart. */
+/**
+ * Requires that VMs of a pool with standby VMs start by themselves: otherwise standby VMs could not be told from
+ * replicas.
+ */
 export function withRunningStandby<T extends z.ZodType>(schema: T): T {
   const { 'x-kubernetes-validations': others = [], ...meta } = schema.meta() ?? {};
   const [own] = rules([

@@ -27,15 +27,15 @@ const Act = {
 export const RolloutStatus = z.strictObject({
   revision: z.string().describe('Revision that is rolled out.'),
   startedAt: time('When the template was seen to have changed.'),
-  completedAt: time('When the last VM that could be brought to it was there.').exactOptional(),
+  completedAt: time('When the last VM that could be updated was updated.').exactOptional(),
   batches: count('Batches begun.'),
   lastBatch: count('Number of the newest batch; it counts on from one rollout to the next.'),
-  step: count('How many of spec.rollout.steps lie behind it.'),
-  provenAt: time('When a VM was first seen to run well with it.').exactOptional(),
+  step: count('How many of spec.rollout.steps it has passed.'),
+  provenAt: time('When a VM of this revision first became available.').exactOptional(),
   stepReachedAt: time('Since when it waits at its step.').exactOptional(),
   paused: z.strictObject(Act).describe('By whom it was paused by a signal; spec.paused pauses too.').exactOptional(),
   resumedAt: time(
-    'When somebody let it go on: failures from before are forgotten, and deadlines count from here.',
+    'When it was last resumed: earlier failures are cleared, and deadlines count from here.',
   ).exactOptional(),
   halted: z
     .strictObject({
@@ -46,7 +46,7 @@ export const RolloutStatus = z.strictObject({
         ),
       ...Act,
     })
-    .describe('Why it begins nothing more by itself.')
+    .describe('Why it starts no more batches on its own.')
     .exactOptional(),
   changed: z
     .strictObject({ what: z.string().max(300).describe('Its kind and name.'), at: time('When it changed.') })
@@ -114,7 +114,7 @@ export const HealingStatus = z.strictObject({
     )
     .max(250)
     .describe(
-      'Cycles that have ended: the next of the same VM goes on where this one was, unless a quiet time lies between.',
+      'Recently finished cycles: a new cycle of the same VM continues with their delays and attempts, unless enough time has passed.',
     ),
   notReplaced: z
     .array(
@@ -169,9 +169,7 @@ export const DRAINING_REASONS = ['Stuck', 'Evacuating', 'WaitingForBudget', 'Wai
 
 /** What the status of each kind ends with. */
 export const WritesAndConditions = {
-  writes: count(
-    'How often this status was written: a write that comes late finds another number, and gives way.',
-  ).exactOptional(),
+  writes: count('Number of status writes: a stale write is detected by an older number, and dropped.').exactOptional(),
   conditions: z
     .array(Condition)
     .max(32)
@@ -186,18 +184,16 @@ export const PoolStatus = z.strictObject({
   availableReplicas: count('VMs that run and have been ready for rollout.minReadySeconds.').exactOptional(),
   unavailableReplicas: count('VMs that should run and are not available, or are missing.').exactOptional(),
   updatedReplicas: count('VMs that carry the newest revision.').exactOptional(),
-  driftedReplicas: count(
-    'VMs that people have changed, so that they are not as their templates make them.',
-  ).exactOptional(),
+  driftedReplicas: count('VMs that differ from their templates because of manual changes.').exactOptional(),
   surgeReplicas: count('Extra VMs, which stand in for others while these are updated.').exactOptional(),
   standbyReplicas: count('Standby VMs, without those that are being deleted.').exactOptional(),
   readyStandbyReplicas: count('Standby VMs that are ready to become replicas.').exactOptional(),
-  labelSelector: z.string().describe('Selector of the VMs, as the scale subresource shows it.').exactOptional(),
-  currentRevision: z.string().describe('Revision that all VMs had last.').exactOptional(),
+  labelSelector: z.string().describe('Selector of the VMs, for the scale subresource.').exactOptional(),
+  currentRevision: z.string().describe('The last revision that all VMs had.').exactOptional(),
   updateRevision: z.string().describe('Revision of the template.').exactOptional(),
   keptDisks: count('Disks of VMs that have left, kept for the next VMs of their numbers.').exactOptional(),
   rollout: RolloutStatus.describe('The newest rollout.').exactOptional(),
-  healing: HealingStatus.describe('Replacements of VMs that fail; where the pool has autohealing.').exactOptional(),
+  healing: HealingStatus.describe('Replacements of failing VMs, if the pool has autohealing.').exactOptional(),
   contents: z
     .array(StoredContent)
     .max(100)

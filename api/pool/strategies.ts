@@ -68,7 +68,7 @@ export const ScaleInStrategy = atMostOne({
       selectionPolicy: ScaleInSelectionPolicy.exactOptional(),
       statePreservation: StatePreservation.exactOptional(),
       windows: Windows.describe(
-        'VMs that are too many begin to leave only inside one of these; always, where there is none.',
+        'Surplus VMs begin to leave only inside one of these windows; at any time if there are none.',
       ).exactOptional(),
     })
     .describe('VMs are shut down and removed. The default.'),

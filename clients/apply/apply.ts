@@ -102,7 +102,7 @@ async function checkTemplate(
   const check = await checkMember(kube, kind, owner);
   if (check.result === 'right') return undefined;
   if (check.result === 'unchecked') return check.why;
-  const words = `no ${kind.members.noun} can be made from spec.template of ${kind.noun} ${owner.metadata.name}: ${check.why}`;
+  const words = `no ${kind.members.noun} can be created from spec.template of ${kind.noun} ${owner.metadata.name}: ${check.why}`;
   throw new Failure(`${where.aboutVm(check.why)}: ${words}`);
 }
 

@@ -10,7 +10,7 @@ export type Standing =
   | { state: 'there' }
   /** `remarks`: what keeps it from that, and may pass. */
   | { state: 'going'; phase: string; message: string; remarks: string[] }
-  /** It gets no further unless a person does something. */
+  /** It makes no progress until a user intervenes. */
   | { state: 'stuck'; why: string };
 
 /** Conditions that tell, while they are true, why something takes its time. */
@@ -28,7 +28,7 @@ export function standingOf(kind: OwnerKind, owner: Stored<Owner>): Standing {
   if (metadata.deletionTimestamp !== undefined) return { state: 'stuck', why: 'it is being deleted' };
   if (stalled?.status === 'True') return { state: 'stuck', why: wordsOf(stalled) };
   if ((status?.observedGeneration ?? 0) < (metadata.generation ?? 0))
-    return going(owner, 'Pending', 'no worker has looked at it yet');
+    return going(owner, 'Pending', 'no worker has observed it yet');
   return isPool(kind, owner) ? standingOfPool(owner) : standingOfSet(kind, owner);
 }
 

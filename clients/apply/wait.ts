@@ -108,7 +108,7 @@ class Told {
     if (standing.state === 'stuck') return;
     const line =
       standing.state === 'there'
-        ? `${this.#title(name)} is as it should be`
+        ? `${this.#title(name)} matches its spec`
         : `${this.#title(name)}: ${standing.phase}: ${plain(standing.message)}`;
     if (this.#messages.get(name) === line) return;
     this.#messages.set(name, line);

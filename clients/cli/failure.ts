@@ -20,10 +20,10 @@ export function throwAll(failures: readonly unknown[]): void {
 export function linesOf(error: unknown): string[] {
   if (error instanceof KubeUnreachable) return [`the Kubernetes API server does not answer: ${error.message}`];
   if (error instanceof KubeError && error.status === 401) {
-    return [`${serverOf(error)} does not know these credentials; give others with --kubeconfig or --context`];
+    return [`${serverOf(error)} rejected these credentials; use others with --kubeconfig or --context`];
   }
   if (isAboutServer(error)) {
-    return [`${serverOf(error)} can't do it now (${error.status}): ${oneLine(error.message)}`];
+    return [`${serverOf(error)} cannot serve the request now (${error.status}): ${oneLine(error.message)}`];
   }
   if (error instanceof Error && error.name === 'NamespaceNotFoundError')
     return [`Temporal has no such namespace (${error.message}); give another with --temporal-namespace`];

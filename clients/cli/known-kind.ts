@@ -23,7 +23,7 @@ export function aboutKind(resource: Resource, error: unknown): unknown {
   if (!unknown) return error;
   const cure =
     resource.group === GROUP
-      ? 'drover is not set up in it, run `drover setup` first'
+      ? 'drover is not installed in it; run `drover setup` first'
       : 'KubeVirt is not installed in it';
   return new Failure(`the cluster does not know ${resource.kind} of ${apiVersionOf(resource)}: ${cure}`, {
     cause: error,

@@ -19,7 +19,7 @@ const LONGEST_REASON = 1024;
 
 /** `--reason`: people read it in the status, the history and the Web UI. */
 export const reasonOption = (): Option =>
-  new Option('--reason <words>', 'why, for those who see it').argParser((text) => {
+  new Option('--reason <words>', 'the reason, shown in status, history and the Web UI').argParser((text) => {
     const words = text.trim();
     if (words.length > 0 && words.length <= LONGEST_REASON) return words;
     throw new InvalidArgumentError(`Give 1 to ${LONGEST_REASON} characters.`);

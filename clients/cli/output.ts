@@ -24,7 +24,7 @@ export function note(text: string): void {
 }
 
 export const noteBrokenWatch = ({ message }: Error): void =>
-  note(`the watch broke and is being made again: ${plain(message.trim())}`);
+  note(`the watch failed and is being restarted: ${plain(message.trim())}`);
 
 const textOf = (cell: Cell): string => plain(typeof cell === 'object' ? cell.text : String(cell));
 

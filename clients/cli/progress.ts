@@ -39,11 +39,11 @@ export async function readProgress(session: Session, kind: OwnerKind, owner: Sto
   }
 }
 
-const noWorkflow: Progress = { known: false, why: 'no workflow has taken it up yet', hasNoWorkflow: true };
+const noWorkflow: Progress = { known: false, why: 'no workflow manages it yet', hasNoWorkflow: true };
 
 const notLed = ({ noun }: OwnerKind): Progress => ({
   known: false,
-  why: `no workflow leads it now; a worker starts one when the ${noun} changes`,
+  why: `no workflow manages it now; a worker starts one when the ${noun} changes`,
 });
 
 /** False if the answer dates from before the object was taken up, and so says nothing about it as it is now. */
@@ -58,7 +58,7 @@ const isMissing = (error: unknown): boolean =>
 
 function whyNot(error: unknown): string {
   const code = grpcCodeOf(error);
-  if (code === GrpcCode.DEADLINE_EXCEEDED) return 'its workflow does not answer: does a `drover worker` run?';
+  if (code === GrpcCode.DEADLINE_EXCEEDED) return 'its workflow does not answer; is a `drover worker` running?';
   return sentenceOf(error);
 }
 

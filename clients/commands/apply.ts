@@ -23,14 +23,12 @@ interface ApplyOptions extends ManifestOptions {
 
 export const applyCommand = (): Command =>
   withManifests(new Command('apply'))
-    .description('make or change pools and replica sets as manifests say: all of them, or none when one is wrong')
-    .option('--force-conflicts', 'take over fields that somebody else has set')
-    .option('--keep-replicas', 'where somebody else has scaled a pool or set, leave its number as it is')
-    .option('--no-vm-check', 'do not have KubeVirt try a VM of the template first')
+    .description('create or update pools and replica sets from manifests; applies nothing if one of them is invalid')
+    .option('--force-conflicts', 'take over fields that other field managers have set')
+    .option('--keep-replicas', 'keep the current number of replicas if something else has scaled the pool or set')
+    .option('--no-vm-check', 'skip the server-side dry run of a VM from the template')
     .addOption(
-      new Option('--wait [boolean]', 'come back when they are as their specs say: updated and available')
-        .argParser(yesOrNo)
-        .default(false),
+      new Option('--wait [boolean]', 'wait until all VMs are updated and available').argParser(yesOrNo).default(false),
     )
     .option('--timeout <duration>', 'how long --wait waits, such as 90s or 5m (default: without end)', duration)
     .addOption(dryRunOption())

@@ -14,7 +14,7 @@ interface DeleteOptions extends ManifestOptions, HowToDelete {
 
 export const deleteCommand = (): Command =>
   withManifests(new Command('delete'))
-    .description('delete pools and replica sets; drover takes their VMs down first')
+    .description('delete pools and replica sets; drover deletes their VMs first')
     .argument('[kind]', `${firstWords(OWNERS)}, or KIND/NAME; left out with -f`)
     .argument('[names...]')
     .addOption(
@@ -23,10 +23,10 @@ export const deleteCommand = (): Command =>
         .default('background'),
     )
     .addOption(
-      new Option('--wait [boolean]', 'come back when they and their VMs are gone').argParser(yesOrNo).default(true),
+      new Option('--wait [boolean]', 'wait until they and their VMs are deleted').argParser(yesOrNo).default(true),
     )
     .option('--timeout <duration>', 'how long to wait, such as 90s or 5m (default: without end)', duration)
-    .option('--ignore-not-found', 'one that is not there is fine')
+    .option('--ignore-not-found', 'ignore objects that do not exist')
     .addOption(dryRunOption())
     .addHelpText(
       'after',

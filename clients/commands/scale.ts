@@ -22,7 +22,7 @@ export const scaleCommand = (): Command =>
     .argument('[names...]')
     .option('--replicas <count>', 'how many VMs', count)
     .option('--remove <names>', 'of a pool: exactly these VMs, given as NAME,NAME…, and so many fewer', list)
-    .option('--current-replicas <count>', 'only where so many are wanted now', count)
+    .option('--current-replicas <count>', 'only if this is the current number', count)
     .addOption(dryRunOption())
     .addHelpText(
       'after',

@@ -13,7 +13,7 @@ interface StatusOptions {
 
 export const statusCommand = (): Command =>
   new Command('status')
-    .description('how far pools or replica sets are: VMs by state, what is in progress, the last errors')
+    .description('show the progress of pools or replica sets: VMs by state, operations in progress, recent errors')
     .argument('[kind]', `${firstWords(OWNERS)}, or KIND/NAME`, 'pools')
     .argument('[names...]')
     .option('-A, --all-namespaces', 'in all namespaces')

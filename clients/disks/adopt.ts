@@ -27,7 +27,7 @@ export async function adopt(
     );
     return null;
   } catch (error) {
-    if (isConflict(error)) return 'somebody has changed it at this moment';
+    if (isConflict(error)) return 'it was changed concurrently';
     throw error;
   }
 }

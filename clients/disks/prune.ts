@@ -65,7 +65,7 @@ export async function deleteKept(
     );
     return null;
   } catch (error) {
-    if (isConflict(error)) return 'somebody has taken it at this moment';
+    if (isConflict(error)) return 'it was changed concurrently';
     throw error;
   }
 }

@@ -36,7 +36,7 @@ export const resume: HealControl = {
   check: ({ pool, paused, suspended }) => {
     if (paused !== null) return;
     const why = suspended === null ? 'nothing to resume' : `what suspends it ends by itself: ${suspended.message}`;
-    throw new Failure(`nobody has paused the healing of pool ${pool}: ${why}`);
+    throw new Failure(`the healing of pool ${pool} is not paused: ${why}`);
   },
   isTaken: ({ paused }) => paused === null,
 };

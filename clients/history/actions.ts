@@ -114,7 +114,7 @@ function stepEnds(event: Event | undefined, events: Event[], vms: string[]): Ste
       : { end: 'Refused', why: `${count} of ${vms.length} done: ${refused.message}` };
   return [
     { vms: others, ...how },
-    { vms: taken, end: 'Taken', why: "a VM of this name is somebody else's" },
+    { vms: taken, end: 'Taken', why: 'another owner has a VM of this name' },
     { vms: notWanted, end: 'NotWanted', why: 'no longer wanted when its turn came' },
   ].filter(({ vms }) => vms.length > 0);
 }

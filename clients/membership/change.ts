@@ -160,6 +160,6 @@ async function until(
     await sleep(PAUSE_MS);
   } while (Date.now() < deadline);
   throw new Failure(
-    `pool ${key.name} is held where it is, and this command goes on where it stopped when it is run again: ${(await missingWorkers(session)) ?? why}`,
+    `pool ${key.name} stays on hold; run this command again to continue: ${(await missingWorkers(session)) ?? why}`,
   );
 }

@@ -141,7 +141,7 @@ function whyNot(vm: Vm, decrement: boolean): string | null {
     const label = vm.metadata.labels?.[POOL_LABEL];
     return label === undefined
       ? 'is no VM of a pool'
-      : `is controlled by nobody, and a worker takes off the labels of pool ${label}`;
+      : `has no controller, and a worker will remove the labels of pool ${label}`;
   }
   if (kindOf(owner) !== 'VirtualMachinePool')
     return `belongs to ${owner.kind} ${owner.name}, which is no pool of drover's`;

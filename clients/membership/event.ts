@@ -9,7 +9,7 @@ import { KubeError } from '../../kubernetes/errors.ts';
 import { eventOf } from '../../kubernetes/event.ts';
 import { askedBy } from '../session/asked-by.ts';
 
-/** Records on a pool which VMs have come or gone. Who may not write Events leaves none. */
+/** Records an Event on the pool about VMs that joined or left. Does nothing if the user may not create Events. */
 export async function recordMembers(
   kube: KubeClient,
   resource: Resource,

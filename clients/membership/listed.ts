@@ -100,7 +100,7 @@ async function moveEach(kube: KubeClient, pool: Stored<Pool>, { kind, vms }: Cha
   const result: Moved = { moved: [], failures: [], isHeld: true };
   for (const vm of vms) {
     const mayMove = async (): Promise<boolean> => (result.isHeld &&= await hold.keep());
-    // What another command has moved meanwhile is as it should be.
+    // What another command has moved meanwhile needs nothing more.
     const act = async (): Promise<boolean> =>
       (result.isHeld && (await moveOne(kube, pool, kind, vm, mayMove))) || (await hasMoved(kube, pool, kind, vm));
     const isThere = await act().catch((error: unknown) => {

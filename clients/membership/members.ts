@@ -61,7 +61,8 @@ export async function move(
       const { transfer, vmi: metadata } = moveOf({ vm, vmi });
       const patch = transferPatch(vm, transfer);
       if (patch === null) return false;
-      // Who was killed between the two runs the command again, for the VM has not moved.
+      // If the command is killed between the two writes, the VM has not moved, and running the command again continues
+      // here.
       if (vmi !== undefined) await labelVmi(kube, vmi, metadata);
       if (!(await mayMove())) return false;
       await kube.patch(VirtualMachines, key, 'merge', patch);
@@ -87,7 +88,10 @@ async function labelVmi(
   await labelPods(kube, { namespace: namespace!, uid }, metadata.labels);
 }
 
-/** KubeVirt labels a pod only as it makes the pod. Who may not touch pods leaves them until the VMI restarts. */
+/**
+ * KubeVirt sets a pod's labels only when it creates the pod. Without permission to patch pods, the labels stay until
+ * the VMI restarts.
+ */
 async function labelPods(
   kube: KubeClient,
   { namespace, uid }: { namespace: string; uid: string },

@@ -99,7 +99,7 @@ async function plan(kube: KubeClient, theirs: Stored<KubeVirtPool>, ours: Stored
   const strangers = vms
     .filter(({ metadata }) => !matchesLabels(selector, metadata.labels ?? {}))
     .map(({ metadata }) => metadata.name);
-  // It does so without looking at the owner references that it takes off.
+  // KubeVirt releases such VMs without checking which owner references it removes.
   if (strangers.length > 0)
     throw new Failure(
       `${formatNames(strangers)} of pool ${name} of KubeVirt: no match of its selector: KubeVirt is just letting go of them`,

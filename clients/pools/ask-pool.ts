@@ -88,7 +88,7 @@ async function untilTaken(
     });
   } catch (error) {
     if (!timeout.aborted) throw error;
-    const why = `its workflow has it, and its status shows nothing of it after ${TAKEN_MS / 1000} s`;
+    const why = `its workflow received the signal, but its status does not show it after ${TAKEN_MS / 1000} s`;
     throw await notKnown(session, pool, what, { why, cause: error });
   }
   return last;
@@ -102,11 +102,11 @@ async function notKnown(
   { why, cause }: { why: string; cause: unknown },
 ): Promise<Failure> {
   const because = (await missingWorkers(session)) ?? why;
-  return new Failure(`pool ${name} was asked to ${what}, and it is not known whether it has: ${because}`, { cause });
+  return new Failure(`pool ${name} was asked to ${what}, but it is unknown whether it did: ${because}`, { cause });
 }
 
 const noPoolWorkflow = (pool: string, id: string): string =>
-  `no workflow ${id} runs, so that nobody leads pool ${pool}: does a \`drover worker\` run for this cluster?`;
+  `no workflow ${id} is running for pool ${pool}; is a \`drover worker\` running for this cluster?`;
 
 /** Returns for example `ada@desk 3m ago: lunch`. */
 export const since = ({ by, at, why }: { by: string; at: string | null; why: string | null }): string =>

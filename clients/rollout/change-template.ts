@@ -49,7 +49,7 @@ export async function changeTemplate(
       newest = await kube.get<Pool>(Pools.resource, key);
       if (newest.metadata.uid === uid && revisionOf(poolTemplate(newest.spec)) === revisionOf(poolTemplate(pool.spec)))
         continue;
-      throw new Failure(`pool ${name} has just got another template by somebody else, and keeps that: look again`, {
+      throw new Failure(`pool ${name} was changed concurrently: check its template and try again`, {
         cause: error,
       });
     }

@@ -38,7 +38,7 @@ export const resume: Control = {
     if (status?.rollout?.paused !== undefined || halted !== null) return;
     if (spec.paused === true) throw new Failure(heldBySpec(pool));
     throw new Failure(
-      `pool ${pool} is not paused, and nothing of its rollout has failed or was aborted: nothing to resume`,
+      `pool ${pool} is not paused, and its rollout has neither failed nor been aborted: nothing to resume`,
     );
   },
   isTaken: ({ paused, halted }) => (paused === null || paused.at === null) && halted === null,

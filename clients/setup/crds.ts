@@ -34,7 +34,7 @@ export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: s
     } catch (error) {
       if (!(error instanceof KubeError) || error.status !== 403) throw error;
       throw new Failure(
-        `not allowed to install drover's custom resources (${error.message}): run \`drover setup\` once as somebody who may`,
+        `not allowed to install drover's custom resources (${error.message}): run \`drover setup\` once as a user who may`,
         { cause: error },
       );
     }

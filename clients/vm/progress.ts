@@ -22,7 +22,7 @@ export function progressLines(id: string, progress: PowerProgress): string[] {
     ...(paused === null ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
     ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
     ...(inProgress.length === 0 ? [] : [plain(`  ${doing}: ${formatNames(inProgress)}`)]),
-    ...(full.length === 0 ? [] : [plain(`  no room for more: ${full.join(', ')}`)]),
+    ...(full.length === 0 ? [] : [plain(`  disruption budget used up: ${full.join(', ')}`)]),
     ...skipped.map(({ why, count, vms }) =>
       plain(`  skipped: ${formatNames(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
     ),
@@ -40,16 +40,16 @@ function toGo({ action, phase, chosen, done, inProgress, open, failed, skipped }
 
 /** Why nothing was to be done to a VM. */
 const NOTHING_TO_DO: Record<PowerAction, string> = {
-  Start: 'they ran already, are gone, or were stopped by somebody else',
-  Stop: 'they had stopped already, are gone, or were started by somebody else',
-  Restart: 'stopped, gone, or restarted by somebody else',
+  Start: 'they were already running, are deleted, or were stopped meanwhile',
+  Stop: 'they were already stopped, are deleted, or were started meanwhile',
+  Restart: 'stopped, deleted, or restarted meanwhile',
 };
 
 /** How it ended, in a sentence. */
 export function formatEnd({ action, done, chosen, failed, open, skipped }: PowerProgress): string {
   const left = open + skipped.reduce((sum, { count, isExcluded }) => sum + (isExcluded ? count : 0), 0);
   const rest = chosen - done.length - failed.length - left;
-  const others = rest === 0 ? '' : `; nothing was to be done to ${rest}: ${NOTHING_TO_DO[action]}`;
+  const others = rest === 0 ? '' : `; nothing to do for ${rest}: ${NOTHING_TO_DO[action]}`;
   return `${done.length} of ${chosen} VMs ${ACTION_WORDS[action].done.toLowerCase()}${others}`;
 }
 

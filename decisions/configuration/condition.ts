@@ -3,7 +3,10 @@ import { withTime } from '../pool/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { restartsOnChange, type Contents } from './older-content.ts';
 
-/** The condition of a pool whose worker may not see what it is to follow; empty otherwise. `now` is RFC 3339. */
+/**
+ * Returns the condition `ConfigurationUnknown` if the worker lacks the permissions to watch Secrets or ConfigMaps;
+ * empty otherwise. `now` is RFC 3339.
+ */
 export function configurationCondition(pool: StoredPool, contents: Contents | null, now: string): Condition[] {
   if (!restartsOnChange(pool)) return [];
   // Not known yet: what was said holds.

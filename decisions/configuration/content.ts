@@ -7,11 +7,11 @@ export interface Span {
 }
 
 /**
- * What is known of the content of a Secret or ConfigMap: when it changed, and nothing of what it holds. All times are
- * whole seconds of the API server's clock, in milliseconds since the epoch.
+ * When the content of a Secret or ConfigMap changed, but not the content itself. All times are whole seconds of the API
+ * server's clock, in milliseconds since the epoch.
  */
 export interface Content extends OwnReference {
-  /** When somebody who has written some of its content last wrote to it: its labels, perhaps. */
+  /** The last write by a field manager that owns some of its content; it may have changed only labels. */
   writtenAt: number;
   /** When its content last changed. */
   changedAt: number;
@@ -26,7 +26,7 @@ export interface Content extends OwnReference {
 export const isOlder = (createdAt: number, { changedAt, same }: Pick<Content, 'changedAt' | 'same'>): boolean =>
   createdAt <= changedAt && !same.some(({ after, before }) => after < createdAt && createdAt < before);
 
-/** Reports whether more is known than what the API server notes of each write. */
+/** Reports whether this says more than the API server's managed fields do. */
 export const isJudged = ({ writtenAt, changedAt, same }: Content): boolean =>
   changedAt !== writtenAt || same.length > 0;
 

@@ -85,7 +85,10 @@ export function olderContent({ pool, vms, vmiOf, templateOf, contents }: OlderCo
   };
 }
 
-/** A worker knows nothing of what was before it watched: the status remembers of that write when the content had last changed. */
+/**
+ * A worker does not know what happened before its watch began, so the status records when the content had last changed
+ * at that write.
+ */
 function withMemory(content: Content | undefined, remembered: Content | undefined): Content | undefined {
   if (content === undefined || remembered?.writtenAt !== content.changedAt) return content;
   const { changedAt, same } = remembered;

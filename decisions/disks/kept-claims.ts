@@ -102,7 +102,7 @@ export function keptCondition(
   const words = [`the disks of ${names([...byNumber.keys()])} are kept`];
   if (older.length > 0)
     words.push(
-      `those of ${names(older)} are not as the template makes them: a VM that takes them begins with the template that they were made from`,
+      `those of ${names(older)} are not as the template makes them: a VM that reuses them starts with the template that they were created from`,
     );
   return [
     withTime(

@@ -25,7 +25,7 @@ export interface DisruptionBudget {
   count: number;
   /** Those of them that have names. */
   names: Set<string>;
-  /** Surge VMs that are available. Each is worth a place in the budget: who takes one down uses a place. */
+  /** Available surge VMs. Each adds one to the budget, and taking one down uses one. */
   standIns: ReadonlySet<string>;
 }
 

@@ -68,7 +68,7 @@ export class RestartBudget {
     return [...this.#down].filter((key) => !this.#inProgress.has(key));
   }
 
-  /** Reports whether the VM is down or in progress already: to take it costs nothing more. */
+  /** Reports whether the VM is already unavailable or in progress, so that restarting it uses no more of the budget. */
   counts(vm: VmView): boolean {
     return this.#down.has(keyOf(vm)) || (isStandby(vm) && isDown(vm, this.#in.snapshot.vmiOf(vm)));
   }

@@ -15,10 +15,13 @@ export interface Evacuation {
   whyFailed: string | null;
 }
 
-/** Names a migration by the VMI and the attempt, so that it is created once, whoever tries how often. */
+/**
+ * Derives the name of a migration from the VMI and the attempt, so that retries and concurrent workers create it only
+ * once.
+ */
 export const migrationName = (vmiUid: string, attempt: number): string => `drain-${vmiUid}-${attempt}`;
 
-/** Returns which attempt the name of a migration stands for; null if it is none of this VMI. */
+/** Returns the attempt number in a migration's name; null if the migration is not for this VMI. */
 export function attemptOf(vmiUid: string, name: string): number | null {
   const attempt = name.startsWith(`drain-${vmiUid}-`) ? Number(name.slice(`drain-${vmiUid}-`.length)) : NaN;
   return Number.isSafeInteger(attempt) && attempt > 0 ? attempt : null;

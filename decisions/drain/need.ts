@@ -9,7 +9,7 @@ export type EvacuationAct = 'migrate' | 'restart';
 
 /** What a VM needs, for its VMI to leave a node that is drained. */
 export type EvacuationNeed =
-  /** Its pod was not to be evicted from the node that it is on, or leaves with the VM. */
+  /** Its VMI is not marked for evacuation from its current node, or the VM is leaving the pool anyway. */
   | { need: 'nothing' }
   /** It may be acted on. `takesPlace`: only within the budget. `isBegun`: drover has tried before. */
   | { need: 'act'; act: EvacuationAct; takesPlace: boolean; isBegun: boolean; why: string }
@@ -95,7 +95,7 @@ function migrating(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacu
     : { need: 'underway', words: `migrates (attempt ${attempt})`, until: deadline };
 }
 
-/** What its owner wants comes first, and what KubeVirt or somebody else does to it is not to be disturbed. */
+/** The owner's settings take precedence, and operations by KubeVirt or other controllers are not interrupted. */
 function whyNot(vm: VmView, vmi: VmiView): EvacuationNeed | null {
   if (!isMeantToRun(vm, vmi)) return { need: 'underway', words: 'is being stopped', until: null };
   if (isRestarting(vm, vmi)) return { need: 'underway', words: 'restarts', until: null };

@@ -86,7 +86,10 @@ function byKubeVirt({ migratable, migrating, evacuationNode, node }: VmiView, st
     case 'LiveMigrate':
       return migratable
         ? migrates
-        : { state: 'Blocked', words: 'stays: KubeVirt cannot migrate it, and LiveMigrate lets it not end' };
+        : {
+            state: 'Blocked',
+            words: 'stays: KubeVirt cannot migrate it, and evictionStrategy LiveMigrate prevents its eviction',
+          };
     case 'LiveMigrateIfPossible':
       return migratable ? migrates : ends;
     case EXTERNAL:

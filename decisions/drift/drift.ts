@@ -40,7 +40,7 @@ export const withoutDrift = <Vm extends WrittenVm>(
   made: NewVirtualMachine,
 ): Vm => mergeVm(vm, null, withTransition(vm, transition, made));
 
-/** Whoever knows what the VM is gives and takes them. */
+/** Labels that drover itself adds and removes. */
 const OURS = [POOL_LABEL, REVISION_LABEL];
 
 const parts = ({ metadata: { labels, annotations }, spec }: WrittenVm): Json => ({

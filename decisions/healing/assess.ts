@@ -28,7 +28,7 @@ export interface Assessed {
   /** Attempts that may still run although their cycles have ended. */
   cancel: AttemptId[];
   events: HealingEvent[];
-  /** When time alone changes something, in milliseconds since the epoch. */
+  /** When the result changes without any event, in milliseconds since the epoch. */
   wakeAt: number | null;
 }
 
@@ -76,7 +76,7 @@ class Assessor {
     return { ...all, wakeAt: this.#wakeAt };
   }
 
-  /** What a person or the attempt has said; null if nothing that ends the cycle. */
+  /** How a user's request or the attempt's outcome ends the cycle; null if neither does. */
   #requested({ skipped, run }: Cycle): Assessment | null {
     if (skipped !== undefined) return { end: 'Skipped', why: skipped };
     if (run.state !== 'Ended') return null;

@@ -34,5 +34,5 @@ export function holdEvent(before: Hold, hold: Hold, why: string | null): Healing
   if (hold === before) return [];
   if (hold === 'Removals') return [{ type: 'Warning', reason: 'HealingSuspended', note: why ?? '' }];
   if (before !== 'Removals') return [];
-  return [{ type: 'Normal', reason: 'HealingResumed', note: 'no longer are too many VMs sick at once' }];
+  return [{ type: 'Normal', reason: 'HealingResumed', note: 'fewer VMs are unhealthy now' }];
 }

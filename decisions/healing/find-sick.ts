@@ -113,7 +113,7 @@ function replaceable(
     const attempts = last?.attempts ?? 0;
     if (last !== undefined && last.uid === uid && isFinal(last))
       wait(
-        last.end === 'GivenUp' ? `given up after ${formatReplacements(attempts)}` : 'a person wants it left as it is',
+        last.end === 'GivenUp' ? `given up after ${formatReplacements(attempts)}` : 'its healing was skipped by a user',
       );
     else if (last !== undefined && last.uid === uid && (again = againAt(view, last)) > now) {
       wakeAt = earlier(wakeAt, again);

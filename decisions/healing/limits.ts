@@ -22,7 +22,7 @@ export function breaker(view: HealingView, unhealthy: number): string | null {
     typeof rules.maxUnhealthy === 'number' ? 1 : LEAST_SHARE,
   );
   return unhealthy > most
-    ? `${unhealthy} VMs are sick or being replaced, more than ${most} (${rules.maxUnhealthy}): the fault is hardly in each of them`
+    ? `${unhealthy} VMs are sick or being replaced, more than ${most} (${rules.maxUnhealthy}): they probably have a common cause`
     : null;
 }
 

@@ -11,7 +11,7 @@ import type { VmiView } from '../views/vmi.ts';
  */
 export type Health = { sick: true; why: string } | { sick: false; at: number | null; exempt?: string };
 
-/** KubeVirt's states of a VM that waits for something that a replacement would wait for as well. */
+/** Printable statuses of a VM that waits for something that its replacement would have to wait for, too. */
 const WAITS_FOR_ITS_SURROUNDINGS = new Set([
   'ErrorUnschedulable',
   'ErrorPvcNotFound',
@@ -121,8 +121,8 @@ export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean =>
   vm.optedOut || vm.snapshotting || vmi?.paused === true || vmi?.migrating === true;
 
 /**
- * True for a VM that may be not ready because of its node, its surroundings or somebody's work on it, so not through a
- * fault of its own.
+ * True for a VM that may be unready because of its node, its environment or an operation on it, not because of a fault
+ * of its own.
  */
 export const isHeldUp = (vm: VmView, vmi: VmiView | undefined): boolean =>
   isNodeUnknown(vm, vmi) || WAITS_FOR_ITS_SURROUNDINGS.has(vm.state) || isLeftAlone(vm, vmi);

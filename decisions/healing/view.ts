@@ -25,7 +25,7 @@ export interface HealingInput {
   busy: ReadonlySet<string>;
   /** UIDs of VMs that people want removed: they are not replaced. */
   named: ReadonlySet<string>;
-  /** A revision with which no VM has run well yet: its failures are for the rollout to judge. */
+  /** A revision with which no VM has become available yet: the rollout handles its failures, not healing. */
   unproven: string | null;
   /** The most VMs in flight at once. */
   burst: number;
@@ -43,7 +43,7 @@ export interface HealingView extends HealingInput {
 
 export const attemptRules = ({ backoff, maxAttempts }: HealingRules): AttemptRules => ({ backoff, maxAttempts });
 
-/** True unless it is certain that no VMI of the VM has ever run. */
+/** False only if it is certain that no VMI of the VM has ever run. */
 export function holdsData({ vmiOf, witnessOf, minReadyMs, now }: HealingView, vm: VmView): boolean {
   return proofOf({ vm, vmi: vmiOf(vm), witness: witnessOf(vm), minReadyMs, now }) === 'none';
 }

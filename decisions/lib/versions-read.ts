@@ -6,7 +6,9 @@ interface Read {
   vmis: readonly { resourceVersion: string }[];
 }
 
-/** The newest versions that were read: a cache that has reached them shows all of it. */
+/**
+ * Returns the newest resource versions that were read: a cache that has reached them contains everything that was read.
+ */
 export const versionsIn = ({ pools, vms, vmis }: Read): ResourceVersions => ({
   pools: newest(pools.map(({ metadata }) => metadata.resourceVersion)),
   vms: newest(vms.map(({ resourceVersion }) => resourceVersion)),

@@ -12,7 +12,7 @@ export interface VmiInProgress extends VmInProgress {
 
 /** A VM or pool that is not to be retried. */
 export interface FailedVm {
-  /** `namespace/name`; for a pool as `poolInWords` names it. */
+  /** `namespace/name`; for a pool, the result of `formatPool`. */
   vm: string;
   /** UID of the VM, if known: a VM recreated under the same name is another. */
   uid?: string;

@@ -90,7 +90,7 @@ const REPLACES_MARK = new Set<TransitionNeed['need']>(['patch', 'mark', 'check',
 class Turn {
   readonly #in: TransitionPlanInput;
   readonly #held: Map<string, VmiInProgress>;
-  /** VMs and pools; pools as `poolInWords` names them. */
+  /** VMs by `namespace/name`; pools as `formatPool` names them. */
   readonly #failedPools: Set<string>;
   readonly #failureOf: (vm: VmView) => FailedVm | undefined;
   readonly #counts = { ...NO_COUNTS };

@@ -61,7 +61,7 @@ export function membersChanging(
   ];
 }
 
-/** What becomes of a change whose command is gone: somebody must do something, or a worker does. */
+/** Says how a change ends whose command was killed: by a user, or by a worker after a while. */
 function ifKilled({ metadata: { name } }: StoredPool, change: MembershipChange): string {
   if (isListed(change))
     return `if the command was killed, run it again, or wait: ${SILENCE_MS / 60_000} minutes after its last report the pool goes on without it`;

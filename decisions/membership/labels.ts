@@ -49,8 +49,8 @@ export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[
 const hasLeft = (vm: VmView, pool: string): boolean => vm.labels[POOL_LABEL] === pool;
 
 /**
- * A VM whose owner reference people took off while it was deleted, and that a finalizer of drover's still holds for its
- * disks: as it is nobody's, its deletion would never end.
+ * A terminating VM whose owner reference was removed by hand while drover's finalizer still protected its disks:
+ * without an owner, nothing else would remove the finalizer.
  */
 function heldSteps({ pool, uncontrolled }: Pick<MembersInput, 'pool' | 'uncontrolled'>): PoolStep[] {
   const vms = uncontrolled.filter((vm) => hasLeft(vm, pool.metadata.name) && vm.deleting && vm.keepsDisks);

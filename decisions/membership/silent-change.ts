@@ -28,7 +28,7 @@ export function silentChangeSteps(given: Given): PoolStep[] {
     {
       kind: 'end-change',
       mark: given.pool.metadata.annotations?.[MEMBERSHIP_CHANGE_ANNOTATION] ?? '',
-      reason: `go on without the command that was to ${change.kind} ${names}: it says nothing any more`,
+      reason: `go on without the command that was to ${change.kind} ${names}: it stopped reporting`,
     },
   ];
 }

@@ -4,7 +4,7 @@ import { holds } from './holds.ts';
 import { byName } from './named-items.ts';
 import { dropsRivals } from './one-of.ts';
 
-/** In the place of `base`: nobody knows what was last written. */
+/** Stands for a `base` that is unknown. */
 export const UNKNOWN = Symbol('unknown');
 
 /** Three versions of a field: as it is, as it was last written, and as it should be written. Null counts as absent. */
@@ -46,7 +46,8 @@ function mergeObjects(live: Json, base: unknown, target: unknown, key: string): 
         [each, merge({ live: field(live, each), base: below(base, each), target: field(target, each) }, each)] as const,
     )
     .filter(([, value]) => value !== undefined);
-  // A choice of the template's that a person has taken back is no rival of what they have chosen instead.
+  // If a user replaced one of the template's exclusive fields with another, the template's field does not conflict with
+  // it.
   const chosen = Object.fromEntries(merged.filter(([each]) => field(target, each) !== undefined));
   return Object.fromEntries(merged.filter(([each]) => !dropsRivals(key, chosen, each)));
 }

@@ -85,7 +85,7 @@ export function availableWhile(
   const isAvailable = unavailable.length + missing - standIns <= tolerated;
   const words = [
     `${available} of ${replicas} ${what} are available${standIns === 0 ? '' : `, and ${standIns} extra`}`,
-    ...(missing === 0 ? [] : [`${missing} ${missing === 1 ? 'is' : 'are'} not there`]),
+    ...(missing === 0 ? [] : [`${missing} ${missing === 1 ? 'is' : 'are'} missing`]),
     ...(unavailable.length === 0 ? [] : [`not available: ${formatNames(unavailable)}`]),
   ];
   const reason = isAvailable ? 'MinimumReplicasAvailable' : 'MinimumReplicasUnavailable';

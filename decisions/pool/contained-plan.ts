@@ -47,7 +47,7 @@ export function containedPlan(input: PoolPlanInput): ContainedPlan {
 /** The sentence for a template that is nested too deep; `path` leads there. */
 export const deepTemplate = (path: readonly string[]): string =>
   `${['spec.template', ...path.slice(0, SHOWN_KEYS)].join('.')} is nested deeper than ${MOST_DEPTH} levels: ` +
-  'drover takes no such template';
+  'the template is not supported';
 
 /** The sentence for an error in a decision. */
 export const noPlan = (what: 'pool' | 'set', { message }: Error): string =>

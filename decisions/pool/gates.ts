@@ -7,7 +7,7 @@ import type { PoolPlanInput } from './plan-input.ts';
 /** Input with an allowance for standby VMs, and no allowance at all while members change. */
 export type Prepared = PoolPlanInput & { standbyAllowance: number };
 
-/** Returns the input with what is promoted already counted as promoted, and with the allowances that hold now. */
+/** Returns the input with VMs that are being promoted counted as replicas, and with the current allowances. */
 export function prepared(given: PoolPlanInput): Prepared {
   const input = { ...withAllowances(given), vms: promotedAhead(given.vms, given.inProgress.creating) };
   return isHeld(given) ? { ...input, allowance: 0, standbyAllowance: 0 } : input;

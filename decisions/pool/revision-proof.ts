@@ -35,6 +35,6 @@ export function withProof(input: PoolPlanInput, state: RolloutStatus): RolloutSt
     : state;
 }
 
-/** Whether the rollout of this revision begins nothing more by itself. */
+/** Whether the rollout of this revision starts no more batches on its own. */
 export const isOver = (rollout: RolloutStatus | undefined, revision: string): boolean =>
   rollout?.halted !== undefined || (rollout?.completedAt !== undefined && rollout.revision === revision);

@@ -47,11 +47,11 @@ function restartNeed(vm: VmView, { target, vmi, owner }: PowerScene): PowerNeed 
   if (owner !== undefined && isRollingOut(owner))
     return { need: 'later', why: `its pool ${keyOf(owner.pool.metadata)} is rolling out` };
   // The next VMI would start from the spec that KubeVirt has observed.
-  if (!vm.generationObserved) return { need: 'later', why: 'KubeVirt has not taken notice of its spec' };
+  if (!vm.generationObserved) return { need: 'later', why: 'KubeVirt has not observed its spec' };
   return { need: 'act' };
 }
 
-/** A start disrupts nothing, so neither the annotation against disruption nor a rollout of its pool stands in its way. */
+/** Starting a VM disrupts nothing, so neither the do-not-disrupt annotation nor a rollout of its pool prevents it. */
 function startNeed(vm: VmView, { vmi }: PowerScene): PowerNeed {
   // Under Manual, a VM that somebody has just stopped looks the same.
   if (isRestarting(vm, vmi) && vmi !== undefined) return { need: 'later', why: 'it is stopping or restarting' };

@@ -4,7 +4,7 @@ import { scatter } from '../lib/scatter.ts';
 const LETTERS = 'bcdfghjklmnpqrstvwxz2456789';
 const LENGTH = 5;
 const NAMES = LETTERS.length ** LENGTH;
-/** Has no divisor in common with `NAMES`, so that no name comes twice, and is the golden ratio of it: names scatter. */
+/** Coprime to `NAMES`, so that no name repeats, and close to the golden ratio of it, so that names are spread out. */
 const STEP = 8_868_112;
 
 /**

@@ -1,7 +1,7 @@
 import type { VmView } from '../views/vm.ts';
 import type { Batch, BatchVm } from './batch.ts';
 
-/** What batches hold of the names in their pool. */
+/** The VM names that batches have reserved. */
 export interface BatchHold {
   /** Names of VMs that a batch acts on, and of VMs that will replace another. */
   held: Set<string>;

@@ -88,6 +88,7 @@ function inTime({ waits, input: { now, evacuating } }: RolloutContext, vm: VmVie
 
 function unmanaged(context: RolloutContext, { revision }: RolloutTarget): number {
   const others = context.active.filter((vm) => !context.isOf(vm, revision));
-  if (others.length > 0) context.waits.for('Left', `${formatNames(others.map((vm) => vm.name))}: people update them`);
+  if (others.length > 0)
+    context.waits.for('Left', `${formatNames(others.map((vm) => vm.name))}: not managed by drover`);
   return others.length;
 }

@@ -32,7 +32,7 @@ export function withChanges(context: RolloutContext, state: RolloutStatus): Roll
 const isNews = ({ changed }: RolloutStatus, { at }: ContentChange): boolean =>
   changed === undefined || Date.parse(changed.at) < at;
 
-/** Who aborts the restarts for one change has not judged the next. */
+/** An abort applies only to the restarts for the change at that time, not to later changes. */
 const isAborted = ({ halted, changed }: RolloutStatus, { at }: ContentChange): boolean =>
   halted?.kind === 'Aborted' && changed !== undefined && at > Date.parse(halted.at);
 

@@ -31,7 +31,7 @@ export function rolloutConditions(
   );
 }
 
-/** Neither a rollout nor a change of size goes on in a pool that is being deleted. */
+/** A pool that is being deleted is neither rolled out nor scaled. */
 const deleting = ({ metadata }: StoredPool): Untimed<'Progressing'> | null =>
   metadata.deletionTimestamp === undefined
     ? null
@@ -124,7 +124,7 @@ function toldOfEnd(phase: Ended, { state: { halted }, target, notBack }: Rollout
     case 'Aborted':
       return {
         reason: 'Aborted',
-        message: `by ${halted?.by ?? 'somebody'}${halted?.why === undefined ? '' : `: ${halted.why}`}`,
+        message: `by ${halted?.by ?? 'unknown'}${halted?.why === undefined ? '' : `: ${halted.why}`}`,
       };
   }
 }

@@ -196,7 +196,7 @@ export function batchOf(
   };
 }
 
-/** The VMI that restarts though it is of the right revision already. */
+/** The VMI to restart even though it already has the right revision. */
 function restartedFor(vm: VmView, vmiOf: VmiOf, { revision }: RolloutTarget): Pick<BatchVm, 'vmi'> {
   const vmi = activeVmi(vm, vmiOf(vm));
   return vmi === undefined || vm.revision !== revision || vmi.revision !== revision ? {} : { vmi: vmi.uid };

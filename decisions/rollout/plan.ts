@@ -44,7 +44,7 @@ export interface RolloutPlan {
   /** Numbers of batches to be told that a newer revision replaces theirs; `lost`: numbers of lost batches. */
   superseded: number[];
   lost: number[];
-  /** The extra VMs that it has a use for. */
+  /** The surge VMs that the rollout needs. */
   surge: SurgeNeed;
   /** What the rollout waits for, one sentence each. */
   waits: Wait[];
@@ -126,7 +126,7 @@ function taken({ input, newest, now }: RolloutContext, state: RolloutStatus | nu
   return known?.revision === newest ? known : begun(newest, now, known);
 }
 
-/** Ends a rollout, or turns it back, on too many failures; too many in an undo end the undo. */
+/** Halts the rollout, or undoes it, after too many failures; too many failures during an undo halt the undo. */
 function tripped({ input, spec, newest, current, now }: RolloutContext, state: RolloutStatus): RolloutStatus {
   const { onFailure, maxFailures } = spec.rollout;
   const isUndo = state.halted?.kind === 'Undoing';

@@ -14,7 +14,7 @@ const WHY_LENGTH = 1024;
 
 /** Who acted, when and why, cut to the limits of the status. `at` is RFC 3339. */
 export const actOf = ({ by, why }: Asked, at: string): NonNullable<RolloutStatus['paused']> => ({
-  by: textOf(by ?? 'somebody', BY_LENGTH),
+  by: textOf(by ?? 'unknown', BY_LENGTH),
   at,
   ...(why === undefined || why === null ? {} : { why: textOf(why, WHY_LENGTH) }),
 });
@@ -99,7 +99,7 @@ export const isUnderWay = ({ completedAt, halted }: RolloutStatus): boolean =>
 export const goesOnSince = ({ startedAt, resumedAt, halted }: RolloutStatus): number =>
   Math.max(...[startedAt, resumedAt, halted?.at].map((time) => (time === undefined ? 0 : Date.parse(time))));
 
-/** Failures in the rollout's present direction: those that made it turn back say nothing about the way back. */
+/** Failures in the rollout's current direction: failures that caused an undo do not count against the undo. */
 export function failuresOfThisWay(state: RolloutStatus): Failure[] {
   const { failures, halted } = state;
   if (halted === undefined || !isGoingBack(state)) return failures;

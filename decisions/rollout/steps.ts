@@ -102,7 +102,7 @@ function atStep(context: RolloutContext, at: RolloutStatus, step: RolloutStep, t
   // An unreadable wait may have been stored before the API server refused such: its length is unknown.
   if (wait === undefined || !isDuration(wait)) {
     const why =
-      wait === undefined ? '' : `its wait ${JSON.stringify(wait)} is no duration such as 30s, 10m or 1h30m, and so `;
+      wait === undefined ? '' : `its wait ${JSON.stringify(wait)} is not a duration such as 30s, 10m or 1h30m, and so `;
     waits.for('Approval', `${words} is reached: ${why}it waits for \`drover rollout promote\``);
     return reached;
   }

@@ -26,7 +26,7 @@ export type Departure =
   | { because: 'going' };
 
 /** Why VMs leave that were named. */
-export const BY_NAME = 'people have asked for it by name';
+export const BY_NAME = 'its removal was requested by name';
 /** Why extra VMs leave. */
 export const NOT_NEEDED = 'no update needs so many extra VMs';
 
@@ -34,7 +34,7 @@ export interface DepartureInput {
   departure: Departure;
   /** As the API server has it now; undefined if it is deleted. */
   owner: StoredVmOwner | undefined;
-  /** All known members of it that stay, and are what those that leave are: replicas, or standby. */
+  /** All known members that stay and have the same role as those that leave: replicas or standby VMs. */
   vms: readonly Member[];
   /** The members that leave in this step. */
   leaving: readonly Member[];
@@ -55,17 +55,18 @@ export function whyStay({ departure, owner, vms, leaving }: DepartureInput): str
   if (departure.because === 'going') return null;
   if (owner === undefined) return 'its owner is gone';
   const { deletionTimestamp, generation = 0, finalizers = [] } = owner.metadata;
-  if (departure.because === 'marked') return finalizers.includes(ORPHAN_FINALIZER) ? 'its owner lets its VMs go' : null;
+  if (departure.because === 'marked')
+    return finalizers.includes(ORPHAN_FINALIZER) ? 'its owner is being deleted without its VMs' : null;
   if (departure.because === 'pool deleted')
     return deletionTimestamp !== undefined && !finalizers.includes(ORPHAN_FINALIZER)
       ? null
-      : 'its owner lets its VMs go';
+      : 'its owner is being deleted without its VMs';
   if (departure.because === 'ended' || departure.because === 'surge')
     return deletionTimestamp === undefined ? null : 'its owner is being deleted';
   const named = new Set(namedRemovals(owner.metadata.annotations).vms.values());
   if (departure.because === 'named') {
     if (deletionTimestamp !== undefined) return 'its owner is being deleted';
-    return leaving.every(({ uid }) => named.has(uid)) ? null : 'nobody wants it removed any more';
+    return leaving.every(({ uid }) => named.has(uid)) ? null : 'its removal is no longer requested';
   }
   if (generation !== departure.generation) return 'its owner has changed since';
   const others = new Set([...departure.others, ...leaving.map(({ name }) => name)]);

@@ -174,7 +174,9 @@ function removeSpare(input: ScaleInput, spare: readonly StandbyVm[], room: Room)
   return removal(input, room.take(free(input, leaving)), 'standby surplus', why);
 }
 
-/** Brings standby VMs to their state that nothing else works on, in this plan either. */
+/**
+ * Starts, stops or pauses standby VMs as the pool requires, except VMs that other steps, also of this plan, work on.
+ */
 function settle(input: ScaleInput, steps: readonly ScaleStep[]): Settling {
   const { inProgress, sick, batches, standbyAllowance } = input;
   const busy = new Set([

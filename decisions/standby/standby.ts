@@ -15,7 +15,7 @@ export function isPromotable(vm: StandbyVm, vmiOf: VmiOf): boolean {
   return isReady(vm, vmi) || isPaused(vm, vmiOf) || (isHalted(vm) && vm.state === 'Stopped');
 }
 
-/** A failure to refill the standby limits nothing but that: replicas have priority. */
+/** A failure to create standby VMs throttles only their creation: replicas have priority. */
 export const withAllowances = <Input extends { failure: { reason: string } | null; allowance: number; burst: number }>(
   input: Input,
 ): Input & { standbyAllowance: number } => ({

@@ -7,7 +7,7 @@ import type { SurgeNeed } from './need.ts';
 /** Why a rollout has fewer extra VMs than it has a use for. */
 export interface SurgeHindrance {
   words: string;
-  /** Since when, in milliseconds since the epoch; null while the rest is just being made. */
+  /** Since when, in milliseconds since the epoch; null while the missing VMs are still being created. */
   since: number | null;
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { GROUP } from '../../api/names.ts';
 import { internParts } from './intern-parts.ts';
 
-/** Longer values are kept as their hashes: they may be of one VM alone. */
+/** Longer values are stored as hashes, since they may be unique to one VM and would use much memory. */
 const LONGEST = 128;
 /** What `kubectl apply` notes for itself. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

@@ -3,8 +3,8 @@ import type { StandbyState } from '../../api/pool/pool.ts';
 import type { TransitionRecord } from '../machine-types/transition.ts';
 
 /**
- * What a member of a pool is for that is none of its replicas: it is ready to become one (`Standby`), or takes the place
- * of one that is replaced (`Surge`).
+ * The role of a pool member that is not a replica: ready to become one (`Standby`), or a temporary addition during an
+ * update (`Surge`).
  */
 export type MemberRole = 'Standby' | 'Surge';
 

@@ -11,7 +11,7 @@ export interface VmiView {
   vmUid: string | null;
   /** Milliseconds since the epoch. */
   createdAt: number;
-  /** Has a deletion timestamp: its VMI is stopping. */
+  /** Has a deletion timestamp: its guest is shutting down. */
   deleting: boolean;
   /** KubeVirt's `status.phase`; empty before it has one. */
   phase: string;
@@ -22,10 +22,10 @@ export interface VmiView {
   readySince: number | null;
   /** When it was scheduled to its node with all that it needs, in milliseconds since the epoch; null if not yet. */
   scheduledAt: number | null;
-  /** When its VMI began to run, and when it ended, in milliseconds since the epoch; null if it has not. */
+  /** When it started to run, and when it ended, in milliseconds since the epoch; null if it has not. */
   runningSince: number | null;
   endedAt: number | null;
-  /** How long its liveness probe may take to judge its VMI, in milliseconds; null without one. */
+  /** How long its liveness probe may take to fail it, in milliseconds; null without a probe. */
   probationMs: number | null;
   /** The revision of the pool's template that the VMI runs: from its start, or from the last live update. */
   revision: string | null;
@@ -50,11 +50,11 @@ export interface VmiView {
   memory: { guest: string | null; maxGuest: string | null; atBoot: string | null; current: string | null };
   /** Canonical JSON of nodeSelector, affinity and tolerations. */
   placement: string;
-  /** Its pod is going, or gone down: so KubeVirt says shortly before the phase does. */
+  /** Its pod is terminating, or has ended: KubeVirt reports this shortly before it updates the phase. */
   podTerminating: boolean;
   /**
-   * Its controller, if any, and its labels; null for a VMI of a VM, of which nobody else must take care. Most VMIs are
-   * those of VMs, and labels take much memory.
+   * Its controller, if any, and its labels; null for a VMI that a VM controls, which no other owner needs to manage.
+   * Most VMIs are those of VMs, and labels take much memory.
    */
   standalone: { owner: VmView['owner']; labels: Record<string, string> } | null;
   /** KubeVirt's own words for why it isn't ready; null if it gives none. */
@@ -65,7 +65,7 @@ export interface VmiView {
 export const isFinal = (vmi: VmiView): boolean => vmi.phase === 'Succeeded' || vmi.phase === 'Failed';
 
 /**
- * True for a VMI that won't run again: it is final, or its pod is going. If its node does not answer, nobody knows
- * that.
+ * True for a VMI that won't run again: it is final, or its pod is terminating. Unknown, so false, if its node does not
+ * answer.
  */
 export const hasEnded = (vmi: VmiView): boolean => isFinal(vmi) || (vmi.podTerminating && !vmi.nodeLost);

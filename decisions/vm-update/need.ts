@@ -45,7 +45,7 @@ export function updateNeed(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Upd
   return hindrance === undefined ? wanted : { need: hindrance.isExcluded ? 'left' : 'later', why: hindrance.why };
 }
 
-/** A VMI that is to restart because of what it has read takes its new spec with it. */
+/** If a VMI restarts because of a changed Secret or ConfigMap, it also takes the new spec. */
 function withChange(
   wanted: ReturnType<typeof needOf>,
   vm: VmView,
@@ -101,7 +101,7 @@ function needOfRunning(
   return atMost(disruption, vm, target, correction);
 }
 
-const FOREIGN_NAME = 'its name is none that the pool gives';
+const FOREIGN_NAME = "its name does not match the pool's naming scheme";
 
 const hasForeignName = ({ owner, name }: VmView): boolean => owner !== null && numberOf(owner.name, name) === null;
 
@@ -126,8 +126,8 @@ function needOfReplacement(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Ret
 const WAITS_FOR_RESTART = 'it waits for a restart, which the pool leaves to people';
 
 /**
- * The next VMI may start before anybody has seen the last one stop. So the VM's spec is written while a VMI runs,
- * if that does not affect the VMI.
+ * The next VMI may start before drover observes that the previous one has stopped. So the spec is written while a VMI
+ * runs, if that does not affect the VMI.
  */
 function ahead(vm: VmView, vmi: VmiView, target: RolloutTarget): ReturnType<typeof needOf> {
   if (vm.revision === target.revision)
@@ -204,8 +204,8 @@ function hasNewPower(vm: VmView, { template, templateOf }: RolloutTarget): boole
 }
 
 /**
- * Returns why the VM must not be touched now, or undefined. `isWish`: its owner wants that, so it lasts; other states
- * pass.
+ * Returns why the VM must not be changed now; undefined if it may be. `isExcluded`: its owner opted out, which is
+ * permanent; the other reasons pass.
  */
 export function untouchable(vm: VmView, vmiOf: VmiOf): { why: string; isExcluded: boolean } | undefined {
   if (vm.optedOut) return { why: 'its owner asked that nothing disrupts it', isExcluded: true };

@@ -10,7 +10,7 @@ const plug = (type: string): TimedCondition => ({
 });
 
 /**
- * Returns the VMI with conditions for the CPUs and memory of its spec that its VMI doesn't have yet. Only a migration
+ * Returns the VMI with conditions for the CPUs and memory in its spec that its guest doesn't have yet. Only a migration
  * applies them.
  */
 export function withPlugs<T extends VirtualMachineInstance>(vmi: T): T {

@@ -11,7 +11,7 @@ export interface Shown {
   dataVolumePhases: readonly (string | undefined)[];
   /** True if a claim of the VM exists but isn't bound yet. */
   unboundClaim: boolean;
-  /** True if this pass has just created the VMI; `instance` is still undefined then. */
+  /** True if this pass has just created the VMI; `vmi` is still undefined then. */
   starting?: boolean;
 }
 

@@ -15,7 +15,7 @@ export interface ResourceVersions extends Chance {
   dataVolumePhases: readonly (string | undefined)[];
   unboundClaim: boolean;
   restartRequired: RestartRequired;
-  /** True if this pass has just created the VMI; `instance` is still undefined then. */
+  /** True if this pass has just created the VMI; `vmi` is still undefined then. */
   starting?: boolean;
   /** What prevented this pass from completing. */
   failure: { reason: string; message: string } | undefined;

@@ -34,7 +34,7 @@ export interface Surroundings {
   failing: boolean;
   /** True if its VM exists, which must record the VMI's end before the VMI is deleted. */
   hasVm: boolean;
-  /** The machine type that its VMI boots with. */
+  /** The machine type that the guest boots with. */
   machineType: string;
   migratable: boolean;
 }

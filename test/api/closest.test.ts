@@ -25,7 +25,7 @@ describe('editDistance', () => {
     expect(editDistance('repilcas', 'replicas')).toBe(1);
   });
 
-  it('is nought for one word only, the same both ways, and no longer than the longer word', () => {
+  it('is 0 only for equal words, symmetric, and at most the length of the longer word', () => {
     const word = fc.string({ maxLength: 12 });
     fc.assert(
       fc.property(word, word, (one, other) => {

@@ -13,7 +13,7 @@ describe('countOf', () => {
     expect(countOf('25%', 3)).toBe(0);
   });
 
-  it('never goes below what it was told', () => {
+  it('is never less than the given minimum', () => {
     expect(countOf('25%', 3, 1)).toBe(1);
     expect(countOf('25%', 0, 1)).toBe(1);
   });

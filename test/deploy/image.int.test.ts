@@ -41,14 +41,14 @@ describe.runIf(process.platform === 'linux')('the image', () => {
     expect(readdirSync(image.path('app/node_modules/@temporalio/core-bridge/releases'))).toHaveLength(1);
   });
 
-  test('says of a command that is none what there is, and fails', async () => {
+  test('lists the available commands for an unknown command, and fails', async () => {
     expect(await ended(image.start(['wroker']))).toMatchObject({
       code: 2,
       output: expect.stringContaining('worker') as string,
     });
   });
 
-  test('says of a stack of its own where it can be had', async () => {
+  test('says where the embedded stack is available', async () => {
     const { code, output } = await ended(image.start(['dev']));
     expect(code).toBe(1);
     expect(output).toMatch(/^error: drover dev .* clone of the repository\n$/);

@@ -123,7 +123,7 @@ test('what the watch tells during a list is newer than the list, and what the li
   expect([...listWatch.values()].toSorted()).toEqual(['added@8', 'modified@9', 'same@5']);
 });
 
-test('who is told of a change finds the cache at the version of that change', async () => {
+test('the cache has reached the version of a change when onChange is called', async () => {
   const told: bigint[] = [];
   const events = [`${JSON.stringify({ type: 'ADDED', object: vm('web-1', '7') })}\n`];
   const listWatch: ListWatch<KubeObject, string> = await onServer(

@@ -14,7 +14,7 @@ test('an API server is reached by the proxy of the environment', () => {
 });
 
 test.each(['https://127.0.0.1:6443', 'https://localhost:6443', 'https://[::1]:6443', 'https://127.8.8.8'])(
-  'this machine never is: %s',
+  'loopback addresses never use the proxy: %s',
   (server) => {
     expect(of(server)).toBeUndefined();
   },
@@ -29,9 +29,7 @@ test.each([
   ['other, api.example:6443', 'https://api.example:6443'],
   ['10.0.0.0/8', 'https://10.96.0.1'],
   ['10.96.0.1', 'https://10.96.0.1:443'],
-])('nor is what NO_PROXY names: %s spares %s', (NO_PROXY, server) =>
-  expect(of(server, { HTTPS_PROXY, NO_PROXY })).toBeUndefined(),
-);
+])('NO_PROXY %s excludes %s', (NO_PROXY, server) => expect(of(server, { HTTPS_PROXY, NO_PROXY })).toBeUndefined());
 
 test.each([
   ['ample', 'https://api.example'],
@@ -39,4 +37,6 @@ test.each([
   ['api.example:443', 'https://api.example:6443'],
   ['10.0.0.0/8', 'https://11.0.0.1'],
   ['10.0.0.0/99', 'https://10.0.0.1'],
-])('%s does not spare %s', (NO_PROXY, server) => expect(of(server, { HTTPS_PROXY, NO_PROXY })).toBe(HTTPS_PROXY));
+])('NO_PROXY %s does not exclude %s', (NO_PROXY, server) =>
+  expect(of(server, { HTTPS_PROXY, NO_PROXY })).toBe(HTTPS_PROXY),
+);

@@ -610,7 +610,7 @@ export class Guarantees implements Onlooker {
       const { uid, name } = pool.metadata;
       const held = (pool.status?.healing?.cycles ?? []).length;
       const isTold = (pool.status?.conditions ?? []).some(
-        ({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not made: '),
+        ({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not created: '),
       );
       const isFine = !some || isGoing(pool) || isTold || this.#replicasOf(uid).length + held >= pool.spec.replicas;
       if (isFine) this.#missingSince.delete(uid);

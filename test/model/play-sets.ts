@@ -58,7 +58,7 @@ export async function happenToSet(world: World, kinds: readonly SetKind[], happe
   }
 }
 
-/** Gives each set a good template, and lets it act; `settled` tells when it is as it should be. */
+/** Gives each set a good template, and lets it act; `settled` tells when it matches its spec. */
 export async function settleSets(world: World, kinds: readonly SetKind[]): Promise<void> {
   for (const kind of kinds) {
     const set = setOf(world, kind);

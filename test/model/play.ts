@@ -432,6 +432,6 @@ function inWords(world: World, name: string): string {
 function lacksDisks(world: World, name: string): boolean {
   const { status } = (world.pool(name) ?? {}) as { status?: { conditions?: { type: string; message?: string }[] } };
   return (status?.conditions ?? []).some(
-    ({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not made: '),
+    ({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not created: '),
   );
 }

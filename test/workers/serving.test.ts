@@ -55,7 +55,7 @@ const servingOf = (
   };
 };
 
-test('workers that Temporal does not take are created again, and none of the others is left behind', async () => {
+test('retries to create workers that Temporal rejects, and leaks none of the others', async () => {
   let attempt = 0;
   const create = (): Promise<Worker>[] => [
     aWorker(),

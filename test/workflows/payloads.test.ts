@@ -21,7 +21,7 @@ describe.each(signals.map((signal) => [signal.name, signal] as const))('%s', (na
     }
   };
 
-  test('whatever is sent is read, or refused with its place', () => {
+  test('every payload is either parsed or rejected with the path of the error', () => {
     fc.assert(
       fc.property(fc.anything({ withNullPrototype: true, withBigInt: true }), (value) => void readOrRefuse(value)),
     );
@@ -51,7 +51,7 @@ describe.each(signals.map((signal) => [signal.name, signal] as const))('%s', (na
     fc.assert(fc.property(fc.dictionary(word, value), (sent) => void readOrRefuse(sent)));
   });
 
-  test('nothing that was sent besides comes through, however deep', () => {
+  test('drops unknown fields at any depth', () => {
     const read = readOrRefuse({ ...healEnd, other: deep(100_000), pools: '5' });
     expect(Object.keys(read ?? {})).not.toContain('other');
   });
@@ -63,7 +63,7 @@ test('a version is digits alone, and not more than Kubernetes counts', () => {
   expect(read(null, 'changed')).toEqual({});
 });
 
-test('a pause says who and why, as far as that was told, and is one in any case', () => {
+test('a pause is accepted with or without requester and reason', () => {
   const { read } = messages.pause;
   expect(read({ by: 'ada', why: 'lunch' }, 'pause')).toEqual({ by: 'ada', why: 'lunch' });
   expect(read('lunch', 'pause')).toEqual({ why: 'lunch' });
@@ -95,7 +95,7 @@ test.each([
   { end: 'Kept', why: 'it is no longer sick' },
   { end: 'Refused', why: 'denied' },
   { end: 'Cancelled', isRemoved: true },
-])('the end of an attempt is heard: %j', (outcome) => {
+])('parses the end of an attempt: %j', (outcome) => {
   const ended = { ...healEnd, outcome };
   expect(messages.attemptEnded.read(ended, 'attemptEnded')).toEqual(ended);
 });

@@ -4,7 +4,7 @@ import { readConfig } from '../config.ts';
 // takes work.
 try {
   const { health } = readConfig(process.env);
-  if (health === null) throw new Error('DROVER_HEALTH_PORT is not set: the worker tells nobody whether it is ready');
+  if (health === null) throw new Error('DROVER_HEALTH_PORT is not set, so the worker serves no health endpoint');
   const host = health.address === '0.0.0.0' ? '127.0.0.1' : health.address;
   const answer = await fetch(`http://${host}:${health.port}/readyz`, { signal: AbortSignal.timeout(4_000) });
   if (!answer.ok) throw new Error((await answer.text()).trim());

@@ -9,7 +9,7 @@ export class DrainGauge {
   constructor(registry: Registry) {
     this.#vms = new Gauge({
       name: 'drover_pool_draining_vms',
-      help: 'VMs of a pool that are to leave nodes that are drained, by what they wait for. Every worker tells of all pools.',
+      help: 'VMs of a pool that are to leave nodes that are drained, by what they wait for. Every worker reports all pools.',
       labelNames: ['namespace', 'pool', 'reason'],
       registers: [registry],
     });

@@ -9,7 +9,7 @@ export class HealingGauges {
 
   constructor(registry: Registry) {
     const registers = [registry];
-    const everyWorker = 'Every worker tells of all pools.';
+    const everyWorker = 'Every worker reports all pools.';
     this.#cycles = new Gauge({
       name: 'drover_healing_cycles',
       help: `VMs that are being replaced, by the phase of their cycle. ${everyWorker}`,

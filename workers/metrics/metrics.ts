@@ -23,10 +23,10 @@ export function createMetrics() {
       labelNames: ['resource'],
       registers,
     }),
-    watchErrors: counter('drover_watch_errors_total', 'Watches that broke and were made again.', ['resource']),
+    watchErrors: counter('drover_watch_errors_total', 'Watches that failed and were restarted.', ['resource']),
     serverLost: new Gauge({
       name: 'drover_api_server_lost',
-      help: '1 while this worker takes no work, for the API server does not answer it.',
+      help: '1 while this worker takes no work because the API server does not answer.',
       registers,
     }),
     missedEvents: counter(
@@ -51,7 +51,7 @@ export function createMetrics() {
     ),
     faults: counter(
       'drover_faults_total',
-      'Errors that nobody has caught: the worker ends for one, and is to be started again.',
+      'Uncaught errors. Each shuts the worker down, for its supervisor to restart it.',
       ['kind'],
     ),
     pools: new PoolGauges(registry),

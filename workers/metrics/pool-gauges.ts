@@ -21,7 +21,7 @@ export class PoolGauges {
 
   constructor(registry: Registry) {
     const registers = [registry];
-    const everyWorker = 'Every worker tells of all pools.';
+    const everyWorker = 'Every worker reports all pools.';
     const gauge = (name: string, help: string): Gauge<'namespace' | 'pool'> =>
       new Gauge({
         name: `drover_pool_${name}_vms`,

@@ -29,7 +29,7 @@ export class VmMetrics {
   constructor(registry: Registry) {
     const registers = [registry];
     const labelNames = ['namespace', 'pool'] as const;
-    const everyWorker = 'Every worker tells of all pools.';
+    const everyWorker = 'Every worker reports all pools.';
     this.#starts = new Counter({
       name: 'drover_vm_starts_total',
       help: `VMs of a pool that began to run. ${everyWorker}`,

@@ -29,7 +29,7 @@ export async function untilWatched(options: KeepWatchOptions, known?: string): P
   const { client, kube, cluster, logger, stop } = options;
   let uid = known;
   const problem = new RepeatedProblem((error) =>
-    logger.warn('the watch of the cluster could not be looked at, and is looked at again', { cluster, error }),
+    logger.warn('the watch workflow could not be described; retrying', { cluster, error }),
   );
   while (!stop.aborted) {
     try {

@@ -143,4 +143,4 @@ class Attempt {
   }
 }
 
-const words = ({ by = 'somebody', why }: Asking): string => `${by}${why === undefined ? '' : ` (${why})`}`;
+const words = ({ by = 'unknown', why }: Asking): string => `${by}${why === undefined ? '' : ` (${why})`}`;

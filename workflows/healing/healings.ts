@@ -67,7 +67,7 @@ const CANCELLED_MS = 60_000;
 export class Healings {
   state: HealingState | null;
   readonly #options: HealingsOptions;
-  /** What was asked for since the last plan was requested, which does not know of it. */
+  /** User requests that arrived after the last plan was requested, and that it does not include. */
   #asks: Ask[] = [];
   /** Attempts that are being cancelled, by workflow id and start, until they end. */
   readonly #cancelled = new Set<string>();
@@ -84,7 +84,7 @@ export class Healings {
       'Do not wait with the healing of {"vm": …}, whatever it waits for; heal it again if it was given up or skipped.',
       (asked) => this.#healNow(asked),
     );
-    onSignal(healSkip, 'End the healing of {"vm": …}: leave it as it is.', ({ vm, by = 'somebody', why }) => {
+    onSignal(healSkip, 'End the healing of {"vm": …}: leave it as it is.', ({ vm, by = 'unknown', why }) => {
       const skipped = `skipped by ${by}${why === undefined ? '' : ` (${why})`}`;
       if (vm !== undefined) this.#ask((state) => withSkip(state, vm, skipped));
     });

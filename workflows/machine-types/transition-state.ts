@@ -61,7 +61,7 @@ export const begun = (): TransitionState => ({
 export const changedMeanwhile = (vms: readonly string[]): Skipped[] =>
   vms.length === 0
     ? []
-    : [{ why: 'somebody has changed its machine type meanwhile', isExcluded: true, count: vms.length, vms: [...vms] }];
+    : [{ why: 'its machine type was changed meanwhile', isExcluded: true, count: vms.length, vms: [...vms] }];
 
 /**
  * Reports whether drover itself has something to do. False if all that is left waits for others: owners, pools, a

@@ -7,7 +7,7 @@ import { ON_VMS } from '../owners/steps.ts';
 
 const { labelVms, unlabelVms, unholdVms, endMembershipChange } = proxyActivities<PoolActivities>(ON_VMS);
 
-/** A step that follows what people, or commands, have changed about who is in the pool. */
+/** A step that adapts to changes of the pool's members by users or commands. */
 type MembersStep = Extract<PoolStep, { kind: 'label' | 'unlabel' | 'unhold' | 'end-change' }>;
 
 const KINDS: ReadonlySet<PoolStep['kind']> = new Set(['label', 'unlabel', 'unhold', 'end-change']);

@@ -25,7 +25,7 @@ import { StatusWriter } from '../pool/status-writer.ts';
 import { DroverPhase } from '../search-attributes.ts';
 import type { OwnerStepContext } from './steps.ts';
 
-/** What a run hands to the next when its history has grown long, whatever the kind of its owner. */
+/** State carried over continue-as-new, for all kinds of owners. */
 export interface CarriedOwner {
   uid?: string;
   seen: ResourceVersions;
@@ -140,7 +140,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   protected abstract statusOf(planned: P): PoolStatus | ReplicaSetStatus | null;
   /** Returns the Markdown that the Web UI shows. */
   protected abstract details(planned: P | { gone: true }): string;
-  /** Forgets all of the owner of that name that was there before. */
+  /** Discards all state of the previous owner of the same name. */
   protected abstract reset(uid: string): void;
   protected abstract continueAsNew(carried: CarriedOwner): Promise<never>;
   /** Called for each plan, before its steps begin. */
@@ -195,7 +195,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       if (isCancellation(error)) throw error;
       // Errors thrown by a local activity are not always wrapped.
       const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
-      log.warn(`the ${this.#words.owner} could not be looked at`, { message });
+      log.warn(`the ${this.#words.owner} could not be planned`, { message });
       failureBackoff.note('NotPlanned', message);
       this.#resultUnknown ||= resultUnknown;
       return null;
@@ -206,7 +206,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
 
   async #waitToPlanAgain(): Promise<void> {
     const delayMs = Math.min(backoffMs(++this.#failures), PLAN_AGAIN_MS);
-    await sleep(delayMs, { summary: 'the delay after a look that failed' });
+    await sleep(delayMs, { summary: 'the delay after a failed plan' });
     await this.#continueAsNewIfLong();
   }
 
@@ -229,7 +229,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.note(planned);
     // Not the later of the two: a cluster that was restored from a backup counts from an older version.
     if (this.#seen === asked.seen) this.#seen = planned.seen;
-    // Of another worker, the next plan must not know less than this one, which may have said who the members are.
+    // The next plan, perhaps on another worker, must not be based on older state than this one.
     else this.#seen = maxVersions(this.#seen, planned.seen);
     if (this.#generation !== undefined && planned.generation !== this.#generation) failureBackoff.tryNow();
     this.#generation = planned.generation;

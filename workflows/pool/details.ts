@@ -12,7 +12,7 @@ export function poolDetails(
   { recentErrors, retryAt }: FailureBackoffState,
   { batches }: RolloutsState,
 ): string {
-  if (planned.gone) return 'The pool is gone.';
+  if (planned.gone) return 'The pool is deleted.';
   const { counts, phase } = planned;
   const [retry = '', ...activity] = activityDetails(doing, { recentErrors, retryAt }, counts.byState);
   return [

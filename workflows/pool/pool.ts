@@ -51,7 +51,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
   #starting: number | undefined;
 
   constructor(ref: PoolRef, carried: PoolInput['carried']) {
-    super(ref, carried, { owner: 'pool', wait: 'the pool goes on by the clock' });
+    super(ref, carried, { owner: 'pool', wait: 'wait until the pool must be planned again' });
     const { inProgress } = this;
     const onChange = (newer?: ResourceVersions): void => this.requestTurn(newer);
     this.#rollouts = new Rollouts({

@@ -196,7 +196,7 @@ function detailsOf(
     ({ vm, end, why }) => `- ${vm}: ${end}${why === undefined ? '' : `: ${escapeMarkdown(why)}`}`,
   );
   return [
-    `**Batch ${batch.n}** to revision **${batch.revision}**, asked for by ${escapeMarkdown(askedBy ?? 'somebody')}: ${doing}`,
+    `**Batch ${batch.n}** to revision **${batch.revision}**, asked for by ${escapeMarkdown(askedBy ?? 'unknown')}: ${doing}`,
     `${outcomes.filter(({ end }) => end === 'Updated').length} of ${batch.vms.length} VMs updated`,
     waiting.length === 0 ? '' : `In progress: ${formatNames(waiting.map(({ name }) => name))}`,
     ended.join('\n'),

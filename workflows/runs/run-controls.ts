@@ -63,7 +63,7 @@ export class RunControls {
   }
 }
 
-const said = ({ by = 'somebody', why = null as string | null }: { by?: string; why?: string | null }): UserRequest => ({
+const said = ({ by = 'unknown', why = null as string | null }: { by?: string; why?: string | null }): UserRequest => ({
   by,
   at: new Date(Date.now()).toISOString(),
   why,

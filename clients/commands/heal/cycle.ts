@@ -11,7 +11,7 @@ import { poolAndVms } from '../membership/options.ts';
 export const healNowCommand = (): Command =>
   cycle('now', 'healNow')
     .description(
-      'do not wait with VMs that are being replaced: not for the delay, and not for a pause to end; heal those again that were given up or skipped',
+      'retry the replacement of VMs now: skip the delay, even if healing is paused; heal VMs again that were given up or skipped',
     )
     .addHelpText(
       'after',
@@ -23,7 +23,7 @@ export const healNowCommand = (): Command =>
 
 export const healSkipCommand = (): Command =>
   cycle('skip', 'healSkip')
-    .description('end the replacement of VMs, and leave each as it is until `now`')
+    .description('stop replacing VMs, and leave each as it is until `drover heal now`')
     .addHelpText(
       'after',
       examples(['Leave a VM broken, to look into it', 'drover heal skip pool web web-3 --reason "I look into it"']),

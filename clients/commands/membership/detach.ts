@@ -9,7 +9,7 @@ export const detachCommand = (): Command =>
   new Command('detach')
     .description('take VMs out of their pools; they run on untouched, and their numbers are not given again meanwhile')
     .argument('<vms...>', 'the names of the VMs')
-    .option('--decrement', 'have the pool want so many VMs less; else it makes others in their places')
+    .option('--decrement', 'lower replicas by the number of VMs; by default the pool creates replacements')
     .addOption(timeoutOption())
     .addOption(dryRunOption())
     .addHelpText(

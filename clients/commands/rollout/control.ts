@@ -16,7 +16,7 @@ interface ControlOptions {
 export const pauseCommand = (): Command =>
   control('pause', ({ pause }) => pause)
     .description(
-      'begin no further batch until `resume`; VMs that restart already come back, and scaling and healing go on',
+      'start no more batches until `resume`; VMs that are restarting come back, and scaling and healing continue',
     )
     .addOption(reasonOption())
     .addHelpText(

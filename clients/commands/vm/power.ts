@@ -100,7 +100,7 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
         .default(true),
     )
     .option('--no-wait', 'come back as soon as it has begun')
-    .option('--reason <words>', 'why, for those who see it')
+    .option('--reason <words>', 'the reason, shown in status, history and the Web UI')
     .addOption(dryRunOption())
     .addHelpText('after', examples(...shown))
     .action((names: string[], options: PowerOptions, command: Command) =>

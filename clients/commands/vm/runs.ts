@@ -73,7 +73,7 @@ async function status(session: Session, id: string, { watch, output }: StatusOpt
 const SIGNALS: Record<RunSignal, [done: string, what: string]> = {
   pause: ['paused', 'touch no further VM until `resume`; those in progress are followed to their end'],
   resume: ['resumed', 'go on after a pause'],
-  abort: ['aborted', 'touch no further VM; it ends once those in progress are done'],
+  abort: ['aborted', 'start no more VMs; the run ends once those in progress are done'],
 };
 
 const signalCommands = (): Command[] =>
@@ -82,7 +82,7 @@ const signalCommands = (): Command[] =>
     const command = new Command(signal)
       .description(what)
       .argument('<id>', 'as `drover vm runs` lists it, or its last part');
-    if (signal !== 'resume') command.option('--reason <words>', 'why, for those who see it');
+    if (signal !== 'resume') command.option('--reason <words>', 'the reason, shown in status, history and the Web UI');
     return command.action((id: string, { reason }: { reason?: string }, command: Command) =>
       inSession(command, async (session) => {
         const { signalPowerRun } = await import('../../vm/runs.ts');

@@ -39,7 +39,7 @@ const vmiOf = ({ metadata: { namespace, name, uid } }: Stored): KubeObject => ({
   },
 });
 
-test('a VM has its own instance, and not the one that an earlier VM of its name has left behind', async () => {
+test('vmiOf returns the VMI of the VM itself, not one left by an earlier VM of the same name', async () => {
   const namespace = await cluster().namespace();
   const cache = await started();
   const vm = await createVm(namespace);
@@ -65,7 +65,7 @@ test('a VM has its own instance, and not the one that an earlier VM of its name 
   expect(cache.vmiOf({ ...view, uid: later.metadata.uid })).toBeUndefined();
 });
 
-test('who has seen a newer instance than the watch has told is not answered with an older one', async () => {
+test('catchUp never returns while the cache is older than the requested resource version', async () => {
   const namespace = await cluster().namespace();
   const { cache } = await aWorkerCache(cluster().stack.kubeconfig, (_method, path) =>
     path.includes('watch=true') ? 'hang' : 'pass',
@@ -80,7 +80,7 @@ test('who has seen a newer instance than the watch has told is not answered with
   expect(cache.vmiOf(vm.metadata as { namespace: string; name: string; uid: string })).toBeDefined();
 });
 
-test('the cache is complete only with the instances, and does not wait for a kind that the cluster has not', async () => {
+test('the cache is synced once VMIs are listed, and does not wait for kinds that the cluster does not serve', async () => {
   const listed = Promise.withResolvers<void>();
   const { cache, calls } = await aWorkerCache(cluster().stack.kubeconfig, async (_method, path) => {
     if (path.includes('/kubevirts')) return { status: 404 };
@@ -102,7 +102,7 @@ test('the cache is complete only with the instances, and does not wait for a kin
   expect(cache.rolloutStrategy()).toBe('LiveUpdate');
 });
 
-test('a KubeVirt that is only out of reach is waited for', async () => {
+test('waits for KubeVirt while it is unreachable', async () => {
   let away = true;
   const { cache, calls } = await aWorkerCache(cluster().stack.kubeconfig, (_method, path) =>
     away && path.includes('/kubevirts') ? { status: 503 } : 'pass',
@@ -153,7 +153,7 @@ test("KubeVirt's rollout strategy is followed as the cluster's configuration cha
   await follows('LiveUpdate');
 });
 
-test("only drover's ControllerRevisions are held, and only a pool's count", async () => {
+test('caches only ControllerRevisions of drover, and indexes only those that a pool owns', async () => {
   const namespace = await cluster().namespace();
   const cache = await started();
   const create = (name: string, object: Record<string, unknown>, metadata = {}) =>

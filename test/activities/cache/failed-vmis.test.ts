@@ -6,7 +6,7 @@ const NOW = Date.UTC(2026, 0, 1, 12);
 const failed = (uid: string, endedAt: number | null) =>
   aVmi(aVm('web-1'), { uid, vmUid: 'of-web-1', phase: 'Failed', runningSince: NOW - 1_000, endedAt });
 
-test('a VMI whose launcher was gone, so that KubeVirt does not tell when it failed, ended when it was heard of', () => {
+test('uses the time of observation as the end of a VMI if KubeVirt reports none', () => {
   const vmis = new FailedVmis();
   expect(vmis.note(failed('one', null), NOW)).toBe(true);
   expect(vmis.note(failed('one', null), NOW + 5_000)).toBe(false);
@@ -19,7 +19,7 @@ test('a VMI ended when KubeVirt says so, however late that is heard', () => {
   expect(vmis.of('of-web-1').map(({ endedAt }) => endedAt)).toEqual([NOW - 500]);
 });
 
-test('a VMI that never ran is none that ran and failed', () => {
+test('ignores failed VMIs that never ran', () => {
   const vmis = new FailedVmis();
   expect(vmis.note({ ...failed('one', null), runningSince: null }, NOW)).toBe(false);
   expect(vmis.of('of-web-1')).toEqual([]);

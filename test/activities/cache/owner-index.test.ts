@@ -7,7 +7,7 @@ interface Thing {
   owner: string | null;
 }
 
-test('whatever comes, changes hands or goes, each owner has what is its own and nothing else', () => {
+test('lists exactly the objects of each owner after any sequence of additions, owner changes and deletions', () => {
   const name = fc.constantFrom('a', 'b', 'c', 'd');
   const owner = fc.constantFrom('one', 'two', null);
   const change = fc.record({ name, after: fc.option(fc.record({ owner }), { nil: undefined }) });

@@ -167,20 +167,20 @@ test.each<[string, (context: Scene) => Promise<void>, string]>([
   [
     'is not to be disrupted',
     (context) => context.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } }),
-    'it is not to be touched now',
+    'it must not be changed now',
   ],
-  ['is being restored', (context) => context.say({ restoreInProgress: 'nightly' }), 'it is not to be touched now'],
+  ['is being restored', (context) => context.say({ restoreInProgress: 'nightly' }), 'it must not be changed now'],
   [
     'is of a pool that heals no more',
     (context) => context.changePool({ spec: { autohealing: null } }),
-    'the pool heals no more',
+    'autohealing is off',
   ],
   [
     'is of a pool that heals after more failures',
     (context) => context.changePool({ spec: { autohealing: { startupFailureThreshold: 4 } } }),
     'it is no longer sick',
   ],
-])('a VM that meanwhile %s is left as it is', async (_what, meanwhile, why) => {
+])('does not delete a VM that meanwhile %s', async (_what, meanwhile, why) => {
   const context = await Scene.make();
   await meanwhile(context);
   const before = await context.now();
@@ -204,15 +204,15 @@ test('a VM whose VMI comes up while it is found out whether its disks hold somet
   await context.expectUntouched();
 });
 
-test('a VM of a pool that is being deleted is left to that', async () => {
+test('does not delete VMs of a pool that is being deleted', async () => {
   const context = await Scene.make();
   await context.changePool({ metadata: { finalizers: ['drover.dev/pool'] } });
   await cluster().kube.delete(VirtualMachinePools, context.pool.metadata);
-  expect(await context.remove()).toEqual({ end: 'Kept', why: 'the pool heals no more' });
+  expect(await context.remove()).toEqual({ end: 'Kept', why: 'autohealing is off' });
   await context.expectUntouched();
 });
 
-test('a VM that may not be deleted is left as it is, and nobody waits for that: why is the answer', async () => {
+test('returns the reason at once if the API server refuses the deletion', async () => {
   const context = await Scene.make();
   const why = 'deletion is denied by a policy';
   const protectedBy = await aWorker((method, path) =>
@@ -243,7 +243,7 @@ test.each([
   };
   expect(await context.remove({ holdsData }, await aWorker(fate))).toEqual({
     end: 'Kept',
-    why: 'it is not to be touched now',
+    why: 'it must not be changed now',
   });
   expect(met).toBe(1);
   await context.expectUntouched();
@@ -294,7 +294,7 @@ test.each<[string, object, 'deleted' | 'halted']>([
     'deleted',
   ],
 ])(
-  'a VM of a time in which no worker watched %s',
+  'a VM that ran while no worker was watching %s',
   async (_what, { mark = '', ...failure }: { mark?: string; lastFailedVMIUID?: string }, became) => {
     const context = await Scene.make();
     await context.change({ metadata: { annotations: { 'drover.dev/not-yet-run': mark } } });
@@ -318,7 +318,7 @@ test.each<[string, object, 'deleted' | 'halted']>([
     'halted',
   ],
   ['never came to run loses them', [], 'deleted'],
-])('a VM whose VMI, gone since, %s', async (_what, phaseTransitionTimestamps, became) => {
+])('a VM whose VMI, deleted since, %s', async (_what, phaseTransitionTimestamps, became) => {
   const context = await Scene.make();
   const { namespace, name, uid } = context.vm.metadata;
   const vmi = await cluster().kube.create(VirtualMachineInstances, {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { sharedCall } from '../../../activities/lib/shared-call.ts';
 
-test('who asks gets the answer of a call that was begun after it asked, and all who wait share one', async () => {
+test('each caller gets the result of a call that started after its request, and concurrent callers share one call', async () => {
   const begun: PromiseWithResolvers<number>[] = [];
   const ask = sharedCall(() => {
     begun.push(Promise.withResolvers<number>());

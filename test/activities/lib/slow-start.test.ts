@@ -101,7 +101,7 @@ test('it waits as long as the server asked for', async () => {
   expect(triedAt - failedAt).toBeGreaterThanOrEqual(299);
 });
 
-test('a fault that stays is thrown, for Temporal to show and to retry', async () => {
+test('throws a lasting error, so that Temporal reports and retries it', async () => {
   let calls = 0;
   const fails = async (): Promise<never> => {
     calls++;

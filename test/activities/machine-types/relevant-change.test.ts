@@ -55,7 +55,7 @@ const vmChange = (fields: Partial<VmView>, change: Partial<VmView>, vmi: Partial
   return isRelevant(after, aVmi(after, vmi), { kind: 'vm', before, after });
 };
 
-test('a VM of another type, and of no transition, is none of its business', () => {
+test('ignores VMs with another type that belong to no transition', () => {
   expect(vmChange({}, { ready: false })).toBe(false);
   expect(vmChange({ transition: { ...record, id: 'ffffffff' } }, { ready: false })).toBe(false);
 });
@@ -67,18 +67,18 @@ test('a VM of an old type is, and one that becomes so or stops being so, but not
   expect(vmChange({ machineType: OLD }, {})).toBe(false);
 });
 
-test('a VM whose VMI is old is, and one that the transition has marked or changed', () => {
+test('VMs with an old VMI are relevant, and so are VMs that the transition has marked or changed', () => {
   expect(vmChange({ machineType: 'q35' }, { ready: false }, { machineType: OLD })).toBe(true);
   expect(vmChange({ transitionMark: ID }, { ready: false })).toBe(true);
   expect(vmChange({ transition: record }, { ready: false })).toBe(true);
 });
 
-test('a VM of another namespace is none, unless it carries the mark', () => {
+test('ignores VMs of other namespaces, unless they carry the mark', () => {
   expect(vmChange({ namespace: 'other', machineType: OLD }, { ready: false })).toBe(false);
   expect(vmChange({ namespace: 'other', machineType: OLD, transitionMark: ID }, { ready: false })).toBe(true);
 });
 
-test('a VMI that goes or comes is, if it or its VM is', () => {
+test('creation and deletion of a VMI are relevant if the VMI or its VM is', () => {
   const vm = aVm('vm', { machineType: 'q35' });
   const vmi = aVmi(vm, { machineType: OLD });
   expect(isRelevant(vm, undefined, { kind: 'vmi', before: vmi, after: undefined })).toBe(true);

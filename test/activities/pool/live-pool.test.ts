@@ -28,12 +28,12 @@ async function found(
 }
 
 describe('a pool that was recreated under its name', () => {
-  test('is asked for when the cache still has the one before', async () => {
+  test('is read from the API server while the cache still holds the previous pool', async () => {
     expect(await found('second', first, second)).toBe('second');
     expect(await found('second', undefined, second)).toBe('second');
   });
 
-  test('is not taken for the one before', async () => {
+  test('is not confused with the previous pool', async () => {
     expect(await found('first', second, second)).toBeUndefined();
     expect(await found('first', undefined, second)).toBeUndefined();
   });

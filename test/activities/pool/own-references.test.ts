@@ -42,9 +42,9 @@ test('a VM is made when all is there that it has for itself', async () => {
 });
 
 test('all that is missing is named, by kind and with its number', async () => {
-  expect((await look(['user-3', 'net-3'])).said).toBe('web-3 is not made: ConfigMap settings-3 is missing');
+  expect((await look(['user-3', 'net-3'])).said).toBe('web-3 is not created: ConfigMap settings-3 is missing');
   expect((await look(['user', 'net', 'settings'])).said).toBe(
-    'web-3 is not made: Secret user-3, Secret net-3 and ConfigMap settings-3 are missing',
+    'web-3 is not created: Secret user-3, Secret net-3 and ConfigMap settings-3 are missing',
   );
 });
 
@@ -52,5 +52,5 @@ test('a worker that may not read Secrets makes VMs without asking for each, and 
   const { said, asked } = await look(['settings-3'], ['secrets']);
   expect(said).toBe('all there');
   expect(asked).toEqual(['secrets/user-3', 'secrets/net-3', 'configmaps/settings-3', 'configmaps/settings-3']);
-  expect((await look([], ['secrets'])).said).toBe('web-3 is not made: ConfigMap settings-3 is missing');
+  expect((await look([], ['secrets'])).said).toBe('web-3 is not created: ConfigMap settings-3 is missing');
 });

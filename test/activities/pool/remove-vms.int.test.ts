@@ -278,7 +278,7 @@ const isHalted = async ({ key }: LateScene): Promise<boolean> =>
   (await cluster().vms(key.namespace)).some((vm) => vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined);
 
 describe.each(Object.entries(waysOut))('%s, if it comes late', (_what, takeOut) => {
-  test('touches no VM that the pool wants again, be it after a detour', async () => {
+  test('deletes nothing if the pool has been scaled back, even via another number', async () => {
     const context = await late(0);
     await context.replicas(3);
     const done = await takeOut(context, { because: 'surplus', generation: context.generation, others: [] });
@@ -292,7 +292,7 @@ describe.each(Object.entries(waysOut))('%s, if it comes late', (_what, takeOut) 
     );
   });
 
-  test('leaves as many VMs as the pool wants, though others went by other hands, or go by another act of the same plan', async () => {
+  test('leaves as many VMs as the spec wants, even if users or other steps of the plan delete VMs too', async () => {
     const context = await late(1);
     const departure: Departure = { because: 'surplus', generation: context.generation, others: ['web-3'] };
     expect(await takeOut(context, departure, context.targets.slice(0, 2))).toMatchObject({ count: 0 });
@@ -300,7 +300,7 @@ describe.each(Object.entries(waysOut))('%s, if it comes late', (_what, takeOut) 
     expect(await takeOut(context, departure, context.targets.slice(0, 1))).toMatchObject({ count: 1, notWanted: [] });
   });
 
-  test('touches no VM of a pool that is not deleted after all, or is no more', async () => {
+  test('deletes nothing if the pool is not deleted after all, or no longer exists', async () => {
     const context = await late(3);
     expect(await takeOut(context, { because: 'pool deleted' })).toMatchObject({ count: 0 });
     await cluster().kube.delete(VirtualMachinePools, context.key);
@@ -313,7 +313,7 @@ describe.each(Object.entries(waysOut))('%s, if it comes late', (_what, takeOut) 
 });
 
 describe('createVms, if it comes late', () => {
-  test('makes nothing for a spec that has changed since, nor for a pool that is deleted', async () => {
+  test('creates nothing if the spec has changed since, or the pool is being deleted', async () => {
     const context = await late(5);
     const revision = revisionOf((await cluster().pool(context.key.namespace, 'web'))!.spec.template);
     const create = () =>

@@ -35,7 +35,7 @@ const write = (key: PoolKey, status: PoolStatus | Pick<PoolStatus, 'disruptedVMs
   cluster().kube.patch(VirtualMachinePools, key, 'merge', { status }, { subresource: 'status' });
 const statusOf = async ({ namespace, name }: PoolKey) => (await cluster().pool(namespace, name))!.status;
 
-test('a status that is written late gives way to that which another worker has written since', async () => {
+test('drops a stale status write if another worker has written the status since', async () => {
   const { key, goOn } = await suspended();
   const newer = await write(key, { replicas: 3, readyReplicas: 3, writes: 2 });
   expect(await goOn({ replicas: 2, writes: 2 })).toEqual({ isLate: true, pools: newer.metadata.resourceVersion });

@@ -5,7 +5,7 @@ import { createPowerActivities, type PowerActivityOptions } from '../../../activ
 import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { aVm, aVmi } from '../../decisions/model/fleets.ts';
 
-test('what a look tells stays small, of however many VMs with however long names', async () => {
+test('an observation stays small, however many VMs there are and however long their names', async () => {
   const vms = Array.from({ length: 500 }, (_, index) =>
     aVm(`${index}`.padStart(63, 'n'), { optedOut: true, owner: null }),
   );

@@ -127,7 +127,7 @@ test('a template that the pool has no more is not made the newest again by a wor
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 1, [nameFor('b')]: 2 });
 });
 
-test('the hand that wrote the template is named, not one that wrote something else since', async () => {
+test('names the field manager that wrote the template, not one that wrote other fields later', async () => {
   const namespace = await cluster().namespace();
   const { revisions } = await aWorker();
   const pool = await createPool(namespace);

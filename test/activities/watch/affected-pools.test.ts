@@ -74,7 +74,7 @@ test('a VMI that comes, changes or goes makes the pool of its VM look again', ()
   expect(affected(vmi(), undefined)).toEqual(['shop/web']);
 });
 
-test('what no decision reads of a VMI makes no pool look again', () => {
+test('VMI fields that no decision reads affect no pool', () => {
   expect(affected(vmi({ resourceVersion: '1' }), vmi({ resourceVersion: '2', cpu: { ...vmi().cpu } }))).toEqual([]);
 });
 
@@ -184,7 +184,7 @@ test('a kept disk that is given to another pool of the name makes it look again,
   expect(affectedPools({ kind: 'disk', before, after: diskOf('uid-of-an-earlier-one', '2') }, fleet)).toEqual([]);
 });
 
-test('a pool concerns itself when people name VMs to remove or to keep, and not when they write other annotations', () => {
+test('a pool is affected by annotations that name VMs to remove, and by no other annotations', () => {
   const ofPool = (annotations: Record<string, string>): string[] =>
     affectedPools({ kind: 'pool', before: aPool(), after: aPool({}, { annotations }) }, fleet);
   expect(ofPool({ [REMOVE_VMS_ANNOTATION]: '{}' })).toEqual(['shop/web']);

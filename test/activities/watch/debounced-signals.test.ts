@@ -74,7 +74,7 @@ test('a pool that changes alone is signalled four times a second, and a hundred 
   expect(nudgesOf(300)).toBeLessThanOrEqual(300 + 300 + 150 * 10);
 });
 
-test('the last word of each of many keys is not lost', () => {
+test('the last signal for each of many keys is always sent', () => {
   const sent: string[] = [];
   const notifications = new DebouncedSignals((key) => sent.push(key), notifyInterval);
   const keys = Array.from({ length: 60 }, (_, key) => String(key));

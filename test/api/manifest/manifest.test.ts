@@ -322,7 +322,7 @@ describe('what is wrong', () => {
     [
       'a day of no year',
       { rollout: { windows: [{ cron: '0 0 30 2 *', duration: '1h' }] } },
-      'spec.rollout.windows[0].cron: no year has such a day: it never comes',
+      'spec.rollout.windows[0].cron: no year has such a day, so it never runs',
     ],
     [
       'a window of no length',
@@ -337,7 +337,7 @@ describe('what is wrong', () => {
     [
       'a time zone of nowhere',
       { rollout: { windows: [{ cron: '0 0 * * *', duration: '1h', timeZone: 'the one of the office' }] } },
-      'spec.rollout.windows[0].timeZone: the one of the office is no time zone: write a name such as Europe/Zurich or UTC',
+      'spec.rollout.windows[0].timeZone: the one of the office is not a time zone: use a name such as Europe/Zurich or UTC',
     ],
     [
       'steps that fall',

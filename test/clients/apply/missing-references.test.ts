@@ -28,7 +28,7 @@ function said(pool: Stored<Pool>, secrets: readonly string[] | null): Promise<st
   return missingReferences({ list } as unknown as KubeClient, [pool]);
 }
 
-test('Secrets and ConfigMaps that VMs are to have for themselves are named where they are missing', async () => {
+test('lists missing Secrets and ConfigMaps that each VM needs for itself', async () => {
   expect(await said(aPool(3, ALL), ['key', 'key-2'])).toEqual([
     'pool web: Secrets key-1, key-3 are missing: their VMs wait until they are there',
     'pool web: ConfigMaps settings-1 … settings-3 are missing: their VMs wait until they are there',

@@ -247,13 +247,13 @@ describe('a failure has exit code 1 and one sentence', () => {
   });
 
   test.each([
-    [429, 'storage is (re)initializing', "can't do it now (429): storage is (re)initializing"],
+    [429, 'storage is (re)initializing', 'cannot serve the request now (429): storage is (re)initializing'],
     [
       503,
       'the server is currently unable to handle the request',
-      "can't do it now (503): the server is currently unable to handle the request",
+      'cannot serve the request now (503): the server is currently unable to handle the request',
     ],
-    [401, 'Unauthorized', 'does not know these credentials; give others with --kubeconfig or --context'],
+    [401, 'Unauthorized', 'rejected these credentials; use others with --kubeconfig or --context'],
   ])('where the API server answers %i', async (status, message, sentence) => {
     const server = createServer((_request, response) =>
       response.writeHead(status).end(JSON.stringify({ kind: 'Status', message })),

@@ -63,7 +63,7 @@ describe('apply', () => {
     const made = await applied(namespace, manifest('web', { template: runningTemplate }), '--wait', '--timeout', '2m');
     expect(made).toMatchObject({ code: 0, stderr: '' });
     expect(made.stdout).toMatch(
-      /^virtualmachinepool\.drover\.dev\/web created\n(pool web: .*\n)*pool web is as it should be\n$/,
+      /^virtualmachinepool\.drover\.dev\/web created\n(pool web: .*\n)*pool web matches its spec\n$/,
     );
     expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ readyReplicas: 2, updatedReplicas: 2 });
     const bad = neverReadyTemplate();
@@ -124,7 +124,7 @@ describe('apply', () => {
     const template = { spec: { runStrategy: 'Halted', template: { spce: {}, spec: { domain: { devices: {} } } } } };
     expect(await applied(namespace, manifest('web', { template }))).toMatchObject({
       stderr: expect.stringMatching(
-        /^error: standard input:1: no VM can be made from spec\.template of pool web: .*spce.*\n$/,
+        /^error: standard input:1: no VM can be created from spec\.template of pool web: .*spce.*\n$/,
       ) as string,
       code: 1,
       stdout: '',
@@ -262,7 +262,7 @@ describe('get', () => {
     ).toHaveLength(11);
   });
 
-  test('tells what is not there', async () => {
+  test('reports objects that do not exist', async () => {
     expect(await drover('get', 'pool', 'web')).toMatchObject({
       code: 1,
       stdout: '',
@@ -300,7 +300,7 @@ describe('get', () => {
     expect(new Set(seen.map(({ metadata }) => metadata.resourceVersion)).size).toBeGreaterThanOrEqual(3);
   });
 
-  test('ends without a word when nobody reads on', async () => {
+  test('exits silently when stdout is closed', async () => {
     const child = start(['get', 'pools', '-A', '--watch'], env());
     const complaints = text(child.stderr!);
     const ended = once(child, 'exit');
@@ -370,7 +370,7 @@ describe('a description', () => {
     await fleet().createPool(namespace, 'web');
     const { code, stdout } = await drover('describe', 'pool', 'web', '-n', namespace, '--cluster', 'empty');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^In progress: +not known: no workflow (has taken it up yet|leads it now; .*)$/m);
+    expect(stdout).toMatch(/^In progress: +not known: no workflow manages it (yet|now; .*)$/m);
   });
 });
 
@@ -450,7 +450,7 @@ describe('delete', () => {
     expect(await fleet().vms(namespace)).toHaveLength(3);
   });
 
-  test('waits no longer than told', async () => {
+  test('waits no longer than --timeout', async () => {
     const namespace = await fleet().namespace();
     const pool = await fleet().createPool(namespace, 'web', { replicas: 0 });
     await fleet().settled(namespace, 'web', []);
@@ -481,7 +481,7 @@ describe('the embedded stack', () => {
     expect(found.stderr).toContain(`using the embedded stack at ${fleet().stack.state}\n`);
   });
 
-  test('is used without a remark where it is named, whatever the environment says', async () => {
+  test('is used without a remark if it is named, whatever the environment says', async () => {
     needs('an embedded stack');
     const elsewhere = {
       ...nowhere,

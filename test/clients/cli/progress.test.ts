@@ -5,7 +5,7 @@ import type { Session } from '../../../clients/session/session.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith } from '../rollout/pools.ts';
 
-const notFound: Progress = { known: false, why: 'no workflow has taken it up yet', hasNoWorkflow: true };
+const notFound: Progress = { known: false, why: 'no workflow manages it yet', hasNoWorkflow: true };
 const untouched = () => ({ ...poolWith({}), status: undefined }) as unknown as ReturnType<typeof poolWith>;
 
 /** A session whose Temporal answers that no such workflow runs. */
@@ -14,14 +14,14 @@ const withoutWorkflow = {
   temporal: () => Promise.reject(Object.assign(new Error('not found'), { name: 'WorkflowNotFoundError' })),
 } as unknown as Session;
 
-test('a pool that no worker has touched waits to be taken up', async () => {
+test('reports that no workflow manages the pool yet if the pool has no status', async () => {
   expect(await readProgress(withoutWorkflow, Pools, untouched())).toEqual(notFound);
 });
 
-test('a pool that has a status has lost its workflow', async () => {
+test('reports that the workflow is missing if the pool has a status', async () => {
   expect(await readProgress(withoutWorkflow, Pools, poolWith({}))).toMatchObject({
     known: false,
-    why: expect.stringContaining('no workflow leads it now'),
+    why: expect.stringContaining('no workflow manages it now'),
   });
 });
 
@@ -42,7 +42,7 @@ test("a replica set is asked by its own workflow's id, and says so if none leads
   } as unknown as Session;
   expect(await readProgress(session, VmSets, setWith())).toEqual({
     known: false,
-    why: 'no workflow leads it now; a worker starts one when the replica set changes',
+    why: 'no workflow manages it now; a worker starts one when the replica set changes',
   });
   const { status: _status, ...untaken } = setWith();
   expect(await readProgress(session, VmSets, untaken)).toEqual(notFound);

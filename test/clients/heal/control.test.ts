@@ -29,7 +29,7 @@ const viewOf = (said: UserRequest) => healView(healingPool(said));
 
 test.each([
   ['pause twice', pause, paused, /^the healing of pool web is already paused, by ada \S+ ago: lunch$/],
-  ['resume what goes on', resume, {}, /^nobody has paused the healing of pool web: nothing to resume$/],
+  ['resume what goes on', resume, {}, /^the healing of pool web is not paused: nothing to resume$/],
   ['resume what too many sick VMs hold', resume, tooMany, /: what suspends it ends by itself: 5 of 10 are$/],
 ] as [string, HealControl, UserRequest, RegExp][])('it makes no sense to %s', (_what, control, said, words) =>
   expect(() => control.check(viewOf(said))).toThrow(words),
@@ -95,7 +95,7 @@ test.each([
     false,
   ],
 ] as [string, CycleSignal, UserRequest, UserRequest, boolean][])(
-  'where %s, %s of %j has been taken with %j: %s',
+  'with %s, the status shows that %s of %j was handled with %j: %s',
   (_what, signal, before, now, is) => expect(hasTaken(signal, 'web-1', viewOf(now), viewOf(before))).toBe(is),
 );
 
@@ -147,7 +147,7 @@ describe('of a VM that no cycle is in progress of', () => {
     expect(whyNoCycle(viewWith(2, 'x'), 'web-99')).toBe('vm web-99 is not replaced: its node is away');
   });
 
-  test('it is not called well if the status does not name all that are sick', () => {
+  test('does not call a VM healthy if the status omits unhealthy VMs', () => {
     const [few, many] = [viewWith(2, 'x'), viewWith(20, 'x', 5)];
     expect(formatNoCycle(few, 'web-7')).toMatch(/by the rules of pool web it is not sick/);
     expect(whyNoCycle(many, 'web-23')).toBeNull();

@@ -120,7 +120,7 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   });
   expect(await heal('resume', 'pool', 'web')).toMatchObject({
     code: 1,
-    stderr: 'error: nobody has paused the healing of pool web: nothing to resume\n',
+    stderr: 'error: the healing of pool web is not paused: nothing to resume\n',
   });
 
   await breakUntilWaiting(namespace, 'web-3');
@@ -277,7 +277,7 @@ test('what cannot be asked is said in a sentence', async () => {
     expect(await heal(...words)).toMatchObject({ code: 1, stdout: '', stderr: `error: ${sentence}\n` });
   expect(await run(['heal', 'pause', 'pool', 'sick', '-n', namespace, '--cluster', 'other'], env())).toMatchObject({
     code: 1,
-    stderr: matching(/^error: no workflow pool\/other\/\S+ runs, so that nobody leads pool sick: /),
+    stderr: matching(/^error: no workflow pool\/other\/\S+ is running for pool sick; /),
   });
   expect((await heal('status', 'pool', 'web')).stdout).toContain('the pool has no spec.autohealing');
 });

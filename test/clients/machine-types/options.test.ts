@@ -119,7 +119,7 @@ test.each<[string[], string]>([
     ['--restart-now', '--window', '0 25 * * * 4h'],
     expect.stringMatching(/^--window: "0 25 \* \* \* 4h" is no window: hour 25 is not understood/) as string,
   ],
-  [['--restart-now', '--window', '0 2 * * * soon'], '--window: "soon" is no duration such as 30s, 10m or 1h30m'],
+  [['--restart-now', '--window', '0 2 * * * soon'], '--window: "soon" is not a duration such as 30s, 10m or 1h30m'],
   [
     ['--restart-now', '--window', '0 2 * * * 0s'],
     '--window: "0 2 * * * 0s" is no window: it must be longer than no time',

@@ -197,7 +197,7 @@ describe('what is asked of the API server', () => {
     });
   });
 
-  test('is nothing where it is not to be asked', async () => {
+  test('is nothing if no dry run is needed', async () => {
     const options = { asksServer: false, cluster: 'default', others: { ids: new Set<string>(), unknown: null } };
     const plan = await planOf(answering(new Error('asked')), fleetOf(), transition, options);
     expect(plan).toMatchObject({ items: [{ need: 'Change', result: null }], results: [], refusals: [], unknown: [] });

@@ -131,7 +131,7 @@ describe('how a transition ended', () => {
     );
   });
 
-  test('nothing is amiss if all was done, or is only waited for, or nobody may touch it', () => {
+  test('reports no shortfall if all VMs are done, waited for or excluded', () => {
     expect(shortfalls(ID, progress({ phase: 'Complete', skipped: [wish], counts: { left: 1 } }))).toEqual([]);
     expect(
       shortfalls(ID, progress({ phase: 'Waiting', skipped: [later], counts: { waiting: 9, deferred: 1 } })),
@@ -161,7 +161,7 @@ describe('how a transition ended', () => {
       { phase: 'Waiting', failed: [failedRestart], failures: 1, counts: { waiting: 1 } },
       ['shop/vm-3 failed: not ready in time'],
     ],
-  ])('%s is amiss', (_words, fields, sentences) => {
+  ])('%s is a shortfall', (_words, fields, sentences) => {
     expect(shortfalls(ID, progress(fields)).map(({ message }) => message)).toEqual(sentences);
   });
 

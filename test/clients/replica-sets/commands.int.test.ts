@@ -145,7 +145,7 @@ test('what is not there, or not right, has one sentence', async () => {
     code: 1,
     stdout: '',
     stderr: expect.stringMatching(
-      /^error: standard input:1: no VM can be made from spec\.template of replica set web: .*spce.*\n$/,
+      /^error: standard input:1: no VM can be created from spec\.template of replica set web: .*spce.*\n$/,
     ) as string,
   });
 });

@@ -135,7 +135,7 @@ test.each([
     vi.stubEnv('DROVER_ASKED_BY', 'ada@desk');
     onTestFinished(() => void vi.unstubAllEnvs());
     const asking = controlRollout(session, poolWith(said), control, { reason: 'lunch', dryRun: 'none' });
-    await expect(asking).rejects.toThrow(/^no workflow pool\/default\/\S+ runs/);
+    await expect(asking).rejects.toThrow(/^no workflow pool\/default\/\S+ is running/);
     expect(sent).toEqual([[control.signal, told]]);
   },
 );

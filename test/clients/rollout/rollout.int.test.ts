@@ -236,7 +236,7 @@ describe('a person', () => {
     for (const flags of [[], ['--dry-run']]) {
       expect(await rolloutIn(namespace)('pause', '--cluster', 'empty', ...flags)).toMatchObject({
         code: 1,
-        stderr: `error: no workflow pool/empty/${namespace}/web runs, so that nobody leads pool web: does a \`drover worker\` run for this cluster?\n`,
+        stderr: `error: no workflow pool/empty/${namespace}/web is running for pool web; is a \`drover worker\` running for this cluster?\n`,
       });
     }
   });
@@ -360,9 +360,7 @@ test("a template is given in spite of what else changes, and not over somebody e
     spec: { replicas: 2, template: templateWith(1) },
   });
   const late = changeTemplate(fleet().kube, seen, { template: templateWith(2), cause: 'late' }, 'none');
-  await expect(late).rejects.toThrow(
-    'pool web has just got another template by somebody else, and keeps that: look again',
-  );
+  await expect(late).rejects.toThrow('pool web was changed concurrently: check its template and try again');
   expect(await template(namespace)).toEqual(templateWith(1));
 });
 

@@ -109,7 +109,7 @@ const unknown = (): Promise<never> =>
   Promise.reject(new WorkflowNotFoundError('workflow not found', 'nope', undefined));
 const calling = <T>(_: unknown, call: () => T): T => call();
 
-test('one that Temporal does not know, nobody follows, and it does not go on', async () => {
+test('fails to follow a transition that Temporal does not know, and prints nothing', async () => {
   const said: string[] = [];
   const writing = vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
   onTestFinished(() => writing.mockRestore());
@@ -132,7 +132,7 @@ test('one that Temporal does not know, nobody follows, and it does not go on', a
   expect(said).toEqual([]);
 });
 
-test('who asks a transition that nobody runs for something is told that it waits', async () => {
+test('warns that no worker runs when a transition is signalled', async () => {
   const said: string[] = [];
   const writing = vi.spyOn(process.stderr, 'write').mockImplementation((text) => said.push(String(text)) > 0);
   onTestFinished(() => writing.mockRestore());

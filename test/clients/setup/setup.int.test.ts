@@ -36,7 +36,7 @@ const crds = async (): Promise<string[]> =>
     .filter((name) => name.endsWith('drover.dev'));
 
 test('before it, every command says that it is missing', async () => {
-  const missing = /^error: .*drover is not set up in it, run `drover setup` first\n$/;
+  const missing = /^error: .*drover is not installed in it; run `drover setup` first\n$/;
   const commands = [
     ['get', 'pools'],
     ['describe', 'pool', 'web'],

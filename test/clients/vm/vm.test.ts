@@ -133,7 +133,7 @@ describe('a restart in words', () => {
     expect(lines[0]).toMatch(/^power\/default\/a {2}\S+ 2\/10 restarted, 1 restarting, 5 to go$/);
     expect(lines.slice(1)).toEqual([
       '  restarting: shop/vm-3',
-      '  no room for more: 1 at a time',
+      '  disruption budget used up: 1 at a time',
       '  skipped: shop/vm-5: it is paused',
       '  skipped: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
@@ -153,7 +153,7 @@ describe('a restart in words', () => {
 
   test('its end, without anything that was not done', () => {
     expect(formatEnd(progress({ phase: 'Complete', skipped: [wish] }))).toBe(
-      '2 of 10 VMs restarted; nothing was to be done to 7: stopped, gone, or restarted by somebody else',
+      '2 of 10 VMs restarted; nothing to do for 7: stopped, deleted, or restarted meanwhile',
     );
     expect(shortfalls('a', progress({ phase: 'Complete', skipped: [wish] }))).toEqual([]);
     expect(exclusions(progress({ skipped: [later, wish] }))).toEqual([
@@ -167,7 +167,7 @@ describe('a restart in words', () => {
     expect(lines[0]).toMatch(/ 2\/10 started, 1 starting, 7 to go$/);
     expect(lines[1]).toBe('  starting: shop/vm-3');
     expect(formatEnd({ ...starting, phase: 'Complete', open: 0 })).toBe(
-      '2 of 10 VMs started; nothing was to be done to 8: they ran already, are gone, or were stopped by somebody else',
+      '2 of 10 VMs started; nothing to do for 8: they were already running, are deleted, or were stopped meanwhile',
     );
     const stopped = progress({ action: 'Stop', phase: 'Complete', chosen: 2 });
     expect(progressLines('a', stopped)[0]).toMatch(/ 2\/2 stopped, 0 stopping, 0 to go: Complete$/);

@@ -103,14 +103,14 @@ test('a claim ends when its VM is stopped, or the pool does not miss it', () => 
   expect(answers({ claims: [claimOf(one)], vms: [two, other] }, ask(two))).toEqual([full]);
 });
 
-test('who asks again for the same VM keeps the place; nobody else gets it while the VMI runs', () => {
+test('a workflow that claims the same VM again keeps its claim; no other workflow can claim the VM while its VMI runs', () => {
   expect(answers({ claims: [claimOf(one)] }, ask(one, 'power/default/one'))).toEqual([null]);
   expect(answers({ claims: [claimOf(one)], maxUnavailable: 3 }, ask(one))).toEqual([
     'power/default/one is about to disrupt it',
   ]);
 });
 
-test('a place that is held is no leave to act once others have failed', () => {
+test('an existing claim does not permit a disruption once other VMs have failed', () => {
   const vms = [one, aVm('web-2', { ready: false }), other];
   const given = { claims: [claimOf(one)], vms };
   expect(answers(given, ask(one, 'power/default/one'))).toEqual([full]);

@@ -116,7 +116,7 @@ describe('a VM that serves nobody', () => {
     expect(need(given)).toMatchObject({ ...restarts, takesPlace: false });
   });
 
-  test('migrates where its pool wants no restart', () => {
+  test('migrates if its pool allows no restart', () => {
     expect(need({ vm: { ready: false }, rules: { method: 'Migrate' } })).toMatchObject({
       ...migrates,
       takesPlace: false,
@@ -156,7 +156,7 @@ describe('what the API server refuses', () => {
     });
   });
 
-  test('is no beginning if only the budget had no room', () => {
+  test('does not count as an attempt if only the budget was full', () => {
     expect(need({ refusal: { ...refusal, since: null, times: 0, notBefore: NOW } })).toMatchObject({ isBegun: false });
   });
 });

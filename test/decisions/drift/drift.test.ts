@@ -70,7 +70,7 @@ function edited(vm: NewVirtualMachine, path: Path, removes: boolean): NewVirtual
 }
 
 describe('any VM', () => {
-  test('has none as KubeVirt has written it, nor by what people add', () => {
+  test("has no drift from KubeVirt's defaults or from additions by users", () => {
     fc.assert(
       fc.property(anyMade, (vm) => {
         const live = stored(vm);

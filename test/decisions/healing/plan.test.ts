@@ -105,7 +105,7 @@ const removed = ({ steps }: PoolPlan): string[] =>
 const condition = (planned: PoolPlan, type: string) => planned.status?.conditions?.find((one) => one.type === type);
 
 describe('a sick VM', () => {
-  test('gets a cycle, with what it goes by', () => {
+  test('starts a cycle, with the rules for its attempts', () => {
     const planned = plan({ vms: [sick(1), ...numbered(well, 2, 5)] });
     expect(planned.healing.begin).toEqual([
       {
@@ -153,7 +153,7 @@ describe('a sick VM', () => {
     expect(begun(plan({ vms: [sick(1, { name: 'guest' }), ...numbered(well, 2, 5)] }))).toEqual([]);
   });
 
-  test('is left to those who have it in progress', () => {
+  test('starts no cycle for a VM that another operation has in progress', () => {
     const vms = [sick(1), sick(2), ...numbered(well, 3, 12)];
     const held = { name: 'web-1', uid: 'uid-of-web-1', act: 'restart' as const, from: null, wasDown: false };
     expect(
@@ -162,7 +162,7 @@ describe('a sick VM', () => {
     expect(begun(plan({ vms, inProgress: { creating: [], deleting: ['web-1'] } }))).toEqual(['web-2']);
   });
 
-  test("is no one's but that of one cycle, and no rollout takes it", () => {
+  test('is in one cycle only, and is not updated by a rollout', () => {
     const template = { spec: { runStrategy: 'Always', template: { spec: { domain: {}, hostname: 'new' } } } } as const;
     const vms = [sick(1), ...numbered(well, 2, 5)];
     const first = plan({ vms, spec: { template, maxUnavailable: 5 } });
@@ -210,24 +210,21 @@ describe('nothing is begun', () => {
     expect(begun(plan({ vms, deleted: true }))).toEqual([]);
   });
 
-  test('while the pool has more VMs than it wants: the sick one is the one to go', () => {
+  test('while the pool has surplus VMs, since scale-in removes the sick one', () => {
     const planned = plan({ vms, spec: { replicas: 9 } });
     expect([begun(planned), removed(planned)]).toEqual([[], ['web-1']]);
   });
   test.each<[string, PoolSpec['scaleInStrategy']]>([
     ['unmanaged', { unmanaged: {} }],
     ['opportunistic', { opportunistic: {} }],
-  ])(
-    'but not under %s scale-in, where the one too many stays for good: it is replaced, and comes back',
-    (_kind, scaleInStrategy = {}) => {
-      const spec = { replicas: 9, scaleInStrategy };
-      expect(begun(plan({ vms: [sick(1), ...numbered(well, 2, 10)], spec }))).toEqual(['web-1']);
-      const others = numbered(well, 2, 10);
-      const gone = plan({ vms: others, spec, state: { cycles: [cycle(1, 'Removing')] } });
-      expect([outcomes(gone), created(gone)]).toEqual([{}, []]);
-      expect(created(plan({ vms: others, spec, state: { cycles: [cycle(1, 'Provisioning')] } }))).toEqual([1]);
-    },
-  );
+  ])('replaces a surplus VM under %s scale-in, which does not remove it', (_kind, scaleInStrategy = {}) => {
+    const spec = { replicas: 9, scaleInStrategy };
+    expect(begun(plan({ vms: [sick(1), ...numbered(well, 2, 10)], spec }))).toEqual(['web-1']);
+    const others = numbered(well, 2, 10);
+    const gone = plan({ vms: others, spec, state: { cycles: [cycle(1, 'Removing')] } });
+    expect([outcomes(gone), created(gone)]).toEqual([{}, []]);
+    expect(created(plan({ vms: others, spec, state: { cycles: [cycle(1, 'Provisioning')] } }))).toEqual([1]);
+  });
 });
 
 const fleet = (count: number, more: Given = {}): PoolPlan =>
@@ -250,7 +247,7 @@ describe('the breaker', () => {
       'web-2',
     ]);
   });
-  test('never stops the healing of one alone', () =>
+  test('never suspends healing because of a single VM', () =>
     expect(begun(plan({ vms: [sick(1), well(2)] }))).toEqual(['web-1']));
   test.each([
     [2, 2, 2],
@@ -268,7 +265,7 @@ describe('the breaker', () => {
     expect(begun(fleet(10, { rules: { maxUnhealthy: '100%' } })).length).toBe(10));
 });
 
-describe('at once are healed at most', () => {
+describe('limits the number of concurrent cycles', () => {
   const vms = numbered(sick, 1, 6).concat(numbered(well, 7, 20));
   test.each<[string, Given, string[]]>([
     ['maxConcurrent', { rules: { maxConcurrent: 2 } }, ['web-1', 'web-2']],
@@ -296,7 +293,7 @@ describe('at once are healed at most', () => {
     expect([begun(plan(never)), plan(never).healing.suspended]).toEqual([['web-1'], null]);
     const one = { ...never, vms: [...never.vms, well(7)] };
     expect(begun(plan({ ...one, rules: { maxUnhealthy: '100%' } })).length).toBe(6);
-    expect(plan(one).healing.suspended).toContain('the fault is hardly in each of them');
+    expect(plan(one).healing.suspended).toContain('they probably have a common cause');
   });
 });
 
@@ -336,7 +333,7 @@ describe('a revision that no VM has run yet', () => {
     updateRevision: newest,
   };
   const vms = [sick(1, { revision: newest }), ...numbered(well, 2, 10)];
-  test("is its rollout's to judge", () => {
+  test('is judged by its rollout, not by healing', () => {
     const planned = plan({ vms, spec: { template }, status });
     expect(begun(planned)).toEqual([]);
     expect(planned.healing.notReplaced).toMatchObject([{ waitsFor: expect.stringContaining('its rollout decides') }]);
@@ -588,7 +585,7 @@ describe('a cycle that ends', () => {
     expect(cancelled(over({}, sick(1), { rules: {}, isHeldByOther: () => true }))).toEqual([]);
   });
 
-  test('keeps its VM from all others until the attempt has ended', () => {
+  test('keeps other operations off the VM until the attempt has ended', () => {
     const template = { spec: { runStrategy: 'Always', template: { spec: { domain: {}, hostname: 'new' } } } } as const;
     const spec = { replicas: 5, template, maxUnavailable: 5 };
     const taken = (given: Given): string[] =>
@@ -731,7 +728,7 @@ describe('a pool that shrinks', () => {
     ['is being deleted', cycle(1, 'Removing')],
     ['waits for its delay', cycle(1, 'Waiting')],
     ['is about to be made', cycle(1, 'Provisioning')],
-  ])('loses the VM that %s, and no healthy one', (_what, one) => {
+  ])('removes the VM that %s, and no healthy one', (_what, one) => {
     const planned = plan({ vms: numbered(well, 2, 5), spec: { replicas: 4 }, state: { cycles: [one] } });
     expect(outcomes(planned)).toEqual({ 'web-1': 'Left: the pool needs fewer VMs now' });
     expect([removed(planned), created(planned)]).toEqual([[], []]);
@@ -812,7 +809,7 @@ describe('memory', () => {
     expect(condition(planned, 'Healing')?.message).toContain('given up after 3 replacements');
   });
 
-  test.each(['GivenUp', 'Skipped'] as const)('of one that was %s stays for as long as it is sick', (end) => {
+  test.each(['GivenUp', 'Skipped'] as const)('remembers a VM that was %s for as long as it is sick', (end) => {
     const long = finishedOn(1, end, { uid: 'new', at: at(NOW - 900 * HOUR) });
     expect(next([long])).toBeUndefined();
     expect(plan({ vms, state: { finished: [long] } }).healing.state.finished).toEqual([long]);
@@ -825,7 +822,7 @@ describe('memory', () => {
     const state = { finished: [finishedOn(1, 'Skipped', { uid: '' })] };
     const next = plan({ vms: [sick(1), ...numbered(well, 2, 9)], state });
     expect(begun(next)).toEqual([]);
-    expect(next.healing.notReplaced).toMatchObject([{ waitsFor: 'a person wants it left as it is' }]);
+    expect(next.healing.notReplaced).toMatchObject([{ waitsFor: 'its healing was skipped by a user' }]);
     // A new VM of this name, which a person had recreated, is healed.
     expect(
       begun(plan({ vms: [sick(1, { uid: 'another' }), ...numbered(well, 2, 9)], state: next.healing.state })),
@@ -1035,7 +1032,7 @@ describe('a VM whose VMI a person has paused', () => {
     expect(outcomes(given({ ...made, vmiPauses: [] }))).toEqual({ 'web-1': 'Sick' });
   });
 
-  test('is one like any other once it is ready again', () => {
+  test('is treated like any other VM once it is ready again', () => {
     const ready = plan({
       vms: numbered(well, 1, 5),
       spec: { rollout: { minReadySeconds: 9 } },
@@ -1311,7 +1308,7 @@ describe('whatever the pool and its cycles are like', () => {
     });
   });
 
-  test('who is told to come back does so before others', () => {
+  test('VMs that must be recreated are created first', () => {
     always(({ vms, isHeldByOther }, planned) => {
       const present = new Set(vms.map(({ name }) => name));
       const wanted = planned.healing.state.cycles

@@ -145,7 +145,7 @@ describe('a lost node', () => {
     minFailingToStartDuration: '1s',
     unhealthyAfter: { notReady: '1s' },
   };
-  test('makes no VM sick, whatever else is the matter', () =>
+  test('never makes a VM sick, regardless of its other conditions', () =>
     expect(health({ ...lost, rules: impatient })).toEqual({
       sick: false,
       at: null,
@@ -159,7 +159,7 @@ describe('a lost node', () => {
   test.each<[string, Case]>([
     ['a VM of unknown state', { vm: { startFailures: 9, state: 'Unknown' } }],
     ['a VMI of unknown state', { vm: { startFailures: 9 }, vmi: { phase: 'Unknown' } }],
-  ])('is what %s stands for', (_what, one) => expect(isSick({ ...one, rules: impatient })).toBe(false));
+  ])('is what %s means', (_what, one) => expect(isSick({ ...one, rules: impatient })).toBe(false));
 });
 
 describe('the end of a VMI', () => {
@@ -226,7 +226,7 @@ const anyCase = fc.record({
   ),
 });
 
-test('time alone makes sick only what said so before, and never cures', () => {
+test('a VM becomes sick by time alone only at the announced time, and never healthy', () => {
   fc.assert(
     fc.property(anyCase, fc.nat(120 * MINUTE), ({ vm: fields, vmi: live, rules, ...rest }, later) => {
       const vm = aVm('web-1', fields);

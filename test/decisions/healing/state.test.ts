@@ -68,7 +68,7 @@ test('an attempt that runs may be lost for the next run of the workflow, and for
 });
 
 describe('a person', () => {
-  test('hurries a VM in any phase that waits, and has one healed again that was given up or skipped', () => {
+  test('skips the delay of a VM in any waiting phase, and heals a VM again that was given up or skipped', () => {
     expect(withHurry(healing(), 'web-1').cycles).toEqual([{ ...cycle, hurried: true }]);
     const provisioning = healing({ phase: 'Provisioning' });
     expect(withHurry(provisioning, 'web-1')).toEqual(provisioning);

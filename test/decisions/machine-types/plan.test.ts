@@ -123,7 +123,7 @@ describe('restarts', () => {
       full: ['1 at a time', 'shop/vm-2 not ready'],
     });
   });
-  test('leave no room while one that was restarted is down again', () => {
+  test('start no more while a restarted VM is down again', () => {
     const done = { ...anOldVm('done', MARKED), ready: false };
     expect(plan({ vms: [done, ...many(1, MARKED)], vmiFields: [{ machineType: NEW, ready: false }] }).take).toEqual([]);
   });
@@ -205,7 +205,7 @@ describe('a VM in progress', () => {
       counts: { left: 1 },
     });
   });
-  test('is settled where it is gone', () => {
+  test('is settled if it is deleted', () => {
     expect(plan({ vms: [] }, { inProgress: [heldOf(vm)] })).toMatchObject({ settled: [{ end: 'Gone' }], isOver: true });
   });
 });
@@ -292,7 +292,7 @@ describe('its end', () => {
       }).unmark,
     ).toEqual([]);
   });
-  test('comes early where it is to end: nothing more is begun, and what is in progress is followed', () => {
+  test('comes early on request: nothing more is started, and what is in progress is followed', () => {
     const vms = [...many(1), anOldVm('marked', MARKED)];
     expect(plan({ vms }, { isEnding: true })).toMatchObject({ patch: [], take: [], check: [], isOver: true });
     expect(

@@ -112,7 +112,7 @@ describe('a pool whose template has the old type', () => {
       needs: [{ need: 'pool' }, { need: 'left' }],
     });
   });
-  test('keeps from a VM what its owner does not want', () => {
+  test('does not update VMs whose owners opted out', () => {
     expect(standOf(oldPool, vmsOf(oldPool, 1, { optedOut: true })).needs).toMatchObject([{ need: 'left' }]);
   });
 });
@@ -213,7 +213,7 @@ describe('a pool that this transition has changed', () => {
       why: `somebody has set the machine type of its pool shop/web to ${OLD} since`,
     });
   });
-  test('has nothing to do any more with a VM of its own template that is old: a person has made it so', () => {
+  test('ignores an old VM that has the new template, since a user changed it', () => {
     const pool = changed();
     expect(standOf(pool, [aPoolVm(1, pool)]).needs).toMatchObject([{ need: 'patch' }]);
   });

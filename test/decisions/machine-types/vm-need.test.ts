@@ -157,7 +157,7 @@ describe('what this transition has changed', () => {
     ],
   ])('%s', (_words, fields, vmi, need) => expect(needOf({ ...CHANGED, ...fields }, vmi)).toMatchObject(need));
 
-  test('waits on, and says so, where it was restarted and came back as it was', () => {
+  test('keeps waiting, and says so, if it was restarted and came back with the old type', () => {
     const transition = recordOfOurs({ from: 'q35', to: 'q35', vmiUid: 'the first' });
     const patient = aTransition({ restartNow: false });
     const since = (uid: string, machineType: string | null) =>
@@ -185,19 +185,19 @@ describe('what this transition has changed', () => {
     expect(needOf({ machineType: NEW }, vmi, aliased)).toEqual({ need: machineType === null ? 'mark' : 'nothing' });
   });
 
-  test('is left with a word of a foreign owner that may have set it back', () => {
+  test('is skipped, naming the foreign owner that may have reverted the change', () => {
     const owner = { kind: 'VirtualMachinePool', name: 'theirs', uid: 'of-kubevirt' };
     const why = `somebody has set its machine type to ${OLD} since: perhaps its owner, VirtualMachinePool theirs, by a template that is not drover's to change`;
     expect(needOf({ ...CHANGED, machineType: OLD, owner }, VMI_OF_OLD_TYPE)).toEqual({ need: 'left', why });
   });
 
-  test('is marked where it was started from its old spec while that was changed', () => {
+  test('is marked if its VMI was started from the old spec during the change', () => {
     const started = { ...CHANGED, transition: recordOfOurs({ vmiType: null }) };
     for (const restartNow of [true, false])
       expect(needOf(started, VMI_OF_OLD_TYPE, aTransition({ restartNow }))).toEqual({ need: 'mark' });
     expect(needOf(started, { machineType: NEW })).toEqual({ need: 'done' });
   });
-  test('waits for its owner where that was asked for, also while it is paused or not to be disrupted', () => {
+  test('waits for its owner if requested, even while it is paused or opted out', () => {
     const patient = aTransition({ restartNow: false });
     for (const fields of [{}, { optedOut: true }])
       expect(needOf({ ...CHANGED, ...fields }, { ...VMI_OF_OLD_TYPE, paused: true }, patient)).toEqual({

@@ -45,7 +45,7 @@ describe('members of a role', () => {
     expect(plan(vms).steps).toMatchObject([{ kind: 'create', numbers: [3, 4] }]);
   });
 
-  test('cost no place in the budget, and get one at once', () => {
+  test('need no disruption budget, and are claimed at once', () => {
     const standby = aVm('web-9', { role: 'Standby', ready: false });
     const vms = [aVm('web-1'), aVm('web-2', { ready: false }), aVm('web-3'), standby];
     const context = { pool: aPool({ maxUnavailable: 1 }), vms, vmiOf: quiet.vmiOf };

@@ -708,8 +708,8 @@ export class ModelFleet {
         if (vm.owner?.uid !== metadata.uid) return done('it has left the pool');
         if (vm.deleting || vm.removing) return done(null);
         const rules = withDefaults(spec).autohealing;
-        if (rules === null) return done('the pool heals no more');
-        if (isLeftAlone(vm, vmi)) return done('it is not to be touched now');
+        if (rules === null) return done('autohealing is off');
+        if (isLeftAlone(vm, vmi)) return done('it must not be changed now');
         const health = healthOf({
           vm,
           vmi,

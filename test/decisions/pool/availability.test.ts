@@ -45,7 +45,7 @@ describe('a pool is available', () => {
     });
     expect(look([...many(8), vm(9, DOWN)]).says).toBe(YES);
     expect(look([...many(7), vm(8, DOWN)]).message).toBe(
-      '7 of 10 VMs are available; 2 are not there; not available: web-8',
+      '7 of 10 VMs are available; 2 are missing; not available: web-8',
     );
   });
 

@@ -53,7 +53,7 @@ describe('a pool whose template is nested too deep', () => {
       type: 'Stalled',
       status: 'True',
       reason: 'SpecRefused',
-      message: 'spec.template.spec.x.a.a.a.a is nested deeper than 64 levels: drover takes no such template',
+      message: 'spec.template.spec.x.a.a.a.a is nested deeper than 64 levels: the template is not supported',
       lastTransitionTime: expect.any(String),
     });
   });
@@ -71,7 +71,7 @@ describe('a pool whose template is nested too deep', () => {
   });
 });
 
-test("an error in a decision about a pool is that pool's: nothing is done, and its status says it", () => {
+test('an error in a decision stalls only its own pool, and its status reports it', () => {
   expect(() => planPool(poisoned())).toThrow('the next bug');
   const { plan, error } = containedPlan(poisoned());
   expect(error?.message).toBe('the next bug');
@@ -82,7 +82,7 @@ test("an error in a decision about a pool is that pool's: nothing is done, and i
   expect(plan.status!.conditions![0]!.message).toContain('the next bug');
 });
 
-test('a pool that is well again is not said to be stalled any more', () => {
+test('removes the condition Stalled once a plan succeeds', () => {
   const input = inputOf({ replicas: 0 });
   const stalled = {
     type: 'Stalled',

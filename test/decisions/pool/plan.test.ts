@@ -88,7 +88,7 @@ describe('scale-in', () => {
     ]);
   });
 
-  test('a VM that somebody starts on its way out is halted again: nobody else would, and it would hold its place and its number', () => {
+  test('halts a leaving VM again if a user starts it', () => {
     const started = aVm('web-1', { runStrategy: 'Always', removing: true });
     const halts = [
       {
@@ -122,7 +122,7 @@ describe('deletion of the pool', () => {
     expect(plan({ pool, vms: [] }).steps).toMatchObject([{ kind: 'let-go' }]);
   });
 
-  test('does not let the pool go while a VM of it may still come', () => {
+  test('keeps the finalizer while a create of a VM may still succeed', () => {
     expect(
       plan({ pool: aPool({}, { deletionTimestamp }), inProgress: { creating: ['web-1'], deleting: [] } }).steps,
     ).toEqual([]);

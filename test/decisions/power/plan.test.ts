@@ -218,7 +218,7 @@ describe('what one VM needs', () => {
       }),
     ).toMatchObject(need);
   });
-  test('nothing, where it is not there', () =>
+  test('nothing if it does not exist', () =>
     expect(powerNeed('Restart', { target: 'vmi-uid', vm: undefined, vmi: undefined, owner: undefined })).toEqual({
       need: 'nothing',
     }));

@@ -9,5 +9,5 @@ test('whatever a signal says is cut to what the status takes', () => {
     why: 'y'.repeat(1024),
   });
   expect(actOf({ by: 7 }, 'now')).toEqual({ by: '7', at: 'now' });
-  expect(actOf({}, 'now')).toEqual({ by: 'somebody', at: 'now' });
+  expect(actOf({}, 'now')).toEqual({ by: 'unknown', at: 'now' });
 });

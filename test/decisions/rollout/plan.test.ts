@@ -108,7 +108,7 @@ describe('a batch', () => {
     expect(taken(plan({ vms: [...all(4), old(5, { labels: { tier: 'spare' } })], spec: byLabel }))).toEqual(['web-5']);
   });
 
-  test('leaves room for every VM that is down, whatever the cause', () => {
+  test('counts every unavailable VM against the budget, whatever the cause', () => {
     expect(taken(plan({ vms: [...all(6), fresh(7, DOWN), fresh(8)], spec: oldest }))).toEqual(['web-1']);
     const full = plan({ vms: [...all(6), fresh(7, DOWN), fresh(8, DOWN)] });
     expect(full).toMatchObject({ update: null, wakeAt: NOW + 540_000, phase: 'RollingOut' });
@@ -149,7 +149,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('takes VMs that a person has stopped for nothing, and counts none of them', () => {
+  test('updates stopped VMs without using the budget', () => {
     const { update } = plan({ vms: [old(1), old(2, HALTED), old(3, HALTED), fresh(4, DOWN)], spec: oldest });
     expect(update?.batch.vms.map(({ name, act }) => [name, act])).toEqual([
       ['web-2', 'write'],
@@ -176,7 +176,7 @@ describe('a batch', () => {
     expect(taken(plan({ vms: all(120), spec, burst: 10, batches }))).toHaveLength(0);
   });
 
-  test('does not wait for a straggler of another: its other VMs have given their room back', () => {
+  test('starts another batch once VMs of the first are available, even if one is late', () => {
     const vms = [
       old(1, { revision: NEW, ...DOWN }),
       ...all(9)
@@ -269,7 +269,7 @@ describe('no batch begins', () => {
       { spec: { rollout: { windows: [{ cron: '0 22 * * *', duration: '2 hours' }] } } },
       'Waiting',
       [
-        'no maintenance window opens any more; spec.rollout.windows[0]: "2 hours" is no duration such as 30s, 10m or 1h30m',
+        'no maintenance window opens any more; spec.rollout.windows[0]: "2 hours" is not a duration such as 30s, 10m or 1h30m',
       ],
       null,
     ],
@@ -300,7 +300,7 @@ describe('no batch begins', () => {
 describe('batches in progress', () => {
   const one = aBatch([held(old(1))]);
 
-  test('keep a rollout from being over', () => {
+  test('keep a rollout from completing', () => {
     expect(plan({ vms: all(4, fresh), batches: [one] })).toMatchObject({ phase: 'RollingOut', current: OLD });
   });
 
@@ -359,7 +359,7 @@ describe('below a step', () => {
     ).toEqual(['web-3']);
   });
 
-  test('none is held back of those that go back to the revision that all had', () => {
+  test('steps do not limit VMs that go back to the current revision', () => {
     const back = plan({
       vms: all(8),
       spec: stepped(aStep(3), aStep(5)),
@@ -402,7 +402,7 @@ describe('below a step', () => {
     expect(waits(timed)).toEqual([`step 1 of 1 (1) is reached: it goes on at ${at(NOW + 30 * MINUTE)}`]);
   });
 
-  test('it waits for a person where its time can not be read, and says so', () => {
+  test('waits for approval if its wait cannot be parsed, and says so', () => {
     const planned = plan({
       vms: [fresh(1), ...all(4).slice(1)],
       spec: stepped(aStep(1, { wait: '5 minutes' }), aStep(2)),
@@ -410,7 +410,7 @@ describe('below a step', () => {
     });
     expect(planned).toMatchObject({ update: null, phase: 'Waiting', wakeAt: null, state: { step: 0 } });
     expect(waits(planned)).toEqual([
-      'step 1 of 2 (1) is reached: its wait "5 minutes" is no duration such as 30s, 10m or 1h30m, and so it waits for `drover rollout promote`',
+      'step 1 of 2 (1) is reached: its wait "5 minutes" is not a duration such as 30s, 10m or 1h30m, and so it waits for `drover rollout promote`',
     ]);
   });
 
@@ -551,7 +551,7 @@ describe('below a step', () => {
     ).toBe(at(NOW));
   });
 
-  test('time that passes while it is stopped wakes nobody, and counts', () => {
+  test('the wait of a step continues during a pause, without waking the pool', () => {
     const state = begunWith({ stepReachedAt: at(NOW - MINUTE), paused: { by: 'anna', at: at(NOW) } });
     const fields = { vms: [fresh(1), old(2)], spec: stepped(aStep(1, HALF_AN_HOUR)) };
     expect(plan({ ...fields, state })).toMatchObject({ phase: 'Paused', wakeAt: null, state: { step: 0 } });
@@ -588,7 +588,7 @@ const undoing = (fields: Partial<RolloutStatus> = {}): RolloutStatus =>
 describe('failures', () => {
   const vms = [fresh(1, DOWN), fresh(2, DOWN), old(3), old(4)];
 
-  test('of more VMs than are borne end a rollout, by default', () => {
+  test('pause the rollout by default once there are more than maxFailures', () => {
     const { state, phase, update } = plan({ vms, spec: judged(), state: failed(1) });
     expect({ phase, update }).toEqual({ phase: 'Failed', update: null });
     expect(state.halted).toEqual({
@@ -627,7 +627,7 @@ describe('failures', () => {
     });
   });
 
-  describe('turn a rollout back, if they shall', () => {
+  describe('undo the rollout with onFailure Undo', () => {
     const undo = judged({ onFailure: 'Undo' });
 
     test('to the last revision that all VMs had', () => {
@@ -664,7 +664,7 @@ describe('failures', () => {
       });
     });
 
-    test('and what it was turned back for says nothing of the way back', () => {
+    test('and earlier failures do not count against the undo', () => {
       const cause = failure('web-1', { at: at(NOW - MINUTE - 1) });
       const planned = plan({ vms, spec: undo, state: undoing({ failures: [cause] }) });
       expect(planned).toMatchObject({ phase: 'Undoing', state: { failures: [cause] } });
@@ -775,11 +775,11 @@ describe('a pool whose VMs are not rolled', () => {
     expect(plan({ vms: all(2, fresh), spec })).toMatchObject({ phase: 'Complete', current: NEW });
   });
 
-  test('unmanaged: nothing is touched', () => {
+  test('unmanaged: changes nothing', () => {
     const spec: Partial<PoolSpec> = { updateStrategy: { unmanaged: {} } };
     const planned = plan({ vms: [old(1), old(2, HALTED), fresh(3)], spec });
     expect(planned).toMatchObject({ phase: 'Idle', update: null });
-    expect(waits(planned)).toEqual(['web-1, web-2: people update them']);
+    expect(waits(planned)).toEqual(['web-1, web-2: not managed by drover']);
   });
 });
 

@@ -120,7 +120,7 @@ describe('a VM that was updated and has lost its readiness', () => {
   });
 });
 
-describe('nothing is said against the revision by a VM', () => {
+describe('a VM does not count as a failure of the revision', () => {
   test.each<[string, RolloutFields]>([
     ['that was down before the rollout', pool(lost(40))],
     ['whose node does not answer', pool(lost(10), { vmis: { 'web-1': { ready: false, nodeLost: true } } })],

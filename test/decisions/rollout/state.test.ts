@@ -26,11 +26,11 @@ test('a pause and a halt say who, when and why', () => {
     at: at(NOW),
     why: 'lunch',
   });
-  expect(paused(rolling(), {}, at(NOW)).paused).toEqual({ by: 'somebody', at: at(NOW) });
-  expect(halted(rolling(), 'Aborted', {}, at(NOW)).halted).toEqual({ kind: 'Aborted', by: 'somebody', at: at(NOW) });
+  expect(paused(rolling(), {}, at(NOW)).paused).toEqual({ by: 'unknown', at: at(NOW) });
+  expect(halted(rolling(), 'Aborted', {}, at(NOW)).halted).toEqual({ kind: 'Aborted', by: 'unknown', at: at(NOW) });
   // The pool's status takes only text.
   expect(actOf({ by: 5, why: { no: 'words' } }, at(NOW))).toEqual({ by: '5', at: at(NOW), why: '{"no":"words"}' });
-  expect(actOf({ by: null, why: null }, at(NOW))).toEqual({ by: 'somebody', at: at(NOW) });
+  expect(actOf({ by: null, why: null }, at(NOW))).toEqual({ by: 'unknown', at: at(NOW) });
 });
 
 test('a resume ends both, and what failed may be tried again', () => {

@@ -51,8 +51,8 @@ describe('a VM leaves', () => {
   test('by its name, as long as people want that, and whatever the pool wants', () => {
     const named: Departure = { because: 'named' };
     expect(stays(named, aPool({ replicas: 9 }, naming('uid-of-web-1')))).toBeNull();
-    expect(stays(named, aPool({ replicas: 9 }, naming('another')))).toMatch(/nobody wants/);
-    expect(stays(named, aPool({ replicas: 0 }))).toMatch(/nobody wants/);
+    expect(stays(named, aPool({ replicas: 9 }, naming('another')))).toMatch(/no longer requested/);
+    expect(stays(named, aPool({ replicas: 0 }))).toMatch(/no longer requested/);
     expect(stays(named, aPool({}, { ...deleted, ...naming('uid-of-web-1') }))).toMatch(/being deleted/);
   });
 
@@ -63,7 +63,7 @@ describe('a VM leaves', () => {
     expect(stays(one, aPool({ replicas: 2 }, { annotations }))).toBeNull();
   });
 
-  test('once it is marked, whatever the pool wants by then, unless that lets its VMs go', () => {
+  test('once it is marked, whatever the spec says by then, unless the pool is deleted without its VMs', () => {
     expect(stays({ because: 'marked' }, aPool({ replicas: 9 }, { generation: 7 }))).toBeNull();
     expect(stays({ because: 'marked' }, aPool({}, orphaned))).not.toBeNull();
   });

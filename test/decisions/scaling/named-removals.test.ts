@@ -28,7 +28,7 @@ describe('a VM that is to be removed by name', () => {
         because: 'named',
         keepDisks: false,
         vms: [{ name: 'web-2', uid: 'uid-of-web-2' }],
-        reason: 'delete web-2: people have asked for it by name',
+        reason: 'delete web-2: its removal was requested by name',
       },
     ]);
     expect(planned.phase).toBe('ScalingIn');

@@ -30,7 +30,7 @@ describe('a VM that is gone while a batch holds its name', () => {
   const batches = [aBatch(['web-3', 'web-7'])];
   const vms = without(numbered(10), 'web-3');
 
-  test('is counted by nobody: no VM is scaled in for it', () => {
+  test('does not count as a replica, so no other VM is scaled in because of it', () => {
     expect(plan({ replicas: 9 }, { vms, batches })).toEqual([]);
     expect(plan({ replicas: 9 }, { vms, batches, isHeldByOther: (name) => name === 'web-3' })).toEqual([]);
     expect(deleted(plan({ replicas: 8 }, { vms, batches }))).toHaveLength(1);
@@ -66,7 +66,7 @@ describe('a VM that is gone while a batch holds its name', () => {
   });
 });
 
-test('VMs that are still being made make none superfluous that are there: whoever makes them asks whether they are wanted', () => {
+test('VMs that are still being created do not make existing VMs surplus', () => {
   const inProgress = { creating: ['web-4', 'web-5'], deleting: [] };
   expect(plan({ replicas: 3 }, { vms: numbered(3), inProgress })).toEqual([]);
 });
@@ -98,7 +98,7 @@ describe('scale-in in a rollout', () => {
     ]);
   });
 
-  test('does not wait for a batch when nothing is to stay', () => {
+  test('does not wait for a batch when scaling to zero', () => {
     expect(deleted(plan({ replicas: 0 }, { vms, batches }))).toHaveLength(10);
   });
 
@@ -238,7 +238,7 @@ describe('a VM with a name that the pool would not give', () => {
     } as const;
     expect(updateNeed(adopted, () => aVmi(adopted), target)).toEqual({
       need: 'left',
-      why: 'its name is none that the pool gives',
+      why: "its name does not match the pool's naming scheme",
     });
   });
 });

@@ -97,7 +97,7 @@ describe('the standby', () => {
     expect([created(short), created(short, 'Standby')]).toEqual([[3], []]);
   });
 
-  test('that is refused holds up no replica', () => {
+  test('that is refused does not delay replicas', () => {
     const failure = { reason: 'FailedStandby', message: 'exceeded quota', since: '2026-01-01T00:00:00Z' } as const;
     const refused = plan(wanting(3, 2), [...replicas(2), stopped(3)], { failure, allowance: 0 });
     expect(promoted(refused)).toEqual(['web-3']);

@@ -110,7 +110,7 @@ test.each([
   expect(maxUnavailableOf(aPool(spec))).toBe(count);
 });
 
-test('where no VM may go down, who asks is shown the way', () => {
+test('if no VM may go down, the refusal says what to do', () => {
   const vms = [aVm('web-1'), aVm('web-2')];
   const context = {
     pool: aPool({ replicas: 2, maxUnavailable: 0, maxSurge: 1 }),

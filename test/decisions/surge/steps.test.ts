@@ -140,7 +140,7 @@ describe('extra VMs go', () => {
     expect(gone(planned([extra(5, { protected: true }), extra(6, { optedOut: true })], { vms }))).toEqual([]);
   });
 
-  test('and others come, if they fail to come up with a template that has changed since', () => {
+  test('and are replaced if they fail to come up and the template has changed since', () => {
     const plan = planned([extra(5, { ...DOWN, revision: 'older' })]);
     expect([gone(plan), made(plan)]).toEqual([['web-5'], []]);
     // What is available stands in for others, whatever its revision.

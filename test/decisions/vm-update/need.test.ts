@@ -160,7 +160,7 @@ describe('a VM that is not running', () => {
     expect(need({ from: { runStrategy: 'Halted' }, to: {}, vm: HALTED, vmi: null })).toEqual(act('restart'));
   });
 
-  test.each(['Manual', 'Once'])('has ended under %s, and stays so', (runStrategy) => {
+  test.each(['Manual', 'Once'])('has ended under %s, and is not started', (runStrategy) => {
     expect(need({ from: { runStrategy }, to: { runStrategy, cores: 2 }, vmi: { phase: 'Succeeded' } })).toEqual(
       act('write'),
     );
@@ -251,7 +251,7 @@ describe('a VM is left alone', () => {
     [
       'under a name that no template is made for',
       { vm: { name: 'web-x' } },
-      left('its name is none that the pool gives'),
+      left("its name does not match the pool's naming scheme"),
     ],
   ])('%s', (_when, fields, expected) => {
     expect(need({ to: { cores: 2 }, ...fields })).toEqual(expected);
@@ -285,7 +285,7 @@ describe('a VM in the middle', () => {
     });
   });
 
-  test('needs its restart where its spec was written, and only then', () => {
+  test('needs its restart only if its spec was written', () => {
     expect(of(NEW, OLD)).toEqual(act('restart'));
     expect(of(NEW, OLD, 'Live')).toEqual(left('it waits for a restart, which the pool leaves to people'));
   });

@@ -82,7 +82,7 @@ describe('a VM is taken', () => {
     expect(take()).toMatchObject(restart);
   });
 
-  test('and restarted only, where it was written to before a worker died', () => {
+  test('and only restarted if its spec was already written before a worker died', () => {
     expect(take({ vm: fresh(1), vmi: { revision: OLD } })).toMatchObject({ ...restart, writes: false });
   });
 
@@ -146,7 +146,7 @@ describe('a VM is taken', () => {
   });
 });
 
-describe('it is another by now', () => {
+describe('the VM has changed since the plan', () => {
   test.each<[string, Fields]>([
     ['deleted', { vm: null }],
     ['going', { vm: old(1, { deleting: true }) }],
@@ -178,7 +178,7 @@ test('a VM of a newer revision is left as it is by the batch of an older one', (
   });
 });
 
-describe('the rollout is another by now', () => {
+describe('the rollout has changed since the plan', () => {
   const after = at(NOW + 1);
   const before = at(NOW - 1);
   test.each<[string, Fields, string | null]>([
@@ -233,7 +233,7 @@ describe('a VMI that is to restart for what it has read', () => {
     expect(taken('a new one')).toEqual({ take: 'nothing' });
   });
 
-  test('is left where its pool does not ask for that any more', () => {
+  test('is left alone if its pool no longer asks for that', () => {
     expect(taken('the old one', {})).toEqual(later('its pool leaves it with what it has read'));
   });
 });

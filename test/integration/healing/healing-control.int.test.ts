@@ -85,7 +85,7 @@ test('a VM that is skipped while it is recreated is left as it is, though it fai
   await pool.untilFinished(1, { end: 'Skipped' });
   await until(async () =>
     expect((await pool.pool.condition('Healing'))?.message).toMatch(
-      /^web-1 is sick .*: a person wants it left as it is$/,
+      /^web-1 is sick .*: its healing was skipped by a user$/,
     ),
   );
   const before = await pool.uid(1);
@@ -258,7 +258,7 @@ test('a cycle that is cancelled counts as skipped', async () => {
   await pool.pool.until({ readyReplicas: 2 });
 });
 
-test('healing and a rollout go on beside each other: no VM is in two hands, and the replaced VM has what has passed', async () => {
+test('healing and a rollout run concurrently: no VM is in both, and a replaced VM gets the proven revision', async () => {
   const pool = await HealedPool.ready(fleet(), {
     replicas: 4,
     maxUnavailable: 1,

@@ -84,7 +84,7 @@ test('a VM that somebody changes just before its patch is left, and taken up lik
   const transition = await typedVms.change();
   await transition.until({
     patched: 1,
-    skipped: [{ why: 'somebody has changed its machine type meanwhile', vms: [typedVms.key('vm')] }],
+    skipped: [{ why: 'its machine type was changed meanwhile', vms: [typedVms.key('vm')] }],
   });
   expect([await typedVms.type('vm'), await typedVms.record('vm')]).toEqual(['pc-q35-rhel9.2.0', undefined]);
   await typedVms.setType('vm', OLD);

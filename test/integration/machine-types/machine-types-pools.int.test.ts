@@ -147,7 +147,7 @@ test('a pool that is rolling out something else goes on with both at once, withi
   expect(restarts.filter((count) => count === 1).length).toBeGreaterThanOrEqual(1);
 });
 
-test('a pool that one transition has changed is in its hand until that one is over, whatever another one asks; abort leaves it to its pool', async () => {
+test('a pool changed by one transition is skipped by others until that ends; an abort leaves the rollout to the pool', async () => {
   const typedVms = await TypedVms.empty(fleet());
   await aPool(typedVms, { replicas: 2, maxUnavailable: 1 });
   await fleet().patchPool(typedVms.namespace, 'web', { paused: true });

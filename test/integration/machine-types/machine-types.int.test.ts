@@ -295,7 +295,7 @@ test('who requests its cancellation, as the Web UI offers to, aborts it: what re
   const transition = await typedVms.change({ restartNow: true });
   await transition.until({ inProgress: [expect.any(String)] });
   await transition.handle.cancel();
-  const aborted = { by: 'somebody', why: 'its cancellation was requested in Temporal' };
+  const aborted = { by: 'unknown', why: 'its cancellation was requested in Temporal' };
   const result = await transition.result();
   expect(result).toMatchObject({ phase: 'Aborted', aborted, inProgress: [] });
   expect(result.restarted).toBeGreaterThanOrEqual(1);
@@ -313,7 +313,7 @@ test('whatever a person sends with a pause, it is paused, and goes on answering'
     [{ why: '*lunch*' }, '*lunch*'],
   ] as const) {
     await transition.handle.signal('pause', what);
-    await transition.until({ phase: 'Paused', paused: { by: 'somebody', why } });
+    await transition.until({ phase: 'Paused', paused: { by: 'unknown', why } });
   }
   await transition.handle.signal(abort);
   expect(await transition.result()).toMatchObject({ phase: 'Aborted' });

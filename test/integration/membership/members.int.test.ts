@@ -160,7 +160,7 @@ test('a pool that no worker has counted is held, and says by what: it makes and 
   await worker.kill();
   const log = await OwnershipLog.start(fleet(), namespace);
   const adopted = await run(fleet(), namespace, 'adopt', 'pool', 'web', 'web-8', '--timeout', '1s');
-  expect(adopted).toMatchObject({ code: 1, stderr: expect.stringContaining('pool web is held where it is') as string });
+  expect(adopted).toMatchObject({ code: 1, stderr: expect.stringContaining('pool web stays on hold') as string });
 
   worker = await fleet().startWorker();
   await pool.untilSaid({ MembersChanging: 'Adopting' });

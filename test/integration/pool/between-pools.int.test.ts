@@ -21,7 +21,7 @@ test('a pool whose disks would have the names of another pool takes none of them
   await fleet().createPool(namespace, 'db', { replicas: 1, template: withDisk() });
   const said = async (): Promise<string | undefined> =>
     (await fleet().condition(namespace, 'db', 'ReplicaFailure'))?.message;
-  await until(async () => expect(await said()).toMatch(/^db-1 is not made: pool web has disk templates/));
+  await until(async () => expect(await said()).toMatch(/^db-1 is not created: pool web has disk templates/));
   expect(await fleet().vmNames(namespace, 'db')).toEqual([]);
 
   await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'db' }, { propagationPolicy: 'Foreground' });
@@ -38,7 +38,7 @@ test('a claim that was there before is neither used nor deleted: its VM alone is
   const { metadata } = await fleet().kube.create(PersistentVolumeClaims, claim);
   await fleet().createPool(namespace, 'web', { replicas: 3, template: withDisk() });
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).toEqual(['web-2', 'web-3']));
-  const why = 'web-1 is not made: PersistentVolumeClaim disk-1 is there already, and was not kept for this VM';
+  const why = 'web-1 is not created: PersistentVolumeClaim disk-1 is there already, and was not kept for this VM';
   const failure = () => fleet().condition(namespace, 'web', 'ReplicaFailure');
   await until(async () => expect((await failure())?.message).toContain(why));
   await until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ readyReplicas: 2 }));

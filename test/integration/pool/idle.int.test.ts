@@ -5,7 +5,7 @@ import { aFleet, runningTemplate, until } from '../fleet.ts';
 
 const fleet = aFleet();
 
-test('a pool that is as it should be adds nothing to its history, whatever is written to its VMs that concerns no decision', async () => {
+test('a pool that matches its spec adds nothing to its history, whatever is written to its VMs that concerns no decision', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate });
   const workflow = fleet().temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }));

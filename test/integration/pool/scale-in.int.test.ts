@@ -57,7 +57,7 @@ describe('VMs that are removed by name', () => {
       ]),
     );
     const events = (await fleet().kube.list<KubeObject & { note?: string }>(Events, { namespace })).items;
-    expect(events.map(({ note }) => note)).toContain('Deleted web-2, web-5: people have asked for it by name');
+    expect(events.map(({ note }) => note)).toContain('Deleted web-2, web-5: its removal was requested by name');
     // A slip by hand takes no VM.
     const key = { namespace, name: 'web' };
     await fleet().kube.patch(VirtualMachinePools, key, 'merge', annotated('web-1'));

@@ -141,7 +141,7 @@ test('every VM has disks, Secrets and ConfigMaps of its own if the pool says so'
     expect({ reason, message }).toEqual({
       reason: 'FailedCreate',
       message: expect.stringContaining(
-        'web-1 is not made: Secret user-1, Secret net-1, Secret key-1 and ConfigMap settings-1 are missing',
+        'web-1 is not created: Secret user-1, Secret net-1, Secret key-1 and ConfigMap settings-1 are missing',
       ) as string,
     });
   });

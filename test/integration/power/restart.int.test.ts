@@ -38,7 +38,7 @@ test('VMs of every run strategy are restarted once, two at a time, and keep thei
   const strategies = names.map((name) => (shapes[name as keyof typeof shapes] as Shape).runStrategy ?? 'Always');
   expect(await vms.strategies(names)).toEqual(strategies);
   expect(await vms.events()).toEqual(
-    names.map((name) => `VirtualMachine ${name}: Restarted within a budget, asked for by ada: leaks`),
+    names.map((name) => `VirtualMachine ${name}: Restarted within a disruption budget, asked for by ada: leaks`),
   );
 });
 
@@ -175,7 +175,7 @@ test('a person pauses, resumes and aborts it; what restarts already comes back',
   expect(await restart.result()).toMatchObject({
     phase: 'Aborted',
     inProgress: [],
-    aborted: { by: 'somebody', why: null },
+    aborted: { by: 'unknown', why: null },
   });
   const restarts = inOrder(await vms.restarts());
   expect(restarts.slice(0, 3)).toEqual([0, 0, 0]);
@@ -187,7 +187,7 @@ test('who requests its cancellation in Temporal aborts it: what restarts already
   const restart = await vms.restart();
   await restart.until({ inProgress: [expect.any(String)] });
   await restart.handle.cancel();
-  const aborted = { by: 'somebody', why: 'its cancellation was requested in Temporal' };
+  const aborted = { by: 'unknown', why: 'its cancellation was requested in Temporal' };
   expect(await restart.result()).toMatchObject({
     phase: 'Aborted',
     inProgress: [],

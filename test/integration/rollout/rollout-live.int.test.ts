@@ -71,7 +71,7 @@ describe('a live update', () => {
     await until(async () => expect(await acts(pool)).toEqual(['live']));
   });
 
-  test('says on no VMI that it has what it has not yet got', async () => {
+  test('does not label a VMI with the revision before the live update is done', async () => {
     needs('live migration');
     const pool = await aPool();
     const next = await pool.change(templateOf({ ...small, sockets: 3 }));

@@ -176,7 +176,7 @@ describe('strategies', () => {
     const before = await pool.vms();
     const next = await pool.change(templateOf({ cores: 2, vmMetadata: { labels: { new: 'label' } } }));
     await pool.untilSaid({ Progressing: 'LeftToOthers' });
-    expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: people update them');
+    expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: not managed by drover');
     await pool.patch({ replicas: 3 });
     await pool.until({
       replicas: 3,

@@ -21,7 +21,7 @@ test('Temporal is killed in the middle of a burst, and comes back: the pool goes
   await fleet().settled(namespace, 'web', namesUpTo('web', VMS));
 });
 
-test('the API server is killed in the middle of a burst, and comes back: every VM once', async () => {
+test('the API server is killed in the middle of a burst and restarted: every VM is created exactly once', async () => {
   const namespace = await fleet().namespace();
   await growing(namespace, VMS, 20);
   fleet().stack.kill('kube-apiserver', 'SIGKILL');

@@ -67,7 +67,7 @@ describe('on the way up', () => {
     expect(nextMove({ ...next, metadata: aVmi('Scheduling').metadata }, around()).vmi.status?.phase).toBe('Scheduled');
   });
 
-  test('it stays without a VMI for as long as its pod has nothing to mount for a Secret or ConfigMap', () => {
+  test('stays in Scheduling while a Secret or ConfigMap that its pod mounts is missing', () => {
     const { vmi: next } = nextMove(aVmi('Pending', notReady), around({ lacksSource: true }));
     expect(next.status?.phase).toBe('Scheduling');
     expect(conditionsOf(next)).toEqual({ Ready: 'False GuestNotRunning' });
@@ -75,7 +75,7 @@ describe('on the way up', () => {
     expect(nextMove(next, around()).vmi.status?.phase).toBe('Scheduled');
   });
 
-  test('it stays without a VMI for as long as its image can not be had', () => {
+  test('stays in Scheduling while its image cannot be pulled', () => {
     const pending = aVmi('Pending', notReady, annotated({ 'sim.drover.dev/image-pull-fails': 'true' }));
     const { vmi: next } = nextMove(pending, around());
     expect(next.status?.phase).toBe('Scheduling');
@@ -135,7 +135,7 @@ describe('while it runs', () => {
   test.each([
     ['Succeeded', { 'sim.drover.dev/run-time': '5s' }],
     ['Failed', { 'sim.drover.dev/run-time': '5s', 'sim.drover.dev/run-end': 'Failed' }],
-  ])('its VMI ends by itself: %s', (phase, annotations) => {
+  ])('ends by itself: %s', (phase, annotations) => {
     const ending = aVmi('Running', running, annotated(annotations));
     expect(nextMove(ending, around()).wakeAt).toBe(NOW + 5000);
     const { vmi: next } = nextMove(ending, around({ since: NOW - 5000 }));

@@ -176,7 +176,7 @@ test('a delay that nobody can read, in a pool that was stored before such were r
   await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ end: 'Healed' }] }));
 });
 
-test('an attempt whose id an attempt of another cycle still has is begun once that is cancelled, and hears nothing of it', async () => {
+test('an attempt whose workflow ID is still used by another cycle starts once that one is cancelled, and ignores its messages', async () => {
   const pool = await aSickPool({ ...BACKOFF, initial: '0s' });
   const startedAt = '2020-01-01T00:00:00.000Z';
   const nextAt = new Date((await server().now()) + 3 * HOUR).toISOString();

@@ -44,7 +44,7 @@ export const PROTECT_ANNOTATION = `${GROUP}/protect-from-scale-in`;
  * On a VM: a person has ordered that what it differs in from its template is set right; who, and when. Whoever sets it right
  * takes the annotation off in the same write.
  */
-export const SET_RIGHT_ANNOTATION = `${GROUP}/set-right`;
+export const SET_RIGHT_ANNOTATION = `${GROUP}/correct-drift`;
 
 /**
  * On a pool: a command is giving it VMs that exist already, or taking VMs from it (`MembershipChange`, in JSON). The
@@ -62,7 +62,7 @@ export const DO_NOT_DISRUPT_ANNOTATION = `${GROUP}/do-not-disrupt`;
  * On a VM that its pool created with autohealing on, until it has run well: empty, or the UID of its newest VMI, as
  * long as it is certain that no VMI of the VM ever ran. A VM without the annotation holds data.
  */
-export const NOT_YET_RUN_ANNOTATION = `${GROUP}/not-yet-run`;
+export const NOT_YET_RUN_ANNOTATION = `${GROUP}/never-ran`;
 /** On a migration by which drover moves a VM off its node: the UID of the VMI. */
 export const EVACUATION_LABEL = `${GROUP}/evacuation`;
 /**
@@ -71,7 +71,7 @@ export const EVACUATION_LABEL = `${GROUP}/evacuation`;
  */
 export const RESTARTED_AT_ANNOTATION = `${GROUP}/restarted-at`;
 /** On a pool, and on the ControllerRevision made from its template: who asked for the change, as `drover` writes it. */
-export const ASKED_BY_ANNOTATION = `${GROUP}/asked-by`;
+export const REQUESTED_BY_ANNOTATION = `${GROUP}/requested-by`;
 /** Kubernetes' own annotation: why a change was made, as people write it. */
 export const CHANGE_CAUSE_ANNOTATION = 'kubernetes.io/change-cause';
 

@@ -27,12 +27,12 @@ export interface MemberKind {
 export interface OwnerKind {
   readonly resource: Resource;
   /** What sentences call one object of the kind. */
-  readonly noun: 'pool' | 'replica set' | 'instance replica set';
+  readonly noun: 'pool' | 'replica set' | 'VMI replica set';
   readonly members: MemberKind;
   /** Drover's finalizer on each object. */
   readonly finalizer: string;
   /** The cache of the objects in a worker, and their resource versions. */
-  readonly cache: 'pools' | 'replicaSets' | 'instanceSets';
+  readonly cache: 'pools' | 'replicaSets' | 'vmiSets';
 }
 
 const VMS = { resource: VirtualMachines, noun: 'VM', cache: 'vms' } as const;
@@ -55,9 +55,9 @@ export const OWNER_KINDS = {
   },
   VirtualMachineInstanceReplicaSet: {
     resource: VirtualMachineInstanceReplicaSets,
-    noun: 'instance replica set',
+    noun: 'VMI replica set',
     members: VMIS,
     finalizer: REPLICA_SET_FINALIZER,
-    cache: 'instanceSets',
+    cache: 'vmiSets',
   },
 } as const satisfies Record<VmOwnerKind, OwnerKind>;

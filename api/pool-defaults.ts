@@ -1,5 +1,5 @@
-import { isDuration } from './duration.ts';
-import type { IntOrPercent } from './int-or-percent.ts';
+import { isDuration } from './lib/duration.ts';
+import type { IntOrPercent } from './lib/int-or-percent.ts';
 import type {
   Autohealing,
   BasePolicy,

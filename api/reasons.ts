@@ -17,7 +17,7 @@ export const CONDITION_REASONS = {
     Undoing: 'VMs go back to the revision before',
     Deleting: 'the pool is being deleted',
     Complete: 'nothing is left to do',
-    LeftToOthers: 'VMs of an older revision are left to their owners',
+    OutdatedVms: 'VMs of an older revision are left to their owners',
     Paused: 'the rollout is paused',
     Undone: 'VMs are back at the revision before',
     UndoFailed: 'VMs could not be brought back',
@@ -27,15 +27,15 @@ export const CONDITION_REASONS = {
   },
   UpToDate: {
     UpToDate: 'all VMs that the pool wants run its template',
-    VmsFailed: 'VMs have failed to take the template',
+    UpdateFailed: 'VMs have failed to take the template',
   },
   Paused: {
-    PausedByPerson: 'by `drover rollout pause`',
+    PausedByUser: 'by `drover rollout pause`',
     PausedBySpec: 'by `spec.paused`',
     NotPaused: '',
   },
   Degraded: {
-    VmsFailed: 'VMs have failed',
+    UpdateFailed: 'VMs have failed',
     Failed: 'too many VMs have failed',
     Undoing: 'too many VMs have failed, and go back',
     Undone: 'too many VMs had failed, and are back',
@@ -49,31 +49,31 @@ export const CONDITION_REASONS = {
   },
   HealingSuspended: {
     TooManyUnhealthy: 'more VMs are sick than maxUnhealthy allows',
-    PausedByPerson: 'by `drover heal pause`',
+    PausedByUser: 'by `drover heal pause`',
     NotSuspended: '',
   },
   Stalled: {
-    SpecRefused: 'the template is not supported',
-    DecisionFailed: 'an error in drover',
+    InvalidTemplate: 'the template is not supported',
+    InternalError: 'an error in drover',
   },
   ScaleInBlocked: {
     Protected: 'VMs are protected from scale-in',
     Unmanaged: 'the strategy of the pool leaves scale-in to people',
     NotHalted: 'the strategy of the pool takes only VMs that are halted',
     WaitingForWindow: 'no window for scale-in is open',
-    RemovalsUnreadable: 'the annotation that names the VMs to remove is invalid',
+    InvalidRemoveAnnotation: 'the annotation that names the VMs to remove is invalid',
   },
   Drifted: {
     Kept: 'people have changed VMs, and that is kept',
-    BeingSetRight: 'people have changed VMs, and updates set that right',
+    Correcting: 'people have changed VMs, and updates set that right',
   },
-  MembersChanging: {
+  MembershipChanging: {
     Finishing: 'what the pool has begun is finished first',
     TakingOver: 'VMs of a pool of KubeVirt become its own',
-    HandingBack: 'its VMs go to a pool of KubeVirt',
+    Releasing: 'its VMs go to a pool of KubeVirt',
     Adopting: 'VMs of no owner become its own',
     Detaching: 'VMs leave it, and run on',
-    NotUnderstood: 'the annotation that holds the pool cannot be read',
+    InvalidAnnotation: 'the annotation that holds the pool cannot be read',
   },
   Draining: {
     Evacuating: 'VMs are being moved off nodes that are drained',
@@ -82,12 +82,12 @@ export const CONDITION_REASONS = {
     Waiting: 'VMs wait for what passes by itself',
     Stuck: 'VMs may wait forever',
   },
-  ConfigurationUnknown: {
+  ConfigurationNotWatched: {
     Forbidden: 'the worker may not see whether Secrets and ConfigMaps change',
   },
   DisksKept: {
     Kept: 'disks of VMs that have left are kept',
-    OfOlderTemplate: 'kept disks are not as the template would make them',
+    OutdatedTemplate: 'kept disks are not as the template would make them',
   },
   ReplicaFailure: {
     FailedCreate: 'VMs could not be created',
@@ -121,7 +121,8 @@ export const EVENT_REASONS = {
   FailedRelease: 'VMs that no longer match the selector of a set could not be released',
   SuccessfulDetach: 'VMs have left their pool: by a command, or they have lost its labels since nobody controls them',
   SuccessfulAttach: "VMs that were made the pool's own by hand have its labels",
-  MembersChangeEnded: 'the command that was changing who is in a pool was killed, and the pool goes on without it',
+  MembershipChangeAbandoned:
+    'the command that was changing who is in a pool was killed, and the pool goes on without it',
   SuccessfulHalt: 'VMs that leave with their disks kept were halted',
   FailedHalt: 'VMs that leave with their disks kept could not be halted',
   SuccessfulUpdate: 'VMs were brought to another revision',
@@ -130,7 +131,7 @@ export const EVENT_REASONS = {
   Started: 'a VM was started, because a person asked for that',
   Stopped: 'a VM was stopped, because a person asked for that',
   Restarted: 'a VM was restarted, because a person asked for that',
-  FailedGuard: 'the PodDisruptionBudget that a pool would have belongs to something else',
+  FailedPodDisruptionBudget: 'the PodDisruptionBudget that a pool would have belongs to something else',
   Evacuating: 'a VM is migrated or restarted, to leave a node that is drained',
   MachineTypeChanged: 'the machine type of a VM or of a template was changed',
   Healing: 'a sick VM is being replaced',

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import { MACHINE_TYPE_RESTART_LABEL } from '../api/names.ts';
 import { Namespaces, VirtualMachineInstances, VirtualMachines } from '../api/resources.ts';
-import { readFleet } from '../clients/machine-types/read.ts';
+import { readInventory } from '../clients/machine-types/read.ts';
 import { versionsIn } from '../decisions/lib/versions-read.ts';
 import type { Transition, TransitionRecord } from '../decisions/machine-types/transition.ts';
 import { beforeOf, typePatch, type Operation } from '../decisions/machine-types/type-patch.ts';
-import type { VirtualMachine } from '../decisions/views/vm-from-object.ts';
+import type { VirtualMachine } from '../decisions/views/from-object/vm.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
 import { vmOwner } from '../simulator/store/vm-owner.ts';
@@ -113,7 +113,7 @@ async function begin({ kube, temporal }: Bench, from: string, to: string): Promi
     deadlineMs: 600_000,
     windows: [],
     force: false,
-    askedBy: 'bench',
+    requestedBy: 'bench',
     reason: null,
   };
   const id = Math.floor(Math.random() * 2 ** 32)
@@ -122,7 +122,7 @@ async function begin({ kube, temporal }: Bench, from: string, to: string): Promi
   const input: MachineTypeTransitionInput = {
     ref: { cluster: 'default', id },
     transition,
-    seen: versionsIn(await readFleet(kube, namespacesOf(ours))),
+    minVersions: versionsIn(await readInventory(kube, namespacesOf(ours))),
   };
   const startedAt = performance.now();
   const handle = await temporal.client.workflow.start('machineTypeTransition', {

@@ -1,4 +1,4 @@
-import { countOf } from '../api/int-or-percent.ts';
+import { countOf } from '../api/lib/int-or-percent.ts';
 import { REVISION_LABEL } from '../api/names.ts';
 import type { KubeObject, Stored } from '../api/objects.ts';
 import type { RolloutStatus } from '../api/pool/pool.ts';

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { OWNER_KINDS, type VmOwnerKind } from '../api/owner-kinds.ts';
 import { memberFromTemplate, vmFromTemplate, type NewMember } from '../decisions/template/vm-from-template.ts';
+import type { StoredSet } from '../decisions/views/owner.ts';
 import type { StoredPool } from '../decisions/views/pool.ts';
-import type { StoredSet } from '../decisions/views/vm-owner.ts';
 import { ListWatch } from '../kubernetes/list-watch.ts';
 import { onStack, type Bench } from './stack.ts';
 

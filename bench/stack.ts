@@ -10,7 +10,7 @@ import type { Stack } from '../dev/embedded-stack.ts';
 import { startStack } from '../dev/stack.ts';
 import { KubeClient } from '../kubernetes/client.ts';
 import { loadKubeConfig } from '../kubernetes/config.ts';
-import { spawnLeashed } from '../test/leashed.ts';
+import { spawnReaped } from '../test/reaped.ts';
 
 const workerMain = join(import.meta.dirname, '../workers/main.ts');
 
@@ -82,7 +82,7 @@ async function interruption(): Promise<never> {
 
 /** Resolves when the worker is ready. */
 async function startWorker(env: Record<string, string>, command: string[]): Promise<ChildProcess> {
-  const worker = spawnLeashed(process.execPath, command, {
+  const worker = spawnReaped(process.execPath, command, {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });

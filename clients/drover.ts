@@ -12,19 +12,19 @@ import { disksCommand } from './commands/disks/disks.ts';
 import { drainCommand } from './commands/drain/drain.ts';
 import { driftCommand } from './commands/drift.ts';
 import { getCommand } from './commands/get.ts';
-import { healCommand } from './commands/heal/heal.ts';
+import { healCommand } from './commands/healing/heal.ts';
 import { historyCommand } from './commands/history.ts';
 import { machineTypesCommand } from './commands/machine-types/machine-types.ts';
 import { adoptCommand } from './commands/membership/adopt.ts';
 import { attachCommand } from './commands/membership/attach.ts';
 import { detachCommand } from './commands/membership/detach.ts';
 import { releaseCommand, takeoverCommand } from './commands/membership/move.ts';
+import { vmCommand } from './commands/power/vm.ts';
 import { protectCommand, unprotectCommand } from './commands/protect.ts';
 import { rolloutCommand } from './commands/rollout/rollout.ts';
 import { scaleCommand } from './commands/scale.ts';
 import { setupCommand } from './commands/setup.ts';
 import { statusCommand } from './commands/status.ts';
-import { vmCommand } from './commands/vm/vm.ts';
 import { workerCommand } from './commands/worker.ts';
 
 function droverProgram(): Command {

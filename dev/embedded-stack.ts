@@ -7,9 +7,9 @@ import { kubevirtCrds } from './crds/kubevirt-crds.ts';
 import { prepareCredentials, writeKubeconfig, type Credentials } from './credentials.ts';
 import { exportLines, temporalConfig } from './environment.ts';
 import { defaultCache, filesOf } from './paths.ts';
-import { Leash } from './process/leash.ts';
 import { choosePorts, portNames, type PortName, type StackPorts } from './process/ports.ts';
 import { endLeftovers, identify } from './process/process-identity.ts';
+import { ProcessReaper } from './process/reaper.ts';
 import { Service, StartFailed, type ServiceSpec } from './process/service.ts';
 import { etcd } from './services/etcd.ts';
 import { kubeApiserver } from './services/kube-apiserver.ts';
@@ -80,7 +80,7 @@ export class EmbeddedStack implements Stack {
   readonly #files: ReturnType<typeof filesOf>;
   readonly #data: string;
   readonly #services = new Map<ProcessName, Service<ProcessName>>();
-  readonly #leash = new Leash();
+  readonly #reaper = new ProcessReaper();
   readonly #ended = new AbortController();
   readonly #releaseLock: () => void;
   /** Chosen after the last run's processes have ended; until then, `stack.json` still describes that run. */
@@ -125,7 +125,12 @@ export class EmbeddedStack implements Stack {
   async start(): Promise<void> {
     const { kubevirtCrds: file, ephemeral = false, ports = {}, prepare, onProgress = () => {} } = this.#options;
     const given = file === undefined ? [] : readCrds(file);
-    const tools = await resolveTools({ cache: defaultCache(), onProgress, signal: this.#signal(), leash: this.#leash });
+    const tools = await resolveTools({
+      cache: defaultCache(),
+      onProgress,
+      signal: this.#signal(),
+      reaper: this.#reaper,
+    });
     const last = readStackRecord(this.#files.stack);
     if (last !== undefined) await endLeftovers(last.processes);
     if (ephemeral) rmSync(this.#data, { recursive: true, force: true });
@@ -169,7 +174,7 @@ export class EmbeddedStack implements Stack {
     try {
       for (const names of STOP_ORDER) await Promise.all(names.map(async (name) => this.#services.get(name)?.stop()));
     } finally {
-      this.#leash.release();
+      this.#reaper.release();
       if (this.#options.ephemeral === true) rmSync(this.#data, { recursive: true, force: true });
       this.#phase = 'stopped';
       this.#record();
@@ -212,7 +217,7 @@ export class EmbeddedStack implements Stack {
     const { restarts = true, onProgress = () => {} } = this.#options;
     const service = new Service(spec, {
       logFile: join(this.#files.logs, `${spec.name}.log`),
-      leash: this.#leash,
+      reaper: this.#reaper,
       restarts,
       onProgress,
       onChange: () => this.#record(),

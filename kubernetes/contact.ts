@@ -61,11 +61,11 @@ export class Contact {
           .finally(() => (isAsking = false));
       }
       await sleep(everyMs, undefined, { signal }).catch(() => {});
-      this.#tell(performance.now() - this.#answeredAt > lostAfterMs || behindMs() > lostAfterMs);
+      this.#notify(performance.now() - this.#answeredAt > lostAfterMs || behindMs() > lostAfterMs);
     }
   }
 
-  #tell(isLost: boolean): void {
+  #notify(isLost: boolean): void {
     if (isLost === this.#lost.signal.aborted || this.#stop.signal.aborted) return;
     if (isLost) this.#lost.abort();
     else this.#lost = new AbortController();

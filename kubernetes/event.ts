@@ -1,7 +1,7 @@
 import type { EventReason } from '../api/reasons.ts';
 
 /** What an Event says of an object. */
-export interface Happening {
+export interface EventDetails {
   type: 'Normal' | 'Warning';
   reason: EventReason;
   /** What drover was doing. */
@@ -10,7 +10,7 @@ export interface Happening {
 }
 
 /** The object that an Event is about. */
-export interface Regarded {
+export interface RegardingObject {
   apiVersion: string;
   kind: string;
   namespace: string;
@@ -32,7 +32,7 @@ const NOTE_LENGTH = 1024;
  * Returns an Event of the core API group: those of `events.k8s.io` may have no last timestamp, which kubectl needs to
  * sort them and to show their age.
  */
-export function eventOf(regarding: Regarded, { type, reason, action, note }: Happening, reporter: Reporter) {
+export function eventOf(regarding: RegardingObject, { type, reason, action, note }: EventDetails, reporter: Reporter) {
   const now = new Date().toISOString();
   const at = now.replace(/\.\d+Z$/, 'Z');
   return {

@@ -16,7 +16,7 @@ export interface ListWatchOptions<T extends KubeObject, V> {
   /** Called after the cache has changed; `undefined` means that the object did not exist before, or is deleted now. */
   onChange?: (key: string, before: V | undefined, after: V | undefined) => void;
   /** Called for each watch event, in order, even if a relist has already delivered the change. */
-  onTold?: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Stored<T>) => void;
+  onWatchEvent?: (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Stored<T>) => void;
   /** Called when the watch begins at `version`: it has not reported earlier changes. */
   onGap?: (version: bigint) => void;
   /** Called when the server has begun to answer a watch. */
@@ -68,7 +68,7 @@ export class ListWatch<T extends KubeObject, V> {
    * The watch has reported every change up to this version; a list only shows the current state, not what happened in
    * between. Null until the watch begins.
    */
-  #told: bigint | null = null;
+  #watchedVersion: bigint | null = null;
   #synced = false;
   #brokenAt: number | undefined;
   #failedAt = -Infinity;
@@ -174,8 +174,8 @@ export class ListWatch<T extends KubeObject, V> {
       } catch (error) {
         if (this.#stop.signal.aborted) return;
         if (isGone(error)) {
-          const isBehind = this.#told !== null && this.#told < this.#version;
-          this.#told = null;
+          const isBehind = this.#watchedVersion !== null && this.#watchedVersion < this.#version;
+          this.#watchedVersion = null;
           // A list has succeeded since: the watch can continue from there.
           if (isBehind) continue;
           const justListed = Date.now() - listed < FRESH_MS;
@@ -220,7 +220,7 @@ export class ListWatch<T extends KubeObject, V> {
         if (version < known) this.#forget(version);
       }
       for (const item of items) {
-        const key = keyOf(item);
+        const key = namespacedName(item);
         present.add(key);
         if ((this.#tombstones.get(key) ?? -1n) >= BigInt(item.metadata.resourceVersion)) continue;
         if (this.#put(key, item)) changes++;
@@ -238,11 +238,11 @@ export class ListWatch<T extends KubeObject, V> {
   }
 
   async #watch(onProgress: () => void): Promise<void> {
-    const { client, resource, namespace, labelSelector, relistMs = 600_000, onTold, onGap } = this.#options;
+    const { client, resource, namespace, labelSelector, relistMs = 600_000, onWatchEvent, onGap } = this.#options;
     const { metadataOnly = false, onOpen } = this.#options;
-    if (this.#told === null) {
-      this.#told = this.#version;
-      onGap?.(this.#told);
+    if (this.#watchedVersion === null) {
+      this.#watchedVersion = this.#version;
+      onGap?.(this.#watchedVersion);
     }
     const seconds = Math.ceil(Math.min(WATCH_SECONDS.least + Math.random() * WATCH_SECONDS.more, relistMs / 1000));
     const watchdog = AbortSignal.timeout(seconds * 1000 + WATCHDOG_SLACK_MS);
@@ -250,7 +250,7 @@ export class ListWatch<T extends KubeObject, V> {
       ...(namespace === undefined ? {} : { namespace }),
       metadataOnly,
       query: {
-        resourceVersion: String(this.#told),
+        resourceVersion: String(this.#watchedVersion),
         allowWatchBookmarks: 'true',
         timeoutSeconds: String(seconds),
         ...(labelSelector === undefined ? {} : { labelSelector }),
@@ -277,10 +277,10 @@ export class ListWatch<T extends KubeObject, V> {
         // Set first, since listeners ask how new the cache is: a version from before this change would let others plan
         // without it.
         if (version > this.#version) this.#version = version;
-        if (event.type === 'DELETED') this.#remove(keyOf(event.object), version);
-        else if (event.type !== 'BOOKMARK') this.#put(keyOf(event.object), event.object);
-        if (event.type !== 'BOOKMARK') onTold?.(event.type, event.object);
-        this.#told = version;
+        if (event.type === 'DELETED') this.#remove(namespacedName(event.object), version);
+        else if (event.type !== 'BOOKMARK') this.#put(namespacedName(event.object), event.object);
+        if (event.type !== 'BOOKMARK') onWatchEvent?.(event.type, event.object);
+        this.#watchedVersion = version;
         this.#advance(version);
       }
     } catch (error) {
@@ -313,7 +313,7 @@ export class ListWatch<T extends KubeObject, V> {
   #forget(version: bigint): void {
     for (const key of this.#entries.keys()) this.#remove(key);
     this.#version = version;
-    this.#told = null;
+    this.#watchedVersion = null;
   }
 
   #advance(version: bigint): void {
@@ -322,7 +322,7 @@ export class ListWatch<T extends KubeObject, V> {
   }
 }
 
-export const keyOf = (object: KubeObject): string =>
+export const namespacedName = (object: KubeObject): string =>
   object.metadata.namespace === undefined
     ? object.metadata.name
     : `${object.metadata.namespace}/${object.metadata.name}`;

@@ -5,7 +5,7 @@ import type { KubeVirt, VirtualMachine } from './types.ts';
 /**
  * On the KubeVirt object: how late the controller sees changes of VM specs, like a cache after an API server outage.
  */
-export const LAG_ANNOTATION = 'sim.drover.dev/spec-lag';
+export const LAG_ANNOTATION = 'sim.drover.dev/spec-observation-delay';
 
 type Vm = Stored<VirtualMachine>;
 

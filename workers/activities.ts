@@ -1,5 +1,5 @@
 import type { ClusterCache } from '../activities/cache/cluster-cache.ts';
-import { Places } from '../activities/disruption-budget/places.ts';
+import { DisruptionClaims } from '../activities/disruption-budget/places.ts';
 import { createDrainActivities } from '../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../activities/healing/await-removal.ts';
 import { createHealActivities } from '../activities/healing/replace-vm.ts';
@@ -33,7 +33,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
   const common = {
     client,
     cache,
-    places: new Places(client, cache),
+    places: new DisruptionClaims(client, cache),
     revisions: new Revisions({ client, cache }),
     concurrency,
     stopping,

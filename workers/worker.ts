@@ -27,7 +27,7 @@ import { createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { RepeatedProblem, whyUnreached } from './repeated-problem.ts';
 import { Serving } from './serving.ts';
-import { keepWatch, untilWatched } from './watch/keep-watch.ts';
+import { keepWatch, waitUntilWatched } from './watch/keep-watch.ts';
 import { workflowsPath } from './workflows-path.ts';
 
 /** Longer than any one call to the API server, so that a worker that shuts down finishes what it has begun. */
@@ -58,14 +58,14 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     userAgent: 'drover-worker',
     beforeWrite: ensureCurrentAttempt,
   });
-  const cache = createFleet(client, logger, metrics);
+  const cache = createClusterCache(client, logger, metrics);
   let serving: Serving | undefined;
   const health: Health = {
     isReady: () => serving?.isServing === true && Object.values(cache.caches).every(({ synced }) => synced),
     metrics: () => {
       for (const [resource, { size }] of Object.entries(cache.caches)) metrics.objects.set({ resource }, size);
       metrics.pools.look(cache.pools.values());
-      metrics.sets.look([...cache.replicaSets.values(), ...cache.instanceSets.values()]);
+      metrics.sets.look([...cache.replicaSets.values(), ...cache.vmiSets.values()]);
       metrics.drains.look(cache.pools.values());
       metrics.healing.look(cache.pools.values());
       return metrics.registry.metrics();
@@ -90,7 +90,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     };
     const watched = { client: new Client(temporal), kube: client, cluster: config.cluster, logger, stop };
     // What was decided for another cluster must not be done in this one.
-    const uid = await untilWatched(watched);
+    const uid = await waitUntilWatched(watched);
     const create = (): Promise<Worker>[] => createWorkers(config, temporal, bundle, activities);
     const onServing = (): void =>
       logger.info('worker ready', {
@@ -205,7 +205,7 @@ function stopOnSignals(): AbortController {
 const untilAborted = <T>(promise: Promise<T>, signal: AbortSignal): Promise<T> =>
   Promise.race([promise, once(signal, 'abort').then(() => Promise.reject(signal.reason))]);
 
-function createFleet(client: KubeClient, logger: Logger, metrics: Metrics): ClusterCache {
+function createClusterCache(client: KubeClient, logger: Logger, metrics: Metrics): ClusterCache {
   const cache = new ClusterCache({
     client,
     onError: (resource, error) => {

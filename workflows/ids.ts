@@ -20,8 +20,8 @@ export const OWNER_WORKFLOWS = {
   VirtualMachinePool: { type: 'pool', id: 'pool', searchAttribute: 'DroverPool' },
   VirtualMachineReplicaSet: { type: 'replicaSet', id: 'replica-set', searchAttribute: 'DroverReplicaSet' },
   VirtualMachineInstanceReplicaSet: {
-    type: 'instanceReplicaSet',
-    id: 'instance-replica-set',
+    type: 'vmiReplicaSet',
+    id: 'vmi-replica-set',
     searchAttribute: 'DroverReplicaSet',
   },
 } as const satisfies Record<VmOwnerKind, OwnerWorkflow>;

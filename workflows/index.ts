@@ -2,7 +2,7 @@
 export { healVm } from './healing/heal-vm.ts';
 export { machineTypeTransition } from './machine-types/machine-type-transition.ts';
 export { pool } from './pool/pool.ts';
-export { instanceReplicaSet, replicaSet } from './replica-sets/replica-set.ts';
+export { vmiReplicaSet, replicaSet } from './replica-sets/replica-set.ts';
 export { powerVms } from './power/power-vms.ts';
 export { updateBatch } from './rollout/update-batch.ts';
 export { watch } from './watch.ts';

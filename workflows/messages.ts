@@ -7,17 +7,17 @@ import type { PowerFailure } from '../decisions/power/size.ts';
 import type { Skipped } from '../decisions/runs/skipped.ts';
 import type { ControlledRun } from '../decisions/runs/user-request.ts';
 import {
-  asking,
-  askingOf,
+  requestPayload,
+  vmRequestPayload,
   attemptEnd,
   attemptWaits,
   batchEnd,
   nothing,
-  promoting,
-  seen,
+  promotePayload,
+  minVersions,
   type BatchEnd,
-  type Asking,
-  type AskingOf,
+  type RequestPayload,
+  type VmRequestPayload,
   type AttemptEnded,
   type AttemptWaits,
 } from './payloads.ts';
@@ -42,16 +42,16 @@ export {
  * Something happened to the pool or set, or to one of its VMs: look again. Carries no state, so that one signal may
  * stand for many; only the resource versions that the look must have seen.
  */
-export const changed = bareSignalOf<ResourceVersions>('changed', seen);
+export const changed = bareSignalOf<ResourceVersions>('changed', minVersions);
 
 /** Begins no further batch until `resume`; VMs that are restarting still come back. */
-export const pause = bareSignalOf<Asking>('pause', asking);
+export const pause = bareSignalOf<RequestPayload>('pause', requestPayload);
 /** Ends a pause, and continues a rollout that has failed or was aborted. */
-export const resume = bareSignalOf<Asking>('resume', asking);
+export const resume = bareSignalOf<RequestPayload>('resume', requestPayload);
 /** Ends the rollout of the newest template where it stands: its VMs stay as they are. */
-export const abort = bareSignalOf<Asking>('abort', asking);
+export const abort = bareSignalOf<RequestPayload>('abort', requestPayload);
 /** Passes the step at which the rollout waits, or all steps with `full`. */
-export const promote = bareSignalOf<Asking & { full?: boolean }>('promote', promoting);
+export const promote = bareSignalOf<RequestPayload & { full?: boolean }>('promote', promotePayload);
 
 /** From a batch to its pool: the outcome for each of its VMs. */
 export const batchEnded = signalOf<BatchEnd>('batchEnded', batchEnd);
@@ -59,16 +59,16 @@ export const batchEnded = signalOf<BatchEnd>('batchEnded', batchEnd);
 export const supersede = bareSignalOf<void>('supersede', nothing);
 
 /** To a pool: starts and continues no replacement of a VM until `healResume`. */
-export const healPause = bareSignalOf<Asking>('healPause', asking);
-export const healResume = bareSignalOf<Asking>('healResume', asking);
+export const healPause = bareSignalOf<RequestPayload>('healPause', requestPayload);
+export const healResume = bareSignalOf<RequestPayload>('healResume', requestPayload);
 
 /**
  * To a pool, or to an attempt: do not wait with the healing of a VM. A pool heals the VM again if its healing was given
  * up or skipped.
  */
-export const healNow = bareSignalOf<AskingOf>('healNow', askingOf);
+export const healNow = bareSignalOf<VmRequestPayload>('healNow', vmRequestPayload);
 /** To a pool: leave a VM as it is. */
-export const healSkip = bareSignalOf<AskingOf>('healSkip', askingOf);
+export const healSkip = bareSignalOf<VmRequestPayload>('healSkip', vmRequestPayload);
 
 /** From an attempt to its pool: the sick VM is gone, and the delay has begun. */
 export const attemptWaiting = signalOf<AttemptWaits>('attemptWaiting', attemptWaits);
@@ -118,7 +118,7 @@ export interface PowerProgress extends ControlledRun {
   atOnce: number;
   /** More failures than this, of VMs that were not down before, end the run. */
   maxFailures: number;
-  askedBy: string;
+  requestedBy: string;
   reason: string | null;
   /** VMs that were seen to have stopped, or to be ready; after a restart, with another VMI. */
   done: string[];

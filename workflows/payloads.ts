@@ -22,30 +22,30 @@ export interface BatchEnd {
   pool?: string;
   outcomes: UpdateOutcome[];
   /** The resource versions that a later plan must have seen. */
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 /** What signals from people may carry. All optional, since Temporal's Web UI may send nothing. */
-export interface Asking {
+export interface RequestPayload {
   /** Who asks. */
   by?: string;
   why?: string;
 }
 
 /** `vm` names a VM; an attempt to heal it knows its own. */
-export interface AskingOf extends Asking {
+export interface VmRequestPayload extends RequestPayload {
   vm?: string;
 }
 
-/** `seen`: the resource versions that a later plan must have seen. */
-export type AttemptWaits = AttemptId & Removed & { seen: ResourceVersions };
-export type AttemptEnded = AttemptId & { outcome: AttemptEnd; seen: ResourceVersions };
+/** `minVersions`: the resource versions that a later plan must have seen. */
+export type AttemptWaits = AttemptId & Removed & { minVersions: ResourceVersions };
+export type AttemptEnded = AttemptId & { outcome: AttemptEnd; minVersions: ResourceVersions };
 
 /** More VMs than a pool may have. */
 const MOST_VMS = 100_000;
 
 /** Accepts any payload, since the signal carries no state: invalid versions are left out. */
-export const seen: Reader<ResourceVersions> = (value) => {
+export const minVersions: Reader<ResourceVersions> = (value) => {
   const versions = VERSIONED.flatMap((kind) => {
     const version = field(value, kind);
     return isVersion(version) ? [[kind, version] as const] : [];
@@ -66,15 +66,15 @@ const words = (value: unknown): { by?: string; why?: string } => {
  * Accepts whatever people type in Temporal's Web UI, since the signal alone says enough: nothing, `null`, or a bare
  * word, which is the reason.
  */
-export const asking: Reader<Asking> = words;
+export const requestPayload: Reader<RequestPayload> = words;
 
 /** `full` passes more than one step, so it must be a proper boolean. */
-export const promoting: Reader<Asking & { full?: boolean }> = (value, what) => {
+export const promotePayload: Reader<RequestPayload & { full?: boolean }> = (value, what) => {
   const full = field(value, 'full');
   return { ...words(value), ...(full === undefined || full === null ? {} : { full: flag(full, `${what}.full`) }) };
 };
 
-export const askingOf: Reader<AskingOf> = (value, what) => {
+export const vmRequestPayload: Reader<VmRequestPayload> = (value, what) => {
   const vm = field(value, 'vm');
   return { ...words(value), ...(vm === undefined || vm === null ? {} : { vm: name(vm, `${what}.vm`) }) };
 };
@@ -98,7 +98,7 @@ export const batchEnd: Reader<BatchEnd> = object<BatchEnd>({
   n: whole,
   pool: optional(name),
   outcomes: listOf(updateOutcome, MOST_VMS),
-  seen,
+  minVersions,
 });
 
 const word = <W extends string>(its: W): Reader<W> => oneOf({ [its]: true } as Record<W, true>);
@@ -106,7 +106,7 @@ const word = <W extends string>(its: W): Reader<W> => oneOf({ [its]: true } as R
 const attempt = { vm: name, uid: name, attempt: whole, startedAt: time };
 const removed = { keptDisks: flag, nextAt: time };
 
-export const attemptWaits: Reader<AttemptWaits> = object<AttemptWaits>({ ...attempt, ...removed, seen });
+export const attemptWaits: Reader<AttemptWaits> = object<AttemptWaits>({ ...attempt, ...removed, minVersions });
 
 type Outcome<E extends AttemptEnd['end']> = Extract<AttemptEnd, { end: E }>;
 
@@ -118,5 +118,5 @@ export const attemptEnd: Reader<AttemptEnded> = object<AttemptEnded>({
     Refused: object<Outcome<'Refused'>>({ end: word('Refused'), why: text }),
     Cancelled: object<Outcome<'Cancelled'>>({ end: word('Cancelled'), isRemoved: flag }),
   }),
-  seen,
+  minVersions,
 });

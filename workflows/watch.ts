@@ -21,6 +21,6 @@ const watching = () =>
  */
 export async function watch(input: WatchInput): Promise<void> {
   setCurrentDetails(`Watches the pools and VMs of cluster **${input.cluster}**, and signals their workflows.`);
-  await watching().watchFleet(input);
+  await watching().watchCluster(input);
   await continueAsNew<typeof watch>(input);
 }

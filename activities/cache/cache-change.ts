@@ -1,11 +1,11 @@
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
-import type { MigrationView } from '../../decisions/drain/migration.ts';
 import type { PodBudgetView } from '../../decisions/drain/pod-budget.ts';
 import type { OwnReference } from '../../decisions/template/references.ts';
+import type { MigrationView } from '../../decisions/views/migration.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
+import type { StoredVmiSet, StoredReplicaSet } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { StoredInstanceSet, StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 
@@ -20,7 +20,7 @@ interface Change<Kind extends string, View> {
 export type OwnerChange =
   | Change<'pool', StoredPool>
   | Change<'replica set', StoredReplicaSet>
-  | Change<'instance replica set', StoredInstanceSet>;
+  | Change<'VMI replica set', StoredVmiSet>;
 
 /** What a worker's cache tells its listeners. */
 export type CacheChange =

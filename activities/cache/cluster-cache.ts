@@ -17,22 +17,22 @@ import {
 } from '../../api/resources.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
 import { evacuationOf, type Evacuation } from '../../decisions/drain/evacuation.ts';
-import { migrationView, type VirtualMachineInstanceMigration } from '../../decisions/drain/migration-from-object.ts';
-import type { MigrationView } from '../../decisions/drain/migration.ts';
 import { podBudgetView, type PodBudgetView, type PodDisruptionBudget } from '../../decisions/drain/pod-budget.ts';
-import type { Witness } from '../../decisions/healing/proof.ts';
+import type { VmiHistory } from '../../decisions/healing/never-ran.ts';
 import { VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { keptClaimView } from '../../decisions/views/kept-claim-from-object.ts';
-import { nodeView, type Node } from '../../decisions/views/node-from-object.ts';
-import type { NodeView } from '../../decisions/views/node.ts';
+import { keptClaimView } from '../../decisions/views/from-object/kept-claim.ts';
+import { migrationView, type VirtualMachineInstanceMigration } from '../../decisions/views/from-object/migration.ts';
+import { nodeView, type Node } from '../../decisions/views/from-object/node.ts';
 import {
   revisionView,
   type ControllerRevision,
   type RevisionView,
-} from '../../decisions/views/revision-from-object.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+} from '../../decisions/views/from-object/revision.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import type { MigrationView } from '../../decisions/views/migration.ts';
+import type { NodeView } from '../../decisions/views/node.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Contact } from '../../kubernetes/contact.ts';
@@ -44,7 +44,7 @@ import { FailedVmis } from './failed-vmis.ts';
 import { KubeVirtStrategy } from './kubevirt-strategy.ts';
 import { ownerCaches, type OwnerCaches } from './owner-caches.ts';
 import { Members, OwnerIndex } from './owner-index.ts';
-import { Witnesses } from './witnesses.ts';
+import { VmiHistories } from './vmi-histories.ts';
 
 /** How long a decision waits for the watch to catch up before it relists. */
 const CATCH_UP_MS = 2_000;
@@ -72,7 +72,7 @@ const CONTACT_DEADLINE_MS = 5_000;
 export class ClusterCache implements OwnerCaches {
   readonly pools: OwnerCaches['pools'];
   readonly replicaSets: OwnerCaches['replicaSets'];
-  readonly instanceSets: OwnerCaches['instanceSets'];
+  readonly vmiSets: OwnerCaches['vmiSets'];
   readonly vms: ListWatch<VirtualMachine, VmView>;
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
   /** Those by which drover moves VMs off their nodes. */
@@ -87,9 +87,9 @@ export class ClusterCache implements OwnerCaches {
   readonly #client: KubeClient;
   readonly #contact: Contact;
   readonly #failedVmis = new FailedVmis();
-  readonly #witnesses = new Witnesses();
+  readonly #vmiHistories = new VmiHistories();
   readonly #members = new Members<VmView>((vm) => vm.owner);
-  readonly #instances = new Members<VmiView>((vmi) => vmi.standalone?.owner);
+  readonly #vmisByController = new Members<VmiView>((vmi) => vmi.standalone?.owner);
   readonly #migrationsByVmi = new OwnerIndex<MigrationView>((migration) => migration.vmiUid);
   readonly #podBudgetsByPool = new OwnerIndex<PodBudgetView>((budget) => budget.poolUid);
   readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
@@ -109,43 +109,43 @@ export class ClusterCache implements OwnerCaches {
     const common = commonTo(options);
     const owners = ownerCaches(common, (change) => {
       if (change.kind === 'pool') this.contents.poolChanged(change.before, change.after);
-      this.#tell(change);
+      this.#notify(change);
     });
     this.contents = new ConfigurationContents({
       ...options,
       pools: () => owners.pools.values(),
       onMissed: (count) => options.onMissed?.('secrets and configmaps', count),
-      onChange: (namespace, reference) => this.#tell({ kind: 'content', namespace, reference }),
+      onChange: (namespace, reference) => this.#notify({ kind: 'content', namespace, reference }),
     });
     this.pools = owners.pools;
     this.replicaSets = owners.replicaSets;
-    this.instanceSets = owners.instanceSets;
+    this.vmiSets = owners.vmiSets;
     this.vms = new ListWatch<VirtualMachine, VmView>({
       ...common(VirtualMachines),
       view: vmView,
       onChange: (_key, before, after) => {
         this.#members.change(before, after);
         if (before !== undefined && before.uid !== after?.uid) this.#forget(before.uid);
-        this.#tell({ kind: 'vm', before, after });
+        this.#notify({ kind: 'vm', before, after });
       },
-      onTold: (type, { metadata }) => {
-        if (type === 'ADDED') this.#witnesses.made(metadata.uid, BigInt(metadata.resourceVersion));
-        if (type === 'DELETED') this.#witnesses.forget(metadata.uid);
+      onWatchEvent: (type, { metadata }) => {
+        if (type === 'ADDED') this.#vmiHistories.made(metadata.uid, BigInt(metadata.resourceVersion));
+        if (type === 'DELETED') this.#vmiHistories.forget(metadata.uid);
       },
     });
     this.vmis = new ListWatch<VirtualMachineInstance, VmiView>({
       ...common(VirtualMachineInstances),
       view: vmiView,
       onChange: (_key, before, after) => {
-        this.#instances.change(before, after);
+        this.#vmisByController.change(before, after);
         if (after !== undefined && this.#failedVmis.note(after, Date.now())) onVmiFailed?.(after);
-        this.#tell({ kind: 'vmi', before, after });
+        this.#notify({ kind: 'vmi', before, after });
       },
-      onTold: (type, vmi) => {
+      onWatchEvent: (type, vmi) => {
         const hasEnded = type === 'DELETED' || vmi.status?.phase === 'Failed' || vmi.status?.phase === 'Succeeded';
-        if (hasEnded) this.#witnesses.ended(vmiView(vmi), Date.now());
+        if (hasEnded) this.#vmiHistories.ended(vmiView(vmi), Date.now());
       },
-      onGap: (version) => this.#witnesses.gap(version),
+      onGap: (version) => this.#vmiHistories.gap(version),
     });
     this.migrations = this.#followMigrations(common);
     this.podBudgets = this.#followPodBudgets(common);
@@ -161,7 +161,7 @@ export class ClusterCache implements OwnerCaches {
       view: keptClaimView,
       onChange: (_key, before, after) => {
         this.#keptByPool.change(before ?? undefined, after ?? undefined);
-        this.#tell({ kind: 'disk', before: before ?? undefined, after: after ?? undefined });
+        this.#notify({ kind: 'disk', before: before ?? undefined, after: after ?? undefined });
       },
     });
     this.nodes = new ListWatch<Node, NodeView>({
@@ -169,11 +169,11 @@ export class ClusterCache implements OwnerCaches {
       view: nodeView,
       // A new node has no VMIs yet.
       onChange: (_key, before, after) => {
-        if (before !== undefined && before.ready !== after?.ready) this.#tell({ kind: 'node', before, after });
+        if (before !== undefined && before.ready !== after?.ready) this.#notify({ kind: 'node', before, after });
       },
     });
     this.#strategy = new KubeVirtStrategy(common(KubeVirts), (before, after) =>
-      this.#tell({ kind: 'strategy', before, after }),
+      this.#notify({ kind: 'strategy', before, after }),
     );
   }
 
@@ -235,13 +235,13 @@ export class ClusterCache implements OwnerCaches {
   }
 
   /** Returns the VMIs that the set with this UID owns. */
-  instancesOf(uid: string): VmiView[] {
-    return this.#instances.ownedBy(uid).map((vmi) => this.#onItsNode(vmi));
+  vmisOf(uid: string): VmiView[] {
+    return this.#vmisByController.ownedBy(uid).map((vmi) => this.#onItsNode(vmi));
   }
 
   /** Returns the VMIs of a namespace that no controller owns. */
-  uncontrolledInstancesIn(namespace: string): VmiView[] {
-    return this.#instances.uncontrolledIn(namespace).map((vmi) => this.#onItsNode(vmi));
+  uncontrolledVmisIn(namespace: string): VmiView[] {
+    return this.#vmisByController.uncontrolledIn(namespace).map((vmi) => this.#onItsNode(vmi));
   }
 
   /** Returns the VM's own VMI, and not one left behind by an earlier VM of the same name. */
@@ -282,8 +282,8 @@ export class ClusterCache implements OwnerCaches {
    * Returns what has become of all VMIs of the VM with this UID; null if this worker has not watched them since the VM
    * was created.
    */
-  witnessOf(vmUid: string): Witness | null {
-    return this.#witnesses.of(vmUid);
+  vmiHistoryOf(vmUid: string): VmiHistory | null {
+    return this.#vmiHistories.of(vmUid);
   }
 
   /** Returns the current and former templates of the pool with this UID, in no particular order. */
@@ -307,7 +307,7 @@ export class ClusterCache implements OwnerCaches {
   }
 
   /** Reports whether a VM of this name exists that the pool with this UID does not own. */
-  isHeldByOther(namespace: string, name: string, uid: string): boolean {
+  isVmNameTaken(namespace: string, name: string, uid: string): boolean {
     const vm = this.vms.get(`${namespace}/${name}`);
     return vm !== undefined && vm.owner?.uid !== uid;
   }
@@ -316,7 +316,7 @@ export class ClusterCache implements OwnerCaches {
    * Reports whether a VMI of this name exists that the set with this UID does not own, or a VM, whose VMI would have that
    * name.
    */
-  isInstanceHeldByOther(namespace: string, name: string, uid: string): boolean {
+  isVmiNameTaken(namespace: string, name: string, uid: string): boolean {
     const key = `${namespace}/${name}`;
     const vmi = this.vmis.get(key);
     return this.vms.get(key) !== undefined || (vmi !== undefined && vmi.standalone?.owner?.uid !== uid);
@@ -327,9 +327,9 @@ export class ClusterCache implements OwnerCaches {
     return Object.fromEntries(kinds.map((kind) => [kind, String(this[kind].version)]));
   }
 
-  /** Makes sure that what is read next is not older than `seen`, and returns the versions that have been reached. */
-  async catchUp(seen: ResourceVersions): Promise<ResourceVersions> {
-    await Promise.all(VERSIONED.map((kind) => reach(this[kind], seen[kind])));
+  /** Makes sure that what is read next is not older than `minVersions`, and returns the versions that have been reached. */
+  async catchUp(minVersions: ResourceVersions): Promise<ResourceVersions> {
+    await Promise.all(VERSIONED.map((kind) => reach(this[kind], minVersions[kind])));
     return this.versionsOf(...VERSIONED);
   }
 
@@ -347,7 +347,7 @@ export class ClusterCache implements OwnerCaches {
         const [before, after] = [seen ?? undefined, now ?? undefined];
         this.#migrationsByVmi.change(before, after);
         // What else has the label is none of drover's.
-        if (before !== undefined || after !== undefined) this.#tell({ kind: 'migration', before, after });
+        if (before !== undefined || after !== undefined) this.#notify({ kind: 'migration', before, after });
       },
     });
   }
@@ -361,17 +361,17 @@ export class ClusterCache implements OwnerCaches {
         const [before, after] = [seen ?? undefined, now ?? undefined];
         this.#podBudgetsByPool.change(before, after);
         // People may have given theirs the label of a pool.
-        if (before !== undefined || after !== undefined) this.#tell({ kind: 'pod budget', before, after });
+        if (before !== undefined || after !== undefined) this.#notify({ kind: 'pod budget', before, after });
       },
     });
   }
 
   #forget(vmUid: string): void {
     this.#failedVmis.forget(vmUid);
-    this.#witnesses.forget(vmUid);
+    this.#vmiHistories.forget(vmUid);
   }
 
-  #tell(change: CacheChange): void {
+  #notify(change: CacheChange): void {
     for (const listener of this.#listeners) {
       try {
         listener(change);

@@ -10,7 +10,7 @@ const CONFIRMED_AT_ONCE = 16;
 interface Caches {
   vms: Pick<ListWatch<KubeObject, unknown>, 'get' | 'relist'>;
   vmis: Pick<ListWatch<KubeObject, unknown>, 'get' | 'relist'>;
-  catchUp: (seen: ResourceVersions) => Promise<unknown>;
+  catchUp: (minVersions: ResourceVersions) => Promise<unknown>;
 }
 
 /**
@@ -23,7 +23,7 @@ export async function confirm(
   keys: readonly string[],
   deadlineMs: number,
 ): Promise<void> {
-  let seen: ResourceVersions = {};
+  let minVersions: ResourceVersions = {};
   let isGone = false;
   const waiting = [...keys];
   const next = async (): Promise<void> => {
@@ -33,7 +33,10 @@ export async function confirm(
       const [vm, vmi] = await Promise.all(
         kinds.map((kind) => ignoreNotFound(client.get(kind, { namespace, name }, { deadlineMs }))),
       );
-      seen = maxVersions(seen, { vms: vm?.metadata.resourceVersion, vmis: vmi?.metadata.resourceVersion });
+      minVersions = maxVersions(minVersions, {
+        vms: vm?.metadata.resourceVersion,
+        vmis: vmi?.metadata.resourceVersion,
+      });
       isGone ||=
         (vm === undefined && cache.vms.get(key) !== undefined) ||
         (vmi === undefined && cache.vmis.get(key) !== undefined);
@@ -41,5 +44,5 @@ export async function confirm(
   };
   await Promise.all(Array.from({ length: CONFIRMED_AT_ONCE }, next));
   if (isGone) await Promise.all([cache.vms.relist(), cache.vmis.relist()]);
-  await cache.catchUp(seen);
+  await cache.catchUp(minVersions);
 }

@@ -1,5 +1,5 @@
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
-import { kubevirtView, type KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
+import { kubevirtView, type KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
 import { strategyOf, type KubeVirtView } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../api/objects.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { Resource } from '../../api/resources.ts';
+import type { StoredVmiSet, StoredReplicaSet } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { StoredInstanceSet, StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
 import type { OwnerChange } from './cache-change.ts';
 
@@ -10,7 +10,7 @@ import type { OwnerChange } from './cache-change.ts';
 export interface OwnerCaches {
   pools: ListWatch<KubeObject, StoredPool>;
   replicaSets: ListWatch<KubeObject, StoredReplicaSet>;
-  instanceSets: ListWatch<KubeObject, StoredInstanceSet>;
+  vmiSets: ListWatch<KubeObject, StoredVmiSet>;
 }
 
 type Common = Pick<ListWatchOptions<KubeObject, unknown>, 'client' | 'resource' | 'relistMs' | 'onError' | 'onMissed'>;

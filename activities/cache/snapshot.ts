@@ -1,7 +1,7 @@
 import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
-import type { InstanceSetInput, ReplicaSetInput } from '../../decisions/replica-sets/plan.ts';
+import type { VmiSetInput, ReplicaSetInput } from '../../decisions/replica-sets/plan.ts';
+import type { StoredVmiSet, StoredReplicaSet } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { StoredInstanceSet, StoredReplicaSet } from '../../decisions/views/vm-owner.ts';
 import type { ClusterCache } from './cluster-cache.ts';
 
 /** Returns everything that a plan reads about the cluster, from this worker's caches. */
@@ -16,8 +16,8 @@ export function snapshotOf(
   | 'vmiOf'
   | 'failedVmisOf'
   | 'lastFailureOf'
-  | 'witnessOf'
-  | 'isHeldByOther'
+  | 'vmiHistoryOf'
+  | 'isVmNameTaken'
   | 'zoneOf'
   | 'revisions'
   | 'keptClaims'
@@ -33,8 +33,8 @@ export function snapshotOf(
     vmiOf: (vm) => cache.vmiOf(vm),
     failedVmisOf: (vm) => cache.failedVmisOf(vm.uid),
     lastFailureOf: (vm) => cache.lastFailureOf(vm.uid),
-    witnessOf: (vm) => cache.witnessOf(vm.uid),
-    isHeldByOther: (name) => cache.isHeldByOther(namespace, name, uid),
+    vmiHistoryOf: (vm) => cache.vmiHistoryOf(vm.uid),
+    isVmNameTaken: (name) => cache.isVmNameTaken(namespace, name, uid),
     zoneOf: (node) => cache.nodes.get(node)?.zone ?? null,
     revisions: cache.revisionsOf(uid),
     keptClaims: cache.keptClaimsOf(uid),
@@ -48,27 +48,27 @@ export function snapshotOf(
 export function setSnapshot(
   cache: ClusterCache,
   set: StoredReplicaSet,
-): Pick<ReplicaSetInput, 'set' | 'vms' | 'uncontrolled' | 'vmiOf' | 'isHeldByOther'> {
+): Pick<ReplicaSetInput, 'set' | 'vms' | 'uncontrolled' | 'vmiOf' | 'isVmNameTaken'> {
   const { namespace, uid } = set.metadata;
   return {
     set,
     vms: cache.ownedBy(uid),
     uncontrolled: cache.uncontrolledIn(namespace),
     vmiOf: (vm) => cache.vmiOf(vm),
-    isHeldByOther: (name) => cache.isHeldByOther(namespace, name, uid),
+    isVmNameTaken: (name) => cache.isVmNameTaken(namespace, name, uid),
   };
 }
 
 /** Returns everything that the plan of a set of VMIs reads about the cluster, from this worker's caches. */
-export function instanceSetSnapshot(
+export function vmiSetSnapshot(
   cache: ClusterCache,
-  set: StoredInstanceSet,
-): Pick<InstanceSetInput, 'set' | 'vmis' | 'uncontrolled' | 'isHeldByOther'> {
+  set: StoredVmiSet,
+): Pick<VmiSetInput, 'set' | 'vmis' | 'uncontrolled' | 'isVmNameTaken'> {
   const { namespace, uid } = set.metadata;
   return {
     set,
-    vmis: cache.instancesOf(uid),
-    uncontrolled: cache.uncontrolledInstancesIn(namespace),
-    isHeldByOther: (name) => cache.isInstanceHeldByOther(namespace, name, uid),
+    vmis: cache.vmisOf(uid),
+    uncontrolled: cache.uncontrolledVmisIn(namespace),
+    isVmNameTaken: (name) => cache.isVmiNameTaken(namespace, name, uid),
   };
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ClusterCache } from './cluster-cache.ts';
 
 /** Resolves once the cache no longer holds any of these VMs, each by its UID; rejects when `signal` is aborted. */
-export async function untilGone(
+export async function waitForDeletion(
   cache: ClusterCache,
   namespace: string,
   vms: readonly { name: string; uid: string }[],

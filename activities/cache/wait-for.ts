@@ -37,7 +37,7 @@ export interface WaitForOptions {
   /** Aborted when the worker is asked to shut down. */
   stopping: AbortSignal;
   /** Every look is at caches that are at least this new. */
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
   isRelevant: (changed: Changed) => boolean;
   /** How long changes are gathered before the next look, in milliseconds; asked before each look. */
   settleMs?: () => number;
@@ -54,8 +54,8 @@ export async function waitFor<T>(
   options: WaitForOptions,
   look: (now: number, isConfirmed: boolean) => Observation<T> | Promise<Observation<T>>,
 ): Promise<T> {
-  const { cache, stopping, seen, isRelevant, settleMs = () => 0, gatherMs = 0 } = options;
-  await cache.catchUp(seen);
+  const { cache, stopping, minVersions, isRelevant, settleMs = () => 0, gatherMs = 0 } = options;
+  await cache.catchUp(minVersions);
   const changes = new Changes(cache, stopping, isRelevant);
   try {
     const began = Date.now();

@@ -4,10 +4,10 @@ import type { Content } from '../../decisions/configuration/content.ts';
 import type { Contents } from '../../decisions/configuration/older-content.ts';
 import { scatter } from '../../decisions/lib/scatter.ts';
 import { REFERENCE_RESOURCES, type OwnReference } from '../../decisions/template/references.ts';
-import { contentView, type ContentView } from '../../decisions/views/content-from-object.ts';
+import { contentView, type ContentView } from '../../decisions/views/from-object/content.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
-import { firstSeen, judged, type Known } from './judge.ts';
+import { firstSeen, judged, type Known } from './content-history.ts';
 
 type Kind = OwnReference['kind'];
 const KINDS = Object.keys(REFERENCE_RESOURCES) as Kind[];
@@ -25,7 +25,7 @@ export interface NamespaceContentsOptions extends Pick<
 }
 
 /** How many objects are read at a time. */
-const LANES = 4;
+const CONCURRENCY = 4;
 /** Tries to compare an object with what it was, while the API server does not answer. */
 const TRIES = 6;
 
@@ -72,7 +72,7 @@ class KindWatch {
   readonly #known = new Map<string, Known>();
   /** What was deleted, and the last version of the cluster that had it: it may come back as it was. */
   readonly #gone = new Map<string, { known: Known; lastAsOf: bigint }>();
-  readonly #lanes: Promise<void>[] = Array.from({ length: LANES }, () => Promise.resolve());
+  readonly #slots: Promise<void>[] = Array.from({ length: CONCURRENCY }, () => Promise.resolve());
   readonly #refused = Promise.withResolvers<void>();
   /** The last that the API server has said is that the worker may not follow. */
   isForbidden = false;
@@ -102,7 +102,7 @@ class KindWatch {
 
   async stop(): Promise<void> {
     await this.#list.stop();
-    await Promise.all(this.#lanes);
+    await Promise.all(this.#slots);
   }
 
   get isSynced(): boolean {
@@ -138,8 +138,8 @@ class KindWatch {
       if (this.#list.synced) this.#options.onChange(reference);
       return;
     }
-    const lane = scatter(name) % LANES;
-    this.#lanes[lane] = this.#lanes[lane]!.then(() => this.#take(reference, after, lastAsOf));
+    const slot = scatter(name) % CONCURRENCY;
+    this.#slots[slot] = this.#slots[slot]!.then(() => this.#take(reference, after, lastAsOf));
   }
 
   /** Takes the versions of an object one after the other. */

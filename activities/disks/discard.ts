@@ -6,7 +6,7 @@ import { vmName } from '../../decisions/scaling/vm-names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import { liveVm } from '../lib/live-vm.ts';
-import type { PoolKey } from '../pool/types.ts';
+import type { PoolKey } from '../owners/types.ts';
 
 export interface ClaimTarget {
   name: string;

@@ -6,13 +6,13 @@ import { diskIdentity, diskTemplates, sizeOf } from '../../decisions/disks/disk-
 import { keptDiskMark, NO_NUMBER } from '../../decisions/disks/kept-disk.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
-import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { liveVm } from '../lib/live-vm.ts';
-import type { Acted, OwnedVm } from '../lib/while-ours.ts';
-import type { PoolKey } from '../pool/types.ts';
+import type { OwnedActResult, OwnedVm } from '../owners/if-owned.ts';
+import type { PoolKey } from '../owners/types.ts';
 
 /** More than usual: a VM that is held back for its disks is deleted by nobody else. */
 const TRIES = 20;
@@ -32,13 +32,13 @@ export async function deleteKeepingDisks(
   { name, uid, resourceVersion }: OwnedVm,
   now: number,
   isWanted: () => Promise<boolean>,
-): Promise<Acted> {
+): Promise<OwnedActResult> {
   const at = { namespace: key.namespace, name };
   const vm = await liveVm(client, at, cancellationSignal());
   if (vm === undefined || vm.metadata.uid !== uid) return { left: vm?.metadata.resourceVersion };
   if (vm.metadata.deletionTimestamp === undefined) {
-    const isAsSeen = resourceVersion === undefined || vm.metadata.resourceVersion === resourceVersion;
-    if (!isAsSeen || controllerOf(vm)?.uid !== key.uid) return { left: vm.metadata.resourceVersion };
+    const isUnchanged = resourceVersion === undefined || vm.metadata.resourceVersion === resourceVersion;
+    if (!isUnchanged || controllerOf(vm)?.uid !== key.uid) return { left: vm.metadata.resourceVersion };
     if (!(await isWanted())) return 'notWanted';
     if (!(await remove(client, vm))) return { left: await unheld(client, vm) };
   } else if (vm.metadata.finalizers?.includes(DISKS_FINALIZER) !== true) return 'done';

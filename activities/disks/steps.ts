@@ -4,8 +4,8 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { tryEach } from '../lib/try-each.ts';
-import { knownPool } from '../pool/live-pool.ts';
-import type { Done, PoolKey } from '../pool/types.ts';
+import { knownPool } from '../owners/live-owner.ts';
+import type { Done, PoolKey } from '../owners/types.ts';
 import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
 
 export interface DiskStepOptions {
@@ -19,7 +19,7 @@ export interface DiskStepOptions {
 export function createDiskActivities({ client, cache, concurrency: most }: DiskStepOptions) {
   return {
     /** Deletes kept disks of the pool that are still kept, and records that as an Event on the pool. */
-    discardDisks: (key: PoolKey, claims: ClaimTarget[]): Promise<Done> =>
+    deleteKeptDisks: (key: PoolKey, claims: ClaimTarget[]): Promise<Done> =>
       withHeartbeat(async () => {
         const gone: string[] = [];
         const discard = async (claim: ClaimTarget): Promise<void> => {
@@ -31,11 +31,11 @@ export function createDiskActivities({ client, cache, concurrency: most }: DiskS
           const note = `Deleted kept disks ${formatNames(gone)}: the pool keeps none any more, and their VMs come back`;
           await recordEvent(client, pool, { type: 'Normal', reason: 'KeptDisksDeleted', action: 'ScaleOut', note });
         }
-        return { count, taken: [], notWanted: [], refused, seen: {} };
+        return { count, nameConflicts: [], notWanted: [], refused, minVersions: {} };
       }),
 
     /** Removes the marks from claims whose VMs are back. */
-    unmarkDisks: (key: PoolKey, claims: (ClaimTarget & { resourceVersion: string })[]): Promise<void> =>
+    unmarkKeptDisks: (key: PoolKey, claims: (ClaimTarget & { resourceVersion: string })[]): Promise<void> =>
       withHeartbeat(
         async () => void (await tryEach(claims, (claim) => unmarkDisk(client, key.namespace, claim), { most })),
       ),

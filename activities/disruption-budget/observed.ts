@@ -17,14 +17,14 @@ export class ObservedClaims {
     }
     this.#pools.set(
       uid,
-      new Map(claims.map((claim) => [keyOf(claim), before?.get(keyOf(claim)) ?? performance.now()])),
+      new Map(claims.map((claim) => [namespacedName(claim), before?.get(namespacedName(claim)) ?? performance.now()])),
     );
   }
 
   isExpired(uid: string, claim: DisruptedVm): boolean {
-    const since = this.#pools.get(uid)?.get(keyOf(claim));
+    const since = this.#pools.get(uid)?.get(namespacedName(claim));
     return since !== undefined && since + CLAIM_MS < performance.now();
   }
 }
 
-const keyOf = ({ vm, by, at }: DisruptedVm): string => `${vm} ${at} ${by}`;
+const namespacedName = ({ vm, by, at }: DisruptedVm): string => `${vm} ${at} ${by}`;

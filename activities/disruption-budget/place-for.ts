@@ -1,8 +1,8 @@
 import { activityInfo } from '@temporalio/activity';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import type { PoolKey } from '../pool/types.ts';
-import type { Place, Places } from './places.ts';
+import type { PoolKey } from '../owners/types.ts';
+import type { DisruptionClaim, DisruptionClaims } from './places.ts';
 
 /** Writing a claim takes a moment if the API server is healthy. */
 const TRIES = 3;
@@ -13,13 +13,13 @@ const TRIES = 3;
  * even in another attempt, still counts as its own. `migration`: which one by drover is to be created, if its VMI is not
  * to end.
  */
-export async function placeFor(
-  places: Places,
+export async function claimFor(
+  places: DisruptionClaims,
   key: PoolKey,
   vm: VmView,
   vmi: VmiView | undefined,
   migration?: number,
-): Promise<Place | string> {
+): Promise<DisruptionClaim | string> {
   const by = activityInfo().workflowExecution?.workflowId ?? 'nobody';
   for (let tries = 1; ; tries++) {
     const answer = await places.claim(key, { vm, vmi, by, migration });

@@ -4,22 +4,22 @@ import type { DisruptedVm } from '../../api/pool/pool.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import {
   ACT_WITHIN_MS,
-  claimPlaces,
-  standingClaims,
+  grantClaims,
+  activeClaims,
   type Ask,
   type ClaimContext,
 } from '../../decisions/disruption-budget/claims.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { vmView } from '../../decisions/views/vm-from-object.ts';
 import { isSurge, type MemberRole, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
-import { livePool } from '../pool/live-pool.ts';
-import type { PoolKey } from '../pool/types.ts';
+import { livePool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
 import { ObservedClaims } from './observed.ts';
 
 /** Maximum number of claims in one write to a pool's status. */
@@ -29,14 +29,14 @@ const TRIES = 12;
 const TRY_AGAIN_MS = 20;
 
 /** A place in a pool's disruption budget: its VM may be disrupted. */
-export interface Place {
+export interface DisruptionClaim {
   /** False once it is too late to act on the place: it must be claimed again. */
   isFresh: () => boolean;
   /** Releases the claim, because the VM is not disrupted after all. */
   release: () => Promise<void>;
 }
 
-export type Answer = { place: Place } | { whyNot: string };
+export type Answer = { place: DisruptionClaim } | { whyNot: string };
 
 interface PendingClaim {
   ask: Ask;
@@ -45,7 +45,7 @@ interface PendingClaim {
 
 interface Queue {
   requests: PendingClaim[];
-  spent: DisruptedVm[];
+  released: DisruptedVm[];
   work: Promise<void> | undefined;
 }
 
@@ -57,7 +57,7 @@ interface Queue {
  * A claim stands until caches that are newer than the claim show its VM ready again, and never longer than a minute.
  * Claims that come together on one worker are written together.
  */
-export class Places {
+export class DisruptionClaims {
   readonly #client: KubeClient;
   readonly #cache: ClusterCache;
   readonly #observed = new ObservedClaims();
@@ -87,7 +87,7 @@ export class Places {
   }
 
   #queueOf({ uid }: PoolKey): Queue {
-    const queue = this.#queues.get(uid) ?? { requests: [], spent: [], work: undefined };
+    const queue = this.#queues.get(uid) ?? { requests: [], released: [], work: undefined };
     this.#queues.set(uid, queue);
     return queue;
   }
@@ -97,7 +97,7 @@ export class Places {
       .runInAsyncScope(() => this.#empty(key, queue))
       .finally(() => {
         queue.work = undefined;
-        if (queue.requests.length + queue.spent.length > 0) this.#work(key, queue);
+        if (queue.requests.length + queue.released.length > 0) this.#work(key, queue);
         else this.#queues.delete(key.uid);
       });
   }
@@ -106,12 +106,12 @@ export class Places {
     // Callers that ask at the same moment share one write.
     await Promise.resolve();
     const requests = queue.requests.splice(0, TOGETHER);
-    const spent = queue.spent.splice(0);
+    const released = queue.released.splice(0);
     try {
       const answers = await this.#write(
         key,
         requests.map(({ ask }) => ask),
-        spent,
+        released,
       );
       requests.forEach(({ answer }, index) => answer.resolve(answers[index]!));
     } catch (error) {
@@ -119,19 +119,19 @@ export class Places {
     }
   }
 
-  #write(key: PoolKey, asks: readonly Ask[], spent: readonly DisruptedVm[]): Promise<Answer[]> {
+  #write(key: PoolKey, asks: readonly Ask[], released: readonly DisruptedVm[]): Promise<Answer[]> {
     const write = async (): Promise<Answer[]> => {
       const since = performance.now();
       const pool = await livePool(this.#client, key);
       if (pool === undefined) return asks.map(() => ({ whyNot: 'its pool is gone' }));
       const isGone = await this.#goneSurge(pool);
-      const standing = await this.#standing(pool, spent);
+      const standing = await this.#standing(pool, released);
       const at = new Date().toISOString();
       const context = this.#context(pool);
       const vms = context.vms.filter((vm) => !isGone(vm));
-      const { claims, answers } = claimPlaces({ ...context, vms }, standing, asks, at);
+      const { claims, answers } = grantClaims({ ...context, vms }, standing, asks, at);
       const isGranted = answers.includes(null);
-      if (!isGranted && spent.length === 0) return answers.map(refused);
+      if (!isGranted && released.length === 0) return answers.map(refused);
       const status = { ...(pool.status === undefined ? { replicas: 0 } : {}), disruptedVMs: claims };
       const patch = { metadata: { uid: key.uid, resourceVersion: pool.metadata.resourceVersion }, status };
       await this.#client.patch(VirtualMachinePools, key, 'merge', patch, { subresource: 'status' });
@@ -144,14 +144,14 @@ export class Places {
   }
 
   /** Returns the claims that still count, as seen in caches that are newer than the claims. */
-  async #standing(pool: StoredPool, spent: readonly DisruptedVm[]): Promise<DisruptedVm[]> {
+  async #standing(pool: StoredPool, released: readonly DisruptedVm[]): Promise<DisruptedVm[]> {
     const { uid } = pool.metadata;
     const claims = pool.status?.disruptedVMs ?? [];
     this.#observed.note(uid, claims);
-    await this.#cache.catchUp(seenOf(claims));
-    const isSpent = (claim: DisruptedVm): boolean =>
-      spent.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
-    const standing = standingClaims(this.#context(pool), isSpent);
+    await this.#cache.catchUp(versionsOfVm(claims));
+    const isReleased = (claim: DisruptedVm): boolean =>
+      released.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
+    const standing = activeClaims(this.#context(pool), isReleased);
     const kept = standing.map(async ({ claim, state }) => {
       if (!this.#observed.isExpired(uid, claim)) return true;
       // Expired. If used, its VM counts as unavailable by itself. Otherwise, the API server knows better than this
@@ -170,7 +170,7 @@ export class Places {
     const vms = vm?.owner?.uid === pool.metadata.uid ? [...others, vm] : others;
     const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? vmi : this.#cache.vmiOf(one));
     const context: ClaimContext = { pool: { ...pool, status: { ...pool.status!, disruptedVMs: [claim] } }, vms, vmiOf };
-    return standingClaims(context, () => false).some(({ state }) => state === 'used');
+    return activeClaims(context, () => false).some(({ state }) => state === 'used');
   }
 
   /**
@@ -191,13 +191,13 @@ export class Places {
     return { pool, vms: this.#cache.ownedBy(pool.metadata.uid), vmiOf: (vm) => this.#cache.vmiOf(vm) };
   }
 
-  #place(key: PoolKey, claims: readonly DisruptedVm[], { vm, by }: Ask, since: number): Place {
+  #place(key: PoolKey, claims: readonly DisruptedVm[], { vm, by }: Ask, since: number): DisruptionClaim {
     const claim = claims.find((one) => one.vm === vm.name && one.by === by)!;
     return {
       isFresh: () => performance.now() - since < ACT_WITHIN_MS,
       release: async () => {
         const queue = this.#queueOf(key);
-        queue.spent.push(claim);
+        queue.released.push(claim);
         this.#work(key, queue);
         await queue.work;
       },
@@ -207,11 +207,11 @@ export class Places {
 
 const refused = (why: string | null): Answer => ({ whyNot: why ?? '' });
 
-const seenOf = (claims: readonly DisruptedVm[]): ResourceVersions =>
+const versionsOfVm = (claims: readonly DisruptedVm[]): ResourceVersions =>
   claims.reduce<ResourceVersions>(
-    (seen, { seen: own }) => ({
-      vms: later(seen.vms, versionIn(own?.vms)),
-      vmis: later(seen.vmis, versionIn(own?.vmis)),
+    (minVersions, { minVersions: own }) => ({
+      vms: later(minVersions.vms, versionIn(own?.vms)),
+      vmis: later(minVersions.vmis, versionIn(own?.vmis)),
     }),
     {},
   );

@@ -3,29 +3,29 @@ import { EVACUATION_LABEL, POOL_LABEL } from '../../api/names.ts';
 import { drainRules } from '../../api/pool-defaults.ts';
 import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
 import { migrationName } from '../../decisions/drain/evacuation.ts';
-import type { VirtualMachineInstanceMigration } from '../../decisions/drain/migration-from-object.ts';
 import { evacuationNeed } from '../../decisions/drain/need.ts';
 import type { EvacuationTarget } from '../../decisions/drain/plan.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { membershipChangeOf } from '../../decisions/membership/change.ts';
+import type { VirtualMachineInstanceMigration } from '../../decisions/views/from-object/migration.ts';
+import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isConflict, isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { placeFor } from '../disruption-budget/place-for.ts';
-import type { Places } from '../disruption-budget/places.ts';
+import { claimFor } from '../disruption-budget/place-for.ts';
+import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
-import { livePool } from '../pool/live-pool.ts';
-import type { PoolKey } from '../pool/types.ts';
+import { livePool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
 import { restartVm } from '../power/restart-vm.ts';
-import { guardPods } from './guard-pods.ts';
+import { updatePodDisruptionBudget } from './guard-pods.ts';
 
 /** A VM that could not be moved. `isFinal`: the API server refused it; else the budget had no room. */
 export interface NotMoved {
@@ -38,13 +38,13 @@ export interface NotMoved {
 
 export interface Evacuated {
   notMoved: NotMoved[];
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 export interface DrainActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
-  places: Places;
+  places: DisruptionClaims;
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
 }
@@ -56,16 +56,17 @@ export function createDrainActivities({ client, cache, places, concurrency }: Dr
      * or restarts the VM. Safe to run again at any point: the name of a migration says which one it is, and a VMI that
      * has ended is not restarted.
      */
-    evacuateVms: (key: PoolKey, vms: EvacuationTarget[], seen: ResourceVersions): Promise<Evacuated> =>
+    evacuateVms: (key: PoolKey, vms: EvacuationTarget[], minVersions: ResourceVersions): Promise<Evacuated> =>
       withHeartbeat(async () => {
-        await cache.catchUp(seen);
+        await cache.catchUp(minVersions);
         const evacuator = new Evacuator({ client, cache, places, key });
         const notMoved = await forEachConcurrently(evacuator, vms, concurrency);
-        return { notMoved, seen: evacuator.seen };
+        return { notMoved, minVersions: evacuator.minVersions };
       }),
 
     /** Has so many pods of the pool's VMs stay up at evictions, by a PodDisruptionBudget of its own; null: by none. */
-    guardPods: (key: PoolKey, minAvailable: number | null): Promise<void> => guardPods(client, key, minAvailable),
+    updatePodDisruptionBudget: (key: PoolKey, minAvailable: number | null): Promise<void> =>
+      updatePodDisruptionBudget(client, key, minAvailable),
   };
 }
 
@@ -74,22 +75,22 @@ export type DrainActivities = ReturnType<typeof createDrainActivities>;
 interface EvacuatorOptions {
   client: KubeClient;
   cache: ClusterCache;
-  places: Places;
+  places: DisruptionClaims;
   key: PoolKey;
 }
 
 /** Begins to move VMs of one pool. */
 class Evacuator {
   readonly #in: EvacuatorOptions;
-  #seen: ResourceVersions = {};
+  #minVersions: ResourceVersions = {};
 
   constructor(options: EvacuatorOptions) {
     this.#in = options;
   }
 
   /** What caches must have reached to show what was done or found. */
-  get seen(): ResourceVersions {
-    return this.#seen;
+  get minVersions(): ResourceVersions {
+    return this.#minVersions;
   }
 
   /** Returns null if there is nothing more to do. Throws transient errors, for the caller to retry. */
@@ -119,7 +120,7 @@ class Evacuator {
     this.#note({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
     if (!isWanted(target, pool, vm, vmi)) return null;
     const attempt = (vmi.evacuation?.attempt ?? 0) + 1;
-    const place = await placeFor(places, key, vm, vmi, target.act === 'migrate' ? attempt : undefined);
+    const place = await claimFor(places, key, vm, vmi, target.act === 'migrate' ? attempt : undefined);
     if (typeof place === 'string') return place;
     try {
       const done = target.act === 'migrate' ? this.#migrate(vmi, attempt) : restartVm(client, vm, vmi);
@@ -162,7 +163,7 @@ class Evacuator {
   }
 
   #note(newer: ResourceVersions): void {
-    this.#seen = maxVersions(this.#seen, newer);
+    this.#minVersions = maxVersions(this.#minVersions, newer);
   }
 }
 

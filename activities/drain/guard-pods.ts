@@ -9,14 +9,18 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isAlreadyExists } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { recordEvent } from '../lib/events.ts';
-import { livePool } from '../pool/live-pool.ts';
-import type { PoolKey } from '../pool/types.ts';
+import { livePool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
 
 /**
  * Sets `minAvailable` of the pool's PodDisruptionBudget, or deletes it (null). Leaves a PodDisruptionBudget of that
  * name alone if another object owns it, and records an Event.
  */
-export async function guardPods(client: KubeClient, key: PoolKey, minAvailable: number | null): Promise<void> {
+export async function updatePodDisruptionBudget(
+  client: KubeClient,
+  key: PoolKey,
+  minAvailable: number | null,
+): Promise<void> {
   const signal = cancellationSignal();
   const at = { namespace: key.namespace, name: podBudgetName(key.name) };
   await retryOnConflict(
@@ -27,7 +31,12 @@ export async function guardPods(client: KubeClient, key: PoolKey, minAvailable: 
       if (there !== undefined && controllerOf(there)?.uid !== key.uid) {
         if (minAvailable === null) return;
         const note = `PodDisruptionBudget ${at.name} does not belong to the pool: evictions of its VMs are not limited by maxUnavailable`;
-        await recordEvent(client, pool, { type: 'Warning', reason: 'FailedGuard', action: 'Guard', note });
+        await recordEvent(client, pool, {
+          type: 'Warning',
+          reason: 'FailedPodDisruptionBudget',
+          action: 'Guard',
+          note,
+        });
         return;
       }
       if (minAvailable === null) {

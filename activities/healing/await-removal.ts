@@ -4,7 +4,7 @@ import type { Changed } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitFor } from '../cache/wait-for.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import type { PoolKey } from '../pool/types.ts';
+import type { PoolKey } from '../owners/types.ts';
 
 export interface AwaitRemovalOptions {
   cache: ClusterCache;
@@ -26,7 +26,7 @@ export function createAwaitRemovalActivities({ cache, stopping }: AwaitRemovalOp
         const key = `${namespace}/${name}`;
         const isRelevant = (changed: Changed): boolean =>
           changed.kind === 'vm' && changed.namespace === namespace && changed.name === name;
-        return waitFor({ cache, stopping, seen: {}, isRelevant }, (_now, isConfirmed) => {
+        return waitFor({ cache, stopping, minVersions: {}, isRelevant }, (_now, isConfirmed) => {
           const isGone = cache.vms.get(key)?.uid !== uid;
           return {
             found: cache.versionsOf('vms'),

@@ -4,7 +4,7 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { Events } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 
-const EVENTS_TOLD = 5;
+const MAX_EVENTS = 5;
 
 /** The fields of `events.k8s.io/v1` that drover reads. */
 interface KubernetesEvent extends KubeObject {
@@ -36,7 +36,7 @@ export async function lastEvents(client: KubeClient, { metadata: { namespace, na
         words: `${event.regarding?.kind} ${event.type} ${event.reason}: ${event.note ?? ''}`.slice(0, 512),
       }))
       .toSorted((one, other) => (one.time < other.time ? -1 : 1))
-      .slice(-EVENTS_TOLD)
+      .slice(-MAX_EVENTS)
       .map(({ time, words }) => `${time} ${words}`);
   } catch (error) {
     log.warn('the Events of a sick VM could not be read', { vm: name, error: (error as Error).message });

@@ -7,9 +7,9 @@ import { isRefusal, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { slowStart } from '../lib/slow-start.ts';
-import { whileOurs } from '../lib/while-ours.ts';
-import { knownPool } from '../pool/live-pool.ts';
-import type { PoolKey } from '../pool/types.ts';
+import { ifOwned } from '../owners/if-owned.ts';
+import { knownPool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
 import { SickVmRemover, type Removal, type SickVmRemoverOptions } from './sick-vm-remover.ts';
 
 export interface HealActivityOptions extends SickVmRemoverOptions {
@@ -34,7 +34,7 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
      * Notes on VMs of the pool that they have run well, or which of their starts have failed. A refusal for one VM does
      * not hold up the others.
      */
-    async noteRuns(key: PoolKey, notes: RunNote[]): Promise<void> {
+    async annotateRuns(key: PoolKey, notes: RunNote[]): Promise<void> {
       const note = async ({ start, ...vm }: RunNote): Promise<void> => {
         const address = { namespace: key.namespace, name: vm.name };
         const write = async (resourceVersion: string): Promise<void> => {
@@ -44,7 +44,7 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
           );
         };
         try {
-          await whileOurs(client, key, vm, write, { isWanted: () => Promise.resolve(true) });
+          await ifOwned(client, key, vm, write, { isWanted: () => Promise.resolve(true) });
         } catch (error) {
           if (!isRefusal(error)) throw error;
           log.warn('it could not be noted on a VM whether it has run', {

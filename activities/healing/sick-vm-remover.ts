@@ -4,20 +4,20 @@ import { REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../../api/names.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import { withDefaults, type HealingRules } from '../../api/pool-defaults.ts';
 import { PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
-import { proofOf } from '../../decisions/healing/proof.ts';
+import { proofOf } from '../../decisions/healing/never-ran.ts';
 import { healthOf, isLeftAlone } from '../../decisions/healing/sickness.ts';
 import type { SickVm } from '../../decisions/healing/state.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { liveVm } from '../lib/live-vm.ts';
-import { knownPool } from '../pool/live-pool.ts';
-import type { PoolKey } from '../pool/types.ts';
+import { knownPool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
 import { lastEvents } from './last-events.ts';
 
 /**
@@ -167,7 +167,13 @@ export class SickVmRemover {
   async #hasNeverRun(vm: Stored<VirtualMachine>, { vmi, minReadyMs }: Doomed): Promise<boolean> {
     const view = vmView(vm);
     for (let waited = 0; ; waited += LOOK_AGAIN_MS) {
-      const proof = proofOf({ vm: view, vmi, witness: this.#cache.witnessOf(view.uid), minReadyMs, now: Date.now() });
+      const proof = proofOf({
+        vm: view,
+        vmi,
+        vmiHistory: this.#cache.vmiHistoryOf(view.uid),
+        minReadyMs,
+        now: Date.now(),
+      });
       if (proof !== 'behind' || waited >= BEHIND_MS) return proof === 'proven';
       await sleep(LOOK_AGAIN_MS, undefined, { signal: cancellationSignal() });
     }

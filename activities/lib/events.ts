@@ -3,13 +3,13 @@ import { activityInfo, log } from '@temporalio/activity';
 import { API_VERSION, EVENT_REPORTER } from '../../api/names.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import { apiVersionOf, CoreEvents, VirtualMachines } from '../../api/resources.ts';
-import type { StoredVmOwner } from '../../decisions/views/vm-owner.ts';
+import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
-import { eventOf, type Happening, type Regarded } from '../../kubernetes/event.ts';
+import { eventOf, type EventDetails, type RegardingObject } from '../../kubernetes/event.ts';
 
-export type PoolEvent = Happening;
+export type PoolEvent = EventDetails;
 
 /**
  * Records an Event on the pool, or on an owner of another kind; `kubectl describe` shows it. One Event covers all that
@@ -34,7 +34,7 @@ export function recordVmEvent(client: KubeClient, vm: VmView, event: PoolEvent):
   );
 }
 
-type Identity = Omit<Regarded, 'apiVersion' | 'kind'>;
+type Identity = Omit<RegardingObject, 'apiVersion' | 'kind'>;
 
 const regarded = ({ namespace, name, uid, resourceVersion }: Identity): Identity => ({
   namespace,
@@ -43,7 +43,7 @@ const regarded = ({ namespace, name, uid, resourceVersion }: Identity): Identity
   ...(resourceVersion === undefined ? {} : { resourceVersion }),
 });
 
-async function record(client: KubeClient, regarding: Regarded, event: PoolEvent): Promise<void> {
+async function record(client: KubeClient, regarding: RegardingObject, event: PoolEvent): Promise<void> {
   const { workflowExecution, activityId } = activityInfo();
   const id = createHash('sha256')
     .update(`${workflowExecution?.runId}/${activityId}/${event.reason}`)

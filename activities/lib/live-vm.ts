@@ -1,12 +1,12 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
-import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
-import type { OwnerKey } from '../pool/types.ts';
-import { kindOfOwner } from './owners.ts';
+import { kindOfOwner } from '../owners/kinds.ts';
+import type { OwnerKey } from '../owners/types.ts';
 
 /** Returns the VM of this name as the API server has it now; undefined if there is none. */
 export const liveVm = (

@@ -9,7 +9,7 @@ export const workerStopping = (): ApplicationFailure =>
   ApplicationFailure.create({ type: 'WorkerStopping', message: 'the worker is shutting down', nextRetryDelay: 1 });
 
 /** Rejects with `workerStopping` once the worker is asked to shut down. */
-export async function untilStopping(stopping: AbortSignal): Promise<never> {
+export async function rejectOnShutdown(stopping: AbortSignal): Promise<never> {
   if (!stopping.aborted) await once(stopping, 'abort');
   throw workerStopping();
 }
@@ -26,7 +26,7 @@ export const serverLost = (): ApplicationFailure =>
   });
 
 /** Rejects with `serverLost` once the API server is lost. */
-export async function untilLost(lost: AbortSignal): Promise<never> {
+export async function rejectOnServerLost(lost: AbortSignal): Promise<never> {
   if (!lost.aborted) await once(lost, 'abort');
   throw serverLost();
 }

@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { isRefusalOfOne, isTransient, KubeError } from '../../kubernetes/errors.ts';
-import type { Done, Refused } from '../pool/types.ts';
+import type { Done, Refused } from '../owners/types.ts';
 import { slowStart } from './slow-start.ts';
 
 /** This many refusals in a row, of one item each, count as a refusal of all. */

@@ -6,8 +6,8 @@ import type { TransitionCounts } from '../../decisions/machine-types/transition.
 import { inShort } from '../../decisions/runs/skipped.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { digestOf } from '../cache/digest.ts';
 import { waitFor, SETTLE_MS_A_VM } from '../cache/wait-for.ts';
+import { digestOf } from '../lib/digest.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { lateOf } from '../power/power.ts';
 import { contextOf, type TransitionRequest } from './context.ts';
@@ -30,13 +30,13 @@ export interface AwaitTransitionRequest extends TransitionRequest {
   /** No restart begins before this, in milliseconds since the epoch. */
   notBefore: number;
   /** Digest of what the workflow reports about the VMs; null if it reports nothing yet. */
-  told: string | null;
+  digest: string | null;
 }
 
 export interface TransitionObservation extends Omit<TransitionPlan, 'wakeAt'> {
   /** Digest of what is reported about the VMs, for comparison. */
-  told: string;
-  seen: ResourceVersions;
+  digest: string;
+  minVersions: ResourceVersions;
 }
 
 export interface AwaitTransitionOptions {
@@ -55,13 +55,13 @@ export function awaitTransition(
   { cache, others, stopping, onLook }: AwaitTransitionOptions,
   request: AwaitTransitionRequest,
 ): Promise<TransitionObservation> {
-  const { ref, seen, inProgress, failed, maxRestarts, takes, isEnding, notBefore } = request;
+  const { ref, minVersions, inProgress, failed, maxRestarts, takes, isEnding, notBefore } = request;
   let isRelevant: ((changed: Changed) => boolean) | undefined;
   let isFirst = true;
   const options = {
     cache,
     stopping,
-    seen,
+    minVersions,
     isRelevant: (changed: Changed) => isRelevant?.(changed) ?? true,
     settleMs: () => cache.vms.size * (inProgress.length > 0 ? SETTLE_MS_A_VM : IDLE_SETTLE_MS_A_VM),
     gatherMs: GATHER_MS,
@@ -85,16 +85,16 @@ export function awaitTransition(
       const skipped = inShort(whole.skipped);
       const { wakeAt, ...plan } = { ...whole, skipped, ...(now < notBefore ? { take: [] } : {}) };
       onLook?.(ref.id, plan.counts);
-      const told = digestOf([plan.counts, plan.skipped, plan.full]);
+      const digest = digestOf([plan.counts, plan.skipped, plan.full]);
       // What the first look finds is left over from the turn before: there is nothing to gather.
       const isLeftOver = isFirst && plan.patch.length > 0;
       isFirst = false;
-      const isEnough = plan.isOver || request.told === null || isLeftOver || isPlenty(plan, request);
+      const isEnough = plan.isOver || request.digest === null || isLeftOver || isPlenty(plan, request);
       const worth = isIdle(plan) ? 'nothing' : 'something';
       return {
-        found: { ...plan, told, seen: cache.versionsOf('pools', 'vms', 'vmis') },
+        found: { ...plan, digest, minVersions: cache.versionsOf('pools', 'vms', 'vmis') },
         worth: isEnough ? 'enough' : worth,
-        shouldReport: told !== request.told,
+        shouldReport: digest !== request.digest,
         late: lateOf(plan.settled),
         times: [wakeAt ?? Infinity, notBefore],
       };

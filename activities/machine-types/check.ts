@@ -1,17 +1,17 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { countOf } from '../../api/int-or-percent.ts';
+import { countOf } from '../../api/lib/int-or-percent.ts';
 import { later, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { formatFault } from '../../decisions/machine-types/fault.ts';
 import { poolTransitionState } from '../../decisions/machine-types/pool-state.ts';
 import { faultOf, restartable, wantedResults, type WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionResult } from '../../decisions/machine-types/transition.ts';
-import { vmView } from '../../decisions/views/vm-from-object.ts';
+import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVm } from '../lib/live-vm.ts';
-import { contextOf, type Scene, type TransitionRequest } from './context.ts';
+import { contextOf, type TransitionContext, type TransitionRequest } from './context.ts';
 import { resultingType } from './dry-run.ts';
 import type { OtherTransitions } from './other-transitions.ts';
 import { missingRights, rightsFor } from './rights.ts';
@@ -24,12 +24,12 @@ export interface CheckOptions {
 
 export interface Checked {
   results: TransitionResult[];
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
-export interface PreflightRequest extends Omit<TransitionRequest, 'results' | 'seen'> {
+export interface PreflightRequest extends Omit<TransitionRequest, 'results' | 'minVersions'> {
   /** What the caches must have reached; if absent, they are listed again. */
-  seen?: ResourceVersions;
+  minVersions?: ResourceVersions;
 }
 
 export interface Preflight extends Checked {
@@ -54,7 +54,7 @@ async function checkAll(options: CheckOptions, request: PreflightRequest): Promi
   const { client, cache, others } = options;
   const { transition } = request;
   // VMs and pools that were created just before the request are in scope too.
-  if (request.seen !== undefined) await cache.catchUp(request.seen);
+  if (request.minVersions !== undefined) await cache.catchUp(request.minVersions);
   else await Promise.all([cache.pools, cache.vms, cache.vmis].map((list) => list.relist()));
   const context = await contextOf(cache, others, { ...request, results: [] }, 0);
   const missing = await missingRights(
@@ -63,7 +63,7 @@ async function checkAll(options: CheckOptions, request: PreflightRequest): Promi
     transition.scope.namespaces,
   );
   if (missing.length > 0) throw refused([`the worker may not ${missing.join(', nor ')}: nothing was changed`]);
-  const { results, seen } = await checkTypes(
+  const { results, minVersions } = await checkTypes(
     options,
     context,
     wantedResults(context.rules, cache.vms.values(), context.snapshot),
@@ -75,7 +75,7 @@ async function checkAll(options: CheckOptions, request: PreflightRequest): Promi
     restartable(context.rules, cache.vms.values(), context.snapshot),
     1,
   );
-  return { results, maxRestarts, seen: maxVersions(cache.versionsOf('pools', 'vms', 'vmis'), seen) };
+  return { results, maxRestarts, minVersions: maxVersions(cache.versionsOf('pools', 'vms', 'vmis'), minVersions) };
 }
 
 /**
@@ -84,7 +84,7 @@ async function checkAll(options: CheckOptions, request: PreflightRequest): Promi
  */
 export async function checkTypes(
   { client, cache }: CheckOptions,
-  { rules }: Scene,
+  { rules }: TransitionContext,
   wanted: readonly WantedResult[],
 ): Promise<Checked> {
   const results: TransitionResult[] = [];
@@ -111,13 +111,13 @@ export async function checkTypes(
       });
     }
   }
-  return { results, seen: { vms } };
+  return { results, minVersions: { vms } };
 }
 
-function changesPools(cache: ClusterCache, { rules, snapshot }: Scene): boolean {
+function changesPools(cache: ClusterCache, { rules, snapshot }: TransitionContext): boolean {
   for (const pool of cache.pools.values()) {
-    const { stand } = poolTransitionState(rules, { pool, vms: () => cache.ownedBy(pool.metadata.uid) }, snapshot);
-    if (stand === 'change' || stand === 'check') return true;
+    const { state } = poolTransitionState(rules, { pool, vms: () => cache.ownedBy(pool.metadata.uid) }, snapshot);
+    if (state === 'change' || state === 'check') return true;
   }
   return false;
 }

@@ -14,11 +14,11 @@ export interface TransitionRequest {
   transition: Transition;
   /** What dry runs have shown so far. */
   results: TransitionResult[];
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 /** VMs and pools from this worker's caches, in the light of a transition. */
-export interface Scene {
+export interface TransitionContext {
   rules: TransitionRules;
   snapshot: VmsSnapshot;
 }
@@ -29,9 +29,9 @@ export interface Scene {
 export async function contextOf(
   cache: ClusterCache,
   others: OtherTransitions,
-  request: Omit<TransitionRequest, 'seen'>,
+  request: Omit<TransitionRequest, 'minVersions'>,
   ageMs?: number,
-): Promise<Scene> {
+): Promise<TransitionContext> {
   const { ref, transition, results } = request;
   const ids = otherIds(cache, ref.id);
   await others.refresh(ids, ageMs);

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { VirtualMachines } from '../../api/resources.ts';
 import { beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
-import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 

@@ -10,7 +10,7 @@ export function recordTypeChange(
   client: KubeClient,
   vm: VmView,
   { from, to, vmiType }: TransitionRecord,
-  askedBy: string,
+  requestedBy: string,
 ): Promise<void> {
   const what =
     from === to
@@ -21,6 +21,6 @@ export function recordTypeChange(
     type: 'Normal',
     reason: 'MachineTypeChanged',
     action: ACTION,
-    note: `${what}, asked for by ${askedBy}${waits}`,
+    note: `${what}, requested by ${requestedBy}${waits}`,
   });
 }

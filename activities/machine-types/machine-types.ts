@@ -3,7 +3,7 @@ import type { WantedResult } from '../../decisions/machine-types/preflight.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { Places } from '../disruption-budget/places.ts';
+import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import type { BegunPower } from '../power/power.ts';
@@ -13,7 +13,7 @@ import { contextOf, type TransitionRequest } from './context.ts';
 import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './marks.ts';
 import { OtherTransitions } from './other-transitions.ts';
 import { MachineTypePatcher, type Unpatched } from './patch-vms.ts';
-import { changePools, type ChangedPools } from './pools.ts';
+import { patchPoolTemplates, type ChangedPools } from './pools.ts';
 import { beginRestarts, type BeginTransitionRestartsRequest } from './restarts.ts';
 
 export type { TransitionObservation } from './await.ts';
@@ -28,13 +28,13 @@ export interface PatchedVms {
   patched: number;
   /** Outcomes of the VMs that exist but were not patched. */
   outcomes: Unpatched[];
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 export interface MachineTypeActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
-  places: Places;
+  places: DisruptionClaims;
   /**
    * Concurrent calls to the API server, for one activity; `patchConcurrency` is for short patches that nothing waits
    * for.
@@ -53,7 +53,7 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
   const { client, cache, places, concurrency, patchConcurrency, stopping, onLook, onPatched, onRestarted } = options;
   const others = new OtherTransitions();
   const contextAt = async (request: TransitionRequest) => {
-    await cache.catchUp(request.seen);
+    await cache.catchUp(request.minVersions);
     return contextOf(cache, others, request);
   };
 
@@ -76,11 +76,11 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
         const patcher = new MachineTypePatcher({ client, cache, context: await contextAt(request) });
         const outcomes = await forEachConcurrently(patcher, request.vms, concurrency, patchConcurrency);
         onPatched?.(patcher.patched);
-        return { patched: patcher.patched, outcomes, seen: patcher.seen };
+        return { patched: patcher.patched, outcomes, minVersions: patcher.minVersions };
       }),
 
-    changePools: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
-      withHeartbeat(async () => changePools(client, cache, await contextAt(request), request.pools)),
+    patchPoolTemplates: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>
+      withHeartbeat(async () => patchPoolTemplates(client, cache, await contextAt(request), request.pools)),
 
     clearMarks: (request: ClearMarksRequest): Promise<ClearedMarks> =>
       withHeartbeat(() => clearMarks({ client, cache, others, concurrency }, request)),

@@ -18,13 +18,13 @@ export interface ClearMarksRequest {
   id: string;
   /** By `namespace/name`; null for all VMs that carry the transition's mark. */
   vms: string[] | null;
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 export interface ClearedMarks {
   /** VMs that the API server refused to change. */
   kept: { vm: string; why: string }[];
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 export interface ClearMarksOptions {
@@ -40,9 +40,9 @@ export interface ClearMarksOptions {
  */
 export async function clearMarks(
   { client, cache, others, concurrency }: ClearMarksOptions,
-  { id, vms, seen }: ClearMarksRequest,
+  { id, vms, minVersions }: ClearMarksRequest,
 ): Promise<ClearedMarks> {
-  await cache.catchUp(seen);
+  await cache.catchUp(minVersions);
   const all = vms === null ? [...cache.vms.values()] : vms.flatMap((key) => cache.vms.get(key) ?? []);
   const marks = new Set(
     vms === null ? [] : all.flatMap(({ transitionMark: mark }) => (mark === null || mark === id ? [] : [mark])),
@@ -76,5 +76,5 @@ export async function clearMarks(
   };
   const marked = all.filter(({ transitionMark }) => goes(transitionMark));
   await slowStart(marked, unmark, { most: concurrency, atFirst: concurrency, signal: cancellationSignal() });
-  return { kept, seen: { vms: newest } };
+  return { kept, minVersions: { vms: newest } };
 }

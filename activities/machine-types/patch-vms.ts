@@ -15,13 +15,13 @@ import {
   type TypeChange,
 } from '../../decisions/machine-types/type-patch.ts';
 import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/vm-need.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isRefusal, isTransient } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVm } from '../lib/live-vm.ts';
-import type { Scene } from './context.ts';
+import type { TransitionContext } from './context.ts';
 import { recordTypeChange } from './events.ts';
 
 /**
@@ -49,7 +49,7 @@ export interface Unpatched {
 export interface MachineTypePatcherOptions {
   client: KubeClient;
   cache: ClusterCache;
-  context: Scene;
+  context: TransitionContext;
 }
 
 /** Changes the machine types of VMs one by one, each only if the VM is still as it was when that was decided. */
@@ -64,7 +64,7 @@ export class MachineTypePatcher {
   }
 
   /** What a cache must have reached to show the patches. */
-  get seen(): ResourceVersions {
+  get minVersions(): ResourceVersions {
     return { vms: this.#vms };
   }
 
@@ -141,7 +141,7 @@ export class MachineTypePatcher {
     if (isNew) this.patched++;
     const told = await this.#correct(written, record);
     if (marks && (isNew || vm.transition?.vmiType === null))
-      await recordTypeChange(client, vm, told, rules.transition.askedBy);
+      await recordTypeChange(client, vm, told, rules.transition.requestedBy);
   }
 
   /** Corrects the record if the VM's type is not what the dry run has shown: an undo relies on it. */

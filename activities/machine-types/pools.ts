@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { askedByStamp } from '../../api/asked-by.ts';
-import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
+import { requesterStamp } from '../../api/requested-by.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -22,51 +22,51 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal, type KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
-import { livePool } from '../pool/live-pool.ts';
-import type { Scene } from './context.ts';
+import { livePool } from '../owners/live-owner.ts';
+import type { TransitionContext } from './context.ts';
 import type { Unpatched } from './patch-vms.ts';
 
 export interface ChangedPools {
   /** Outcomes of the pools that were not changed, each named as `pool namespace/name`. */
   outcomes: Unpatched[];
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 /**
  * Changes the machine type in the templates of these pools, each only if it is still what it was. The pools then bring
  * their VMs to it.
  */
-export async function changePools(
+export async function patchPoolTemplates(
   client: KubeClient,
   cache: ClusterCache,
-  { rules, snapshot }: Scene,
+  { rules, snapshot }: TransitionContext,
   keys: readonly string[],
 ): Promise<ChangedPools> {
   const outcomes: Unpatched[] = [];
   let newest: string | undefined;
   for (const key of keys) {
     const pool = cache.pools.get(key);
-    const stand = pool && poolTransitionState(rules, { pool, vms: () => cache.ownedBy(pool.metadata.uid) }, snapshot);
-    if (pool === undefined || stand?.stand !== 'change') continue;
+    const state = pool && poolTransitionState(rules, { pool, vms: () => cache.ownedBy(pool.metadata.uid) }, snapshot);
+    if (pool === undefined || state?.state !== 'change') continue;
     const from = templateTypeOf(pool);
     const record: TransitionRecord = {
       id: rules.ref.id,
       from: from ?? '',
-      to: stand.to ?? '',
+      to: state.to ?? '',
       vmiType: null,
       at: new Date().toISOString(),
     };
     const before = beforeOfPool(pool);
     try {
       const patch = [
-        ...typePatch(before, { machineType: stand.to, record }, POOL_MACHINE_TYPE),
-        ...stamps(pool, stand.to, rules),
+        ...typePatch(before, { machineType: state.to, record }, POOL_MACHINE_TYPE),
+        ...stamps(pool, state.to, rules),
       ];
       const written = await client.patch(VirtualMachinePools, pool.metadata, 'json', patch, {
         signal: cancellationSignal(),
       });
       newest = later(newest, written.metadata.resourceVersion);
-      await recordEvent(client, pool, eventOf(record, rules.transition.askedBy));
+      await recordEvent(client, pool, eventOf(record, rules.transition.requestedBy));
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const live = await livePool(client, pool.metadata, cancellationSignal());
@@ -75,7 +75,7 @@ export async function changePools(
       if (outcome !== null) outcomes.push({ vm: `pool ${key}`, ...outcome });
     }
   }
-  return { outcomes, seen: { pools: newest } };
+  return { outcomes, minVersions: { pools: newest } };
 }
 
 /**
@@ -85,7 +85,7 @@ export async function changePools(
 function stamps(
   { spec }: StoredPool,
   to: string | null,
-  { ref: { id }, transition: { askedBy, reason } }: Scene['rules'],
+  { ref: { id }, transition: { requestedBy, reason } }: TransitionContext['rules'],
 ): Operation[] {
   const template = structuredClone(poolTemplate(spec));
   const machine = field(template, 'spec', 'template', 'spec', 'domain', 'machine');
@@ -93,7 +93,10 @@ function stamps(
   if (to === null) delete machine['type'];
   else machine['type'] = to;
   const cause = `machine type transition ${id}${reason === null ? '' : `: ${reason}`}`;
-  const said = { [ASKED_BY_ANNOTATION]: askedByStamp(askedBy, revisionOf(template)), [CHANGE_CAUSE_ANNOTATION]: cause };
+  const said = {
+    [REQUESTED_BY_ANNOTATION]: requesterStamp(requestedBy, revisionOf(template)),
+    [CHANGE_CAUSE_ANNOTATION]: cause,
+  };
   return Object.entries(said).map(([key, value]) => ({
     op: 'add',
     path: `/metadata/annotations/${key.replace('/', '~1')}`,
@@ -124,9 +127,9 @@ function outcomeOf(
   return isSame(now, before) ? { end: 'Failed', why: `its template could not be changed: ${error.message}` } : null;
 }
 
-const eventOf = ({ from, to }: TransitionRecord, askedBy: string): PoolEvent => ({
+const eventOf = ({ from, to }: TransitionRecord, requestedBy: string): PoolEvent => ({
   type: 'Normal',
   reason: 'MachineTypeChanged',
   action: 'ChangeMachineType',
-  note: `Changed the machine type of the template from ${from || 'none'} to ${to || "the cluster's default"}, asked for by ${askedBy}`,
+  note: `Changed the machine type of the template from ${from || 'none'} to ${to || "the cluster's default"}, requested by ${requestedBy}`,
 });

@@ -23,14 +23,14 @@ export function isRelevantToTransition(
       (vmi !== undefined && scope.isOld(vmi.machineType ?? vmi.specMachineType));
     return isOld && scope.chooses(vm);
   };
-  const concernsPool = (pool: StoredPool): boolean =>
+  const affectsPool = (pool: StoredPool): boolean =>
     isOurs(recordOf(pool.metadata.annotations)?.id) ||
     scope.isOld(templateTypeOf(pool)) ||
     cache.ownedBy(pool.metadata.uid).some((vm) => isRelevant(vm, cache.vmiOf(vm)));
   return ({ namespace, name, change }) => {
     switch (change.kind) {
       case 'pool':
-        return [change.before, change.after].some((pool) => pool !== undefined && concernsPool(pool));
+        return [change.before, change.after].some((pool) => pool !== undefined && affectsPool(pool));
       case 'vm':
         return (
           !looksTheSame(change.before, change.after) &&

@@ -1,11 +1,11 @@
 import { countedVms, type FailedVm, type VmiInProgress } from '../../decisions/machine-types/limit.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import type { Places } from '../disruption-budget/places.ts';
+import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import type { BegunPower } from '../power/power.ts';
 import { VmPower } from '../power/vm-power.ts';
-import type { Scene, TransitionRequest } from './context.ts';
+import type { TransitionContext, TransitionRequest } from './context.ts';
 
 export interface BeginTransitionRestartsRequest extends TransitionRequest {
   /** The VMs of `inProgress` to restart now, by `namespace/name`. */
@@ -18,7 +18,7 @@ export interface BeginTransitionRestartsRequest extends TransitionRequest {
 export interface BeginRestartsOptions {
   client: KubeClient;
   cache: ClusterCache;
-  places: Places;
+  places: DisruptionClaims;
   concurrency: number;
 }
 
@@ -28,16 +28,16 @@ export interface BeginRestartsOptions {
  */
 export async function beginRestarts(
   options: BeginRestartsOptions,
-  context: Scene,
+  context: TransitionContext,
   request: BeginTransitionRestartsRequest,
 ): Promise<BegunPower> {
   const { client, cache, places, concurrency } = options;
   const { vms, inProgress, transition, maxRestarts } = request;
-  const { askedBy, reason } = transition;
+  const { requestedBy, reason } = transition;
   const chosen = new Map(inProgress.map(({ vm, vmi }) => [vm, vmi]));
   const acting = new Set(vms);
   const others = [...chosen.keys()].filter((key) => !acting.has(key));
-  const note = `Restarted for its new machine type, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
+  const note = `Restarted for its new machine type, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
   const counted = countedVms(context.rules, cache.vms.values(), context.snapshot, request);
   const power = new VmPower({
     action: 'Restart',
@@ -51,5 +51,5 @@ export async function beginRestarts(
     note,
   });
   const outcomes = await forEachConcurrently(power, vms, concurrency);
-  return { outcomes, seen: power.seen };
+  return { outcomes, minVersions: power.minVersions };
 }

@@ -9,8 +9,8 @@ import { isCountedObject } from '../../decisions/pool/counted.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { recordEvent } from '../lib/events.ts';
-import { livePool } from '../pool/live-pool.ts';
-import type { PoolKey } from '../pool/types.ts';
+import { livePool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
 
 /**
  * Takes a change off the pool whose command says nothing any more, if its annotation is still `mark`, and sets right the
@@ -21,14 +21,14 @@ import type { PoolKey } from '../pool/types.ts';
 export async function endMembershipChange(client: KubeClient, key: PoolKey, mark: string): Promise<ResourceVersions> {
   const { namespace } = key;
   const signal = cancellationSignal();
-  let seen: ResourceVersions = {};
+  let minVersions: ResourceVersions = {};
   await retryOnConflict(async () => {
     const pool = await livePool(client, key, signal);
     if (pool?.metadata.annotations?.[MEMBERSHIP_CHANGE_ANNOTATION] !== mark) return;
     const change = membershipChangeOf(pool);
     if (change === null || change === 'unreadable' || !isListed(change)) return;
     const { items, metadata } = await client.list(VirtualMachines, { namespace, signal });
-    seen = maxVersions(seen, { vms: metadata.resourceVersion });
+    minVersions = maxVersions(minVersions, { vms: metadata.resourceVersion });
     const members = items.filter((vm) => controllerOf(vm)?.uid === key.uid);
     const counted = members.filter(isCountedObject);
     const { resourceVersion, generation } = pool.metadata;
@@ -42,11 +42,16 @@ export async function endMembershipChange(client: KubeClient, key: PoolKey, mark
     };
     const options = { signal, fieldManager: MEMBERS_MANAGER };
     const written = await client.patch(VirtualMachinePools, key, 'merge', patch, options);
-    seen = maxVersions(seen, { pools: written.metadata.resourceVersion });
+    minVersions = maxVersions(minVersions, { pools: written.metadata.resourceVersion });
     const note = `${whatWasDone(change, uids)}, and the command of ${change.by} stopped reporting: the pool continues with ${replicas} replicas`;
-    await recordEvent(client, pool, { type: 'Warning', reason: 'MembersChangeEnded', action: 'ChangeMembers', note });
+    await recordEvent(client, pool, {
+      type: 'Warning',
+      reason: 'MembershipChangeAbandoned',
+      action: 'ChangeMembers',
+      note,
+    });
   });
-  return seen;
+  return minVersions;
 }
 
 function whatWasDone({ kind, vms }: ListedChange, members: ReadonlySet<string>): string {

@@ -5,7 +5,7 @@ import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts
 import { formatNames } from '../../decisions/lib/names.ts';
 import { asFormer, asMember, vmLabelPatch, type LabelPatch } from '../../decisions/membership/label-patch.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -13,8 +13,8 @@ import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveVm } from '../lib/live-vm.ts';
 import { tryEach } from '../lib/try-each.ts';
-import { knownPool } from '../pool/live-pool.ts';
-import type { PoolKey } from '../pool/types.ts';
+import { knownPool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
 
 export interface LabelOptions {
   client: KubeClient;

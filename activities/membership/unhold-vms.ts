@@ -5,13 +5,13 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { deleteKeepingDisks } from '../disks/leave.ts';
 import { liveVm } from '../lib/live-vm.ts';
 import { tryEach } from '../lib/try-each.ts';
-import type { PoolKey } from '../pool/types.ts';
+import type { PoolKey } from '../owners/types.ts';
 
 /**
  * Keeps the disks of VMs that are being deleted and that nobody controls any more, as the pool would have, and takes
  * drover's finalizer off them.
  */
-export async function unholdVms(
+export async function removeDiskFinalizers(
   client: KubeClient,
   key: PoolKey,
   vms: readonly Target[],

@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { standbyRules } from '../../api/pool-defaults.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
-import { whyNotMake } from '../../decisions/scaling/departure.ts';
+import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
 import { standbyFrom } from '../../decisions/standby/new-standby.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
@@ -11,12 +11,12 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { ensureDisksAreFree } from '../disks/free.ts';
-import { createEach } from '../lib/create-vms.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { createEach } from '../owners/create-members.ts';
+import { knownPool } from '../owners/live-owner.ts';
+import { nothingDone, type Done, type CreateOptions, type PoolKey } from '../owners/types.ts';
 import type { Revisions } from '../rollout/revisions.ts';
-import { knownPool } from './live-pool.ts';
 import { OwnReferences } from './own-references.ts';
-import { nothingDone, type Done, type HowToCreate, type PoolKey } from './types.ts';
 
 export interface CreationOptions {
   client: KubeClient;
@@ -39,15 +39,15 @@ export function createCreationActivities({ client, cache, revisions, concurrency
       key: PoolKey,
       numbers: number[],
       revision: string,
-      seen: ResourceVersions,
-      { generation, skipSlowStart = false, halted = [], role = null }: HowToCreate,
+      minVersions: ResourceVersions,
+      { generation, skipSlowStart = false, halted = [], role = null }: CreateOptions,
     ): Promise<Done> =>
       withHeartbeat(async () => {
-        await cache.catchUp({ pools: seen.pools });
+        await cache.catchUp({ pools: minVersions.pools });
         const items = numbers.map((number) => ({ number, name: vmName(key.name, number) }));
-        const goal = await goalOf(key, revision);
-        if (goal === undefined) return { ...nothingDone, notWanted: items.map(({ name }) => name) };
-        const { pool, template } = goal;
+        const target = await creationTargetOf(key, revision);
+        if (target === undefined) return { ...nothingDone, notWanted: items.map(({ name }) => name) };
+        const { pool, template } = target;
         const references = new OwnReferences(client, cancellationSignal());
         return createEach({
           client,
@@ -56,9 +56,9 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           items,
           concurrency,
           skipSlowStart,
-          whyNotMake: ({ name }, owner, made) => {
+          creationBlockedBy: ({ name }, owner, made) => {
             const vms = generation === undefined ? cache.ownedBy(key.uid).filter((vm) => vm.role === role) : [];
-            return whyNotMake({ generation, owner, vms, role, name, made });
+            return creationBlockedBy({ generation, owner, vms, role, name, made });
           },
           vmOf: async ({ number }) => {
             const vm = vmFromTemplate(pool, template, number, role);
@@ -73,7 +73,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
   };
 
   /** Returns the pool and its template of this revision; undefined if nothing is to be made from it any more. */
-  async function goalOf(
+  async function creationTargetOf(
     key: PoolKey,
     revision: string,
   ): Promise<{ pool: StoredPool; template: PoolTemplate } | undefined> {

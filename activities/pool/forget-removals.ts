@@ -3,20 +3,20 @@ import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { Member } from '../../decisions/scaling/departure.ts';
 import { namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
+import type { Member } from '../../decisions/scaling/removal-check.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { liveVm } from '../lib/live-vm.ts';
 import { slowStart } from '../lib/slow-start.ts';
-import { livePool } from './live-pool.ts';
-import type { PoolKey } from './types.ts';
+import { livePool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
 
 /**
  * Takes VMs off the list of those that people want removed, each only if the API server too says that the pool has it
  * no more: a cache that is behind may not know a VM yet. Returns the versions that a later plan must have seen.
  */
-export async function forgetRemovals(
+export async function clearNamedRemovals(
   client: KubeClient,
   key: PoolKey,
   vms: readonly Member[],
@@ -24,11 +24,11 @@ export async function forgetRemovals(
 ): Promise<ResourceVersions> {
   const { namespace } = key;
   const signal = cancellationSignal();
-  let seen: ResourceVersions = {};
+  let minVersions: ResourceVersions = {};
   const gone: Member[] = [];
   const look = async (named: Member): Promise<void> => {
     const vm = await liveVm(client, { namespace, name: named.name }, signal);
-    seen = maxVersions(seen, { vms: vm?.metadata.resourceVersion });
+    minVersions = maxVersions(minVersions, { vms: vm?.metadata.resourceVersion });
     if (vm === undefined || vm.metadata.uid !== named.uid || controllerOf(vm)?.uid !== key.uid) gone.push(named);
   };
   await slowStart(vms, look, { most: concurrency, atFirst: concurrency, signal });
@@ -36,15 +36,15 @@ export async function forgetRemovals(
     const pool = await livePool(client, key, signal);
     if (pool === undefined) return;
     const { resourceVersion, annotations } = pool.metadata;
-    seen = maxVersions(seen, { pools: resourceVersion });
+    minVersions = maxVersions(minVersions, { pools: resourceVersion });
     const { vms: before } = namedRemovals(annotations);
     const rest = new Map(before);
     for (const { name, uid } of gone) if (rest.get(name) === uid) rest.delete(name);
     if (rest.size === before.size) return;
     const patch = { metadata: { resourceVersion, annotations: { [REMOVE_VMS_ANNOTATION]: removalsText(rest) } } };
     const written = await client.patch(VirtualMachinePools, key, 'merge', patch, { signal });
-    seen = maxVersions(seen, { pools: written.metadata.resourceVersion });
+    minVersions = maxVersions(minVersions, { pools: written.metadata.resourceVersion });
   };
   await retryOnConflict(write);
-  return seen;
+  return minVersions;
 }

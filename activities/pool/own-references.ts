@@ -1,4 +1,4 @@
-import { listed } from '../../api/listed.ts';
+import { listed } from '../../api/lib/listed.ts';
 import { ownReferences, REFERENCE_RESOURCES, type OwnReference } from '../../decisions/template/references.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import type { NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';

@@ -1,37 +1,37 @@
 import { log } from '@temporalio/activity';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
-import { toldOnce } from '../../decisions/healing/conditions.ts';
+import { compactStatus } from '../../decisions/healing/conditions.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
-import type { Member } from '../../decisions/scaling/departure.ts';
+import type { Member } from '../../decisions/scaling/removal-check.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { snapshotOf } from '../cache/snapshot.ts';
 import { createDiskActivities } from '../disks/steps.ts';
-import type { Places } from '../disruption-budget/places.ts';
+import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { serverLost } from '../lib/shutdown.ts';
 import { endMembershipChange } from '../membership/end-change.ts';
 import { createLabelActivities } from '../membership/label-vms.ts';
-import { unholdVms } from '../membership/unhold-vms.ts';
+import { removeDiskFinalizers } from '../membership/unhold-vms.ts';
+import { setFinalizer } from '../owners/finalizer.ts';
+import { knownPool } from '../owners/live-owner.ts';
+import { createReleaseActivities } from '../owners/release-vms.ts';
+import { createScaleInActivities } from '../owners/scale-in.ts';
+import { writeOwnerStatus, type WrittenStatus } from '../owners/status.ts';
+import type { OwnerKey, PoolKey, PlanRequest, Planned } from '../owners/types.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 import { createStandbyActivities } from '../standby/standby.ts';
 import { createCreationActivities } from './create-vms.ts';
-import { setFinalizer } from './finalizer.ts';
-import { forgetRemovals } from './forget-removals.ts';
-import { knownPool } from './live-pool.ts';
-import { createReleaseActivities } from './release-vms.ts';
+import { clearNamedRemovals } from './forget-removals.ts';
 import { createReplacementActivities } from './replace-vms.ts';
-import { createScaleInActivities } from './scale-in.ts';
-import { writeOwnerStatus, type WrittenStatus } from './status.ts';
-import type { OwnerKey, PoolKey, PlanRequest, Planned } from './types.ts';
 
 export interface PoolActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
-  places: Places;
+  places: DisruptionClaims;
   revisions: Revisions;
   /** Maximum number of VMs of a pool in flight, creations and deletions each. */
   burst: number;
@@ -52,13 +52,13 @@ export function createPoolActivities({
 }: PoolActivityOptions) {
   return {
     /**
-     * Returns the next steps of a pool, planned on a snapshot that is not older than `seen`. A local activity: it
+     * Returns the next steps of a pool, planned on a snapshot that is not older than `minVersions`. A local activity: it
      * writes nothing.
      */
-    async plan({ namespace, name, seen, resultUnknown, allowance, ...asked }: PlanRequest): Promise<Planned> {
+    async plan({ namespace, name, minVersions, resultUnknown, allowance, ...asked }: PlanRequest): Promise<Planned> {
       if (cache.lost.aborted) throw serverLost();
       if (resultUnknown) await cache.vms.relist();
-      const reached = await cache.catchUp(seen);
+      const reached = await cache.catchUp(minVersions);
       const pool = await knownPool(client, cache, { namespace, name });
       if (pool === undefined) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
@@ -79,9 +79,9 @@ export function createPoolActivities({
         gone: false,
         key: { namespace, name, uid },
         generation,
-        seen: reached,
+        minVersions: reached,
         ...plan,
-        status: toldOnce(plan.status),
+        status: compactStatus(plan.status),
       };
     },
 
@@ -97,23 +97,23 @@ export function createPoolActivities({
     setFinalizer: (key: OwnerKey, held: boolean): Promise<ResourceVersions> => setFinalizer(client, key, held),
 
     /** Keeps the pool's template, in case it changes. */
-    async keepRevision(key: PoolKey): Promise<void> {
+    async createRevision(key: PoolKey): Promise<void> {
       const pool = await knownPool(client, cache, key);
       if (pool !== undefined) await revisions.keep(pool);
     },
 
     /** Deletes ControllerRevisions of the pool that nothing uses. */
-    async pruneRevisions(key: PoolKey, names: string[]): Promise<void> {
+    async deleteRevisions(key: PoolKey, names: string[]): Promise<void> {
       await revisions.prune(key, names);
     },
 
     /** Takes VMs that the pool has no more off the list of those that people want removed. */
-    forgetRemovals: (key: PoolKey, vms: Member[]): Promise<ResourceVersions> =>
-      withHeartbeat(() => forgetRemovals(client, key, vms, concurrency)),
+    clearNamedRemovals: (key: PoolKey, vms: Member[]): Promise<ResourceVersions> =>
+      withHeartbeat(() => clearNamedRemovals(client, key, vms, concurrency)),
 
     /** Lets the deletion of VMs end that nobody controls any more, and keeps their disks. */
-    unholdVms: (key: PoolKey, vms: Target[]): Promise<void> =>
-      withHeartbeat(() => unholdVms(client, key, vms, concurrency)),
+    removeDiskFinalizers: (key: PoolKey, vms: Target[]): Promise<void> =>
+      withHeartbeat(() => removeDiskFinalizers(client, key, vms, concurrency)),
 
     /** Lets the pool go on whose members a command was to change that says nothing any more. `mark`: its annotation. */
     endMembershipChange: (key: PoolKey, mark: string): Promise<ResourceVersions> =>

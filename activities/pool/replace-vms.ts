@@ -3,20 +3,20 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { untilGone } from '../cache/wait-for-deletion.ts';
-import { placeFor } from '../disruption-budget/place-for.ts';
-import type { Places } from '../disruption-budget/places.ts';
+import { waitForDeletion } from '../cache/wait-for-deletion.ts';
+import { claimFor } from '../disruption-budget/place-for.ts';
+import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import type { OwnedVm } from '../lib/while-ours.ts';
-import { deleteVm, isMarked } from './delete-vm.ts';
-import { livePool } from './live-pool.ts';
-import type { PoolKey } from './types.ts';
+import { deleteVm, isMarked } from '../owners/delete-member.ts';
+import type { OwnedVm } from '../owners/if-owned.ts';
+import { livePool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
 
 export interface ReplacementOptions {
   client: KubeClient;
   cache: ClusterCache;
-  places: Places;
+  places: DisruptionClaims;
 }
 
 /** What has become of VMs that were to be replaced. */
@@ -25,7 +25,7 @@ export interface Removed {
   refused: { name: string; why: string }[];
   /** VMs that stay for now because the pool's disruption budget is full; absent in older histories. */
   deferred?: { name: string; why: string }[];
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 /** Creates the activity that deletes VMs whose places others take. */
@@ -66,8 +66,8 @@ export function createReplacementActivities({ client, cache, places }: Replaceme
           // The cache may not show yet that a VM is deleted.
           if (done === 'done' || (done !== 'notWanted' && done.left === undefined)) going.push(vm);
         }
-        await untilGone(cache, key.namespace, going, cancellationSignal());
-        return { refused, deferred, seen: cache.versionsOf('vms') };
+        await waitForDeletion(cache, key.namespace, going, cancellationSignal());
+        return { refused, deferred, minVersions: cache.versionsOf('vms') };
       }),
   };
 
@@ -78,7 +78,7 @@ export function createReplacementActivities({ client, cache, places }: Replaceme
   async function whyNoPlace(key: PoolKey, { name, uid }: OwnedVm): Promise<string | null> {
     const vm = cache.vms.get(`${key.namespace}/${name}`);
     if (vm === undefined || vm.uid !== uid || vm.deleting) return null;
-    const place = await placeFor(places, key, vm, cache.vmiOf(vm));
+    const place = await claimFor(places, key, vm, cache.vmiOf(vm));
     return typeof place === 'string' ? place : null;
   }
 }

@@ -1,13 +1,13 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { ACTION_WORDS, type PowerAction } from '../../decisions/power/action.ts';
+import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
 import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
 import { planPower, type PowerPlan } from '../../decisions/power/plan.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { digestOf } from '../cache/digest.ts';
 import { waitFor, SETTLE_MS_A_VM } from '../cache/wait-for.ts';
-import type { Places } from '../disruption-budget/places.ts';
+import type { DisruptionClaims } from '../disruption-budget/places.ts';
+import { digestOf } from '../lib/digest.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import type { ChosenUids } from './chosen-uids.ts';
@@ -20,12 +20,12 @@ interface Pace {
   action: PowerAction;
   atOnce: number;
   inProgress: VmInProgress[];
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 export interface AwaitPowerRequest extends Pace {
   /** VMs that are not taken again, by `namespace/name`. */
-  spent: string[];
+  excluded: string[];
   deadlineMs: number;
   /** Whether further VMs may be taken. */
   takes: boolean;
@@ -35,36 +35,36 @@ export interface AwaitPowerRequest extends Pace {
    * Since when no VM has been taken and none has settled, in milliseconds since the epoch: `deadlineMs` later, the
    * rest is left.
    */
-  quietSince: number;
+  lastProgressAt: number;
   /** Digest of what the workflow says it waits for; null if it says nothing yet. */
-  told: string | null;
+  digest: string | null;
 }
 
 export interface PowerObservation extends Omit<PowerPlan, 'wakeAt'> {
   /** Whether nothing is left to do or to wait for. */
   isOver: boolean;
   /** Digest of what is waited for, for comparison. */
-  told: string;
-  seen: ResourceVersions;
+  digest: string;
+  minVersions: ResourceVersions;
 }
 
 export interface ChangePowerRequest extends Pace {
   /** Those of `inProgress` that are to be acted on now, by `namespace/name`. */
   vms: string[];
-  askedBy: string;
+  requestedBy: string;
   reason: string | null;
 }
 
 export interface BegunPower {
   /** Outcomes of the VMs that are not waited for. */
   outcomes: PowerOutcome[];
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 export interface PowerActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
-  places: Places;
+  places: DisruptionClaims;
   chosenUids: ChosenUids;
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
@@ -92,24 +92,24 @@ export function createPowerActivities({
         const chosen = await chosenUids.ofThisRun();
         const namespaces = new Set([...chosen.keys()].map((key) => key.slice(0, key.indexOf('/'))));
         const isRelevant = ({ namespace }: Changed): boolean => namespaces.has(namespace);
-        const spent = new Set(request.spent);
-        const { seen, notBefore, quietSince, deadlineMs } = request;
+        const excluded = new Set(request.excluded);
+        const { minVersions, notBefore, lastProgressAt, deadlineMs } = request;
         const settleMs = (): number => chosen.size * SETTLE_MS_A_VM;
         return waitFor<PowerObservation>(
-          { cache, stopping, seen, isRelevant, settleMs, gatherMs: GATHER_MS },
+          { cache, stopping, minVersions, isRelevant, settleMs, gatherMs: GATHER_MS },
           (now) => {
             const takes = request.takes && now >= notBefore;
-            const { wakeAt, ...plan } = planPower({ ...request, chosen, snapshot, spent, takes, now });
+            const { wakeAt, ...plan } = planPower({ ...request, chosen, snapshot, excluded, takes, now });
             const isOver = isOverAt(now, plan, request);
-            const told = digestOf([plan.skipped, plan.full]);
-            const isEnough = isOver || request.told === null || isPlenty(plan, request);
+            const digest = digestOf([plan.skipped, plan.full]);
+            const isEnough = isOver || request.digest === null || isPlenty(plan, request);
             const worth = plan.take.length + plan.settled.length > 0 ? 'something' : 'nothing';
             return {
-              found: { ...plan, isOver, told, seen: cache.versionsOf('vms', 'vmis') },
+              found: { ...plan, isOver, digest, minVersions: cache.versionsOf('vms', 'vmis') },
               worth: isEnough ? 'enough' : worth,
-              shouldReport: told !== request.told,
+              shouldReport: digest !== request.digest,
               late: lateOf(plan.settled),
-              times: [wakeAt ?? Infinity, notBefore, quietSince + deadlineMs],
+              times: [wakeAt ?? Infinity, notBefore, lastProgressAt + deadlineMs],
             };
           },
         );
@@ -119,22 +119,29 @@ export function createPowerActivities({
      * Starts, stops or restarts these VMs, each only if it is still the chosen one and the limits allow it. Safe to run
      * again at any point.
      */
-    changePower: ({ vms, inProgress, askedBy, reason, seen, ...pace }: ChangePowerRequest): Promise<BegunPower> =>
+    changePower: ({
+      vms,
+      inProgress,
+      requestedBy,
+      reason,
+      minVersions,
+      ...pace
+    }: ChangePowerRequest): Promise<BegunPower> =>
       withHeartbeat(async () => {
         const chosen = await chosenUids.ofThisRun();
-        await cache.catchUp(seen);
+        await cache.catchUp(minVersions);
         const others = inProgress.map(({ vm }) => vm).filter((key) => !vms.includes(key));
-        const note = `${NOTES[pace.action]}, asked for by ${askedBy}${reason === null ? '' : `: ${reason}`}`;
+        const note = `${NOTES[pace.action]}, requested by ${requestedBy}${reason === null ? '' : `: ${reason}`}`;
         const power = new VmPower({ client, cache, places, chosen, others, note, ...pace });
         const outcomes = await forEachConcurrently(power, vms, concurrency);
-        return { outcomes, seen: power.seen };
+        return { outcomes, minVersions: power.minVersions };
       }),
   };
 }
 
 const NOTES: Record<PowerAction, string> = {
-  Start: ACTION_WORDS.Start.done,
-  Stop: ACTION_WORDS.Stop.done,
+  Start: ACTION_LABELS.Start.done,
+  Stop: ACTION_LABELS.Stop.done,
   Restart: 'Restarted within a disruption budget',
 };
 
@@ -149,9 +156,9 @@ function isOverAt(
   { take, settled, open }: Omit<PowerPlan, 'wakeAt'>,
   request: AwaitPowerRequest,
 ): boolean {
-  const { inProgress, takes, quietSince, deadlineMs } = request;
+  const { inProgress, takes, lastProgressAt, deadlineMs } = request;
   if (inProgress.length > settled.length || take.length > 0) return false;
-  return open === 0 || !takes || (settled.length === 0 && now >= quietSince + deadlineMs);
+  return open === 0 || !takes || (settled.length === 0 && now >= lastProgressAt + deadlineMs);
 }
 
 /** Reports whether there is enough to begin with, or nothing left to gather. */

@@ -3,29 +3,29 @@ import { VirtualMachinePools } from '../../api/resources.ts';
 import { isRestarting, liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import { claimedNames } from '../../decisions/disruption-budget/claims.ts';
 import {
-  keyOf,
+  namespacedName,
   type Chosen,
   type OwningPool,
   type VmsSnapshot,
 } from '../../decisions/disruption-budget/restart-budget.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { ACTION_WORDS, type PowerAction } from '../../decisions/power/action.ts';
+import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
+import { roomFor } from '../../decisions/power/allowance.ts';
 import { powerNeed } from '../../decisions/power/need.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
-import { roomFor } from '../../decisions/power/room.ts';
+import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { vmView } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { placeFor } from '../disruption-budget/place-for.ts';
-import type { Place, Places } from '../disruption-budget/places.ts';
+import { claimFor } from '../disruption-budget/place-for.ts';
+import type { DisruptionClaim, DisruptionClaims } from '../disruption-budget/places.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
-import { livePool } from '../pool/live-pool.ts';
+import { livePool } from '../owners/live-owner.ts';
 import { restartVm } from './restart-vm.ts';
 import { askKubeVirt } from './subresource.ts';
 
@@ -48,7 +48,7 @@ function ownerOf(cache: ClusterCache, { owner }: VmView, pool: StoredPool | unde
 export interface VmPowerOptions {
   client: KubeClient;
   cache: ClusterCache;
-  places: Places;
+  places: DisruptionClaims;
   action: PowerAction;
   chosen: Chosen;
   /** VMs that the limit of a restart applies to, by `namespace/name`; if absent, all chosen VMs. */
@@ -71,7 +71,7 @@ export class VmPower {
   readonly #in: VmPowerOptions;
   /** VMs that are in progress, and not known to be done. */
   readonly #acting: Set<string>;
-  #seen: ResourceVersions = {};
+  #minVersions: ResourceVersions = {};
 
   constructor(options: VmPowerOptions) {
     this.#in = options;
@@ -79,8 +79,8 @@ export class VmPower {
   }
 
   /** What a cache must have reached to show what was done. */
-  get seen(): ResourceVersions {
-    return this.#seen;
+  get minVersions(): ResourceVersions {
+    return this.#minVersions;
   }
 
   /** Returns null if the VM is now waited for. Throws transient errors, for the caller to retry. */
@@ -104,7 +104,7 @@ export class VmPower {
     const need = powerNeed(action, { target: chosen.get(key)!, vm, vmi, owner });
     if (vm === undefined || need.need === 'nothing' || isAsked(action, vm, vmi)) {
       // It is done already, perhaps by an earlier attempt of this activity whose result was lost.
-      this.#seen = maxVersions(this.#seen, { vms: vm?.resourceVersion });
+      this.#minVersions = maxVersions(this.#minVersions, { vms: vm?.resourceVersion });
       this.#acting.add(key);
       return null;
     }
@@ -114,21 +114,21 @@ export class VmPower {
     // If the answer is lost, the VM counts until its state is known.
     this.#acting.add(key);
     const done = await this.#act(vm, vmi, owner).catch((error: unknown) => {
-      throw error instanceof KubeError && error.status === 500 ? new Unwilling(error.message) : error;
+      throw error instanceof KubeError && error.status === 500 ? new PowerRefused(error.message) : error;
     });
     if (typeof done === 'string') {
       this.#acting.delete(key);
       return { vm: key, end: 'Deferred', why: done };
     }
-    this.#seen = maxVersions(this.#seen, done);
-    await recordVmEvent(client, vm, { type: 'Normal', reason: ACTION_WORDS[action].done, action, note });
+    this.#minVersions = maxVersions(this.#minVersions, done);
+    await recordVmEvent(client, vm, { type: 'Normal', reason: ACTION_LABELS[action].done, action, note });
     return null;
   }
 
   /** Returns a sentence instead of acting if the budget of the VM's pool is full. */
   async #act(vm: VmView, vmi: VmiView | undefined, owner: OwningPool | undefined): Promise<ResourceVersions | string> {
     const { action, client } = this.#in;
-    if (action !== 'Restart') return askKubeVirt(client, vm, ACTION_WORDS[action].verb);
+    if (action !== 'Restart') return askKubeVirt(client, vm, ACTION_LABELS[action].verb);
     const place = await this.#claim(vm, vmi, owner);
     if (typeof place === 'string') return place;
     try {
@@ -158,10 +158,14 @@ export class VmPower {
    * Claims a place in the budget of the VM's pool. Resolves to null for a VM without a pool, to a sentence if the
    * budget is full.
    */
-  #claim(vm: VmView, vmi: VmiView | undefined, owner: OwningPool | undefined): Promise<Place | string | null> {
+  #claim(
+    vm: VmView,
+    vmi: VmiView | undefined,
+    owner: OwningPool | undefined,
+  ): Promise<DisruptionClaim | string | null> {
     if (owner === undefined) return Promise.resolve(null);
     const { namespace, name, uid } = owner.pool.metadata;
-    return placeFor(this.#in.places, { namespace, name, uid }, vm, vmi);
+    return claimFor(this.#in.places, { namespace, name, uid }, vm, vmi);
   }
 
   /** Returns why the run's own limit is reached. The VM itself counts as it is now: it may have come up since it was cached. */
@@ -169,7 +173,7 @@ export class VmPower {
     const { action, cache, chosen, counted = [...chosen.keys()], atOnce } = this.#in;
     const { vmOf, vmiOf } = snapshotOfVms(cache);
     const snapshot: VmsSnapshot = {
-      vmOf: (key) => (key === keyOf(vm) ? vm : vmOf(key)),
+      vmOf: (key) => (key === namespacedName(vm) ? vm : vmOf(key)),
       vmiOf: (one) => (one === vm ? vmi : vmiOf(one)),
       poolOf: () => undefined,
     };
@@ -182,9 +186,9 @@ const isAsked = (action: PowerAction, vm: VmView, vmi: VmiView | undefined): boo
   isRestarting(vm, vmi) && (action !== 'Stop' || liveVmi(vmi) === undefined);
 
 /** KubeVirt also answers 500 if it refuses: what it repeats after several tries is its last word. */
-class Unwilling extends Error {
+class PowerRefused extends Error {
   override readonly name = 'Unwilling';
 }
 
 /** Someone else's write to the same VM may pass, and a refusal that may be KubeVirt's own trouble. */
-const mayPass = (error: unknown): error is Error => error instanceof Unwilling || isConflict(error);
+const mayPass = (error: unknown): error is Error => error instanceof PowerRefused || isConflict(error);

@@ -1,23 +1,23 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { matchesLabels } from '../../api/label-selector.ts';
+import { matchesLabels } from '../../api/lib/label-selector.ts';
 import { REMOVING_ANNOTATION } from '../../api/names.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { later } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
-import type { StoredSet } from '../../decisions/views/vm-owner.ts';
+import type { StoredSet } from '../../decisions/views/owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveMember } from '../lib/live-vm.ts';
-import { kindOfOwner, memberVersions } from '../lib/owners.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach } from '../lib/try-each.ts';
-import { knownSet, liveOwner } from '../pool/live-pool.ts';
-import { nothingDone, type Done } from '../pool/types.ts';
+import { kindOfOwner, memberVersions } from '../owners/kinds.ts';
+import { knownSet, liveOwner } from '../owners/live-owner.ts';
+import { nothingDone, type Done } from '../owners/types.ts';
 import type { ReplicaSetKey } from './types.ts';
 
 export interface AdoptionOptions {
@@ -62,7 +62,7 @@ export function createAdoptionActivities({ client, cache, concurrency }: Adoptio
         };
         const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
         await report(key, vms, { count, refused, adopted });
-        return { ...nothingDone, count, refused, seen: memberVersions(key, version) };
+        return { ...nothingDone, count, refused, minVersions: memberVersions(key, version) };
       }),
   };
 

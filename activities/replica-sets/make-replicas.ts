@@ -1,14 +1,14 @@
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { whyNotMake } from '../../decisions/scaling/departure.ts';
+import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { memberFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { createEach } from '../lib/create-vms.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import { placesHeld } from '../pool/active-members.ts';
-import { knownSet } from '../pool/live-pool.ts';
-import { nothingDone, type Done } from '../pool/types.ts';
-import type { HowToMake, ReplicaSetKey } from './types.ts';
+import { nameHolders } from '../owners/active-members.ts';
+import { createEach } from '../owners/create-members.ts';
+import { knownSet } from '../owners/live-owner.ts';
+import { nothingDone, type Done } from '../owners/types.ts';
+import type { CreateReplicasOptions, ReplicaSetKey } from './types.ts';
 
 export interface MakeOptions {
   client: KubeClient;
@@ -21,14 +21,14 @@ export interface MakeOptions {
 export function createMakeActivities({ client, cache, concurrency }: MakeOptions) {
   return {
     /** Creates the VMs or VMIs of these names, each only while the set is as it was planned for, and not full. */
-    makeReplicas: (
+    createReplicas: (
       key: ReplicaSetKey,
       names: string[],
-      seen: ResourceVersions,
-      { generation, skipSlowStart }: HowToMake,
+      minVersions: ResourceVersions,
+      { generation, skipSlowStart }: CreateReplicasOptions,
     ): Promise<Done> =>
       withHeartbeat(async () => {
-        await cache.catchUp(seen);
+        await cache.catchUp(minVersions);
         const set = await knownSet(client, cache, key);
         if (set === undefined || set.metadata.deletionTimestamp !== undefined)
           return { ...nothingDone, notWanted: names };
@@ -39,9 +39,9 @@ export function createMakeActivities({ client, cache, concurrency }: MakeOptions
           items: names.map((name) => ({ name })),
           concurrency,
           skipSlowStart,
-          whyNotMake: ({ name }, owner, made) =>
-            whyNotMake({ generation, owner, vms: [], name, made }) ??
-            whyNotMake({ generation: undefined, owner, vms: placesHeld(cache, key, owner), name, made }),
+          creationBlockedBy: ({ name }, owner, made) =>
+            creationBlockedBy({ generation, owner, vms: [], name, made }) ??
+            creationBlockedBy({ generation: undefined, owner, vms: nameHolders(cache, key, owner), name, made }),
           vmOf: ({ name }) => memberFromTemplate(key.kind, set, name),
         });
       }),

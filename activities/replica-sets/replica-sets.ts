@@ -1,16 +1,16 @@
 import { log } from '@temporalio/activity';
 import {
-  containedInstanceSetPlan,
+  containedVmiSetPlan,
   containedReplicaSetPlan,
   type ContainedSetPlan,
 } from '../../decisions/replica-sets/contained-plan.ts';
-import type { StoredInstanceSet, StoredReplicaSet, StoredSet } from '../../decisions/views/vm-owner.ts';
+import type { StoredVmiSet, StoredReplicaSet, StoredSet } from '../../decisions/views/owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { instanceSetSnapshot, setSnapshot } from '../cache/snapshot.ts';
-import { kindOfOwner } from '../lib/owners.ts';
+import { vmiSetSnapshot, setSnapshot } from '../cache/snapshot.ts';
 import { serverLost } from '../lib/shutdown.ts';
-import { knownSet } from '../pool/live-pool.ts';
+import { kindOfOwner } from '../owners/kinds.ts';
+import { knownSet } from '../owners/live-owner.ts';
 import { createAdoptionActivities } from './adopt-vms.ts';
 import { createMakeActivities } from './make-replicas.ts';
 import type { PlannedSet, ReplicaSetRequest } from './types.ts';
@@ -33,8 +33,8 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
     const limits = { burst, allowance: allowance ?? burst };
     return kind === 'VirtualMachineReplicaSet'
       ? containedReplicaSetPlan({ ...setSnapshot(cache, set as StoredReplicaSet), ...asked, ...limits })
-      : containedInstanceSetPlan({
-          ...instanceSetSnapshot(cache, set as StoredInstanceSet),
+      : containedVmiSetPlan({
+          ...vmiSetSnapshot(cache, set as StoredVmiSet),
           ...asked,
           ...limits,
           starts,
@@ -42,14 +42,14 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
   };
   return {
     /**
-     * Returns the next steps of a set, planned on a snapshot that is not older than `seen`. A local activity: it writes
+     * Returns the next steps of a set, planned on a snapshot that is not older than `minVersions`. A local activity: it writes
      * nothing.
      */
     async planReplicaSet(request: ReplicaSetRequest): Promise<PlannedSet> {
-      const { kind, namespace, name, seen, resultUnknown } = request;
+      const { kind, namespace, name, minVersions, resultUnknown } = request;
       if (cache.lost.aborted) throw serverLost();
       if (resultUnknown) await cache[kindOfOwner({ kind }).members.cache].relist();
-      const reached = await cache.catchUp(seen);
+      const reached = await cache.catchUp(minVersions);
       const set = await knownSet(client, cache, { kind, namespace, name });
       if (set === undefined) return { gone: true };
       const { uid, generation = 0 } = set.metadata;
@@ -63,7 +63,7 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
         });
       }
       const key = { kind, namespace, name, uid };
-      return { gone: false, key, generation, seen: reached, ...plan };
+      return { gone: false, key, generation, minVersions: reached, ...plan };
     },
 
     ...createMakeActivities({ client, cache, concurrency }),

@@ -3,7 +3,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { Failure } from '../../decisions/pool/status.ts';
 import type { ReplicaSetInput as ReplicaSetPlanInput, ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';
-import type { OwnerKey } from '../pool/types.ts';
+import type { OwnerKey } from '../owners/types.ts';
 
 /** A replica set, by its UID: what is done for it is not done for a later set of the same name. */
 export interface ReplicaSetKey extends OwnerKey {
@@ -14,7 +14,7 @@ export interface ReplicaSetRequest {
   kind: SetKind;
   namespace: string;
   name: string;
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
   /** Whether something may have been done since without being reported: only a new list can tell. */
   resultUnknown: boolean;
   inProgress: { creating: string[]; deleting: string[] };
@@ -33,9 +33,9 @@ export interface ReplicaSetRequest {
 /** `generation` is that of the spec that the plan was made for. */
 export type PlannedSet =
   | { gone: true }
-  | ({ gone: false; key: ReplicaSetKey; generation: number; seen: ResourceVersions } & ReplicaSetPlan);
+  | ({ gone: false; key: ReplicaSetKey; generation: number; minVersions: ResourceVersions } & ReplicaSetPlan);
 
-export interface HowToMake {
+export interface CreateReplicasOptions {
   /** Generation of the set's spec when this was planned. */
   generation: number;
   skipSlowStart: boolean;

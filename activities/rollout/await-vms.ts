@@ -12,7 +12,7 @@ import type { Changed } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitFor } from '../cache/wait-for.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
-import type { PoolKey } from '../pool/types.ts';
+import type { PoolKey } from '../owners/types.ts';
 import { recordUpdates } from './events.ts';
 import type { Revisions } from './revisions.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
@@ -24,7 +24,7 @@ export interface AwaitRequest {
   minReadyMs: number;
   /** Milliseconds since the epoch. */
   deadline: number;
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 export interface AwaitOptions {
@@ -48,18 +48,18 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
       vms,
       minReadyMs,
       deadline,
-      seen,
-    }: AwaitRequest): Promise<{ outcomes: UpdateOutcome[]; seen: ResourceVersions }> =>
+      minVersions,
+    }: AwaitRequest): Promise<{ outcomes: UpdateOutcome[]; minVersions: ResourceVersions }> =>
       withHeartbeat(async () => {
-        await cache.catchUp(seen);
+        await cache.catchUp(minVersions);
         const template = await revisions.find(key, revision);
-        if (template === undefined) return { outcomes: vms.map(({ name }) => gone(name)), seen: {} };
+        if (template === undefined) return { outcomes: vms.map(({ name }) => gone(name)), minVersions: {} };
         const pending = new Map(vms.map((vm) => [vm.name, vm]));
         const names = new Set(pending.keys());
         const isRelevant = ({ kind, namespace, name }: Changed): boolean =>
           kind !== 'pool' && namespace === key.namespace && names.has(name);
         const outcomes: UpdateOutcome[] = [];
-        const awaited = await waitFor({ cache, stopping, seen, isRelevant }, async (now, isConfirmed) => {
+        const awaited = await waitFor({ cache, stopping, minVersions, isRelevant }, async (now, isConfirmed) => {
           const times = [deadline];
           const late: string[] = [];
           for (const held of pending.values()) {
@@ -80,7 +80,7 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
               pending.delete(held.name);
             } else if (standing.state === 'waiting' && standing.until !== undefined) times.push(standing.until);
           }
-          const found = { outcomes, seen: cache.versionsOf('vms', 'vmis') };
+          const found = { outcomes, minVersions: cache.versionsOf('vms', 'vmis') };
           return { found, worth: pending.size === 0 ? 'enough' : 'nothing', shouldReport: false, times, late };
         });
         const pool = cache.pools.get(`${key.namespace}/${key.name}`);

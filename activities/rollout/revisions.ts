@@ -1,24 +1,24 @@
-import { askerOf } from '../../api/asked-by.ts';
 import {
   API_VERSION,
-  ASKED_BY_ANNOTATION,
+  REQUESTED_BY_ANNOTATION,
   CHANGE_CAUSE_ANNOTATION,
   POOL_LABEL,
   REVISION_LABEL,
 } from '../../api/names.ts';
 import { controllerOf, type ObjectMeta, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { requesterOf } from '../../api/requested-by.ts';
 import { ControllerRevisions } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
+import type { ControllerRevision } from '../../decisions/views/from-object/revision.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { ControllerRevision } from '../../decisions/views/revision-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isAlreadyExists, isConflict, isNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { livePool } from '../pool/live-pool.ts';
-import type { PoolKey } from '../pool/types.ts';
+import { livePool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
 
 const isRace = (error: unknown): boolean => isConflict(error) || isAlreadyExists(error) || isNotFound(error);
 
@@ -96,8 +96,8 @@ export class Revisions {
     if (existing !== undefined && isOf(pool, existing)) {
       const isLabelled = Object.entries(labels).every(([key, value]) => existing.metadata.labels?.[key] === value);
       if (existing.revision > newest && isLabelled) return;
-      const { askedBy = null, changeCause = null } = await this.#originOf(pool, revision);
-      const annotations = { [ASKED_BY_ANNOTATION]: askedBy, [CHANGE_CAUSE_ANNOTATION]: changeCause };
+      const { requestedBy = null, changeCause = null } = await this.#originOf(pool, revision);
+      const annotations = { [REQUESTED_BY_ANNOTATION]: requestedBy, [CHANGE_CAUSE_ANNOTATION]: changeCause };
       const metadata = { resourceVersion: existing.metadata.resourceVersion, labels, annotations };
       await this.#client.patch(ControllerRevisions, { namespace, name }, 'merge', {
         metadata,
@@ -109,9 +109,9 @@ export class Revisions {
       refuseForeign(existing);
       await this.#client.delete(ControllerRevisions, { namespace, name }, { uid: existing.metadata.uid });
     }
-    const { askedBy, changeCause } = await this.#originOf(pool, revision);
+    const { requestedBy, changeCause } = await this.#originOf(pool, revision);
     const annotations = {
-      ...(askedBy === undefined ? {} : { [ASKED_BY_ANNOTATION]: askedBy }),
+      ...(requestedBy === undefined ? {} : { [REQUESTED_BY_ANNOTATION]: requestedBy }),
       ...(changeCause === undefined ? {} : { [CHANGE_CAUSE_ANNOTATION]: changeCause }),
     };
     const ownerReferences = [ownerOf(pool)];
@@ -129,13 +129,14 @@ export class Revisions {
   async #originOf(
     pool: StoredPool,
     revision: string,
-  ): Promise<{ askedBy?: string | undefined; changeCause?: string | undefined }> {
-    const { [ASKED_BY_ANNOTATION]: stamp, [CHANGE_CAUSE_ANNOTATION]: changeCause } = pool.metadata.annotations ?? {};
-    const askedBy = askerOf(stamp, revision);
-    if (askedBy !== undefined) return { askedBy, changeCause };
+  ): Promise<{ requestedBy?: string | undefined; changeCause?: string | undefined }> {
+    const { [REQUESTED_BY_ANNOTATION]: stamp, [CHANGE_CAUSE_ANNOTATION]: changeCause } =
+      pool.metadata.annotations ?? {};
+    const requestedBy = requesterOf(stamp, revision);
+    if (requestedBy !== undefined) return { requestedBy, changeCause };
     const live = await livePool(this.#client, pool.metadata);
     const isSame = live !== undefined && revisionOf(poolTemplate(live.spec)) === revision;
-    return { askedBy: isSame ? writerOfTemplate(live) : undefined, changeCause };
+    return { requestedBy: isSame ? writerOfTemplate(live) : undefined, changeCause };
   }
 
   #get(namespace: string, name: string): Promise<Stored<ControllerRevision> | undefined> {

@@ -12,8 +12,8 @@ import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { disruptionBetween } from '../../decisions/vm-update/disruption.ts';
@@ -24,21 +24,21 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { growDisks } from '../disks/grow.ts';
-import { placeFor } from '../disruption-budget/place-for.ts';
-import type { Place, Places } from '../disruption-budget/places.ts';
+import { claimFor } from '../disruption-budget/place-for.ts';
+import type { DisruptionClaim, DisruptionClaims } from '../disruption-budget/places.ts';
 import { refuseDrift, rightVm, type RightVm } from '../drift/right-vm.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
-import { livePool } from '../pool/live-pool.ts';
-import type { PoolKey } from '../pool/types.ts';
+import { livePool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
 import { restartVm } from '../power/restart-vm.ts';
 import { recordUpdates } from './events.ts';
 import type { Revisions } from './revisions.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
 
 /** KubeVirt observes a new spec within moments if it is healthy. */
-const SEEN_WITHIN_MS = 10_000;
+const OBSERVED_WITHIN_MS = 10_000;
 
 export interface UpdateRequest {
   key: PoolKey;
@@ -48,19 +48,19 @@ export interface UpdateRequest {
   vms: BatchVm[];
   /** When the batch began, in milliseconds since the epoch: what was stopped earlier has been resumed since. */
   startedAt: number;
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 export interface Updated {
   /** Outcomes of the VMs that are not waited for. */
   outcomes: UpdateOutcome[];
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 export interface UpdateActivityOptions {
   client: KubeClient;
   cache: ClusterCache;
-  places: Places;
+  places: DisruptionClaims;
   revisions: Revisions;
   /** Concurrent calls to the API server, for one activity. */
   concurrency: number;
@@ -73,11 +73,12 @@ export function createUpdateActivities({ client, cache, places, revisions, concu
      * VM that is to be replaced, only makes sure that it still may be. Safe to run again at any point: a VM with its
      * new spec carries the revision, and so does a restarted VMI, so what is done is left alone.
      */
-    updateVms: ({ key, revision, rollout, vms, startedAt, seen }: UpdateRequest): Promise<Updated> =>
+    updateVms: ({ key, revision, rollout, vms, startedAt, minVersions }: UpdateRequest): Promise<Updated> =>
       withHeartbeat(async () => {
-        await cache.catchUp(seen);
+        await cache.catchUp(minVersions);
         const pool = await livePool(client, key, cancellationSignal());
-        if (pool === undefined) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), seen: {} };
+        if (pool === undefined)
+          return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), minVersions: {} };
         if (revisionOf(poolTemplate(pool.spec)) === revision) await revisions.keep(pool);
         const template = await revisions.find(key, revision);
         if (template === undefined) {
@@ -88,7 +89,7 @@ export function createUpdateActivities({ client, cache, places, revisions, concu
               end: 'Deferred',
               why: `the template of revision ${revision} is not kept any more`,
             })),
-            seen: {},
+            minVersions: {},
           };
         }
         const updater = new VmUpdater({
@@ -104,7 +105,7 @@ export function createUpdateActivities({ client, cache, places, revisions, concu
         });
         const outcomes = await forEachConcurrently(updater, vms, concurrency);
         await recordUpdates(client, pool, revision, outcomes);
-        return { outcomes, seen: updater.seen };
+        return { outcomes, minVersions: updater.minVersions };
       }),
   };
 }
@@ -114,7 +115,7 @@ export type UpdateActivities = ReturnType<typeof createUpdateActivities>;
 interface VmUpdaterOptions {
   client: KubeClient;
   cache: ClusterCache;
-  places: Places;
+  places: DisruptionClaims;
   revisions: Revisions;
   key: PoolKey;
   revision: string;
@@ -147,7 +148,7 @@ function numberIn({ name }: PoolKey, vm: Stored<VirtualMachine>): number {
 /** Brings the VMs of one batch to their revision. */
 class VmUpdater {
   readonly #in: VmUpdaterOptions;
-  readonly #places = new Map<string, Place>();
+  readonly #places = new Map<string, DisruptionClaim>();
   #vms: string | undefined;
   #vmis: string | undefined;
 
@@ -155,7 +156,7 @@ class VmUpdater {
     this.#in = options;
   }
 
-  get seen(): ResourceVersions {
+  get minVersions(): ResourceVersions {
     return { vms: this.#vms, vmis: this.#vmis };
   }
 
@@ -212,7 +213,7 @@ class VmUpdater {
   async #restart(held: BatchVm, vm: VmView, own: VmiView | undefined, target: VmiView): Promise<UpdateOutcome | null> {
     const { client, cache } = this.#in;
     // Otherwise KubeVirt would start the next VMI from the previous spec.
-    if (!(await waitForObservedGeneration(cache, vm, SEEN_WITHIN_MS, cancellationSignal()))) {
+    if (!(await waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal()))) {
       await this.#giveUp(held.name);
       return deferred(held, 'KubeVirt has not observed its new spec');
     }
@@ -229,7 +230,7 @@ class VmUpdater {
 
   /** Claims a place in the pool's disruption budget. Resolves to null, or to the reason why there is no place. */
   async #claim(vm: VmView, vmi: VmiView | undefined): Promise<string | null> {
-    const place = await placeFor(this.#in.places, this.#in.key, vm, vmi);
+    const place = await claimFor(this.#in.places, this.#in.key, vm, vmi);
     if (typeof place === 'string') return place;
     this.#places.set(vm.name, place);
     return null;

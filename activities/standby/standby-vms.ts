@@ -5,19 +5,19 @@ import { standbyRules } from '../../api/pool-defaults.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { SettleAct, Target } from '../../decisions/pool/steps.ts';
-import { whyNotMake } from '../../decisions/scaling/departure.ts';
+import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { powerOf } from '../../decisions/views/run-strategy.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import { isRegular, roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { whileOurs } from '../lib/while-ours.ts';
-import { livePool } from '../pool/live-pool.ts';
-import { nothingDone, type Done, type PoolKey } from '../pool/types.ts';
+import { ifOwned } from '../owners/if-owned.ts';
+import { livePool } from '../owners/live-owner.ts';
+import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 import { askForPause } from './pause.ts';
 
@@ -40,7 +40,7 @@ export class StandbyVms {
   readonly #generation: number;
   readonly #poolNow: () => Promise<StoredPool | undefined>;
   readonly #notWanted: string[] = [];
-  #seen: ResourceVersions = {};
+  #minVersions: ResourceVersions = {};
   /** Names of VMs that are being promoted. */
   readonly #promoting = new Set<string>();
   /** Names of VMs that were acted on. */
@@ -77,21 +77,21 @@ export class StandbyVms {
 
   done(count: number, refused: Done['refused']): Done {
     const notWanted = this.#notWanted;
-    return { ...nothingDone, count: count - notWanted.length, notWanted, refused, seen: this.#seen };
+    return { ...nothingDone, count: count - notWanted.length, notWanted, refused, minVersions: this.#minVersions };
   }
 
   /** The VM is wanted only while replicas are missing: those that this worker knows of, and those that are promoted here. */
   readonly #whyNotPromote = (pool: StoredPool | undefined, name: string): string | null => {
     const vms = this.#in.cache.ownedBy(this.#key.uid).filter(isRegular);
     const others = { owner: pool, vms, name, made: new Set([...this.#promoting, ...this.acted]) };
-    const why = this.#whyNotSettle(pool, name) ?? whyNotMake({ ...others, generation: undefined });
+    const why = this.#whyNotSettle(pool, name) ?? creationBlockedBy({ ...others, generation: undefined });
     // No pause between the two: VMs that are promoted at once count each other.
     if (why === null) this.#promoting.add(name);
     return why;
   };
 
   readonly #whyNotSettle = (pool: StoredPool | undefined, name: string): string | null =>
-    whyNotMake({ generation: this.#generation, owner: pool, vms: [], name, made: new Set() });
+    creationBlockedBy({ generation: this.#generation, owner: pool, vms: [], name, made: new Set() });
 
   async #onEach(
     { name, uid }: Target,
@@ -101,7 +101,7 @@ export class StandbyVms {
     const { client } = this.#in;
     let pool: StoredPool | undefined;
     let vm: Stored<VirtualMachine>;
-    const acted = await whileOurs(client, this.#key, { name, uid }, () => act({ pool: pool!, vm }), {
+    const acted = await ifOwned(client, this.#key, { name, uid }, () => act({ pool: pool!, vm }), {
       isSame: (now) => isStandbyNow((vm = now as Stored<VirtualMachine>)),
       isWanted: async () => {
         pool = await this.#poolNow();
@@ -152,7 +152,7 @@ export class StandbyVms {
   }
 
   #saw(versions: ResourceVersions): void {
-    this.#seen = maxVersions(this.#seen, versions);
+    this.#minVersions = maxVersions(this.#minVersions, versions);
   }
 }
 

@@ -4,8 +4,8 @@ import type { SettleAct, Target } from '../../decisions/pool/steps.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { tryEach } from '../lib/try-each.ts';
-import { knownPool } from '../pool/live-pool.ts';
-import type { Done, PoolKey } from '../pool/types.ts';
+import { knownPool } from '../owners/live-owner.ts';
+import type { Done, PoolKey } from '../owners/types.ts';
 import { StandbyVms, type StandbyOptions } from './standby-vms.ts';
 
 /** Creates the activities by which standby VMs become replicas, and are brought to the state that their pool wants. */
@@ -17,9 +17,14 @@ export function createStandbyActivities({ concurrency, ...options }: StandbyOpti
      * (`generation`), and only while replicas are missing. A VM that is a replica already has been promoted, perhaps by an earlier attempt whose answer was
      * lost.
      */
-    promoteVms: (key: PoolKey, vms: Target[], generation: number, seen: ResourceVersions): Promise<Done> =>
+    promoteStandbyVms: (
+      key: PoolKey,
+      vms: Target[],
+      generation: number,
+      minVersions: ResourceVersions,
+    ): Promise<Done> =>
       withHeartbeat(async () => {
-        await cache.catchUp({ vms: seen.vms });
+        await cache.catchUp({ vms: minVersions.vms });
         const standby = new StandbyVms(options, key, generation);
         const { count, refused } = await tryEach(vms, (vm) => standby.promote(vm), { most: concurrency });
         const pool = await knownPool(client, cache, key);
@@ -42,7 +47,7 @@ export function createStandbyActivities({ concurrency, ...options }: StandbyOpti
       }),
 
     /** Brings these VMs to their state, each only while it is a standby VM, and the spec is the planned one. */
-    settleVms: (key: PoolKey, vms: Target[], act: SettleAct, generation: number): Promise<Done> =>
+    setStandbyState: (key: PoolKey, vms: Target[], act: SettleAct, generation: number): Promise<Done> =>
       withHeartbeat(async () => {
         const standby = new StandbyVms(options, key, generation);
         const { count, refused } = await tryEach(vms, (vm) => standby.settle(vm, act), { most: concurrency });

@@ -1,7 +1,7 @@
 import { MEMBERSHIP_CHANGE_ANNOTATION, POOL_LABEL, REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
+import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { CacheChange } from '../cache/cache-change.ts';
@@ -9,22 +9,22 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { isAbout } from '../configuration/contents.ts';
 
 /** Returns `namespace/name` of a pool or a replica set. */
-export const keyOfOwner = ({ metadata: { namespace, name } }: StoredVmOwner): string => `${namespace}/${name}`;
+export const ownerName = ({ metadata: { namespace, name } }: StoredVmOwner): string => `${namespace}/${name}`;
 
 /** Returns the pools, by `namespace/name`, that a change concerns; none if nothing changed that a decision reads. */
 export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'pools' | 'vms' | 'vmis'>): string[] {
   switch (change.kind) {
     case 'pool':
-      return ownerWords(change.before) === ownerWords(change.after)
+      return ownerFingerprint(change.before) === ownerFingerprint(change.after)
         ? []
-        : [keyOfOwner((change.after ?? change.before)!)];
+        : [ownerName((change.after ?? change.before)!)];
     case 'replica set':
-    case 'instance replica set':
+    case 'VMI replica set':
       return [];
     case 'vm':
       return poolsOfVm(change, cache);
     case 'vmi': {
-      if (looksTheSame(change.before, change.after, OF_GUESTS_IN_TRANSITIONS)) return [];
+      if (looksTheSame(change.before, change.after, VMI_FIELDS_OF_TRANSITIONS)) return [];
       return distinct([change.before, change.after].flatMap((vmi) => poolOfVm(vmi && vmOf(vmi, cache))));
     }
     case 'migration':
@@ -43,7 +43,7 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
     case 'content':
       return poolsOfContent(change, cache);
     case 'strategy':
-      return [...cache.pools.values()].map(keyOfOwner);
+      return [...cache.pools.values()].map(ownerName);
   }
 }
 
@@ -75,7 +75,7 @@ function poolsOfContent(
   cache: Pick<ClusterCache, 'pools'>,
 ): string[] {
   const inNamespace = [...cache.pools.values()].filter(({ metadata }) => metadata.namespace === namespace);
-  return inNamespace.filter((pool) => reference === undefined || isAbout(reference, pool)).map(keyOfOwner);
+  return inNamespace.filter((pool) => reference === undefined || isAbout(reference, pool)).map(ownerName);
 }
 
 const hasSamePool = (before: VmView | undefined, after: VmView | undefined): boolean =>
@@ -102,7 +102,7 @@ export const distinct = (keys: string[]): string[] => [...new Set(keys)];
  * Everything in a pool or a set that a decision reads, except its status, which drover itself writes. Of its
  * annotations, that is the one that names VMs to remove.
  */
-export function ownerWords(owner: StoredVmOwner | undefined): string {
+export function ownerFingerprint(owner: StoredVmOwner | undefined): string {
   if (owner === undefined) return '';
   const { uid, generation, deletionTimestamp, finalizers, annotations } = owner.metadata;
   const named = annotations?.[REMOVE_VMS_ANNOTATION];
@@ -111,7 +111,7 @@ export function ownerWords(owner: StoredVmOwner | undefined): string {
 }
 
 /** VM fields that only machine type transitions read. */
-export const OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
+export const VM_FIELDS_OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
   'ownLabels',
   'annotated',
   'machineType',
@@ -121,9 +121,9 @@ export const OF_TRANSITIONS: ReadonlySet<keyof VmView> = new Set([
   'transitionMark',
 ]);
 /** Those, and what the pools' decisions read in part. */
-const UNREAD_OF_VMS: ReadonlySet<keyof VmView> = new Set([...OF_TRANSITIONS, 'annotations']);
+const UNREAD_OF_VMS: ReadonlySet<keyof VmView> = new Set([...VM_FIELDS_OF_TRANSITIONS, 'annotations']);
 /** VMI fields that only machine type transitions read. */
-export const OF_GUESTS_IN_TRANSITIONS: ReadonlySet<keyof VmiView> = new Set(['machineType', 'specMachineType']);
+export const VMI_FIELDS_OF_TRANSITIONS: ReadonlySet<keyof VmiView> = new Set(['machineType', 'specMachineType']);
 
 /**
  * Reports whether nothing has changed that a decision reads. `unread`: fields that the decisions in question don't

@@ -1,18 +1,18 @@
-import { matchesLabels } from '../../api/label-selector.ts';
+import { matchesLabels } from '../../api/lib/label-selector.ts';
 import type { SetKind } from '../../api/owner-kinds.ts';
 import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets } from '../../api/resources.ts';
-import type { StoredSet } from '../../decisions/views/vm-owner.ts';
+import type { StoredSet } from '../../decisions/views/owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { CacheChange } from '../cache/cache-change.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import {
   distinct,
-  keyOfOwner,
+  ownerName,
   looksTheSame,
-  OF_GUESTS_IN_TRANSITIONS,
-  OF_TRANSITIONS,
-  ownerWords,
+  VMI_FIELDS_OF_TRANSITIONS,
+  VM_FIELDS_OF_TRANSITIONS,
+  ownerFingerprint,
   vmOf,
 } from './affected-pools.ts';
 
@@ -20,7 +20,7 @@ const OF_VMS = VirtualMachineReplicaSets.kind as SetKind;
 const OF_VMIS = VirtualMachineInstanceReplicaSets.kind as SetKind;
 
 /** A set's selector reads the VM's own labels. */
-const UNREAD = new Set([...OF_TRANSITIONS].filter((field) => field !== 'ownLabels'));
+const UNREAD = new Set([...VM_FIELDS_OF_TRANSITIONS].filter((field) => field !== 'ownLabels'));
 
 /**
  * Returns the sets of VMs, by `namespace/name`, that a change concerns; none if nothing changed that a decision reads.
@@ -30,15 +30,15 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
     vm === undefined ? [] : setsOfMember({ ...vm, labels: vm.ownLabels }, OF_VMS, cache.replicaSets);
   switch (change.kind) {
     case 'replica set':
-      return ownerWords(change.before) === ownerWords(change.after)
+      return ownerFingerprint(change.before) === ownerFingerprint(change.after)
         ? []
-        : [keyOfOwner((change.after ?? change.before)!)];
+        : [ownerName((change.after ?? change.before)!)];
     case 'vm':
       return looksTheSame(change.before, change.after, UNREAD)
         ? []
         : distinct([change.before, change.after].flatMap(setsOf));
     case 'vmi':
-      return looksTheSame(change.before, change.after, OF_GUESTS_IN_TRANSITIONS)
+      return looksTheSame(change.before, change.after, VMI_FIELDS_OF_TRANSITIONS)
         ? []
         : distinct([change.before, change.after].flatMap((vmi) => setsOf(vmi && vmOf(vmi, cache))));
     case 'node': {
@@ -46,7 +46,7 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
       return distinct(vmis.flatMap((vmi) => setsOf(vmOf(vmi, cache))));
     }
     case 'pool':
-    case 'instance replica set':
+    case 'VMI replica set':
     case 'migration':
     case 'pod budget':
     case 'disk':
@@ -57,21 +57,18 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
 }
 
 /** Returns the sets of VMIs, by `namespace/name`, that a change concerns. */
-export function affectedInstanceSets(
-  change: CacheChange,
-  cache: Pick<ClusterCache, 'instanceSets' | 'vmis'>,
-): string[] {
+export function affectedVmiSets(change: CacheChange, cache: Pick<ClusterCache, 'vmiSets' | 'vmis'>): string[] {
   const setsOf = (vmi: VmiView | undefined): string[] => {
     const { standalone = null, namespace = '' } = vmi ?? {};
-    return standalone === null ? [] : setsOfMember({ namespace, ...standalone }, OF_VMIS, cache.instanceSets);
+    return standalone === null ? [] : setsOfMember({ namespace, ...standalone }, OF_VMIS, cache.vmiSets);
   };
   switch (change.kind) {
-    case 'instance replica set':
-      return ownerWords(change.before) === ownerWords(change.after)
+    case 'VMI replica set':
+      return ownerFingerprint(change.before) === ownerFingerprint(change.after)
         ? []
-        : [keyOfOwner((change.after ?? change.before)!)];
+        : [ownerName((change.after ?? change.before)!)];
     case 'vmi':
-      return looksTheSame(change.before, change.after, OF_GUESTS_IN_TRANSITIONS)
+      return looksTheSame(change.before, change.after, VMI_FIELDS_OF_TRANSITIONS)
         ? []
         : distinct([change.before, change.after].flatMap(setsOf));
     case 'node':
@@ -103,5 +100,5 @@ function setsOfMember(
   if (owner !== null) return owner.kind === kind ? [`${namespace}/${owner.name}`] : [];
   const isMatched = ({ metadata, spec }: StoredSet): boolean =>
     metadata.namespace === namespace && matchesLabels(spec.selector, labels);
-  return [...sets.values()].filter(isMatched).map(keyOfOwner);
+  return [...sets.values()].filter(isMatched).map(ownerName);
 }

@@ -3,23 +3,23 @@ import type { Client } from '@temporalio/client';
 import { OWNER_KINDS, type MemberKind, type OwnerKind, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
-import { containedInstanceSetPlan, containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
+import { containedVmiSetPlan, containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
 import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
+import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { StoredInstanceSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/vm-owner.ts';
 import type { CacheChange } from '../cache/cache-change.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { instanceSetSnapshot, setSnapshot, snapshotOf } from '../cache/snapshot.ts';
-import { untilLost, untilStopping } from '../lib/shutdown.ts';
-import { keyOfOwner, affectedPools } from './affected-pools.ts';
-import { affectedInstanceSets, affectedSets } from './affected-sets.ts';
+import { vmiSetSnapshot, setSnapshot, snapshotOf } from '../cache/snapshot.ts';
+import { rejectOnServerLost, rejectOnShutdown } from '../lib/shutdown.ts';
+import { ownerName, affectedPools } from './affected-pools.ts';
+import { affectedVmiSets, affectedSets } from './affected-sets.ts';
 import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
 
 /** Tells the workflow of a pool or a replica set. */
 type Notify = (
   client: Client,
   owner: { cluster: string; namespace: string; name: string },
-  seen: ResourceVersions,
+  minVersions: ResourceVersions,
 ) => Promise<void>;
 
 /** How the workflows of one kind hear of changes. */
@@ -27,7 +27,7 @@ export interface Signals {
   /** Sends `changed` to the workflow of an owner, and starts the workflow if it isn't running. */
   notify: Notify;
   /** Does the same for a deleted owner, but never starts its workflow. */
-  tellGone: Notify;
+  signalDeleted: Notify;
 }
 
 export interface WatchActivityOptions {
@@ -55,7 +55,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
      * set once at the start, then each one to which something has happened, and every few minutes those that have
      * something to do: a lost signal costs no more than that.
      */
-    async watchFleet({ cluster }: { cluster: string }): Promise<void> {
+    async watchCluster({ cluster }: { cluster: string }): Promise<void> {
       // Kept here: cache callbacks run outside any activity, where there is no current context.
       const context = Context.current();
       const { log, info } = context;
@@ -71,11 +71,11 @@ export function createWatchActivities(options: WatchActivityOptions) {
       const resync = setInterval(() => {
         for (const { resync } of followers) resync();
       }, resyncMs);
-      const { pools, replicaSets, instanceSets, vms } = cache;
-      const sizes = { pools: pools.size, sets: replicaSets.size + instanceSets.size, vms: vms.size };
+      const { pools, replicaSets, vmiSets, vms } = cache;
+      const sizes = { pools: pools.size, sets: replicaSets.size + vmiSets.size, vms: vms.size };
       log.info('watching', { cluster, ...sizes, attempt: info.attempt });
       try {
-        await Promise.race([context.cancelled, untilStopping(stopping), untilLost(cache.lost)]);
+        await Promise.race([context.cancelled, rejectOnShutdown(stopping), rejectOnServerLost(cache.lost)]);
       } finally {
         clearInterval(beat);
         clearInterval(resync);
@@ -111,9 +111,9 @@ function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watche
   /** Reports the same of replica sets. */
   const isSettledSet = (set: StoredReplicaSet): boolean =>
     isSettled(containedReplicaSetPlan({ ...setSnapshot(cache, set), ...idle, uncertain: [], now: Date.now() }).plan);
-  const isSettledInstanceSet = (set: StoredInstanceSet): boolean => {
-    const input = { ...instanceSetSnapshot(cache, set), ...idle, uncertain: [], starts: null, now: Date.now() };
-    return isSettled(containedInstanceSetPlan(input).plan);
+  const isSettledVmiSet = (set: StoredVmiSet): boolean => {
+    const input = { ...vmiSetSnapshot(cache, set), ...idle, uncertain: [], starts: null, now: Date.now() };
+    return isSettled(containedVmiSetPlan(input).plan);
   };
 
   const watched = <K extends VmOwnerKind>(
@@ -125,13 +125,13 @@ function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watche
     return {
       what: noun,
       signals: signalsOf(kind),
-      all: () => all().map(keyOfOwner),
+      all: () => all().map(ownerName),
       exists: (key) => cache[owners].get(key) !== undefined,
       affected: (change) => affected(change, cache),
       unsettled: () =>
         all()
           .filter((owner) => !isSettled(owner))
-          .map(keyOfOwner),
+          .map(ownerName),
       versions: () => cache.versionsOf(owners, ...members),
     };
   };
@@ -139,8 +139,8 @@ function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watche
     watched('VirtualMachinePool', { affected: affectedPools, isSettled: isSettledPool, members: ['vms', 'vmis'] }),
     watched('VirtualMachineReplicaSet', { affected: affectedSets, isSettled: isSettledSet, members: ['vms', 'vmis'] }),
     watched('VirtualMachineInstanceReplicaSet', {
-      affected: affectedInstanceSets,
-      isSettled: isSettledInstanceSet,
+      affected: affectedVmiSets,
+      isSettled: isSettledVmiSet,
       members: ['vmis'],
     }),
   ];
@@ -149,7 +149,7 @@ function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watche
 interface StoredOwners extends Record<VmOwnerKind, StoredVmOwner> {
   VirtualMachinePool: StoredPool;
   VirtualMachineReplicaSet: StoredReplicaSet;
-  VirtualMachineInstanceReplicaSet: StoredInstanceSet;
+  VirtualMachineInstanceReplicaSet: StoredVmiSet;
 }
 
 /** What must be known of a kind of owner to watch it. */
@@ -195,7 +195,7 @@ function follow(
   const failed = new Set<string>();
   const notify = (key: string): Promise<void> => {
     const [namespace = '', name = ''] = key.split('/');
-    const send = exists(key) ? signals.notify : signals.tellGone;
+    const send = exists(key) ? signals.notify : signals.signalDeleted;
     return send(client, { cluster, namespace, name }, versions()).then(
       () => void failed.delete(key),
       (error: unknown) => {

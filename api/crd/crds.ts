@@ -53,7 +53,7 @@ interface PrinterColumn {
 }
 
 /** The CRDs that `drover setup` installs. */
-export const droverCrds = (): CustomResourceDefinition[] => [poolCrd(), replicaSetCrd(), instanceSetCrd()];
+export const droverCrds = (): CustomResourceDefinition[] => [poolCrd(), replicaSetCrd(), vmiSetCrd()];
 
 const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
 
@@ -120,7 +120,7 @@ const replicaSetCrd = (): CustomResourceDefinition =>
     schema: VirtualMachineReplicaSet,
   });
 
-const instanceSetCrd = (): CustomResourceDefinition =>
+const vmiSetCrd = (): CustomResourceDefinition =>
   setCrd(VMIS, {
     resource: VirtualMachineInstanceReplicaSets,
     // KubeVirt's own sets of this kind have the short names vmirs and vmirss.

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
-import { closest } from '../closest.ts';
 import { structuralSchema, type StructuralSchema } from '../crd/structural-schema.ts';
-import { listed } from '../listed.ts';
+import { closest } from '../lib/closest.ts';
+import { listed } from '../lib/listed.ts';
 import { formatPath } from './problem.ts';
 
 /** What is wrong with the field at `path`, and what would be right. */

@@ -7,7 +7,7 @@ import type { Reader } from './reader.ts';
 import { templateNotes } from './template-notes.ts';
 
 /** KubeVirt's names of fields that have another name in drover's pools. */
-const KUBEVIRT_WORDS: Record<string, string> = {
+const KUBEVIRT_FIELD_NAMES: Record<string, string> = {
   virtualMachineTemplate: 'template',
   appendIndexToSecretRefs: 'appendPostfixToSecretReferences',
   appendIndexToConfigMapRefs: 'appendPostfixToConfigMapReferences',
@@ -43,6 +43,6 @@ function hint(path: readonly PropertyKey[]): string | undefined {
     if (key === 'name' || key === 'generateName') return 'the pool names its VMs <pool>-1, <pool>-2, …: remove this';
     if (key === 'namespace') return 'VMs live in the namespace of their pool: remove this';
   }
-  const ours = Object.hasOwn(KUBEVIRT_WORDS, key) ? KUBEVIRT_WORDS[key] : undefined;
+  const ours = Object.hasOwn(KUBEVIRT_FIELD_NAMES, key) ? KUBEVIRT_FIELD_NAMES[key] : undefined;
   return ours === undefined ? undefined : `unknown field; this is KubeVirt's word (pool.kubevirt.io) for ${ours}`;
 }

@@ -1,4 +1,4 @@
-import { ASKED_BY_ANNOTATION } from '../names.ts';
+import { REQUESTED_BY_ANNOTATION } from '../names.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -32,7 +32,7 @@ export function withoutKeptByServer(document: Json): { object: Json; notes: stri
     if (dropped.length > 0) notes.push(`metadata: ${dropped.join(', ')} left out: the API server keeps them`);
     if (isStamped)
       notes.push(
-        `metadata.annotations: ${ASKED_BY_ANNOTATION} is left out: drover writes who asks, or $DROVER_ASKED_BY`,
+        `metadata.annotations: ${REQUESTED_BY_ANNOTATION} is left out: drover writes who asks, or $DROVER_REQUESTED_BY`,
       );
   }
   for (const key of ['template', 'virtualMachineTemplate']) {
@@ -51,7 +51,7 @@ function withoutServerFields(metadata: Json): { kept: Json; dropped: string[]; i
   const dropped = KEPT_BY_SERVER.filter((key) => key in kept);
   for (const key of dropped) delete kept[key];
   if (!isObject(kept['annotations'])) return { kept, dropped, isStamped: false };
-  const { [LAST_APPLIED]: _, [ASKED_BY_ANNOTATION]: stamp, ...annotations } = kept['annotations'];
+  const { [LAST_APPLIED]: _, [REQUESTED_BY_ANNOTATION]: stamp, ...annotations } = kept['annotations'];
   kept['annotations'] = annotations;
   return { kept, dropped, isStamped: stamp !== undefined };
 }

@@ -127,7 +127,7 @@ function renamed<T extends object, N extends { [K in keyof T]?: string }>(object
 }
 type Renamed<T, N> = { [K in keyof T as K extends keyof N ? N[K] & string : K]: T[K] };
 
-const DROVERS_WORDS: Record<string, string> = {
+const DROVER_FIELD_NAMES: Record<string, string> = {
   template: 'virtualMachineTemplate',
   appendPostfixToSecretReferences: 'appendIndexToSecretRefs',
   appendPostfixToConfigMapReferences: 'appendIndexToConfigMapRefs',
@@ -138,7 +138,7 @@ const DROVERS_WORDS: Record<string, string> = {
 function hint(path: readonly PropertyKey[]): string | undefined {
   const key = String(path.at(-1));
   if (key === 'liveUpdateFeatures') return LIVE_UPDATE_FEATURES;
-  const theirs = Object.hasOwn(DROVERS_WORDS, key) ? DROVERS_WORDS[key] : undefined;
+  const theirs = Object.hasOwn(DROVER_FIELD_NAMES, key) ? DROVER_FIELD_NAMES[key] : undefined;
   return theirs === undefined
     ? undefined
     : `unknown field in pool.kubevirt.io, which calls it ${theirs}; or write apiVersion: ${API_VERSION}`;

@@ -1,8 +1,8 @@
-import { closest } from '../closest.ts';
-import { MOST_DEPTH, tooDeep } from '../depth.ts';
-import { eitherOf, listed } from '../listed.ts';
+import { closest } from '../lib/closest.ts';
+import { MOST_DEPTH, tooDeep } from '../lib/depth.ts';
+import { eitherOf, listed } from '../lib/listed.ts';
+import { plainText } from '../lib/plain-text.ts';
 import { API_VERSION } from '../names.ts';
-import { plainText } from '../plain-text.ts';
 import { VirtualMachinePools } from '../resources.ts';
 import type { Finding } from './check.ts';
 import { readDroverPool, readProposedPool } from './drover-pool.ts';
@@ -10,7 +10,7 @@ import { isObject, type Json } from './kept-by-server.ts';
 import { readKubeVirtPool } from './kubevirt-pool.ts';
 import { ManifestErrors, pathIn, formatPath, type Problem } from './problem.ts';
 import type { Applicable, ManifestKind, Reading } from './reader.ts';
-import { InstanceSetManifests, ReplicaSetManifests } from './replica-set.ts';
+import { VmiSetManifests, ReplicaSetManifests } from './replica-set.ts';
 import { readDocuments, type SourceDocument } from './yaml.ts';
 
 export { ManifestErrors, type Problem } from './problem.ts';
@@ -48,7 +48,7 @@ const KINDS: readonly ManifestKind[] = [
     },
   },
   ReplicaSetManifests,
-  InstanceSetManifests,
+  VmiSetManifests,
 ];
 
 const NAMES = KINDS.map(({ resource }) => resource.kind);

@@ -1,4 +1,4 @@
-import { plainText } from '../plain-text.ts';
+import { plainText } from '../lib/plain-text.ts';
 
 /** A problem with a manifest, and its place. */
 export interface Problem {

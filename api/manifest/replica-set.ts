@@ -82,7 +82,7 @@ export const ReplicaSetManifests = manifestsOf({
   notesOn: ({ spec }) => templateNotes(spec.template, spec.replicas, 'set'),
 });
 
-export const InstanceSetManifests = manifestsOf({
+export const VmiSetManifests = manifestsOf({
   resource: VirtualMachineInstanceReplicaSets,
   schema: VirtualMachineInstanceReplicaSet,
   members: 'VMIs',

@@ -1,4 +1,4 @@
-import { isZero, type IntOrPercent } from '../int-or-percent.ts';
+import { isZero, type IntOrPercent } from '../lib/int-or-percent.ts';
 import { NOT_YET_RUN_ANNOTATION } from '../names.ts';
 import type { LabelSelector, PoolSpec, SelectionPolicy } from '../pool/pool.ts';
 import type { KubeVirtPoolSpec, KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';

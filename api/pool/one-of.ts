@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { listed } from '../listed.ts';
-import { across, rules } from './text.ts';
+import { listed } from '../lib/listed.ts';
+import { crossFieldRule, rules } from './text.ts';
 
 /** At most one of the choices `T`: the type excludes two at once. */
 export type AtMostOne<T> = { [K in keyof T]: { [P in K]?: T[P] } & { [P in Exclude<keyof T, K>]?: never } }[keyof T];
@@ -13,7 +13,7 @@ const choice = (shape: z.ZodRawShape, allowed: (count: number) => boolean, rule:
   const names = Object.keys(shape);
   const partial = Object.fromEntries(Object.entries(shape).map(([name, schema]) => [name, z.exactOptional(schema)]));
   const count = names.map((name) => `(has(self.${name}) ? 1 : 0)`).join(' + ');
-  const oneOf = across(
+  const oneOf = crossFieldRule(
     z.strictObject(partial),
     (value) => allowed(names.filter((name) => name in value).length),
     sentence,

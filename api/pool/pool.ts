@@ -36,7 +36,7 @@ export { Standby, type StandbyState } from './standby.ts';
 export { VmTemplate } from './vm-template.ts';
 export { MAX_POOL_NAME } from './metadata.ts';
 export type { MaintenanceWindow } from './windows.ts';
-export type { IntOrPercent } from '../int-or-percent.ts';
+export type { IntOrPercent } from '../lib/int-or-percent.ts';
 
 /** Five digits: keeps a VM's name within the 63 characters that KubeVirt's labels and host names allow. */
 export const MAX_REPLICAS = 99_999;

@@ -1,6 +1,5 @@
 import * as z from 'zod';
-import { across, rules, WholeNumber } from './text.ts';
-import type { VmTemplate } from './vm-template.ts';
+import { crossFieldRule, rules, uncheckedField, WholeNumber } from './text.ts';
 
 /** Keeps the numbers of a pool's VMs within five digits, or little more. */
 const MOST_STANDBY = 1_000;
@@ -33,16 +32,15 @@ export function withRunningStandby<T extends z.ZodType>(schema: T): T {
       "(has(self.template.spec.runStrategy) && self.template.spec.runStrategy in ['Always', 'RerunOnFailure', 'Once'])",
     RUNNING,
   ])['x-kubernetes-validations'];
-  const checked = across(
+  const checked = crossFieldRule(
     schema,
-    (value) => {
-      const { standby, template } = value as { standby?: Standby; template?: VmTemplate };
-      const { running, runStrategy } = template?.spec ?? {};
+    ({ standby, template }) => {
+      const spec = uncheckedField(template, 'spec');
       return (
         standby === undefined ||
         template === undefined ||
-        running === true ||
-        ['Always', 'RerunOnFailure', 'Once'].includes(runStrategy ?? '')
+        uncheckedField(spec, 'running') === true ||
+        ['Always', 'RerunOnFailure', 'Once'].includes(String(uncheckedField(spec, 'runStrategy')))
       );
     },
     RUNNING,

@@ -31,7 +31,7 @@ export const RolloutStatus = z.strictObject({
   batches: count('Batches begun.'),
   lastBatch: count('Number of the newest batch; it counts on from one rollout to the next.'),
   step: count('How many of spec.rollout.steps it has passed.'),
-  provenAt: time('When a VM of this revision first became available.').exactOptional(),
+  firstAvailableAt: time('When a VM of this revision first became available.').exactOptional(),
   stepReachedAt: time('Since when it waits at its step.').exactOptional(),
   paused: z.strictObject(Act).describe('By whom it was paused by a signal; spec.paused pauses too.').exactOptional(),
   resumedAt: time(
@@ -86,7 +86,7 @@ export const HealingStatus = z.strictObject({
         why: z.string().max(1024).describe("What is wrong with it, in KubeVirt's words."),
         startedAt: time('When the cycle began.'),
         nextAt: time('When the delay ends.').exactOptional(),
-        hurried: z.boolean().describe('Whether a person has asked that it does not wait.').exactOptional(),
+        skipDelay: z.boolean().describe('Whether a person has asked that it does not wait.').exactOptional(),
         onSameDisks: count('How many replacements in a row have kept their disks.').exactOptional(),
         role: z
           .enum(['Standby'])
@@ -157,7 +157,7 @@ export const DisruptedVm = z.strictObject({
   migration: count(
     'Which migration of the VMI by drover it is claimed for; absent if the VMI is to end.',
   ).exactOptional(),
-  seen: z
+  minVersions: z
     .strictObject({ vms: z.string().max(20).exactOptional(), vmis: z.string().max(20).exactOptional() })
     .describe('Resource versions of the VM and its VMI at that time: what is older says nothing of this claim.')
     .exactOptional(),

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import { isZero, type IntOrPercent } from '../int-or-percent.ts';
+import { isZero, type IntOrPercent } from '../lib/int-or-percent.ts';
 import { RUNS_BY_ITSELF } from '../run-strategies.ts';
 import { withRules } from './text.ts';
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { DURATION } from '../duration.ts';
+import { DURATION } from '../lib/duration.ts';
 
 /**
  * Labels, durations and counts for larger schemas. Each reports errors in one sentence that says what would be right.
@@ -19,19 +19,26 @@ export function withRules<T extends z.ZodType>(schema: T, ...pairs: readonly Rul
   return schema.meta({ [key]: [...before, ...rules(...pairs)[key]] });
 }
 
-/** A rule across several fields, checked even if another field is invalid, so that users see all errors at once. */
-export const across = <T extends z.ZodType>(
+/** A value whose fields have not been checked: each may be missing, or of any type. */
+export type Unchecked = Readonly<Record<string, unknown>>;
+
+/** Returns a field of an unchecked value; undefined if the value has no fields. */
+export const uncheckedField = (value: unknown, name: string): unknown =>
+  typeof value === 'object' && value !== null ? (value as Unchecked)[name] : undefined;
+
+/** A rule across several fields, checked even if one of them is invalid, so that users see all errors at once. */
+export const crossFieldRule = <T extends z.ZodType>(
   schema: T,
-  holds: (value: z.infer<T> & object) => boolean,
+  holds: (value: Unchecked) => boolean,
   message: string,
 ): T =>
-  schema.refine((value) => typeof value !== 'object' || value === null || holds(value), {
+  schema.refine((value) => typeof value !== 'object' || value === null || holds(value as Unchecked), {
     error: message,
     when: () => true,
   });
 
 /** Text that matches a pattern. The API server reports `message` too, instead of the pattern. */
-export const shaped = (pattern: RegExp, maxLength: number, message: string) =>
+export const textMatching = (pattern: RegExp, maxLength: number, message: string) =>
   z
     .string(message)
     .max(maxLength, message)
@@ -42,7 +49,7 @@ export const shaped = (pattern: RegExp, maxLength: number, message: string) =>
  * Text with a further check in code: `fault` says what is wrong with a text that matches the pattern. The API server
  * doesn't check it.
  */
-export const faultless = <T extends z.ZodString>(text: T, fault: (value: string) => string | undefined): T =>
+export const textCheckedBy = <T extends z.ZodString>(text: T, fault: (value: string) => string | undefined): T =>
   text.refine((value) => fault(value) === undefined, {
     error: ({ input }) => fault(String(input)),
     when: ({ issues }) => issues.length === 0,
@@ -72,9 +79,13 @@ export const WholeNumber = z.int32({
 });
 
 /** A duration such as `30s`, `10m` or `1h30m`. */
-export const Duration = shaped(new RegExp(`^${DURATION.source}$`), 32, DURATION_SHAPE);
+export const Duration = textMatching(new RegExp(`^${DURATION.source}$`), 32, DURATION_SHAPE);
 /** A duration, or `never`. */
-export const DurationOrNever = shaped(new RegExp(`^(never|${DURATION.source})$`), 32, `${DURATION_SHAPE}, or never`);
+export const DurationOrNever = textMatching(
+  new RegExp(`^(never|${DURATION.source})$`),
+  32,
+  `${DURATION_SHAPE}, or never`,
+);
 
 const CountOrPercent = z.union(
   [z.int32(COUNT_SHAPE).min(1, COUNT_SHAPE), z.string().regex(PERCENT, COUNT_SHAPE)],
@@ -108,7 +119,7 @@ export const IntOrPercentFrom0 = z
     ...rules([`type(self) == int ? self >= 0 : self.matches(r'${PERCENT_FROM_0.source}')`, COUNT_FROM_0_SHAPE]),
   });
 
-export const LabelKey = shaped(LABEL_KEY, 317, LABEL_KEY_SHAPE);
+export const LabelKey = textMatching(LABEL_KEY, 317, LABEL_KEY_SHAPE);
 export const LabelValue = z.string().max(63, LABEL_VALUE_SHAPE).regex(LABEL_VALUE, LABEL_VALUE_SHAPE);
 export const Labels = z.record(z.string().regex(LABEL_KEY, LABEL_KEY_SHAPE), LabelValue);
 export const Annotations = z.record(

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { across, Annotations, Labels, refused, rules } from './text.ts';
+import { crossFieldRule, Annotations, Labels, refused, rules } from './text.ts';
 
 const POWER = 'must hold either runStrategy or the older running';
 const VMI_TEMPLATE = 'must be the template of the VirtualMachineInstance, whose spec holds domain and volumes';
@@ -12,7 +12,7 @@ export const LIVE_UPDATE_FEATURES =
  * A VirtualMachine's spec. Only the fields that every VM must have are checked; all others belong to KubeVirt and are
  * passed through unchanged.
  */
-const VmSpec = across(
+const VmSpec = crossFieldRule(
   z.looseObject({
     template: z.looseObject(
       // Declared for the rules of a pool: the API server's can read declared fields alone.
@@ -26,7 +26,7 @@ const VmSpec = across(
       .array(z.looseObject({ metadata: z.looseObject({ name: z.string().min(1) }) }))
       .exactOptional(),
   }),
-  (spec) => (spec.running === undefined) !== (spec.runStrategy === undefined),
+  (spec) => (spec['running'] === undefined) !== (spec['runStrategy'] === undefined),
   POWER,
 ).meta(rules(['has(self.running) != has(self.runStrategy)', POWER]));
 

@@ -74,8 +74,8 @@ const VMIS: Words<typeof VmiTemplate> = {
 
 export const ReplicaSetSpec = specOf(VMS);
 export type ReplicaSetSpec = z.infer<typeof ReplicaSetSpec>;
-export const InstanceSetSpec = specOf(VMIS);
-export type InstanceSetSpec = z.infer<typeof InstanceSetSpec>;
+export const VmiSetSpec = specOf(VMIS);
+export type VmiSetSpec = z.infer<typeof VmiSetSpec>;
 
 /** The status of sets of both kinds: only the descriptions of its fields differ. */
 export const ReplicaSetStatus = statusOf(VMS);
@@ -102,7 +102,7 @@ export const VirtualMachineInstanceReplicaSet = z
     apiVersion: z.literal(API_VERSION),
     kind: z.literal('VirtualMachineInstanceReplicaSet'),
     metadata: ownerMeta(shapeOf(VMIS)),
-    spec: InstanceSetSpec,
+    spec: VmiSetSpec,
     status: statusOf(VMIS).exactOptional(),
   })
   .meta(nameRule(shapeOf(VMIS)));

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
-import { matchesLabels } from '../label-selector.ts';
+import { matchesLabels } from '../lib/label-selector.ts';
 import { LabelSelector } from '../pool/selection.ts';
-import { across, rules } from '../pool/text.ts';
+import { rules } from '../pool/text.ts';
 import type { VmTemplate } from '../pool/vm-template.ts';
 
 const EMPTY = 'must name at least one label: an empty selector would match every VM of the namespace';
@@ -9,7 +9,7 @@ const FIXED = 'must stay as it is: make another set for another selector';
 const MATCHES = 'must match the labels of template.metadata: the set would not know its VMs again';
 
 /** A selector that says which VMs of the namespace are a set's. It never changes. */
-export const Selector = across(LabelSelector, (selector) => !isEmpty(selector), EMPTY).meta(
+export const Selector = LabelSelector.refine((selector) => !isEmpty(selector), EMPTY).meta(
   rules(
     [
       '(has(self.matchLabels) && size(self.matchLabels) > 0) || ' +

@@ -5,7 +5,7 @@ import { Failure, sentenceOf } from '../cli/failure.ts';
 import { Pools, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { Owner } from '../owners/objects.ts';
-import { askedBy } from '../session/asked-by.ts';
+import { requestedBy } from '../session/requester.ts';
 import { checkMember } from './check-member.ts';
 import { outcomeOf, readIfThere, type Outcome } from './server-side-apply.ts';
 import { asksForOtherVms, newStamp, STAMP, stamped, stampOf } from './stamp.ts';
@@ -45,7 +45,7 @@ export interface Applied {
 /** An object that the server accepts; a pool is stamped with who asks for it. */
 export interface Rehearsed extends Planned, Applied {
   /** Who asks for other VMs than there are; undefined if the VMs stay as they are. */
-  askedBy: string | undefined;
+  requestedBy: string | undefined;
   /** The object as it is. */
   before: Stored<Owner> | undefined;
   /**
@@ -79,15 +79,15 @@ async function rehearseOne(planned: Planned, options: ApplyOptions): Promise<Reh
     ...kept,
     ...appliedTo(before, after),
     before: before as Stored<Owner> | undefined,
-    askedBy: undefined,
+    requestedBy: undefined,
   };
   if (!asksForOtherVms(before, after)) return rehearsed;
   const unchecked = options.checksVms ? await checkTemplate(planned, rehearsed.after, options.kube) : undefined;
   const checked = unchecked === undefined ? rehearsed : { ...rehearsed, unchecked };
   // Revisions show who asked for them, and sets have none.
   if (planned.kind !== Pools) return checked;
-  const by = await askedBy(async () => options.kube);
-  return { ...checked, object: stamped(kept.object, newStamp(by, after)), askedBy: by };
+  const by = await requestedBy(async () => options.kube);
+  return { ...checked, object: stamped(kept.object, newStamp(by, after)), requestedBy: by };
 }
 
 /**

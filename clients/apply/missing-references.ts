@@ -6,7 +6,7 @@ import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 
 const KINDS = ['Secret', 'ConfigMap'] as const;
 

@@ -3,7 +3,7 @@ import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { countOf, type OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../owners/objects.ts';
-import { disruptionOf, haltOf } from '../rollout/outlook.ts';
+import { disruptionOf, haltOf } from './rollout-outlook.ts';
 
 /** What a change of a pool or replica set would do to its members, a sentence each; empty if it affects none. */
 export async function formatChange(

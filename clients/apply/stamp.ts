@@ -1,19 +1,22 @@
-import { askedByStamp } from '../../api/asked-by.ts';
-import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
+import { requesterStamp } from '../../api/requested-by.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import type { Owner } from '../owners/objects.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 
 /** The field of the stamp, as the API server names it in a conflict. */
-export const STAMP = `.metadata.annotations.${ASKED_BY_ANNOTATION}`;
+export const STAMP = `.metadata.annotations.${REQUESTED_BY_ANNOTATION}`;
 
 /** Returns `pool` with this stamp; unchanged if there is none. */
 export function stamped(pool: KubeObject, stamp: string | undefined): KubeObject {
   if (stamp === undefined) return pool;
   const { metadata } = pool;
-  return { ...pool, metadata: { ...metadata, annotations: { ...metadata.annotations, [ASKED_BY_ANNOTATION]: stamp } } };
+  return {
+    ...pool,
+    metadata: { ...metadata, annotations: { ...metadata.annotations, [REQUESTED_BY_ANNOTATION]: stamp } },
+  };
 }
 
 /**
@@ -23,8 +26,8 @@ export function stamped(pool: KubeObject, stamp: string | undefined): KubeObject
 export function stampOf(pool: Stored | undefined, manager: string): string | undefined {
   const entries = (pool?.metadata.managedFields ?? []) as { manager: string; operation: string; fieldsV1?: Fields }[];
   const owned = entries.find((entry) => entry.manager === manager && entry.operation === 'Apply')?.fieldsV1;
-  const ownsIt = owned?.['f:metadata']?.['f:annotations']?.[`f:${ASKED_BY_ANNOTATION}`] !== undefined;
-  return ownsIt ? pool?.metadata.annotations?.[ASKED_BY_ANNOTATION] : undefined;
+  const ownsIt = owned?.['f:metadata']?.['f:annotations']?.[`f:${REQUESTED_BY_ANNOTATION}`] !== undefined;
+  return ownsIt ? pool?.metadata.annotations?.[REQUESTED_BY_ANNOTATION] : undefined;
 }
 
 /** Reports whether an apply asks for other VMs than before. */
@@ -34,7 +37,7 @@ export const asksForOtherVms = (before: Stored | undefined, after: Stored): bool
 const templateHash = ({ spec }: Owner): string => revisionOf(poolTemplate(spec));
 
 /** Returns a stamp that names who asks for the pool's template as the server has it. */
-export const newStamp = (by: string, pool: Stored): string => askedByStamp(by, templateHash(pool as Pool));
+export const newStamp = (by: string, pool: Stored): string => requesterStamp(by, templateHash(pool as Pool));
 
 /** Kubernetes' FieldsV1. */
 interface Fields {

@@ -7,7 +7,7 @@ import { note, plain, print, shortDuration } from '../cli/output.ts';
 import { followOwners } from '../owners/follow-owners.ts';
 import { isPool, type Owner } from '../owners/objects.ts';
 import { missingReferences } from './missing-references.ts';
-import { standingOf, type Standing } from './standing.ts';
+import { readyStateOf, type ReadyState } from './ready-state.ts';
 
 /** Pools or replica sets of one kind and namespace. */
 interface Group {
@@ -22,7 +22,7 @@ const REMARK_MS = 10_000;
  * Waits until these objects are as their specs say, and tells what keeps them from that. Throws `Failure` for each that gets no further
  * without a person, or is not there after `timeoutMs`; drover goes on with it.
  */
-export async function untilThere(
+export async function waitUntilReady(
   kube: KubeClient,
   applied: readonly { kind: OwnerKind; owner: Stored<Owner> }[],
   timeoutMs = 0,
@@ -38,7 +38,7 @@ export async function untilThere(
 const failuresOf = (reason: unknown): unknown[] => (reason instanceof AggregateError ? reason.errors : [reason]);
 
 async function untilGroupIsThere(kube: KubeClient, { kind, owners }: Group, timeoutMs: number): Promise<void> {
-  const told = new Told(kind);
+  const told = new ProgressNotes(kind);
   let now = owners;
   const signal = timeoutMs === 0 ? undefined : AbortSignal.timeout(timeoutMs);
   const remarks = setInterval(() => void told.remark(kube, now), REMARK_MS);
@@ -56,7 +56,7 @@ async function untilGroupIsThere(kube: KubeClient, { kind, owners }: Group, time
 }
 
 function failureOf(kind: OwnerKind, owner: Stored<Owner>, timeoutMs: number): Failure | undefined {
-  const standing = standingOf(kind, owner);
+  const standing = readyStateOf(kind, owner);
   if (standing.state === 'there') return undefined;
   const title = `${kind.noun} ${owner.metadata.name}`;
   if (standing.state === 'stuck')
@@ -68,7 +68,7 @@ function failureOf(kind: OwnerKind, owner: Stored<Owner>, timeoutMs: number): Fa
 }
 
 /** What has been said of each object: nothing is said twice in a row. */
-class Told {
+class ProgressNotes {
   readonly #kind: OwnerKind;
   readonly #phases = new Map<string, string>();
   readonly #messages = new Map<string, string>();
@@ -79,10 +79,10 @@ class Told {
   }
 
   /** Says at once what is new: a phase, something that keeps the object from going on, or that it is there. */
-  take(owners: readonly Stored<Owner>[]): Standing[] {
+  take(owners: readonly Stored<Owner>[]): ReadyState[] {
     return owners.map((owner) => {
       const { name } = owner.metadata;
-      const standing = standingOf(this.#kind, owner);
+      const standing = readyStateOf(this.#kind, owner);
       const phase = standing.state === 'going' ? standing.phase : standing.state;
       if (this.#phases.get(name) !== phase) this.#say(name, standing);
       this.#phases.set(name, phase);
@@ -94,8 +94,8 @@ class Told {
 
   /** Says how far they are by now, and what they miss. */
   async remark(kube: KubeClient, owners: readonly Stored<Owner>[]): Promise<void> {
-    const waiting = owners.filter((owner) => standingOf(this.#kind, owner).state === 'going');
-    for (const owner of waiting) this.#say(owner.metadata.name, standingOf(this.#kind, owner));
+    const waiting = owners.filter((owner) => readyStateOf(this.#kind, owner).state === 'going');
+    for (const owner of waiting) this.#say(owner.metadata.name, readyStateOf(this.#kind, owner));
     const pools = waiting.flatMap((owner) => (isPool(this.#kind, owner) ? [owner] : []));
     const missing = await missingReferences(kube, pools).catch((error: unknown) => {
       if (error instanceof KubeError) return [];
@@ -104,7 +104,7 @@ class Told {
     for (const line of missing) this.#note(line);
   }
 
-  #say(name: string, standing: Standing): void {
+  #say(name: string, standing: ReadyState): void {
     if (standing.state === 'stuck') return;
     const line =
       standing.state === 'there'

@@ -3,7 +3,7 @@ import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts
 import { isProtected } from '../../decisions/scaling/protection.ts';
 import { isReady, revisionOf, stateCell, stateOf, whyNotReady, type Vm } from '../owners/members.ts';
 import type { Owner } from '../owners/objects.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 import type { ReplicaSet } from '../replica-sets/objects.ts';
 import { styleOf } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';

@@ -1,4 +1,4 @@
-import { eitherOf } from '../../api/listed.ts';
+import { eitherOf } from '../../api/lib/listed.ts';
 import { OWNER_KINDS, type OwnerKind as AnyOwnerKind, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import {
   PersistentVolumeClaims,
@@ -83,9 +83,9 @@ export const ownerKindOf = (kind: string | undefined): OwnerKind | undefined =>
   OWNERS.find(({ resource }) => resource.kind === kind);
 
 /** Returns for example `pool, vmrs or vm`: a word for each kind. */
-export const firstWords = (kinds: readonly Kind[]): string => eitherOf(kinds.map(({ words }) => words[0]!));
+export const kindArguments = (kinds: readonly Kind[]): string => eitherOf(kinds.map(({ words }) => words[0]!));
 
-/** Returns for example `an instance replica set`. */
+/** Returns for example `a VMI replica set`. */
 export const aNoun = ({ noun }: Kind): string => `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
 
 /** Returns for example `3 VMs`. */

@@ -48,15 +48,15 @@ function requirementsOf<T>(text: string, read: (reader: Reader) => T): T[] {
 }
 
 function checkComparison(reader: Reader): void {
-  const key = keyOf(reader);
+  const key = namespacedName(reader);
   const sign = reader.take();
   const value = reader.word() ?? '';
   if (!/^-?\d+$/.test(value)) reader.fail(`${JSON.stringify(value)} behind ${key}${sign} is no whole number`);
 }
 
 function requirementOf(reader: Reader): Requirement {
-  if (reader.skip('!')) return { key: keyOf(reader), operator: 'DoesNotExist' };
-  const key = keyOf(reader);
+  if (reader.skip('!')) return { key: namespacedName(reader), operator: 'DoesNotExist' };
+  const key = namespacedName(reader);
   const sign = reader.next;
   if (sign === undefined || sign === ',') return { key, operator: 'Exists' };
   reader.take();
@@ -67,7 +67,7 @@ function requirementOf(reader: Reader): Requirement {
   return reader.fail(`${JSON.stringify(sign)} behind ${key} is none of =, ==, !=, in and notin`);
 }
 
-function keyOf(reader: Reader): string {
+function namespacedName(reader: Reader): string {
   const key = reader.word();
   if (key === undefined)
     return reader.fail(

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { printable } from '../../api/plain-text.ts';
+import { printable } from '../../api/lib/plain-text.ts';
 
 const HIDE_CURSOR = '\u001B[?25l';
 const SHOW_CURSOR = '\u001B[?25h';

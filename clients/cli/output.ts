@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
+import { plainJson, plainText, printable } from '../../api/lib/plain-text.ts';
 import type { KubeObject } from '../../api/objects.ts';
-import { plainJson, plainText, printable } from '../../api/plain-text.ts';
 
 export type Format = 'json' | 'yaml' | 'name' | 'wide';
 

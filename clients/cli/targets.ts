@@ -1,7 +1,7 @@
-import { closest } from '../../api/closest.ts';
+import { closest } from '../../api/lib/closest.ts';
 import type { Resource } from '../../api/resources.ts';
 import { UsageError } from './failure.ts';
-import { aNoun, firstWords, KINDS, Pools, type Kind, type OwnerKind } from './kinds.ts';
+import { aNoun, kindArguments, KINDS, Pools, type Kind, type OwnerKind } from './kinds.ts';
 
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
@@ -26,7 +26,7 @@ export function targetsOf<K extends Kind>(words: readonly string[], kinds: reado
     return { kind, names: pairs.map(({ name }) => name) };
   }
   const [word, ...names] = words;
-  if (word === undefined) throw new UsageError(`which kind? Give ${firstWords(kinds)}`);
+  if (word === undefined) throw new UsageError(`which kind? Give ${kindArguments(kinds)}`);
   return { kind: kindOf(word, kinds), names: names.map(checkName) };
 }
 
@@ -35,15 +35,16 @@ function kindOf<K extends Kind>(word: string, kinds: readonly K[]): K {
     among.filter(({ words }) => words.includes(word.toLowerCase()));
   const [kind, ...others] = meant(kinds);
   if (kind !== undefined && others.length === 0) return kind;
-  if (kind !== undefined) throw new UsageError(`"${word}" may mean ${firstWords([kind, ...others])}: give one of them`);
+  if (kind !== undefined)
+    throw new UsageError(`"${word}" may mean ${kindArguments([kind, ...others])}: give one of them`);
   const [other] = meant(KINDS);
   if (other !== undefined)
-    throw new UsageError(`"${word}" is ${aNoun(other)}, and this command takes ${firstWords(kinds)}`);
+    throw new UsageError(`"${word}" is ${aNoun(other)}, and this command takes ${kindArguments(kinds)}`);
   const right = closest(
     word,
     kinds.flatMap(({ words }) => words),
   );
-  throw new UsageError(`"${word}" is no kind that this command takes; did you mean ${right ?? firstWords(kinds)}?`);
+  throw new UsageError(`"${word}" is no kind that this command takes; did you mean ${right ?? kindArguments(kinds)}?`);
 }
 
 function checkName(name: string): string {

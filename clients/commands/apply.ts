@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ApplyOptions as Choices, Rehearsed } from '../apply/apply.ts';
@@ -72,8 +72,8 @@ async function apply(session: Session, options: ApplyOptions): Promise<void> {
   for (const each of rehearsed) applied.push(await applyEach(each, choices, options.dryRun));
   if (options.dryRun !== 'server') await remarkOnWorkers(session);
   if (!options.wait) return;
-  const { untilThere } = await import('../apply/wait.ts');
-  await untilThere(choices.kube, applied, options.timeout);
+  const { waitUntilReady } = await import('../apply/wait.ts');
+  await waitUntilReady(choices.kube, applied, options.timeout);
 }
 
 /** Applies one object, unless that is rehearsed alone, and says what there is to say of it. */
@@ -92,7 +92,8 @@ async function applyEach(
     note(`${title}: KubeVirt was not asked whether it takes the template: ${each.unchecked}`);
   if (isDry) for (const line of await outlook(each, choices.kube)) note(line);
   for (const line of await haltOf(each)) note(line);
-  if (isDry && each.askedBy !== undefined) note(`${title}: ${ASKED_BY_ANNOTATION} would be ${each.askedBy}`);
+  if (isDry && each.requestedBy !== undefined)
+    note(`${title}: ${REQUESTED_BY_ANNOTATION} would be ${each.requestedBy}`);
   if (isGoing) note(`${title} is being deleted, and what was applied goes with it: apply it again when it is gone`);
   return { kind: each.kind, owner: after };
 }

@@ -1,13 +1,13 @@
 import { Command, Option } from 'commander';
 import { throwAll, UsageError } from '../cli/failure.ts';
-import { firstWords, OWNERS } from '../cli/kinds.ts';
+import { kindArguments, OWNERS } from '../cli/kinds.ts';
 import { dryRunOption, examples, withManifests, type ManifestOptions } from '../cli/options.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
 import { duration, yesOrNo } from '../cli/values.ts';
-import type { HowToDelete, OwnerKey } from '../owners/delete.ts';
+import type { DeleteOwnersOptions, OwnerKey } from '../owners/delete.ts';
 import { inSession, type Session } from '../session/session.ts';
 
-interface DeleteOptions extends ManifestOptions, HowToDelete {
+interface DeleteOptions extends ManifestOptions, DeleteOwnersOptions {
   wait: boolean;
   timeout?: number;
 }
@@ -15,7 +15,7 @@ interface DeleteOptions extends ManifestOptions, HowToDelete {
 export const deleteCommand = (): Command =>
   withManifests(new Command('delete'))
     .description('delete pools and replica sets; drover deletes their VMs first')
-    .argument('[kind]', `${firstWords(OWNERS)}, or KIND/NAME; left out with -f`)
+    .argument('[kind]', `${kindArguments(OWNERS)}, or KIND/NAME; left out with -f`)
     .argument('[names...]')
     .addOption(
       new Option('--cascade <how>', 'what becomes of the VMs: "orphan" leaves them running')
@@ -50,8 +50,8 @@ async function remove(session: Session, words: string[], options: DeleteOptions)
   const { going, refused } = await deleteOwners(kube, keys, options);
   const failures: unknown[] = refused;
   if (options.wait && options.dryRun === 'none') {
-    const { untilGone } = await import('../owners/wait-for-deletion.ts');
-    await untilGone(kube, going, options.timeout).catch((error: unknown) => failures.push(error));
+    const { waitForDeletion } = await import('../owners/wait-for-deletion.ts');
+    await waitForDeletion(kube, going, options.timeout).catch((error: unknown) => failures.push(error));
   }
   throwAll(failures);
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Stored } from '../../api/objects.ts';
-import { firstWords, OWNERS } from '../cli/kinds.ts';
+import { kindArguments, OWNERS } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
@@ -11,7 +11,7 @@ import { inSession } from '../session/session.ts';
 export const describeCommand = (): Command =>
   new Command('describe')
     .description('all about a pool or replica set: spec, status, VMs, what is in progress, Events, the last errors')
-    .argument('<kind>', `${firstWords(OWNERS)}, or KIND/NAME`)
+    .argument('<kind>', `${kindArguments(OWNERS)}, or KIND/NAME`)
     .argument('[names...]')
     .addHelpText(
       'after',

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { Disks, firstWords, KINDS, OWNERS, Vmis, Vms, type Kind } from '../cli/kinds.ts';
+import { Disks, kindArguments, KINDS, OWNERS, Vmis, Vms, type Kind } from '../cli/kinds.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import type { Format } from '../cli/output.ts';
 import { printerOf } from '../cli/printers.ts';
@@ -25,7 +25,7 @@ export const getCommand = (): Command =>
     .description(
       'list pools, replica sets, VMs, VMIs or kept disks; a pool or set that is named comes with its VMs or VMIs beneath',
     )
-    .argument('<kind>', `${firstWords(KINDS)}, or KIND/NAME`)
+    .argument('<kind>', `${kindArguments(KINDS)}, or KIND/NAME`)
     .argument('[names...]')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-l, --selector <selector>', 'only objects with these labels, such as app=web,tier!=db')

@@ -1,11 +1,11 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { firstWords, ownerKindOf, OWNERS, Pools, Vms } from '../cli/kinds.ts';
+import { kindArguments, ownerKindOf, OWNERS, Pools, Vms } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples, formatOption } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { namedTargetsOf } from '../cli/targets.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 import type { DataFormat } from '../rollout/data.ts';
 import type { Revision } from '../rollout/revisions/revisions.ts';
 import { inSession, type Session } from '../session/session.ts';
@@ -21,7 +21,7 @@ export const historyCommand = (): Command =>
       'what drover has done to the VMs of a pool or replica set, or to a VM of any owner (restarts, machine type transitions, and what its pool or set did to it), ' +
         'as far back as Temporal keeps it: when, from what to what, who asked, how it ended',
     )
-    .argument('<kind>', `${firstWords([...OWNERS, Vms])}, or KIND/NAME`)
+    .argument('<kind>', `${kindArguments([...OWNERS, Vms])}, or KIND/NAME`)
     .argument('[names...]')
     .option('--vm <name>', 'only what was done to this VM')
     .addOption(formatOption(['json', 'yaml']))

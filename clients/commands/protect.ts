@@ -28,7 +28,7 @@ const protection = (name: string, protect: boolean): Command =>
     .addOption(dryRunOption())
     .action((words: string[], { dryRun }: { dryRun: DryRun }, command: Command) =>
       inSession(command, async (session) => {
-        const { setProtection } = await import('../vm/protect.ts');
+        const { setProtection } = await import('../power/protect.ts');
         const { names } = namedTargetsOf(words.some((word) => word.includes('/')) ? words : ['vm', ...words], [Vms]);
         const [kube, namespace] = [await session.kube(), await session.namespace()];
         await setProtection(kube, names, { namespace, protect, dryRun }, (vm) =>

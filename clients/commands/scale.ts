@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { firstWords, OWNERS, Pools, Vms, type OwnerKind } from '../cli/kinds.ts';
+import { kindArguments, OWNERS, Pools, Vms, type OwnerKind } from '../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, examples } from '../cli/options.ts';
 import { print } from '../cli/output.ts';
 import { labelOf, namedTargetsOf, type Targets } from '../cli/targets.ts';
@@ -18,7 +18,7 @@ interface ScaleFlags {
 export const scaleCommand = (): Command =>
   new Command('scale')
     .description('set how many VMs a pool or a replica set has')
-    .argument('<kind>', `${firstWords(OWNERS)}, or KIND/NAME`)
+    .argument('<kind>', `${kindArguments(OWNERS)}, or KIND/NAME`)
     .argument('[names...]')
     .option('--replicas <count>', 'how many VMs', count)
     .option('--remove <names>', 'of a pool: exactly these VMs, given as NAME,NAME…, and so many fewer', list)
@@ -54,7 +54,7 @@ async function run(session: Session, { kind, names }: Targets<OwnerKind>, option
       await scale(kube, kind, { namespace, name }, { ...options, replicas: replicas! });
       print(`${label} scaled${dryRunRemark(dryRun)}`);
     } else {
-      const { removeVms } = await import('../pools/remove-vms.ts');
+      const { removeVms } = await import('../pool/remove-vms.ts');
       const left = await removeVms(kube, { namespace, name }, { ...options, remove });
       print(`${label} scaled to ${left}, without ${remove.join(', ')}${dryRunRemark(dryRun)}`);
     }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { firstWords, OWNERS, type OwnerKind } from '../cli/kinds.ts';
+import { kindArguments, OWNERS, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { examples } from '../cli/options.ts';
 import { targetsOf, type Targets } from '../cli/targets.ts';
@@ -14,7 +14,7 @@ interface StatusOptions {
 export const statusCommand = (): Command =>
   new Command('status')
     .description('show the progress of pools or replica sets: VMs by state, operations in progress, recent errors')
-    .argument('[kind]', `${firstWords(OWNERS)}, or KIND/NAME`, 'pools')
+    .argument('[kind]', `${kindArguments(OWNERS)}, or KIND/NAME`, 'pools')
     .argument('[names...]')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-w, --watch', 'a live view, until Ctrl-C')

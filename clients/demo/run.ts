@@ -105,7 +105,7 @@ async function show(stack: Stack, signal: AbortSignal): Promise<void> {
     say(`Scaling in to ${IN} (drover scale pool ${POOL} --replicas ${IN}).`);
     await scale(kube, Pools, key, { replicas: IN, dryRun: 'none' });
     await untilSettled(session, signal);
-    await tellWhereToLook(session, stack);
+    await printHints(session, stack);
   } finally {
     await session.close();
   }
@@ -132,7 +132,7 @@ async function untilSettled(session: Session, signal: AbortSignal): Promise<void
   }
 }
 
-async function tellWhereToLook(session: Session, stack: Stack): Promise<void> {
+async function printHints(session: Session, stack: Stack): Promise<void> {
   const workflow = await workflowUrl(session, poolIdOf({ cluster: CLUSTER, namespace: NAMESPACE, name: POOL }));
   const elsewhere = stack.state === DEFAULT_STATE ? '' : ` --state ${stack.state}`;
   say('All as it should be.');

@@ -1,14 +1,14 @@
 import type { Stored } from '../../api/objects.ts';
 import { Failure } from '../cli/failure.ts';
 import { isReady, membersByOwner } from '../owners/members.ts';
-import type { FleetWatch } from '../owners/watch.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { OwnerWatch } from '../owners/watch.ts';
+import type { Pool } from '../pool/objects.ts';
 
 /**
  * Reports whether there are pools, each has as many VMs as its spec says, all of them are ready and of its newest
  * revision, and its status says so. Throws `Failure` if a pool says that it can't create them.
  */
-export function settled(fleet: Pick<FleetWatch, 'owners' | 'members'>): boolean {
+export function settled(fleet: Pick<OwnerWatch, 'owners' | 'members'>): boolean {
   const vms = membersByOwner(fleet.members());
   const pools = fleet.owners() as Stored<Pool>[];
   const areSettled = pools.map(({ metadata: { uid, name, generation }, spec: { replicas }, status }) => {

@@ -6,7 +6,7 @@ import { startStack } from '../../dev/stack.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Globals } from '../cli/globals.ts';
 import { note, print } from '../cli/output.ts';
-import { tellStarter } from './background.ts';
+import { notifyStarter } from './background.ts';
 import { failedStart } from './failed-start.ts';
 import type { DevOptions } from './options.ts';
 import { prepare } from './prepare.ts';
@@ -36,21 +36,21 @@ export async function run(options: DevOptions, globals: Globals): Promise<void> 
 
 function say(line: string): void {
   note(line);
-  tellStarter({ progress: line });
+  notifyStarter({ progress: line });
 }
 
 async function start(options: StackOptions, cluster: string): Promise<Stack> {
   try {
     return await startStack({ ...options, prepare: (env) => prepare(env, cluster, options.onProgress) });
   } catch (error) {
-    tellStarter({ failure: (error as Error).message });
+    notifyStarter({ failure: (error as Error).message });
     throw failedStart(error);
   }
 }
 
 function announce(stack: Stack, options: DevOptions): void {
   if (options.background === true)
-    tellStarter({ ready: { exports: exportLines(stack.env), temporalUi: stack.temporalUi } });
+    notifyStarter({ ready: { exports: exportLines(stack.env), temporalUi: stack.temporalUi } });
   else {
     note(`\nready: Temporal's Web UI is at ${stack.temporalUi}; Ctrl-C stops it all. In another terminal:\n`);
     print(exportLines(stack.env).trimEnd());

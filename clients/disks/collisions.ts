@@ -4,7 +4,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { Pools } from '../cli/kinds.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 
 /** A sentence for each of these pools whose VMs would need disks with names that another pool's VMs have or need. */
 export async function collisions(kube: KubeClient, pools: readonly Stored<Pool>[]): Promise<string[]> {
@@ -23,12 +23,12 @@ async function poolsIn(kube: KubeClient, namespace: string): Promise<Stored<Pool
   }
 }
 
-const keyOf = ({ metadata }: Stored<Pool>): string => `${metadata.namespace}/${metadata.name}`;
+const namespacedName = ({ metadata }: Stored<Pool>): string => `${metadata.namespace}/${metadata.name}`;
 
 /** `stored`: the pools before these are applied. */
 export function collisionsAmong(pools: readonly Stored<Pool>[], stored: readonly Stored<Pool>[]): string[] {
-  const applied = new Set(pools.map(keyOf));
-  const all = [...pools, ...stored.filter((pool) => !applied.has(keyOf(pool)))] as StoredPool[];
+  const applied = new Set(pools.map(namespacedName));
+  const all = [...pools, ...stored.filter((pool) => !applied.has(namespacedName(pool)))] as StoredPool[];
   return ([...pools] as StoredPool[]).flatMap((pool) => {
     const rivals = poolsOfSameDisks(pool, all).map(({ metadata }) => metadata.name);
     if (rivals.length === 0) return [];

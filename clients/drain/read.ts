@@ -9,20 +9,20 @@ import {
   VirtualMachines,
 } from '../../api/resources.ts';
 import { evacuationOf } from '../../decisions/drain/evacuation.ts';
-import { migrationView, type VirtualMachineInstanceMigration } from '../../decisions/drain/migration-from-object.ts';
-import type { MigrationView } from '../../decisions/drain/migration.ts';
 import type { NodeReportInput, OnNode } from '../../decisions/drain/node-report.ts';
-import type { KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
+import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
+import { migrationView, type VirtualMachineInstanceMigration } from '../../decisions/views/from-object/migration.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
+import type { MigrationView } from '../../decisions/views/migration.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 
 /** KubeVirt's own label on a VMI: the node that it is on. */
 const NODE_LABEL = 'kubevirt.io/nodeName';

@@ -1,4 +1,4 @@
-import { nodeReport, type Leaver } from '../../decisions/drain/node-report.ts';
+import { nodeReport, type NodeReportItem } from '../../decisions/drain/node-report.ts';
 import { byNumber } from '../../decisions/lib/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { note, print, table, type Cell, type Style } from '../cli/output.ts';
@@ -15,9 +15,9 @@ export async function printNode(kube: KubeClient, node: string, output?: DataFor
   print(table(['NAMESPACE', 'VMI', 'OWNER', 'STATE', 'WHAT HAPPENS'], left.map(cellsOf)).join('\n'));
 }
 
-const STYLES: Partial<Record<Leaver['state'], Style>> = { Stuck: 'red', Blocked: 'red', Evacuating: 'green' };
+const STYLES: Partial<Record<NodeReportItem['state'], Style>> = { Stuck: 'red', Blocked: 'red', Evacuating: 'green' };
 
-function cellsOf({ namespace, name, owner, state, words }: Leaver): Cell[] {
+function cellsOf({ namespace, name, owner, state, message }: NodeReportItem): Cell[] {
   const style = STYLES[state];
-  return [namespace, name, owner ?? '<none>', style === undefined ? state : { text: state, style }, words];
+  return [namespace, name, owner ?? '<none>', style === undefined ? state : { text: state, style }, message];
 }

@@ -11,7 +11,7 @@ import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { controlledBy, type Vm } from '../membership/members.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 import { readRevisions } from '../rollout/revisions/revisions.ts';
 
 /** A VM that is not as the template of its revision makes it; `-o json` prints it as is. */

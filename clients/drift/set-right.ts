@@ -12,7 +12,7 @@ import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 import { remarksOn } from '../rollout/change-template.ts';
 import { readDrift, type DriftedMember } from './read.ts';
 

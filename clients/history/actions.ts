@@ -1,5 +1,5 @@
+import type { Done } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import type { Done } from '../../activities/pool/types.ts';
 import type { HealingEvent } from '../../decisions/healing/events.ts';
 import type { UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
@@ -30,7 +30,7 @@ export interface Action {
   from: string | null;
   to: string | null;
   /** `drover` for what it does on its own to keep a pool or set as its spec says; null if unknown. */
-  askedBy: string | null;
+  requestedBy: string | null;
   /** `InProgress` until the outcome is known; `Unknown` if it never will be. */
   end: string;
   /** Why it ended so, or the reason that a person gave. */
@@ -68,7 +68,7 @@ const STEPS: Record<string, (args: unknown[]) => Pick<Action, 'action' | 'vms' |
     // The first drover passed no revision: it only knew the template's.
     to: typeof revision === 'string' ? revision : null,
   }),
-  makeReplicas: ([, names]) => ({ action: 'create', vms: names as string[], to: null }),
+  createReplicas: ([, names]) => ({ action: 'create', vms: names as string[], to: null }),
   adoptVms: ([, vms]) => ({ action: 'adopt', vms: namesOf(vms), to: null }),
   deleteVms: ([, vms]) => ({ action: 'delete', vms: namesOf(vms), to: null }),
   haltVms: ([, vms]) => ({ action: 'halt', vms: namesOf(vms), to: null }),
@@ -91,7 +91,7 @@ function stepsOf(workflow: string, events: Event[]): Action[] {
       time: timeOf(event),
       endedAt: end === undefined ? null : timeOf(end),
       from: null,
-      askedBy: ITSELF,
+      requestedBy: ITSELF,
       reason,
       workflow,
       ...what,
@@ -106,15 +106,15 @@ type StepEnd = Pick<Action, 'vms' | 'end' | 'why'>;
 function stepEnds(event: Event | undefined, events: Event[], vms: string[]): StepEnd[] {
   const completed = event?.activityTaskCompletedEventAttributes;
   if (completed === undefined || completed === null) return [{ vms, ...unfinished(event, events) }];
-  const [{ count, refused, taken, notWanted }] = valuesOf(completed.result) as [Done];
-  const others = vms.filter((name) => !taken.includes(name) && !notWanted.includes(name));
+  const [{ count, refused, nameConflicts, notWanted }] = valuesOf(completed.result) as [Done];
+  const others = vms.filter((name) => !nameConflicts.includes(name) && !notWanted.includes(name));
   const how =
     refused === null
       ? { end: 'Done', why: null }
       : { end: 'Refused', why: `${count} of ${vms.length} done: ${refused.message}` };
   return [
     { vms: others, ...how },
-    { vms: taken, end: 'Taken', why: 'another owner has a VM of this name' },
+    { vms: nameConflicts, end: 'Taken', why: 'another owner has a VM of this name' },
     { vms: notWanted, end: 'NotWanted', why: 'no longer wanted when its turn came' },
   ].filter(({ vms }) => vms.length > 0);
 }
@@ -149,7 +149,7 @@ function askedOf(workflow: string, events: Event[]): Action[] {
     const vm = healed ?? asked?.vm;
     const vms = vm === undefined ? [] : [vm];
     const time = timeOf(event);
-    const who = { askedBy: asked?.by ?? null, why: asked?.why ?? null };
+    const who = { requestedBy: asked?.by ?? null, why: asked?.why ?? null };
     return [{ time, endedAt: time, action, vms, from: null, to: null, end: 'Asked', reason: null, workflow, ...who }];
   });
 }
@@ -159,7 +159,7 @@ type BatchInput = Parameters<typeof updateBatch>[0];
 /** One action per VM: each has its own outcome. */
 function batchOf(workflow: string, events: Event[]): Action[] {
   const started = events[0]!.workflowExecutionStartedEventAttributes!;
-  const [{ batch, askedBy, reason }] = valuesOf(started.input) as [BatchInput];
+  const [{ batch, requestedBy, reason }] = valuesOf(started.input) as [BatchInput];
   const ends = new Map<string, UpdateOutcome & { at: string }>();
   for (const event of events) {
     for (const outcome of outcomesIn(event))
@@ -176,7 +176,7 @@ function batchOf(workflow: string, events: Event[]): Action[] {
       vms: [name],
       from,
       to: batch.revision,
-      askedBy,
+      requestedBy,
       reason,
       workflow,
       ...how,
@@ -203,10 +203,10 @@ export function healsOf(runs: readonly { workflowId: string; history: History }[
     return attempt === undefined ? [] : [{ workflowId, events, attempt }];
   });
   const starts = new Map(
-    attempts.map(({ attempt, events }) => [keyOf(attempt, attempt.sick.attempt), { attempt, events }]),
+    attempts.map(({ attempt, events }) => [namespacedName(attempt, attempt.sick.attempt), { attempt, events }]),
   );
   return attempts.map(({ workflowId, events, attempt }) => {
-    const next = starts.get(keyOf(attempt, attempt.sick.attempt + 1));
+    const next = starts.get(namespacedName(attempt, attempt.sick.attempt + 1));
     const { name, why } = attempt.sick;
     const removal = events.find(
       ({ activityTaskScheduledEventAttributes: scheduled }) => scheduled?.activityType?.name === 'removeSickVm',
@@ -217,11 +217,11 @@ export function healsOf(runs: readonly { workflowId: string; history: History }[
       vms: [name],
       from: null,
       to: null,
-      askedBy: ITSELF,
+      requestedBy: ITSELF,
       reason: `heal ${name}: ${why}`,
       workflow: workflowId,
       ...(next === undefined
-        ? (ends.get(keyOf(attempt)) ?? attemptEnd(events))
+        ? (ends.get(namespacedName(attempt)) ?? attemptEnd(events))
         : { end: 'SickAgain', why: next.attempt.sick.why, endedAt: timeOf(next.events[0]!) }),
     };
   });
@@ -230,7 +230,8 @@ export function healsOf(runs: readonly { workflowId: string; history: History }[
 type How = Pick<Action, 'end' | 'why' | 'endedAt'>;
 
 /** Identifies a cycle, or one attempt of it. */
-const keyOf = ({ sick, startedAt }: Attempt, attempt?: number): string => `${sick.name} ${startedAt} ${attempt ?? ''}`;
+const namespacedName = ({ sick, startedAt }: Attempt, attempt?: number): string =>
+  `${sick.name} ${startedAt} ${attempt ?? ''}`;
 
 /** The end of a cycle: the pool's workflow passes it on with the Event about it. */
 function cycleEndIn(event: Event): [string, How][] {

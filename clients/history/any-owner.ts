@@ -1,5 +1,5 @@
 import type { Transition } from '../../decisions/machine-types/transition.ts';
-import { ACTION_WORDS, type PowerAction } from '../../decisions/power/action.ts';
+import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import type { Action } from './actions.ts';
 import { endsOf, timeOf, unended, unfinished, valuesOf, type Event, type History } from './events.ts';
@@ -18,7 +18,7 @@ interface Request {
   transition?: Transition;
   /** Of a run that starts, stops or restarts VMs. */
   action?: PowerAction;
-  askedBy?: string;
+  requestedBy?: string;
   reason?: string | null;
 }
 
@@ -27,7 +27,7 @@ const ACTS: Record<string, string> = {
   changePower: 'power',
   beginTransitionRestarts: 'restart',
   patchMachineTypes: 'machine type',
-  changePools: 'machine type',
+  patchPoolTemplates: 'machine type',
 };
 
 /** Results of these activities, and of the waits between them. */
@@ -61,15 +61,15 @@ export function wideActionsOf(workflow: string, histories: History[]): WideActio
     if (act === undefined) return [];
     const [request] = valuesOf(event.activityTaskScheduledEventAttributes?.input) as [Request];
     const { transition, vms = [], pools = [] } = request;
-    const { askedBy = null, reason = null } = transition ?? request;
-    const action = request.action === undefined ? act : ACTION_WORDS[request.action].verb;
+    const { requestedBy = null, reason = null } = transition ?? request;
+    const action = request.action === undefined ? act : ACTION_LABELS[request.action].verb;
     const isPower = isOfPower(act);
     const types = isPower ? { from: null, to: null } : typesOf(transition);
     const base = {
       time: timeOf(event),
       action,
       ...types,
-      askedBy,
+      requestedBy,
       reason: reason === null ? null : `${action}: ${reason}`,
       workflow,
     };
@@ -122,9 +122,9 @@ function changeOf(end: Event | undefined, events: Event[], key: string): How {
 function powerIn({ events, ends }: Run): { vm: string; end: string; why?: string; endedAt: string }[] {
   return events.flatMap((event) => {
     const begun = isOfPower(actOf(event)) ? ends.get(String(event.eventId)) : undefined;
-    const toldBy = begun ?? event;
+    const resultEvent = begun ?? event;
     const told = begun === undefined ? resultIn(event).settled : resultIn(begun).outcomes;
-    return (told ?? []).map((outcome) => ({ ...outcome, endedAt: timeOf(toldBy) }));
+    return (told ?? []).map((outcome) => ({ ...outcome, endedAt: timeOf(resultEvent) }));
   });
 }
 

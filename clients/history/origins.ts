@@ -2,7 +2,7 @@ import type { Revision } from '../rollout/revisions/revisions.ts';
 import type { Action } from './actions.ts';
 
 /** Who asked for a template, and why, as `drover rollout history` shows it. */
-export type Origin = Pick<Revision, 'hash' | 'askedBy' | 'changeCause'>;
+export type Origin = Pick<Revision, 'hash' | 'requestedBy' | 'changeCause'>;
 
 /**
  * Adds to a pool's updates, oldest first, why they were made according to the revisions, and who asked if the update
@@ -27,7 +27,7 @@ const isUpdate = (action: Action): action is Action & { to: string } =>
 
 /** Nobody asked for what drover rolls back by itself. */
 function withOrigin(action: Action, origin: Origin | undefined): Action {
-  if (origin === undefined || action.askedBy === 'drover') return action;
+  if (origin === undefined || action.requestedBy === 'drover') return action;
   const reason = [action.reason, origin.changeCause].filter((words) => words !== null).join(': ');
-  return { ...action, askedBy: action.askedBy ?? origin.askedBy, reason: reason === '' ? null : reason };
+  return { ...action, requestedBy: action.requestedBy ?? origin.requestedBy, reason: reason === '' ? null : reason };
 }

@@ -23,17 +23,17 @@ function styleOf(end: string): Style {
 
 /** `members`: what the actions were done to, as sentences call one. */
 export function actionsTable(actions: Action[], members: MemberKind['noun']): string[] {
-  const rows = actions.map(({ time, action, vms, from, to, askedBy, end, why, reason }): Cell[] => [
+  const rows = actions.map(({ time, action, vms, from, to, requestedBy, end, why, reason }): Cell[] => [
     `${time.slice(0, 19)}Z`,
     action,
     vms.length === 0 ? '<pool>' : formatNames(vms),
     from ?? '<none>',
     to ?? '<none>',
-    askedBy ?? '<unknown>',
+    requestedBy ?? '<unknown>',
     { text: end, style: styleOf(end) },
     why ?? causeIn(reason),
   ]);
-  return table(['TIME', 'ACTION', `${members}S`, 'FROM', 'TO', 'ASKED BY', 'END', 'WHY'], rows);
+  return table(['TIME', 'ACTION', `${members}S`, 'FROM', 'TO', 'REQUESTED BY', 'END', 'WHY'], rows);
 }
 
 /** The cause at the end of a reason: the other columns say the rest. */

@@ -1,6 +1,6 @@
 import type { Transition } from '../../decisions/machine-types/transition.ts';
 import { note, plain, print } from '../cli/output.ts';
-import { untilListed } from '../runs/list.ts';
+import { waitUntilListed } from '../runs/list.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
 import { followTransition } from './follow.ts';
@@ -20,19 +20,19 @@ export async function beginTransition(
   transition: Transition,
   { wait, dryRun }: FollowFlags,
 ): Promise<void> {
-  const { plan, seen } = await plannedOf(session, transition, { asksServer: dryRun === 'server' });
+  const { plan, minVersions } = await plannedOf(session, transition, { asksServer: dryRun === 'server' });
   if (dryRun !== 'none') return printPlan(plan);
   if (transition.scope.undoes !== null)
     await checkNotChangedAgain(
       session,
       plan.items.map(({ result }) => result),
     );
-  const handle = await startTransition(session, { transition, seen });
+  const handle = await startTransition(session, { transition, minVersions });
   print(plain(`${handle.workflowId} begun: ${formatVms(plan.vms)}, ${formatAim(transition)}`));
   for (const line of poolLines(plan)) note(line);
   if (wait) return followTransition(session, handle, { untilChanged: !transition.restartNow });
   for (const line of skippedLines(plan)) note(line);
-  await untilListed(session, handle.workflowId);
+  await waitUntilListed(session, handle.workflowId);
   const missing = await missingWorkers(session);
   if (missing !== undefined) note(missing);
 }

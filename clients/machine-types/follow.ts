@@ -97,7 +97,7 @@ function stillWaits(id: string, { counts }: TransitionProgress): string {
 }
 
 /** Prints the state of a transition for people. */
-export function printStanding(id: string, { progress, ended, recentErrors }: TransitionStatus): void {
+export function printStatus(id: string, { progress, ended, recentErrors }: TransitionStatus): void {
   print(
     [
       ...transitionLines(id, progress),

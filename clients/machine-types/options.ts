@@ -1,12 +1,12 @@
 import { Option, type Command } from 'commander';
-import type { IntOrPercent } from '../../api/int-or-percent.ts';
+import type { IntOrPercent } from '../../api/lib/int-or-percent.ts';
 import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 import type { Transition, TransitionScope } from '../../decisions/machine-types/transition.ts';
 import { UsageError } from '../cli/failure.ts';
 import { dryRunOption, reasonOption } from '../cli/options.ts';
 import { usable } from '../cli/usable.ts';
 import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../cli/values.ts';
-import { askedBy } from '../session/asked-by.ts';
+import { requestedBy } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
 
 /** Which VMs to change, and to which machine type. */
@@ -175,13 +175,13 @@ async function restartsOf(session: Session, flags: RestartFlags): Promise<Omit<T
     maxFailures: maxFailures ?? MAX_FAILURES,
     deadlineMs: deadline ?? DEADLINE_MS,
   };
-  return { restartNow, ...pace, windows, force, askedBy: await askedBy(() => session.kube()), reason };
+  return { restartNow, ...pace, windows, force, requestedBy: await requestedBy(() => session.kube()), reason };
 }
 
 async function windowsOf(texts: string[]): Promise<MaintenanceWindow[]> {
   const [{ cronFault, timeZoneFault }, { durationMs }] = await Promise.all([
-    import('../../api/cron.ts'),
-    import('../../api/duration.ts'),
+    import('../../api/lib/cron.ts'),
+    import('../../api/lib/duration.ts'),
   ]);
   return texts.map((text) => usable('--window', text, windowOf));
 

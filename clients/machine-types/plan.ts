@@ -1,4 +1,4 @@
-import { countOf } from '../../api/int-or-percent.ts';
+import { countOf } from '../../api/lib/int-or-percent.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
@@ -9,13 +9,13 @@ import { faultOf, restartable, wantedResults } from '../../decisions/machine-typ
 import type { Transition, TransitionResult } from '../../decisions/machine-types/transition.ts';
 import { beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
 import { transitionNeed, type TransitionNeed } from '../../decisions/machine-types/vm-need.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { byName } from '../owners/members.ts';
 import type { OthersRunning } from './others.ts';
-import { snapshotOf, type ReadFleet } from './read.ts';
+import { snapshotOf, type VmInventory } from './read.ts';
 
 /** What a transition would do to a VM or a pool. */
 export type PlannedNeed =
@@ -75,7 +75,7 @@ export interface PlanOptions {
 /** Plans the transition for the fleet as read, by the same rules that a worker uses. */
 export async function planOf(
   kube: KubeClient,
-  fleet: ReadFleet,
+  fleet: VmInventory,
   transition: Transition,
   { asksServer, cluster, others }: PlanOptions,
 ): Promise<TransitionPlanned> {
@@ -104,7 +104,7 @@ export async function planOf(
 async function askAll(
   kube: KubeClient,
   rules: TransitionRules,
-  { vms, nodes }: ReadFleet,
+  { vms, nodes }: VmInventory,
   snapshot: VmsSnapshot,
 ): Promise<Pick<TransitionPlanned, 'results' | 'unknown'>> {
   const results: TransitionResult[] = [];
@@ -156,7 +156,7 @@ async function isAsRead(kube: KubeClient, { uid, machineType, ...key }: VmView):
 function plannedVm(rules: TransitionRules, vm: VmView, snapshot: VmsSnapshot): PlannedItem | null {
   const owner = snapshot.poolOf(vm);
   const live = liveVmi(snapshot.vmiOf(vm));
-  const isPools = owner !== undefined && poolTransitionState(rules, owner, snapshot).stand !== 'apart';
+  const isPools = owner !== undefined && poolTransitionState(rules, owner, snapshot).state !== 'apart';
   const found = needOf(transitionNeed(rules, vm, snapshot), {
     restartNow: rules.transition.restartNow,
     runs: live !== undefined,
@@ -213,14 +213,14 @@ function needOf(
 
 /** Null for a pool whose template stays as it is, whatever its VMs need. */
 function plannedPool(rules: TransitionRules, owner: OwningPool, snapshot: VmsSnapshot): PlannedItem | null {
-  const stand = poolTransitionState(rules, owner, snapshot);
-  if (stand.stand === 'apart' || stand.stand === 'rolls') return null;
+  const state = poolTransitionState(rules, owner, snapshot);
+  if (state.state === 'apart' || state.state === 'rolls') return null;
   const { namespace, name } = owner.pool.metadata;
   const type = templateTypeOf(owner.pool);
   const item = { kind: 'VirtualMachinePool', namespace, name, pool: null, type, vmiType: null } as const;
-  if (stand.stand === 'left' || stand.stand === 'deferred')
-    return { ...item, result: type, need: stand.stand === 'left' ? 'Left' : 'Later', why: stand.why };
-  const wanted = stand.stand === 'change' ? stand.to : (stand.groups[0]?.wanted ?? null);
+  if (state.state === 'left' || state.state === 'deferred')
+    return { ...item, result: type, need: state.state === 'left' ? 'Left' : 'Later', why: state.why };
+  const wanted = state.state === 'change' ? state.to : (state.groups[0]?.wanted ?? null);
   return { ...item, result: wanted, need: 'Change', why: null };
 }
 

@@ -11,14 +11,14 @@ import type { Session } from '../session/session.ts';
 import { formatVms, within } from './format.ts';
 import { othersRunning } from './others.ts';
 import { planOf, type PlanOptions, type TransitionPlanned } from './plan.ts';
-import { noNamespace, readFleet, type ReadFleet } from './read.ts';
+import { noNamespace, readInventory, type VmInventory } from './read.ts';
 
 const NEAREST_SHOWN = 3;
 
 /** A plan, and the fleet that it is based on. */
 export interface Planned {
   plan: TransitionPlanned;
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 /** Plans a transition. If there is nothing to do, notes which types there are, and throws a `Failure`. */
@@ -28,30 +28,30 @@ export async function plannedOf(
   { asksServer }: Pick<PlanOptions, 'asksServer'>,
 ): Promise<Planned> {
   const kube = await session.kube();
-  const fleet = await readFleet(kube, transition.scope.namespaces);
+  const fleet = await readInventory(kube, transition.scope.namespaces);
   const unknown = unknownNames(fleet, transition.scope);
   if (unknown !== null) throw unknown;
   const others = await othersRunning(session, fleet.vms);
   const plan = await planOf(kube, fleet, transition, { asksServer, cluster: session.cluster, others });
-  if (plan.items.length > 0) return { plan, seen: versionsIn(fleet) };
+  if (plan.items.length > 0) return { plan, minVersions: versionsIn(fleet) };
   throw (await noNamespace(kube, transition.scope.namespaces)) ?? nothingMatched(fleet, transition.scope);
 }
 
 /** A VM given by name must exist: otherwise the name is mistyped. */
-function unknownNames({ vms }: ReadFleet, { names, namespaces }: TransitionScope): Failure | null {
+function unknownNames({ vms }: VmInventory, { names, namespaces }: TransitionScope): Failure | null {
   const known = new Set(vms.flatMap(({ namespace, name }) => [name, `${namespace}/${name}`]));
   const unknown = [...new Set(names)].filter((name) => !known.has(name));
   return unknown.length === 0 ? null : new Failure(`there is no VM ${unknown.join(', nor ')}${within(namespaces)}`);
 }
 
-function typesOf({ vms, vmis, nodes }: ReadFleet): TypeInUse[] {
+function typesOf({ vms, vmis, nodes }: VmInventory): TypeInUse[] {
   const tally = new TypeTally();
   for (const vm of vms) tally.vm(vm);
   for (const vmi of vmis) tally.vmi(vmi);
   return tally.types(nodes);
 }
 
-function nothingMatched(fleet: ReadFleet, { glob, namespaces, undoes }: TransitionScope): Failure {
+function nothingMatched(fleet: VmInventory, { glob, namespaces, undoes }: TransitionScope): Failure {
   const where = within(namespaces);
   if (undoes !== null) {
     const isKnown =

@@ -42,7 +42,7 @@ export function transitionLines(id: string, progress: TransitionProgress): strin
   const pace = transition.restartNow && isKnown ? `, ${progress.maxRestarts} at a time` : '';
   return [
     `${paint('bold', id)}  ${bar(done, isKnown ? all : 1)} ${isKnown ? `${numbers}: ` : ''}${phase}`,
-    plain(`  ${formatAim(transition)}${pace}; asked for by ${transition.askedBy}${because(transition.reason)}`),
+    plain(`  ${formatAim(transition)}${pace}; requested by ${transition.requestedBy}${because(transition.reason)}`),
     ...results
       .filter(({ fault }) => fault !== null)
       .map(({ from, to, vms, fault }) =>

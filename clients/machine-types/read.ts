@@ -8,12 +8,12 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
-import { nodeView, type Node } from '../../decisions/views/node-from-object.ts';
+import { nodeView, type Node } from '../../decisions/views/from-object/node.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/vmi-from-object.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
@@ -69,7 +69,7 @@ export async function noNamespace(kube: KubeClient, namespaces: readonly string[
 }
 
 /** The fleet as the API server has it now, like a worker's cache of it. */
-export interface ReadFleet {
+export interface VmInventory {
   vms: VmView[];
   vmis: VmiView[];
   pools: StoredPool[];
@@ -78,7 +78,7 @@ export interface ReadFleet {
 }
 
 /** Reads the fleet in these namespaces, or in all (null). */
-export async function readFleet(kube: KubeClient, namespaces: readonly string[] | null): Promise<ReadFleet> {
+export async function readInventory(kube: KubeClient, namespaces: readonly string[] | null): Promise<VmInventory> {
   const [nodes, pools, vms, vmis] = await Promise.all([
     readNodeViews(kube),
     readAll((namespace) => readViews(kube, VirtualMachinePools, namespace, (pool) => pool as unknown as StoredPool)),
@@ -94,12 +94,12 @@ export async function readFleet(kube: KubeClient, namespaces: readonly string[] 
   }
 }
 
-export interface FleetSnapshot extends VmsSnapshot {
+export interface InventorySnapshot extends VmsSnapshot {
   owners: OwningPool[];
 }
 
 /** Indexes the fleet by who owns what. */
-export function snapshotOf({ vms, vmis, pools }: ReadFleet): FleetSnapshot {
+export function snapshotOf({ vms, vmis, pools }: VmInventory): InventorySnapshot {
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
   const byVm = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));
   const owned = Map.groupBy(vms, ({ owner }) => owner?.uid);

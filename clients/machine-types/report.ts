@@ -68,7 +68,7 @@ type How = Pick<ReportRow, 'state' | 'why'>;
  */
 export function reportOf(input: ReportInput): ReportRow[] {
   const { vms, progress, isCutOff, changed } = input;
-  const told = new Map(progress === null ? [] : toldOf(isCutOff ? { ...progress, inProgress: [] } : progress));
+  const told = new Map(progress === null ? [] : reportedRows(isCutOff ? { ...progress, inProgress: [] } : progress));
   const isChanged = new Set(changed);
   const rows = vms.flatMap((vm): ReportRow[] => {
     const key = `${vm.namespace}/${vm.name}`;
@@ -106,12 +106,12 @@ function recordedOf(
     return { seen: standing(vm, vm.transition, isCutOff), from, to, vmiType };
   }
   const ofPool = pools.get(vm.owner?.uid ?? '');
-  if (ofPool?.id === id) return { seen: standingInPool(vm, ofPool), ...recordInPool(vm, ofPool) };
+  if (ofPool?.id === id) return { seen: stateInPool(vm, ofPool), ...recordInPool(vm, ofPool) };
   return { seen: null, from: vm.machineType, to: null, vmiType: null };
 }
 
 /** What the workflow reports takes precedence over what VMs record. */
-function toldOf({
+function reportedRows({
   failed,
   skipped,
   inProgress,
@@ -154,14 +154,14 @@ function standing(
 ): How {
   if (machineType !== null && machineType !== record.to)
     return { state: 'ChangedSince', why: `its type is ${machineType} now` };
-  if (!isOldVmi(vmiType, record)) return { state: 'Done', why: null };
+  if (!predatesChange(vmiType, record)) return { state: 'Done', why: null };
   return {
     state: 'Waiting',
     why: `its VMI still has ${vmiType}${transitionMark === record.id && !isCutOff ? '' : ', and nobody waits for its restart any more'}`,
   };
 }
 
-function standingInPool({ machineType, vmiType, owner }: ReportedVm, { from, to }: TransitionRecord): How {
+function stateInPool({ machineType, vmiType, owner }: ReportedVm, { from, to }: TransitionRecord): How {
   // VMs got a default type from a template without one. Then only the new type tells rolled VMs apart.
   const isRolled =
     from === ''
@@ -186,7 +186,7 @@ const recordInPool = (
 });
 
 /** Reports whether a VMI is from before the change of its VM, or was started again with that old type. */
-export const isOldVmi = (current: string | null, { vmiType, to }: TransitionRecord): boolean =>
+export const predatesChange = (current: string | null, { vmiType, to }: TransitionRecord): boolean =>
   vmiType !== null && vmiType !== to && current === vmiType;
 
 export const REPORT_COLUMNS = ['namespace', 'name', 'from', 'to', 'VMI type before', 'state', 'why'];

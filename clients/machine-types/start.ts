@@ -30,14 +30,14 @@ export interface TransitionMemo extends RunMemo {
  */
 export async function startTransition(
   session: Session,
-  { transition, seen }: Pick<Started, 'transition' | 'seen'>,
+  { transition, minVersions }: Pick<Started, 'transition' | 'minVersions'>,
 ): Promise<WorkflowHandle> {
   const { client } = await session.temporal();
   await ensureSameCluster(session);
   const { cluster } = session;
-  const { scope, to, restartNow, askedBy, reason } = transition;
+  const { scope, to, restartNow, requestedBy, reason } = transition;
   const memo: TransitionMemo = {
-    askedBy,
+    requestedBy,
     reason,
     begunAt: new Date().toISOString(),
     glob: scope.glob,
@@ -46,7 +46,7 @@ export async function startTransition(
     undoes: scope.undoes,
   };
   const id = randomBytes(4).toString('hex');
-  const input: Started = { ref: { cluster, id }, transition, seen };
+  const input: Started = { ref: { cluster, id }, transition, minVersions };
   const workflowId = transitionIdOf(cluster, id);
   const stopped = (): void =>
     note(`\n${workflowId} may have begun: \`drover machine-types status ${workflowId}\` shows it`);
@@ -62,7 +62,7 @@ export async function startTransition(
     memo,
     // The Web UI renders this as Markdown.
     staticSummary: summary(
-      `Machine types: ${formatAim(transition, inlineCode)}; asked for by ${escapeMarkdown(askedBy)}${because(reason && escapeMarkdown(reason))}`,
+      `Machine types: ${formatAim(transition, inlineCode)}; requested by ${escapeMarkdown(requestedBy)}${because(reason && escapeMarkdown(reason))}`,
     ),
   });
   return starting

@@ -22,7 +22,7 @@ export interface ListedTransition {
   restartNow: boolean;
   /** RFC 3339. */
   startedAt: string;
-  askedBy: string;
+  requestedBy: string;
   reason: string | null;
 }
 
@@ -32,10 +32,10 @@ const listed = ({ id, phase, startedAt, memo }: ListedRun<TransitionMemo>): List
     to = null,
     undoes = null,
     restartNow = false,
-    askedBy = '<unknown>',
+    requestedBy = '<unknown>',
     reason = null,
   } = memo;
-  return { id, phase, glob, to, undoes, restartNow, startedAt, askedBy, reason };
+  return { id, phase, glob, to, undoes, restartNow, startedAt, requestedBy, reason };
 };
 
 const TYPE = 'machineTypeTransition';
@@ -48,17 +48,17 @@ export const listTransitions = async (session: Session): Promise<ListedTransitio
 export async function printTransitions(transitions: ListedTransition[], output?: DataFormat): Promise<void> {
   if (output !== undefined) return printData({ items: transitions }, output);
   if (transitions.length === 0) return note('no machine type transitions');
-  const rows = transitions.map(({ id, phase, glob, to, undoes, restartNow, startedAt, askedBy, reason }) => [
+  const rows = transitions.map(({ id, phase, glob, to, undoes, restartNow, startedAt, requestedBy, reason }) => [
     id,
     phase,
     undoes === null ? glob : `undo of ${undoes}`,
     undoes === null ? (to ?? '<default>') : '<as before>',
     restartNow ? 'drover' : 'owners',
     ageOf(startedAt),
-    askedBy,
+    requestedBy,
     reason ?? '<none>',
   ]);
-  print(table(['ID', 'PHASE', 'GLOB', 'TO', 'RESTARTED BY', 'AGE', 'ASKED BY', 'REASON'], rows).join('\n'));
+  print(table(['ID', 'PHASE', 'GLOB', 'TO', 'RESTARTED BY', 'AGE', 'REQUESTED BY', 'REASON'], rows).join('\n'));
 }
 
 /**

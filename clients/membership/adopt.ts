@@ -1,14 +1,14 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { joining, type Joining } from '../../decisions/membership/joining.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import type { DryRun } from '../cli/values.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 import type { Session } from '../session/session.ts';
 import { poolToChange, type Patience, type PoolAt } from './change.ts';
 import { changeMembers, checkCount, finishPending } from './listed.ts';

@@ -16,9 +16,9 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import type { Pool } from '../pools/objects.ts';
-import { askedBy } from '../session/asked-by.ts';
+import type { Pool } from '../pool/objects.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
+import { requestedBy } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
 import { controlledBy } from './members.ts';
 
@@ -80,7 +80,7 @@ export async function beginChange(
     mayFollow = () => false,
   }: { replicas?: number; mayFollow?: (other: MembershipChange) => boolean } = {},
 ): Promise<Stored<Pool>> {
-  const by = await askedBy(async () => kube);
+  const by = await requestedBy(async () => kube);
   const written: MembershipChange = { ...change, by, at: new Date().toISOString() };
   return retryOnConflict(
     async () => {
@@ -103,7 +103,7 @@ export interface Patience {
 }
 
 /** Waits until a worker has finished what the pool had begun, and begins nothing more. Throws `Failure` if it does not. */
-export const untilQuiet = async (
+export const waitUntilHeld = async (
   session: Session,
   key: PoolAt,
   kind: ChangeKind,
@@ -119,7 +119,7 @@ export const untilQuiet = async (
  * that it has not seen yet. Throws `Failure` if nobody counts in time. `keep`: holds the pool meanwhile; returns false,
  * as this does, if that is not held any more.
  */
-export const untilCounted = (
+export const waitUntilCounted = (
   session: Session,
   key: PoolAt,
   patience: Patience,
@@ -133,9 +133,9 @@ export const untilCounted = (
     return isNew && pool.status?.replicas === count ? null : `its status does not count its ${count} VMs yet`;
   });
 
-const conditionOf = ({ status }: Stored<Pool>) => status?.conditions?.find(({ type }) => type === 'MembersChanging');
-const said = (pool: Stored<Pool>): ConditionReason<'MembersChanging'> | undefined =>
-  conditionOf(pool)?.reason as ConditionReason<'MembersChanging'> | undefined;
+const conditionOf = ({ status }: Stored<Pool>) => status?.conditions?.find(({ type }) => type === 'MembershipChanging');
+const said = (pool: Stored<Pool>): ConditionReason<'MembershipChanging'> | undefined =>
+  conditionOf(pool)?.reason as ConditionReason<'MembershipChanging'> | undefined;
 const messageOf = (pool: Stored<Pool>): string | undefined => conditionOf(pool)?.message;
 
 async function until(

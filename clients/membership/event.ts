@@ -7,7 +7,7 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { eventOf } from '../../kubernetes/event.ts';
-import { askedBy } from '../session/asked-by.ts';
+import { requestedBy } from '../session/requester.ts';
 
 /** Records an Event on the pool about VMs that joined or left. Does nothing if the user may not create Events. */
 export async function recordMembers(
@@ -17,7 +17,7 @@ export async function recordMembers(
   { reason, verb, vms }: { reason: EventReason; verb: string; vms: readonly string[] },
 ): Promise<void> {
   if (vms.length === 0) return;
-  const by = await askedBy(async () => kube);
+  const by = await requestedBy(async () => kube);
   const regarding = { apiVersion: apiVersionOf(resource), kind: resource.kind, namespace, name, uid };
   const event = {
     type: 'Normal',

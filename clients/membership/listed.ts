@@ -17,11 +17,11 @@ import { Failure, throwAll } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 import type { Session } from '../session/session.ts';
-import { beginChange, unfinished, untilCounted, type Patience, type PoolAt } from './change.ts';
+import { beginChange, unfinished, waitUntilCounted, type Patience, type PoolAt } from './change.ts';
 import { recordMembers } from './event.ts';
-import { Hold } from './hold.ts';
+import { MembershipLease } from './lease.ts';
 import { move, type Move, type VmWithVmi } from './members.ts';
 
 /** Its annotation must hold them all. */
@@ -70,12 +70,12 @@ async function carryOut(session: Session, pool: Stored<Pool>, change: Change, pa
   const kube = await session.kube();
   const { namespace = '', name } = pool.metadata;
   const key = { namespace, name };
-  const hold = new Hold(kube, key, change);
+  const hold = new MembershipLease(kube, key, change);
   const { moved, failures, isHeld } = await moveEach(kube, pool, change, hold);
   const names = moved.map((vm) => vm.name);
   await recordMembers(kube, VirtualMachinePools, pool, { ...EVENTS[change.kind], vms: names });
   const others = change.vms.filter((vm) => !moved.includes(vm));
-  if (isHeld && (await untilCounted(session, key, patience, () => hold.keep())))
+  if (isHeld && (await waitUntilCounted(session, key, patience, () => hold.keep())))
     await hold.end({ replicas: correctionOf(change, (vm) => moved.includes(vm) === (change.kind === 'adopt')) });
   else if (others.length > 0)
     failures.push(new Failure(`pool ${name} went on without this command: run it again for what is left`));
@@ -96,7 +96,12 @@ interface Moved {
   isHeld: boolean;
 }
 
-async function moveEach(kube: KubeClient, pool: Stored<Pool>, { kind, vms }: Change, hold: Hold): Promise<Moved> {
+async function moveEach(
+  kube: KubeClient,
+  pool: Stored<Pool>,
+  { kind, vms }: Change,
+  hold: MembershipLease,
+): Promise<Moved> {
   const result: Moved = { moved: [], failures: [], isHeld: true };
   for (const vm of vms) {
     const mayMove = async (): Promise<boolean> => (result.isHeld &&= await hold.keep());

@@ -2,7 +2,7 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { Pods, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { byNumber } from '../../decisions/lib/names.ts';
 import { transferPatch, type Transfer } from '../../decisions/membership/transfer.ts';
-import type { VirtualMachine } from '../../decisions/views/vm-from-object.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';

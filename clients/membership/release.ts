@@ -1,4 +1,4 @@
-import { matchesLabels } from '../../api/label-selector.ts';
+import { matchesLabels } from '../../api/lib/label-selector.ts';
 import { toKubeVirtPool } from '../../api/manifest/to-kubevirt-pool.ts';
 import {
   DETACHED_ANNOTATION,
@@ -22,9 +22,9 @@ import { membershipChangeOf } from '../../decisions/membership/change.ts';
 import { asFormer } from '../../decisions/membership/label-patch.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
-import { vmView } from '../../decisions/views/vm-from-object.ts';
+import { vmView } from '../../decisions/views/from-object/vm.ts';
+import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
-import { vmiView } from '../../decisions/views/vmi-from-object.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
@@ -33,12 +33,20 @@ import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
-import { untilGone } from '../owners/wait-for-deletion.ts';
-import { whyExtra } from '../pools/extra.ts';
-import type { Pool } from '../pools/objects.ts';
-import { askedBy } from '../session/asked-by.ts';
+import { waitForDeletion } from '../owners/wait-for-deletion.ts';
+import { whyExtra } from '../pool/extra.ts';
+import type { Pool } from '../pool/objects.ts';
+import { requestedBy } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
-import { beginChange, poolAt, unfinished, untilCounted, untilQuiet, type Patience, type PoolAt } from './change.ts';
+import {
+  beginChange,
+  poolAt,
+  unfinished,
+  waitUntilCounted,
+  waitUntilHeld,
+  type Patience,
+  type PoolAt,
+} from './change.ts';
 import { recordMembers } from './event.ts';
 import {
   kubeVirtPools,
@@ -84,10 +92,10 @@ export async function release(session: Session, key: PoolAt, options: ReleaseOpt
     { kind: 'release', kubevirtUid: theirs?.metadata.uid ?? null },
     { mayFollow: ({ kind }) => kind === 'takeover' || kind === 'release' },
   );
-  await untilQuiet(session, key, 'release', options);
+  await waitUntilHeld(session, key, 'release', options);
   const heir = theirs ?? (await create(kube, resource, ours, { dryRun: 'none' }));
   await handBack(kube, ours, heir, await revisionFor(kube, resource, heir));
-  await untilCounted(session, key, options);
+  await waitUntilCounted(session, key, options);
   await leaveToKubeVirt(session, { key, resource, ours, theirs: heir }, options);
 }
 
@@ -127,7 +135,7 @@ async function create(
   const { spec, notes } = toKubeVirtPool(name, ours.spec);
   for (const line of notes) note(line);
   const { paused = false, autohealing, ...rest } = spec;
-  const by = await askedBy(async () => kube);
+  const by = await requestedBy(async () => kube);
   const before: PausedPool = { paused, autohealing: autohealing ?? null, by, at: new Date().toISOString() };
   const object = {
     apiVersion: apiVersionOf(resource),
@@ -248,7 +256,7 @@ async function leaveToKubeVirt(
     const { uid } = ours.metadata;
     const kept = await kube.list(ControllerRevisions, { namespace, labelSelector: `${POOL_LABEL}=${name}` });
     await ignoreStale(kube.delete(VirtualMachinePools, key, { uid, propagationPolicy: 'Orphan' }));
-    await untilGone(kube, [{ kind: Pools, namespace, name, uid }], timeout);
+    await waitForDeletion(kube, [{ kind: Pools, namespace, name, uid }], timeout);
     for (const revision of kept.items.filter((one) => controllerOf(one)?.uid === uid))
       await ignoreStale(
         kube.delete(ControllerRevisions, { namespace, name: revision.metadata.name }, { uid: revision.metadata.uid }),

@@ -1,10 +1,10 @@
-import { askedByStamp } from '../../api/asked-by.ts';
-import { matchesLabels } from '../../api/label-selector.ts';
+import { matchesLabels } from '../../api/lib/label-selector.ts';
 import { readKubeVirtPool } from '../../api/manifest/kubevirt-pool.ts';
 import { formatPath } from '../../api/manifest/problem.ts';
-import { ASKED_BY_ANNOTATION, PAUSED_POOL_ANNOTATION } from '../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION, PAUSED_POOL_ANNOTATION } from '../../api/names.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { LabelSelector } from '../../api/pool/pool.ts';
+import { requesterStamp } from '../../api/requested-by.ts';
 import { VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { changeAnnotation, membershipChangeOf } from '../../decisions/membership/change.ts';
@@ -20,13 +20,13 @@ import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
-import type { Pool } from '../pools/objects.ts';
-import { askedBy } from '../session/asked-by.ts';
+import type { Pool } from '../pool/objects.ts';
+import { requestedBy } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
-import { beginChange, poolAt, unfinished, untilCounted, type Patience, type PoolAt } from './change.ts';
+import { beginChange, poolAt, unfinished, waitUntilCounted, type Patience, type PoolAt } from './change.ts';
 import { recordMembers } from './event.ts';
-import { Hold } from './hold.ts';
 import { kubeVirtPoolAt, kubeVirtPools, pausedPoolOf, pauseKubeVirtPool, type KubeVirtPool } from './kubevirt-pool.ts';
+import { MembershipLease } from './lease.ts';
 import { controlledBy, move, withVmis } from './members.ts';
 import { otherNames, printJoining } from './rows.ts';
 
@@ -68,14 +68,14 @@ export async function takeOver(session: Session, key: PoolAt, options: TakeoverO
       `${labelOf(VirtualMachinePools, key.name)} would take over ${planned.vms.length} VMs${dryRunRemark(options.dryRun)}`,
     );
   }
-  const by = await askedBy(async () => kube);
+  const by = await requestedBy(async () => kube);
   await pauseKubeVirtPool(kube, resource, key, { by, timeout: options.timeout });
   if (ours === undefined) await create(kube, planned, theirs, { dryRun: false, by });
   // Only `drover apply` owns what it has created: the next manifest would take the annotation off.
   const change = { kind: 'takeover', kubevirtUid: theirs.metadata.uid } as const;
   const pool = await beginChange(kube, key, change, { mayFollow: ({ kind }) => kind === 'takeover' });
   await handOver(kube, pool, theirs);
-  await untilCounted(session, key, options);
+  await waitUntilCounted(session, key, options);
   await deleteEmptied(kube, resource, theirs);
   await finish(session, pool, options);
 }
@@ -181,7 +181,7 @@ async function create(
   const change = changeAnnotation({ kind: 'takeover', kubevirtUid: uid, by, at: new Date().toISOString() });
   const annotations = {
     ...pool.metadata.annotations,
-    ...(by === '' ? {} : { [ASKED_BY_ANNOTATION]: askedByStamp(by, revisionOf(poolTemplate(pool.spec))) }),
+    ...(by === '' ? {} : { [REQUESTED_BY_ANNOTATION]: requesterStamp(by, revisionOf(poolTemplate(pool.spec))) }),
     ...change,
   };
   const object: KubeObject = { ...pool, metadata: { ...pool.metadata, annotations } };
@@ -237,9 +237,9 @@ async function finish(session: Session, pool: Stored<Pool>, patience: Patience):
   const { namespace = '', name, uid } = pool.metadata;
   const vms = await controlledBy(kube, namespace, uid);
   // Somebody may have deleted the pool of KubeVirt by hand, and the worker not have seen all VMs.
-  await untilCounted(session, { namespace, name }, patience);
+  await waitUntilCounted(session, { namespace, name }, patience);
   const change = membershipChangeOf(pool);
-  if (change !== null && change !== 'unreadable') await new Hold(kube, { namespace, name }, change).end();
+  if (change !== null && change !== 'unreadable') await new MembershipLease(kube, { namespace, name }, change).end();
   const names = vms.map((vm) => vm.metadata.name);
   await recordMembers(kube, VirtualMachinePools, pool, { reason: 'SuccessfulAdopt', verb: 'Took over', vms: names });
   print(`${labelOf(VirtualMachinePools, name)} has taken over ${vms.length} VMs`);

@@ -6,12 +6,12 @@ import { dryRunRemark } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
 import { typeLabelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 import { isPool, type Owner } from './objects.ts';
 
 const POLICIES = { background: 'Background', foreground: 'Foreground', orphan: 'Orphan' } as const;
 
-export interface HowToDelete {
+export interface DeleteOwnersOptions {
   /** What becomes of the members. */
   cascade: keyof typeof POLICIES;
   ignoreNotFound?: boolean;
@@ -37,7 +37,7 @@ interface Deleted {
 }
 
 /** Deletes pools and replica sets one after another, even if some are refused. Throws if the server can't be reached. */
-export async function deleteOwners(kube: KubeClient, keys: OwnerKey[], how: HowToDelete): Promise<Deleted> {
+export async function deleteOwners(kube: KubeClient, keys: OwnerKey[], how: DeleteOwnersOptions): Promise<Deleted> {
   const going: GoingOwner[] = [];
   const refused: KubeError[] = [];
   for (const key of keys) {
@@ -53,7 +53,7 @@ export async function deleteOwners(kube: KubeClient, keys: OwnerKey[], how: HowT
 }
 
 /** Deletes an object and returns its UID. */
-async function deleteOwner(kube: KubeClient, key: OwnerKey, { cascade, dryRun }: HowToDelete): Promise<string> {
+async function deleteOwner(kube: KubeClient, key: OwnerKey, { cascade, dryRun }: DeleteOwnersOptions): Promise<string> {
   const { kind, namespace, name } = key;
   const { resource } = kind;
   const owner = await ofKnownKind(resource, kube.get<Owner>(resource, { namespace, name }));

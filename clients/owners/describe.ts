@@ -6,7 +6,7 @@ import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { ageOf, plain, table } from '../cli/output.ts';
 import { readProgress, workflowIdOf, workflowUrl, type Progress } from '../cli/progress.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 import { rolloutLines } from '../rollout/lines.ts';
 import { knownRevisions } from '../rollout/revisions/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';

@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { Pools, type OwnerKind } from '../cli/kinds.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 import type { ReplicaSet } from '../replica-sets/objects.ts';
 
 /** A pool or a replica set: what their specs and statuses have in common can be read of both. */

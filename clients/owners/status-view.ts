@@ -25,16 +25,16 @@ export interface OwnerView {
 const BAR = 20;
 const ERRORS_SHOWN = 3;
 /** Conditions that say why VMs are missing or not ready. What comes and goes in a pool is told of its rollout. */
-const TOLD = new Set([
+const SHOWN_CONDITIONS = new Set([
   'Stalled',
-  'MembersChanging',
+  'MembershipChanging',
   'ReplicaFailure',
   'Healing',
   'HealingSuspended',
   'ScaleInBlocked',
   'Drifted',
 ]);
-const TOLD_OF_SETS = new Set(['Stalled', 'ReplicaFailure', 'Progressing', 'Paused']);
+const SHOWN_SET_CONDITIONS = new Set(['Stalled', 'ReplicaFailure', 'Progressing', 'Paused']);
 const CONDITION_LENGTH = 300;
 /** An error is not repeated if a condition shows its first characters, this many; the condition may be cut off. */
 const SAME_LENGTH = 200;
@@ -92,7 +92,7 @@ function styleOf(type: string, status: string): 'red' | 'cyan' | 'yellow' {
 
 const conditionLines = ({ kind, owner }: OwnerView): string[] =>
   (owner.status?.conditions ?? [])
-    .filter(({ type }) => (isPool(kind, owner) ? TOLD : TOLD_OF_SETS).has(type))
+    .filter(({ type }) => (isPool(kind, owner) ? SHOWN_CONDITIONS : SHOWN_SET_CONDITIONS).has(type))
     .filter(({ type, status, message }) => status === 'True' || (type === 'Healing' && message))
     .map(({ type, status, reason, message }) => {
       const line = `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`;

@@ -9,7 +9,7 @@ import type { Session } from '../session/session.ts';
 import { membersByOwner } from './members.ts';
 import { isPool } from './objects.ts';
 import { statusLines } from './status-view.ts';
-import { FleetWatch } from './watch.ts';
+import { OwnerWatch } from './watch.ts';
 
 const REDRAW_MS = 500;
 const ASK_MS = 1_000;
@@ -37,7 +37,7 @@ export class StatusWatch {
   /** UIDs of the objects whose workflow is to be asked again. */
   readonly #affected = new Set<string>();
   readonly #waiting = new Set<() => void>();
-  #fleet: FleetWatch | undefined;
+  #fleet: OwnerWatch | undefined;
   #revisions: KnownRevisions | undefined;
   #broken: { at: number; message: string } | undefined;
   #timers: NodeJS.Timeout[] = [];
@@ -58,7 +58,7 @@ export class StatusWatch {
     const onError = ({ message }: Error): void => {
       this.#broken = { at: Date.now(), message };
     };
-    this.#fleet = await new FleetWatch({ kube, kind, namespace, names, onChange, onError }).start();
+    this.#fleet = await new OwnerWatch({ kube, kind, namespace, names, onChange, onError }).start();
     await Promise.all([this.#ask(), this.#learn()]);
     if (!this.#choice.isLive) return this;
     this.draw();
@@ -68,7 +68,7 @@ export class StatusWatch {
   }
 
   /** Resolves once `holds` is true for the current objects. Throws what `holds` throws, and the signal's reason. */
-  async until(holds: (fleet: FleetWatch) => boolean, signal: AbortSignal): Promise<void> {
+  async until(holds: (fleet: OwnerWatch) => boolean, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const done = Promise.withResolvers<void>();
     const look = (): void => {

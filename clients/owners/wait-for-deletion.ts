@@ -19,18 +19,22 @@ interface Going {
  * Waits until these objects are deleted, and notes on stderr how many of their members are left meanwhile. Throws
  * `Failure` for those that still exist when the time is over.
  */
-export async function untilGone(kube: KubeClient, owners: GoingOwner[], timeoutMs?: number): Promise<void> {
+export async function waitForDeletion(kube: KubeClient, owners: GoingOwner[], timeoutMs?: number): Promise<void> {
   // By namespace: a user who may delete a pool may not be allowed to watch all namespaces.
   const groups = Map.groupBy(owners, ({ kind, namespace }) => `${kind.resource.kind}/${namespace}`);
   const waits = [...groups.values()].map((group) => {
     const { kind, namespace } = group[0]!;
-    return untilGoneIn(kube, { kind, namespace, uids: new Map(group.map(({ name, uid }) => [name, uid])) }, timeoutMs);
+    return waitForDeletionIn(
+      kube,
+      { kind, namespace, uids: new Map(group.map(({ name, uid }) => [name, uid])) },
+      timeoutMs,
+    );
   });
   const ends = await Promise.allSettled(waits);
   throwAll(ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : [])));
 }
 
-async function untilGoneIn(kube: KubeClient, going: Going, timeoutMs?: number): Promise<void> {
+async function waitForDeletionIn(kube: KubeClient, going: Going, timeoutMs?: number): Promise<void> {
   const { kind, namespace, uids } = going;
   const left = new Set(uids.values());
   const gone = Promise.withResolvers<void>();

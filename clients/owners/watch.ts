@@ -7,7 +7,7 @@ import { aboutKind } from '../cli/known-kind.ts';
 import { byName, type Vm } from './members.ts';
 import type { Owner } from './objects.ts';
 
-export interface FleetWatchOptions {
+export interface OwnerWatchOptions {
   kube: KubeClient;
   kind: OwnerKind;
   /** Undefined for all namespaces. */
@@ -20,14 +20,14 @@ export interface FleetWatchOptions {
 }
 
 /** Watches objects of a kind and their members until it is stopped. */
-export class FleetWatch {
-  readonly #options: FleetWatchOptions;
+export class OwnerWatch {
+  readonly #options: OwnerWatchOptions;
   readonly #failed = Promise.withResolvers<never>();
   #started = false;
   readonly #owners: ListWatch<Stored<Owner>, Stored<Owner>>;
   readonly #members: ListWatch<Stored<Vm>, Stored<Vm>>;
 
-  constructor(options: FleetWatchOptions) {
+  constructor(options: OwnerWatchOptions) {
     this.#options = options;
     const { kube: client, kind, namespace, onChange } = options;
     const { resource, members } = kind;

@@ -1,7 +1,7 @@
-import { askedByStamp } from '../../api/asked-by.ts';
-import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { updateRules } from '../../api/pool-defaults.ts';
+import { requesterStamp } from '../../api/requested-by.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate, specOf, type PoolTemplate } from '../../decisions/template/template.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
@@ -10,9 +10,9 @@ import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/values.ts';
-import type { Pool } from '../pools/objects.ts';
-import { askedBy } from '../session/asked-by.ts';
-import { handOver, ROLLOUT_MANAGER } from './hand-over.ts';
+import type { Pool } from '../pool/objects.ts';
+import { requestedBy } from '../session/requester.ts';
+import { handOver, ROLLOUT_MANAGER } from './field-ownership.ts';
 import { rolloutView } from './view.ts';
 
 /** drover writes a busy pool's status twice a second, and each write changes its resourceVersion. */
@@ -38,7 +38,7 @@ export async function changeTemplate(
   const key: ObjectKey = { namespace, name };
   if (dryRun === 'client') return;
   let newest = pool;
-  const by = await askedBy(async () => kube);
+  const by = await requestedBy(async () => kube);
   for (let tries = 1; ; tries++) {
     try {
       const options = { dryRun: dryRun === 'server', fieldManager: ROLLOUT_MANAGER };
@@ -81,7 +81,7 @@ function patchOf({ metadata, spec }: Stored<Pool>, { template, cause }: Template
   const revision = revisionOf(poolTemplate({ ...spec, ...fields }));
   const annotations = {
     ...metadata.annotations,
-    [ASKED_BY_ANNOTATION]: askedByStamp(by, revision),
+    [REQUESTED_BY_ANNOTATION]: requesterStamp(by, revision),
     [CHANGE_CAUSE_ANNOTATION]: cause,
   };
   const before = { template: fields.template, nameGeneration: spec.nameGeneration ?? {} };

@@ -1,21 +1,21 @@
 import type { Stored } from '../../api/objects.ts';
 import { Failure } from '../cli/failure.ts';
 import type { DryRun } from '../cli/values.ts';
-import { askPool, since, type PoolAsk } from '../pools/ask-pool.ts';
-import type { Pool } from '../pools/objects.ts';
+import { requestOfPool, since, type PoolRequest } from '../pool/ask-pool.ts';
+import type { Pool } from '../pool/objects.ts';
 import type { Session } from '../session/session.ts';
 import { rolloutView, type RolloutView } from './view.ts';
 
 /** A person's request to a rollout in progress. */
 export interface Control {
   signal: 'pause' | 'resume' | 'abort' | 'promote';
-  more?: PoolAsk['more'];
+  more?: PoolRequest['more'];
   /** Its outcome in words, such as `paused`. */
   done: string;
   /** Throws `Failure` if the request makes no sense for the pool as it is. */
   check: (pool: Stored<Pool>, view: RolloutView) => void;
   /** Reports whether the pool's status shows that the request was taken, compared with the status `before`. */
-  isTaken: (now: RolloutView, before: RolloutView) => boolean;
+  isHandled: (now: RolloutView, before: RolloutView) => boolean;
 }
 
 /** Phases that only create or remove VMs: the template is rolled out already. */
@@ -28,7 +28,7 @@ export const pause: Control = {
     if (status?.rollout?.paused === undefined) return;
     throw new Failure(`pool ${pool} is already paused, by ${since(paused!)}`);
   },
-  isTaken: ({ paused }) => paused !== null && paused.at !== null,
+  isHandled: ({ paused }) => paused !== null && paused.at !== null,
 };
 
 export const resume: Control = {
@@ -41,7 +41,7 @@ export const resume: Control = {
       `pool ${pool} is not paused, and its rollout has neither failed nor been aborted: nothing to resume`,
     );
   },
-  isTaken: ({ paused, halted }) => (paused === null || paused.at === null) && halted === null,
+  isHandled: ({ paused, halted }) => (paused === null || paused.at === null) && halted === null,
 };
 
 export const abort: Control = {
@@ -50,14 +50,14 @@ export const abort: Control = {
   check: (_pool, { pool, end, phase, halted }) => {
     if (halted?.kind === 'Aborted')
       throw new Failure(`the rollout of pool ${pool} was already aborted, by ${since(halted)}`);
-    if (end === 'Complete' || end === 'LeftToOthers' || SCALING.has(phase))
+    if (end === 'Complete' || end === 'OutdatedVms' || SCALING.has(phase))
       throw new Failure(`nothing of pool ${pool} is rolled out now: nothing to abort`);
     if (end === 'Failed')
       throw new Failure(
         `the rollout of pool ${pool} is over, ${phase}: nothing to abort; \`drover rollout undo\` goes back`,
       );
   },
-  isTaken: ({ halted }) => halted?.kind === 'Aborted',
+  isHandled: ({ halted }) => halted?.kind === 'Aborted',
 };
 
 /** With `full`, skips all remaining steps. */
@@ -80,7 +80,7 @@ export const promote = (full: boolean): Control => ({
       `the rollout of pool ${pool} has not reached step ${step.passed + 1} of ${step.of} yet; --full goes past all of them`,
     );
   },
-  isTaken: (now, before) => {
+  isHandled: (now, before) => {
     // If the rollout is over or has been replaced, there is no step left to compare.
     if (now.step === null || now.target.hash !== before.target.hash || now.end === 'Complete') return true;
     return now.step.passed >= (full ? now.step.of : before.step!.passed + 1);
@@ -100,10 +100,10 @@ export async function controlRollout(
   const before = rolloutView(pool);
   if (pool.metadata.deletionTimestamp !== undefined) throw new Failure(`pool ${before.pool} is being deleted`);
   control.check(pool, before);
-  return askPool(
+  return requestOfPool(
     session,
     pool,
-    { ...control, what: control.signal, isTaken: (now) => control.isTaken(rolloutView(now), before) },
+    { ...control, what: control.signal, isHandled: (now) => control.isHandled(rolloutView(now), before) },
     options,
   );
 }

@@ -1,12 +1,12 @@
 import { updateRules } from '../../api/pool-defaults.ts';
 import type { VmRolloutStrategy, VmTemplate, Disruption } from '../../api/pool/pool.ts';
 import { KubeVirts } from '../../api/resources.ts';
-import { kubevirtView, type KubeVirt } from '../../decisions/views/kubevirt-from-object.ts';
+import { kubevirtView, type KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
 import { disruptionBetween, exceeds, startsOrStops } from '../../decisions/vm-update/disruption.ts';
 import { strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 
 const MEANINGS: Record<Disruption, string> = {
   None: 'no VMI is touched',

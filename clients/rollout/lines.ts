@@ -1,5 +1,5 @@
 import { ageOf, paint, plain, type Style } from '../cli/output.ts';
-import { inWords } from './revisions/revisions.ts';
+import { formatRevision } from './revisions/revisions.ts';
 import type { NamedRevision, RolloutView } from './view.ts';
 
 const FAILURES_SHOWN = 10;
@@ -45,8 +45,8 @@ export function styleOf({ end, phase, paused }: RolloutView): Style {
 function whereItStands({ target, current, end, message }: RolloutView): string {
   const from = current === null || current.hash === target.hash || end === 'Complete' ? null : current;
   const named = `revision ${target.hash}`;
-  if (from === null && message.includes(named)) return message.replaceAll(named, `revision ${inWords(target)}`);
-  const to = `revision ${inWords(target)}${from === null ? '' : `, from ${inWords(from)}`}`;
+  if (from === null && message.includes(named)) return message.replaceAll(named, `revision ${formatRevision(target)}`);
+  const to = `revision ${formatRevision(target)}${from === null ? '' : `, from ${formatRevision(from)}`}`;
   return message === '' ? to : `${to}: ${[target, ...(from === null ? [] : [from])].reduce(numbered, message)}`;
 }
 

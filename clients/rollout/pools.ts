@@ -4,7 +4,7 @@ import { Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { namedTargetsOf, targetsOf } from '../cli/targets.ts';
 import { byName } from '../owners/members.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 import type { Session } from '../session/session.ts';
 
 /** Reads the named pools, in that order. Throws `UsageError`, or a `KubeError` (404) for a missing pool. */

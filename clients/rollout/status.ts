@@ -6,7 +6,7 @@ import { Live } from '../cli/live.ts';
 import { paint, plain, print, shortDuration } from '../cli/output.ts';
 import { followOwners } from '../owners/follow-owners.ts';
 import { bar } from '../owners/status-view.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 import { printData, type DataFormat } from './data.ts';
 import { rolloutLines } from './lines.ts';
 import { KnownRevisions } from './revisions/known.ts';
@@ -60,7 +60,7 @@ const formatStill = ({ pool, phase, updatedReplicas, replicas }: RolloutView, ti
 
 function formatEnd({ pool, phase, end, message, updatedReplicas, replicas }: RolloutView): string {
   const count = `${updatedReplicas} of ${replicas} VMs are updated`;
-  if (end === 'LeftToOthers')
+  if (end === 'OutdatedVms')
     return `pool ${pool}: its updateStrategy leaves VMs to others; ${count}${message === '' ? '' : `: ${message}`}`;
   return `pool ${pool}: the rollout is ${phase}, ${count}${message === '' ? '' : `: ${message}`}`;
 }

@@ -1,7 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
-import type { Pool } from '../pools/objects.ts';
+import type { Pool } from '../pool/objects.ts';
 import type { Revision } from './revisions/revisions.ts';
 
 type Rollout = NonNullable<NonNullable<Pool['status']>['rollout']>;
@@ -22,7 +22,7 @@ export interface RolloutView {
    * How the rollout ended, if drover does nothing more by itself; null while it goes on or waits. `Blocked`: it goes on
    * if the VMs that hold it up come back, which may be never.
    */
-  end: 'Complete' | 'Failed' | 'Blocked' | 'LeftToOthers' | null;
+  end: 'Complete' | 'Failed' | 'Blocked' | 'OutdatedVms' | null;
   message: string;
   /** Revision of the template; `current` is the last one that all VMs had. */
   target: NamedRevision;
@@ -53,7 +53,7 @@ const ENDS: Record<string, Exclude<RolloutView['end'], null>> = {
   Undone: 'Failed',
   Aborted: 'Failed',
   ProgressDeadlineExceeded: 'Blocked',
-  LeftToOthers: 'LeftToOthers',
+  OutdatedVms: 'OutdatedVms',
 };
 
 export function rolloutView(pool: Stored<Pool>, revisions: readonly Revision[] = []): RolloutView {

@@ -92,8 +92,8 @@ async function draw<P>(
     } catch (error) {
       const said = sentenceOf(error);
       // `result` reports a missing workflow already.
-      const isTold = (error as Error).cause instanceof WorkflowNotFoundError;
-      if (said !== problem && !isTold && !over.aborted) note(said);
+      const isReported = (error as Error).cause instanceof WorkflowNotFoundError;
+      if (said !== problem && !isReported && !over.aborted) note(said);
       problem = said;
     }
     await sleep(ASK_MS, undefined, { signal: over }).catch(() => undefined);

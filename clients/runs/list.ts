@@ -6,7 +6,7 @@ import { aboutSetup } from '../session/temporal.ts';
 
 /** Memo of every workflow that a person starts, for lists. */
 export interface RunMemo extends Record<string, unknown> {
-  askedBy: string;
+  requestedBy: string;
   reason: string | null;
   /** RFC 3339: start of the first run. Later runs (continue-as-new) have later start times. */
   begunAt: string;
@@ -72,7 +72,7 @@ function listed<Memo extends RunMemo>({
  * Resolves once Temporal lists a workflow that was just started, so that the next command finds it as the newest; or
  * after some seconds.
  */
-export async function untilListed(session: Session, id: string): Promise<void> {
+export async function waitUntilListed(session: Session, id: string): Promise<void> {
   const { client } = await session.temporal();
   const end = Date.now() + LISTED_MS;
   while (Date.now() < end) {

@@ -3,14 +3,14 @@ import { paint, plain } from '../cli/output.ts';
 import type { Session } from '../session/session.ts';
 
 /** The first failures aren't reported: they may be a worker that died, or a server that was briefly unavailable. */
-const TRIES_UNTOLD = 2;
+const SILENT_TRIES = 2;
 
 /** Activities in words for people who haven't read the code; other activities keep their names. */
 const WORDS: Record<string, string> = {
   preflightTransition: 'the check before the first change',
   checkMachineTypes: 'a dry run',
   patchMachineTypes: 'the change of machine types',
-  changePools: 'the change of pools',
+  patchPoolTemplates: 'the change of pools',
   clearMarks: 'the removal of labels',
   beginTransitionRestarts: 'the restart of VMs',
   changePower: 'the start, stop or restart of VMs',
@@ -25,7 +25,7 @@ const WORDS: Record<string, string> = {
 export async function recentErrorsOf(session: Session, handle: WorkflowHandle): Promise<string[]> {
   const described = await session.untilAnswered(handle.describe()).catch(() => null);
   return (described?.raw.pendingActivities ?? []).flatMap(({ activityType, attempt, lastFailure }) => {
-    if (!lastFailure || (attempt ?? 1) <= TRIES_UNTOLD + 1) return [];
+    if (!lastFailure || (attempt ?? 1) <= SILENT_TRIES + 1) return [];
     const name = activityType?.name ?? '';
     const why = lastFailure.cause?.message || lastFailure.message || 'it does not say why';
     return [plain(`${WORDS[name] ?? name} has failed ${(attempt ?? 1) - 1} times, and is tried again: ${why}`)];

@@ -1,9 +1,9 @@
 import { abort, pause, resume } from '../../workflows/messages.ts';
 import { Failure } from '../cli/failure.ts';
 import { note } from '../cli/output.ts';
-import { askWorkflow } from '../pools/ask-pool.ts';
-import { askedBy } from '../session/asked-by.ts';
+import { signalWorkflow } from '../pool/ask-pool.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
+import { requestedBy } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
 
 const SIGNALS = { pause, resume, abort };
@@ -19,8 +19,8 @@ export async function signalRun(
   signal: RunSignal,
   { reason, lists }: { reason?: string | undefined; lists: string },
 ): Promise<void> {
-  const asking = { by: await askedBy(() => session.kube()), ...(reason === undefined ? {} : { why: reason }) };
-  const isThere = await askWorkflow(session, id, (handle) => handle.signal(SIGNALS[signal], asking), false);
+  const asking = { by: await requestedBy(() => session.kube()), ...(reason === undefined ? {} : { why: reason }) };
+  const isThere = await signalWorkflow(session, id, (handle) => handle.signal(SIGNALS[signal], asking), false);
   if (!isThere) throw new Failure(`no ${id} runs: \`${lists}\` lists those there are`);
   // Without a worker, the workflow receives the signal only once there is one.
   const missing = await missingWorkers(session);

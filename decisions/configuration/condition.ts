@@ -1,19 +1,20 @@
 import type { Condition } from '../../api/pool/pool.ts';
-import { withTime } from '../pool/conditions.ts';
+import { withTime } from '../status/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { restartsOnChange, type Contents } from './older-content.ts';
 
 /**
- * Returns the condition `ConfigurationUnknown` if the worker lacks the permissions to watch Secrets or ConfigMaps;
+ * Returns the condition `ConfigurationNotWatched` if the worker lacks the permissions to watch Secrets or ConfigMaps;
  * empty otherwise. `now` is RFC 3339.
  */
 export function configurationCondition(pool: StoredPool, contents: Contents | null, now: string): Condition[] {
   if (!restartsOnChange(pool)) return [];
   // Not known yet: what was said holds.
-  if (contents === null) return (pool.status?.conditions ?? []).filter(({ type }) => type === 'ConfigurationUnknown');
+  if (contents === null)
+    return (pool.status?.conditions ?? []).filter(({ type }) => type === 'ConfigurationNotWatched');
   if (!('forbidden' in contents)) return [];
   const message =
     `rollout.onConfigChange restarts nothing: the worker may not list and watch ${contents.forbidden} in namespace ` +
     `${pool.metadata.namespace}, which the component deploy/components/references lets it do`;
-  return [withTime(pool, { type: 'ConfigurationUnknown', status: 'True', reason: 'Forbidden', message }, now)];
+  return [withTime(pool, { type: 'ConfigurationNotWatched', status: 'True', reason: 'Forbidden', message }, now)];
 }

@@ -43,10 +43,10 @@ export function olderContent({ pool, vms, vmiOf, templateOf, contents }: OlderCo
   const stored = pool.status?.contents ?? [];
   if (!restartsOnChange(pool)) return { changeFor: () => null, judged: () => [] };
   if (contents === null || 'forbidden' in contents) return { changeFor: () => null, judged: () => stored };
-  const remembered = new Map(stored.map((one) => [keyOf(one), contentFrom(one)]));
+  const remembered = new Map(stored.map((one) => [namespacedName(one), contentFrom(one)]));
   const known = new Map<string, Content | undefined>();
   const contentOf = (reference: OwnReference): Content | undefined => {
-    const key = keyOf(reference);
+    const key = namespacedName(reference);
     if (!known.has(key)) known.set(key, withMemory(contents.of(reference), remembered.get(key)));
     return known.get(key);
   };
@@ -77,7 +77,7 @@ export function olderContent({ pool, vms, vmiOf, templateOf, contents }: OlderCo
         // A VMI that has started since needs none of that.
         for (const content of vmi === undefined ? [] : contentsFor(vm, vmi))
           if (isJudged(content) && vmi!.createdAt <= Math.max(content.writtenAt, content.changedAt))
-            told.set(keyOf(content), content);
+            told.set(namespacedName(content), content);
       }
       const newest = [...told.values()].sort((one, other) => other.writtenAt - one.writtenAt || byKey(one, other));
       return newest.slice(0, MOST_STORED).sort(byKey).map(contentToStore);
@@ -95,8 +95,9 @@ function withMemory(content: Content | undefined, remembered: Content | undefine
   return { ...content, changedAt, same: content.same.length > 0 ? content.same : same };
 }
 
-const keyOf = ({ kind, name }: OwnReference): string => `${kind}/${name}`;
-const byKey = (one: OwnReference, other: OwnReference): number => (keyOf(one) < keyOf(other) ? -1 : 1);
+const namespacedName = ({ kind, name }: OwnReference): string => `${kind}/${name}`;
+const byKey = (one: OwnReference, other: OwnReference): number =>
+  namespacedName(one) < namespacedName(other) ? -1 : 1;
 
 const rfc3339 = (time: number): string => new Date(time).toISOString();
 

@@ -2,8 +2,8 @@ import { scaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import { formatNames } from '../lib/names.ts';
 import { sameAmount } from '../lib/quantity.ts';
-import { withTime } from '../pool/conditions.ts';
 import { vmName } from '../scaling/vm-names.ts';
+import { withTime } from '../status/conditions.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { diskIdentity, diskTemplates, sizeOf } from './disk-template.ts';
@@ -29,7 +29,7 @@ export type Reuse =
    * The VM waits until the disks are deleted, because the pool no longer keeps any, or they are already terminating;
    * `claims` are to be deleted.
    */
-  | { reuse: 'discard'; claims: KeptClaim[] }
+  | { reuse: 'deleteKeptDisks'; claims: KeptClaim[] }
   /** The template from which the disks were made is unknown. */
   | { reuse: 'unknown'; claims: KeptClaim[] };
 
@@ -57,7 +57,7 @@ export function reuseOf(
       ? claims.filter(({ kept }) => kept.keptBy === 'scale-in')
       : [];
   if (discarded.length > 0 || claims.some(({ deleting }) => deleting))
-    return { reuse: 'discard', claims: discarded.filter(({ deleting }) => !deleting) };
+    return { reuse: 'deleteKeptDisks', claims: discarded.filter(({ deleting }) => !deleting) };
   const template = templateOf(revision);
   const others = template === undefined ? [] : claims.filter(({ kept }) => !fits(kept, template));
   if (others.length === 0) return { reuse: 'none' };
@@ -110,7 +110,7 @@ export function keptCondition(
       {
         type: 'DisksKept',
         status: 'True',
-        reason: older.length > 0 ? 'OfOlderTemplate' : 'Kept',
+        reason: older.length > 0 ? 'OutdatedTemplate' : 'Kept',
         message: words.join('; '),
       },
       now,

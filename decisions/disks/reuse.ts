@@ -26,8 +26,8 @@ export function createSteps(
   const going: KeptClaim[] = [];
   for (const number of numbers) {
     const reuse = reuseOf(pool, kept.get(number) ?? [], revision, templateOf);
-    if (reuse.reuse === 'discard') going.push(...reuse.claims);
-    if (reuse.reuse === 'discard' || reuse.reuse === 'unknown') continue;
+    if (reuse.reuse === 'deleteKeptDisks') going.push(...reuse.claims);
+    if (reuse.reuse === 'deleteKeptDisks' || reuse.reuse === 'unknown') continue;
     const of = reuse.reuse === 'as-they-are' ? reuse.revision : revision;
     byRevision.set(of, [...(byRevision.get(of) ?? []), number]);
   }
@@ -49,7 +49,7 @@ export function createSteps(
   return [
     ...steps,
     {
-      kind: 'discard',
+      kind: 'deleteKeptDisks',
       claims: going.map(({ name, uid }) => ({ name, uid })),
       reason: `delete kept disks ${names}: the pool keeps none any more, and their VMs come back`,
     },
@@ -65,7 +65,7 @@ export function unmarkStep(
   const used = claims.filter(({ kept }) => isBack(vmName(pool.metadata.name, kept.number)));
   if (used.length === 0) return [];
   const marks = used.slice(0, MOST).map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
-  return [{ kind: 'unmark', claims: marks, reason: `${marks.length} kept disks are in use again` }];
+  return [{ kind: 'unmarkKeptDisks', claims: marks, reason: `${marks.length} kept disks are in use again` }];
 }
 
 const MOST = 250;

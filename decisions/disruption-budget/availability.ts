@@ -1,4 +1,4 @@
-import { countOf, isZero } from '../../api/int-or-percent.ts';
+import { countOf, isZero } from '../../api/lib/int-or-percent.ts';
 import { DEFAULT_MAX_SURGE, DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { RUNS_BY_ITSELF } from '../../api/run-strategies.ts';
@@ -132,7 +132,9 @@ export function unavailability({ pool, vms, vmiOf, inProgress }: UnavailabilityI
     present.add(vm.name);
     if (isDown(vm, vmiOf(vm)) || isEvacuating(vmiOf(vm))) names.add(vm.name);
   }
-  const absentInHand = [...names].filter((name) => !present.has(name)).length;
-  const missing = runsByItself(pool.spec.template) ? Math.max(pool.spec.replicas - present.size - absentInHand, 0) : 0;
+  const absentInProgress = [...names].filter((name) => !present.has(name)).length;
+  const missing = runsByItself(pool.spec.template)
+    ? Math.max(pool.spec.replicas - present.size - absentInProgress, 0)
+    : 0;
   return { names, count: names.size + missing };
 }

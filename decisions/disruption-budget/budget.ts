@@ -26,7 +26,7 @@ export interface DisruptionBudget {
   /** Those of them that have names. */
   names: Set<string>;
   /** Available surge VMs. Each adds one to the budget, and taking one down uses one. */
-  standIns: ReadonlySet<string>;
+  availableSurge: ReadonlySet<string>;
 }
 
 /** Counts a pool's disruption budget: the only place where `maxUnavailable` is compared with what is down. */
@@ -34,7 +34,7 @@ export function disruptionBudget({ vms, inProgress, ...input }: BudgetInput): Di
   const { pool, vmiOf, now } = input;
   const active = vms.filter(isActive);
   const minReadyMs = minReadyMsOf(pool);
-  const standIns = new Set(namesOf(active.filter((vm) => isStandIn(vm, vmiOf(vm), minReadyMs, now))));
+  const availableSurge = new Set(namesOf(active.filter((vm) => isAvailableSurge(vm, vmiOf(vm), minReadyMs, now))));
   const extra = new Set(namesOf(vms.filter((vm) => !isRegular(vm))));
   const held = [...new Set(inProgress)];
   const { names, count } = unavailability({
@@ -42,27 +42,27 @@ export function disruptionBudget({ vms, inProgress, ...input }: BudgetInput): Di
     vms: active.filter(isRegular),
     inProgress: held.filter((name) => !extra.has(name)),
   });
-  const going = held.filter((name) => standIns.has(name));
+  const going = held.filter((name) => availableSurge.has(name));
   return {
-    most: maxUnavailableOf(pool) + standIns.size,
+    most: maxUnavailableOf(pool) + availableSurge.size,
     count: count + going.length,
     names: new Set([...names, ...going]),
-    standIns,
+    availableSurge,
   };
 }
 
 export const minReadyMsOf = ({ spec }: StoredPool): number => (spec.rollout?.minReadySeconds ?? 0) * 1000;
 
 /** Reports whether an active VM of the pool is extra and has been ready for long enough to stand in for another. */
-function isStandIn(vm: VmView, vmi: VmiView | undefined, minReadyMs: number, now: number): boolean {
+function isAvailableSurge(vm: VmView, vmi: VmiView | undefined, minReadyMs: number, now: number): boolean {
   if (!isSurge(vm) || !isMeantToRun(vm, vmi)) return false;
   const since = availableSince(vm, vmi, minReadyMs);
   return since !== null && since <= now;
 }
 
 /** Reports whether it uses a place in the budget to take this VM down. */
-export const usesPlace = (vm: VmView, { standIns }: DisruptionBudget): boolean =>
-  isRegular(vm) || standIns.has(vm.name);
+export const usesBudget = (vm: VmView, { availableSurge }: DisruptionBudget): boolean =>
+  isRegular(vm) || availableSurge.has(vm.name);
 
 /** Why a VM of the pool may not be taken down now. */
 export function whyFull(

@@ -3,7 +3,7 @@ import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { isMeantToRun, isReady, isRestarting, isActive, liveVmi, servesNobody, type VmiOf } from './availability.ts';
-import { disruptionBudget, usesPlace, whyFull } from './budget.ts';
+import { disruptionBudget, usesBudget, whyFull } from './budget.ts';
 
 /**
  * A claim expires after this time: by then its VM counts by itself, or nobody has acted on the claim. Much longer than
@@ -36,7 +36,7 @@ export type ClaimState =
  * Returns the claims that still count in this scene, with their states, but none for which `isExpired`. A VM that is only
  * ready to become one of the pool's replicas costs no budget.
  */
-export function standingClaims(
+export function activeClaims(
   context: ClaimContext,
   isExpired: (claim: DisruptedVm) => boolean,
 ): { claim: DisruptedVm; state: 'used' | 'unused' }[] {
@@ -74,7 +74,7 @@ function stateOfMigration(attempt: number, { evacuation }: VmiView): ClaimState 
  * against other machines' clocks.
  */
 export const claimedNames = (context: ClaimContext, now: number): string[] =>
-  standingClaims(context, (claim) => expiredBy(now)(claim) || isFromTheFuture(claim, now)).map(({ claim }) => claim.vm);
+  activeClaims(context, (claim) => expiredBy(now)(claim) || isFromTheFuture(claim, now)).map(({ claim }) => claim.vm);
 
 const expiredBy =
   (now: number) =>
@@ -85,8 +85,8 @@ const expiredBy =
 const isFromTheFuture = ({ at }: DisruptedVm, now: number): boolean => Date.parse(at) >= now + CLAIM_MS;
 
 /** Reports whether the status lists claims and all of them are spent: it need not list them any more. */
-export const hasSpentClaimsAlone = (context: ClaimContext, now: number): boolean =>
-  (context.pool.status?.disruptedVMs ?? []).length > 0 && standingClaims(context, expiredBy(now)).length === 0;
+export const hasOnlyReleasedClaims = (context: ClaimContext, now: number): boolean =>
+  (context.pool.status?.disruptedVMs ?? []).length > 0 && activeClaims(context, expiredBy(now)).length === 0;
 
 /** A VM that somebody wants to disrupt, as it is now. */
 export interface Ask {
@@ -108,7 +108,7 @@ export interface Claimed {
 /**
  * Decides who may disrupt a VM now, in the order of asking: never so many that more than `maxUnavailable` VMs are down.
  */
-export function claimPlaces(
+export function grantClaims(
   context: ClaimContext,
   standing: readonly DisruptedVm[],
   asks: readonly Ask[],
@@ -130,7 +130,7 @@ export function claimPlaces(
     const live = liveVmi(ask.vmi);
     if (held !== undefined && held.by !== ask.by && live?.uid === held.vmi && live?.ready === true)
       return `${held.by} is about to disrupt it`;
-    const isCounted = usesPlace(ask.vm, budget);
+    const isCounted = usesBudget(ask.vm, budget);
     // An existing claim is no permission to act: other VMs may have failed since.
     const hasRoom = !isCounted || servesNobody(ask.vm, ask.vmi) || (names.has(name) ? used <= most : used < most);
     if (!hasRoom) return whyFull(pool, budget);
@@ -149,5 +149,5 @@ const claimOf = ({ vm, vmi, by, migration }: Ask, live: VmiView | undefined, at:
   by,
   at,
   ...(migration === undefined ? {} : { migration }),
-  seen: { vms: vm.resourceVersion, ...(vmi === undefined ? {} : { vmis: vmi.resourceVersion }) },
+  minVersions: { vms: vm.resourceVersion, ...(vmi === undefined ? {} : { vmis: vmi.resourceVersion }) },
 });

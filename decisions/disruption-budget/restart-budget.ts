@@ -2,7 +2,7 @@ import { isStandby } from '../standby/standby.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isDown, isRestarting, isActive, servesNobody, type VmiOf } from './availability.ts';
-import { disruptionBudget, usesPlace, whyFull, type DisruptionBudget } from './budget.ts';
+import { disruptionBudget, usesBudget, whyFull, type DisruptionBudget } from './budget.ts';
 
 /** UIDs of the VMIs to restart, or of the VMs to start or stop, by `namespace/name` of the VMs. */
 export type Chosen = ReadonlyMap<string, string>;
@@ -23,7 +23,8 @@ export interface OwningPool {
   claimed?: () => readonly string[];
 }
 
-export const keyOf = ({ namespace, name }: Pick<VmView, 'namespace' | 'name'>): string => `${namespace}/${name}`;
+export const namespacedName = ({ namespace, name }: Pick<VmView, 'namespace' | 'name'>): string =>
+  `${namespace}/${name}`;
 
 export interface RestartBudgetInput {
   /** VMs that `maxUnavailable` applies to, by `namespace/name`. */
@@ -70,29 +71,29 @@ export class RestartBudget {
 
   /** Reports whether the VM is already unavailable or in progress, so that restarting it uses no more of the budget. */
   counts(vm: VmView): boolean {
-    return this.#down.has(keyOf(vm)) || (isStandby(vm) && isDown(vm, this.#in.snapshot.vmiOf(vm)));
+    return this.#down.has(namespacedName(vm)) || (isStandby(vm) && isDown(vm, this.#in.snapshot.vmiOf(vm)));
   }
 
   /** Returns which budget is full for the VM; null if the VM may be taken. */
   whyNot(vm: VmView): string | null {
     const { maxUnavailable, snapshot } = this.#in;
-    const others = this.#down.size - (this.#down.has(keyOf(vm)) ? 1 : 0);
+    const others = this.#down.size - (this.#down.has(namespacedName(vm)) ? 1 : 0);
     if (!servesNobody(vm, snapshot.vmiOf(vm)) && others >= maxUnavailable) return `${maxUnavailable} at a time`;
     const owner = snapshot.poolOf(vm);
     if (owner === undefined) return null;
     const budget = this.#poolOf(owner);
-    const hasRoom = !usesPlace(vm, budget) || budget.names.has(vm.name) || budget.count < budget.most;
+    const hasRoom = !usesBudget(vm, budget) || budget.names.has(vm.name) || budget.count < budget.most;
     return hasRoom ? null : whyFull(owner.pool, budget);
   }
 
   take(vm: VmView): void {
-    const key = keyOf(vm);
+    const key = namespacedName(vm);
     this.#inProgress.add(key);
     this.#down.add(key);
     const owner = this.#in.snapshot.poolOf(vm);
     if (owner === undefined) return;
     const budget = this.#poolOf(owner);
-    if (!usesPlace(vm, budget)) return;
+    if (!usesBudget(vm, budget)) return;
     if (!budget.names.has(vm.name)) budget.count++;
     budget.names.add(vm.name);
   }
@@ -104,7 +105,7 @@ export class RestartBudget {
     const { now, snapshot } = this.#in;
     const { vmiOf } = snapshot;
     const active = vms().filter(isActive);
-    const going = active.filter((vm) => isRestarting(vm, vmiOf(vm)) || this.#inProgress.has(keyOf(vm)));
+    const going = active.filter((vm) => isRestarting(vm, vmiOf(vm)) || this.#inProgress.has(namespacedName(vm)));
     const inProgress = [...(claimed?.() ?? []), ...going.map(({ name }) => name)];
     const counted = disruptionBudget({ pool, vms: active, vmiOf, inProgress, now });
     this.#pools.set(uid, counted);

@@ -1,4 +1,4 @@
-import type { MigrationView } from './migration.ts';
+import type { MigrationView } from '../views/migration.ts';
 
 /** What the migrations say by which drover has tried to move a VMI since it last moved. */
 export interface Evacuation {

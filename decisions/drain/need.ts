@@ -11,15 +11,15 @@ export type EvacuationAct = 'migrate' | 'restart';
 export type EvacuationNeed =
   /** Its VMI is not marked for evacuation from its current node, or the VM is leaving the pool anyway. */
   | { need: 'nothing' }
-  /** It may be acted on. `takesPlace`: only within the budget. `isBegun`: drover has tried before. */
-  | { need: 'act'; act: EvacuationAct; takesPlace: boolean; isBegun: boolean; why: string }
+  /** It may be acted on. `needsBudget`: only within the budget. `isBegun`: drover has tried before. */
+  | { need: 'act'; act: EvacuationAct; needsBudget: boolean; isBegun: boolean; why: string }
   /** It is on its way. `until`: when this takes too long, in milliseconds since the epoch. */
-  | { need: 'underway'; words: string; until: number | null }
+  | { need: 'underway'; message: string; until: number | null }
   /** `isStuck`: it may wait for ever. `until`: when that has passed by time alone; milliseconds since the epoch. */
   | { need: 'wait'; why: string; isStuck: boolean; until: number | null };
 
 /** An act that was refused, so that nothing in the cluster tells of it. */
-export interface Refusal {
+export interface RefusedEvacuation {
   vm: string;
   /** Of the VMI. */
   uid: string;
@@ -35,7 +35,7 @@ export interface EvacuationInput {
   vm: VmView;
   vmi: VmiView | undefined;
   rules: DrainRules;
-  refusal: Refusal | undefined;
+  refusal: RefusedEvacuation | undefined;
   /** Milliseconds since the epoch. */
   now: number;
 }
@@ -92,13 +92,13 @@ function migrating(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacu
   const deadline = deadlineOf(input);
   return isPast
     ? waits(`migration ${attempt} has taken longer than ${input.rules.deadlineSeconds} s`, { isStuck: true })
-    : { need: 'underway', words: `migrates (attempt ${attempt})`, until: deadline };
+    : { need: 'underway', message: `migrates (attempt ${attempt})`, until: deadline };
 }
 
 /** The owner's settings take precedence, and operations by KubeVirt or other controllers are not interrupted. */
 function whyNot(vm: VmView, vmi: VmiView): EvacuationNeed | null {
-  if (!isMeantToRun(vm, vmi)) return { need: 'underway', words: 'is being stopped', until: null };
-  if (isRestarting(vm, vmi)) return { need: 'underway', words: 'restarts', until: null };
+  if (!isMeantToRun(vm, vmi)) return { need: 'underway', message: 'is being stopped', until: null };
+  if (isRestarting(vm, vmi)) return { need: 'underway', message: 'restarts', until: null };
   if (vm.optedOut) return waits('its owner asked that nothing disrupts it', { isStuck: true });
   if (vm.runStrategy === 'WaitAsReceiver') return waits('it receives a migration');
   if (vm.snapshotting) return waits('a snapshot of it is taken or restored');
@@ -124,7 +124,7 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
       isStuck: isPast,
     });
   const isBegun = tried !== null || (refusal?.since ?? null) !== null;
-  return { need: 'act', act, takesPlace: !servesNobody(vm, vmi), isBegun, why };
+  return { need: 'act', act, needsBudget: !servesNobody(vm, vmi), isBegun, why };
 }
 
 /** How the VM is to leave its node, and why so; `none`: in no way that its pool and its owner allow. */

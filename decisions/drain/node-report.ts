@@ -3,10 +3,10 @@ import { EXTERNAL } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { planDrain, type Standing } from './plan.ts';
+import { planDrain, type EvacuationStatus } from './plan.ts';
 
 /** How far a VMI is from leaving its node. */
-export interface Leaver {
+export interface NodeReportItem {
   namespace: string;
   name: string;
   /** `VirtualMachinePool/web`; null for a VMI that none controls, or a VM that none does. */
@@ -15,9 +15,9 @@ export interface Leaver {
    * `NotAsked`: drover moves it once its pod is to be evicted. `KubeVirt`, `Ends`: KubeVirt migrates it then, or lets it
    * end. `Blocked`: it stays until a person acts.
    */
-  state: Standing['state'] | 'NotAsked' | 'KubeVirt' | 'Ends' | 'Blocked';
+  state: EvacuationStatus['state'] | 'NotAsked' | 'KubeVirt' | 'Ends' | 'Blocked';
   /** What happens to it, or what it waits for; completes its name to a sentence. */
-  words: string;
+  message: string;
 }
 
 /** A VMI on the node, and what it belongs to. */
@@ -41,14 +41,14 @@ export interface NodeReportInput {
 }
 
 /** Returns what each of the VMIs on a node does, or waits for, to leave it. */
-export function nodeReport({ onNode, membersOf, vmiOf, clusterStrategy, now }: NodeReportInput): Leaver[] {
-  const standings = new Map<string, Map<string, Standing>>();
-  const standingOf = (pool: StoredPool, vm: VmView): Standing | undefined => {
-    const known = standings.get(pool.metadata.uid);
+export function nodeReport({ onNode, membersOf, vmiOf, clusterStrategy, now }: NodeReportInput): NodeReportItem[] {
+  const statuses = new Map<string, Map<string, EvacuationStatus>>();
+  const standingOf = (pool: StoredPool, vm: VmView): EvacuationStatus | undefined => {
+    const known = statuses.get(pool.metadata.uid);
     if (known !== undefined) return known.get(vm.name);
     const vms = membersOf(pool);
     const plan = planDrain({ pool, vms, vmiOf, acting: [], busy: new Map(), refusals: [], now });
-    standings.set(pool.metadata.uid, new Map(plan.standings.map((standing) => [standing.vm, standing])));
+    statuses.set(pool.metadata.uid, new Map(plan.statuses.map((standing) => [standing.vm, standing])));
     return standingOf(pool, vm);
   };
   return onNode.map(({ vmi, vm, pool }) => {
@@ -57,43 +57,49 @@ export function nodeReport({ onNode, membersOf, vmiOf, clusterStrategy, now }: N
     const owner = controller === null ? null : `${controller.kind}/${controller.name}`;
     const standing = pool === null || vm === null ? undefined : standingOf(pool, vm);
     const told = standing ?? withoutStanding(vmi, pool, clusterStrategy);
-    return { namespace, name, owner, state: told.state, words: told.words };
+    return { namespace, name, owner, state: told.state, message: told.message };
   });
 }
 
-type Told = Pick<Leaver, 'state' | 'words'>;
+type NodeReportState = Pick<NodeReportItem, 'state' | 'message'>;
 
-function withoutStanding(vmi: VmiView, pool: StoredPool | null, clusterStrategy: string): Told {
-  if (liveVmi(vmi) === undefined) return { state: 'Ends', words: 'is ending' };
+function withoutStanding(vmi: VmiView, pool: StoredPool | null, clusterStrategy: string): NodeReportState {
+  if (liveVmi(vmi) === undefined) return { state: 'Ends', message: 'is ending' };
   const strategy = vmi.evictionStrategy ?? clusterStrategy;
   const drains = pool?.spec.drain !== undefined;
   if (strategy === EXTERNAL && drains)
-    return { state: 'NotAsked', words: 'is moved within the budget of its pool once its pod is to be evicted' };
+    return { state: 'NotAsked', message: 'is moved within the budget of its pool once its pod is to be evicted' };
   return byKubeVirt(vmi, strategy);
 }
 
 /** What KubeVirt does at an eviction, by the strategy. */
-function byKubeVirt({ migratable, migrating, evacuationNode, node }: VmiView, strategy: string): Told {
-  const migrates: Told = {
+function byKubeVirt({ migratable, migrating, evacuationNode, node }: VmiView, strategy: string): NodeReportState {
+  const migrates: NodeReportState = {
     state: 'KubeVirt',
-    words:
+    message:
       migrating || evacuationNode === node
         ? 'is being migrated by KubeVirt'
         : 'is migrated by KubeVirt once its pod is to be evicted',
   };
-  const ends: Told = { state: 'Ends', words: 'ends when its pod is evicted, as PodDisruptionBudgets allow' };
+  const ends: NodeReportState = {
+    state: 'Ends',
+    message: 'ends when its pod is evicted, as PodDisruptionBudgets allow',
+  };
   switch (strategy) {
     case 'LiveMigrate':
       return migratable
         ? migrates
         : {
             state: 'Blocked',
-            words: 'stays: KubeVirt cannot migrate it, and evictionStrategy LiveMigrate prevents its eviction',
+            message: 'stays: KubeVirt cannot migrate it, and evictionStrategy LiveMigrate prevents its eviction',
           };
     case 'LiveMigrateIfPossible':
       return migratable ? migrates : ends;
     case EXTERNAL:
-      return { state: 'Blocked', words: 'stays until something other than drover moves it: its strategy is External' };
+      return {
+        state: 'Blocked',
+        message: 'stays until something other than drover moves it: its strategy is External',
+      };
     default:
       return ends;
   }

@@ -1,13 +1,13 @@
 import { drainRules, type DrainRules } from '../../api/pool-defaults.ts';
 import { isRestarting, isActive, type VmiOf } from '../disruption-budget/availability.ts';
-import { disruptionBudget, usesPlace, type DisruptionBudget } from '../disruption-budget/budget.ts';
+import { disruptionBudget, usesBudget, type DisruptionBudget } from '../disruption-budget/budget.ts';
 import { claimedNames } from '../disruption-budget/claims.ts';
 import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
-import { evacuationNeed, isToLeave, type EvacuationAct, type EvacuationNeed, type Refusal } from './need.ts';
+import { evacuationNeed, isToLeave, type EvacuationAct, type EvacuationNeed, type RefusedEvacuation } from './need.ts';
 
 /** A VM to be moved off its node. The UID is that of its VMI: another one runs elsewhere, or was asked for since. */
 export interface EvacuationTarget {
@@ -19,20 +19,20 @@ export interface EvacuationTarget {
 }
 
 /** How far a VM is that is to leave its node. */
-export interface Standing {
+export interface EvacuationStatus {
   vm: string;
   node: string;
   /** `Stuck`: it may wait for ever. */
   state: 'Evacuating' | 'Budget' | 'Window' | 'Stuck' | 'Waiting';
   /** What is done to it or what it waits for; completes the name of the VM to a sentence. */
-  words: string;
+  message: string;
 }
 
 export interface DrainPlan {
   /** VMs to begin with now. */
   evacuate: EvacuationTarget[];
   /** All VMs of the pool that are to leave their nodes, those that wait first. */
-  standings: Standing[];
+  statuses: EvacuationStatus[];
   /** When the passing of time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null;
 }
@@ -47,7 +47,7 @@ export interface DrainInput {
   /** VMs that something else is done to, and what. */
   busy: ReadonlyMap<string, string>;
   /** What the API server refused. */
-  refusals: readonly Refusal[];
+  refusals: readonly RefusedEvacuation[];
   /** Milliseconds since the epoch. */
   now: number;
 }
@@ -57,9 +57,9 @@ const MOST_AT_ONCE = 100;
 /** How often to look again while others have claimed the budget: a released claim causes no event of the pool. */
 const CLAIMS_AGAIN_MS = 2_000;
 
-const NOTHING: DrainPlan = { evacuate: [], standings: [], wakeAt: null };
+const NOTHING: DrainPlan = { evacuate: [], statuses: [], wakeAt: null };
 
-const isMoving = ({ state }: Standing): boolean => state === 'Evacuating';
+const isMoving = ({ state }: EvacuationStatus): boolean => state === 'Evacuating';
 
 type Act = EvacuationNeed & { need: 'act' };
 
@@ -79,7 +79,7 @@ class Drain {
   readonly #in: DrainInput;
   readonly #rules: DrainRules;
   readonly #evacuate: EvacuationTarget[] = [];
-  readonly #standings: Standing[] = [];
+  readonly #statuses: EvacuationStatus[] = [];
   #wakeAt: number | null = null;
 
   constructor(input: DrainInput, rules: DrainRules) {
@@ -96,21 +96,21 @@ class Drain {
     }
     acts.sort(
       (one, other) =>
-        Number(one.need.takesPlace) - Number(other.need.takesPlace) ||
+        Number(one.need.needsBudget) - Number(other.need.needsBudget) ||
         Number(other.need.isBegun) - Number(one.need.isBegun) ||
         byNumber(one.vm.name, other.vm.name),
     );
     this.#choose(acts);
-    const standings = this.#standings.toSorted(
+    const statuses = this.#statuses.toSorted(
       (one, other) => Number(isMoving(one)) - Number(isMoving(other)) || byNumber(one.vm, other.vm),
     );
-    return { evacuate: this.#evacuate, standings, wakeAt: this.#wakeAt };
+    return { evacuate: this.#evacuate, statuses, wakeAt: this.#wakeAt };
   }
 
   #needOf(vm: VmView): EvacuationNeed {
     const { acting, busy, refusals, vmiOf, now } = this.#in;
     const vmi = vmiOf(vm);
-    if (acting.includes(vm.name)) return { need: 'underway', words: 'is being moved', until: null };
+    if (acting.includes(vm.name)) return { need: 'underway', message: 'is being moved', until: null };
     const other = busy.get(vm.name);
     if (other !== undefined) return { need: 'wait', why: other, isStuck: false, until: null };
     const refusal = refusals.find(({ uid }) => uid === vmi?.uid);
@@ -120,8 +120,8 @@ class Drain {
   #note(vm: VmView, need: Exclude<EvacuationNeed, Act>): void {
     if (need.need === 'nothing') return;
     this.#wake(need.until);
-    if (need.need === 'underway') this.#stand(vm, 'Evacuating', need.words);
-    else this.#stand(vm, need.isStuck ? 'Stuck' : 'Waiting', `waits: ${need.why}`);
+    if (need.need === 'underway') this.#add(vm, 'Evacuating', need.message);
+    else this.#add(vm, need.isStuck ? 'Stuck' : 'Waiting', `waits: ${need.why}`);
   }
 
   #choose(acts: readonly { vm: VmView; need: Act }[]): void {
@@ -135,23 +135,23 @@ class Drain {
     const closed = this.#closed();
     let used = count;
     for (const { vm, need } of acts) {
-      const takes = need.takesPlace && usesPlace(vm, budget) && !names.has(vm.name);
-      if (need.takesPlace && !need.isBegun && closed !== null) this.#stand(vm, 'Window', closed);
+      const takes = need.needsBudget && usesBudget(vm, budget) && !names.has(vm.name);
+      if (need.needsBudget && !need.isBegun && closed !== null) this.#add(vm, 'Window', closed);
       else if (takes && used >= most) {
-        this.#stand(
+        this.#add(
           vm,
           'Budget',
-          `waits: ${used} VMs are unavailable or being moved, and maxUnavailable allows ${most - budget.standIns.size}${besideExtra(budget)}`,
+          `waits: ${used} VMs are unavailable or being moved, and maxUnavailable allows ${most - budget.availableSurge.size}${besideExtra(budget)}`,
         );
         if (claimed.length > 0) this.#wake(now + CLAIMS_AGAIN_MS);
       } else if (this.#evacuate.length >= MOST_AT_ONCE)
-        this.#stand(vm, 'Waiting', `waits: ${MOST_AT_ONCE} begin at once`);
+        this.#add(vm, 'Waiting', `waits: ${MOST_AT_ONCE} begin at once`);
       else {
         if (takes) used++;
         names.add(vm.name);
         const { uid, node } = vmiOf(vm)!;
         this.#evacuate.push({ name: vm.name, uid, node: node!, act: need.act, why: need.why });
-        this.#stand(vm, 'Evacuating', need.act === 'migrate' ? 'is being migrated' : `is being restarted: ${need.why}`);
+        this.#add(vm, 'Evacuating', need.act === 'migrate' ? 'is being migrated' : `is being restarted: ${need.why}`);
       }
     }
   }
@@ -169,8 +169,8 @@ class Drain {
     return ['waits: ' + when, ...windowFaults(windows, 'spec.drain.windows')].join(', ');
   }
 
-  #stand(vm: VmView, state: Standing['state'], words: string): void {
-    this.#standings.push({ vm: vm.name, node: this.#in.vmiOf(vm)!.node!, state, words });
+  #add(vm: VmView, state: EvacuationStatus['state'], message: string): void {
+    this.#statuses.push({ vm: vm.name, node: this.#in.vmiOf(vm)!.node!, state, message });
   }
 
   #wake(at: number | null): void {
@@ -178,5 +178,5 @@ class Drain {
   }
 }
 
-const besideExtra = ({ standIns: { size } }: DisruptionBudget): string =>
+const besideExtra = ({ availableSurge: { size } }: DisruptionBudget): string =>
   size === 0 ? '' : `, beside the ${size} that extra VMs stand in for`;

@@ -82,13 +82,17 @@ export function minAvailableOf({ pool, vms, vmiOf }: Omit<PodBudgetInput, 'podBu
 /** The step that brings the pool's PodDisruptionBudget to what it should be; none if it is. */
 export function podBudgetSteps(
   input: PodBudgetInput,
-): { kind: 'guard'; minAvailable: number | null; reason: string }[] {
+): { kind: 'updatePodDisruptionBudget'; minAvailable: number | null; reason: string }[] {
   const { pool, podBudgets } = input;
   const minAvailable = minAvailableOf(input);
   const { name } = pool.metadata;
   const has = podBudgets.find((budget) => budget.name === podBudgetName(name));
   if (minAvailable === null)
-    return has === undefined ? [] : [{ kind: 'guard', minAvailable, reason: 'remove the PodDisruptionBudget' }];
+    return has === undefined
+      ? []
+      : [{ kind: 'updatePodDisruptionBudget', minAvailable, reason: 'remove the PodDisruptionBudget' }];
   if (has?.spec === canonical(podBudgetSpec(name, minAvailable))) return [];
-  return [{ kind: 'guard', minAvailable, reason: `have ${minAvailable} pods stay up at evictions` }];
+  return [
+    { kind: 'updatePodDisruptionBudget', minAvailable, reason: `have ${minAvailable} pods stay up at evictions` },
+  ];
 }

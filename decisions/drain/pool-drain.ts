@@ -33,5 +33,5 @@ export function drainSteps({ evacuate }: DrainPlan, input: PoolPlanInput): PoolS
 }
 
 /** Names of VMs that are being moved, whether or not the cluster shows that yet. */
-export const evacuatingNames = ({ standings }: DrainPlan): string[] =>
-  standings.flatMap(({ vm, state }) => (state === 'Evacuating' ? [vm] : []));
+export const evacuatingNames = ({ statuses }: DrainPlan): string[] =>
+  statuses.flatMap(({ vm, state }) => (state === 'Evacuating' ? [vm] : []));

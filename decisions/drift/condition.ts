@@ -1,7 +1,7 @@
 import type { Condition } from '../../api/pool/pool.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { byNumber, formatNames } from '../lib/names.ts';
-import { withTime } from '../pool/conditions.ts';
+import { withTime } from '../status/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { correctsAll, type DriftedVm } from './members.ts';
 
@@ -21,15 +21,15 @@ export function driftCondition(pool: StoredPool, drifted: readonly DriftedVm[], 
       `${names} ${what}: ${isSetRight ? 'updates set that right' : '`drover drift` shows how, and `drover rollout restart --drifted` sets it right'}`,
       ...sorted
         .slice(0, VMS_NAMED)
-        .map(({ vm, fields }) => `${vm.name}: ${fieldsInWords(fields.map(({ path }) => path))}`),
+        .map(({ vm, fields }) => `${vm.name}: ${formatFields(fields.map(({ path }) => path))}`),
     ],
     MESSAGE_LENGTH,
   );
-  const reason = isSetRight ? 'BeingSetRight' : 'Kept';
+  const reason = isSetRight ? 'Correcting' : 'Kept';
   return [withTime(pool, { type: 'Drifted', status: 'True', reason, message }, now)];
 }
 
-function fieldsInWords(paths: readonly string[]): string {
+function formatFields(paths: readonly string[]): string {
   const more = paths.length - FIELDS_NAMED;
   return `${paths.slice(0, FIELDS_NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

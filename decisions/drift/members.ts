@@ -5,7 +5,7 @@ import type { WrittenVm } from '../merge/vm.ts';
 import { numberOf } from '../scaling/vm-names.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../template/vm-from-template.ts';
-import { annotationsView } from '../views/own-annotations.ts';
+import { annotationsView } from '../views/from-object/own-annotations.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { disruptionBetween } from '../vm-update/disruption.ts';

@@ -103,7 +103,7 @@ class Assessor {
 
   /** No VM of that name belongs to the pool. */
   #absent(cycle: Cycle): Assessment {
-    if (this.#view.isHeldByOther(cycle.vm)) return left('it has left the pool');
+    if (this.#view.isVmNameTaken(cycle.vm)) return left('it has left the pool');
     return this.#surplus > 0 ? this.#yield() : this.#goesOn(cycle);
   }
 
@@ -126,8 +126,8 @@ class Assessor {
   /** The new VM may be created once the delay is over, unless a person has paused healing. */
   #goesOn(cycle: Cycle): Assessment {
     const isDelayOver = cycle.phase === 'Waiting' && cycle.run.state === 'Ended';
-    if (!isDelayOver || (this.#before.paused !== undefined && cycle.hurried !== true)) return { cycle };
-    const { nextAt: _nextAt, hurried: _hurried, ...rest } = cycle;
+    if (!isDelayOver || (this.#before.paused !== undefined && cycle.skipDelay !== true)) return { cycle };
+    const { nextAt: _nextAt, skipDelay: _hurried, ...rest } = cycle;
     return { cycle: { ...rest, phase: 'Provisioning' } };
   }
 

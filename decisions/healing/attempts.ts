@@ -1,7 +1,7 @@
 import { isActive } from '../disruption-budget/availability.ts';
 import { earlier } from '../lib/times.ts';
 import type { VmView } from '../views/vm.ts';
-import { failingSince, type Cycle, type HealingState, type Hold, type PlannedAttempt } from './state.ts';
+import { failingSince, type Cycle, type HealingState, type HealingMode, type PlannedAttempt } from './state.ts';
 import { attemptRules, holdsData, type HealingView } from './view.ts';
 
 /** An attempt that has not gone on for this long, although nothing holds it up, is begun again. */
@@ -14,7 +14,7 @@ const OVERDUE_MS = 10 * 60_000;
 export function dueAttempts(
   view: HealingView,
   state: HealingState,
-  hold: Hold,
+  hold: HealingMode,
 ): { begin: PlannedAttempt[]; wakeAt: number | null } {
   const byUid = new Map(view.vms.map((vm) => [vm.uid, vm]));
   const begin: PlannedAttempt[] = [];
@@ -29,10 +29,10 @@ export function dueAttempts(
 }
 
 /** When the cycle's attempt is to be begun, in milliseconds since the epoch; Infinity if only an event can tell. */
-function dueAt({ phase, run, nextAt, hurried = false }: Cycle, vm: VmView | undefined, hold: Hold): number {
+function dueAt({ phase, run, nextAt, skipDelay = false }: Cycle, vm: VmView | undefined, hold: HealingMode): number {
   if (phase === 'Provisioning' || run.state === 'Ended') return Infinity;
   const isToBeRemoved = phase === 'Removing' && vm !== undefined && isActive(vm);
-  if (isToBeRemoved && hold !== 'None' && !hurried) return Infinity;
+  if (isToBeRemoved && hold !== 'Active' && !skipDelay) return Infinity;
   if (run.state !== 'Running') return 0;
   // Kubernetes may take long to end a VM.
   const isTerminating = vm !== undefined && !isActive(vm);
@@ -42,7 +42,7 @@ function dueAt({ phase, run, nextAt, hurried = false }: Cycle, vm: VmView | unde
 function attemptOf(
   view: HealingView,
   state: HealingState,
-  { vm: name, uid, attempt, why, startedAt, nextAt, run, hurried = false, onSameDisks = 0 }: Cycle,
+  { vm: name, uid, attempt, why, startedAt, nextAt, run, skipDelay = false, onSameDisks = 0 }: Cycle,
   vm: VmView | undefined,
 ): PlannedAttempt {
   return {
@@ -58,7 +58,7 @@ function attemptOf(
     },
     startedAt,
     ...(nextAt === undefined ? {} : { removed: { nextAt, keptDisks: onSameDisks > 0 } }),
-    hurried,
+    skipDelay,
     isAgain: run.state !== 'NotBegun',
   };
 }

@@ -1,4 +1,4 @@
-import { durationMs } from '../../api/duration.ts';
+import { durationMs } from '../../api/lib/duration.ts';
 import type { HealingRules } from '../../api/pool-defaults.ts';
 
 /** The least time after a cycle until the VM's next one starts over with the first delay. */
@@ -18,5 +18,5 @@ export function healingDelayMs(
 }
 
 /** When a cycle that ended at `endedAt` is forgotten; milliseconds since the epoch. */
-export const fadesAt = (endedAt: number, { max }: HealingRules['backoff']): number =>
+export const expiresAt = (endedAt: number, { max }: HealingRules['backoff']): number =>
   endedAt + Math.max(QUIET_MS, 2 * durationMs(max));

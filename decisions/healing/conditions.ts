@@ -1,21 +1,21 @@
 import type { Condition, HealingStatus, PoolStatus } from '../../api/pool/pool.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
-import { withTime, type Untimed } from '../pool/conditions.ts';
+import { withTime, type Untimed } from '../status/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
+import { formatCycles, formatNotReplaced } from './format.ts';
 import type { HealingPlan } from './plan.ts';
-import { formatCycles, formatNotReplaced } from './sentences.ts';
 
 const MESSAGE_LENGTH = 2_048;
 const CYCLES_KEPT = 100;
 
 /** The parts of a plan that the pool's status shows. */
-export type HealingTold = Pick<HealingPlan, 'state' | 'suspended' | 'notReplaced' | 'notListed'>;
+export type HealingReport = Pick<HealingPlan, 'state' | 'suspended' | 'notReplaced' | 'notListed'>;
 
 /**
  * `Healing`: VMs are being replaced. `HealingSuspended`: sick VMs are left as they are, and why. Returns no conditions
  * if the pool has no autohealing and no cycle in progress.
  */
-export function healingConditions(pool: StoredPool, told: HealingTold, now: string): Condition[] {
+export function healingConditions(pool: StoredPool, told: HealingReport, now: string): Condition[] {
   const { cycles } = told.state;
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
   const { notReplaced, notListed } = told;
@@ -29,13 +29,13 @@ export function healingConditions(pool: StoredPool, told: HealingTold, now: stri
   return [healing, suspended(told)].map((condition) => withTime(pool, condition, now));
 }
 
-function suspended({ state: { paused }, suspended: why }: HealingTold): Untimed {
+function suspended({ state: { paused }, suspended: why }: HealingReport): Untimed {
   const type = 'HealingSuspended';
   if (paused !== undefined)
     return {
       type,
       status: 'True',
-      reason: 'PausedByPerson',
+      reason: 'PausedByUser',
       message: `by ${paused.by}${paused.why === undefined ? '' : `: ${paused.why}`}`,
     };
   if (why !== null) return { type, status: 'True', reason: 'TooManyUnhealthy', message: why };
@@ -46,12 +46,12 @@ function suspended({ state: { paused }, suspended: why }: HealingTold): Untimed 
  * A status in which null stands for the healing status that the plan contains anyway: a status is in the history of the
  * pool's workflow at every turn.
  */
-export type StatusTold = Omit<PoolStatus, 'healing'> & { healing?: HealingStatus | null };
+export type CompactStatus = Omit<PoolStatus, 'healing'> & { healing?: HealingStatus | null };
 
-export const toldOnce = (status: PoolStatus | null): StatusTold | null =>
+export const compactStatus = (status: PoolStatus | null): CompactStatus | null =>
   status?.healing === undefined ? status : { ...status, healing: null };
 
-export function toldWhole({ healing, ...status }: StatusTold, told: HealingTold): PoolStatus {
+export function fullStatus({ healing, ...status }: CompactStatus, told: HealingReport): PoolStatus {
   return healing === undefined ? status : { ...status, healing: healing ?? healingStatus(told) };
 }
 
@@ -60,7 +60,7 @@ export const healingStatus = ({
   state: { paused, cycles, finished },
   notReplaced,
   notListed,
-}: HealingTold): HealingStatus => ({
+}: HealingReport): HealingStatus => ({
   ...(paused === undefined ? {} : { paused }),
   cycles: cycles.slice(0, CYCLES_KEPT).map(({ run: _run, skipped: _skipped, ...cycle }) => cycle),
   finished,

@@ -1,5 +1,5 @@
 import type { EventReason } from '../../api/reasons.ts';
-import { formatReplacements, type Cycle, type FinishedCycle, type Hold } from './state.ts';
+import { formatReplacements, type Cycle, type FinishedCycle, type HealingMode } from './state.ts';
 
 type CycleEnd = Pick<FinishedCycle, 'end' | 'why'>;
 
@@ -30,9 +30,9 @@ const END_EVENTS: Record<FinishedCycle['end'], [HealingEvent['type'], EventReaso
 };
 
 /** The Event about the beginning or the end of a suspension, which `why` explains. */
-export function holdEvent(before: Hold, hold: Hold, why: string | null): HealingEvent[] {
+export function holdEvent(before: HealingMode, hold: HealingMode, why: string | null): HealingEvent[] {
   if (hold === before) return [];
-  if (hold === 'Removals') return [{ type: 'Warning', reason: 'HealingSuspended', note: why ?? '' }];
-  if (before !== 'Removals') return [];
+  if (hold === 'NoNewReplacements') return [{ type: 'Warning', reason: 'HealingSuspended', note: why ?? '' }];
+  if (before !== 'NoNewReplacements') return [];
   return [{ type: 'Normal', reason: 'HealingResumed', note: 'fewer VMs are unhealthy now' }];
 }

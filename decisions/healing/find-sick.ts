@@ -98,7 +98,7 @@ function replaceable(
   state: HealingState,
   all: readonly { vm: VmView; sick: FoundSick }[],
 ): Omit<Found, 'exempt'> {
-  const { unproven, rules, now } = view;
+  const { unverified, rules, now } = view;
   const memory = new Map(state.finished.map((one) => [one.vm, one]));
   const sick: FoundSick[] = [];
   const waiting: NotReplaced[] = [];
@@ -118,8 +118,8 @@ function replaceable(
     else if (last !== undefined && last.uid === uid && (again = againAt(view, last)) > now) {
       wakeAt = earlier(wakeAt, again);
       wait(`its deletion was refused (${last.why}), and is asked for again at ${new Date(again).toISOString()}`);
-    } else if (vm.revision !== null && vm.revision === unproven)
-      wait(`no VM has run revision ${unproven} yet, and its rollout decides`);
+    } else if (vm.revision !== null && vm.revision === unverified)
+      wait(`no VM has run revision ${unverified} yet, and its rollout decides`);
     else if (rules.maxAttempts !== null && attempts >= rules.maxAttempts) {
       const givenUp = `given up after ${formatReplacements(attempts)}`;
       finished = remembered(finished, {

@@ -1,7 +1,7 @@
-import { countOf } from '../../api/int-or-percent.ts';
+import { countOf } from '../../api/lib/int-or-percent.ts';
 import { isActive } from '../disruption-budget/availability.ts';
 import type { HealingState } from './state.ts';
-import { hasProven, type HealingView } from './view.ts';
+import { hasEverRun, type HealingView } from './view.ts';
 
 /** The most cycles per pool, and per turn: the workflow's knowledge of them is in its history at every turn. */
 const MOST_CYCLES = 100;
@@ -14,7 +14,7 @@ const LEAST_SHARE = 2;
  * ever run, one is tried all the same.
  */
 export function breaker(view: HealingView, unhealthy: number): string | null {
-  if (!hasProven(view)) return null;
+  if (!hasEverRun(view)) return null;
   const { rules, pool } = view;
   const most = countOf(
     rules.maxUnhealthy,
@@ -43,7 +43,7 @@ export function roomFor(view: HealingView, { cycles }: HealingState): { count: n
       full: 'others are healed first',
     });
   // If no VM has ever run, the fault is probably common to all: only one is tried.
-  if (!hasProven(view))
+  if (!hasEverRun(view))
     limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
   const least = limits.reduce((one, other) => (other.count < one.count ? other : one));
   return { ...least, count: Math.max(least.count, 0) };

@@ -4,12 +4,12 @@ import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import { assess, endAll } from './assess.ts';
 import { dueAttempts } from './attempts.ts';
-import { fadesAt } from './backoff.ts';
+import { expiresAt } from './backoff.ts';
 import { holdEvent, type HealingEvent } from './events.ts';
+import { remember } from './expire.ts';
 import { findSick, type NotReplaced } from './find-sick.ts';
 import { breaker, roomFor } from './limits.ts';
-import { proofOf, startToNote } from './proof.ts';
-import { remember } from './remember.ts';
+import { proofOf, startToNote } from './never-ran.ts';
 import { availableAt, isAvailable } from './sickness.ts';
 import {
   carried,
@@ -19,7 +19,7 @@ import {
   type AttemptId,
   type FinishedCycle,
   type HealingState,
-  type Hold,
+  type HealingMode,
   type PlannedAttempt,
 } from './state.ts';
 import type { HealingInput, HealingView } from './view.ts';
@@ -79,7 +79,7 @@ export function planHealing(input: HealingInput): HealingPlan {
   const found = findSick(view, state);
   const suspended = breaker(view, found.sick.length + state.cycles.length);
   const hold = holdOf(state, suspended);
-  const room = hold === 'None' ? roomFor(view, state) : { count: 0, full: WHY_HELD[hold] };
+  const room = hold === 'Active' ? roomFor(view, state) : { count: 0, full: WHY_HELD[hold] };
   // A VM whose cycle has just ended is looked at again later: its attempt may still run, or this worker's cache be behind.
   const ended = new Set(input.state.cycles.map(({ vm }) => vm));
   const free = found.sick.filter(({ name }) => !ended.has(name));
@@ -111,16 +111,16 @@ export function planHealing(input: HealingInput): HealingPlan {
   };
 }
 
-const WHY_HELD = { All: 'healing is paused', Removals: 'too many are sick' };
+const WHY_HELD = { Paused: 'healing is paused', NoNewReplacements: 'too many are sick' };
 
-function holdOf({ paused }: HealingState, suspended: string | null): Hold {
-  if (paused !== undefined) return 'All';
-  return suspended === null ? 'None' : 'Removals';
+function holdOf({ paused }: HealingState, suspended: string | null): HealingMode {
+  if (paused !== undefined) return 'Paused';
+  return suspended === null ? 'Active' : 'NoNewReplacements';
 }
 
 /** Notes still to be written on VMs. Starts are not noted if the pool sets preserveStorage. */
 function notesOf(view: HealingView): RunNote[] {
-  const { vms, vmiOf, witnessOf, rules, minReadyMs, now } = view;
+  const { vms, vmiOf, vmiHistoryOf, rules, minReadyMs, now } = view;
   const notes: RunNote[] = [];
   for (const vm of vms) {
     const { name, uid, resourceVersion } = vm;
@@ -129,7 +129,7 @@ function notesOf(view: HealingView): RunNote[] {
     if (isAvailable(vm, vmi, minReadyMs, now)) notes.push({ name, uid, resourceVersion, start: null });
     else if (
       rules.preserveStorage === null &&
-      proofOf({ vm, vmi, witness: witnessOf(vm), minReadyMs, now }) === 'proven'
+      proofOf({ vm, vmi, vmiHistory: vmiHistoryOf(vm), minReadyMs, now }) === 'proven'
     ) {
       const start = startToNote({ vm, vmi });
       if (start !== null) notes.push({ name, uid, resourceVersion, start });
@@ -165,7 +165,7 @@ function nextFading({ vms, rules, now }: HealingView, finished: readonly Finishe
   const uids = new Set(vms.map(({ uid }) => uid));
   const times = finished
     .filter((one) => !isFinal(one) || !uids.has(one.uid))
-    .map(({ at }) => fadesAt(Date.parse(at), rules.backoff));
+    .map(({ at }) => expiresAt(Date.parse(at), rules.backoff));
   return times.filter((at) => at > now).reduce<number | null>(earlier, null);
 }
 

@@ -1,4 +1,4 @@
-import { durationMs } from '../../api/duration.ts';
+import { durationMs } from '../../api/lib/duration.ts';
 import type { HealingRules } from '../../api/pool-defaults.ts';
 import { isMeantToRun, isReady } from '../disruption-budget/availability.ts';
 import { earlier } from '../lib/times.ts';

@@ -2,7 +2,7 @@ import type { HealingRules } from '../../api/pool-defaults.ts';
 import type { HealingStatus } from '../../api/pool/pool.ts';
 
 /** What healing may not begin: removals of sick VMs, or everything. */
-export type Hold = 'None' | 'Removals' | 'All';
+export type HealingMode = 'Active' | 'NoNewReplacements' | 'Paused';
 
 /** Identifies an attempt: one replacement of a sick VM. Another cycle of the same VM may count the same attempt. */
 export interface AttemptId {
@@ -79,7 +79,7 @@ export interface HealingState extends Omit<HealingStatus, 'cycles' | 'notReplace
   failing: Failing[];
   vmiPauses: VmiPause[];
   /** What the last plan held back. */
-  hold: Hold;
+  hold: HealingMode;
 }
 
 export const noHealing: HealingState = {
@@ -88,7 +88,7 @@ export const noHealing: HealingState = {
   earlyEnds: [],
   failing: [],
   vmiPauses: [],
-  hold: 'None',
+  hold: 'Active',
 };
 
 /** Returns what a new workflow of the pool knows: what the status says. */
@@ -141,7 +141,7 @@ export interface PlannedAttempt {
   /** Absent if the VM is still to be removed. */
   removed?: Removed;
   /** A person asked not to wait. */
-  hurried: boolean;
+  skipDelay: boolean;
   /** It may have been begun before. */
   isAgain: boolean;
 }
@@ -242,11 +242,11 @@ export function withEnd(
  * Skips every wait of the VM's cycle that can be skipped: for the delay, and for healing to go on. A VM that was given
  * up or skipped is healed again.
  */
-export function withHurry(state: HealingState, vm: string): HealingState {
+export function withSkippedDelay(state: HealingState, vm: string): HealingState {
   const { cycles } = state;
   if (!cycles.some((cycle) => cycle.vm === vm)) return unblocked(state, vm);
   const hurry = (cycle: Cycle): Cycle =>
-    cycle.vm === vm && cycle.phase !== 'Provisioning' ? { ...cycle, hurried: true } : cycle;
+    cycle.vm === vm && cycle.phase !== 'Provisioning' ? { ...cycle, skipDelay: true } : cycle;
   return { ...state, cycles: cycles.map(hurry) };
 }
 

@@ -4,7 +4,7 @@ import { takesSurplus } from '../scaling/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { proofOf, type Witness } from './proof.ts';
+import { proofOf, type VmiHistory } from './never-ran.ts';
 import type { AttemptRules, HealingState } from './state.ts';
 
 export interface HealingInput {
@@ -17,16 +17,16 @@ export interface HealingInput {
   /** What was wrong with a VM's last failed VMI; null if unknown. */
   lastFailureOf: (vm: VmView) => string | null;
   /** What has become of all VMIs of a VM; null if this worker has not watched them since the VM's creation. */
-  witnessOf: (vm: VmView) => Witness | null;
+  vmiHistoryOf: (vm: VmView) => VmiHistory | null;
   /** Whether a VM of this name exists in the pool's namespace without being owned by the pool. */
-  isHeldByOther: (name: string) => boolean;
+  isVmNameTaken: (name: string) => boolean;
   state: HealingState;
   /** Names of VMs that are busy otherwise: in a batch, or being created or deleted. */
   busy: ReadonlySet<string>;
   /** UIDs of VMs that people want removed: they are not replaced. */
   named: ReadonlySet<string>;
   /** A revision with which no VM has become available yet: the rollout handles its failures, not healing. */
-  unproven: string | null;
+  unverified: string | null;
   /** The most VMs in flight at once. */
   burst: number;
   /** Milliseconds since the epoch. */
@@ -44,12 +44,12 @@ export interface HealingView extends HealingInput {
 export const attemptRules = ({ backoff, maxAttempts }: HealingRules): AttemptRules => ({ backoff, maxAttempts });
 
 /** False only if it is certain that no VMI of the VM has ever run. */
-export function holdsData({ vmiOf, witnessOf, minReadyMs, now }: HealingView, vm: VmView): boolean {
-  return proofOf({ vm, vmi: vmiOf(vm), witness: witnessOf(vm), minReadyMs, now }) === 'none';
+export function holdsData({ vmiOf, vmiHistoryOf, minReadyMs, now }: HealingView, vm: VmView): boolean {
+  return proofOf({ vm, vmi: vmiOf(vm), vmiHistory: vmiHistoryOf(vm), minReadyMs, now }) === 'none';
 }
 
 /** True once a VM of the pool is known to run, or to have run: a later failure is hardly common to all VMs. */
-export const hasProven = ({ vms, vmiOf }: HealingView): boolean =>
+export const hasEverRun = ({ vms, vmiOf }: HealingView): boolean =>
   vms.some((vm) => isReady(vm, vmiOf(vm)) || vm.notYetRun === null);
 
 /**

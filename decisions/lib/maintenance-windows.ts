@@ -1,5 +1,5 @@
-import { cronOf } from '../../api/cron.ts';
-import { durationMs } from '../../api/duration.ts';
+import { cronOf } from '../../api/lib/cron.ts';
+import { durationMs } from '../../api/lib/duration.ts';
 import { DEFAULT_TIME_ZONE } from '../../api/pool-defaults.ts';
 import type { MaintenanceWindow } from '../../api/pool/pool.ts';
 

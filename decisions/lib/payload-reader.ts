@@ -1,4 +1,4 @@
-import { isDuration } from '../../api/duration.ts';
+import { isDuration } from '../../api/lib/duration.ts';
 import { field, isObject } from './json.ts';
 
 /**

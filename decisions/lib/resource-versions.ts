@@ -4,7 +4,7 @@ import type { MemberKind, OwnerKind } from '../../api/owner-kinds.ts';
 export const VERSIONED = [
   'pools',
   'replicaSets',
-  'instanceSets',
+  'vmiSets',
   'vms',
   'vmis',
   'migrations',

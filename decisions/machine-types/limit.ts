@@ -1,4 +1,4 @@
-import { keyOf, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import { namespacedName, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import type { VmInProgress } from '../power/outcome.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
@@ -30,7 +30,7 @@ export const formatPool = ({ metadata: { namespace, name } }: Pick<StoredPool, '
 export function failureAmong(failed: readonly FailedVm[]): (vm: VmView) => FailedVm | undefined {
   const byName = new Map(failed.map((one) => [one.vm, one]));
   return (vm) => {
-    const failure = byName.get(keyOf(vm));
+    const failure = byName.get(namespacedName(vm));
     return failure?.uid === undefined || failure.uid === vm.uid ? failure : undefined;
   };
 }
@@ -52,7 +52,7 @@ export function roomTaker(
   const held = new Set(inProgress.map(({ vm }) => vm));
   const failureOf = failureAmong(failed);
   return (vm, { need }) =>
-    held.has(keyOf(vm)) ||
+    held.has(namespacedName(vm)) ||
     (failureOf(vm)?.wasAvailable ?? (need === 'restart' || (need === 'done' && vm.transition?.id === ref.id)));
 }
 
@@ -65,6 +65,6 @@ export function countedVms(
 ): string[] {
   const takesUpRoom = roomTaker(rules, touched);
   const counted: string[] = [];
-  for (const vm of vms) if (takesUpRoom(vm, transitionNeed(rules, vm, snapshot))) counted.push(keyOf(vm));
+  for (const vm of vms) if (takesUpRoom(vm, transitionNeed(rules, vm, snapshot))) counted.push(namespacedName(vm));
   return counted;
 }

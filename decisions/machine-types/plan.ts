@@ -1,5 +1,5 @@
 import { isActive } from '../disruption-budget/availability.ts';
-import { keyOf, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { windowAt } from '../lib/maintenance-windows.ts';
 import type { PowerOutcome, Verdict } from '../power/outcome.ts';
 import { planPower, type PowerPlan } from '../power/plan.ts';
@@ -120,7 +120,7 @@ class Turn {
     const restarts = this.#restarts(acts && window.open);
     const settled = new Map(restarts.settled.map((one) => [one.vm, one]));
     for (const [vm, need] of needs) {
-      const end = settled.get(keyOf(vm))?.end;
+      const end = settled.get(namespacedName(vm))?.end;
       if (end === undefined) this.#counts.restarting++;
       else if (end !== 'Failed') this.#count(vm, need);
     }
@@ -150,7 +150,7 @@ class Turn {
     const needs = new Map<VmView, TransitionNeed>();
     for (const vm of vms) {
       const need = this.#unlessPoolFailed(transitionNeed(rules, vm, snapshot));
-      const key = keyOf(vm);
+      const key = namespacedName(vm);
       const [held, failure] = [this.#held.get(key), this.#failureOf(vm)];
       if (this.#takesUpRoom(vm, need)) this.#counted.push(key);
       if (held !== undefined) {
@@ -168,11 +168,11 @@ class Turn {
   /** If its pool's template could not be changed, nothing else will update the VM. */
   #unlessPoolFailed(need: TransitionNeed): TransitionNeed {
     if (need.need !== 'pool' || !this.#failedPools.has(formatPool(need.pool))) return need;
-    return { need: 'left', why: `its pool ${keyOf(need.pool.metadata)} could not be changed` };
+    return { need: 'left', why: `its pool ${namespacedName(need.pool.metadata)} could not be changed` };
   }
 
   #count(vm: VmView, need: TransitionNeed): void {
-    const key = keyOf(vm);
+    const key = namespacedName(vm);
     const counted = COUNTED_AS[need.need];
     if (counted !== null) this.#counts[counted]++;
     this.#clear(vm, key, need);
@@ -222,7 +222,7 @@ class Turn {
       snapshot,
       inProgress,
       // `chosen` contains no failed VMs.
-      spent: new Set(),
+      excluded: new Set(),
       atOnce: maxRestarts,
       deadlineMs: rules.transition.deadlineMs,
       takes: takes && rules.transition.restartNow,
@@ -236,10 +236,10 @@ class Turn {
     const { rules, pools, snapshot } = this.#in;
     const names: string[] = [];
     for (const owner of pools) {
-      const key = keyOf(owner.pool.metadata);
+      const key = namespacedName(owner.pool.metadata);
       if (
         !this.#failedPools.has(formatPool(owner.pool)) &&
-        poolTransitionState(rules, owner, snapshot).stand === 'change'
+        poolTransitionState(rules, owner, snapshot).state === 'change'
       )
         names.push(key);
     }

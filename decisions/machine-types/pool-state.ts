@@ -1,6 +1,6 @@
 import { withDefaults } from '../../api/pool-defaults.ts';
 import { isActive } from '../disruption-budget/availability.ts';
-import { keyOf, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { field } from '../lib/json.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { vmName } from '../scaling/vm-names.ts';
@@ -22,18 +22,18 @@ import type { TypeGroup } from './transition.ts';
 /** What a transition means for one of drover's pools. */
 export type PoolTransitionState =
   /** The template is not affected: the pool's VMs are treated like any others. */
-  | { stand: 'apart' }
+  | { state: 'apart' }
   /** The resulting type of its VMs is not known yet: dry runs of these groups must show it first. */
-  | { stand: 'check'; groups: TypeGroup[] }
+  | { state: 'check'; groups: TypeGroup[] }
   /** The machine type of its template is to be set (null: cleared), and recorded. */
-  | { stand: 'change'; to: string | null }
+  | { state: 'change'; to: string | null }
   /**
    * Its template, of this revision, is as it should be, and the pool updates its VMs to it. `isOurs`: this transition
    * has changed it.
    */
-  | { stand: 'rolls'; revision: string; isOurs: boolean }
-  | { stand: 'deferred'; why: string }
-  | { stand: 'left'; why: string };
+  | { state: 'rolls'; revision: string; isOurs: boolean }
+  | { state: 'deferred'; why: string }
+  | { state: 'left'; why: string };
 
 type Snapshot = Pick<VmsSnapshot, 'vmiOf'>;
 
@@ -48,9 +48,9 @@ export function poolTransitionState(
   const stands = found.get(rules) ?? new Map<string, PoolTransitionState>();
   found.set(rules, stands);
   const { uid } = owner.pool.metadata;
-  const stand = stands.get(uid) ?? standOf(rules, owner, snapshot);
-  stands.set(uid, stand);
-  return stand;
+  const state = stands.get(uid) ?? stateOf(rules, owner, snapshot);
+  stands.set(uid, state);
+  return state;
 }
 
 /** The machine type in a pool's template; null if the template leaves it to KubeVirt. */
@@ -59,25 +59,25 @@ export function templateTypeOf({ spec }: Pick<StoredPool, 'spec'>): string | nul
   return typeof type === 'string' && type !== '' ? type : null;
 }
 
-function standOf(rules: TransitionRules, owner: OwningPool, snapshot: Snapshot): PoolTransitionState {
+function stateOf(rules: TransitionRules, owner: OwningPool, snapshot: Snapshot): PoolTransitionState {
   const { pool } = owner;
   const { undoes } = rules.transition.scope;
-  const words = `pool ${keyOf(pool.metadata)}`;
-  if (pool.metadata.deletionTimestamp !== undefined) return { stand: 'deferred', why: `its ${words} is going` };
+  const words = `pool ${namespacedName(pool.metadata)}`;
+  if (pool.metadata.deletionTimestamp !== undefined) return { state: 'deferred', why: `its ${words} is going` };
   const machineType = templateTypeOf(pool);
   const record = recordOf(pool.metadata.annotations);
   const typed = { machineType, transition: record };
   const since = `somebody has set the machine type of its ${words} to ${machineType ?? 'none'} since`;
   const isOurs = record?.id === rules.ref.id;
-  if (isOurs ? isSetBack(rules, typed) : isChangedSince(rules, typed)) return { stand: 'left', why: since };
+  if (isOurs ? isSetBack(rules, typed) : isChangedSince(rules, typed)) return { state: 'left', why: since };
   const isUnmanaged = withDefaults(pool.spec).update.kind === 'unmanaged';
   const wanted = isOurs ? undefined : wantedType(rules, typed);
-  if (wanted !== undefined) return standOfOld(rules, owner, { wanted, isUnmanaged, holder: record?.id, snapshot });
+  if (wanted !== undefined) return stateOfOld(rules, owner, { wanted, isUnmanaged, holder: record?.id, snapshot });
   // The pool is rolling out the change of another transition, which follows its VMs.
   const held = undoes === null ? whoHolds(rules, record?.id) : null;
-  if (held !== null) return { stand: 'deferred', why: held };
+  if (held !== null) return { state: 'deferred', why: held };
   const bringsType = isOurs || (undoes === null && machineType !== null && !isUnmanaged);
-  return bringsType ? { stand: 'rolls', revision: revisionOf(poolTemplate(pool.spec)), isOurs } : { stand: 'apart' };
+  return bringsType ? { state: 'rolls', revision: revisionOf(poolTemplate(pool.spec)), isOurs } : { state: 'apart' };
 }
 
 interface OldTemplate {
@@ -88,33 +88,33 @@ interface OldTemplate {
   snapshot: Snapshot;
 }
 
-function standOfOld(
+function stateOfOld(
   rules: TransitionRules,
   owner: OwningPool,
   { wanted, isUnmanaged, holder, snapshot }: OldTemplate,
 ): PoolTransitionState {
   const { pool } = owner;
-  const words = `pool ${keyOf(pool.metadata)}`;
+  const words = `pool ${namespacedName(pool.metadata)}`;
   const vms = owner.vms().filter(isActive);
   const chosen = vms.filter((vm) => rules.scope.chooses(vm) && rules.scope.choosesState(vm, snapshot.vmiOf(vm)));
   const isChosen = vms.length > 0 ? chosen.length > 0 : choosesEmpty(rules, pool);
-  if (!isChosen) return { stand: 'apart' };
+  if (!isChosen) return { state: 'apart' };
   if (isUnmanaged)
     return {
-      stand: 'left',
+      state: 'left',
       why: `its ${words} makes VMs of the old type, and is unmanaged: change its template first`,
     };
-  if (chosen.length < vms.length) return { stand: 'left', why: `${words} has VMs that were not chosen` };
+  if (chosen.length < vms.length) return { state: 'left', why: `${words} has VMs that were not chosen` };
   const held = whoHolds(rules, holder);
-  if (held !== null) return { stand: 'deferred', why: held };
-  return standOfResults(rules, chosen, wanted) ?? { stand: 'change', to: wanted };
+  if (held !== null) return { state: 'deferred', why: held };
+  return stateOfResults(rules, chosen, wanted) ?? { state: 'change', to: wanted };
 }
 
 /**
  * Returns what must be checked, or speaks against the change, given the resulting types of its VMs; undefined if
  * nothing does.
  */
-function standOfResults(
+function stateOfResults(
   rules: TransitionRules,
   vms: readonly VmView[],
   wanted: string | null,
@@ -127,10 +127,10 @@ function standOfResults(
     const group = groupOf(vm, wanted);
     const result = rules.resultOf(group);
     const why = result === undefined ? null : refusalOf(rules, result);
-    if (why !== null) return { stand: 'left', why };
+    if (why !== null) return { state: 'left', why };
     if (result === undefined) groups.push(group);
   }
-  return groups.length > 0 ? { stand: 'check', groups } : undefined;
+  return groups.length > 0 ? { state: 'check', groups } : undefined;
 }
 
 /** Whether a pool without VMs is in scope: judged by the first VM that it would create. */

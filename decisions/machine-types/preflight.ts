@@ -1,5 +1,5 @@
 import { liveVmi } from '../disruption-budget/availability.ts';
-import { keyOf, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import { namespacedName, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import type { NodeView } from '../views/node.ts';
 import type { VmView } from '../views/vm.ts';
 import { groupKey, groupOf, wantedType, type TransitionRules } from './criteria.ts';
@@ -22,7 +22,7 @@ export class Groups {
   add(vm: VmView, group: TypeGroup): void {
     const key = groupKey(group);
     const known = this.#groups.get(key);
-    if (known === undefined) this.#groups.set(key, { group, vms: 1, sample: keyOf(vm) });
+    if (known === undefined) this.#groups.set(key, { group, vms: 1, sample: namespacedName(vm) });
     else known.vms++;
   }
 
@@ -59,8 +59,8 @@ export function restartable(
   let count = 0;
   for (const vm of vms) {
     const owner = snapshot.poolOf(vm);
-    const stand = owner === undefined ? 'apart' : poolTransitionState(rules, owner, snapshot).stand;
-    if (stand !== 'apart' && stand !== 'rolls') continue;
+    const state = owner === undefined ? 'apart' : poolTransitionState(rules, owner, snapshot).state;
+    if (state !== 'apart' && state !== 'rolls') continue;
     if (!STAYS.has(transitionNeed(rules, vm, snapshot).need) && liveVmi(snapshot.vmiOf(vm)) !== undefined) count++;
   }
   return count;

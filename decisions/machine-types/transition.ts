@@ -1,4 +1,4 @@
-import type { IntOrPercent } from '../../api/int-or-percent.ts';
+import type { IntOrPercent } from '../../api/lib/int-or-percent.ts';
 import type { LabelSelector, MaintenanceWindow } from '../../api/pool/pool.ts';
 import type { Skipped } from '../runs/skipped.ts';
 import type { ControlledRun } from '../runs/user-request.ts';
@@ -39,7 +39,7 @@ export interface Transition {
   windows: MaintenanceWindow[];
   /** Whether to go on if the preflight would refuse. */
   force: boolean;
-  askedBy: string;
+  requestedBy: string;
   reason: string | null;
 }
 

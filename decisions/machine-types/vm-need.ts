@@ -1,7 +1,7 @@
 import { withDefaults } from '../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isMeantToRun, isReady, isActive, liveVmi } from '../disruption-budget/availability.ts';
-import { keyOf, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -86,23 +86,23 @@ function needByPool(rules: TransitionRules, owned: Owned, snapshot: Snapshot): T
     live,
     owner: { pool },
   } = owned;
-  const stand = poolTransitionState(rules, owned.owner, snapshot);
-  if (stand.stand === 'apart') return undefined;
+  const state = poolTransitionState(rules, owned.owner, snapshot);
+  if (state.state === 'apart') return undefined;
   const isOld = rules.scope.isOld(vm.machineType) || (live !== undefined && isOldVmi(rules, vm, live));
   const isMeant = isOld || rules.transition.scope.undoes !== null;
-  if (stand.stand === 'rolls') return needInRollout(rules, owned, stand, snapshot, { isOld, isMeant });
+  if (state.state === 'rolls') return needInRollout(rules, owned, state, snapshot, { isOld, isMeant });
   if (!isMeant) return undefined;
-  if (stand.stand === 'left' || stand.stand === 'deferred') return { need: stand.stand, why: stand.why };
+  if (state.state === 'left' || state.state === 'deferred') return { need: state.state, why: state.why };
   const exclusion = exclusionOf(vm);
   if (exclusion !== undefined) return exclusion;
   const group =
-    stand.stand === 'check'
-      ? stand.groups.find((one) => groupKey(one) === groupKey(groupOf(vm, one.wanted)))
+    state.state === 'check'
+      ? state.groups.find((one) => groupKey(one) === groupKey(groupOf(vm, one.wanted)))
       : undefined;
   return group === undefined ? { need: 'pool', pool, why: null } : { need: 'check', group };
 }
 
-type Rolling = Extract<PoolTransitionState, { stand: 'rolls' }>;
+type Rolling = Extract<PoolTransitionState, { state: 'rolls' }>;
 
 function needInRollout(
   rules: TransitionRules,
@@ -156,7 +156,7 @@ function needWhileItComesUp(
   return isOver ? undefined : { need: 'pool', pool, why: null };
 }
 
-const formatPool = ({ metadata }: StoredPool): string => `its pool ${keyOf(metadata)}`;
+const formatPool = ({ metadata }: StoredPool): string => `its pool ${namespacedName(metadata)}`;
 
 /** Whether the VM runs as it is to run: halted, or ready with a known type. */
 const isUp = ({ vm, live }: Owned, snapshot: Snapshot): boolean =>
@@ -196,9 +196,9 @@ function needOfChanged(
     return { need: 'wait', why: null };
   if (live === undefined || !isOldVmi(rules, vm, live)) return DONE;
   // The VMI was started from the old spec while that was being changed.
-  if (vm.transition?.vmiType === null) return hindrance(vm, live) ?? { need: 'mark' };
+  if (vm.transition?.vmiType === null) return blockedBy(vm, live) ?? { need: 'mark' };
   if (!rules.transition.restartNow) return { need: 'wait', why: cameBack(vm, live) };
-  return hindrance(vm, live) ?? { need: 'restart', vmi: live };
+  return blockedBy(vm, live) ?? { need: 'restart', vmi: live };
 }
 
 const changedSince = ({ machineType }: VmView): string =>
@@ -223,7 +223,7 @@ function needOfOther(rules: TransitionRules, vm: VmView, live: VmiView | undefin
   if (wanted === undefined && (live === undefined || !isOldVmi(rules, vm, live))) return NOTHING;
   const held = whoHolds(rules, vm.transitionMark, vm.transition?.id);
   if (held !== null) return { need: 'deferred', why: held };
-  const hindered = hindrance(vm, live);
+  const hindered = blockedBy(vm, live);
   if (hindered !== null) return hindered;
   if (wanted === undefined) return { need: 'mark' };
   const group = groupOf(vm, wanted);
@@ -248,11 +248,11 @@ const waitsAfter = (
     ? isOldVmi(rules, vm, live) || isOfOldAlias(rules, live, to)
     : live.specMachineType !== wanted;
 
-function hindrance(vm: VmView, live: VmiView | undefined): TransitionNeed | null {
+function blockedBy(vm: VmView, live: VmiView | undefined): TransitionNeed | null {
   const found = untouchable(vm, () => live);
   return found === undefined ? null : { need: found.isExcluded ? 'left' : 'deferred', why: found.why };
 }
 
 /** What the owner has set on the VM that keeps the pool from updating it; undefined if there is none. */
 const exclusionOf = (vm: VmView): TransitionNeed | undefined =>
-  vm.optedOut ? (hindrance(vm, undefined) ?? undefined) : undefined;
+  vm.optedOut ? (blockedBy(vm, undefined) ?? undefined) : undefined;

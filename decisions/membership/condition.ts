@@ -1,23 +1,23 @@
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
-import { withTime } from '../pool/conditions.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
+import { withTime } from '../status/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isListed, membershipChangeOf, type ChangeKind, type MembershipChange } from './change.ts';
 import { SILENCE_MS } from './silent-change.ts';
 
-const REASONS: Record<ChangeKind, ConditionReason<'MembersChanging'>> = {
+const REASONS: Record<ChangeKind, ConditionReason<'MembershipChanging'>> = {
   takeover: 'TakingOver',
-  release: 'HandingBack',
+  release: 'Releasing',
   adopt: 'Adopting',
   detach: 'Detaching',
 };
 
 /** The reason that a pool gives when it has finished what it had begun before this change. */
-export const reasonOf = (kind: ChangeKind): ConditionReason<'MembersChanging'> => REASONS[kind];
+export const reasonOf = (kind: ChangeKind): ConditionReason<'MembershipChanging'> => REASONS[kind];
 
-/** `MembersChanging`: the pool begins nothing, because a command is changing who its members are. */
+/** `MembershipChanging`: the pool begins nothing, because a command is changing who its members are. */
 export function membersChanging(
   { pool, inProgress, batches }: PoolPlanInput,
   cycles: readonly { vm: string }[],
@@ -30,9 +30,9 @@ export function membersChanging(
       withTime(
         pool,
         {
-          type: 'MembersChanging',
+          type: 'MembershipChanging',
           status: 'True',
-          reason: 'NotUnderstood',
+          reason: 'InvalidAnnotation',
           message: "the pool begins nothing, for its annotation drover.dev/membership-change can't be read: remove it",
         },
         now,
@@ -49,9 +49,9 @@ export function membersChanging(
     withTime(
       pool,
       busy.length === 0
-        ? { type: 'MembersChanging', status: 'True', reason: reasonOf(change.kind), message }
+        ? { type: 'MembershipChanging', status: 'True', reason: reasonOf(change.kind), message }
         : {
-            type: 'MembersChanging',
+            type: 'MembershipChanging',
             status: 'True',
             reason: 'Finishing',
             message: `${message}; it is still busy with ${formatNames([...new Set(busy)])}`,

@@ -5,7 +5,7 @@ import { merge, UNKNOWN } from '../merge/three-way.ts';
 import { mergePatch, mergeVm } from '../merge/vm.ts';
 import { asList } from '../template/references.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
-import type { VirtualMachine } from '../views/vm-from-object.ts';
+import type { VirtualMachine } from '../views/from-object/vm.ts';
 
 type Texts = Record<string, string | null>;
 

@@ -32,12 +32,12 @@ export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[
   return [
     ...(came.length === 0
       ? []
-      : [{ kind: 'label', vms: targets(came), reason: `label ${words(came)}: the pool owns them` } as const]),
+      : [{ kind: 'addLabels', vms: targets(came), reason: `label ${words(came)}: the pool owns them` } as const]),
     ...(left.length === 0
       ? []
       : [
           {
-            kind: 'unlabel',
+            kind: 'removeLabels',
             vms: targets(left),
             reason: `take the pool's labels off ${words(left)}: nobody controls them any more`,
           } as const,
@@ -56,5 +56,5 @@ function heldSteps({ pool, uncontrolled }: Pick<MembersInput, 'pool' | 'uncontro
   const vms = uncontrolled.filter((vm) => hasLeft(vm, pool.metadata.name) && vm.deleting && vm.keepsDisks);
   if (vms.length === 0) return [];
   const reason = `keep the disks of ${words(vms)}, and let their deletion end: nobody controls them any more`;
-  return [{ kind: 'unhold', vms: targets(vms.slice(0, MOST)), reason }];
+  return [{ kind: 'removeDiskFinalizers', vms: targets(vms.slice(0, MOST)), reason }];
 }

@@ -26,7 +26,7 @@ export function silentChangeSteps(given: Given): PoolStep[] {
   const names = formatNames(change.vms.map(({ name }) => name));
   return [
     {
-      kind: 'end-change',
+      kind: 'endMembershipChange',
       mark: given.pool.metadata.annotations?.[MEMBERSHIP_CHANGE_ANNOTATION] ?? '',
       reason: `go on without the command that was to ${change.kind} ${names}: it stopped reporting`,
     },

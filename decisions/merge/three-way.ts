@@ -1,6 +1,6 @@
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-import { holds } from './holds.ts';
+import { contains } from './contains.ts';
 import { byName } from './named-items.ts';
 import { dropsRivals } from './one-of.ts';
 
@@ -21,7 +21,7 @@ export interface Versions {
  * contains it. The result shares parts with the arguments, which are not changed.
  */
 export function merge({ live, base, target }: Versions, key = ''): unknown {
-  if (base === UNKNOWN ? holds(live, target, key) : isSame(base, target)) return live;
+  if (base === UNKNOWN ? contains(live, target, key) : isSame(base, target)) return live;
   const [wanted, was] = [target ?? undefined, base ?? undefined];
   if (isObject(live) && isObject(wanted ?? was)) {
     const merged = mergeObjects(live, was, wanted, key);

@@ -1,11 +1,11 @@
-import { MOST_DEPTH, tooDeep } from '../../api/depth.ts';
+import { MOST_DEPTH, tooDeep } from '../../api/lib/depth.ts';
 import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { stateFrom } from '../healing/state.ts';
 import { begun } from '../rollout/state.ts';
-import type { StoredVmOwner } from '../views/vm-owner.ts';
+import { withTime } from '../status/conditions.ts';
+import type { StoredVmOwner } from '../views/owner.ts';
 import { isRegular } from '../views/vm.ts';
-import { withTime } from './conditions.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { planPool, type PoolPlan } from './plan.ts';
 
@@ -38,9 +38,9 @@ export function containedPlan(input: PoolPlanInput): ContainedPlan {
       return { plan: planPool({ ...input, pool: { ...pool, spec: { ...spec, template } } }), error: null };
     }
     if (deep === null) return { plan: planPool(input), error: null };
-    return { plan: stalled(input, 'SpecRefused', deepTemplate(deep)), error: null };
+    return { plan: stalled(input, 'InvalidTemplate', deepTemplate(deep)), error: null };
   } catch (error) {
-    return { plan: stalled(input, 'DecisionFailed', noPlan('pool', error as Error)), error: error as Error };
+    return { plan: stalled(input, 'InternalError', noPlan('pool', error as Error)), error: error as Error };
   }
 }
 

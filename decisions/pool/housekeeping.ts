@@ -8,7 +8,7 @@ import type { PoolStep } from './steps.ts';
 
 /** Returns the step that notes on VMs that they have run. */
 export const markStep = (vms: HealingPlan['mark']): PoolStep => ({
-  kind: 'mark',
+  kind: 'annotateRuns',
   vms,
   reason: `note which of ${formatNames(vms.map(({ name }) => name))} have run`,
 });
@@ -24,7 +24,7 @@ export function tidyRevisions(
   // Someone may have deleted the newest revision.
   const isKept = revisions.some(({ revision }) => revision === newest);
   if (!isKept && vms.some(({ revision }) => revision === newest))
-    return [{ kind: 'keep', reason: `keep the template of revision ${newest}` }];
+    return [{ kind: 'createRevision', reason: `keep the template of revision ${newest}` }];
   const inUse = [
     target,
     current,
@@ -35,5 +35,5 @@ export function tidyRevisions(
   const names = revisionsToPrune(pool, revisions, new Set(inUse));
   return names.length === 0
     ? []
-    : [{ kind: 'prune', revisions: names, reason: `forget ${names.length} revisions that nothing uses` }];
+    : [{ kind: 'deleteRevisions', revisions: names, reason: `forget ${names.length} revisions that nothing uses` }];
 }

@@ -2,9 +2,9 @@ import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { Contents } from '../configuration/older-content.ts';
 import type { KeptClaim } from '../disks/kept-claims.ts';
 import type { VmiOf } from '../disruption-budget/availability.ts';
-import type { Refusal } from '../drain/need.ts';
+import type { RefusedEvacuation } from '../drain/need.ts';
 import type { PodBudgetView } from '../drain/pod-budget.ts';
-import type { Witness } from '../healing/proof.ts';
+import type { VmiHistory } from '../healing/never-ran.ts';
 import type { HealingState } from '../healing/state.ts';
 import type { KeptRevision } from '../revisions/retained.ts';
 import type { Batch } from '../rollout/batch.ts';
@@ -21,7 +21,7 @@ export interface PoolPlanInput {
   /** VMs of its namespace that no controller owns; absent if they are not watched. */
   uncontrolled?: readonly VmView[];
   /** Whether a VM of this name exists in the pool's namespace and belongs to somebody else. */
-  isHeldByOther: (name: string) => boolean;
+  isVmNameTaken: (name: string) => boolean;
   /** Names that activities are working on now. `cancelled`: by attempts to heal them that were asked to end. */
   inProgress: {
     /** VMs that are created or promoted, to be replicas. */
@@ -38,7 +38,7 @@ export interface PoolPlanInput {
   /** Why the VM's last failed VMI failed, in KubeVirt's words; null or absent if unknown. */
   lastFailureOf?: (vm: VmView) => string | null;
   /** What became of all VMIs of the VM; null or absent if nothing observed them. */
-  witnessOf?: (vm: VmView) => Witness | null;
+  vmiHistoryOf?: (vm: VmView) => VmiHistory | null;
   /** The zone of a node; null or absent if it is unknown. */
   zoneOf?: (node: string) => string | null;
   /** The kept revisions of the pool's template. */
@@ -67,6 +67,6 @@ export interface PoolPlanInput {
   /** VMs that the API server refused to create, halt or delete: others go first. */
   refused?: RefusedVms | undefined;
   /** What was refused of evacuations; absent if nothing was. */
-  refusals?: readonly Refusal[];
+  refusals?: readonly RefusedEvacuation[];
   failure: Failure | null;
 }

@@ -3,7 +3,7 @@ import { olderContent, type OlderContent } from '../configuration/older-content.
 import { keptByNumber, type KeptClaim } from '../disks/kept-claims.ts';
 import { createSteps, unmarkStep } from '../disks/reuse.ts';
 import { isActive, isReady } from '../disruption-budget/availability.ts';
-import { hasSpentClaimsAlone } from '../disruption-budget/claims.ts';
+import { hasOnlyReleasedClaims } from '../disruption-budget/claims.ts';
 import { drainingMessage } from '../drain/condition.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { drainOfPool, drainSteps, evacuatingNames } from '../drain/pool-drain.ts';
@@ -15,8 +15,9 @@ import { membersChanging } from '../membership/condition.ts';
 import { labelSteps, unlabelledMembers } from '../membership/labels.ts';
 import { silentChangeSteps, silentChangeWake } from '../membership/silent-change.ts';
 import { revisionOf } from '../revisions/hash.ts';
-import { batchHold, type BatchHold } from '../rollout/batch-hold.ts';
+import { isOver, unverifiedRevision, withProof } from '../rollout/first-available.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
+import { reservedNames, type ReservedNames } from '../rollout/reserved-names.ts';
 import { isGoingBack } from '../rollout/state.ts';
 import { namedAmong, namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
 import { planDeletion, planScale, type ScalePlan, type ScaleStep } from '../scaling/plan.ts';
@@ -25,13 +26,12 @@ import { isStandbyUndone } from '../standby/standby.ts';
 import { lacksSurge, surgeSteps } from '../surge/steps.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
-import { poolAvailability } from './availability.ts';
-import { healingAsItIs, isHeld, prepared, type Prepared } from './gates.ts';
+import { healingAsItIs, isHeld, prepared, type Prepared } from './allowances.ts';
+import { poolAvailability } from './available-condition.ts';
 import { isStayingOn, markStep, tidyRevisions } from './housekeeping.ts';
 import { phaseOf, type PoolPhase } from './phase.ts';
 import type { PoolPlanInput } from './plan-input.ts';
-import { isOver, unprovenRevision, withProof } from './revision-proof.ts';
-import { isTold, poolStatus, type Failure } from './status.ts';
+import { isStatusCurrent, poolStatus, type Failure } from './status.ts';
 import type { PoolStep } from './steps.ts';
 
 export interface PoolPlan {
@@ -71,14 +71,14 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const input = prepared(given);
   const { pool, vms, vmiOf, batches, contents = null, now } = input;
   const templates = templatesOf(input);
-  const inBatches = batchHold(batches, vms, input.isHeldByOther);
-  const unproven = unprovenRevision(input);
+  const inBatches = reservedNames(batches, vms, input.isVmNameTaken);
+  const unverified = unverifiedRevision(input);
   const removals = namedRemovals(pool.metadata.annotations);
   const named = vms.filter(namedAmong(removals));
-  const beside = { inBatches, unproven, removals };
+  const beside = { inBatches, unverified, removals };
   const { mark, ...healing } = isHeld(input) ? healingAsItIs(input) : healingOf(input, beside);
   const isThere = new Set(vms.map((vm) => vm.name));
-  const kept = keptByNumber(pool, input.keptClaims ?? [], (name) => isThere.has(name) || input.isHeldByOther(name));
+  const kept = keptByNumber(pool, input.keptClaims ?? [], (name) => isThere.has(name) || input.isVmNameTaken(name));
   const scaling = scalingOf(input, { inBatches, healing, removals, lowest: kept.has(0) ? 0 : 1 });
   const { steps: scaleSteps, blocked } = scaling;
   // Scaling has priority: a VM that leaves now is not updated first.
@@ -100,9 +100,9 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
   const changing = membersChanging(input, healing.state.cycles, at);
-  const told = { kept, drifted, draining: drain.standings, changing, contents, judged: older.judged(), now: at };
+  const told = { kept, drifted, draining: drain.statuses, changing, contents, judged: older.judged(), now: at };
   const status = poolStatus({ pool, all: vms, vmiOf, failure, availability, rollout, healing, blocked, ...told });
-  const isSaid = isTold(pool.status, status) && !hasSpentClaimsAlone({ pool, vms, vmiOf }, now);
+  const isSaid = isStatusCurrent(pool.status, status) && !hasOnlyReleasedClaims({ pool, vms, vmiOf }, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;
   return {
     steps,
@@ -111,13 +111,13 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     phase: phaseOf(input, { rollout: phase, heals: healing.state.cycles.length > 0, blocked }),
     counts: countsOf(input, status),
     ...(blocked === null ? {} : { blocked: blocked.message }),
-    ...(drain.standings.length === 0 ? {} : { draining: drainingMessage(drain.standings) }),
+    ...(drain.statuses.length === 0 ? {} : { draining: drainingMessage(drain.statuses) }),
     rollout: { state, phase, target, current, waits, superseded, lost, steps: rollout.steps },
     healing,
     wakeAt: wakeAtOf(
       input,
       [scaling, drain, surge, rollout, healing, availability, silentChangeWake(input)],
-      unproven !== null && isOver(state, unproven),
+      unverified !== null && isOver(state, unverified),
     ),
   };
 }
@@ -139,13 +139,13 @@ function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, kept, templa
   const reuse = { pool, kept, revision: rollout.forNewVms, templateOf };
   const steps = scaleSteps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, reuse) : [step]));
   steps.push(...drainSteps(more.drain, input));
-  if (rollout.update !== null && !steps.some((step) => step.kind === 'hold'))
+  if (rollout.update !== null && !steps.some((step) => step.kind === 'addFinalizer'))
     steps.push({ kind: 'update', ...rollout.update });
   steps.push(...more.surgeSteps);
   if (mark.length > 0) steps.push(markStep(mark));
   const labelling = labelSteps({ pool, vms, uncontrolled });
   if (pool.metadata.deletionTimestamp !== undefined)
-    return labelling.length === 0 ? steps : [...steps.filter(({ kind }) => kind !== 'let-go'), ...labelling];
+    return labelling.length === 0 ? steps : [...steps.filter(({ kind }) => kind !== 'removeFinalizer'), ...labelling];
   steps.push(...labelling, ...silentChangeSteps(input));
   const names = new Map(vms.map((vm) => [vm.name, vm]));
   if (steps.length === 0) steps.push(...unmarkStep(pool, keptClaims, (name) => isStayingOn(names.get(name))));
@@ -161,24 +161,24 @@ function templatesOf({ pool, revisions }: PoolPlanInput): Map<string, PoolTempla
 }
 
 interface BesideHealing {
-  inBatches: BatchHold;
-  unproven: string | null;
+  inBatches: ReservedNames;
+  unverified: string | null;
   removals: NamedRemovals;
 }
 
-const healingOf = (input: PoolPlanInput, { inBatches, unproven, removals }: BesideHealing): HealingPlan =>
+const healingOf = (input: PoolPlanInput, { inBatches, unverified, removals }: BesideHealing): HealingPlan =>
   planHealing({
     pool: input.pool,
     vms: input.vms,
     vmiOf: input.vmiOf,
     failedVmisOf: input.failedVmisOf ?? (() => []),
     lastFailureOf: input.lastFailureOf ?? (() => null),
-    witnessOf: input.witnessOf ?? (() => null),
-    isHeldByOther: input.isHeldByOther,
+    vmiHistoryOf: input.vmiHistoryOf ?? (() => null),
+    isVmNameTaken: input.isVmNameTaken,
     state: input.healing ?? stateFrom(input.pool.status?.healing),
     busy: new Set([...busyNames(input), ...inBatches.held]),
     named: new Set(removals.vms.values()),
-    unproven,
+    unverified,
     burst: input.burst,
     now: input.now,
   });
@@ -197,7 +197,7 @@ type Healing = Pick<HealingPlan, 'state' | 'cancel'>;
 const sickVms = ({ state, cancel }: Healing): string[] => [...state.cycles, ...cancel].map(({ vm }) => vm);
 
 interface BesideScaling {
-  inBatches: BatchHold;
+  inBatches: ReservedNames;
   healing: Healing;
   removals: NamedRemovals;
   lowest: number;
@@ -205,13 +205,13 @@ interface BesideScaling {
 
 function scalingOf(
   input: Prepared,
-  { inBatches: { coming, comingBeside }, healing, removals, lowest }: BesideScaling,
+  { inBatches: { pendingCreates, pendingNonReplicas }, healing, removals, lowest }: BesideScaling,
 ): ScalePlan {
   const scale = {
     ...input,
     held: new Set(heldBack(healing.state)),
-    coming,
-    comingBeside: new Set([...comingBeside, ...heldBack(cyclesOf(healing.state, 'Standby'))]),
+    pendingCreates,
+    pendingNonReplicas: new Set([...pendingNonReplicas, ...heldBack(cyclesOf(healing.state, 'Standby'))]),
     sick: new Set(sickVms(healing)),
     first: toBeMade(cyclesOf(healing.state)),
     firstStandby: toBeMade(cyclesOf(healing.state, 'Standby')),

@@ -6,10 +6,10 @@ import type { Contents } from '../configuration/older-content.ts';
 import { keptCondition, type KeptClaim } from '../disks/kept-claims.ts';
 import { isActive, isReady, type VmiOf } from '../disruption-budget/availability.ts';
 import { drainingCondition, drainingCounts } from '../drain/condition.ts';
-import type { Standing } from '../drain/plan.ts';
+import type { EvacuationStatus } from '../drain/plan.ts';
 import { driftCondition } from '../drift/condition.ts';
 import type { DriftedVm } from '../drift/members.ts';
-import { healingConditions, healingStatus, type HealingTold } from '../healing/conditions.ts';
+import { healingConditions, healingStatus, type HealingReport } from '../healing/conditions.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { rolloutConditions } from '../rollout/conditions.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
@@ -18,7 +18,7 @@ import { standbyStatus } from '../standby/standby.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isSurge, type VmView } from '../views/vm.ts';
-import { availableCondition, type Availability } from './availability.ts';
+import { availableCondition, type Availability } from './available-condition.ts';
 import { isCounted } from './counted.ts';
 
 /** A failure to bring a pool or a set to its spec, from when it began until it passes. */
@@ -42,9 +42,9 @@ const OURS = new Set([
   'DisksKept',
   'ScaleInBlocked',
   'Drifted',
-  'MembersChanging',
+  'MembershipChanging',
   'Draining',
-  'ConfigurationUnknown',
+  'ConfigurationNotWatched',
 ]);
 
 export interface StatusInput {
@@ -55,13 +55,13 @@ export interface StatusInput {
   failure: Failure | null;
   availability: Availability;
   rollout: RolloutPlan;
-  healing: HealingTold;
+  healing: HealingReport;
   /** VMs that are too many and stay. */
   blocked: BlockedSurplus | null;
   /** Kept disks, by the numbers of the VMs that they wait for. */
   kept: ReadonlyMap<number, readonly KeptClaim[]>;
   /** VMs that are to leave nodes that are drained. */
-  draining: readonly Standing[];
+  draining: readonly EvacuationStatus[];
   /** VMs that people have changed. */
   drifted: readonly DriftedVm[];
   /** The condition of a pool whose members are changing; empty without. */
@@ -98,7 +98,7 @@ export function poolStatus({
     // An autoscaler divides the load by this number, and extra VMs bear their share.
     replicas: serving.length,
     readyReplicas: serving.filter((vm) => isReady(vm, vmiOf(vm))).length,
-    availableReplicas: availability.available + (availability.standIns ?? 0),
+    availableReplicas: availability.available + (availability.availableSurge ?? 0),
     unavailableReplicas: availability.unavailable.length + availability.missing,
     updatedReplicas: rollout.updated,
     driftedReplicas: drifted.length,
@@ -146,5 +146,5 @@ export function saysTheSame<S extends object>(current: S | undefined, wanted: S)
 }
 
 /** Reports whether the stored status of a pool says what it should, and of extra VMs no more. */
-export const isTold = (stored: PoolStatus | undefined, wanted: PoolStatus): boolean =>
+export const isStatusCurrent = (stored: PoolStatus | undefined, wanted: PoolStatus): boolean =>
   saysTheSame(stored, wanted) && stored?.surgeReplicas === wanted.surgeReplicas;

@@ -1,7 +1,7 @@
 import type { EvacuationTarget } from '../drain/plan.ts';
 import type { RunNote } from '../healing/plan.ts';
 import type { PlannedBatch } from '../rollout/next-batch.ts';
-import type { Departure, Member } from '../scaling/departure.ts';
+import type { RemovalCause, Member } from '../scaling/removal-check.ts';
 import type { MemberRole } from '../views/vm.ts';
 
 /**
@@ -19,38 +19,38 @@ export type SettleAct = 'pause' | 'start' | 'stop';
 
 /** What to do next, each step with a reason for people to read. */
 export type PoolStep =
-  | { kind: 'hold'; reason: string }
-  | { kind: 'let-go'; reason: string }
+  | { kind: 'addFinalizer'; reason: string }
+  | { kind: 'removeFinalizer'; reason: string }
   /** `role`: of VMs that are to be none of the pool's replicas. */
   | { kind: 'create'; numbers: number[]; revision: string; role?: MemberRole; reason: string }
   /** Standby VMs that become replicas. */
-  | { kind: 'promote'; vms: Target[]; reason: string }
+  | { kind: 'promoteStandby'; vms: Target[]; reason: string }
   /** Standby VMs that are not in the state that the pool wants them in. */
-  | { kind: 'settle'; act: SettleAct; vms: Target[]; reason: string }
-  | { kind: 'delete'; vms: Target[]; keepDisks: boolean; because: Departure['because']; reason: string }
-  | { kind: 'halt'; vms: Target[]; because: Departure['because']; reason: string }
+  | { kind: 'setStandbyState'; act: SettleAct; vms: Target[]; reason: string }
+  | { kind: 'delete'; vms: Target[]; keepDisks: boolean; because: RemovalCause['because']; reason: string }
+  | { kind: 'halt'; vms: Target[]; because: RemovalCause['because']; reason: string }
   /** `unmatched`: their labels no longer match the selector; otherwise, their owner is deleted without them. */
-  | { kind: 'release'; vms: Target[]; because?: 'unmatched'; reason: string }
+  | { kind: 'release'; vms: Target[]; because?: 'Unmatched'; reason: string }
   | ({ kind: 'update' } & PlannedBatch)
   /** VMs to move off nodes that are drained. */
   | { kind: 'evacuate'; vms: EvacuationTarget[]; reason: string }
   /** How many pods of the pool's VMs stay up at evictions; null: no PodDisruptionBudget says so. */
-  | { kind: 'guard'; minAvailable: number | null; reason: string }
+  | { kind: 'updatePodDisruptionBudget'; minAvailable: number | null; reason: string }
   /** The template is kept as a ControllerRevision, in case it changes. */
-  | { kind: 'keep'; reason: string }
+  | { kind: 'createRevision'; reason: string }
   /** VMs on which something is noted: that they have run well, or which failed starts are known. */
-  | { kind: 'mark'; vms: RunNote[]; reason: string }
+  | { kind: 'annotateRuns'; vms: RunNote[]; reason: string }
   /** VMs that people wanted removed by name, and that the pool has no more. */
-  | { kind: 'forget'; vms: Member[]; reason: string }
+  | { kind: 'clearNamedRemovals'; vms: Member[]; reason: string }
   /** VMs that get the pool's labels, for it owns them; or lose them, for nobody controls the VMs any more. */
-  | { kind: 'label' | 'unlabel'; vms: Target[]; reason: string }
+  | { kind: 'addLabels' | 'removeLabels'; vms: Target[]; reason: string }
   /** VMs that nobody controls any more, and whose deletion waits until their disks are kept. */
-  | { kind: 'unhold'; vms: Target[]; reason: string }
+  | { kind: 'removeDiskFinalizers'; vms: Target[]; reason: string }
   /** The members of the pool no longer change: the command that was to change them is gone. `mark`: its annotation. */
-  | { kind: 'end-change'; mark: string; reason: string }
+  | { kind: 'endMembershipChange'; mark: string; reason: string }
   /** Kept disks that won't be reused. */
-  | { kind: 'discard'; claims: { name: string; uid: string }[]; reason: string }
+  | { kind: 'deleteKeptDisks'; claims: { name: string; uid: string }[]; reason: string }
   /** Claims that are no longer kept disks. */
-  | { kind: 'unmark'; claims: { name: string; uid: string; resourceVersion: string }[]; reason: string }
+  | { kind: 'unmarkKeptDisks'; claims: { name: string; uid: string; resourceVersion: string }[]; reason: string }
   /** Names of ControllerRevisions. */
-  | { kind: 'prune'; revisions: string[]; reason: string };
+  | { kind: 'deleteRevisions'; revisions: string[]; reason: string };

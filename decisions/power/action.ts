@@ -2,11 +2,11 @@
 export type PowerAction = 'Start' | 'Stop' | 'Restart';
 
 /** How each action is named while it lasts, and once it is done. */
-export const ACTION_WORDS = {
+export const ACTION_LABELS = {
   Start: { verb: 'start', doing: 'Starting', done: 'Started' },
   Stop: { verb: 'stop', doing: 'Stopping', done: 'Stopped' },
   Restart: { verb: 'restart', doing: 'Restarting', done: 'Restarted' },
 } as const satisfies Record<PowerAction, { verb: string; doing: string; done: string }>;
 
-export type PowerDoing = (typeof ACTION_WORDS)[PowerAction]['doing'];
-export type PowerDone = (typeof ACTION_WORDS)[PowerAction]['done'];
+export type PowerDoing = (typeof ACTION_LABELS)[PowerAction]['doing'];
+export type PowerDone = (typeof ACTION_LABELS)[PowerAction]['done'];

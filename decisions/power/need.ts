@@ -1,5 +1,5 @@
 import { isActive, isMeantToRun, isRestarting, liveVmi } from '../disruption-budget/availability.ts';
-import { keyOf, type OwningPool } from '../disruption-budget/restart-budget.ts';
+import { namespacedName, type OwningPool } from '../disruption-budget/restart-budget.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -18,7 +18,7 @@ export type PowerNeed =
   | { need: 'left'; why: string };
 
 /** A chosen VM as it stands. */
-export interface PowerScene {
+export interface PowerContext {
   /** The UID that it was chosen by: of its VMI for a restart, else of the VM. */
   target: string;
   vm: VmView | undefined;
@@ -30,33 +30,33 @@ export interface PowerScene {
 const IS_SWITCHED = new Set(['Always', 'Once', 'Halted']);
 
 /** Returns what the VM needs; nothing if another VM has its name by now, or if somebody else has done it. */
-export function powerNeed(action: PowerAction, scene: PowerScene): PowerNeed {
-  const { vm } = scene;
+export function powerNeed(action: PowerAction, context: PowerContext): PowerNeed {
+  const { vm } = context;
   if (vm === undefined || !isActive(vm)) return { need: 'nothing' };
-  if (action === 'Restart') return restartNeed(vm, scene);
-  if (vm.uid !== scene.target) return { need: 'nothing' };
-  return action === 'Start' ? startNeed(vm, scene) : stopNeed(vm, scene);
+  if (action === 'Restart') return restartNeed(vm, context);
+  if (vm.uid !== context.target) return { need: 'nothing' };
+  return action === 'Start' ? startNeed(vm, context) : stopNeed(vm, context);
 }
 
 /** A VMI is restarted only once: if the VM has another VMI by now, or none, nothing is left to do, whoever did it. */
-function restartNeed(vm: VmView, { target, vmi, owner }: PowerScene): PowerNeed {
+function restartNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNeed {
   const live = liveVmi(vmi);
   if (live?.uid !== target || !isMeantToRun(vm, live)) return { need: 'nothing' };
-  const hindered = hindrance(vm, live);
+  const hindered = blockedBy(vm, live);
   if (hindered !== null) return hindered;
   if (owner !== undefined && isRollingOut(owner))
-    return { need: 'later', why: `its pool ${keyOf(owner.pool.metadata)} is rolling out` };
+    return { need: 'later', why: `its pool ${namespacedName(owner.pool.metadata)} is rolling out` };
   // The next VMI would start from the spec that KubeVirt has observed.
   if (!vm.generationObserved) return { need: 'later', why: 'KubeVirt has not observed its spec' };
   return { need: 'act' };
 }
 
 /** Starting a VM disrupts nothing, so neither the do-not-disrupt annotation nor a rollout of its pool prevents it. */
-function startNeed(vm: VmView, { vmi }: PowerScene): PowerNeed {
+function startNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
   // Under Manual, a VM that somebody has just stopped looks the same.
   if (isRestarting(vm, vmi) && vmi !== undefined) return { need: 'later', why: 'it is stopping or restarting' };
   if (isMeantToRun(vm, vmi)) return { need: 'nothing' };
-  const hindered = hindrance({ ...vm, optedOut: false }, undefined);
+  const hindered = blockedBy({ ...vm, optedOut: false }, undefined);
   if (hindered !== null) return hindered;
   // KubeVirt refuses these.
   if (vm.runStrategy === 'Once') return { need: 'left', why: 'its run strategy is Once, and it has run' };
@@ -64,17 +64,17 @@ function startNeed(vm: VmView, { vmi }: PowerScene): PowerNeed {
   return { need: 'act' };
 }
 
-function stopNeed(vm: VmView, { vmi }: PowerScene): PowerNeed {
+function stopNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
   if (!isMeantToRun(vm, vmi)) return { need: 'nothing' };
   const live = liveVmi(vmi);
-  const hindered = hindrance(vm, live);
+  const hindered = blockedBy(vm, live);
   if (hindered !== null) return hindered;
   // KubeVirt refuses that.
   if (live === undefined && !IS_SWITCHED.has(vm.runStrategy)) return { need: 'later', why: 'it has no VMI yet' };
   return { need: 'act' };
 }
 
-function hindrance(vm: VmView, live: VmiView | undefined): PowerNeed | null {
+function blockedBy(vm: VmView, live: VmiView | undefined): PowerNeed | null {
   const found = untouchable(vm, () => live);
   return found === undefined ? null : { need: found.isExcluded ? 'left' : 'later', why: found.why };
 }

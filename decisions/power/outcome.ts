@@ -3,7 +3,7 @@ import type { Chosen, VmsSnapshot } from '../disruption-budget/restart-budget.ts
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
 import { progressOfRestart } from '../vm-update/progress.ts';
-import { ACTION_WORDS, type PowerAction, type PowerDone } from './action.ts';
+import { ACTION_LABELS, type PowerAction, type PowerDone } from './action.ts';
 
 /** A VM in progress: from before it is acted on until its VMI is ready, or has ended if it was to stop. */
 export interface VmInProgress {
@@ -76,7 +76,7 @@ function standingOfStart(key: string, vm: VmView, { action, chosen, snapshot, ve
   const live = liveVmi(vmi);
   const verdict: Verdict = (live && verify?.(vm, live)) ?? { is: 'well' };
   if (verdict.is === 'unknown') return verdict;
-  return verdict.is === 'well' ? { end: ACTION_WORDS[action].done } : { end: 'Failed', why: verdict.why };
+  return verdict.is === 'well' ? { end: ACTION_LABELS[action].done } : { end: 'Failed', why: verdict.why };
 }
 
 function standingOfStop(vm: VmView, vmi: VmiView | undefined): Standing {

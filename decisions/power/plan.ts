@@ -1,22 +1,22 @@
-import { keyOf, type Chosen } from '../disruption-budget/restart-budget.ts';
+import { namespacedName, type Chosen } from '../disruption-budget/restart-budget.ts';
 import { formatNames } from '../lib/names.ts';
 import { inShort, SkippedVms, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
+import { roomFor, type Room } from './allowance.ts';
 import { powerNeed } from './need.ts';
 import { outcomeOf, type OutcomeInput, type PowerOutcome, type VmInProgress } from './outcome.ts';
-import { roomFor, type Room } from './room.ts';
 
 /** Most VMs in progress at once, whatever the budget: keeps reports about them short. */
-export const MOST_IN_HAND = 250;
+export const MAX_IN_PROGRESS = 250;
 /** How many full budgets are reported: each of thousands of VMs may belong to a pool of its own. */
-const FULL_TOLD = 40;
+const MAX_FULL_BUDGETS = 40;
 
 export interface PowerPlanInput extends OutcomeInput {
   /** VMs that the limit of a restart applies to, by `namespace/name`; all chosen VMs if absent. */
   counted?: Iterable<string>;
   inProgress: readonly VmInProgress[];
   /** VMs not to be taken again, by `namespace/name`. */
-  spent: ReadonlySet<string>;
+  excluded: ReadonlySet<string>;
   /**
    * How many VMs may be in progress at once; of a restart, how many may be not ready at once, whatever the cause.
    */
@@ -50,7 +50,7 @@ export function planPower(input: PowerPlanInput): PowerPlan {
   const holds = new Set(held.map(({ vm }) => vm));
   const { free, open, skipped } = openVms(input);
   const room = roomFor({ action, counted, snapshot, inProgress: holds, atOnce, now });
-  const { take, full } = takeVms(input.takes ? inOrder(free, room, chosen) : [], room, MOST_IN_HAND - held.length);
+  const { take, full } = takeVms(input.takes ? inOrder(free, room, chosen) : [], room, MAX_IN_PROGRESS - held.length);
   const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
   const wakeAt = deadlines.length === 0 ? null : Math.min(...deadlines);
   return { settled, take, open, skipped, full, wakeAt };
@@ -61,13 +61,13 @@ export function planPower(input: PowerPlanInput): PowerPlan {
  * in progress are not taken again: somebody may have undone it since.
  */
 function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & { free: VmView[] } {
-  const { action, chosen, snapshot, spent, inProgress } = input;
+  const { action, chosen, snapshot, excluded, inProgress } = input;
   const held = new Set(inProgress.map(({ vm }) => vm));
   const free: VmView[] = [];
   const skipped = new SkippedVms();
   let open = 0;
   for (const [key, target] of chosen) {
-    if (held.has(key) || spent.has(key)) continue;
+    if (held.has(key) || excluded.has(key)) continue;
     const vm = snapshot.vmOf(key);
     const need = powerNeed(action, { target, vm, vmi: vm && snapshot.vmiOf(vm), owner: vm && snapshot.poolOf(vm) });
     if (need.need === 'left' || need.need === 'later') skipped.add(key, need.why, need.need === 'left');
@@ -85,9 +85,9 @@ function takeVms(ordered: readonly VmView[], room: Room, most: number): Pick<Pow
     if (take.length >= most) break;
     const why = room.whyNot(vm);
     if (why === null) {
-      take.push({ vm: keyOf(vm), uid: vm.uid, wasDown: room.counts(vm) });
+      take.push({ vm: namespacedName(vm), uid: vm.uid, wasDown: room.counts(vm) });
       room.take(vm);
-    } else if (!full.has(why)) full.add(full.size < FULL_TOLD ? why : 'other pools are full too');
+    } else if (!full.has(why)) full.add(full.size < MAX_FULL_BUDGETS ? why : 'other pools are full too');
   }
   if (full.size > 0 && room.downByThemselves.length > 0) full.add(`${formatNames(room.downByThemselves)} not ready`);
   return { take, full: [...full] };
@@ -98,6 +98,6 @@ function takeVms(ordered: readonly VmView[], room: Room, most: number): Pick<Pow
  * down as a whole.
  */
 function inOrder(free: readonly VmView[], room: Room, chosen: Chosen): VmView[] {
-  const rank = new Map(free.map((vm) => [vm, (room.counts(vm) ? '0' : '1') + chosen.get(keyOf(vm))!]));
+  const rank = new Map(free.map((vm) => [vm, (room.counts(vm) ? '0' : '1') + chosen.get(namespacedName(vm))!]));
   return [...free].sort((one, other) => (rank.get(one)! < rank.get(other)! ? -1 : 1));
 }

@@ -1,13 +1,7 @@
-import { tooDeep } from '../../api/depth.ts';
+import { tooDeep } from '../../api/lib/depth.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { AGAIN_MS, deepTemplate, noPlan, stalledConditions } from '../pool/contained-plan.ts';
-import {
-  planInstanceSet,
-  planReplicaSet,
-  type InstanceSetInput,
-  type ReplicaSetInput,
-  type ReplicaSetPlan,
-} from './plan.ts';
+import { planVmiSet, planReplicaSet, type VmiSetInput, type ReplicaSetInput, type ReplicaSetPlan } from './plan.ts';
 
 /** `error`: a bug in drover, to be counted; null if there is none. */
 export interface ContainedSetPlan {
@@ -23,21 +17,21 @@ export const containedReplicaSetPlan = (input: ReplicaSetInput): ContainedSetPla
   contained({ ...input, starts: null, present: input.vms.length }, () => planReplicaSet(input));
 
 /** Plans one set of VMIs, and contains errors as well. */
-export const containedInstanceSetPlan = (input: InstanceSetInput): ContainedSetPlan =>
-  contained({ ...input, present: input.vmis.length }, () => planInstanceSet(input));
+export const containedVmiSetPlan = (input: VmiSetInput): ContainedSetPlan =>
+  contained({ ...input, present: input.vmis.length }, () => planVmiSet(input));
 
-type Known = Pick<InstanceSetInput, 'set' | 'failure' | 'uncertain' | 'starts' | 'now'> & { present: number };
+type Known = Pick<VmiSetInput, 'set' | 'failure' | 'uncertain' | 'starts' | 'now'> & { present: number };
 
 function contained(known: Known, plan: () => ReplicaSetPlan): ContainedSetPlan {
   const { metadata, spec } = known.set;
   const deep = tooDeep(spec.template);
   // Deleting a set needs no template.
   if (deep !== null && metadata.deletionTimestamp === undefined)
-    return { plan: stalled(known, 'SpecRefused', deepTemplate(deep)), error: null };
+    return { plan: stalled(known, 'InvalidTemplate', deepTemplate(deep)), error: null };
   try {
     return { plan: plan(), error: null };
   } catch (error) {
-    return { plan: stalled(known, 'DecisionFailed', noPlan('set', error as Error)), error: error as Error };
+    return { plan: stalled(known, 'InternalError', noPlan('set', error as Error)), error: error as Error };
   }
 }
 

@@ -1,5 +1,5 @@
-import { matchesLabels } from '../../api/label-selector.ts';
-import type { StoredSet } from '../views/vm-owner.ts';
+import { matchesLabels } from '../../api/lib/label-selector.ts';
+import type { StoredSet } from '../views/owner.ts';
 import type { Replica } from './replica.ts';
 
 /** The replicas that a set has or is about to have, by what is to become of them. */

@@ -2,13 +2,13 @@ import { REPLICA_SET_FINALIZER } from '../../api/names.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import type { VmiOf } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
-import { availabilityOf } from '../pool/availability.ts';
+import { availabilityOf } from '../pool/available-condition.ts';
 import { byState, type PoolCounts, type PoolPlan } from '../pool/plan.ts';
 import { saysTheSame, type Failure } from '../pool/status.ts';
 import type { PoolStep, Target } from '../pool/steps.ts';
 import { refusedLast, type RefusedVms } from '../scaling/refused-vms.ts';
 import { deletion, nameOf, planEnd, roomToDelete, targets, words } from '../scaling/removal.ts';
-import type { StoredReplicaSet, StoredSet } from '../views/vm-owner.ts';
+import type { StoredReplicaSet, StoredSet } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { membersOf, type Members, type MembersInput } from './members.ts';
@@ -21,7 +21,7 @@ import { replicaSetStatus, WORDS } from './status.ts';
 /** What the plans of sets of both kinds read besides the set and its members. */
 interface Circumstances {
   /** Whether something of this name exists that is not the set's. */
-  isHeldByOther: (name: string) => boolean;
+  isVmNameTaken: (name: string) => boolean;
   /** Names that activities are working on now. */
   inProgress: { creating: readonly string[]; deleting: readonly string[] };
   /** Names that were to be created, and of which nobody knows whether they were, or still will be. */
@@ -46,7 +46,7 @@ export interface ReplicaSetInput extends Circumstances {
   vmiOf: VmiOf;
 }
 
-export interface InstanceSetInput extends Circumstances {
+export interface VmiSetInput extends Circumstances {
   set: StoredSet;
   /** All VMIs that the set controls, including terminating ones. */
   vmis: readonly VmiView[];
@@ -58,8 +58,8 @@ export interface InstanceSetInput extends Circumstances {
 
 /** What to do next for a set, each step with a reason for people to read. */
 export type ReplicaSetStep =
-  | Extract<PoolStep, { kind: 'hold' | 'let-go' | 'delete' | 'halt' | 'release' }>
-  | { kind: 'make'; names: string[]; reason: string }
+  | Extract<PoolStep, { kind: 'addFinalizer' | 'removeFinalizer' | 'delete' | 'halt' | 'release' }>
+  | { kind: 'createReplicas'; names: string[]; reason: string }
   | { kind: 'adopt'; vms: Target[]; reason: string };
 
 export interface ReplicaSetPlan {
@@ -104,7 +104,7 @@ export function planReplicaSet({ uncontrolled, vmiOf, ...input }: ReplicaSetInpu
 }
 
 /** Returns the next steps towards the spec of a set of VMIs. */
-export function planInstanceSet({ vmis, uncontrolled, ...input }: InstanceSetInput): ReplicaSetPlan {
+export function planVmiSet({ vmis, uncontrolled, ...input }: VmiSetInput): ReplicaSetPlan {
   const replica = (vmi: VmiView): Replica => replicaOfVmi(vmi, minReadyMsOf(input.set));
   const { starts, wakeAt } = failedStarts({ ...input, vmis, before: input.starts });
   return planSet({
@@ -124,7 +124,7 @@ function planSet(input: SetInput): ReplicaSetPlan {
   const { set, replicas, now } = input;
   const members = membersOf(input);
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
-  const uncertain = input.uncertain.filter((name) => !members.names.has(name) && !input.isHeldByOther(name));
+  const uncertain = input.uncertain.filter((name) => !members.names.has(name) && !input.isVmNameTaken(name));
   const steps = isDeleted ? planEnd(endOf(input)) : planMembers({ ...input, uncertain }, members);
   const starts = startsAfter(input, steps);
   const failure = stillStands(input, members) ? input.failure : null;
@@ -154,7 +154,7 @@ function planSet(input: SetInput): ReplicaSetPlan {
 }
 
 const startsAfter = ({ starts, now }: SetInput, steps: readonly ReplicaSetStep[]): FailedStarts | null =>
-  starts !== null && steps.some(({ kind }) => kind === 'make') ? afterStart(starts, now) : starts;
+  starts !== null && steps.some(({ kind }) => kind === 'createReplicas') ? afterStart(starts, now) : starts;
 
 const retryAt = (starts: FailedStarts | null, { present }: Members, { spec }: StoredSet): number | null =>
   starts !== null && present.size < spec.replicas && spec.paused !== true ? starts.retryAt : null;
@@ -175,7 +175,7 @@ const endOf = (input: SetInput) => ({
 
 function planMembers(input: SetInput, members: Members): ReplicaSetStep[] {
   if (!input.set.metadata.finalizers?.includes(REPLICA_SET_FINALIZER))
-    return [{ kind: 'hold', reason: `the set must not go before its ${WORDS[input.places]}` }];
+    return [{ kind: 'addFinalizer', reason: `the set must not go before its ${WORDS[input.places]}` }];
   const steps = [...release(input, members), ...adopt(input, members)];
   return input.set.spec.paused === true
     ? steps
@@ -185,7 +185,7 @@ function planMembers(input: SetInput, members: Members): ReplicaSetStep[] {
 function release(input: SetInput, { unmatched }: Members): ReplicaSetStep[] {
   const chosen = free(unmatched, input.inProgress.deleting, input).slice(0, input.allowance);
   const reason = `release ${words(chosen)}: the labels no longer match the selector`;
-  return chosen.length === 0 ? [] : [{ kind: 'release', vms: targets(chosen), because: 'unmatched', reason }];
+  return chosen.length === 0 ? [] : [{ kind: 'release', vms: targets(chosen), because: 'Unmatched', reason }];
 }
 
 function adopt(input: SetInput, { orphans }: Members): ReplicaSetStep[] {
@@ -205,7 +205,7 @@ const free = (replicas: readonly Replica[], busy: readonly string[], { refused }
 function removeEnded(input: SetInput, { ended }: Members): ReplicaSetStep[] {
   const { inProgress, replicas } = input;
   const chosen = free(ended, inProgress.deleting, input).slice(0, roomToDelete(replicas, input));
-  return chosen.length === 0 ? [] : [deletion(chosen, false, 'ended', 'they have run to their end')];
+  return chosen.length === 0 ? [] : [deletion(chosen, false, 'Ended', 'they have run to their end')];
 }
 
 /**
@@ -213,20 +213,20 @@ function removeEnded(input: SetInput, { ended }: Members): ReplicaSetStep[] {
  * own name is tried again before another is given.
  */
 function make(input: SetInput, { present, names: known }: Members): ReplicaSetStep[] {
-  const { set, inProgress, uncertain, burst, allowance, isHeldByOther, refused, starts, now } = input;
+  const { set, inProgress, uncertain, burst, allowance, isVmNameTaken, refused, starts, now } = input;
   const { name, uid } = set.metadata;
   const held = new Set([...present, ...inProgress.creating]);
   const missing = set.spec.replicas - held.size;
   const again = uncertain.filter((one) => !held.has(one)).slice(0, Math.max(missing, 0));
   const isTaken = (one: string): boolean =>
-    held.has(one) || known.has(one) || uncertain.includes(one) || isHeldByOther(one);
+    held.has(one) || known.has(one) || uncertain.includes(one) || isVmNameTaken(one);
   const room = Math.min(missing, allowance, burst - inProgress.creating.length, startsAllowed(starts, now));
   // Refused names keep their places, and no other name waits for them.
   const enough = Math.min(missing - again.length, room + (refused?.names.length ?? 0));
   const names = [...again, ...freeNames({ name, uid }, room <= 0 ? 0 : enough, isTaken)];
   const chosen = refusedLast(names, (one) => one, refused).slice(0, Math.max(room, 0));
   const reason = `create ${formatNames(chosen)}: ${missing} missing of ${set.spec.replicas}`;
-  return chosen.length === 0 ? [] : [{ kind: 'make', names: chosen, reason }];
+  return chosen.length === 0 ? [] : [{ kind: 'createReplicas', names: chosen, reason }];
 }
 
 function scaleIn(input: SetInput, { active }: Members): ReplicaSetStep[] {
@@ -240,7 +240,7 @@ function scaleIn(input: SetInput, { active }: Members): ReplicaSetStep[] {
     .filter(({ name }) => !inProgress.creating.includes(name));
   return chosen.length === 0
     ? []
-    : [deletion(chosen, false, 'surplus', `${excess} more than the ${set.spec.replicas} wanted`)];
+    : [deletion(chosen, false, 'Surplus', `${excess} more than the ${set.spec.replicas} wanted`)];
 }
 
 function stillStands({ set, replicas, failure }: SetInput, members: Members): boolean {

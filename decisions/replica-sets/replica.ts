@@ -79,4 +79,4 @@ const vmHasEnded = (vm: VmView, vmi: VmiView | undefined): boolean =>
   !isMeantToRun(vm, vmi);
 
 /** Reports whether a VMI holds a place in its set, if its labels match. */
-export const isActiveInstance = (vmi: VmiView): boolean => !vmi.deleting && !hasEnded(vmi) && !vmi.nodeLost;
+export const isActiveVmi = (vmi: VmiView): boolean => !vmi.deleting && !hasEnded(vmi) && !vmi.nodeLost;

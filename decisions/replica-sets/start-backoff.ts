@@ -1,5 +1,5 @@
 import type { Failure } from '../pool/status.ts';
-import type { StoredSet } from '../views/vm-owner.ts';
+import type { StoredSet } from '../views/owner.ts';
 import { hasEnded, type VmiView } from '../views/vmi.ts';
 
 const FIRST_MS = 10_000;

@@ -2,11 +2,11 @@ import { ORPHAN_FINALIZER } from '../../api/names.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
-import { availableWhile, type Availability } from '../pool/availability.ts';
-import { withTime, type Untimed } from '../pool/conditions.ts';
+import { availableWhile, type Availability } from '../pool/available-condition.ts';
 import { replicaFailure, type Failure } from '../pool/status.ts';
 import { words } from '../scaling/removal.ts';
-import type { StoredSet } from '../views/vm-owner.ts';
+import { withTime, type Untimed } from '../status/conditions.ts';
+import type { StoredSet } from '../views/owner.ts';
 import type { Members, MembersInput } from './members.ts';
 import { selectorText } from './selector-text.ts';
 

@@ -1,13 +1,13 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { DisruptionBudget } from '../disruption-budget/budget.ts';
-import type { SurgeHindrance } from '../surge/hindrance.ts';
+import type { SurgeShortage } from '../surge/shortage.ts';
 import type { RolloutContext } from './context.ts';
 import { goesOnSince } from './state.ts';
 
 /** A disruption budget that is full, and why extra VMs are missing that would add to it; null if none is. */
 export interface FullBudget {
   budget: DisruptionBudget;
-  hindrance: SurgeHindrance | null;
+  blockedBy: SurgeShortage | null;
 }
 
 /**
@@ -16,14 +16,14 @@ export interface FullBudget {
  * budget: a batch, healing, or a VM that is still to be created.
  */
 export function blockedAt(context: RolloutContext, full: FullBudget, state: RolloutStatus): number | null {
-  const { budget, hindrance } = full;
+  const { budget, blockedBy } = full;
   const { names, count } = budget;
-  const isOfNobody = names.size === 0 && hindrance === null;
+  const isOfNobody = names.size === 0 && blockedBy === null;
   if (context.input.batches.length > 0 || count > names.size || isOfNobody) return null;
   const down = holdingSince(context, names);
-  if (down === null || hindrance?.since === null) return null;
+  if (down === null || blockedBy?.since === null) return null;
   return (
-    Math.max(goesOnSince(state), down, hindrance?.since ?? 0) + context.spec.rollout.progressDeadlineSeconds * 1000
+    Math.max(goesOnSince(state), down, blockedBy?.since ?? 0) + context.spec.rollout.progressDeadlineSeconds * 1000
   );
 }
 

@@ -6,9 +6,9 @@ import { isStandby } from '../standby/standby.ts';
 import { standbyNeed, standbyTarget } from '../standby/update.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../vm-update/need.ts';
-import { batchHold } from './batch-hold.ts';
 import type { UpdateAct } from './batch.ts';
 import type { RolloutContext } from './context.ts';
+import { reservedNames } from './reserved-names.ts';
 import { hasFailed } from './state.ts';
 
 /** A VM, and what an update would do to it. */
@@ -43,7 +43,7 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   const apart: Record<'Left' | 'Vms', Map<string, string[]>> = { Left: new Map(), Vms: new Map() };
   const setApart = (kind: keyof typeof apart, vm: VmView, why: string): void =>
     void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
-  const { held: inProgress } = batchHold(batches, context.input.vms, () => false);
+  const { held: inProgress } = reservedNames(batches, context.input.vms, () => false);
   const ofStandby = standbyTarget(target);
   for (const vm of [...context.standby, ...context.active]) {
     if (inProgress.has(vm.name) || busy.has(vm.name)) continue;

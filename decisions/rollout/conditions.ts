@@ -1,8 +1,8 @@
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
-import { withTime, type Untimed } from '../pool/conditions.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
+import { withTime, type Untimed } from '../status/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RolloutPlan } from './plan.ts';
 
@@ -62,7 +62,7 @@ function upToDate({ reason, message }: Untimed<'Progressing'>, { behind, target 
     };
   const failed = behind === 1 ? '1 VM has' : `${behind} VMs have`;
   const words = `${failed} failed to take revision ${target}`;
-  return { type: 'UpToDate', status: 'False', reason: 'VmsFailed', message: words };
+  return { type: 'UpToDate', status: 'False', reason: 'UpdateFailed', message: words };
 }
 
 function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progressing'> {
@@ -82,22 +82,22 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progress
       reason: 'ProgressDeadlineExceeded',
       message: far.slice(0, MESSAGE_LENGTH),
     };
-  const told: Record<Exclude<RolloutPlan['phase'], Ended>, Told> = {
+  const told: Record<Exclude<RolloutPlan['phase'], Ended>, ReasonAndMessage> = {
     Complete: {
       reason: 'Complete',
       message: words === '' ? `all VMs are of revision ${target}` : `revision ${target} is rolled out; ${words}`,
     },
-    Idle: { reason: 'LeftToOthers', message: words },
+    Idle: { reason: 'OutdatedVms', message: words },
     RollingOut: { reason: 'RollingOut', message: far },
     Waiting: { reason: waitReason(waits), message: words },
     Paused: { reason: 'Paused', message: words },
   };
-  const { reason, message } = hasEnded(phase) ? toldOfEnd(phase, plan) : told[phase];
+  const { reason, message } = hasEnded(phase) ? conditionOfEnd(phase, plan) : told[phase];
   const status = phase === 'RollingOut' || phase === 'Waiting' || phase === 'Undoing' ? 'True' : 'False';
   return { type: 'Progressing', status, reason, message: message.slice(0, MESSAGE_LENGTH) };
 }
 
-interface Told {
+interface ReasonAndMessage {
   reason: ConditionReason<'Progressing'>;
   message: string;
 }
@@ -107,7 +107,7 @@ const ENDED = ['Undoing', 'Undone', 'Failed', 'Aborted'] as const;
 type Ended = (typeof ENDED)[number];
 const hasEnded = (phase: RolloutPlan['phase']): phase is Ended => ENDED.some((ended) => ended === phase);
 
-function toldOfEnd(phase: Ended, { state: { halted }, target, notBack }: RolloutPlan): Told {
+function conditionOfEnd(phase: Ended, { state: { halted }, target, notBack }: RolloutPlan): ReasonAndMessage {
   const why = halted?.why ?? '';
   switch (phase) {
     case 'Undoing':
@@ -141,7 +141,7 @@ function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed<'Paused'>
     return {
       type: 'Paused',
       status: 'True',
-      reason: 'PausedByPerson',
+      reason: 'PausedByUser',
       message: `by ${by}${why === undefined ? '' : `: ${why}`}`,
     };
   }
@@ -159,5 +159,5 @@ function degraded({ state, phase, notBack }: RolloutPlan): Untimed<'Degraded'> {
   }
   if (failures.length === 0) return { type: 'Degraded', status: 'False', reason: 'NoFailures', message: '' };
   const message = failures.map(({ vm, why }) => `${vm}: ${why}`).join('; ');
-  return { type: 'Degraded', status: 'True', reason: 'VmsFailed', message: message.slice(0, MESSAGE_LENGTH) };
+  return { type: 'Degraded', status: 'True', reason: 'UpdateFailed', message: message.slice(0, MESSAGE_LENGTH) };
 }

@@ -1,15 +1,15 @@
-import { askerOf } from '../../api/asked-by.ts';
-import { listed } from '../../api/listed.ts';
-import { ASKED_BY_ANNOTATION } from '../../api/names.ts';
+import { listed } from '../../api/lib/listed.ts';
+import { REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
+import { requesterOf } from '../../api/requested-by.ts';
 import { isMeantToRun, activeVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import { disruptionBudget } from '../disruption-budget/budget.ts';
 import { claimedNames } from '../disruption-budget/claims.ts';
 import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import { updateOrder } from '../scaling/selection-order.ts';
-import { surgeHindrance } from '../surge/hindrance.ts';
 import type { SurgeNeed } from '../surge/need.ts';
+import { surgeShortage } from '../surge/shortage.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch, BatchVm } from './batch.ts';
@@ -33,7 +33,7 @@ const CLAIMS_AGAIN_MS = 2_000;
 export interface PlannedBatch {
   batch: Omit<Batch, 'startedAt'>;
   /** Who asked for it; null if unknown. */
-  askedBy: string | null;
+  requestedBy: string | null;
   minReadyMs: number;
   /** How long its VMs may take to become ready. */
   deadlineMs: number;
@@ -78,8 +78,8 @@ export function nextVms(
   );
   const { chosen, paid, hasMore } = choice;
   if (hasMore && chosen.length === 0) {
-    const hindrance = surgeHindrance(context, surge, budget.standIns, state);
-    sayFull(context, state, { budget, hindrance, claimed, unsettled: inProgress.unsettled });
+    const blockedBy = surgeShortage(context, surge, budget.availableSurge, state);
+    sayFull(context, state, { budget, blockedBy, claimed, unsettled: inProgress.unsettled });
   }
   if (chosen.length === 0 || isTooEarly(context)) return null;
   const gathersUntil = Math.max(...batches.map((batch) => batch.startedAt)) + GATHER_MS;
@@ -136,22 +136,22 @@ interface Claimed {
 /** Says that the rollout waits for the budget, or that it is blocked by VMs that have been down for long. */
 function sayFull(context: RolloutContext, state: RolloutStatus, full: FullBudget & Claimed): void {
   const { waits, input, spec } = context;
-  const { budget, hindrance, claimed, unsettled } = full;
-  const { most, names, standIns } = budget;
+  const { budget, blockedBy, claimed, unsettled } = full;
+  const { most, names, availableSurge } = budget;
   const blocked = claimed.length > 0 ? null : blockedAt(context, full, state);
   if (blocked !== null) waits.wake(blocked);
   const isBlocked = blocked !== null && blocked <= input.now;
   const count = budget.count === 1 ? '1 VM is' : `${budget.count} VMs are`;
   const long = isBlocked ? `, for ${spec.rollout.progressDeadlineSeconds} s and longer` : '';
-  const extra = standIns.size === 1 ? '1 extra VM allows' : `${standIns.size} extra VMs allow`;
+  const extra = availableSurge.size === 1 ? '1 extra VM allows' : `${availableSurge.size} extra VMs allow`;
   const more = [
-    ...(standIns.size === 0 ? [] : [`${extra} ${standIns.size} more`]),
-    ...(hindrance === null ? [] : [hindrance.words]),
+    ...(availableSurge.size === 0 ? [] : [`${extra} ${availableSurge.size} more`]),
+    ...(blockedBy === null ? [] : [blockedBy.words]),
   ];
   const unavailable = `${count} unavailable${whichAreDown(names, input.batches.length > 0)}${long}`;
   waits.for(
     isBlocked ? 'Blocked' : 'Budget',
-    [`${unavailable}, and maxUnavailable allows ${most - standIns.size}`, ...more].join('; '),
+    [`${unavailable}, and maxUnavailable allows ${most - availableSurge.size}`, ...more].join('; '),
   );
   // A released claim causes no event of the pool.
   if (claimed.some((name) => !unsettled.has(name))) waits.wake(input.now + CLAIMS_AGAIN_MS);
@@ -186,9 +186,9 @@ export function batchOf(
   }));
   return {
     batch: { n, revision: target.revision, rollout: context.newest, vms },
-    askedBy:
+    requestedBy:
       target.revision === context.newest && !vms.every(({ vmi }) => vmi !== undefined)
-        ? (askerOf(pool.metadata.annotations?.[ASKED_BY_ANNOTATION], target.revision) ?? null)
+        ? (requesterOf(pool.metadata.annotations?.[REQUESTED_BY_ANNOTATION], target.revision) ?? null)
         : 'drover',
     minReadyMs: minReadySeconds * 1000,
     deadlineMs: progressDeadlineSeconds * 1000,

@@ -93,7 +93,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   return {
     state,
     phase: phaseOf(context, state, isOver, {
-      goalIsCurrent: target.revision === current,
+      targetIsCurrent: target.revision === current,
       leftToOthers: needs.left > needs.failed,
     }),
     notBack: isOver && kind === 'Undoing' ? notBack(context, target) : [],
@@ -201,12 +201,13 @@ function phaseOf(
   context: RolloutContext,
   state: RolloutStatus,
   isOver: boolean,
-  { goalIsCurrent, leftToOthers }: { goalIsCurrent: boolean; leftToOthers: boolean },
+  { targetIsCurrent, leftToOthers }: { targetIsCurrent: boolean; leftToOthers: boolean },
 ): RolloutPhase {
   const kind = state.halted?.kind;
   if (isOver && kind === 'Undoing') return 'Undone';
   // A rollout is no success if the pool's rules leave VMs on an older revision.
-  if (isOver) return !leftToOthers && (context.spec.update.kind === 'proactive' || goalIsCurrent) ? 'Complete' : 'Idle';
+  if (isOver)
+    return !leftToOthers && (context.spec.update.kind === 'proactive' || targetIsCurrent) ? 'Complete' : 'Idle';
   if (kind === 'Aborted') return 'Aborted';
   if (kind === 'Failed' || kind === 'UndoFailed') return 'Failed';
   if (context.isStopped(state)) return 'Paused';

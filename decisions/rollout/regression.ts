@@ -3,8 +3,8 @@ import { isDown } from '../disruption-budget/availability.ts';
 import { isHeldUp } from '../healing/sickness.ts';
 import { byNumber } from '../lib/names.ts';
 import type { VmView } from '../views/vm.ts';
-import { batchHold } from './batch-hold.ts';
 import type { RolloutContext } from './context.ts';
+import { reservedNames } from './reserved-names.ts';
 import { hasFailed, isGoingBack, isUnderWay, withFailures } from './state.ts';
 
 /**
@@ -18,7 +18,7 @@ export function withRegressions(context: RolloutContext, state: RolloutStatus): 
   if (context.spec.update.kind !== 'proactive' || !isUnderWay(state)) return state;
   const revision = isGoingBack(state) ? context.current : context.newest;
   const { vms, vmiOf, batches, busy, isHealed, now } = context.input;
-  const { held } = batchHold(batches, vms, () => false);
+  const { held } = reservedNames(batches, vms, () => false);
   const seconds = context.spec.rollout.progressDeadlineSeconds;
   const failures: RolloutStatus['failures'] = [];
   for (const vm of context.active) {

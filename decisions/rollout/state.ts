@@ -2,7 +2,7 @@ import type { RolloutStatus } from '../../api/pool/pool.ts';
 import type { VmView } from '../views/vm.ts';
 
 /** Who asked for something and why, if given: a signal may contain anything. */
-export interface Asked {
+export interface RequestedAct {
   by?: unknown;
   why?: unknown;
 }
@@ -13,7 +13,7 @@ const BY_LENGTH = 256;
 const WHY_LENGTH = 1024;
 
 /** Who acted, when and why, cut to the limits of the status. `at` is RFC 3339. */
-export const actOf = ({ by, why }: Asked, at: string): NonNullable<RolloutStatus['paused']> => ({
+export const actOf = ({ by, why }: RequestedAct, at: string): NonNullable<RolloutStatus['paused']> => ({
   by: textOf(by ?? 'unknown', BY_LENGTH),
   at,
   ...(why === undefined || why === null ? {} : { why: textOf(why, WHY_LENGTH) }),
@@ -33,7 +33,7 @@ export const begun = (revision: string, at: string, before?: RolloutStatus): Rol
   ...(before?.paused === undefined ? {} : { paused: before.paused }),
 });
 
-export const paused = (state: RolloutStatus, asked: Asked, at: string): RolloutStatus => ({
+export const paused = (state: RolloutStatus, asked: RequestedAct, at: string): RolloutStatus => ({
   ...state,
   paused: actOf(asked, at),
 });
@@ -50,7 +50,7 @@ export function resumed(state: RolloutStatus, at: string): RolloutStatus {
 export const halted = (
   state: RolloutStatus,
   kind: NonNullable<RolloutStatus['halted']>['kind'],
-  asked: Asked,
+  asked: RequestedAct,
   at: string,
 ): RolloutStatus => ({ ...state, halted: { kind, ...actOf(asked, at) } });
 

@@ -1,5 +1,5 @@
-import { durationMs, isDuration } from '../../api/duration.ts';
-import { countOf } from '../../api/int-or-percent.ts';
+import { durationMs, isDuration } from '../../api/lib/duration.ts';
+import { countOf } from '../../api/lib/int-or-percent.ts';
 import type { RolloutStatus, RolloutStep } from '../../api/pool/pool.ts';
 import { availableSince, isDown, isMeantToRun, runsByItself } from '../disruption-budget/availability.ts';
 import { isRegular, type VmView } from '../views/vm.ts';

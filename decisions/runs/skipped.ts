@@ -12,8 +12,8 @@ export interface Skipped {
 }
 
 /** How many reasons, names per reason, and characters per reason are reported: limits the size of a report. */
-const REASONS_TOLD = 40;
-const NAMES_TOLD = 40;
+const MAX_REASONS = 40;
+const MAX_NAMES = 40;
 const WHY_LENGTH = 300;
 
 /**
@@ -21,11 +21,11 @@ const WHY_LENGTH = 300;
  * is counted.
  */
 export function inShort(skipped: readonly Skipped[]): Skipped[] {
-  const first = skipped.slice(0, REASONS_TOLD);
+  const first = skipped.slice(0, MAX_REASONS);
   const told = first.map(({ why, isExcluded, count, vms }) => {
-    return { why: why.slice(0, WHY_LENGTH), isExcluded, count, vms: vms.slice(0, NAMES_TOLD) };
+    return { why: why.slice(0, WHY_LENGTH), isExcluded, count, vms: vms.slice(0, MAX_NAMES) };
   });
-  const rest = skipped.slice(REASONS_TOLD);
+  const rest = skipped.slice(MAX_REASONS);
   return [
     ...told,
     ...[true, false].flatMap((isExcluded) =>

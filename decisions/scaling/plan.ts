@@ -12,9 +12,9 @@ import { chooseSpare } from '../standby/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isHalted, isRegular, type MemberRole, type RegularVm, type VmView } from '../views/vm.ts';
 import { chooseLeaving } from './choice.ts';
-import { BY_NAME, type Departure } from './departure.ts';
 import { namedAmong, type NamedRemovals } from './named-removals.ts';
 import { refusedLast } from './refused-vms.ts';
+import { BY_NAME, type RemovalCause } from './removal-check.ts';
 import { deletion, finishRemovals, halting, nameOf, planEnd, roomToDelete, targets, words } from './removal.ts';
 import { scaleInOrder } from './selection-order.ts';
 import { blockedSurplus, mayLeave, scaleInWindow, takesSurplus, type BlockedSurplus } from './surplus.ts';
@@ -27,7 +27,7 @@ export type ScaleInput = Pick<
   | 'vms'
   | 'vmiOf'
   | 'zoneOf'
-  | 'isHeldByOther'
+  | 'isVmNameTaken'
   | 'inProgress'
   | 'batches'
   | 'burst'
@@ -40,9 +40,9 @@ export type ScaleInput = Pick<
   /** Names of VMs that healing holds: scaling neither creates nor removes them. */
   held: ReadonlySet<string>;
   /** Names without a VM that an update will create: scaling doesn't create them. */
-  coming: ReadonlySet<string>;
+  pendingCreates: ReadonlySet<string>;
   /** Those among them that will be none of the pool's replicas. */
-  comingBeside: ReadonlySet<string>;
+  pendingNonReplicas: ReadonlySet<string>;
   /** Names of VMs that are being healed: they leave before others. */
   sick: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
@@ -59,7 +59,19 @@ export type ScaleInput = Pick<
 
 /** A scaling step; another part decides the revision of new VMs. */
 export type ScaleStep =
-  | Exclude<PoolStep, { kind: 'create' | 'update' | 'prune' | 'discard' | 'unmark' | 'label' | 'unlabel' }>
+  | Exclude<
+      PoolStep,
+      {
+        kind:
+          | 'create'
+          | 'update'
+          | 'deleteRevisions'
+          | 'deleteKeptDisks'
+          | 'unmarkKeptDisks'
+          | 'addLabels'
+          | 'removeLabels';
+      }
+    >
   | { kind: 'create'; numbers: number[]; role?: MemberRole; reason: string };
 
 export interface ScalePlan {
@@ -72,16 +84,22 @@ export interface ScalePlan {
 
 /** Returns steps towards the number of VMs that the pool's spec wants. */
 export function planScale(input: ScaleInput): ScalePlan {
-  const { pool, vms, inProgress, removals, comingBeside } = input;
+  const { pool, vms, inProgress, removals, pendingNonReplicas } = input;
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
-    return { steps: [{ kind: 'hold', reason: 'the pool must not go before its VMs' }], blocked: null, wakeAt: null };
+    return {
+      steps: [{ kind: 'addFinalizer', reason: 'the pool must not go before its VMs' }],
+      blocked: null,
+      wakeAt: null,
+    };
   const leaving = new Set(inProgress.deleting);
   const taken = new Set(vms.map((vm) => vm.name));
-  const coming = [...new Set([...inProgress.creating, ...input.held, ...input.coming])].filter(
-    (name) => !taken.has(name) && !comingBeside.has(name),
+  const pendingCreates = [...new Set([...inProgress.creating, ...input.held, ...input.pendingCreates])].filter(
+    (name) => !taken.has(name) && !pendingNonReplicas.has(name),
   );
-  const beside = [...new Set([...(inProgress.standby ?? []), ...comingBeside])].filter((name) => !taken.has(name));
-  const ours = new Set([...taken, ...coming, ...beside]);
+  const beside = [...new Set([...(inProgress.standby ?? []), ...pendingNonReplicas])].filter(
+    (name) => !taken.has(name),
+  );
+  const ours = new Set([...taken, ...pendingCreates, ...beside]);
   const staying = vms.filter((vm) => isActive(vm) && !leaving.has(vm.name));
   const isNamed = namedAmong(removals);
   const active = staying.filter(isRegular).filter((vm) => !isNamed(vm));
@@ -97,7 +115,7 @@ export function planScale(input: ScaleInput): ScalePlan {
 
   // A terminating VM still holds its name, disks and place: the pool never has more VMs than it wants.
   const present = vms.filter(isRegular).length;
-  const missing = Math.max(wanted - present - coming.length, comingBack(input, taken));
+  const missing = Math.max(wanted - present - pendingCreates.length, comingBack(input, taken));
   // VMs still to come don't make existing VMs surplus: whoever creates them checks first whether they are still wanted.
   const excess = active.length - wanted;
   const mayLeave = removals.fault === null && window.open;
@@ -140,17 +158,17 @@ function promotion(
   const names = new Set(now.map(nameOf));
   const reason = `promote ${words(now)} from standby: ${missing} missing of ${replicas}`;
   return {
-    steps: now.length === 0 ? [] : [{ kind: 'promote', vms: targets(now), reason }],
+    steps: now.length === 0 ? [] : [{ kind: 'promoteStandby', vms: targets(now), reason }],
     names,
     covered: Math.min(now.length + soon, Math.max(missing - back, 0)),
   };
 }
 
-/** Creates the standby VMs that are missing. `coming`: how many are being created. */
-function refill(input: ScaleInput, coming: number, ours: ReadonlySet<string>): ScaleStep[] {
+/** Creates the standby VMs that are missing. `pendingCreates`: how many are being created. */
+function refill(input: ScaleInput, pendingCreates: number, ours: ReadonlySet<string>): ScaleStep[] {
   const { pool, vms, inProgress, standbyAllowance } = input;
   const { replicas } = standbyRules(pool.spec);
-  const missing = replicas - vms.filter(isStandby).length - coming;
+  const missing = replicas - vms.filter(isStandby).length - pendingCreates;
   if (missing <= 0) return [];
   const creating = inProgress.standby ?? [];
   const how = {
@@ -171,7 +189,7 @@ function removeSpare(input: ScaleInput, spare: readonly StandbyVm[], room: Room)
   if (excess <= 0) return [];
   const leaving = chooseSpare({ ...input, rules: rulesOf(input.pool), spare }, excess);
   const why = `${excess} more than the ${replicas} wanted as standby`;
-  return removal(input, room.take(free(input, leaving)), 'standby surplus', why);
+  return removal(input, room.take(free(input, leaving)), 'StandbySurplus', why);
 }
 
 /**
@@ -196,9 +214,9 @@ const rulesOf = ({ spec }: StoredPool): ScaleInRules => scaleInRules(spec.scaleI
  * Returns how many replaced VMs must come back even if the pool has a surplus: unless scale-in is proactive, and now,
  * scaling would not have removed them.
  */
-function comingBack({ pool, first, inProgress, isHeldByOther, now }: ScaleInput, present: ReadonlySet<string>): number {
+function comingBack({ pool, first, inProgress, isVmNameTaken, now }: ScaleInput, present: ReadonlySet<string>): number {
   if (takesSurplus(rulesOf(pool), now)) return 0;
-  return first.filter((name) => !present.has(name) && !inProgress.creating.includes(name) && !isHeldByOther(name))
+  return first.filter((name) => !present.has(name) && !inProgress.creating.includes(name) && !isVmNameTaken(name))
     .length;
 }
 
@@ -212,14 +230,14 @@ function scaleOut(input: ScaleInput, missing: number, ours: ReadonlySet<string>)
 
 /** Returns the numbers of VMs to be created now. `ours`: names that the pool has, or will have. */
 function numbersToCreate(
-  { pool, isHeldByOther, inProgress, burst, allowance, refused, first, lowest }: ScaleInput,
+  { pool, isVmNameTaken, inProgress, burst, allowance, refused, first, lowest }: ScaleInput,
   missing: number,
   ours: ReadonlySet<string>,
 ): number[] {
   const count = Math.min(missing, allowance, burst - inProgress.creating.length);
   if (count <= 0) return [];
   const { name } = pool.metadata;
-  const isTaken = (candidate: string): boolean => ours.has(candidate) || isHeldByOther(candidate);
+  const isTaken = (candidate: string): boolean => ours.has(candidate) || isVmNameTaken(candidate);
   // Refused VMs keep their numbers, and no other VM waits for them.
   const enough = refused?.isGeneral === true ? missing : Math.min(missing, count + (refused?.names.length ?? 0));
   const given = first.filter((candidate) => !isTaken(candidate)).slice(0, enough);
@@ -243,7 +261,7 @@ function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number
   const isFree = (vm: VmView): boolean => !held.has(vm.name) && mayLeave({ rules, vmiOf }, vm);
   const leaving = chooseLeaving({ pool, vmiOf, zoneOf, policy, active, mayLeave: isFree, sick, target, excess });
   const why = `${excess} more than the ${pool.spec.replicas} wanted`;
-  const because = rules.kind === 'opportunistic' ? 'surplus at rest' : 'surplus';
+  const because = rules.kind === 'opportunistic' ? 'SurplusHalted' : 'Surplus';
   return removal(input, room.take(free(input, leaving)), because, why);
 }
 
@@ -252,14 +270,14 @@ function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number
  * VMs. Whoever protects one of them later is refused.
  */
 const removeNamed = (input: ScaleInput, named: readonly VmView[], room: Room): ScaleStep[] =>
-  removal(input, room.take(free(input, named)), 'named', BY_NAME);
+  removal(input, room.take(free(input, named)), 'Named', BY_NAME);
 
 /** Takes VMs off the list of those to remove once the pool has them no more. */
 function forgetRemoved({ vms, removals }: ScaleInput): ScaleStep[] {
   const uids = new Set(vms.map(({ uid }) => uid));
   const gone = [...removals.vms].filter(([, uid]) => !uids.has(uid)).map(([name, uid]) => ({ name, uid }));
   const reason = `take ${words(gone)} off the VMs to be removed by name: the pool has them no more`;
-  return gone.length === 0 ? [] : [{ kind: 'forget', vms: gone, reason }];
+  return gone.length === 0 ? [] : [{ kind: 'clearNamedRemovals', vms: gone, reason }];
 }
 
 /** The VMs in the order to try them. One that is still being created is deleted afterwards. */
@@ -284,7 +302,7 @@ class Room {
 function removal(
   { pool }: ScaleInput,
   chosen: readonly VmView[],
-  because: Departure['because'],
+  because: RemovalCause['because'],
   why: string,
 ): ScaleStep[] {
   if (chosen.length === 0) return [];
@@ -295,7 +313,7 @@ function removal(
 }
 
 /** Halts running VMs first: disks are released only once no VMI writes to them. */
-function keepDisks(chosen: readonly VmView[], because: Departure['because'], why: string): ScaleStep[] {
+function keepDisks(chosen: readonly VmView[], because: RemovalCause['because'], why: string): ScaleStep[] {
   const halted = chosen.filter(isHalted);
   const running = chosen.filter((vm) => !isHalted(vm));
   return [

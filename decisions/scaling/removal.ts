@@ -2,10 +2,10 @@ import { ORPHAN_FINALIZER } from '../../api/names.ts';
 import { formatNames } from '../lib/names.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import type { PoolStep, Target } from '../pool/steps.ts';
-import type { StoredVmOwner } from '../views/vm-owner.ts';
+import type { StoredVmOwner } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
-import type { Departure } from './departure.ts';
 import { refusedLast } from './refused-vms.ts';
+import type { RemovalCause } from './removal-check.ts';
 import { scaleInOrder } from './selection-order.ts';
 
 /** How VMs leave their owner, be it a pool or a set. */
@@ -16,12 +16,15 @@ export type Leaver = Pick<VmView, 'name' | 'uid' | 'resourceVersion' | 'deleting
 
 export type RemovalInput = Pick<PoolPlanInput, 'vms' | 'inProgress' | 'burst' | 'allowance' | 'refused'>;
 type Limits = Omit<RemovalInput, 'vms'>;
-export type RemovalStep = Extract<PoolStep, { kind: 'hold' | 'let-go' | 'delete' | 'halt' | 'release' }>;
+export type RemovalStep = Extract<
+  PoolStep,
+  { kind: 'addFinalizer' | 'removeFinalizer' | 'delete' | 'halt' | 'release' }
+>;
 
 /** Finishes interrupted deletions: terminating VMs that are held until their disks are released. */
 function finishHeld({ vms, inProgress, allowance }: RemovalInput): RemovalStep[] {
   const held = vms.filter((vm) => isHeld(vm) && !inProgress.deleting.includes(vm.name)).slice(0, allowance);
-  return held.length === 0 ? [] : [deletion(held, true, 'going', 'they are being deleted')];
+  return held.length === 0 ? [] : [deletion(held, true, 'Terminating', 'they are being deleted')];
 }
 
 const isHeld = (vm: Leaver): boolean => vm.deleting && vm.keepsDisks === true;
@@ -40,8 +43,8 @@ export function finishRemovals(input: RemovalInput): RemovalStep[] {
   const started = leaving.filter((vm) => vm.runStrategy !== 'Halted').slice(0, allowance);
   return [
     ...finishHeld(input),
-    ...(stopped.length === 0 ? [] : [deletion(stopped, true, 'marked', 'their VMIs have stopped')]),
-    ...(started.length === 0 ? [] : [halting(started, 'marked', 'they leave the pool, and were started')]),
+    ...(stopped.length === 0 ? [] : [deletion(stopped, true, 'Marked', 'their VMIs have stopped')]),
+    ...(started.length === 0 ? [] : [halting(started, 'Marked', 'they leave the pool, and were started')]),
   ];
 }
 
@@ -64,7 +67,9 @@ export function planEnd(input: EndInput): RemovalStep[] {
   if (!finalizers.includes(finalizer)) return [];
   const busy = new Set([...inProgress.creating, ...inProgress.deleting]);
   if (order.length === 0)
-    return busy.size === 0 ? [{ kind: 'let-go', reason: `the ${what} is deleted and none of its VMs is left` }] : [];
+    return busy.size === 0
+      ? [{ kind: 'removeFinalizer', reason: `the ${what} is deleted and none of its VMs is left` }]
+      : [];
   const free = refusedLast(
     order.filter((vm) => !busy.has(vm.name)),
     nameOf,
@@ -88,7 +93,7 @@ export function planEnd(input: EndInput): RemovalStep[] {
   const chosen = free.filter((vm) => !vm.deleting && vm.removing !== true).slice(0, roomToDelete(order, input));
   return [
     ...finishRemovals(input),
-    ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'pool deleted', `the ${what} is deleted`)]),
+    ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'OwnerDeleted', `the ${what} is deleted`)]),
   ];
 }
 
@@ -103,7 +108,7 @@ export function roomToDelete(members: readonly Leaver[], { inProgress, burst, al
   return Math.max(Math.min(burst - stopping.size, allowance), 0);
 }
 
-type Because = Departure['because'];
+type Because = RemovalCause['because'];
 
 export const deletion = (vms: readonly Leaver[], keepDisks: boolean, because: Because, why: string): RemovalStep => ({
   kind: 'delete',

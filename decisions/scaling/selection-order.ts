@@ -1,4 +1,4 @@
-import { matchesLabels } from '../../api/label-selector.ts';
+import { matchesLabels } from '../../api/lib/label-selector.ts';
 import type { SelectionPolicy } from '../../api/pool/pool.ts';
 import { scatter } from '../lib/scatter.ts';
 import { isBroken, isFailing, isHalted, type VmView } from '../views/vm.ts';

@@ -6,7 +6,7 @@ import { isAtRest, type VmiOf } from '../disruption-budget/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { windowAt, windowFaults, type WindowState } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
-import { withTime } from '../pool/conditions.ts';
+import { withTime } from '../status/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RegularVm, VmView } from '../views/vm.ts';
 
@@ -71,7 +71,7 @@ export function blockedSurplus(input: SurplusInput): BlockedSurplus | null {
 
 /** VMs that are too many may be those that were named, so none is taken. */
 const unreadable = (count: number, fault: string): BlockedSurplus => ({
-  reason: 'RemovalsUnreadable',
+  reason: 'InvalidRemoveAnnotation',
   count,
   message: `the annotation ${REMOVE_VMS_ANNOTATION} can't be read, and until it is set right or taken off no VM leaves by scale-in: ${fault}`,
 });

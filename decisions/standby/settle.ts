@@ -8,7 +8,7 @@ import { targets } from '../scaling/removal.ts';
 import { isStandby, type StandbyVm } from './standby.ts';
 
 export interface SettleStep {
-  kind: 'settle';
+  kind: 'setStandbyState';
   act: SettleAct;
   vms: Target[];
   reason: string;
@@ -68,6 +68,6 @@ function stepsOf(byAct: Record<SettleAct, StandbyVm[]>, most: number): SettleSte
     const vms = byAct[act].slice(0, room);
     room -= vms.length;
     const reason = `${act} ${formatNames(vms.map(({ name }) => name))}: ${WHY[act]}`;
-    return vms.length === 0 ? [] : [{ kind: 'settle', act, vms: targets(vms), reason }];
+    return vms.length === 0 ? [] : [{ kind: 'setStandbyState', act, vms: targets(vms), reason }];
   });
 }

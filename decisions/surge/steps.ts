@@ -4,8 +4,8 @@ import { claimedNames } from '../disruption-budget/claims.ts';
 import { formatNames } from '../lib/names.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import type { PoolStep } from '../pool/steps.ts';
-import { NOT_NEEDED } from '../scaling/departure.ts';
 import { refusedLast } from '../scaling/refused-vms.ts';
+import { NOT_NEEDED } from '../scaling/removal-check.ts';
 import { deletion } from '../scaling/removal.ts';
 import { freeNumbers, numberOf, vmName } from '../scaling/vm-names.ts';
 import { isRegular, isSurge, type SurgeVm, type VmView } from '../views/vm.ts';
@@ -13,7 +13,7 @@ import type { SurgeNeed } from './need.ts';
 
 export type SurgeInput = Pick<
   PoolPlanInput,
-  'pool' | 'vms' | 'vmiOf' | 'isHeldByOther' | 'inProgress' | 'batches' | 'burst' | 'allowance' | 'refused' | 'now'
+  'pool' | 'vms' | 'vmiOf' | 'isVmNameTaken' | 'inProgress' | 'batches' | 'burst' | 'allowance' | 'refused' | 'now'
 > & {
   need: SurgeNeed;
   /** Steps of scaling: replicas that are missing are made first. */
@@ -74,24 +74,24 @@ function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: Su
   const { pool, vms, vmiOf, now, need, inProgress } = input;
   const claimed = claimedNames({ pool, vms, vmiOf }, now);
   const going = [...need.unsettled, ...claimed, ...inProgress.deleting];
-  const { most, count, standIns, names } = disruptionBudget({ pool, vms, vmiOf, inProgress: going, now });
+  const { most, count, availableSurge, names } = disruptionBudget({ pool, vms, vmiOf, inProgress: going, now });
   let room = most - count;
   const free = leaving.filter((vm) => !vm.protected && !vm.optedOut && !inProgress.creating.includes(vm.name));
-  const may = free.filter(({ name }) => !standIns.has(name) || names.has(name) || room-- > 0);
+  const may = free.filter(({ name }) => !availableSurge.has(name) || names.has(name) || room-- > 0);
   // A claim that is given back causes no event of the pool.
   return { may, wakeAt: may.length < free.length && claimed.length > 0 ? now + CLAIMS_AGAIN_MS : null };
 }
 
 function departures({ allowance }: SurgeInput, leaving: readonly SurgeVm[]): PoolStep[] {
   const vms = leaving.slice(0, allowance);
-  return vms.length === 0 ? [] : [deletion(vms, false, 'surge', NOT_NEEDED)];
+  return vms.length === 0 ? [] : [deletion(vms, false, 'Surge', NOT_NEEDED)];
 }
 
 function creations(input: SurgeInput, missing: number): PoolStep[] {
   const { pool, vms, inProgress, burst, allowance, need, refused } = input;
   const isThere = new Set([...vms.map(({ name }) => name), ...(inProgress.standby ?? [])]);
   // Whether a VM that is being created is extra or not is known once it is there.
-  const scales = input.scaleSteps.some(({ kind }) => kind === 'create' || kind === 'hold');
+  const scales = input.scaleSteps.some(({ kind }) => kind === 'create' || kind === 'addFinalizer');
   if (scales || inProgress.creating.some((creating) => !isThere.has(creating))) return [];
   const count = Math.min(missing, allowance, burst);
   if (count <= 0) return [];
@@ -106,11 +106,11 @@ function creations(input: SurgeInput, missing: number): PoolStep[] {
 
 /** Disks that are kept under a number are for a replica: they would go with an extra VM. */
 function isTaken(
-  { pool, isHeldByOther, hasKeptDisks }: SurgeInput,
+  { pool, isVmNameTaken, hasKeptDisks }: SurgeInput,
   name: string,
   isThere: ReadonlySet<string>,
 ): boolean {
-  return isThere.has(name) || isHeldByOther(name) || hasKeptDisks(numberOf(pool.metadata.name, name) ?? 0);
+  return isThere.has(name) || isVmNameTaken(name) || hasKeptDisks(numberOf(pool.metadata.name, name) ?? 0);
 }
 
 /** Extra VMs have numbers beyond those of replicas, which therefore keep their own. */

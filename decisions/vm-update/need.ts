@@ -41,8 +41,8 @@ export interface RolloutTarget {
 /** Compares what the VM's spec and its VMI were made from with the goal. */
 export function updateNeed(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): UpdateNeed {
   const wanted = withChange(needOf(vm, vmiOf, target), vm, vmiOf, target);
-  const hindrance = wanted.need === 'act' ? untouchable(vm, vmiOf) : undefined;
-  return hindrance === undefined ? wanted : { need: hindrance.isExcluded ? 'left' : 'later', why: hindrance.why };
+  const blockedBy = wanted.need === 'act' ? untouchable(vm, vmiOf) : undefined;
+  return blockedBy === undefined ? wanted : { need: blockedBy.isExcluded ? 'left' : 'later', why: blockedBy.why };
 }
 
 /** If a VMI restarts because of a changed Secret or ConfigMap, it also takes the new spec. */

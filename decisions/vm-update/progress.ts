@@ -16,7 +16,7 @@ export type UpdateProgress =
   /** `until`: when the VM becomes available by the passing of time alone; milliseconds since the epoch. */
   | { state: 'waiting'; for: string; until?: number };
 
-export interface StandingInput {
+export interface ProgressInput {
   held: BatchVm;
   revision: string;
   /** The VM of that name, if the pool owns one. */
@@ -29,7 +29,7 @@ export interface StandingInput {
   now: number;
 }
 
-export function progressOf(input: StandingInput): UpdateProgress {
+export function progressOf(input: ProgressInput): UpdateProgress {
   const { held, revision, vm } = input;
   if (held.act === 'replace') {
     // It has left the pool by now, with its disks kept.
@@ -42,7 +42,7 @@ export function progressOf(input: StandingInput): UpdateProgress {
 }
 
 /** How far the VMI of a VM has come that has its new spec. */
-function progressOfVmi({ held, revision, vmiOf, minReadyMs, now }: StandingInput, vm: VmView): UpdateProgress {
+function progressOfVmi({ held, revision, vmiOf, minReadyMs, now }: ProgressInput, vm: VmView): UpdateProgress {
   const vmi = vmiOf(vm);
   const live = liveVmi(vmi);
   const isNew = (one: VmiView): boolean => one.revision === revision && one.uid !== held.vmi;

@@ -31,7 +31,7 @@ export function signalGroup(process_: ProcessIdentity, signal: NodeJS.Signals): 
   }
 }
 
-/** Longer than the leash takes to end the processes of a dead supervisor. */
+/** Longer than the reaper takes to end the processes of a dead supervisor. */
 const LEFTOVERS_END_WITHIN_MS = 8000;
 
 /**

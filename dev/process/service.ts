@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Leash } from './leash.ts';
 import { lastLines, openLog, readLog } from './log-file.ts';
 import { identify, signalGroup, type ProcessIdentity } from './process-identity.ts';
+import type { ProcessReaper } from './reaper.ts';
 
 export interface Launch {
   command: string;
@@ -28,7 +28,7 @@ export interface ServiceSpec<Name extends string = string> {
 
 export interface ServiceContext {
   logFile: string;
-  leash: Leash;
+  reaper: ProcessReaper;
   /** Restart the process, with backoff, when it ends by itself. */
   restarts: boolean;
   onProgress: (line: string) => void;
@@ -172,7 +172,7 @@ export class Service<Name extends string = string> {
 
   async #spawn(): Promise<Running> {
     const { launch } = this.spec;
-    const { logFile, leash, onChange } = this.#context;
+    const { logFile, reaper, onChange } = this.#context;
     const log = openLog(logFile);
     let child: ChildProcess;
     try {
@@ -193,11 +193,11 @@ export class Service<Name extends string = string> {
     // A process that couldn't be started, or has ended already, has no identity.
     if (identity === undefined) throw this.#endedEarly(await ended.promise, log.start);
 
-    leash.hold(identity);
+    reaper.hold(identity);
     const running: Running = { ...identity, over: false, logStart: log.start, ended: ended.promise };
     child.once('exit', () => {
       running.over = true;
-      leash.drop(identity);
+      reaper.drop(identity);
       onChange();
     });
     this.#running = running;

@@ -1,14 +1,14 @@
 import { execFile, spawn } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Leash } from '../process/leash.ts';
 import { lastLines } from '../process/log-file.ts';
 import { identify, signalGroup } from '../process/process-identity.ts';
+import type { ProcessReaper } from '../process/reaper.ts';
 import type { Tool } from './catalog.ts';
 
 export interface BuildContext {
   onProgress: (line: string) => void;
   signal?: AbortSignal | undefined;
-  leash?: Leash | undefined;
+  reaper?: ProcessReaper | undefined;
   /** Environment with the PATH for `go` and Go's settings. */
   env: NodeJS.ProcessEnv;
 }
@@ -39,7 +39,7 @@ const REASONS: readonly [RegExp, (tool: Tool) => string][] = [
 
 /** Builds the tool with the Go toolchain into the file `target`. Throws an error whose message says what to do. */
 export async function goBuild(tool: Tool, target: string, context: BuildContext): Promise<void> {
-  const { onProgress, signal, leash } = context;
+  const { onProgress, signal, reaper } = context;
   // No CGO, for a static binary. The caller's workspace, flags and target platform would build something else.
   const env = { ...context.env, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '' };
   delete env['GOOS' as keyof typeof env];
@@ -59,7 +59,7 @@ export async function goBuild(tool: Tool, target: string, context: BuildContext)
       resolve(code === 0 ? undefined : `go build ended with ${killed ?? `exit code ${code}`}`),
     );
   });
-  if (identity !== undefined) leash?.hold(identity);
+  if (identity !== undefined) reaper?.hold(identity);
   const interrupt = (): void => void (identity !== undefined && signalGroup(identity, 'SIGKILL'));
   signal?.addEventListener('abort', interrupt, { once: true });
 
@@ -86,7 +86,7 @@ export async function goBuild(tool: Tool, target: string, context: BuildContext)
   } finally {
     clearInterval(ticker);
     signal?.removeEventListener('abort', interrupt);
-    if (identity !== undefined) leash?.drop(identity);
+    if (identity !== undefined) reaper?.drop(identity);
   }
 }
 

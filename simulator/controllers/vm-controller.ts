@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isTransient } from '../../kubernetes/errors.ts';
-import { keyOf } from '../../kubernetes/list-watch.ts';
+import { namespacedName } from '../../kubernetes/list-watch.ts';
 import { ObservationDelay } from '../observation-delay.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
@@ -51,7 +51,7 @@ export class VmController {
     cluster.dataVolumes.subscribe(addUsers);
     cluster.claims.subscribe(addUsers);
     cluster.kubevirts.subscribe((_key, before, after) => {
-      if (!isDeepStrictEqual(before?.spec, after?.spec)) for (const vm of cluster.vms.values()) add(keyOf(vm));
+      if (!isDeepStrictEqual(before?.spec, after?.spec)) for (const vm of cluster.vms.values()) add(namespacedName(vm));
     });
   }
 
@@ -110,7 +110,7 @@ export class VmController {
   /** Returns the VM's VMI. Adopts a VMI of its name that has no controller, and ignores a VMI of another controller. */
   async #ownVmi(vm: Vm): Promise<Vmi | undefined> {
     const { vmis, client } = this.#cluster;
-    const vmi = vmis.get(keyOf(vm));
+    const vmi = vmis.get(namespacedName(vm));
     if (vmi === undefined) return undefined;
     const controller = controllerOf(vmi);
     if (controller !== undefined) return controller.uid === vm.metadata.uid ? vmi : undefined;

@@ -1,16 +1,16 @@
 import type { Stored } from '../../api/objects.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
-import { keyOf } from '../../kubernetes/list-watch.ts';
+import { namespacedName } from '../../kubernetes/list-watch.ts';
 import { FAIL_STARTS_DONE, failingStarts } from '../annotations.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import type { VirtualMachine, VirtualMachineInstance, VirtualMachineStatus } from '../types.ts';
+import { isTheSame } from '../vm/applied-template.ts';
 import { isLiveUpdate } from '../vm/hotplug-capacity.ts';
 import { defaultMachineType } from '../vm/machine-type.ts';
 import { planRollout } from '../vm/rollout.ts';
 import { backoffFactorOf } from '../vm/start-failure.ts';
 import type { StartRevisions } from '../vm/start-revisions.ts';
-import { isTheSame } from '../vm/started-from.ts';
 import { vmStatus, type RestartRequired } from '../vm/status.ts';
 import { claimsOf, dataVolumesOf } from '../vm/volumes.ts';
 import { vmiOf, uuidFrom, withDefaults } from '../vmi/from-template.ts';
@@ -94,7 +94,7 @@ export class VmWrites {
   /** Removes the finalizer of a finished VMI, whose end has been recorded. */
   async release(vmi: Vmi): Promise<void> {
     const { vmis } = this.#cluster;
-    const current = vmis.get(keyOf(vmi));
+    const current = vmis.get(namespacedName(vmi));
     if (current === undefined || !isFinal(current) || !hasFinalizer(current, VM_CONTROLLER_FINALIZER)) return;
     await removeFinalizer(this.#cluster, vmis, current, VM_CONTROLLER_FINALIZER);
   }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { keyOf } from '../../kubernetes/list-watch.ts';
+import { namespacedName } from '../../kubernetes/list-watch.ts';
 import { FAIL_STARTS_DONE, failingStarts, isOn, SimulatorAnnotation } from '../annotations.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { WorkQueue } from '../store/work-queue.ts';
@@ -41,7 +41,7 @@ export class VmiController {
     });
     cluster.nodes.subscribe((_key, before, after) => {
       if (isDeepStrictEqual(traits(before), traits(after))) return;
-      for (const vmi of cluster.vmis.values()) this.#queue.add(keyOf(vmi));
+      for (const vmi of cluster.vmis.values()) this.#queue.add(namespacedName(vmi));
     });
     cluster.claims.subscribe((_key, before, after) => {
       if (before === undefined && after !== undefined) for (const key of this.#withoutClaim) this.#queue.add(key);

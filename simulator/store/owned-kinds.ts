@@ -48,7 +48,7 @@ export class OwnedKinds {
     for (const store of cluster.stores) {
       this.#resources.set(idOf(store.resource), store.resource);
       store.subscribe((_key, before, after) => {
-        this.#tell(before && track(store.resource, before), after && track(store.resource, after));
+        this.#notify(before && track(store.resource, before), after && track(store.resource, after));
       });
     }
     this.#definitions = new ListWatch<Definition, Resource | undefined>({
@@ -94,7 +94,7 @@ export class OwnedKinds {
       client: this.#cluster.client,
       resource,
       view: (object) => track(resource, object),
-      onChange: (_key, before, after) => this.#tell(before, after),
+      onChange: (_key, before, after) => this.#notify(before, after),
     });
     this.#watches.set(id, watch.start());
   }
@@ -108,7 +108,7 @@ export class OwnedKinds {
     void watch.stop();
   }
 
-  #tell(before: Tracked | undefined, after: Tracked | undefined): void {
+  #notify(before: Tracked | undefined, after: Tracked | undefined): void {
     for (const listener of this.#listeners) listener(before, after);
   }
 }

@@ -1,7 +1,7 @@
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { keyOf, ListWatch } from '../../kubernetes/list-watch.ts';
+import { namespacedName, ListWatch } from '../../kubernetes/list-watch.ts';
 
 export type StoreListener<T extends KubeObject> = (
   key: string,
@@ -52,7 +52,7 @@ export class Store<T extends KubeObject> {
   }
 
   *values(): Generator<Stored<T>> {
-    for (const object of this.#watch.values()) yield this.get(keyOf(object)) ?? object;
+    for (const object of this.#watch.values()) yield this.get(namespacedName(object)) ?? object;
   }
 
   /**
@@ -61,7 +61,7 @@ export class Store<T extends KubeObject> {
    */
   remember(object: Stored<T>): Stored<T> {
     const kept = withoutManagedFields(object);
-    if (versionOf(kept) > this.#watch.version) this.#written.set(keyOf(kept), kept);
+    if (versionOf(kept) > this.#watch.version) this.#written.set(namespacedName(kept), kept);
     return kept;
   }
 

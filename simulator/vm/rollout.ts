@@ -3,8 +3,8 @@ import { amountOf } from '../quantity.ts';
 import { conditionOf, isTrue } from '../store/conditions.ts';
 import type { VmiSpec, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 import { isDeleting, isFinal, isMigrating } from '../vmi/vmi.ts';
+import { isChanged } from './applied-template.ts';
 import { whyFixed } from './hotplug-capacity.ts';
-import { isChanged } from './started-from.ts';
 import type { RestartRequired } from './status.ts';
 
 /** How a change of a running VM's template is applied. */

@@ -4,9 +4,9 @@ import { STARTED_FROM } from '../annotations.ts';
 import { timestamp } from '../store/conditions.ts';
 import { vmOwner } from '../store/vm-owner.ts';
 import type { VmiSpec, VmiStatus, KubeVirt, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import { startedFrom } from '../vm/applied-template.ts';
 import { withRoomToGrow } from '../vm/hotplug-capacity.ts';
 import { asksToStartPaused } from '../vm/run-strategy.ts';
-import { startedFrom } from '../vm/started-from.ts';
 import { GENERATION_ANNOTATION, VMI_FINALIZER, VM_CONTROLLER_FINALIZER } from './vmi.ts';
 
 /** Adds what admission sets on a VM's template if unset: the machine type, and a firmware UUID that stays the same. */

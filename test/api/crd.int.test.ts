@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { droverCrds } from '../../api/crd/crds.ts';
-import type { IntOrPercent } from '../../api/int-or-percent.ts';
+import type { IntOrPercent } from '../../api/lib/int-or-percent.ts';
 import { parseManifests } from '../../api/manifest/manifest.ts';
 import type { Applicable } from '../../api/manifest/reader.ts';
 import type { KubeObject } from '../../api/objects.ts';

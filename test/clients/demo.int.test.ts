@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { startedAt } from '../../dev/process/process-identity.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
-import { spawnLeashed } from '../leashed.ts';
+import { spawnReaped } from '../reaped.ts';
 import { soakTest } from '../soak.ts';
 import { nowhere, outcomeOf, type Outcome } from './drover.ts';
 
@@ -17,7 +17,7 @@ const tools = Object.fromEntries(
 
 function demo(...args: string[]): { child: ChildProcess; state: string } {
   const state = mkdtempSync(join(tmpdir(), 'drover-demo-'));
-  const child = spawnLeashed(process.execPath, ['clients/demo.ts', '--state', state, ...args], {
+  const child = spawnReaped(process.execPath, ['clients/demo.ts', '--state', state, ...args], {
     cwd: ROOT,
     env: { ...nowhere, ...tools },
   });

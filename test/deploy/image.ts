@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
-import { spawnLeashed } from '../leashed.ts';
+import { spawnReaped } from '../reaped.ts';
 import { dockerIgnore, imageEnvironment, lastOf, readStages, type Stage } from './dockerfile.ts';
 
 const project = resolve(import.meta.dirname, '../..');
@@ -53,7 +53,7 @@ export class Image {
     const [uid, gid] = lastOf('USER').split(':').map(Number);
     const here = (value: string): string => (value.startsWith('/') ? this.path(value) : value);
     const ofImage = { PATH: '/usr/local/bin', HOME: '/home/node', TMPDIR: '/tmp', ...imageEnvironment() };
-    return spawnLeashed(command!, args.map(here), {
+    return spawnReaped(command!, args.map(here), {
       cwd: this.path(lastOf('WORKDIR')),
       env: { ...Object.fromEntries(Object.entries(ofImage).map(([name, value]) => [name, here(value)])), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -99,7 +99,7 @@ test('a worker does all of its work with the rights of its service account, and 
     const run = await fleet().temporal.client.workflow.execute('powerVms', {
       workflowId: powerIdOf('default', 'hand'),
       taskQueue: taskQueueOf('default'),
-      args: [{ ...input, deadlineMs: 60_000, askedBy: 'ada', reason: null } satisfies PowerVmsInput],
+      args: [{ ...input, deadlineMs: 60_000, requestedBy: 'ada', reason: null } satisfies PowerVmsInput],
     });
     expect(run).toMatchObject({ phase: 'Complete', done: [`${namespace}/hand-1`] });
   }

@@ -14,8 +14,8 @@ import { ConfigMaps, configMap, kubeOf, living, stateFolder } from './stacks.ts'
 const BIN = join(import.meta.dirname, '../../clients/bin.js');
 const SERVERS_ONLY = ['--no-simulator', '--no-worker'];
 const READY_WITHIN = { timeout: 120_000 };
-/** A dead supervisor can't end its processes; the leash gives them two seconds. */
-const LEASH_ENDS_WITHIN = { timeout: 20_000 };
+/** A dead supervisor can't end its processes; the reaper gives them two seconds. */
+const REAPED_WITHIN = { timeout: 20_000 };
 
 const spawnDrover = (args: string[]): ChildProcess =>
   spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -72,18 +72,18 @@ describe('in a folder, a stack', () => {
     await once(child, 'exit');
     expect(findStack(state)).toBeUndefined();
     expect((await drover('dev', 'status', '--state', state)).code).toBe(1);
-    await expect.poll(() => living(pids), LEASH_ENDS_WITHIN).toEqual([]);
+    await expect.poll(() => living(pids), REAPED_WITHIN).toEqual([]);
   });
 
-  test('that starts after its supervisor and its leash were killed ends what they have left, and has the data', async () => {
+  test('that starts after its supervisor and its reaper were killed ends what they have left, and has the data', async () => {
     const killed = spawnDrover(['dev', ...SERVERS_ONLY, '--state', state]);
     onTestFinished(() => void killed.kill('SIGKILL'));
     await expect.poll(() => living(pidsIn(state)).length, { timeout: 60_000, interval: 5 }).toBe(3);
     const left = pidsIn(state);
-    const leash = childrenOf(killed.pid!).filter((pid) => !left.includes(pid));
+    const reaper = childrenOf(killed.pid!).filter((pid) => !left.includes(pid));
     // The supervisor must not start another.
     killed.kill('SIGSTOP');
-    for (const pid of leash) process.kill(pid, 'SIGKILL');
+    for (const pid of reaper) process.kill(pid, 'SIGKILL');
     killed.kill('SIGKILL');
     await once(killed, 'exit');
     expect(living(left)).toEqual(left);

@@ -19,7 +19,7 @@ import { watchIdOf } from '../../workflows/messages.ts';
 import { GivenStack } from '../cluster/given/given-stack.ts';
 import { givenCluster } from '../cluster/given/given.ts';
 import { isSkip } from '../cluster/given/skip.ts';
-import { spawnLeashed } from '../leashed.ts';
+import { spawnReaped } from '../reaped.ts';
 import { LeasedStack } from '../stacks/leased-stack.ts';
 import { startTestStack } from '../stacks/stack-pool.ts';
 import { waitFor } from '../wait-for.ts';
@@ -62,7 +62,7 @@ export class TestFleet {
   /** Starts a worker in a process of its own; resolves when it takes work. */
   async startWorker(env: Record<string, string> = {}): Promise<TestWorker> {
     const { worker, workflows } = inject('programs')!;
-    const child = spawnLeashed(process.execPath, [worker], {
+    const child = spawnReaped(process.execPath, [worker], {
       cwd: resolve(import.meta.dirname, '../..'),
       env: { ...process.env, DROVER_WORKFLOW_BUNDLE: workflows, ...this.#workerEnv, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],

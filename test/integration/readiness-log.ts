@@ -65,7 +65,7 @@ export interface Entry {
 }
 
 /** The termination of a ready VM's VMI, by drover or by people, while the VM itself stays. */
-export interface Departure {
+export interface RemovalCause {
   name: string;
   /** The revision of the terminating VMI. */
   revision: string | null;
@@ -159,8 +159,8 @@ export class ReadinessLog {
    * Returns each termination of a ready VM's VMI since the recording began. Leaves out VMIs deleted with their VM, as
    * when a pool is scaled in.
    */
-  departures(): Departure[] {
-    const departures: Departure[] = [];
+  departures(): RemovalCause[] {
+    const departures: RemovalCause[] = [];
     const down = new Map<string, number>();
     const before = new Map<string, VmiFacts>();
     this.#replay(({ kind, name, version, at, facts }, { vms, vmis }) => {
@@ -258,7 +258,7 @@ export class ReadinessLog {
   }
 }
 
-const listed = (down: ReadonlyMap<string, number>): Departure['down'] =>
+const listed = (down: ReadonlyMap<string, number>): RemovalCause['down'] =>
   [...down].map(([name, since]) => ({ name, since })).sort((one, other) => (one.name < other.name ? -1 : 1));
 
 function put<T>(map: Map<string, T>, name: string, facts: T | null): void {

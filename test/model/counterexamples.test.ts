@@ -211,7 +211,7 @@ function restart(world: World, id: string, [from, to]: [number, number], maxUnav
   const names = Array.from({ length: to - from + 1 }, (_, n) => `web-${n + from}`);
   const chosen = { shop: Object.fromEntries(names.map((name) => [name, world.vmi(name)!.metadata.uid])) };
   const limits = { atOnce: maxUnavailable, maxFailures: 5, deadlineMs: 120_000 };
-  const input = { action: 'Restart', chosen, ...limits, askedBy: 'ann', reason: null };
+  const input = { action: 'Restart', chosen, ...limits, requestedBy: 'ann', reason: null };
   world.temporal.start('powerVms', `power/model/${id}`, [input]);
 }
 
@@ -298,7 +298,7 @@ const poolKey = [
 test('VMs that are removed by name leave, and no others, whoever dies, grows the pool back or lets go of one meanwhile', () =>
   play(
     async (world) => {
-      const { removeVms } = await import('../../clients/pools/remove-vms.ts');
+      const { removeVms } = await import('../../clients/pool/remove-vms.ts');
       await begun(world, { replicas: 8, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });
       const { uid } = world.pool('web')!.metadata;
       const uids = (): Map<string, string> =>
@@ -346,7 +346,7 @@ test('an undo begins though nobody has written into the status yet that it has, 
 test('a VM that is protected while its scale-in is under way stays, and another leaves', () =>
   play(
     async (world) => {
-      const { setProtection } = await import('../../clients/vm/protect.ts');
+      const { setProtection } = await import('../../clients/power/protect.ts');
       await begun(world, {
         replicas: 6,
         scaleInStrategy: { proactive: { selectionPolicy: { basePolicy: 'Newest' } } },

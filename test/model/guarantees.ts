@@ -1,4 +1,4 @@
-import { countOf, isZero } from '../../api/int-or-percent.ts';
+import { countOf, isZero } from '../../api/lib/int-or-percent.ts';
 import { PROTECT_ANNOTATION, REVISION_LABEL, SET_RIGHT_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
@@ -509,12 +509,12 @@ export class Guarantees implements Onlooker {
   /** How many extra VMs are available, or were until a moment ago. */
   #standIns(pool: Pool): number {
     const minReadyMs = (pool.spec.rollout?.minReadySeconds ?? 0) * 1000;
-    const isStandIn = (vm: Stored): boolean => {
+    const isAvailableSurge = (vm: Stored): boolean => {
       const known = this.#vms.get(vm.metadata.uid);
       if (known === undefined || !isSurge(vm) || !isActive(vm)) return false;
       return this.#downMs(vm) < KNOWN_AFTER_MS && known.readyAt > 0 && known.readyAt + minReadyMs <= this.#now + 1_000;
     };
-    return this.#world.vmsOf(pool.metadata.uid).filter(isStandIn).length;
+    return this.#world.vmsOf(pool.metadata.uid).filter(isAvailableSurge).length;
   }
 
   /** Reports whether the VM was ready until now: the current write may be the one that took it down. */

@@ -149,7 +149,7 @@ function changePower(world: World, { metadata }: Stored, action: PowerAction, at
       atOnce,
       maxFailures: 2,
       deadlineMs: 60_000,
-      askedBy: 'ann',
+      requestedBy: 'ann',
       reason: null,
     },
   ]);
@@ -183,7 +183,7 @@ function changeMachineTypes(world: World, happening: Extract<Happening, { what: 
     undoes: null,
   };
   const how = { maxFailures: 2, deadlineMs: 60_000, windows: [], force: false };
-  world.startTransition({ scope, to, restartNow, maxRestarts, ...how, askedBy: 'ann', reason: null });
+  world.startTransition({ scope, to, restartNow, maxRestarts, ...how, requestedBy: 'ann', reason: null });
 }
 
 async function happenToVm(
@@ -241,7 +241,7 @@ async function tried(world: World, words: string, command: () => Promise<unknown
 
 const protect = (world: World, name: string, on: boolean): Promise<void> =>
   tried(world, `drover ${on ? 'protect' : 'unprotect'} ${name}`, async () => {
-    const { setProtection } = await import('../../clients/vm/protect.ts');
+    const { setProtection } = await import('../../clients/power/protect.ts');
     await setProtection(world.client.asClient, [name], { namespace: NAMESPACE, protect: on, dryRun: 'none' }, () => {});
   });
 
@@ -264,7 +264,7 @@ async function remove(world: World, name: string): Promise<void> {
   const owner = vm === undefined ? undefined : controllerOf(vm);
   if (owner === undefined) return;
   await tried(world, `drover scale pool ${owner.name} --remove ${name}`, async () => {
-    const { removeVms } = await import('../../clients/pools/remove-vms.ts');
+    const { removeVms } = await import('../../clients/pool/remove-vms.ts');
     await removeVms(
       world.client.asClient,
       { namespace: NAMESPACE, name: owner.name },

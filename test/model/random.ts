@@ -241,7 +241,7 @@ const anyDelays = (...more: string[]): fc.Arbitrary<Record<string, number>> =>
         'changePower',
         'patchMachineTypes',
         'beginTransitionRestarts',
-        'makeReplicas',
+        'createReplicas',
         'adoptVms',
         'releaseVms',
       ),

@@ -1,4 +1,4 @@
-import type { Planned } from '../../activities/pool/types.ts';
+import type { Planned } from '../../activities/owners/types.ts';
 import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';

@@ -446,7 +446,7 @@ export const stories: Record<string, Story> = {
           atOnce: 1,
           maxFailures: 0,
           deadlineMs: MINUTE,
-          askedBy: 'ann',
+          requestedBy: 'ann',
           reason: null,
         },
       ]);

@@ -18,7 +18,7 @@ const OF_SETS = 'adoptVms';
 /** Activities that may change VMs that no pool has. */
 const OF_ANY_VM = [OF_POWER, OF_LABELS, OF_SETS];
 /** Activities of machine type transitions, which people start, and which may change VMs of any owner. */
-const OF_TRANSITIONS = ['patchMachineTypes', 'beginTransitionRestarts', 'clearMarks'];
+const VM_FIELDS_OF_TRANSITIONS = ['patchMachineTypes', 'beginTransitionRestarts', 'clearMarks'];
 
 /** A ready VMI that a run has deleted, until its VM is back. */
 interface Down {
@@ -68,7 +68,7 @@ export class RunGuarantees implements Onlooker {
     const { name } = vm.metadata;
     const run = runNow();
     const transition = run === undefined ? undefined : (this.#argsOf(run) as MachineTypeTransitionInput).transition;
-    if (activity !== null && OF_TRANSITIONS.includes(activity)) {
+    if (activity !== null && VM_FIELDS_OF_TRANSITIONS.includes(activity)) {
       if (transition?.scope.exclude.includes(name) === true)
         this.#broken('G4', `${name} is changed by ${activity}, and was left out`);
     } else if (!OF_ANY_VM.includes(activity ?? '') && controllerOf(vm) === undefined) {

@@ -1,4 +1,4 @@
-import { matchesLabels } from '../../api/label-selector.ts';
+import { matchesLabels } from '../../api/lib/label-selector.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { OWNER_KINDS, type SetKind } from '../../api/owner-kinds.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';

@@ -1,5 +1,5 @@
 import type { SetKind } from '../../api/owner-kinds.ts';
-import type { InstanceSetSpec, ReplicaSetSpec } from '../../api/replica-set/replica-set.ts';
+import type { VmiSetSpec, ReplicaSetSpec } from '../../api/replica-set/replica-set.ts';
 import { aTemplate, type Shape } from './pools.ts';
 
 /** The set of each kind that the model plays, by its name. */
@@ -8,7 +8,7 @@ export const SETS: Record<SetKind, string> = {
   VirtualMachineInstanceReplicaSet: 'front',
 };
 
-export type SetSpec = Omit<ReplicaSetSpec, 'template'> & Pick<ReplicaSetSpec | InstanceSetSpec, 'template'>;
+export type SetSpec = Omit<ReplicaSetSpec, 'template'> & Pick<ReplicaSetSpec | VmiSetSpec, 'template'>;
 
 /** A template of VMs, or of VMIs, with the set's label. */
 export function setTemplate(kind: SetKind, shape: Shape = {}): SetSpec['template'] {
@@ -19,7 +19,7 @@ export function setTemplate(kind: SetKind, shape: Shape = {}): SetSpec['template
     metadata: { annotations: Record<string, string> };
     spec: object;
   };
-  return { metadata: { ...metadata, labels }, spec: ofVmi as InstanceSetSpec['template']['spec'] };
+  return { metadata: { ...metadata, labels }, spec: ofVmi as VmiSetSpec['template']['spec'] };
 }
 
 export const aSetSpec = (kind: SetKind, replicas: number, shape: Shape = {}): SetSpec => ({

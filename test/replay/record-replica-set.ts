@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../api/objects.ts';
-import type { InstanceSetSpec, ReplicaSetSpec, ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
+import type { VmiSetSpec, ReplicaSetSpec, ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import {
   VirtualMachineInstanceReplicaSets,
   VirtualMachineInstances,
@@ -25,7 +25,7 @@ const metadata = {
   annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms' },
 };
 const vmi = { domain: { devices: {}, memory: { guest: '64Mi' } } };
-type AnySpec = Omit<ReplicaSetSpec, 'template'> & Pick<ReplicaSetSpec | InstanceSetSpec, 'template'>;
+type AnySpec = Omit<ReplicaSetSpec, 'template'> & Pick<ReplicaSetSpec | VmiSetSpec, 'template'>;
 type SetObject = KubeObject & { spec: AnySpec; status?: ReplicaSetStatus };
 
 const until = async (holds: () => Promise<boolean>): Promise<void> => {
@@ -81,7 +81,7 @@ const vmTemplate = (runStrategy: string): ReplicaSetSpec['template'] => ({
   metadata: { labels: { app: 'web' } },
   spec: { runStrategy, template: { metadata, spec: vmi } },
 });
-const instanceTemplate = (failStarts: string): InstanceSetSpec['template'] => ({
+const instanceTemplate = (failStarts: string): VmiSetSpec['template'] => ({
   metadata: {
     labels: { app: 'web' },
     annotations: { ...metadata.annotations, 'sim.drover.dev/fail-starts': failStarts },
@@ -109,7 +109,7 @@ try {
   const ofVms = client.workflow.getHandle(ownerIdOf('VirtualMachineReplicaSet', ref));
   const ofInstances = client.workflow.getHandle(ownerIdOf('VirtualMachineInstanceReplicaSet', ref));
   await Promise.all([ofVms.result(), ofInstances.result()]);
-  await keep({ 'replica-set': ofVms, 'instance-replica-set': ofInstances });
+  await keep({ 'replica-set': ofVms, 'vmi-replica-set': ofInstances });
 } finally {
   await end();
 }

@@ -158,7 +158,7 @@ try {
     workflowId: powerIdOf('default', 'recorded'),
     taskQueue: taskQueueOf('default'),
     args: [
-      { action: 'Restart', chosen, atOnce: 1, maxFailures: 0, deadlineMs: 5_000, askedBy: 'a test', reason: null },
+      { action: 'Restart', chosen, atOnce: 1, maxFailures: 0, deadlineMs: 5_000, requestedBy: 'a test', reason: null },
     ],
   });
   await until(async () => (await restart.query(powerProgress)).inProgress.length === 1);
@@ -218,7 +218,7 @@ try {
     deadlineMs: 5_000,
     windows: [],
     force: false,
-    askedBy: 'a test',
+    requestedBy: 'a test',
     reason: null,
   };
   const types = await client.workflow.start<typeof machineTypeTransition>('machineTypeTransition', {

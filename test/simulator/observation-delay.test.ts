@@ -4,7 +4,7 @@ import { aVm, NOW } from './simulated.ts';
 
 const at = (generation: number) => aVm(undefined, undefined, { generation });
 const lagging = (text: string) => ({
-  metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/spec-lag': text } },
+  metadata: { name: 'kubevirt', annotations: { 'sim.drover.dev/spec-observation-delay': text } },
 });
 
 test('a changed spec is seen later, if the cluster says so, and when is said at each look', () => {

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
+import type { Done } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import type { Done } from '../../activities/pool/types.ts';
 import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
 import type { PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
@@ -74,7 +74,7 @@ export class FakeCluster {
   }
 
   readonly activities: Activities = {
-    plan: async ({ namespace, name, seen, allowance, ...asked }) => {
+    plan: async ({ namespace, name, minVersions, allowance, ...asked }) => {
       this.plans++;
       const { pool, vms, vmis } = this;
       const revisions = [...this.#templates].map(([revision, template], index) => ({
@@ -97,7 +97,7 @@ export class FakeCluster {
         gone: false,
         key: { namespace, name, uid: pool.metadata.uid },
         generation: pool.metadata.generation ?? 0,
-        seen,
+        minVersions,
         ...plan,
       };
     },
@@ -119,11 +119,11 @@ export class FakeCluster {
       await this.onChange();
       return { ...nothing, count: vms.length };
     },
-    discardDisks: async () => nothing,
-    unmarkDisks: async () => undefined,
+    deleteKeptDisks: async () => nothing,
+    unmarkKeptDisks: async () => undefined,
     labelVms: async () => undefined,
     unlabelVms: async () => undefined,
-    unholdVms: async () => undefined,
+    removeDiskFinalizers: async () => undefined,
     endMembershipChange: async () => ({}),
     updateVms: async ({ revision, vms }) => {
       this.#act(
@@ -134,24 +134,24 @@ export class FakeCluster {
       this.#keep();
       for (const { name } of vms) this.#start({ ...this.vms.get(name)!, revision }, now());
       await this.onChange();
-      return { outcomes: [], seen: {} };
+      return { outcomes: [], minVersions: {} };
     },
-    awaitVms: async ({ vms }) => ({ outcomes: vms.map(({ name: vm }) => ({ vm, end: 'Updated' })), seen: {} }),
-    forgetRemovals: async () => ({}),
-    noteRuns: async (_, notes) => {
+    awaitVms: async ({ vms }) => ({ outcomes: vms.map(({ name: vm }) => ({ vm, end: 'Updated' })), minVersions: {} }),
+    clearNamedRemovals: async () => ({}),
+    annotateRuns: async (_, notes) => {
       for (const { name, start } of notes) this.vms.set(name, { ...this.vms.get(name)!, notYetRun: start });
     },
     writeStatus: async (_, status) => {
       this.pool = { ...this.pool, status };
       return {};
     },
-    keepRevision: async () => this.#keep(),
-    pruneRevisions: async () => {},
+    createRevision: async () => this.#keep(),
+    deleteRevisions: async () => {},
     setFinalizer: async () => ({}),
     haltVms: () => Promise.reject(new Error('no test asks for it')),
     releaseVms: () => Promise.reject(new Error('no test asks for it')),
-    promoteVms: () => Promise.reject(new Error('no test asks for it')),
-    settleVms: () => Promise.reject(new Error('no test asks for it')),
+    promoteStandbyVms: () => Promise.reject(new Error('no test asks for it')),
+    setStandbyState: () => Promise.reject(new Error('no test asks for it')),
     removeVms: () => Promise.reject(new Error('no test asks for it')),
   };
 
@@ -180,7 +180,7 @@ export class FakeCluster {
   }
 }
 
-const nothing: Done = { count: 0, taken: [], notWanted: [], refused: null, seen: {} };
+const nothing: Done = { count: 0, nameConflicts: [], notWanted: [], refused: null, minVersions: {} };
 
 /** When the current attempt of the activity was scheduled, by the server's clock. */
 const now = (): number => Context.current().info.currentAttemptScheduledTimestampMs;

@@ -34,7 +34,7 @@ describe.each(signals.map((signal) => [signal.name, signal] as const))('%s', (na
       'why',
       'n',
       'outcomes',
-      'seen',
+      'minVersions',
       'pools',
       'attempt',
       'uid',
@@ -72,7 +72,7 @@ test('a pause is accepted with or without requester and reason', () => {
 });
 
 test('what can not be read is reported with its place and what would be right', () => {
-  expect(reading(null)).toThrow('batchEnded is null, and must be an object with n, pool, outcomes, seen');
+  expect(reading(null)).toThrow('batchEnded is null, and must be an object with n, pool, outcomes, minVersions');
   expect(reading({ n: 1, outcomes: [{ vm: 'web-1', end: 'Lost' }] })).toThrow(
     'batchEnded.outcomes[0].end is "Lost", and must be Updated, Failed, Deferred, RestartRequired, Gone, Superseded',
   );

@@ -5,5 +5,5 @@ export const healEnd = {
   attempt: 1,
   startedAt: '2026-01-01T00:00:00Z',
   outcome: { end: 'Removed', keptDisks: false, nextAt: '2026-01-01T00:00:30Z' },
-  seen: { vms: '12' },
+  minVersions: { vms: '12' },
 };

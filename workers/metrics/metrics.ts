@@ -25,7 +25,7 @@ export function createMetrics() {
     }),
     watchErrors: counter('drover_watch_errors_total', 'Watches that failed and were restarted.', ['resource']),
     serverLost: new Gauge({
-      name: 'drover_api_server_lost',
+      name: 'drover_api_server_unreachable',
       help: '1 while this worker takes no work because the API server does not answer.',
       registers,
     }),
@@ -45,12 +45,12 @@ export function createMetrics() {
       ['namespace', 'pool'],
     ),
     failedSetPlans: counter(
-      'drover_failed_set_plans_total',
+      'drover_failed_replica_set_plans_total',
       'Plans of a replica set that could not be made for an error in a decision; its condition Stalled says why.',
       ['namespace', 'kind', 'set'],
     ),
     faults: counter(
-      'drover_faults_total',
+      'drover_uncaught_errors_total',
       'Uncaught errors. Each shuts the worker down, for its supervisor to restart it.',
       ['kind'],
     ),

@@ -14,7 +14,7 @@ export class TransitionGauge {
   constructor(registry: Registry) {
     const looks = this.#looks;
     const gauge = new Gauge({
-      name: 'drover_machine_types_vms',
+      name: 'drover_machine_type_transition_vms',
       help: 'VMs in the scope of a machine type transition, by what is still to be done to them; reported by the worker that follows it.',
       labelNames: ['transition', 'state'],
       registers: [],

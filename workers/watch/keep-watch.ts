@@ -25,7 +25,7 @@ export interface KeepWatchOptions {
  * process is asked to stop. Returns the cluster's UID, which is looked up if it isn't `known`. Throws
  * `ClusterNameTaken`; waits for servers that don't answer, and for `drover setup`.
  */
-export async function untilWatched(options: KeepWatchOptions, known?: string): Promise<string | undefined> {
+export async function waitUntilWatched(options: KeepWatchOptions, known?: string): Promise<string | undefined> {
   const { client, kube, cluster, logger, stop } = options;
   let uid = known;
   const problem = new RepeatedProblem((error) =>
@@ -51,7 +51,7 @@ export async function keepWatch(options: KeepWatchOptions, uid: string | undefin
   for (;;) {
     await pause(LOOK_AGAIN_MS, options.stop);
     if (options.stop.aborted) return;
-    await untilWatched(options, uid);
+    await waitUntilWatched(options, uid);
   }
 }
 

@@ -42,7 +42,7 @@ const WORDS: Record<VmOwnerKind, Words> = {
 /** Returns how the workflows of this kind of owner hear of changes. */
 export const signalsOf = (kind: VmOwnerKind): Signals => ({
   notify: (client, ref, seen) => notify(client, kind, ref, seen),
-  tellGone: (client, ref, seen) => tellGone(client, kind, ref, seen),
+  signalDeleted: (client, ref, seen) => signalDeleted(client, kind, ref, seen),
 });
 
 /** Signals the owner's workflow to look again, and starts the workflow if it isn't running. */
@@ -68,7 +68,7 @@ async function notify(client: Client, kind: VmOwnerKind, ref: PoolRef, seen: Res
 }
 
 /** Signals the workflow of a deleted owner, so that it ends; it starts none. */
-async function tellGone(client: Client, kind: VmOwnerKind, ref: PoolRef, seen: ResourceVersions): Promise<void> {
+async function signalDeleted(client: Client, kind: VmOwnerKind, ref: PoolRef, seen: ResourceVersions): Promise<void> {
   try {
     await client.workflow.getHandle(ownerIdOf(kind, ref)).signal(changed, seen);
   } catch (error) {

@@ -1,12 +1,12 @@
 import { ActivityFailure, isCancellation, log, proxyActivities } from '@temporalio/workflow';
 import type { DrainActivities, NotMoved } from '../../activities/drain/evacuate.ts';
-import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
-import { delayAfter, type Refusal } from '../../decisions/drain/need.ts';
+import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
+import { delayAfter, type RefusedEvacuation } from '../../decisions/drain/need.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
+import type { InFlight } from '../owners/in-flight.ts';
 import { ON_VMS } from '../owners/steps.ts';
-import type { InFlight } from '../pool/in-flight.ts';
 
 const { evacuateVms } = proxyActivities<DrainActivities>(ON_VMS);
 
@@ -17,15 +17,15 @@ const FORGOTTEN_MS = 600_000;
 
 export interface EvacuationsOptions {
   /** What a run hands to the next. */
-  refusals: readonly Refusal[] | undefined;
+  refusals: readonly RefusedEvacuation[] | undefined;
   inProgress: InFlight;
   /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
-  onChange: (seen?: ResourceVersions) => void;
+  onChange: (minVersions?: ResourceVersions) => void;
 }
 
 /** What a pool's workflow does to move VMs off nodes that are drained, and what was refused. */
 export class Evacuations {
-  refusals: Refusal[];
+  refusals: RefusedEvacuation[];
   readonly #options: EvacuationsOptions;
 
   constructor(options: EvacuationsOptions) {
@@ -46,11 +46,11 @@ export class Evacuations {
   begin(key: PoolKey, { vms, reason }: PoolStep & { kind: 'evacuate' }, known: ResourceVersions): void {
     const { inProgress, onChange } = this.#options;
     const names = vms.map(({ name }) => name);
-    let seen: ResourceVersions = {};
+    let minVersions: ResourceVersions = {};
     const run = inProgress.run({ kind: 'evacuating', names, reason }, async () => {
       try {
         const done = await evacuateVms.executeWithOptions({ summary: summary(reason) }, [key, vms, known]);
-        seen = done.seen;
+        minVersions = done.minVersions;
         this.#note(names, done.notMoved);
       } catch (error) {
         if (isCancellation(error)) throw error;
@@ -62,14 +62,14 @@ export class Evacuations {
         );
       }
     });
-    void run.then(() => onChange(seen));
+    void run.then(() => onChange(minVersions));
   }
 
   #note(tried: readonly string[], notMoved: readonly NotMoved[]): void {
     const now = Date.now();
     const before = new Map(this.refusals.map((refusal) => [refusal.uid, refusal]));
     const others = this.refusals.filter(({ vm, notBefore }) => !tried.includes(vm) && notBefore + FORGOTTEN_MS > now);
-    const refused = notMoved.map(({ vm, uid, why, isRefused }): Refusal => {
+    const refused = notMoved.map(({ vm, uid, why, isRefused }): RefusedEvacuation => {
       const { since = null, times = 0 } = before.get(uid) ?? {};
       const again = isRefused ? delayAfter(times + 1) : NO_PLACE_MS;
       const inARow = isRefused ? { since: since ?? now, times: times + 1 } : { since, times };

@@ -11,7 +11,7 @@ import {
 } from '@temporalio/workflow';
 import type { AwaitRemovalActivities } from '../../activities/healing/await-removal.ts';
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
-import type { PoolKey } from '../../activities/pool/types.ts';
+import type { PoolKey } from '../../activities/owners/types.ts';
 import { healingDelayMs } from '../../decisions/healing/backoff.ts';
 import type { AttemptEnd, AttemptId, PlannedAttempt, Removed } from '../../decisions/healing/state.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
@@ -19,7 +19,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import { onSignal } from '../handlers.ts';
 import { attemptEnded, attemptWaiting, healNow, poolIdOf, type PoolRef } from '../messages.ts';
-import type { Asking } from '../payloads.ts';
+import type { RequestPayload } from '../payloads.ts';
 import { waitingActivities } from '../queues.ts';
 import { DroverPhase } from '../search-attributes.ts';
 
@@ -50,19 +50,19 @@ class Attempt {
   readonly #id: AttemptId;
   readonly #past: string[] = [];
   #doing = '';
-  #isHurried: boolean;
+  #skipsDelay: boolean;
   #isRemoved: boolean;
   /** The resource versions that the pool's next plan must have seen. */
-  #seen: ResourceVersions = {};
+  #minVersions: ResourceVersions = {};
 
   constructor(input: HealVmInput) {
     this.#in = input;
-    const { sick, startedAt, removed, hurried } = input.attempt;
+    const { sick, startedAt, removed, skipDelay } = input.attempt;
     this.#id = { vm: sick.name, uid: sick.uid, attempt: sick.attempt, startedAt };
-    this.#isHurried = hurried;
+    this.#skipsDelay = skipDelay;
     this.#isRemoved = removed !== undefined;
     onSignal(healNow, 'Do not wait for the rest of the delay.', (asked) => {
-      this.#isHurried = true;
+      this.#skipsDelay = true;
       this.#note(`${words(asked)} asked not to wait`);
       this.#show();
     });
@@ -96,16 +96,18 @@ class Attempt {
       this.#isRemoved = true;
       for (const event of removal.events) this.#note(event);
       this.#show('waits until the VM and its disks are gone');
-      this.#seen = await awaiting().awaitRemoval.executeWithOptions(
+      this.#minVersions = await awaiting().awaitRemoval.executeWithOptions(
         { summary: summary(`wait for ${sick.name} to go`) },
         [key, this.#id],
       );
       const delayMs = healingDelayMs(sick.rules.backoff, sick.attempt, Math.random());
       removed = { keptDisks: removal.keptDisks, nextAt: new Date(Date.now() + delayMs).toISOString() };
-      await this.#tell((pool) => pool.signal(attemptWaiting, { ...this.#id, ...removed!, seen: this.#seen }));
+      await this.#notify((pool) =>
+        pool.signal(attemptWaiting, { ...this.#id, ...removed!, minVersions: this.#minVersions }),
+      );
     }
     this.#show(`waits until ${removed.nextAt} before it is recreated`);
-    await condition(() => this.#isHurried, Math.max(Date.parse(removed.nextAt) - Date.now(), 1), {
+    await condition(() => this.#skipsDelay, Math.max(Date.parse(removed.nextAt) - Date.now(), 1), {
       summary: summary(`the delay before replacement ${sick.attempt}`),
     });
     return { end: 'Removed', ...removed };
@@ -115,10 +117,10 @@ class Attempt {
     const why = 'why' in outcome ? `: ${outcome.why}` : '';
     this.#show(`has ended: ${outcome.end}${why}`);
     upsertSearchAttributes([{ key: DroverPhase, value: outcome.end }]);
-    await this.#tell((pool) => pool.signal(attemptEnded, { ...this.#id, outcome, seen: this.#seen }));
+    await this.#notify((pool) => pool.signal(attemptEnded, { ...this.#id, outcome, minVersions: this.#minVersions }));
   }
 
-  async #tell(signal: (pool: ReturnType<typeof getExternalWorkflowHandle>) => Promise<void>): Promise<void> {
+  async #notify(signal: (pool: ReturnType<typeof getExternalWorkflowHandle>) => Promise<void>): Promise<void> {
     await signal(getExternalWorkflowHandle(poolIdOf(this.#in.ref))).catch((error: unknown) => {
       if (isCancellation(error)) throw error;
       log.warn("the pool's workflow is not there to be signalled", { error: String(error) });
@@ -143,4 +145,4 @@ class Attempt {
   }
 }
 
-const words = ({ by = 'unknown', why }: Asking): string => `${by}${why === undefined ? '' : ` (${why})`}`;
+const words = ({ by = 'unknown', why }: RequestPayload): string => `${by}${why === undefined ? '' : ` (${why})`}`;

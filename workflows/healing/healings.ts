@@ -9,13 +9,13 @@ import {
   sleep,
   startChild,
 } from '@temporalio/workflow';
-import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
+import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
 import type { HealingEvent } from '../../decisions/healing/events.ts';
 import {
   attemptIdOf,
   takenOver,
   withAttemptEnd,
-  withHurry,
+  withSkippedDelay,
   withLostAttempt,
   withRemoval,
   withSkip,
@@ -38,8 +38,8 @@ import {
   healVmIdOf,
   type PoolRef,
 } from '../messages.ts';
-import type { AskingOf } from '../payloads.ts';
-import type { InFlight } from '../pool/in-flight.ts';
+import type { InFlight } from '../owners/in-flight.ts';
+import type { VmRequestPayload } from '../payloads.ts';
 import { recordHealing } from '../pool/steps.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from '../search-attributes.ts';
 import type { healVm } from './heal-vm.ts';
@@ -52,7 +52,7 @@ export interface HealingsOptions {
   state: HealingState | null;
   inProgress: InFlight;
   /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
-  onChange: (seen?: ResourceVersions) => void;
+  onChange: (minVersions?: ResourceVersions) => void;
 }
 
 /** How long to wait before an attempt that could not be begun, or that somebody ended, is begun again. */
@@ -88,12 +88,12 @@ export class Healings {
       const skipped = `skipped by ${by}${why === undefined ? '' : ` (${why})`}`;
       if (vm !== undefined) this.#ask((state) => withSkip(state, vm, skipped));
     });
-    onSignal(attemptWaiting, 'A sick VM is gone.', ({ seen, ...attempt }) =>
-      this.#ask((state) => withRemoval(state, attempt, attempt), seen),
+    onSignal(attemptWaiting, 'A sick VM is gone.', ({ minVersions, ...attempt }) =>
+      this.#ask((state) => withRemoval(state, attempt, attempt), minVersions),
     );
-    onSignal(attemptEnded, 'An attempt to heal a VM has ended.', ({ outcome, seen, ...id }) => {
+    onSignal(attemptEnded, 'An attempt to heal a VM has ended.', ({ outcome, minVersions, ...id }) => {
       this.#cancelled.delete(this.#keyOf(id));
-      this.#ask((state) => withAttemptEnd(state, id, outcome), seen);
+      this.#ask((state) => withAttemptEnd(state, id, outcome), minVersions);
     });
   }
 
@@ -126,7 +126,7 @@ export class Healings {
 
   #begin(key: PoolKey, { isAgain, ...attempt }: PlannedAttempt): void {
     const { ref, inProgress } = this.#options;
-    const { sick, startedAt, hurried } = attempt;
+    const { sick, startedAt, skipDelay } = attempt;
     const { name, why } = sick;
     const id = { vm: name, uid: sick.uid, attempt: sick.attempt, startedAt };
     void inProgress.run({ kind: 'batch', reason: `heal ${name}: ${why}` }, async () => {
@@ -155,7 +155,7 @@ export class Healings {
           // An attempt of an earlier cycle, or for an earlier pool of this name, has the id.
           if (isThere) this.#send(id, 'cancel', (handle) => handle.cancel());
           this.#beginLater(id, isAgain ? 'Unknown' : 'NotBegun', error);
-        } else if (hurried) this.#send(id, 'hurry', (handle) => handle.signal(healNow, {}));
+        } else if (skipDelay) this.#send(id, 'hurry', (handle) => handle.signal(healNow, {}));
       }
     });
   }
@@ -163,7 +163,7 @@ export class Healings {
   /** Has an attempt begun again in a moment if its end is not known. */
   #beginLater(id: AttemptId, run: 'NotBegun' | 'Unknown', error: unknown): void {
     log.info('an attempt to heal a VM does not run', { ...id, error: String(error) });
-    void this.#options.inProgress.run({ kind: 'telling', reason: `heal ${id.vm} in a moment` }, async () => {
+    void this.#options.inProgress.run({ kind: 'notifying', reason: `heal ${id.vm} in a moment` }, async () => {
       await sleep(AGAIN_MS, { summary: summary(`the delay before ${id.vm} is healed`) });
       this.#ask((state) => withLostAttempt(state, id, run));
     });
@@ -173,8 +173,8 @@ export class Healings {
   #cancel(id: AttemptId): void {
     const key = this.#keyOf(id);
     this.#cancelled.add(key);
-    const lane = { kind: 'cancelled', names: [id.vm], reason: `end the healing of ${id.vm}` } as const;
-    const run = this.#options.inProgress.run(lane, async () => {
+    const operation = { kind: 'cancelled', names: [id.vm], reason: `end the healing of ${id.vm}` } as const;
+    const run = this.#options.inProgress.run(operation, async () => {
       await getExternalWorkflowHandle(this.#workflowIdOf(id))
         .cancel()
         .then(() => condition(() => !this.#cancelled.has(key), CANCELLED_MS))
@@ -184,15 +184,15 @@ export class Healings {
     void run.then(() => this.#options.onChange());
   }
 
-  #healNow({ vm, ...asked }: AskingOf): void {
+  #healNow({ vm, ...asked }: VmRequestPayload): void {
     if (vm === undefined) return;
     const cycle = this.state?.cycles.find((one) => one.vm === vm);
     if (cycle?.run.state === 'Running') this.#send(cycle, 'hurry', (handle) => handle.signal(healNow, asked));
-    this.#ask((state) => withHurry(state, vm));
+    this.#ask((state) => withSkippedDelay(state, vm));
   }
 
   #record(key: PoolKey, event: HealingEvent): void {
-    void this.#options.inProgress.run({ kind: 'telling', reason: event.reason }, () =>
+    void this.#options.inProgress.run({ kind: 'notifying', reason: event.reason }, () =>
       recordHealing(key, event).catch((error: unknown) =>
         log.warn('an Event was not written', { error: String(error) }),
       ),
@@ -204,7 +204,7 @@ export class Healings {
     what: string,
     send: (attempt: ReturnType<typeof getExternalWorkflowHandle>) => Promise<void>,
   ): void {
-    void this.#options.inProgress.run({ kind: 'telling', reason: `${what} the healing of ${id.vm}` }, () =>
+    void this.#options.inProgress.run({ kind: 'notifying', reason: `${what} the healing of ${id.vm}` }, () =>
       send(getExternalWorkflowHandle(this.#workflowIdOf(id))).catch((error: unknown) =>
         log.info('an attempt to heal a VM has ended', { ...attemptIdOf(id), what, error: String(error) }),
       ),
@@ -214,9 +214,9 @@ export class Healings {
   #workflowIdOf = ({ vm, attempt }: AttemptId): string => healVmIdOf(this.#options.ref, vm, attempt);
   #keyOf = (id: AttemptId): string => `${this.#workflowIdOf(id)} ${id.startedAt}`;
 
-  #ask(ask: Ask, seen?: ResourceVersions): void {
+  #ask(ask: Ask, minVersions?: ResourceVersions): void {
     if (this.state !== null) this.state = ask(this.state);
     this.#asks.push(ask);
-    this.#options.onChange(seen);
+    this.#options.onChange(minVersions);
   }
 }

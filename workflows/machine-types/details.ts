@@ -23,7 +23,7 @@ export function transitionDetails(progress: TransitionProgress): string {
     paused,
     aborted,
   } = progress;
-  const { scope, to, restartNow, askedBy, reason } = transition;
+  const { scope, to, restartNow, requestedBy, reason } = transition;
   const { toPatch, toRestart, waiting, inPools, deferred, restarting, left, done } = counts;
   const undone = toPatch + toRestart + waiting + inPools + deferred;
   const what =
@@ -34,7 +34,7 @@ export function transitionDetails(progress: TransitionProgress): string {
     `**${phase}**: ${what}; ${patched} VMs changed and ${restarted} restarted by drover`,
     `| to change | to restart | restarting | ${restartNow ? 'wait until they run' : 'wait for a restart'} | in pools | put off | left alone | done |` +
       `\n|---|---|---|---|---|---|---|---|\n| ${[toPatch, toRestart, restarting, waiting, inPools, deferred, left, done].join(' | ')} |`,
-    `Asked for by ${escapeMarkdown(askedBy)}${because(reason)}; ${restartNow ? `restarts, ${maxRestarts} at a time` : 'restarts are left to the owners'}`,
+    `Asked for by ${escapeMarkdown(requestedBy)}${because(reason)}; ${restartNow ? `restarts, ${maxRestarts} at a time` : 'restarts are left to the owners'}`,
     paused === null ? '' : `Paused by ${escapeMarkdown(paused.by)}${because(paused.why)}`,
     aborted === null ? '' : `Aborted by ${escapeMarkdown(aborted.by)}${because(aborted.why)}`,
     phase === 'Failed' && undone > 0

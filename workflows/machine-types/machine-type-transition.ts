@@ -21,7 +21,7 @@ import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { onQuery } from '../handlers.ts';
 import { transitionProgress } from '../messages.ts';
 import { waitingActivities } from '../queues.ts';
-import { steered } from '../runs/run-controls.ts';
+import { withControls } from '../runs/run-controls.ts';
 import { Run } from '../runs/run.ts';
 import { DroverCluster } from '../search-attributes.ts';
 import { transitionDetails } from './details.ts';
@@ -40,7 +40,7 @@ export interface MachineTypeTransitionInput {
    * The resource versions that the requester has read: the preflight looks at nothing older. If absent, the worker
    * lists everything again.
    */
-  seen?: ResourceVersions;
+  minVersions?: ResourceVersions;
   /** What a run hands to the next when its history has grown long. */
   carried?: TransitionState;
 }
@@ -56,13 +56,13 @@ const { preflightTransition } = proxyActivities<MachineTypeActivities>({
   cancellationType: ActivityCancellationType.TRY_CANCEL,
 });
 // Retried until done: what is impossible comes back as an outcome.
-const { checkMachineTypes, patchMachineTypes, changePools, clearMarks, beginTransitionRestarts } =
+const { checkMachineTypes, patchMachineTypes, patchPoolTemplates, clearMarks, beginTransitionRestarts } =
   proxyActivities<MachineTypeActivities>(untilDone);
 
 /** More failures than this end the transition: its report and its state would grow without bounds. */
 const MOST_FAILURES = 1_000;
-const FAILURES_TOLD = 250;
-const CHANGED_TOLD = 100;
+const MAX_FAILURES_LISTED = 250;
+const MAX_CHANGED_LISTED = 100;
 const WHY_LENGTH = 300;
 
 /**
@@ -71,7 +71,7 @@ const WHY_LENGTH = 300;
  * done, a few hundred names at most.
  */
 export const machineTypeTransition = (input: MachineTypeTransitionInput): Promise<TransitionProgress> =>
-  steered(() => new TransitionRun(input).carryOut());
+  withControls(() => new TransitionRun(input).carryOut());
 
 type Working = 'Checking' | 'Changing' | 'Waiting' | 'Refused';
 
@@ -94,7 +94,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
     if (this.#input.carried === undefined) await this.#check();
     this.showNow();
     await this.untilOver();
-    await clearMarks({ id: this.#input.ref.id, vms: null, seen: this.#state.seen });
+    await clearMarks({ id: this.#input.ref.id, vms: null, minVersions: this.#state.minVersions });
     this.showEnd();
     return this.#progress();
   }
@@ -133,15 +133,15 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
   }
 
   async #check(): Promise<void> {
-    const { ref, transition, seen } = this.#input;
+    const { ref, transition, minVersions } = this.#input;
     upsertSearchAttributes([{ key: DroverCluster, value: ref.cluster }]);
     this.show('Checking');
     try {
-      const request = { ref, transition, ...(seen === undefined ? {} : { seen }) };
+      const request = { ref, transition, ...(minVersions === undefined ? {} : { minVersions }) };
       // The preflight changes nothing and may be retried for long, so signals are handled meanwhile.
       for (let found: Preflight | null = null; found === null && this.#state.aborted === null;) {
         found = await this.controls.look(() => preflightTransition(request));
-        if (found !== null) Object.assign(this.#state, pick(found, ['results', 'maxRestarts', 'seen']));
+        if (found !== null) Object.assign(this.#state, pick(found, ['results', 'maxRestarts', 'minVersions']));
       }
     } catch (error) {
       if (isCancellation(error)) throw error;
@@ -154,8 +154,9 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
   }
 
   /** What every request about the VMs of the transition says. */
-  #request(): Pick<MachineTypeTransitionInput, 'ref' | 'transition'> & Pick<TransitionState, 'results' | 'seen'> {
-    return { ...pick(this.#input, ['ref', 'transition']), ...pick(this.#state, ['results', 'seen']) };
+  #request(): Pick<MachineTypeTransitionInput, 'ref' | 'transition'> &
+    Pick<TransitionState, 'results' | 'minVersions'> {
+    return { ...pick(this.#input, ['ref', 'transition']), ...pick(this.#state, ['results', 'minVersions']) };
   }
 
   /** What a request about restarts says as well. */
@@ -167,14 +168,14 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
   protected observe(): Promise<TransitionObservation> {
     return awaiting().awaitTransition({
       ...this.#restartRequest(),
-      ...pick(this.#state, ['notBefore', 'told']),
+      ...pick(this.#state, ['notBefore', 'digest']),
       takes: this.mayTouch(),
       isEnding: this.isEnding(),
     });
   }
 
-  protected keep({ counts, skipped, full, told }: TransitionObservation): void {
-    Object.assign(this.#state, { counts, skipped, full, told });
+  protected keep({ counts, skipped, full, digest }: TransitionObservation): void {
+    Object.assign(this.#state, { counts, skipped, full, digest });
   }
 
   /**
@@ -190,36 +191,41 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
   }
 
   async #checkTypes(wanted: TransitionObservation['check']): Promise<void> {
-    const { results, seen } = await checkMachineTypes({ ...this.#request(), wanted });
+    const { results, minVersions } = await checkMachineTypes({ ...this.#request(), wanted });
     this.#state.results.push(...results);
-    this.learn(seen);
+    this.learn(minVersions);
   }
 
   async #unmark(vms: string[]): Promise<void> {
-    const request = { id: this.#input.ref.id, vms, seen: this.#state.seen };
-    const { kept, seen } = await clearMarks.executeWithOptions(named('clear the mark of', vms), [request]);
+    const request = { id: this.#input.ref.id, vms, minVersions: this.#state.minVersions };
+    const { kept, minVersions } = await clearMarks.executeWithOptions(named('clear the mark of', vms), [request]);
     for (const one of kept) this.#fail(one, { wasAvailable: false, keepsMark: true });
-    this.learn(seen);
+    this.learn(minVersions);
   }
 
   async #changePools(pools: string[]): Promise<void> {
     this.touch(pools);
     const request = { ...this.#request(), pools };
-    const { outcomes, seen } = await changePools.executeWithOptions(named('change the templates of', pools), [request]);
+    const { outcomes, minVersions } = await patchPoolTemplates.executeWithOptions(
+      named('change the templates of', pools),
+      [request],
+    );
     this.#keepUnpatched(outcomes);
-    this.learn(seen);
+    this.learn(minVersions);
   }
 
   async #patch(vms: string[]): Promise<void> {
     const state = this.#state;
     this.touch(vms);
     const request = { ...this.#request(), vms };
-    const { outcomes, patched, seen } = await patchMachineTypes.executeWithOptions(named('change', vms), [request]);
+    const { outcomes, patched, minVersions } = await patchMachineTypes.executeWithOptions(named('change', vms), [
+      request,
+    ]);
     state.patched += patched;
     // A VM that is patched again has its old type back: somebody's change to it no longer counts.
     state.changed = state.changed.filter((vm) => !vms.includes(vm));
     this.#keepUnpatched(outcomes);
-    this.learn(seen);
+    this.learn(minVersions);
   }
 
   async #take(take: TransitionObservation['take']): Promise<void> {
@@ -250,7 +256,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
       if (end === 'Failed') this.#fail({ vm, why }, { ...(uid === undefined ? {} : { uid }), wasAvailable: false });
       else changed.push(vm);
     }
-    changed.splice(0, changed.length - CHANGED_TOLD);
+    changed.splice(0, changed.length - MAX_CHANGED_LISTED);
   }
 
   #fail({ vm, why }: { vm: string; why: string }, how: Omit<FailedVm, 'vm'>): void {
@@ -258,7 +264,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
     const state = this.#state;
     state.failures++;
     state.failedVms.push({ vm, ...how });
-    if (state.failed.length < FAILURES_TOLD) state.failed.push({ vm, why: why.slice(0, WHY_LENGTH) });
+    if (state.failed.length < MAX_FAILURES_LISTED) state.failed.push({ vm, why: why.slice(0, WHY_LENGTH) });
   }
 
   protected continueAsNew(): Promise<never> {

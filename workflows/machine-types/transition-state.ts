@@ -49,11 +49,11 @@ export const begun = (): TransitionState => ({
   maxRestarts: 1,
   paused: null,
   aborted: null,
-  told: null,
+  digest: null,
   notBefore: 0,
   deferrals: 0,
   startedAt: new Date(Date.now()).toISOString(),
-  seen: {},
+  minVersions: {},
   namespaces: [],
 });
 
@@ -67,5 +67,5 @@ export const changedMeanwhile = (vms: readonly string[]): Skipped[] =>
  * Reports whether drover itself has something to do. False if all that is left waits for others: owners, pools, a
  * budget or a window.
  */
-export const isAtWork = ({ counts, inProgress, full, told }: TransitionState): boolean =>
-  told === null || inProgress.length > 0 || counts.toPatch > 0 || (counts.toRestart > 0 && full.length === 0);
+export const isAtWork = ({ counts, inProgress, full, digest }: TransitionState): boolean =>
+  digest === null || inProgress.length > 0 || counts.toPatch > 0 || (counts.toRestart > 0 && full.length === 0);

@@ -1,16 +1,24 @@
 import { proxyActivities } from '@temporalio/workflow';
+import type { PoolKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import type { PoolKey } from '../../activities/pool/types.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
 import { ON_VMS } from '../owners/steps.ts';
 
-const { labelVms, unlabelVms, unholdVms, endMembershipChange } = proxyActivities<PoolActivities>(ON_VMS);
+const { labelVms, unlabelVms, removeDiskFinalizers, endMembershipChange } = proxyActivities<PoolActivities>(ON_VMS);
 
 /** A step that adapts to changes of the pool's members by users or commands. */
-type MembersStep = Extract<PoolStep, { kind: 'label' | 'unlabel' | 'unhold' | 'end-change' }>;
+type MembersStep = Extract<
+  PoolStep,
+  { kind: 'addLabels' | 'removeLabels' | 'removeDiskFinalizers' | 'endMembershipChange' }
+>;
 
-const KINDS: ReadonlySet<PoolStep['kind']> = new Set(['label', 'unlabel', 'unhold', 'end-change']);
+const KINDS: ReadonlySet<PoolStep['kind']> = new Set([
+  'addLabels',
+  'removeLabels',
+  'removeDiskFinalizers',
+  'endMembershipChange',
+]);
 
 export const isOfMembers = (step: PoolStep): step is MembersStep => KINDS.has(step.kind);
 
@@ -21,13 +29,13 @@ export function carryOut(
   words: { summary: string },
 ): Promise<ResourceVersions | void> {
   switch (step.kind) {
-    case 'label':
+    case 'addLabels':
       return labelVms.executeWithOptions(words, [key, step.vms]);
-    case 'unlabel':
+    case 'removeLabels':
       return unlabelVms.executeWithOptions(words, [key, step.vms]);
-    case 'unhold':
-      return unholdVms.executeWithOptions(words, [key, step.vms]);
-    case 'end-change':
+    case 'removeDiskFinalizers':
+      return removeDiskFinalizers.executeWithOptions(words, [key, step.vms]);
+    case 'endMembershipChange':
       return endMembershipChange.executeWithOptions(words, [key, step.mark]);
   }
 }

@@ -9,7 +9,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { OwnerKey } from '../../activities/pool/types.ts';
+import type { OwnerKey } from '../../activities/owners/types.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
@@ -19,16 +19,16 @@ import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
 import { onSignal } from '../handlers.ts';
 import { changed, type PoolRef } from '../messages.ts';
-import { FailureBackoff, type FailureBackoffState } from '../pool/failure-backoff.ts';
-import { InFlight } from '../pool/in-flight.ts';
-import { StatusWriter } from '../pool/status-writer.ts';
 import { DroverPhase } from '../search-attributes.ts';
+import { FailureBackoff, type FailureBackoffState } from './failure-backoff.ts';
+import { InFlight } from './in-flight.ts';
+import { StatusWriter } from './status-writer.ts';
 import type { OwnerStepContext } from './steps.ts';
 
 /** State carried over continue-as-new, for all kinds of owners. */
 export interface CarriedOwner {
   uid?: string;
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
   failureBackoff: FailureBackoffState;
   resultUnknown?: boolean;
 }
@@ -37,7 +37,7 @@ export interface CarriedOwner {
 export interface OwnerRequest {
   namespace: string;
   name: string;
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
   resultUnknown: boolean;
   inProgress: { creating: string[]; deleting: string[] };
   allowance: number | null;
@@ -49,7 +49,7 @@ export interface PlannedOwner {
   gone: false;
   key: OwnerKey;
   generation: number;
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
   failure: Failure | null;
   phase: PoolPlan['phase'];
   wakeAt: number | null;
@@ -63,7 +63,7 @@ const PLAN_AGAIN_MS = 10_000;
 const LEAST_WAIT_MS = 50;
 
 /** How the sentences of a run call its owner and what it waits for. */
-export interface OwnerWords {
+export interface OwnerLabels {
   owner: 'pool' | 'set';
   /** Summary of a wait for a time that the plan has named. */
   wait: string;
@@ -81,8 +81,8 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   protected readonly inProgress = new InFlight();
   protected readonly failureBackoff: FailureBackoff;
   readonly #statusWriter: StatusWriter;
-  readonly #words: OwnerWords;
-  #seen: ResourceVersions;
+  readonly #words: OwnerLabels;
+  #minVersions: ResourceVersions;
   #uid: string | undefined;
   /** Whether a step has failed with an unknown part of it done. */
   #resultUnknown: boolean;
@@ -93,10 +93,10 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   #phase: PlannedOwner['phase'] | undefined;
   #generation: number | undefined;
 
-  constructor(ref: PoolRef, carried: CarriedOwner | undefined, words: OwnerWords) {
+  constructor(ref: PoolRef, carried: CarriedOwner | undefined, words: OwnerLabels) {
     this.ref = ref;
     this.#words = words;
-    this.#seen = carried?.seen ?? {};
+    this.#minVersions = carried?.minVersions ?? {};
     this.#uid = carried?.uid;
     this.#resultUnknown = carried?.resultUnknown ?? false;
     this.failureBackoff = new FailureBackoff(carried?.failureBackoff);
@@ -104,7 +104,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       inProgress: this.inProgress,
       failureBackoff: this.failureBackoff,
       onWritten: (newer, isDue) => {
-        this.#seen = maxVersions(this.#seen, newer);
+        this.#minVersions = maxVersions(this.#minVersions, newer);
         // A plan in progress may have seen the status before this write.
         this.#turnRequested ||= isDue || this.#isPlanning;
       },
@@ -113,11 +113,11 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     onSignal(changed, look, (newer?: ResourceVersions) => this.requestTurn(newer));
   }
 
-  async untilGone(): Promise<void> {
+  async runUntilDeleted(): Promise<void> {
     for (;;) {
       this.#turnRequested = false;
       const wasWaiting = this.failureBackoff.isWaiting();
-      const asked = { seen: this.#seen, failure: this.failureBackoff.state.failure };
+      const asked = { minVersions: this.#minVersions, failure: this.failureBackoff.state.failure };
       const planned = await this.#plan();
       if (planned === null) await this.#waitToPlanAgain();
       else if (!planned.gone && this.#uid !== undefined && planned.key.uid !== this.#uid) this.#reset(planned.key.uid);
@@ -153,7 +153,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   }
 
   protected requestTurn(newer: ResourceVersions = {}): void {
-    this.#seen = maxVersions(this.#seen, newer);
+    this.#minVersions = maxVersions(this.#minVersions, newer);
     this.#turnRequested = true;
   }
 
@@ -162,7 +162,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       key,
       generation,
       leaving: [...this.inProgress.names('deleting'), ...leaving],
-      seen: this.#seen,
+      minVersions: this.#minVersions,
       inProgress: this.inProgress,
       failureBackoff: this.failureBackoff,
       onEnd: (newer) => {
@@ -180,7 +180,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     const request: OwnerRequest = {
       namespace: this.ref.namespace,
       name: this.ref.name,
-      seen: this.#seen,
+      minVersions: this.#minVersions,
       resultUnknown,
       inProgress: { creating: inProgress.names('creating'), deleting: inProgress.names('deleting') },
       allowance: failureBackoff.allowance(
@@ -222,15 +222,15 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   }
 
   /** Begins the plan's steps, without waiting for them. `asked`: what the plan was asked with. */
-  #carryOut(planned: P, asked: { seen: ResourceVersions; failure: Failure | null }): void {
+  #carryOut(planned: P, asked: { minVersions: ResourceVersions; failure: Failure | null }): void {
     const { failureBackoff } = this;
     this.#failures = 0;
     this.#uid = planned.key.uid;
     this.note(planned);
     // Not the later of the two: a cluster that was restored from a backup counts from an older version.
-    if (this.#seen === asked.seen) this.#seen = planned.seen;
+    if (this.#minVersions === asked.minVersions) this.#minVersions = planned.minVersions;
     // The next plan, perhaps on another worker, must not be based on older state than this one.
-    else this.#seen = maxVersions(this.#seen, planned.seen);
+    else this.#minVersions = maxVersions(this.#minVersions, planned.minVersions);
     if (this.#generation !== undefined && planned.generation !== this.#generation) failureBackoff.tryNow();
     this.#generation = planned.generation;
     // A failure that came during planning is not the one that the plan saw pass.
@@ -250,7 +250,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     await condition(() => this.inProgress.isEmpty && allHandlersFinished());
     await this.continueAsNew({
       ...(this.#uid === undefined ? {} : { uid: this.#uid }),
-      seen: this.#seen,
+      minVersions: this.#minVersions,
       failureBackoff: this.failureBackoff.state,
       resultUnknown: this.#resultUnknown,
     });

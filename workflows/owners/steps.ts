@@ -1,20 +1,20 @@
 import { ActivityFailure, log, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
+import type { Done, OwnerKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import type { Done, OwnerKey } from '../../activities/pool/types.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { Failure } from '../../decisions/pool/status.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
-import type { Departure } from '../../decisions/scaling/departure.ts';
+import type { RemovalCause } from '../../decisions/scaling/removal-check.ts';
 import type { RemovalStep } from '../../decisions/scaling/removal.ts';
-import type { FailureBackoff } from '../pool/failure-backoff.ts';
-import type { LaneKind, InFlight } from '../pool/in-flight.ts';
+import type { FailureBackoff } from './failure-backoff.ts';
+import type { OperationKind, InFlight } from './in-flight.ts';
 
 /**
  * How many VMs one activity creates or deletes. Activities run in parallel with different sizes, so that they end one
  * after another and the API server is never idle between them.
  */
-const LANES = { first: 42, second: 84, longest: 126 };
+const CHUNK_SIZES = { first: 42, second: 84, longest: 126 };
 
 /** Options of an activity that acts on many VMs. */
 export const ON_VMS = {
@@ -38,59 +38,65 @@ export interface OwnerStepContext {
   generation: number;
   /** Names of all VMs that leave now, including those of the same plan. */
   leaving: readonly string[];
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
   inProgress: InFlight;
   failureBackoff: FailureBackoff;
   /**
    * Called when a lane has ended, with the resource versions that a later plan must have seen; null if it is unknown
    * what the lane has done.
    */
-  onEnd: (seen: ResourceVersions | null) => void;
+  onEnd: (minVersions: ResourceVersions | null) => void;
 }
 
 /** Begins a step by which VMs leave their owner, or the owner itself goes, and returns at once. */
 export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void {
-  const { key, seen } = context;
+  const { key, minVersions } = context;
   const { reason } = step;
   // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
   const leave = (vms: readonly Target[], failure: Failure['reason'], act: () => Promise<Done>): void =>
-    inLane({ kind: 'deleting', names: vms.map((vm) => vm.name), reason }, context, failure, act);
+    runOperation({ kind: 'deleting', names: vms.map((vm) => vm.name), reason }, context, failure, act);
   switch (step.kind) {
     case 'delete':
-      for (const vms of lanes(step.vms))
+      for (const vms of chunks(step.vms))
         leave(vms, 'FailedDelete', () =>
-          deleteVms.executeWithOptions(words, [key, vms, step.keepDisks, departureOf(step, vms, context), seen]),
+          deleteVms.executeWithOptions(words, [
+            key,
+            vms,
+            step.keepDisks,
+            removalCauseOf(step, vms, context),
+            minVersions,
+          ]),
         );
       return;
     case 'halt':
-      for (const vms of lanes(step.vms))
+      for (const vms of chunks(step.vms))
         leave(vms, 'FailedDelete', () =>
-          haltVms.executeWithOptions(words, [key, vms, departureOf(step, vms, context), seen]),
+          haltVms.executeWithOptions(words, [key, vms, removalCauseOf(step, vms, context), minVersions]),
         );
       return;
     case 'release': {
       const { because } = step;
-      for (const vms of lanes(step.vms))
+      for (const vms of chunks(step.vms))
         leave(vms, because === undefined ? 'FailedDelete' : 'FailedRelease', () =>
           releaseVms.executeWithOptions(words, because === undefined ? [key, vms] : [key, vms, because]),
         );
       return;
     }
-    case 'hold':
-    case 'let-go':
+    case 'addFinalizer':
+    case 'removeFinalizer':
       if (context.inProgress.has('finalizer')) return;
-      inLane({ kind: 'finalizer', names: [], reason }, context, 'FailedDelete', async () => ({
+      runOperation({ kind: 'finalizer', names: [], reason }, context, 'FailedDelete', async () => ({
         ...nothing,
-        seen: await setFinalizer.executeWithOptions(words, [key, step.kind === 'hold']),
+        minVersions: await setFinalizer.executeWithOptions(words, [key, step.kind === 'addFinalizer']),
       }));
   }
 }
 
-const nothing: Done = { count: 0, taken: [], notWanted: [], refused: null, seen: {} };
+const nothing: Done = { count: 0, nameConflicts: [], notWanted: [], refused: null, minVersions: {} };
 
-export interface Lane {
-  kind: LaneKind;
+export interface OperationInput {
+  kind: OperationKind;
   names: string[];
   reason: string;
   /** Called with what the lane has done; null if that is unknown. Not called if the owner has been replaced by then. */
@@ -98,20 +104,20 @@ export interface Lane {
 }
 
 /** Runs an activity on VMs, and notes its failure; the context hears of its end. */
-export function inLane(
-  { onDone, ...lane }: Lane,
+export function runOperation(
+  { onDone, ...operation }: OperationInput,
   { inProgress, failureBackoff, onEnd }: OwnerStepContext,
   failure: Failure['reason'],
   act: () => Promise<Done>,
 ): void {
-  let seen: ResourceVersions | null = null;
+  let minVersions: ResourceVersions | null = null;
   // A step does not count as failed if the owner has been replaced by then.
   const { state } = failureBackoff;
   const isOfOwner = (): boolean => failureBackoff.state === state;
-  const run = inProgress.run(lane, async () => {
+  const run = inProgress.run(operation, async () => {
     try {
       const done = await act();
-      seen = done.seen;
+      minVersions = done.minVersions;
       if (!isOfOwner()) return;
       onDone?.(done);
       if (done.refused !== null) failureBackoff.failed(failure, done.refused.message, done.refused, done.count);
@@ -124,30 +130,30 @@ export function inLane(
         error.cause instanceof TimeoutFailure &&
         error.cause.timeoutType === 'SCHEDULE_TO_START'
       ) {
-        log.info('a step is planned again, for no worker has begun it', { reason: lane.reason });
+        log.info('a step is planned again, for no worker has begun it', { reason: operation.reason });
         return;
       }
       const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
-      log.error('a step failed', { reason: lane.reason, message });
+      log.error('a step failed', { reason: operation.reason, message });
       if (isOfOwner()) failureBackoff.failed(failure, message);
     }
   });
-  void run.then(() => onEnd(seen));
+  void run.then(() => onEnd(minVersions));
 }
 
-function departureOf(
-  { because }: { because: Departure['because'] },
+function removalCauseOf(
+  { because }: { because: RemovalCause['because'] },
   vms: readonly Target[],
   { generation, leaving }: OwnerStepContext,
-): Departure {
-  if (because !== 'surplus' && because !== 'surplus at rest' && because !== 'standby surplus') return { because };
+): RemovalCause {
+  if (because !== 'Surplus' && because !== 'SurplusHalted' && because !== 'StandbySurplus') return { because };
   const own = new Set(vms.map((vm) => vm.name));
   return { because, generation, others: leaving.filter((name) => !own.has(name)) };
 }
 
 /** Splits what is to be done into the parts that activities take. */
-export function lanes<T>(items: readonly T[]): T[][] {
-  const { first, second, longest } = LANES;
+export function chunks<T>(items: readonly T[]): T[][] {
+  const { first, second, longest } = CHUNK_SIZES;
   if (items.length <= longest) return [[...items]];
-  return [items.slice(0, first), items.slice(first, first + second), ...lanes(items.slice(first + second))];
+  return [items.slice(0, first), items.slice(first, first + second), ...chunks(items.slice(first + second))];
 }

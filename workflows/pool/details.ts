@@ -1,9 +1,9 @@
-import type { Planned } from '../../activities/pool/types.ts';
-import { formatNotReplaced } from '../../decisions/healing/sentences.ts';
+import type { Planned } from '../../activities/owners/types.ts';
+import { formatNotReplaced } from '../../decisions/healing/format.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
+import type { FailureBackoffState } from '../owners/failure-backoff.ts';
 import type { RolloutsState } from '../rollout/rollouts.ts';
-import type { FailureBackoffState } from './failure-backoff.ts';
 
 /** Returns the Markdown that the Web UI shows for a pool. Failures come first, since the UI cuts the end off. */
 export function poolDetails(
@@ -68,25 +68,25 @@ function healingDetails({ healing }: Planned & { gone: false }): string[] {
   const { state, suspended, notReplaced, notListed } = healing;
   const { cycles } = state;
   const waiting = notReplaced.filter(({ waitsFor }) => waitsFor !== undefined);
-  const more = Math.max(waiting.length - WAITS_TOLD, 0) + notListed;
+  const more = Math.max(waiting.length - MAX_WAITS_LISTED, 0) + notListed;
   return [
     state.paused === undefined
       ? ''
       : `**Healing** is paused by ${escapeMarkdown(state.paused.by)}${because(state.paused.why)}`,
     suspended === null ? '' : `**Healing** is suspended: ${suspended}`,
     ...cycles
-      .slice(0, CYCLES_TOLD)
+      .slice(0, MAX_CYCLES_LISTED)
       .map(
         ({ vm, attempt, phase, nextAt, why }) =>
           `- heals ${vm}, replacement ${attempt}: ${phase}${nextAt === undefined ? '' : ` until ${nextAt}`}: ${escapeMarkdown(why)}`,
       ),
-    cycles.length > CYCLES_TOLD ? `- and ${cycles.length - CYCLES_TOLD} more` : '',
-    ...waiting.slice(0, WAITS_TOLD).map((one) => `- ${escapeMarkdown(formatNotReplaced(one))}`),
+    cycles.length > MAX_CYCLES_LISTED ? `- and ${cycles.length - MAX_CYCLES_LISTED} more` : '',
+    ...waiting.slice(0, MAX_WAITS_LISTED).map((one) => `- ${escapeMarkdown(formatNotReplaced(one))}`),
     more === 0 ? '' : `- and ${more} more`,
   ];
 }
 
-const WAITS_TOLD = 20;
-const CYCLES_TOLD = 10;
+const MAX_WAITS_LISTED = 20;
+const MAX_CYCLES_LISTED = 10;
 
 const because = (why: string | undefined): string => (why === undefined ? '' : `: ${escapeMarkdown(why)}`);

@@ -1,9 +1,9 @@
 import { continueAsNew, proxyLocalActivities, upsertSearchAttributes } from '@temporalio/workflow';
+import type { Planned, PlanRequest } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import type { Planned, PlanRequest } from '../../activities/pool/types.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
-import type { Refusal } from '../../decisions/drain/need.ts';
-import { toldWhole } from '../../decisions/healing/conditions.ts';
+import type { RefusedEvacuation } from '../../decisions/drain/need.ts';
+import { fullStatus } from '../../decisions/healing/conditions.ts';
 import type { HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
@@ -19,7 +19,7 @@ import { begin, type StepContext } from './steps.ts';
 
 export interface PoolInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
-  carried?: CarriedOwner & { rollouts?: RolloutsState; healing?: HealingState | null; refusals?: Refusal[] };
+  carried?: CarriedOwner & { rollouts?: RolloutsState; healing?: HealingState | null; refusals?: RefusedEvacuation[] };
 }
 
 /**
@@ -39,7 +39,7 @@ type PlannedPool = Extract<Planned, { gone: false }>;
 const MOST_VMS_HANDED = 2_500;
 
 /** Keeps one pool as its spec says, for as long as the pool exists. */
-export const pool = ({ carried, ...ref }: PoolInput): Promise<void> => new PoolRun(ref, carried).untilGone();
+export const pool = ({ carried, ...ref }: PoolInput): Promise<void> => new PoolRun(ref, carried).runUntilDeleted();
 
 class PoolRun extends OwnerRun<PlannedPool> {
   readonly #rollouts: Rollouts;
@@ -131,7 +131,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
   }
 
   protected override statusOf({ status, healing }: PlannedPool): PoolStatus | null {
-    return status === null ? null : toldWhole(status, healing);
+    return status === null ? null : fullStatus(status, healing);
   }
 
   protected override announce({ rollout }: PlannedPool): void {

@@ -7,17 +7,17 @@ import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
 import type { Evacuations } from '../drain/evacuations.ts';
 import { carryOut, isOfMembers } from '../membership/steps.ts';
-import { beginRemoval, inLane, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
+import { beginRemoval, runOperation, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
 import type { Rollouts } from '../rollout/rollouts.ts';
 import { beginArrival, isArrival } from './arrivals.ts';
 
-const { discardDisks, unmarkDisks } = proxyActivities<PoolActivities>(ON_VMS);
-export const { writeStatus, noteRuns, forgetRemovals } = proxyActivities<PoolActivities & HealActivities>({
+const { deleteKeptDisks, unmarkKeptDisks } = proxyActivities<PoolActivities>(ON_VMS);
+export const { writeStatus, annotateRuns, clearNamedRemovals } = proxyActivities<PoolActivities & HealActivities>({
   startToCloseTimeout: '5m',
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumAttempts: 4 },
 });
-export const { keepRevision, pruneRevisions, recordHealing, guardPods } = proxyActivities<
+export const { createRevision, deleteRevisions, recordHealing, updatePodDisruptionBudget } = proxyActivities<
   PoolActivities & HealActivities & DrainActivities
 >({
   startToCloseTimeout: '60s',
@@ -32,7 +32,7 @@ export interface StepContext extends OwnerStepContext {
 
 /** Begins a step, in as many lanes as it needs, and returns at once: the lanes report their ends. */
 export function begin(step: PoolStep, context: StepContext): void {
-  const { key, seen } = context;
+  const { key, minVersions } = context;
   const { reason } = step;
   // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
@@ -42,31 +42,33 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'delete':
     case 'halt':
     case 'release':
-    case 'hold':
-    case 'let-go':
+    case 'addFinalizer':
+    case 'removeFinalizer':
       return beginRemoval(step, context);
-    case 'discard':
+    case 'deleteKeptDisks':
       if (context.inProgress.has('disks')) return;
-      return inLane({ kind: 'disks', names: [], reason }, context, 'FailedCreate', () =>
-        discardDisks.executeWithOptions(words, [key, step.claims]),
+      return runOperation({ kind: 'disks', names: [], reason }, context, 'FailedCreate', () =>
+        deleteKeptDisks.executeWithOptions(words, [key, step.claims]),
       );
-    case 'unmark':
-      return tidy(context, 'notes', reason, () => unmarkDisks.executeWithOptions(words, [key, step.claims]));
+    case 'unmarkKeptDisks':
+      return tidy(context, 'notes', reason, () => unmarkKeptDisks.executeWithOptions(words, [key, step.claims]));
     case 'update':
-      context.rollouts.begin(key, step, seen);
+      context.rollouts.begin(key, step, minVersions);
       return;
     case 'evacuate':
-      return context.evacuations.begin(key, step, seen);
-    case 'guard':
-      return tidy(context, 'guards', reason, () => guardPods.executeWithOptions(words, [key, step.minAvailable]));
-    case 'keep':
-      return tidy(context, 'revisions', reason, () => keepRevision.executeWithOptions(words, [key]));
-    case 'forget':
-      return tidy(context, 'notes', reason, () => forgetRemovals.executeWithOptions(words, [key, step.vms]));
-    case 'mark':
-      return tidy(context, 'notes', reason, () => noteRuns.executeWithOptions(words, [key, step.vms]));
-    case 'prune':
-      return tidy(context, 'revisions', reason, () => pruneRevisions.executeWithOptions(words, [key, step.revisions]));
+      return context.evacuations.begin(key, step, minVersions);
+    case 'updatePodDisruptionBudget':
+      return tidy(context, 'guards', reason, () =>
+        updatePodDisruptionBudget.executeWithOptions(words, [key, step.minAvailable]),
+      );
+    case 'createRevision':
+      return tidy(context, 'revisions', reason, () => createRevision.executeWithOptions(words, [key]));
+    case 'clearNamedRemovals':
+      return tidy(context, 'notes', reason, () => clearNamedRemovals.executeWithOptions(words, [key, step.vms]));
+    case 'annotateRuns':
+      return tidy(context, 'notes', reason, () => annotateRuns.executeWithOptions(words, [key, step.vms]));
+    case 'deleteRevisions':
+      return tidy(context, 'revisions', reason, () => deleteRevisions.executeWithOptions(words, [key, step.revisions]));
   }
 }
 
@@ -81,16 +83,16 @@ function tidy(
   act: () => Promise<ResourceVersions | void>,
 ): void {
   if (inProgress.has(kind)) return inProgress.hold(kind);
-  let seen: ResourceVersions | void;
+  let minVersions: ResourceVersions | void;
   const run = inProgress.run({ kind, reason }, async () => {
     try {
-      seen = await act();
+      minVersions = await act();
     } catch (error) {
       log.warn('a step failed', { reason, error: String(error) });
     }
   });
   void run.then(() => {
     const wasHeld = inProgress.wasHeld(kind);
-    if (wasHeld || seen !== undefined) onEnd(seen ?? {});
+    if (wasHeld || minVersions !== undefined) onEnd(minVersions ?? {});
   });
 }

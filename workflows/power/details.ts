@@ -1,6 +1,6 @@
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { ACTION_WORDS } from '../../decisions/power/action.ts';
+import { ACTION_LABELS } from '../../decisions/power/action.ts';
 import type { PowerProgress } from '../messages.ts';
 
 const FAILURES_SHOWN = 20;
@@ -12,7 +12,7 @@ export function powerDetails(progress: PowerProgress): string {
     phase,
     chosen,
     atOnce,
-    askedBy,
+    requestedBy,
     reason,
     done,
     failed,
@@ -24,8 +24,8 @@ export function powerDetails(progress: PowerProgress): string {
     aborted,
   } = progress;
   return [
-    `**${phase}**: ${done.length} of ${chosen} VMs ${ACTION_WORDS[action].done.toLowerCase()}, ${inProgress.length} in progress, ${open} to go, ${atOnce} at a time`,
-    `Asked for by ${escapeMarkdown(askedBy)}${because(reason)}`,
+    `**${phase}**: ${done.length} of ${chosen} VMs ${ACTION_LABELS[action].done.toLowerCase()}, ${inProgress.length} in progress, ${open} to go, ${atOnce} at a time`,
+    `Asked for by ${escapeMarkdown(requestedBy)}${because(reason)}`,
     paused === null ? '' : `Paused by ${escapeMarkdown(paused.by)}${because(paused.why)}`,
     aborted === null ? '' : `Aborted by ${escapeMarkdown(aborted.by)}${because(aborted.why)}`,
     ...failed

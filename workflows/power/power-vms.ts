@@ -4,13 +4,13 @@ import type { PowerActivities, PowerObservation } from '../../activities/power/p
 import { pick } from '../../decisions/lib/json.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import { ACTION_WORDS, type PowerAction, type PowerDoing } from '../../decisions/power/action.ts';
+import { ACTION_LABELS, type PowerAction, type PowerDoing } from '../../decisions/power/action.ts';
 import type { PowerOutcome, VmInProgress } from '../../decisions/power/outcome.ts';
 import { noteFailure } from '../../decisions/power/size.ts';
 import { onQuery } from '../handlers.ts';
 import { powerProgress, type PowerProgress } from '../messages.ts';
 import { waitingActivities } from '../queues.ts';
-import { steered } from '../runs/run-controls.ts';
+import { withControls } from '../runs/run-controls.ts';
 import { Run, type RunState } from '../runs/run.ts';
 import { powerDetails } from './details.ts';
 
@@ -30,7 +30,7 @@ export interface PowerVmsInput {
    * touched now.
    */
   deadlineMs: number;
-  askedBy: string;
+  requestedBy: string;
   reason: string | null;
   /** What a run hands to the next when its history has grown long. */
   carried?: PowerState;
@@ -41,7 +41,7 @@ export interface PowerState extends RunState, Pick<PowerProgress, 'done' | 'fail
   /** VMs that somebody has deleted, stopped or started while they were in progress. */
   gone: string[];
   /** When a VM was last acted on, or a person asked for something; milliseconds since the epoch. */
-  quietSince: number;
+  lastProgressAt: number;
 }
 
 const awaiting = () => waitingActivities<PowerActivities>('10s');
@@ -59,7 +59,8 @@ const { changePower } = proxyActivities<PowerActivities>({
  *
  * Each turn waits until there is something to do, records which VMs it takes, and only then acts on them.
  */
-export const powerVms = (input: PowerVmsInput): Promise<PowerProgress> => steered(() => new PowerRun(input).carryOut());
+export const powerVms = (input: PowerVmsInput): Promise<PowerProgress> =>
+  withControls(() => new PowerRun(input).carryOut());
 
 class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
   readonly #input: PowerVmsInput;
@@ -68,7 +69,7 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
 
   constructor(input: PowerVmsInput) {
     const state = input.carried ?? begun();
-    const { verb, doing } = ACTION_WORDS[input.action];
+    const { verb, doing } = ACTION_LABELS[input.action];
     super(state, doing, {
       pauses: `Touch no further VM until resume; those that ${verb} already are followed to their end.`,
       aborts: `Touch no further VM, and end once those that ${verb} already are done.`,
@@ -90,7 +91,7 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
     return {
       phase: this.phase,
       chosen: this.#chosen,
-      ...pick(this.#input, ['action', 'atOnce', 'maxFailures', 'askedBy', 'reason']),
+      ...pick(this.#input, ['action', 'atOnce', 'maxFailures', 'requestedBy', 'reason']),
       ...pick(this.#state, ['done', 'failed', 'open', 'skipped', 'full', 'paused', 'aborted']),
       inProgress: this.#state.inProgress.map(({ vm }) => vm),
     };
@@ -101,7 +102,7 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
   }
 
   protected working(): PowerDoing {
-    return ACTION_WORDS[this.#input.action].doing;
+    return ACTION_LABELS[this.#input.action].doing;
   }
 
   protected hasFailures(): boolean {
@@ -117,7 +118,7 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
   }
 
   protected override onAsked(): void {
-    this.#state.quietSince = Date.now();
+    this.#state.lastProgressAt = Date.now();
     super.onAsked();
   }
 
@@ -125,9 +126,9 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
     const state = this.#state;
     return awaiting().awaitPower({
       ...pick(this.#input, ['action', 'atOnce', 'deadlineMs']),
-      ...pick(state, ['seen', 'notBefore', 'quietSince', 'told']),
+      ...pick(state, ['minVersions', 'notBefore', 'lastProgressAt', 'digest']),
       inProgress: [...state.inProgress],
-      spent: this.#spent(),
+      excluded: this.#spent(),
       takes: this.mayTouch(),
     });
   }
@@ -141,18 +142,18 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
     return [...failed.map(({ vm }) => vm), ...(this.#input.action === 'Restart' ? [] : [...done, ...gone])];
   }
 
-  protected keep({ settled, open, skipped, full, told }: PowerObservation): void {
-    Object.assign(this.#state, { open, skipped, full, told });
-    if (settled.length > 0) this.#state.quietSince = Date.now();
+  protected keep({ settled, open, skipped, full, digest }: PowerObservation): void {
+    Object.assign(this.#state, { open, skipped, full, digest });
+    if (settled.length > 0) this.#state.lastProgressAt = Date.now();
   }
 
   protected keepOutcome({ vm, end, why = '' }: PowerOutcome, held: VmInProgress | undefined): void {
     const { action } = this.#input;
-    if (end === ACTION_WORDS[action].done) this.#state.done.push(vm);
+    if (end === ACTION_LABELS[action].done) this.#state.done.push(vm);
     if (end === 'Gone') this.#state.gone.push(vm);
     if (end !== 'Failed') return;
     noteFailure(this.#state.failed, { vm, why, wasDown: held?.wasDown ?? false });
-    log.warn(`could not ${ACTION_WORDS[action].verb} a VM`, { vm, why });
+    log.warn(`could not ${ACTION_LABELS[action].verb} a VM`, { vm, why });
   }
 
   protected async act({ take }: PowerObservation): Promise<void> {
@@ -164,19 +165,19 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
       take.map((vm) => ({ ...vm, takenAt })),
       (vms) =>
         changePower.executeWithOptions(
-          { summary: summary(`${ACTION_WORDS[this.#input.action].verb} ${formatNames(vms)}`) },
+          { summary: summary(`${ACTION_LABELS[this.#input.action].verb} ${formatNames(vms)}`) },
           [
             {
               vms,
-              ...pick(this.#input, ['action', 'atOnce', 'askedBy', 'reason']),
-              seen: state.seen,
+              ...pick(this.#input, ['action', 'atOnce', 'requestedBy', 'reason']),
+              minVersions: state.minVersions,
               inProgress: [...state.inProgress],
             },
           ],
         ),
     );
     state.open += deferred;
-    if (state.deferrals === 0) state.quietSince = Date.now();
+    if (state.deferrals === 0) state.lastProgressAt = Date.now();
   }
 
   protected continueAsNew(): Promise<never> {
@@ -194,10 +195,10 @@ const begun = (): PowerState => ({
   full: [],
   paused: null,
   aborted: null,
-  told: null,
-  quietSince: Date.now(),
+  digest: null,
+  lastProgressAt: Date.now(),
   notBefore: 0,
   deferrals: 0,
-  seen: {},
+  minVersions: {},
   namespaces: [],
 });

@@ -1,7 +1,7 @@
 import type { PlannedSet } from '../../activities/replica-sets/types.ts';
 import { startFailure } from '../../decisions/replica-sets/start-backoff.ts';
+import type { FailureBackoffState } from '../owners/failure-backoff.ts';
 import { activityDetails } from '../pool/details.ts';
-import type { FailureBackoffState } from '../pool/failure-backoff.ts';
 
 /** Returns the Markdown that the Web UI shows for a replica set. */
 export function replicaSetDetails(planned: PlannedSet, doing: readonly string[], state: FailureBackoffState): string {
@@ -10,11 +10,11 @@ export function replicaSetDetails(planned: PlannedSet, doing: readonly string[],
   return [
     `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready`,
     startFailure(starts)?.message ?? '',
-    uncertain.length === 0 ? '' : `Not known whether they were made: ${uncertain.slice(0, NAMES_TOLD).join(', ')}`,
+    uncertain.length === 0 ? '' : `Not known whether they were made: ${uncertain.slice(0, MAX_NAMES).join(', ')}`,
     ...activityDetails(doing, state, counts.byState),
   ]
     .filter((line) => line !== '')
     .join('\n\n');
 }
 
-const NAMES_TOLD = 20;
+const MAX_NAMES = 20;

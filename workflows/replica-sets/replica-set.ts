@@ -1,5 +1,5 @@
 import { continueAsNew, proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
-import type { Done } from '../../activities/pool/types.ts';
+import type { Done } from '../../activities/owners/types.ts';
 import type { ReplicaSetActivities } from '../../activities/replica-sets/replica-sets.ts';
 import type { PlannedSet } from '../../activities/replica-sets/types.ts';
 import type { SetKind } from '../../api/owner-kinds.ts';
@@ -11,7 +11,7 @@ import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts
 import { onQuery } from '../handlers.ts';
 import { replicaSetProgress, type PoolRef, type ReplicaSetProgress } from '../messages.ts';
 import { OwnerRun, type CarriedOwner, type OwnerRequest } from '../owners/owner-run.ts';
-import { beginRemoval, inLane, lanes, ON_VMS } from '../owners/steps.ts';
+import { beginRemoval, runOperation, chunks, ON_VMS } from '../owners/steps.ts';
 import { replicaSetDetails } from './details.ts';
 
 export interface ReplicaSetInput extends PoolRef {
@@ -23,7 +23,7 @@ const { planReplicaSet } = proxyLocalActivities<ReplicaSetActivities>({
   startToCloseTimeout: '60s',
   retry: { initialInterval: '200ms', maximumInterval: '2s', maximumAttempts: 3 },
 });
-const { makeReplicas, adoptVms } = proxyActivities<ReplicaSetActivities>(ON_VMS);
+const { createReplicas, adoptVms } = proxyActivities<ReplicaSetActivities>(ON_VMS);
 
 const WAITS: Record<SetKind, string> = {
   VirtualMachineReplicaSet: 'VMs become available by the clock',
@@ -34,11 +34,11 @@ type Planned = Extract<PlannedSet, { gone: false }>;
 
 /** Keeps the VMs of one replica set at its number, and never above it, for as long as the set exists. */
 export const replicaSet = ({ carried, ...ref }: ReplicaSetInput): Promise<void> =>
-  new ReplicaSetRun(ref, carried, 'VirtualMachineReplicaSet').untilGone();
+  new ReplicaSetRun(ref, carried, 'VirtualMachineReplicaSet').runUntilDeleted();
 
 /** Keeps the VMIs of one replica set at its number, and replaces at once what ends, for as long as the set exists. */
-export const instanceReplicaSet = ({ carried, ...ref }: ReplicaSetInput): Promise<void> =>
-  new ReplicaSetRun(ref, carried, 'VirtualMachineInstanceReplicaSet').untilGone();
+export const vmiReplicaSet = ({ carried, ...ref }: ReplicaSetInput): Promise<void> =>
+  new ReplicaSetRun(ref, carried, 'VirtualMachineInstanceReplicaSet').runUntilDeleted();
 
 class ReplicaSetRun extends OwnerRun<Planned> {
   readonly #kind: SetKind;
@@ -112,25 +112,25 @@ class ReplicaSetRun extends OwnerRun<Planned> {
     const words = { summary: summary(step.reason) };
     const { reason } = step;
     switch (step.kind) {
-      case 'make':
-        for (const names of lanes(step.names)) {
+      case 'createReplicas':
+        for (const names of chunks(step.names)) {
           const onDone = (done: Done | null): void => this.#resolve(names, done);
           const how = { generation, skipSlowStart: this.failureBackoff.hasProven };
-          inLane({ kind: 'creating', names, reason, onDone }, context, 'FailedCreate', () =>
-            makeReplicas.executeWithOptions(words, [key, names, context.seen, how]),
+          runOperation({ kind: 'creating', names, reason, onDone }, context, 'FailedCreate', () =>
+            createReplicas.executeWithOptions(words, [key, names, context.minVersions, how]),
           );
         }
         return;
       case 'adopt':
-        for (const vms of lanes(step.vms)) {
+        for (const vms of chunks(step.vms)) {
           const names = vms.map(({ name }) => name);
-          inLane({ kind: 'creating', names, reason }, context, 'FailedAdopt', () =>
+          runOperation({ kind: 'creating', names, reason }, context, 'FailedAdopt', () =>
             adoptVms.executeWithOptions(words, [key, vms]),
           );
         }
         return;
-      case 'hold':
-      case 'let-go':
+      case 'addFinalizer':
+      case 'removeFinalizer':
       case 'delete':
       case 'halt':
       case 'release':

@@ -6,7 +6,7 @@ import {
   startChild,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { PlanRequest, PoolKey } from '../../activities/pool/types.ts';
+import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -17,8 +17,8 @@ import type { PlannedBatch } from '../../decisions/rollout/next-batch.ts';
 import { halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout/state.ts';
 import { onSignal } from '../handlers.ts';
 import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type PoolRef } from '../messages.ts';
+import type { InFlight } from '../owners/in-flight.ts';
 import type { BatchEnd } from '../payloads.ts';
-import type { InFlight } from '../pool/in-flight.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../search-attributes.ts';
 import type { updateBatch } from './update-batch.ts';
 
@@ -41,7 +41,7 @@ export interface RolloutsOptions {
   state: RolloutsState | undefined;
   inProgress: InFlight;
   /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
-  onChange: (seen?: ResourceVersions) => void;
+  onChange: (minVersions?: ResourceVersions) => void;
   /** Called with what could not be done. */
   onProblem: (message: string) => void;
 }
@@ -108,8 +108,8 @@ export class Rollouts {
   /** Starts a batch as a workflow of its own, which outlives this run. */
   begin(
     key: PoolKey,
-    { batch: planned, reason, askedBy, minReadyMs, deadlineMs }: PlannedBatch,
-    seen: ResourceVersions,
+    { batch: planned, reason, requestedBy, minReadyMs, deadlineMs }: PlannedBatch,
+    minVersions: ResourceVersions,
   ): void {
     const { ref, inProgress, onChange, onProblem } = this.#options;
     this.#pool = key.uid;
@@ -120,7 +120,7 @@ export class Rollouts {
       try {
         const child = await startChild<typeof updateBatch>('updateBatch', {
           workflowId: updateBatchIdOf(ref, batch.revision, batch.n),
-          args: [{ ref, key, batch, reason, askedBy, minReadyMs, deadlineMs, seen }],
+          args: [{ ref, key, batch, reason, requestedBy, minReadyMs, deadlineMs, minVersions }],
           parentClosePolicy: ParentClosePolicy.ABANDON,
           staticSummary: summary(`Batch ${batch.n}: ${reason}`),
           typedSearchAttributes: [
@@ -164,7 +164,7 @@ export class Rollouts {
     this.#asks.push(ask);
   }
 
-  #ended({ n, pool, outcomes, seen }: BatchEnd): void {
+  #ended({ n, pool, outcomes, minVersions }: BatchEnd): void {
     const { state } = this;
     // From an earlier pool of this name.
     if (pool !== undefined && this.#pool !== null && pool !== this.#pool) return;
@@ -185,7 +185,7 @@ export class Rollouts {
         }));
       if (failures.length > 0) this.#ask((rollout) => withFailures(rollout, batch.revision, failures));
     }
-    this.#options.onChange(seen);
+    this.#options.onChange(minVersions);
   }
 
   /** Delays the next batch: what stood in the way of the last one may still be there. */

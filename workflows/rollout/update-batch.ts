@@ -8,8 +8,8 @@ import {
   setCurrentDetails,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
+import type { PoolKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import type { PoolKey } from '../../activities/pool/types.ts';
 import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
@@ -27,11 +27,11 @@ export interface UpdateBatchInput {
   ref: PoolRef;
   key: PoolKey;
   batch: Batch;
-  askedBy: string | null;
+  requestedBy: string | null;
   reason: string;
   minReadyMs: number;
   deadlineMs: number;
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 // Retried until done: what is impossible comes back as an outcome.
@@ -48,7 +48,7 @@ const awaiting = () => waitingActivities<AwaitActivities>('20s');
  * the run that started it.
  */
 export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcome[]> {
-  const { ref, key, batch, reason, seen } = input;
+  const { ref, key, batch, reason, minVersions } = input;
   const { revision, rollout, vms, startedAt } = batch;
   const run = new BatchRun(input);
   const wait = new CancellationScope();
@@ -58,9 +58,9 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   });
 
   run.show('writes the new spec and restarts what needs it');
-  const request = { key, revision, rollout, vms, startedAt, seen };
+  const request = { key, revision, rollout, vms, startedAt, minVersions };
   const begun = await updateVms.executeWithOptions({ summary: summary(reason) }, [request]);
-  run.settle(begun.outcomes, begun.seen);
+  run.settle(begun.outcomes, begun.minVersions);
   const replaced = run.waiting.filter(({ act }) => act === 'replace');
   if (replaced.length > 0) {
     run.show('replaces VMs and their disks');
@@ -78,7 +78,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
     { key: DroverPhase, value: outcomes.some(({ end }) => end === 'Failed') ? 'Failed' : 'Complete' },
   ]);
   await getExternalWorkflowHandle(poolIdOf(ref))
-    .signal(batchEnded, { n: batch.n, pool: key.uid, outcomes, seen: run.seen })
+    .signal(batchEnded, { n: batch.n, pool: key.uid, outcomes, minVersions: run.minVersions })
     .catch((error: unknown) =>
       log.warn("the pool's workflow does not exist, so it can't be notified of the end", { error: String(error) }),
     );
@@ -89,19 +89,19 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
 class BatchRun {
   readonly input: UpdateBatchInput;
   readonly outcomes: UpdateOutcome[] = [];
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
   waiting: readonly BatchVm[];
   isSuperseded = false;
 
   constructor(input: UpdateBatchInput) {
     this.input = input;
-    this.seen = input.seen;
+    this.minVersions = input.minVersions;
     this.waiting = input.batch.vms;
   }
 
   settle(ended: readonly UpdateOutcome[], newer: ResourceVersions = {}): void {
     this.outcomes.push(...ended);
-    this.seen = maxVersions(this.seen, newer);
+    this.minVersions = maxVersions(this.minVersions, newer);
     const names = new Set(ended.map(({ vm }) => vm));
     this.waiting = this.waiting.filter(({ name }) => !names.has(name));
   }
@@ -120,10 +120,10 @@ async function awaitAll(run: BatchRun, wait: CancellationScope): Promise<void> {
     const done = await wait.run(() =>
       awaiting().awaitVms.executeWithOptions(
         { summary: summary(`wait for ${formatNames(vms.map(({ name }) => name))}`) },
-        [{ key, revision: batch.revision, vms, minReadyMs, deadline, seen: run.seen }],
+        [{ key, revision: batch.revision, vms, minReadyMs, deadline, minVersions: run.minVersions }],
       ),
     );
-    run.settle(done.outcomes, done.seen);
+    run.settle(done.outcomes, done.minVersions);
   } catch (error) {
     if (!run.isSuperseded || !isCancellation(error)) throw error;
   }
@@ -138,7 +138,7 @@ async function replace(run: BatchRun, planned: readonly BatchVm[]): Promise<void
   const {
     refused,
     deferred = [],
-    seen: removed,
+    minVersions: removed,
   } = await removeVms.executeWithOptions(
     { summary: summary(`delete ${formatNames(planned.map(({ name }) => name))} with their disks`) },
     [key, planned.map(({ name, uid }) => ({ name, uid }))],
@@ -172,8 +172,8 @@ async function createAgain(run: BatchRun, vms: readonly BatchVm[], removed: Reso
       [key, numbersOf(vms), batch.revision, removed, how],
     );
     run.settle(
-      [...made.notWanted, ...made.taken].map((name) => ({ vm: name, end: 'Gone' })),
-      made.seen,
+      [...made.notWanted, ...made.nameConflicts].map((name) => ({ vm: name, end: 'Gone' })),
+      made.minVersions,
     );
     if (made.refused === null) return;
     const why = made.refused.message;
@@ -187,7 +187,7 @@ async function createAgain(run: BatchRun, vms: readonly BatchVm[], removed: Reso
 const REPLACE_AGAIN_MS = 10_000;
 
 function detailsOf(
-  { batch, askedBy }: UpdateBatchInput,
+  { batch, requestedBy }: UpdateBatchInput,
   doing: string,
   waiting: readonly BatchVm[],
   outcomes: readonly UpdateOutcome[],
@@ -196,7 +196,7 @@ function detailsOf(
     ({ vm, end, why }) => `- ${vm}: ${end}${why === undefined ? '' : `: ${escapeMarkdown(why)}`}`,
   );
   return [
-    `**Batch ${batch.n}** to revision **${batch.revision}**, asked for by ${escapeMarkdown(askedBy ?? 'unknown')}: ${doing}`,
+    `**Batch ${batch.n}** to revision **${batch.revision}**, requested by ${escapeMarkdown(requestedBy ?? 'unknown')}: ${doing}`,
     `${outcomes.filter(({ end }) => end === 'Updated').length} of ${batch.vms.length} VMs updated`,
     waiting.length === 0 ? '' : `In progress: ${formatNames(waiting.map(({ name }) => name))}`,
     ended.join('\n'),

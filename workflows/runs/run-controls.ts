@@ -2,7 +2,7 @@ import { CancellationScope, isCancellation } from '@temporalio/workflow';
 import type { UserRequest, ControlledRun } from '../../decisions/runs/user-request.ts';
 import { onSignal } from '../handlers.ts';
 import { abort, pause, resume } from '../messages.ts';
-import type { Asking } from '../payloads.ts';
+import type { RequestPayload } from '../payloads.ts';
 
 interface RunControlsOptions {
   /** What pausing and aborting mean here, for Temporal's Web UI. */
@@ -16,17 +16,17 @@ interface RunControlsOptions {
  * Runs what people steer. A requested cancellation, which the Web UI offers, means an abort: otherwise the run would
  * end with VMs in flight and marks to clear.
  */
-export const steered = <T>(run: () => Promise<T>): Promise<T> => CancellationScope.nonCancellable(run);
+export const withControls = <T>(run: () => Promise<T>): Promise<T> => CancellationScope.nonCancellable(run);
 
-/** Handles `pause`, `resume` and `abort` for a run, within `steered`, and ends its look when one of them comes. */
+/** Handles `pause`, `resume` and `abort` for a run, within `withControls`, and ends its look when one of them comes. */
 export class RunControls {
   #look = new CancellationScope();
 
   constructor(state: ControlledRun, { pauses, aborts, onAsked }: RunControlsOptions) {
     const asked =
       (change: (what: UserRequest) => void) =>
-      (asking: Asking): void => {
-        change(said(asking));
+      (requestPayload: RequestPayload): void => {
+        change(said(requestPayload));
         onAsked();
         // The look was made under the old rules.
         this.#look.cancel();

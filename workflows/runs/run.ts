@@ -11,13 +11,13 @@ import { RunControls } from './run-controls.ts';
 export interface RunState<Vm extends VmInProgress = VmInProgress> extends ControlledRun {
   inProgress: Vm[];
   /** Digest of what the last observation reported. */
-  told: string | null;
+  digest: string | null;
   /** No VM is taken before this time, in milliseconds since the epoch. */
   notBefore: number;
   /** Turns in a row in which every VM taken had to be given back. */
   deferrals: number;
   /** Observations are of caches that are at least this new. */
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
   /** Namespaces in which the run has touched something; null if they are too many to list. */
   namespaces: string[] | null;
 }
@@ -28,7 +28,7 @@ interface Observation {
   settled: PowerOutcome[];
   /** Whether nothing is left to do, or to wait for. */
   isOver: boolean;
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 /** `Failed`: VMs have failed; if they were too many, the others were left as they are. */
@@ -99,7 +99,7 @@ export abstract class Run<Vm extends VmInProgress, Found extends Observation, Wo
       const found = await this.controls.look(() => this.observe());
       if (found === null) continue;
       this.keep(found);
-      this.#end(found.settled, found.seen);
+      this.#end(found.settled, found.minVersions);
       if (!found.isOver) await this.act(found);
       else if (this.#state.paused === null || this.isEnding() || this.isDone(found)) return;
       else await this.#untilResumed();
@@ -110,15 +110,15 @@ export abstract class Run<Vm extends VmInProgress, Found extends Observation, Wo
   /** Acts on VMs through `act`. Returns how many VMs `act` gave back untouched. */
   protected async begin(
     taken: Vm[],
-    act: (vms: string[]) => Promise<{ outcomes: PowerOutcome[]; seen: ResourceVersions }>,
+    act: (vms: string[]) => Promise<{ outcomes: PowerOutcome[]; minVersions: ResourceVersions }>,
   ): Promise<number> {
     const state = this.#state;
     const vms = taken.map(({ vm }) => vm);
     this.touch(vms);
     state.inProgress.push(...taken);
     this.showNow();
-    const { outcomes, seen } = await act(vms);
-    this.#end(outcomes, seen);
+    const { outcomes, minVersions } = await act(vms);
+    this.#end(outcomes, minVersions);
     const deferred = outcomes.filter(({ end }) => end === 'Deferred').length;
     state.deferrals = deferred === taken.length ? state.deferrals + 1 : 0;
     if (state.deferrals > 0) state.notBefore = Date.now() + backoffMs(state.deferrals);
@@ -134,8 +134,8 @@ export abstract class Run<Vm extends VmInProgress, Found extends Observation, Wo
     upsertSearchAttributes([{ key: DroverNamespaces, value: namespaces }]);
   }
 
-  protected learn(seen: ResourceVersions): void {
-    this.#state.seen = maxVersions(this.#state.seen, seen);
+  protected learn(minVersions: ResourceVersions): void {
+    this.#state.minVersions = maxVersions(this.#state.minVersions, minVersions);
   }
 
   protected show(phase: Phase<Working>): void {
@@ -158,13 +158,13 @@ export abstract class Run<Vm extends VmInProgress, Found extends Observation, Wo
     return condition(() => state.paused === null || state.aborted !== null || workflowInfo().continueAsNewSuggested);
   }
 
-  #end(outcomes: readonly PowerOutcome[], seen: ResourceVersions): void {
+  #end(outcomes: readonly PowerOutcome[], minVersions: ResourceVersions): void {
     const held = new Map(this.#state.inProgress.map((one) => [one.vm, one]));
     for (const outcome of outcomes) {
       this.keepOutcome(outcome, held.get(outcome.vm));
       held.delete(outcome.vm);
     }
     this.#state.inProgress = [...held.values()];
-    this.learn(seen);
+    this.learn(minVersions);
   }
 }

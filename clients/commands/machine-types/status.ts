@@ -26,7 +26,7 @@ export const transitionStatusCommand = (): Command =>
     );
 
 async function status(session: Session, id: string | undefined, { watch, output }: StatusOptions): Promise<void> {
-  const [{ transitionMeant }, { followTransition, printStanding, readTransition }, { printData }] = await Promise.all([
+  const [{ transitionMeant }, { followTransition, printStatus, readTransition }, { printData }] = await Promise.all([
     import('../../machine-types/transitions.ts'),
     import('../../machine-types/follow.ts'),
     import('../../rollout/data.ts'),
@@ -36,6 +36,6 @@ async function status(session: Session, id: string | undefined, { watch, output 
   const handle = client.workflow.getHandle(meant);
   if (watch === true) return followTransition(session, handle, { untilChanged: false });
   const standing = await readTransition(session, handle);
-  if (output === undefined) printStanding(meant, standing);
+  if (output === undefined) printStatus(meant, standing);
   else await printData({ ...standing.progress, ended: standing.ended, recentErrors: standing.recentErrors }, output);
 }

@@ -40,7 +40,7 @@ export const undoCommand = (): Command =>
 async function undo(session: Session, words: string[], { toRevision, reason, dryRun }: UndoOptions): Promise<void> {
   const [
     { namedPools },
-    { inWords, readRevisions },
+    { formatRevision, readRevisions },
     { undoTarget, formatUndone },
     { changeTemplate, remarksOn },
     { revisionOf },
@@ -61,11 +61,11 @@ async function undo(session: Session, words: string[], { toRevision, reason, dry
     const target = undoTarget(pool, revisions, toRevision);
     const label = labelOf(Pools.resource, name);
     if (target.hash === revisionOf(poolTemplate(pool.spec))) {
-      print(`${label} unchanged: its template is that of revision ${inWords(target)} already`);
+      print(`${label} unchanged: its template is that of revision ${formatRevision(target)} already`);
       continue;
     }
     const why = reason ?? target.changeCause;
-    const cause = `undo to revision ${inWords(target)}${why === null ? '' : `: ${why}`}`;
+    const cause = `undo to revision ${formatRevision(target)}${why === null ? '' : `: ${why}`}`;
     await changeTemplate(kube, pool, { template: target.template, cause }, dryRun);
     print(`${label} ${formatUndone(target, revisions)}${dryRunRemark(dryRun)}`);
     for (const remark of remarksOn(pool)) note(remark);
@@ -109,14 +109,14 @@ export const restartCommand = (): Command =>
     );
 
 async function setRight(session: Session, words: string[], { reason, dryRun }: RestartOptions): Promise<void> {
-  const [{ namedPools }, { orderSetRight }, { askedBy }] = await Promise.all([
+  const [{ namedPools }, { orderSetRight }, { requestedBy }] = await Promise.all([
     import('../../rollout/pools.ts'),
     import('../../drift/set-right.ts'),
-    import('../../session/asked-by.ts'),
+    import('../../session/requester.ts'),
   ]);
   const pools = await namedPools(session, words);
   const kube = await session.kube();
-  const who = await askedBy(async () => kube);
+  const who = await requestedBy(async () => kube);
   const by = reason === undefined ? who : `${who}: ${reason}`;
   for (const pool of pools) await orderSetRight(kube, pool, { by, dryRun });
 }

@@ -4,8 +4,8 @@ import type { Stored } from '../../../api/objects.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { poolTemplate, type PoolTemplate } from '../../../decisions/template/template.ts';
 import { paint, plain } from '../../cli/output.ts';
-import type { Pool } from '../../pools/objects.ts';
-import { findRevision, inWords, type Revision } from './revisions.ts';
+import type { Pool } from '../../pool/objects.ts';
+import { findRevision, formatRevision, type Revision } from './revisions.ts';
 
 /** One side of a comparison. */
 export interface Side {
@@ -31,7 +31,7 @@ export function sidesOf(
   const now = revisionOf(poolTemplate(spec));
   const kept = revisions.find(({ hash }) => hash === now);
   const template: Side = {
-    title: `the template now, revision ${inWords(kept ?? { hash: now, number: null })}`,
+    title: `the template now, revision ${formatRevision(kept ?? { hash: now, number: null })}`,
     template: poolTemplate(spec),
   };
   const first = from ?? status?.currentRevision;
@@ -41,7 +41,10 @@ export function sidesOf(
   ];
 }
 
-const sideOf = (revision: Revision): Side => ({ title: `revision ${inWords(revision)}`, template: revision.template });
+const sideOf = (revision: Revision): Side => ({
+  title: `revision ${formatRevision(revision)}`,
+  template: revision.template,
+});
 
 /**
  * The lines in which two templates differ, as in `diff -u`; empty if they are equal, whatever the order of their keys.

@@ -1,13 +1,13 @@
-import { askerOf } from '../../../api/asked-by.ts';
-import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
+import { requesterOf } from '../../../api/requested-by.ts';
 import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { ofKnownKind } from '../../cli/known-kind.ts';
 import { ageOf, table, type Cell } from '../../cli/output.ts';
-import type { Pool } from '../../pools/objects.ts';
+import type { Pool } from '../../pool/objects.ts';
 import { changeOf } from '../lines.ts';
 import { readRevisions, type Revision } from './revisions.ts';
 
@@ -63,18 +63,18 @@ export function history(
   const lost = [...new Set([...vms.keys(), ...vmis.keys()])]
     .filter((hash) => !kept.has(hash) && hash !== target)
     .sort();
-  const unknown = { number: null, createdAt: null, askedBy: null, changeCause: null };
+  const unknown = { number: null, createdAt: null, requestedBy: null, changeCause: null };
   const asked = {
-    askedBy: askerOf(annotations[ASKED_BY_ANNOTATION], target) ?? null,
+    requestedBy: requesterOf(annotations[REQUESTED_BY_ANNOTATION], target) ?? null,
     changeCause: annotations[CHANGE_CAUSE_ANNOTATION] ?? null,
   };
   const next = kept.has(target) ? [] : [{ ...unknown, ...asked, hash: target }];
   return [...lost.map((hash) => ({ ...unknown, hash })), ...revisions, ...next].map(
-    ({ number, hash, createdAt, askedBy, changeCause }) => ({
+    ({ number, hash, createdAt, requestedBy, changeCause }) => ({
       number,
       hash,
       createdAt,
-      askedBy,
+      requestedBy,
       changeCause,
       vms: vms.get(hash) ?? 0,
       vmis: vmis.get(hash) ?? 0,
@@ -86,20 +86,20 @@ export function history(
 }
 
 export function historyTable(entries: HistoryEntry[], now: number): string[] {
-  const rows = entries.map(({ number, hash, createdAt, askedBy, changeCause, vms, vmis, ...marks }): Cell[] => [
+  const rows = entries.map(({ number, hash, createdAt, requestedBy, changeCause, vms, vmis, ...marks }): Cell[] => [
     number ?? (marks.isTarget ? '<next>' : '<gone>'),
     hash,
     createdAt === null ? '<unknown>' : `${ageOf(createdAt, now)} ago`,
     vms,
     vmis,
     markOf(marks),
-    askedBy ?? '<unknown>',
+    requestedBy ?? '<unknown>',
     changeCause ?? '<none>',
   ]);
   const restarts = entries.flatMap(({ hash, changed }) =>
     changed === null ? [] : [`VMs of ${hash} restart when what they read changes: ${changeOf(changed, now)}`],
   );
-  const header = ['REVISION', 'HASH', 'FIRST USED', 'VMS', 'VMIS', 'STATE', 'ASKED BY', 'CHANGE CAUSE'];
+  const header = ['REVISION', 'HASH', 'FIRST USED', 'VMS', 'VMIS', 'STATE', 'REQUESTED BY', 'CHANGE CAUSE'];
   return [...table(header, rows), ...restarts];
 }
 

@@ -1,6 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
-import type { Pool } from '../../pools/objects.ts';
+import type { Pool } from '../../pool/objects.ts';
 import { rolloutView } from '../view.ts';
 import { knownRevisions, type Revision } from './revisions.ts';
 

@@ -1,10 +1,10 @@
-import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { ControllerRevisions } from '../../../api/resources.ts';
 import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { Failure } from '../../cli/failure.ts';
-import type { Pool } from '../../pools/objects.ts';
+import type { Pool } from '../../pool/objects.ts';
 
 /** A current or earlier template of a pool, as its ControllerRevision keeps it. */
 export interface Revision {
@@ -14,7 +14,7 @@ export interface Revision {
   hash: string;
   template: PoolTemplate;
   createdAt: string;
-  askedBy: string | null;
+  requestedBy: string | null;
   changeCause: string | null;
 }
 
@@ -43,21 +43,21 @@ function revisionIn({ metadata, revision: number, data }: Stored<ControllerRevis
   const { labels = {}, annotations = {}, creationTimestamp: createdAt } = metadata;
   const hash = labels[REVISION_LABEL];
   if (hash === undefined || data?.template === undefined) return [];
-  const askedBy = annotations[ASKED_BY_ANNOTATION] ?? null;
+  const requestedBy = annotations[REQUESTED_BY_ANNOTATION] ?? null;
   return [
     {
       number,
       hash,
       template: data.template,
       createdAt,
-      askedBy,
+      requestedBy,
       changeCause: annotations[CHANGE_CAUSE_ANNOTATION] ?? null,
     },
   ];
 }
 
 /** `4 (a1b2c3d4e5)`, or only the hash if the number is unknown. */
-export const inWords = ({ number, hash }: { number: number | null; hash: string }): string =>
+export const formatRevision = ({ number, hash }: { number: number | null; hash: string }): string =>
   number === null ? hash : `${number} (${hash})`;
 
 /** Finds the revision with this number or hash. Throws a `Failure` that lists those there are. */
@@ -66,5 +66,5 @@ export function findRevision(revisions: Revision[], word: string, pool: string):
   const found = revisions.find(({ hash }) => hash === word) ?? revisions.find(({ number }) => String(number) === word);
   if (found !== undefined) return found;
   if (revisions.length === 0) throw new Failure(`pool ${pool} has no revision ${word}: none are kept yet`);
-  throw new Failure(`pool ${pool} has no revision ${word}; it has ${revisions.map(inWords).join(', ')}`);
+  throw new Failure(`pool ${pool} has no revision ${word}; it has ${revisions.map(formatRevision).join(', ')}`);
 }

@@ -2,8 +2,8 @@ import type { Stored } from '../../../api/objects.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { Failure } from '../../cli/failure.ts';
-import type { Pool } from '../../pools/objects.ts';
-import { findRevision, inWords, type Revision } from './revisions.ts';
+import type { Pool } from '../../pool/objects.ts';
+import { findRevision, formatRevision, type Revision } from './revisions.ts';
 
 /**
  * Returns the revision that an undo goes back to: the one asked for, else the last one that all VMs had, else the
@@ -25,5 +25,5 @@ export function undoTarget(
 export function formatUndone(target: Revision, revisions: Revision[]): string {
   const newest = Math.max(...revisions.filter(({ hash }) => hash !== target.hash).map(({ number }) => number), 0);
   const renumbered = target.number > newest ? '' : `, which becomes revision ${newest + 1}`;
-  return `has the template of revision ${inWords(target)} again${renumbered}`;
+  return `has the template of revision ${formatRevision(target)} again${renumbered}`;
 }

@@ -177,7 +177,7 @@ test('caches only ControllerRevisions of drover, and indexes only those that a p
     revision: 'abc',
     number: 1,
     template: haltedTemplate,
-    askedBy: null,
+    requestedBy: null,
     changeCause: null,
   });
 });

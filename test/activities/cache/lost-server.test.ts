@@ -3,8 +3,8 @@ import { DefaultLogger } from '@temporalio/worker';
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { waitFor, type Observation } from '../../../activities/cache/wait-for.ts';
+import type { PlanRequest } from '../../../activities/owners/types.ts';
 import { createPoolActivities, type PoolActivityOptions } from '../../../activities/pool/pool.ts';
-import type { PlanRequest } from '../../../activities/pool/types.ts';
 
 const stopping = new AbortController().signal;
 const logger = new DefaultLogger('ERROR');
@@ -17,7 +17,7 @@ const cachesOf = (lost: AbortSignal): ClusterCache =>
 
 /** A wait that finds nothing, and calls `onLook` at each look. */
 const wait = (lost: AbortSignal, onLook: () => void): Promise<null> => {
-  const options = { cache: cachesOf(lost), stopping, seen: {}, isRelevant: () => true };
+  const options = { cache: cachesOf(lost), stopping, minVersions: {}, isRelevant: () => true };
   const look = (): Observation<null> => {
     onLook();
     return nothing;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { firstSeen, judged, type Known } from '../../../activities/configuration/judge.ts';
+import { firstSeen, judged, type Known } from '../../../activities/configuration/content-history.ts';
 import { isOlder } from '../../../decisions/configuration/content.ts';
-import type { ContentView } from '../../../decisions/views/content-from-object.ts';
+import type { ContentView } from '../../../decisions/views/from-object/content.ts';
 import type { ListOptions } from '../../../kubernetes/client.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';

@@ -15,8 +15,8 @@ import {
 } from '../../../api/resources.ts';
 import type { SickVm } from '../../../decisions/healing/state.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
+import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
-import type { VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet } from '../../integration/fleet.ts';
 import { withDisk } from '../../integration/healing/healings.ts';
@@ -61,7 +61,7 @@ class Scene {
       vmFromTemplate(pool, pool.spec.template, 1),
     );
     const context = new Scene(pool, made, worker);
-    await vi.waitFor(() => expect(worker.cache.witnessOf(made.metadata.uid)).not.toBeNull());
+    await vi.waitFor(() => expect(worker.cache.vmiHistoryOf(made.metadata.uid)).not.toBeNull());
     await context.say({ printableStatus: 'CrashLoopBackOff', startFailure: { consecutiveFailCount: 3 } });
     return context;
   }
@@ -190,7 +190,7 @@ test.each<[string, (context: Scene) => Promise<void>, string]>([
 
 test('a VM whose VMI comes up while it is found out whether its disks hold something is left as it is', async () => {
   const context = await Scene.make();
-  await context.change({ metadata: { annotations: { 'drover.dev/not-yet-run': 'the-last' } } });
+  await context.change({ metadata: { annotations: { 'drover.dev/never-ran': 'the-last' } } });
   await context.say({ startFailure: { consecutiveFailCount: 3, lastFailedVMIUID: 'the-last' } });
   let hasAsked = false;
   const worker = await aWorker(async (method, path): Promise<Fate> => {
@@ -297,7 +297,7 @@ test.each<[string, object, 'deleted' | 'halted']>([
   'a VM that ran while no worker was watching %s',
   async (_what, { mark = '', ...failure }: { mark?: string; lastFailedVMIUID?: string }, became) => {
     const context = await Scene.make();
-    await context.change({ metadata: { annotations: { 'drover.dev/not-yet-run': mark } } });
+    await context.change({ metadata: { annotations: { 'drover.dev/never-ran': mark } } });
     await context.say({ startFailure: { consecutiveFailCount: 3, ...failure } });
     await context.remove({}, await aWorker());
     expect(await context.became()).toBe(became);
@@ -333,13 +333,13 @@ test.each<[string, object, 'deleted' | 'halted']>([
     status: { phase: 'Scheduled', phaseTransitionTimestamps },
   });
   await cluster().kube.delete(VirtualMachineInstances, vmi.metadata);
-  await vi.waitFor(() => expect(context.worker.cache.witnessOf(uid)).toMatchObject({ lastEnded: vmi.metadata.uid }));
+  await vi.waitFor(() => expect(context.worker.cache.vmiHistoryOf(uid)).toMatchObject({ lastEnded: vmi.metadata.uid }));
   await context.remove();
   expect(await context.became()).toBe(became);
 });
 
 const markOf = async (context: Scene): Promise<string | undefined> =>
-  (await context.now()).metadata.annotations?.['drover.dev/not-yet-run'];
+  (await context.now()).metadata.annotations?.['drover.dev/never-ran'];
 
 test('a VM that runs well is noted to have, and another that took its name is not', async () => {
   const context = await Scene.make();
@@ -349,7 +349,7 @@ test('a VM that runs well is noted to have, and another that took its name is no
       { name: 'web-1', uid, start: null },
       { name: 'gone', uid, start: null },
     ];
-    return new MockActivityEnvironment().run(() => activities.noteRuns(context.pool.metadata, notes));
+    return new MockActivityEnvironment().run(() => activities.annotateRuns(context.pool.metadata, notes));
   };
   await note('that-of-the-one-before');
   expect(await markOf(context)).toBe('');
@@ -363,7 +363,7 @@ test('a VM that has left its pool since it was seen gets no note', async () => {
   await cluster().kube.patch(VirtualMachines, context.vm.metadata, 'merge', { metadata: { ownerReferences: null } });
   const activities = createHealActivities({ ...context.worker, concurrency: 8 });
   const notes = [{ name, uid, resourceVersion, start: null }];
-  await new MockActivityEnvironment().run(() => activities.noteRuns(context.pool.metadata, notes));
+  await new MockActivityEnvironment().run(() => activities.annotateRuns(context.pool.metadata, notes));
   expect(await markOf(context)).toBe('');
 });
 
@@ -383,10 +383,10 @@ test('a note that is refused for one VM holds up no other', async () => {
   );
   const notes = [context.vm, ...others].map(({ metadata: { name, uid } }) => ({ name, uid, start: null }));
   await new MockActivityEnvironment().run(() =>
-    createHealActivities({ ...worker, concurrency: 8 }).noteRuns(context.pool.metadata, notes),
+    createHealActivities({ ...worker, concurrency: 8 }).annotateRuns(context.pool.metadata, notes),
   );
   const marks = (await cluster().kube.list(VirtualMachines, { namespace })).items.map(
-    ({ metadata }) => metadata.annotations?.['drover.dev/not-yet-run'],
+    ({ metadata }) => metadata.annotations?.['drover.dev/never-ran'],
   );
   expect(marks).toEqual(['', undefined, undefined]);
 });

@@ -10,13 +10,13 @@ import type { ResourceVersions } from '../../../decisions/lib/resource-versions.
 import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 
 /** Returns what the preflight asks of a worker's empty caches before it reads them. */
-async function askedOfCaches(request: Pick<PreflightRequest, 'seen'>): Promise<(string | ResourceVersions)[]> {
+async function askedOfCaches(request: Pick<PreflightRequest, 'minVersions'>): Promise<(string | ResourceVersions)[]> {
   const asked: (string | ResourceVersions)[] = [];
   const listed = (name: string): object => ({ values: () => [], relist: () => Promise.resolve(asked.push(name)) });
   const caches = Object.fromEntries(['pools', 'vms', 'vmis', 'nodes'].map((name) => [name, listed(name)]));
   const cache = {
     ...caches,
-    catchUp: (seen: ResourceVersions) => Promise.resolve(asked.push(seen)),
+    catchUp: (minVersions: ResourceVersions) => Promise.resolve(asked.push(minVersions)),
     versionsOf: () => ({}),
   };
   const client = { create: () => Promise.resolve({ status: { allowed: true } }) };
@@ -32,8 +32,8 @@ async function askedOfCaches(request: Pick<PreflightRequest, 'seen'>): Promise<(
 }
 
 test('what has been read for a plan is not read again: the caches are to be as new as that', async () => {
-  const seen = { pools: '5', vms: '6', vmis: '7' };
-  expect(await askedOfCaches({ seen })).toEqual([seen]);
+  const minVersions = { pools: '5', vms: '6', vmis: '7' };
+  expect(await askedOfCaches({ minVersions })).toEqual([minVersions]);
 });
 
 test('if nobody has read anything, all is read', async () => {

@@ -28,7 +28,7 @@ const transition: Transition = {
   deadlineMs: 1,
   windows: [],
   force: false,
-  askedBy: 'ada',
+  requestedBy: 'ada',
   reason: null,
 };
 const rules = transitionRules({

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import { Places } from '../../../activities/disruption-budget/places.ts';
+import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { POOL_FINALIZER } from '../../../api/names.ts';
@@ -27,7 +27,7 @@ async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>
     await client.close();
   });
   return createPoolActivities({
-    places: new Places(client, snapshot),
+    places: new DisruptionClaims(client, snapshot),
     client,
     cache: snapshot,
     revisions: new Revisions({ client, cache: snapshot }),
@@ -36,10 +36,10 @@ async function behindTheTimes(): Promise<ReturnType<typeof createPoolActivities>
   });
 }
 
-const request = (namespace: string, seen = {}, resultUnknown = false) => ({
+const request = (namespace: string, minVersions = {}, resultUnknown = false) => ({
   namespace,
   name: 'web',
-  seen,
+  minVersions,
   resultUnknown,
   inProgress: { creating: [], deleting: [] },
   allowance: null,
@@ -82,7 +82,7 @@ test('after a step of which nobody knows what it has done, a plan lists again', 
   await fleet().kube.create(VirtualMachines, vmFromTemplate(stored, stored.spec.template, 1));
   expect(await worker.plan(request(namespace, { pools }))).toMatchObject({ steps: [{ kind: 'create', numbers: [1] }] });
   // Nothing is left to create. The test has not kept the template that it created the VM from.
-  expect(await worker.plan(request(namespace, { pools }, true))).toMatchObject({ steps: [{ kind: 'keep' }] });
+  expect(await worker.plan(request(namespace, { pools }, true))).toMatchObject({ steps: [{ kind: 'createRevision' }] });
 });
 
 test('a pool that the watch does not show yet is not taken for gone', async () => {
@@ -90,7 +90,7 @@ test('a pool that the watch does not show yet is not taken for gone', async () =
   const worker = await behindTheTimes();
   expect(await worker.plan(request(namespace))).toEqual({ gone: true });
   await fleet().createPool(namespace, 'web');
-  expect(await worker.plan(request(namespace))).toMatchObject({ gone: false, steps: [{ kind: 'hold' }] });
+  expect(await worker.plan(request(namespace))).toMatchObject({ gone: false, steps: [{ kind: 'addFinalizer' }] });
 });
 
 test('what a plan says of healing is in it once: its status leaves it out', async () => {

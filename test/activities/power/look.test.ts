@@ -2,14 +2,14 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { createPowerActivities, type PowerActivityOptions } from '../../../activities/power/power.ts';
-import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { aVm, aVmi } from '../../decisions/model/fleets.ts';
 
 test('an observation stays small, however many VMs there are and however long their names', async () => {
   const vms = Array.from({ length: 500 }, (_, index) =>
     aVm(`${index}`.padStart(63, 'n'), { optedOut: true, owner: null }),
   );
-  const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
+  const byKey = new Map(vms.map((vm) => [namespacedName(vm), vm]));
   const cache = {
     vms: { get: (key: string) => byKey.get(key) },
     vmiOf: aVmi,
@@ -18,7 +18,7 @@ test('an observation stays small, however many VMs there are and however long th
     subscribe: () => () => {},
     versionsOf: () => ({ vms: '1' }),
   } as unknown as ClusterCache;
-  const chosen = new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
+  const chosen = new Map(vms.map((vm) => [namespacedName(vm), aVmi(vm).uid]));
   const options = {
     cache,
     chosenUids: { ofThisRun: () => Promise.resolve(chosen) },
@@ -29,14 +29,14 @@ test('an observation stays small, however many VMs there are and however long th
     action: 'Restart' as const,
     atOnce: 1,
     inProgress: [],
-    seen: {},
-    spent: [],
+    minVersions: {},
+    excluded: [],
     deadlineMs: 1,
     takes: true,
     notBefore: 0,
-    quietSince: 0,
+    lastProgressAt: 0,
   };
-  const look = await new MockActivityEnvironment().run(awaitPower, { ...pace, told: null });
+  const look = await new MockActivityEnvironment().run(awaitPower, { ...pace, digest: null });
   expect(look).toMatchObject({ isOver: true, skipped: [{ count: 500 }] });
   expect(JSON.stringify(look).length).toBeLessThan(4_000);
 });

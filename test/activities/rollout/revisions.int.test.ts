@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
-import { askedByStamp } from '../../../api/asked-by.ts';
-import { ASKED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { requesterStamp } from '../../../api/requested-by.ts';
 import { ControllerRevisions, VirtualMachinePools } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -27,7 +27,7 @@ const aWorkerBehind = (): Promise<TestWorker> =>
   aWorker((_method, path) => (path.includes('watch=true') ? 'hang' : 'pass'));
 
 const templateOf = (tier: string): PoolSpec['template'] => ({ ...haltedTemplate, metadata: { labels: { tier } } });
-const keyOf = ({ metadata: { namespace, name, uid } }: StoredPool) => ({ namespace, name, uid });
+const namespacedName = ({ metadata: { namespace, name, uid } }: StoredPool) => ({ namespace, name, uid });
 const nameFor = (tier: string): string => `web-${revisionOf(templateOf(tier))}`;
 
 const createPool = async (namespace: string, tier = 'a'): Promise<StoredPool> =>
@@ -64,7 +64,7 @@ test("a pool's template is kept as it is, the pool's own, with who wrote it; the
     metadata: {
       name: `web-${revision}`,
       labels: { 'drover.dev/pool': 'web', 'drover.dev/revision': revision },
-      annotations: { [ASKED_BY_ANNOTATION]: 'test' },
+      annotations: { [REQUESTED_BY_ANNOTATION]: 'test' },
       ownerReferences: [
         {
           apiVersion: 'drover.dev/v1alpha1',
@@ -87,7 +87,7 @@ test("a pool's template is kept as it is, the pool's own, with who wrote it; the
     revision,
     number: 1,
     template: templateOf('a'),
-    askedBy: 'test',
+    requestedBy: 'test',
     changeCause: null,
   });
   const calls = worker.calls.length;
@@ -105,8 +105,8 @@ test('an earlier template is found again, gets the highest number and says who w
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 1, [nameFor('b')]: 2 });
   const [before] = (await kept(namespace)).filter(({ metadata }) => metadata.name === nameFor('a'));
 
-  const annotations = { [ASKED_BY_ANNOTATION]: 'anna', [CHANGE_CAUSE_ANNOTATION]: 'b was slow' };
-  const stamp = { ...annotations, [ASKED_BY_ANNOTATION]: askedByStamp('anna', revisionOf(templateOf('a'))) };
+  const annotations = { [REQUESTED_BY_ANNOTATION]: 'anna', [CHANGE_CAUSE_ANNOTATION]: 'b was slow' };
+  const stamp = { ...annotations, [REQUESTED_BY_ANNOTATION]: requesterStamp('anna', revisionOf(templateOf('a'))) };
   await cluster().kube.patch(VirtualMachinePools, first.metadata, 'merge', { metadata: { annotations: stamp } });
   await worker.revisions.keep(await changed(first, 'a'));
   expect(await numbers(namespace)).toEqual({ [nameFor('a')]: 3, [nameFor('b')]: 2 });
@@ -114,7 +114,7 @@ test('an earlier template is found again, gets the highest number and says who w
   expect(after!.metadata).toMatchObject({ uid: before!.metadata.uid, annotations });
   await shows(worker, first, ['a', 'b']);
   for (const tier of ['a', 'b'])
-    expect(await worker.revisions.find(keyOf(first), revisionOf(templateOf(tier)))).toEqual(templateOf(tier));
+    expect(await worker.revisions.find(namespacedName(first), revisionOf(templateOf(tier)))).toEqual(templateOf(tier));
 });
 
 test('a template that the pool has no more is not made the newest again by a worker that saw it last', async () => {
@@ -131,7 +131,7 @@ test('names the field manager that wrote the template, not one that wrote other 
   const namespace = await cluster().namespace();
   const { revisions } = await aWorker();
   const pool = await createPool(namespace);
-  const stamp = { [ASKED_BY_ANNOTATION]: askedByStamp('anna', revisionOf(pool.spec.template)) };
+  const stamp = { [REQUESTED_BY_ANNOTATION]: requesterStamp('anna', revisionOf(pool.spec.template)) };
   await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', { metadata: { annotations: stamp } });
   const edited = { spec: { template: templateOf('b') } };
   await cluster().kube.patch(VirtualMachinePools, pool.metadata, 'merge', edited, { fieldManager: 'kubectl-edit' });
@@ -143,7 +143,7 @@ test('names the field manager that wrote the template, not one that wrote other 
     { fieldManager: 'hpa' },
   );
   await revisions.keep(scaled as unknown as StoredPool);
-  expect((await kept(namespace))[0]!.metadata.annotations).toEqual({ [ASKED_BY_ANNOTATION]: 'kubectl-edit' });
+  expect((await kept(namespace))[0]!.metadata.annotations).toEqual({ [REQUESTED_BY_ANNOTATION]: 'kubectl-edit' });
 });
 
 test('workers that keep the same template at once make one object, and bump it once', async () => {
@@ -181,7 +181,7 @@ test("what an earlier pool of the name has left is neither found nor kept as the
   const pool = await createPool(namespace, 'b');
   const left = await kept(namespace);
 
-  expect(await worker.revisions.find(keyOf(pool), revisionOf(templateOf('a')))).toBeUndefined();
+  expect(await worker.revisions.find(namespacedName(pool), revisionOf(templateOf('a')))).toBeUndefined();
   await worker.revisions.keep(pool);
   const [own, ...others] = (await kept(namespace)).filter(({ metadata }) => metadata.name === nameFor('b'));
   expect(others).toEqual([]);
@@ -228,15 +228,17 @@ test('a revision is found if the watch is behind, the template of the pool also 
   const pool = await createPool(namespace);
   const behind = await aWorkerBehind();
   const revision = revisionOf(templateOf('a'));
-  expect(await behind.revisions.find(keyOf(pool), revision)).toEqual(templateOf('a'));
-  expect(await behind.revisions.find({ ...keyOf(pool), uid: 'another' }, revision)).toBeUndefined();
+  expect(await behind.revisions.find(namespacedName(pool), revision)).toEqual(templateOf('a'));
+  expect(await behind.revisions.find({ ...namespacedName(pool), uid: 'another' }, revision)).toBeUndefined();
 
   const { revisions } = await aWorker();
   await revisions.keep(await changed(pool, 'b'));
   expect(behind.cache.revisionsOf(pool.metadata.uid)).toEqual([]);
-  expect(await behind.revisions.find(keyOf(pool), revisionOf(templateOf('b')))).toEqual(templateOf('b'));
-  expect(await behind.revisions.find({ ...keyOf(pool), uid: 'another' }, revisionOf(templateOf('b')))).toBeUndefined();
-  expect(await behind.revisions.find(keyOf(pool), 'unheard-of')).toBeUndefined();
+  expect(await behind.revisions.find(namespacedName(pool), revisionOf(templateOf('b')))).toEqual(templateOf('b'));
+  expect(
+    await behind.revisions.find({ ...namespacedName(pool), uid: 'another' }, revisionOf(templateOf('b'))),
+  ).toBeUndefined();
+  expect(await behind.revisions.find(namespacedName(pool), 'unheard-of')).toBeUndefined();
 });
 
 /** A pool that had the templates a to e, in this order. */
@@ -255,11 +257,11 @@ test("of the pool's revisions those go that are named, and no other pool's", asy
   const worker = await aWorker();
   const pool = await withHistory(namespace, worker);
   await shows(worker, pool, ['e', 'd', 'c', 'b', 'a']);
-  await worker.revisions.prune({ ...keyOf(pool), uid: 'another' }, ['b', 'c'].map(nameFor));
+  await worker.revisions.prune({ ...namespacedName(pool), uid: 'another' }, ['b', 'c'].map(nameFor));
   expect(await kept(namespace)).toHaveLength(5);
-  await worker.revisions.prune(keyOf(pool), [...['b', 'c'].map(nameFor), 'unheard-of']);
+  await worker.revisions.prune(namespacedName(pool), [...['b', 'c'].map(nameFor), 'unheard-of']);
   await shows(worker, pool, ['e', 'd', 'a']);
-  await worker.revisions.prune(keyOf(pool), ['b', 'c'].map(nameFor));
+  await worker.revisions.prune(namespacedName(pool), ['b', 'c'].map(nameFor));
   expect(await kept(namespace)).toHaveLength(3);
 });
 
@@ -270,6 +272,6 @@ test('a worker that is behind deletes no revision that became the newest again',
   const behind = await aWorkerBehind();
   await worker.revisions.keep(await changed(pool, 'a'));
   await worker.client.delete(ControllerRevisions, { namespace, name: nameFor('b') });
-  await behind.revisions.prune(keyOf(pool), ['a', 'b', 'c'].map(nameFor));
+  await behind.revisions.prune(namespacedName(pool), ['a', 'b', 'c'].map(nameFor));
   expect(Object.keys(await numbers(namespace)).toSorted()).toEqual(['a', 'd', 'e'].map(nameFor).toSorted());
 });

@@ -1,6 +1,6 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
-import { Places } from '../../../activities/disruption-budget/places.ts';
+import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { createUpdateActivities, type Updated } from '../../../activities/rollout/update-vms.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
@@ -9,8 +9,8 @@ import { ControllerRevisions, VirtualMachinePools, VirtualMachines } from '../..
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { UpdateOutcome } from '../../../decisions/rollout/batch.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
+import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
-import type { VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
 import { aFleet, haltedTemplate } from '../../integration/fleet.ts';
 import { aWorkerCache } from '../cache/worker-cache.ts';
 
@@ -47,13 +47,13 @@ async function suspended(): Promise<Scene> {
   await workerCache.cache.start();
   const { updateVms } = createUpdateActivities({
     ...workerCache,
-    places: new Places(workerCache.client, workerCache.cache),
+    places: new DisruptionClaims(workerCache.client, workerCache.cache),
     revisions: new Revisions(workerCache),
     concurrency: 8,
   });
   const held = { name: 'web-1', uid: vm.metadata.uid, act: 'write', from: OLD, wasDown: false } as const;
   const key = { namespace, name: 'web', uid: pool.metadata.uid };
-  const request = { key, revision: NEW, rollout: NEW, vms: [held], startedAt: Date.now(), seen: {} };
+  const request = { key, revision: NEW, rollout: NEW, vms: [held], startedAt: Date.now(), minVersions: {} };
   return { pool, vm, goOn: () => new MockActivityEnvironment().run(() => updateVms(request)) };
 }
 

@@ -1,15 +1,15 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
-import { Places } from '../../../activities/disruption-budget/places.ts';
+import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
+import type { PoolKey } from '../../../activities/owners/types.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
-import type { PoolKey } from '../../../activities/pool/types.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import { PROTECT_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
+import { vmView } from '../../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
-import { vmView } from '../../../decisions/views/vm-from-object.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { aFleet, runningTemplate } from '../../integration/fleet.ts';
 import { aWorkerCache, type WorkerCache } from '../cache/worker-cache.ts';
@@ -22,7 +22,7 @@ interface Given {
   vms: Stored[];
   extra: Stored;
   worker: WorkerCache;
-  places: Places;
+  places: DisruptionClaims;
 }
 
 /** `ready`: how many of the two replicas are. */
@@ -40,7 +40,7 @@ async function given(ready: number): Promise<Given> {
   const worker = await aWorkerCache(cluster().stack.kubeconfig);
   await worker.cache.start();
   const key = { namespace, name: 'web', uid: pool.metadata.uid };
-  return { key, vms, extra: vms[2]!, worker, places: new Places(worker.client, worker.cache) };
+  return { key, vms, extra: vms[2]!, worker, places: new DisruptionClaims(worker.client, worker.cache) };
 }
 
 async function letRun({ metadata }: Stored): Promise<void> {
@@ -66,7 +66,7 @@ async function deleted({ key, extra, worker, places }: Given): Promise<'gone' | 
   });
   const { name, uid, resourceVersion } = extra.metadata;
   const target = { name, uid, resourceVersion };
-  await new MockActivityEnvironment().run(() => deleteVms(key, [target], false, { because: 'surge' }));
+  await new MockActivityEnvironment().run(() => deleteVms(key, [target], false, { because: 'Surge' }));
   const now = await ignoreNotFound(cluster().kube.get(VirtualMachines, extra.metadata));
   return now === undefined || now.metadata.deletionTimestamp !== undefined ? 'gone' : 'there';
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import { affectedInstanceSets, affectedSets } from '../../../activities/watch/affected-sets.ts';
+import { affectedVmiSets, affectedSets } from '../../../activities/watch/affected-sets.ts';
 import type { NodeView } from '../../../decisions/views/node.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
@@ -57,17 +57,17 @@ test('a set makes itself look again, unless only its status has changed', () => 
 });
 
 const instance = anInstance('web-7hk2p');
-const instanceSets = [
+const vmiSets = [
   anInstanceSet(),
   anInstanceSet({ selector: { matchLabels: { app: 'db' } } }, { name: 'db' }),
   anInstanceSet({}, { namespace: 'bank' }),
 ];
 const ofInstances = {
-  instanceSets: { values: () => instanceSets.values() },
+  vmiSets: { values: () => vmiSets.values() },
   vmis: { values: () => [instance, aVmi(member)].values() },
 } as unknown as ClusterCache;
 const ofVmi = (before: VmiView | undefined, after: VmiView | undefined): string[] =>
-  affectedInstanceSets({ kind: 'vmi', before, after }, ofInstances);
+  affectedVmiSets({ kind: 'vmi', before, after }, ofInstances);
 
 test('a VMI makes the set look again that controls it, or else those that would adopt it', () => {
   expect(ofVmi(undefined, instance)).toEqual(['shop/web']);
@@ -87,5 +87,5 @@ test("VMIs of VMs and of KubeVirt's own sets concern no set of instances", () =>
 
 test('a node concerns the sets of the VMIs on it', () => {
   const node = { name: 'node-1', ready: true } as NodeView;
-  expect(affectedInstanceSets({ kind: 'node', before: node, after: undefined }, ofInstances)).toEqual(['shop/web']);
+  expect(affectedVmiSets({ kind: 'node', before: node, after: undefined }, ofInstances)).toEqual(['shop/web']);
 });

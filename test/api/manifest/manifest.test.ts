@@ -126,7 +126,7 @@ describe('a pool', () => {
         managedFields: [{ manager: 'kubectl' }],
         annotations: {
           'kubectl.kubernetes.io/last-applied-configuration': '{}',
-          'drover.dev/asked-by': 'ann@desk',
+          'drover.dev/requested-by': 'ann@desk',
           note: 'kept',
         },
       },
@@ -137,7 +137,7 @@ describe('a pool', () => {
     expect(notes).toEqual([
       'status is left out: drover writes it',
       'metadata: uid, resourceVersion, generation, creationTimestamp, managedFields left out: the API server keeps them',
-      'metadata.annotations: drover.dev/asked-by is left out: drover writes who asks, or $DROVER_ASKED_BY',
+      'metadata.annotations: drover.dev/requested-by is left out: drover writes who asks, or $DROVER_REQUESTED_BY',
     ]);
   });
 

@@ -35,7 +35,15 @@ describe('a replica set', () => {
 const messagesForInstances = (set: object): string[] =>
   VirtualMachineInstanceReplicaSet.safeParse(set).error?.issues.map(({ message }) => message) ?? [];
 
-describe('a replica set of instances', () => {
+test.each([{ matchLabels: null }, { matchExpressions: null }, null, 7])(
+  'a selector %j, which YAML may hold, is reported like any other fault',
+  (selector) => {
+    const { spec, ...rest } = bareSet();
+    expect(messagesFor({ ...rest, spec: { ...spec, selector } })).toHaveLength(1);
+  },
+);
+
+describe('a replica set of VMIs', () => {
   test.each(Object.entries(TAKEN_INSTANCES))('may have %s', (_, set) => expect(messagesForInstances(set)).toEqual([]));
 
   test.each(Object.entries(REFUSED_INSTANCES))('is refused for %s, in one sentence', (_, [set, sentence]) =>

@@ -1,5 +1,5 @@
 import type {
-  InstanceSetSpec,
+  VmiSetSpec,
   ReplicaSetSpec,
   VirtualMachineInstanceReplicaSet,
   VirtualMachineReplicaSet,
@@ -22,7 +22,7 @@ export const bareSet = (spec: Partial<ReplicaSetSpec> = {}): VirtualMachineRepli
 });
 
 /** The same of instances. */
-export const bareInstanceSet = (spec: Partial<InstanceSetSpec> = {}): VirtualMachineInstanceReplicaSet => ({
+export const bareInstanceSet = (spec: Partial<VmiSetSpec> = {}): VirtualMachineInstanceReplicaSet => ({
   ...bareSet(),
   kind: 'VirtualMachineInstanceReplicaSet',
   spec: {

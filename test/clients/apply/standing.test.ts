@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { standingOf } from '../../../clients/apply/standing.ts';
+import { readyStateOf } from '../../../clients/apply/ready-state.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { hashOf, poolWith, type UserRequest } from '../rollout/pools.ts';
@@ -25,7 +25,7 @@ const complete = (more: UserRequest['status'] = {}, others: Conditions = []) =>
       ...more,
     },
   });
-const standing = (pool: ReturnType<typeof poolWith>) => standingOf(Pools, pool);
+const standing = (pool: ReturnType<typeof poolWith>) => readyStateOf(Pools, pool);
 
 const stuck = (pool: ReturnType<typeof poolWith>): string | null => {
   const told = standing(pool);
@@ -63,17 +63,17 @@ test('what does not pass by itself is an end', () => {
   expect(stuck(poolWith({ spec: { paused: true }, progressing: ['Paused', 'False'] }))).toBe(
     'it is paused by spec.paused',
   );
-  expect(stuck(poolWith({ progressing: ['LeftToOthers', 'False', 'web-1: it runs'] }))).toContain(
+  expect(stuck(poolWith({ progressing: ['OutdatedVms', 'False', 'web-1: it runs'] }))).toContain(
     'leaves VMs to others',
   );
   expect(stuck(complete({ replicas: 11 }, [condition('ScaleInBlocked', 'Protected')]))).toBe('Protected: so it is');
-  expect(stuck(complete({}, [condition('Stalled', 'SpecRefused')]))).toBe('SpecRefused: so it is');
+  expect(stuck(complete({}, [condition('Stalled', 'InvalidTemplate')]))).toBe('InvalidTemplate: so it is');
 });
 
 test('a replica set is there once it has all its members, and enough are available', () => {
   const set = setWith({ replicas: 3 });
   const with_ = (replicas: number, reason: string, available: 'True' | 'False') =>
-    standingOf(VmSets, {
+    readyStateOf(VmSets, {
       ...set,
       status: {
         observedGeneration: set.metadata.generation ?? 0,

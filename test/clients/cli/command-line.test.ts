@@ -142,7 +142,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
       '--owner: pool/web owns VMs: `drover get vms --owner pool/web` lists them',
     ],
     [['get', 'vms', '--owner', 'vmi/web'], '"vmi" is a VMI, and this command takes pool, vmrs or dvmirs'],
-    [['vm', 'restart', 'dvmirs/web'], '"dvmirs" is an instance replica set, and this command takes vm'],
+    [['vm', 'restart', 'dvmirs/web'], '"dvmirs" is a VMI replica set, and this command takes vm'],
     [['get', 'vms', '--owner', 'web'], '--owner: "web" is no KIND/NAME, such as vmrs/runners'],
     [['get', 'vms', '--owner', 'vm/web'], '"vm" is a VM, and this command takes pool, vmrs or dvmirs'],
     [['get', 'vms', '--owner', 'vmrs/web', '--pool', 'web'], 'give --pool or --owner, not both'],

@@ -3,10 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
-import { askedByStamp, askerOf } from '../../../api/asked-by.ts';
-import { ASKED_BY_ANNOTATION } from '../../../api/names.ts';
+import { REQUESTED_BY_ANNOTATION } from '../../../api/names.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
+import { requesterStamp, requesterOf } from '../../../api/requested-by.ts';
 import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
@@ -164,16 +164,16 @@ describe('apply', () => {
   test('says what it made, changed, and left, and names who asks for other VMs, and nobody for the rest', async () => {
     const namespace = await fleet().namespace();
     const by = (name: string, text: string, ...flags: string[]): Promise<Outcome> =>
-      run(['apply', '-n', namespace, '-f', '-', ...flags], { ...env(), DROVER_ASKED_BY: name }, text);
+      run(['apply', '-n', namespace, '-f', '-', ...flags], { ...env(), DROVER_REQUESTED_BY: name }, text);
     /** Returns who asked for the pool's current template. */
-    const askedBy = async (): Promise<string | undefined> => {
+    const requestedBy = async (): Promise<string | undefined> => {
       const { metadata, spec } = (await fleet().pool(namespace, 'web'))!;
-      return askerOf(metadata.annotations?.[ASKED_BY_ANNOTATION], revisionOf(spec.template));
+      return requesterOf(metadata.annotations?.[REQUESTED_BY_ANNOTATION], revisionOf(spec.template));
     };
     const other = manifest('web', { template: runningTemplate });
 
     expect(await by('ann', manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} created\n`, stderr: '' });
-    expect(await askedBy()).toBe('ann');
+    expect(await requestedBy()).toBe('ann');
     await fleet().settled(namespace, 'web', namesUpTo('web', 2));
     expect(await by('ben', manifest('web'), '--dry-run')).toMatchObject({
       stdout: `${WEB} unchanged (server dry run)\n`,
@@ -182,22 +182,22 @@ describe('apply', () => {
     expect(await by('ben', manifest('web'))).toMatchObject({ code: 0, stdout: `${WEB} unchanged\n` });
     expect(await by('ben', manifest('web', { replicas: 3 }))).toMatchObject({ code: 0, stdout: `${WEB} configured\n` });
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
-    expect(await askedBy()).toBe('ann');
+    expect(await requestedBy()).toBe('ann');
     expect(await by('ben', other, '--dry-run')).toMatchObject({
       stdout: `${WEB} configured (server dry run)\n`,
       stderr: expect.stringMatching(/^pool web: drover.dev\/asked-by would be ben$/m),
     });
-    expect(await askedBy()).toBe('ann');
+    expect(await requestedBy()).toBe('ann');
     expect(await by('ben', other)).toMatchObject({ stdout: `${WEB} configured\n`, stderr: '' });
-    expect(await askedBy()).toBe('ben');
+    expect(await requestedBy()).toBe('ben');
 
     // Another client has stamped someone else: a later apply takes the field over without a conflict.
-    const annotations = { [ASKED_BY_ANNOTATION]: askedByStamp('cleo', revisionOf(runningTemplate)) };
+    const annotations = { [REQUESTED_BY_ANNOTATION]: requesterStamp('cleo', revisionOf(runningTemplate)) };
     await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
     expect(await by('dan', other)).toMatchObject({ stdout: `${WEB} unchanged\n` });
-    expect(await askedBy()).toBe('cleo');
+    expect(await requestedBy()).toBe('cleo');
     expect(await by('dan', manifest('web'))).toMatchObject({ stdout: `${WEB} configured\n`, stderr: '' });
-    expect(await askedBy()).toBe('dan');
+    expect(await requestedBy()).toBe('dan');
   });
 
   test('says what it converted and that no worker would act on it, apart from what it did; names the user that the API server knows', async () => {
@@ -208,7 +208,7 @@ describe('apply', () => {
     expect(outcome.stderr).toMatch(/^standard input:1: kubevirt\.io\/v1 is read as drover\.dev\/v1alpha1/m);
     expect(outcome.stderr).toMatch(/^no drover worker polls the task queue drover\/empty: /m);
     const { metadata, spec } = (await fleet().pool(namespace, 'web'))!;
-    expect(askerOf(metadata.annotations?.[ASKED_BY_ANNOTATION], revisionOf(spec.template))).toBe('admin');
+    expect(requesterOf(metadata.annotations?.[REQUESTED_BY_ANNOTATION], revisionOf(spec.template))).toBe('admin');
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { matchesLabels } from '../../../api/label-selector.ts';
+import { matchesLabels } from '../../../api/lib/label-selector.ts';
 import { LabelSelector } from '../../../api/pool/pool.ts';
 import { checkLabelSelector, labelSelectorOf } from '../../../clients/cli/label-selector.ts';
 

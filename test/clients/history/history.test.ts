@@ -34,7 +34,7 @@ const anAction = (more: Partial<Action>): Action => ({
   vms: [],
   from: 'a',
   to: 'b',
-  askedBy: 'ada@desk',
+  requestedBy: 'ada@desk',
   end: 'Updated',
   why: null,
   reason: 'update web-1 to b (restart)',
@@ -75,13 +75,13 @@ describe("a pool's workflow", () => {
   });
 
   test('does what it does to VMs of its own accord', () =>
-    expect(new Set(actions.filter(({ vms }) => vms.length > 0).map(({ askedBy }) => askedBy))).toEqual(
+    expect(new Set(actions.filter(({ vms }) => vms.length > 0).map(({ requestedBy }) => requestedBy))).toEqual(
       new Set(['drover']),
     ));
 
   test('tells what people asked for', () =>
     expect(actions).toContainEqual(
-      expect.objectContaining({ action: 'pause', vms: [], askedBy: 'a test', end: 'Asked' }),
+      expect.objectContaining({ action: 'pause', vms: [], requestedBy: 'a test', end: 'Asked' }),
     ));
 });
 
@@ -90,7 +90,9 @@ describe("a replica set's workflow", () => {
 
   test('tells which VMs came and went, were adopted and released, of its own accord', () => {
     expect(new Set(actions.map(({ action }) => action))).toEqual(new Set(['create', 'adopt', 'release', 'delete']));
-    expect(new Set(actions.map(({ askedBy, from, to }) => [askedBy, from, to].join()))).toEqual(new Set(['drover,,']));
+    expect(new Set(actions.map(({ requestedBy, from, to }) => [requestedBy, from, to].join()))).toEqual(
+      new Set(['drover,,']),
+    );
     for (const { vms, action } of actions)
       if (action === 'create') for (const vm of vms) expect(vm).toMatch(/^[a-z]+-[a-z0-9]{5}$/);
   });
@@ -100,11 +102,11 @@ describe("a replica set's workflow", () => {
       eventId: 1,
       eventTime: { seconds: 1 },
       activityTaskScheduledEventAttributes: {
-        activityType: { name: 'makeReplicas' },
+        activityType: { name: 'createReplicas' },
         input: payloads({ name: 'web' }, ['web-bcdfg', 'web-cdfgh'], {}, {}),
       },
     };
-    const done = { count: 1, taken: [], notWanted: ['web-cdfgh'], refused: null, seen: {} };
+    const done = { count: 1, nameConflicts: [], notWanted: ['web-cdfgh'], refused: null, minVersions: {} };
     const ended = {
       eventId: 2,
       eventTime: { seconds: 2 },
@@ -124,9 +126,9 @@ test('a restart of VMs of any owner tells of each how it ended, and who asked', 
   expect(actions).toContainEqual(
     expect.objectContaining({ action: 'restart', vms: [expect.stringMatching(/^[^/]+\/[^/]+$/)], end: 'Restarted' }),
   );
-  for (const { time, endedAt, askedBy, end } of actions) {
-    expect({ askedBy, end }).toEqual({
-      askedBy: expect.any(String) as string,
+  for (const { time, endedAt, requestedBy, end } of actions) {
+    expect({ requestedBy, end }).toEqual({
+      requestedBy: expect.any(String) as string,
       end: expect.stringMatching(/^(Restarted|Failed|Gone|Deferred)$/) as string,
     });
     expect(Date.parse(endedAt!)).toBeGreaterThanOrEqual(Date.parse(time));
@@ -200,7 +202,7 @@ describe('a healing cycle', () => {
   const completed = (result: object) => ({ workflowExecutionCompletedEventAttributes: { result: payloads(result) } });
   const heal = {
     action: 'heal',
-    askedBy: 'drover',
+    requestedBy: 'drover',
     vms: ['web-2'],
     time: '2026-01-01T00:00:01.000Z',
     reason: 'heal web-2: no start',
@@ -249,7 +251,7 @@ describe('a healing cycle', () => {
           signal('healNow', { externalWorkflowExecution: { workflowId: 'p' } }),
         ),
       ),
-    ).toMatchObject([{ action: 'heal now', vms: ['web-2'], askedBy: 'ada', why: 'lunch', end: 'Asked' }]));
+    ).toMatchObject([{ action: 'heal now', vms: ['web-2'], requestedBy: 'ada', why: 'lunch', end: 'Asked' }]));
 
   test('is also what people asked of its pool', () => {
     const ofVm = { input: payloads({ by: 'ada', vm: 'web-2' }) };
@@ -259,9 +261,9 @@ describe('a healing cycle', () => {
         historyOf(pool, signal('healPause'), signal('healNow', ofVm), signal('healResume', { input: payloads(null) })),
       ),
     ).toMatchObject([
-      { action: 'heal pause', vms: [], askedBy: 'ada', why: 'lunch' },
-      { action: 'heal now', vms: ['web-2'], askedBy: 'ada' },
-      { action: 'heal resume', vms: [], askedBy: null },
+      { action: 'heal pause', vms: [], requestedBy: 'ada', why: 'lunch' },
+      { action: 'heal now', vms: ['web-2'], requestedBy: 'ada' },
+      { action: 'heal resume', vms: [], requestedBy: null },
     ]);
   });
 });
@@ -295,14 +297,14 @@ test('a table says why it ended so, or else why it was done', () => {
       action: 'create',
       vms: ['web-4'],
       from: null,
-      askedBy: 'drover',
+      requestedBy: 'drover',
       reason: 'create web-4: 1 missing of 4',
     }),
-    anAction({ action: 'pause', from: null, to: null, end: 'Asked', reason: null, askedBy: null }),
+    anAction({ action: 'pause', from: null, to: null, end: 'Asked', reason: null, requestedBy: null }),
   ];
   const lines = actionsTable(actions, 'VM');
   expect(lines.map((line) => stripVTControlCharacters(line).split(/ {2,}/))).toEqual([
-    ['TIME', 'ACTION', 'VMS', 'FROM', 'TO', 'ASKED BY', 'END', 'WHY'],
+    ['TIME', 'ACTION', 'VMS', 'FROM', 'TO', 'REQUESTED BY', 'END', 'WHY'],
     ['2026-01-01T00:00:00Z', 'restart', 'web-1 … web-3', 'a', 'b', 'ada@desk', 'Failed', 'not ready in time'],
     ['2026-01-01T00:00:00Z', 'create', 'web-4', '<none>', 'b', 'drover', 'Updated', '1 missing of 4'],
     ['2026-01-01T00:00:00Z', 'pause', '<pool>', '<none>', '<none>', '<unknown>', 'Asked'],

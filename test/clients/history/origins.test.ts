@@ -9,7 +9,7 @@ const anAction = (to: string | null, more: Partial<Action> = {}): Action => ({
   vms: ['web-1'],
   from: null,
   to,
-  askedBy: null,
+  requestedBy: null,
   end: 'Updated',
   why: null,
   reason: `update web-1 to ${to} (restart)`,
@@ -18,14 +18,14 @@ const anAction = (to: string | null, more: Partial<Action> = {}): Action => ({
 });
 const origin = (hash: string, changeCause: string | null = null): Origin => ({
   hash,
-  askedBy: `asker of ${hash}`,
+  requestedBy: `asker of ${hash}`,
   changeCause,
 });
 const askers = (actions: Action[], revisions: Origin[]): (string | null)[] =>
-  withOrigins(actions, revisions).map(({ askedBy }) => askedBy);
+  withOrigins(actions, revisions).map(({ requestedBy }) => requestedBy);
 
 test('who asked for an update is who asked for its revision, unless the update says so itself', () => {
-  const actions = [anAction('a'), anAction('b', { askedBy: 'ada' }), anAction('c')];
+  const actions = [anAction('a'), anAction('b', { requestedBy: 'ada' }), anAction('c')];
   expect(askers(actions, [origin('a'), origin('b')])).toEqual(['asker of a', 'ada', null]);
 });
 
@@ -36,15 +36,15 @@ test('a revision that has come back tells only of the last time', () => {
 });
 
 test("what is drover's own doing stays so, and a VM that is made is of no rollout", () => {
-  const made = anAction('a', { action: 'create', askedBy: 'drover', reason: 'create web-1: 1 missing of 1' });
-  const undone = anAction('a', { askedBy: 'drover' });
+  const made = anAction('a', { action: 'create', requestedBy: 'drover', reason: 'create web-1: 1 missing of 1' });
+  const undone = anAction('a', { requestedBy: 'drover' });
   const other = anAction('b', { action: 'create' });
   const told = withOrigins([anAction('a'), made, undone, other, anAction('a')], [origin('a', 'leaks')]);
   expect(told.slice(1, 4)).toEqual([made, undone, other]);
-  expect([told[0]!.askedBy, told[4]!.askedBy]).toEqual(['asker of a', 'asker of a']);
+  expect([told[0]!.requestedBy, told[4]!.requestedBy]).toEqual(['asker of a', 'asker of a']);
 });
 
 test('why a revision was asked for stands behind what was done', () => {
-  const [told] = withOrigins([anAction('a', { askedBy: 'ada' })], [origin('a', 'leaks')]);
+  const [told] = withOrigins([anAction('a', { requestedBy: 'ada' })], [origin('a', 'leaks')]);
   expect(told!.reason).toBe('update web-1 to a (restart): leaks');
 });

@@ -6,8 +6,8 @@ import type { Action } from '../../../clients/history/actions.ts';
 import { valuesOf } from '../../../clients/history/events.ts';
 import type { Report } from '../../../clients/machine-types/print-report.ts';
 import type { ListedTransition } from '../../../clients/machine-types/transitions.ts';
+import type { PendingVm } from '../../../clients/power/pending.ts';
 import { aboutSetup } from '../../../clients/session/temporal.ts';
-import type { PendingVm } from '../../../clients/vm/pending.ts';
 import type { TransitionProgress, TransitionRecord } from '../../../decisions/machine-types/transition.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import { taskQueueOf, transitionProgress } from '../../../workflows/messages.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   worker = await fleet().startWorker();
 });
 
-const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_ASKED_BY: 'ada@desk' });
+const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_REQUESTED_BY: 'ada@desk' });
 const drover = (...words: string[]): Promise<Outcome> => run(words, env());
 const machineTypes = (...words: string[]): Promise<Outcome> => drover('machine-types', ...words);
 /** Updates the VMs of one namespace that have an old type. */
@@ -49,7 +49,7 @@ const lastPart = (id: string): string => id.slice(-8);
 const progressOf = (id: string): Promise<TransitionProgress> =>
   fleet().temporal.client.workflow.getHandle(id).query(transitionProgress);
 /** Resolves when Temporal lists the transition with this status: its lists lag a little. */
-const untilListed = (id: string, status: string): Promise<void> =>
+const waitUntilListed = (id: string, status: string): Promise<void> =>
   until(async () => {
     const query = `WorkflowId = '${id}' AND ExecutionStatus = '${status}'`;
     expect((await fleet().temporal.client.workflow.count(query)).count).toBe(1);
@@ -85,7 +85,7 @@ describe('a whole update', () => {
       new RegExp(`^${id} begun: 3 VMs, \\*rhel8\\.\\* to the default, VMIs restarted by drover\n`),
     );
     expect(done.stdout).toMatch(
-      /█{20} 3\/3 done: Complete\n.*; asked for by ada@desk: RHEL 10\n\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/,
+      /█{20} 3\/3 done: Complete\n.*; requested by ada@desk: RHEL 10\n\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/,
     );
     expect(await Promise.all(['db-1', 'db-2', 'off', 'new'].map((name) => typedVms.type(name)))).toEqual([
       'q35',
@@ -98,25 +98,25 @@ describe('a whole update', () => {
       MachineTypeTransitionInput,
     ];
     // The worker need not read again what the command has read.
-    expect(input.seen).toEqual({ vms: matching(/^\d+$/), vmis: matching(/^\d+$/) });
+    expect(input.minVersions).toEqual({ vms: matching(/^\d+$/), vmis: matching(/^\d+$/) });
     const after = await typedVms.vmis();
     expect(Object.keys(after).filter((name) => after[name] !== before[name])).toEqual(['db-1', 'db-2']);
     expect((await typedVms.vm('db-2')).spec).toMatchObject({ runStrategy: 'Once' });
   });
 
   test('is listed with its phase, and told when it is over', async () => {
-    await untilListed(id, 'Completed');
+    await waitUntilListed(id, 'Completed');
     expect(await listed(id)).toMatchObject({
       phase: 'Complete',
       glob: OLD_GLOB,
       to: null,
       restartNow: true,
-      askedBy: 'ada@desk',
+      requestedBy: 'ada@desk',
       reason: 'RHEL 10',
     });
     const row = `${id} +Complete +\\*rhel8\\.\\* +<default> +drover +\\S+ +ada@desk +RHEL 10\n`;
     expect((await machineTypes('list')).stdout).toMatch(
-      new RegExp(`^ID +PHASE +GLOB +TO +RESTARTED BY +AGE +ASKED BY +REASON\n(.*\n)*${row}`),
+      new RegExp(`^ID +PHASE +GLOB +TO +RESTARTED BY +AGE +REQUESTED BY +REASON\n(.*\n)*${row}`),
     );
     expect(await machineTypes('status', lastPart(id), '--watch')).toMatchObject({
       code: 0,
@@ -153,13 +153,13 @@ describe('a whole update', () => {
   test('is in the history of each of its VMs', async () => {
     const { code, stdout } = await drover('history', 'vm', 'db-1', '-n', typedVms.namespace, '-o', 'json');
     expect(code).toBe(0);
-    const told = (JSON.parse(stdout) as Action[]).map(({ action, vms, from, to, end, askedBy, workflow }) => [
+    const told = (JSON.parse(stdout) as Action[]).map(({ action, vms, from, to, end, requestedBy, workflow }) => [
       action,
       vms.join(),
       from,
       to,
       end,
-      askedBy,
+      requestedBy,
       workflow,
     ]);
     expect(told).toEqual([
@@ -364,13 +364,13 @@ test('a pool is changed by its template, and its VMs are told by their pool', as
         from: OLD_GLOB,
         to: 'default',
         end: 'Done',
-        askedBy: 'ada@desk',
+        requestedBy: 'ada@desk',
         workflow: id,
       }),
     );
     // The resulting rollout names the person who asked, too.
     const rolled = told.filter(({ action, vms }) => action === 'restart' && vms.length > 0);
-    expect(new Set(rolled.map(({ askedBy }) => askedBy))).toEqual(new Set(['ada@desk']));
+    expect(new Set(rolled.map(({ requestedBy }) => requestedBy))).toEqual(new Set(['ada@desk']));
   });
   expect((await drover('rollout', 'history', 'pool', 'web', '-n', namespace)).stdout).toContain(
     `machine type transition ${lastPart(id)}: RHEL 10`,
@@ -420,7 +420,7 @@ describe('one that goes on', () => {
       code: 1,
       stderr: matching(new RegExp(`^error: ${id} was ended from outside: [^\n]*\n$`)),
     });
-    await untilListed(id, 'Terminated');
+    await waitUntilListed(id, 'Terminated');
     expect(await listed(id)).toMatchObject({ phase: 'Terminated' });
     const report = await machineTypes('report', id, '-o', 'json');
     expect(report).toMatchObject({ code: 0, stderr: `${id} was ${ended}\n` });
@@ -438,7 +438,7 @@ describe('one that goes on', () => {
     });
     await until(async () => expect((await progressOf(id)).phase).toBe('Waiting'));
     // The id may be left out if exactly one transition runs.
-    await untilListed(id, 'Running');
+    await waitUntilListed(id, 'Running');
     expect(await machineTypes('pause', '--reason', 'lunch')).toMatchObject({
       code: 0,
       stdout: `${id} paused\n`,
@@ -489,7 +489,7 @@ describe('one that goes on', () => {
       new RegExp(` 0/1 done, 1 put off: Waiting\n.*\n {2}put off: ${typedVms.key('db')}: .*${lastPart(first)}`),
     );
     const which = /^error: 2 machine type transitions run, say which: machine-types\S+, machine-types\S+\n$/;
-    for (const one of [first, id]) await untilListed(one, 'Running');
+    for (const one of [first, id]) await waitUntilListed(one, 'Running');
     expect(await machineTypes('pause')).toMatchObject({ code: 1, stderr: matching(which) });
     expect((await reportOf(id)).items).toMatchObject([{ name: 'db', state: 'PutOff' }]);
   });
@@ -504,7 +504,7 @@ describe("what can't be done", () => {
     expect(refused.code).toBe(1);
     expect(refused.stderr).toMatch(/^error: refused: .*pc-q35-rhel9\.9\.9.*\n$/);
     expect(await typedVms.type('off')).toBe(OLD);
-    await untilListed(id, 'Failed');
+    await waitUntilListed(id, 'Failed');
     expect(await listed(id)).toMatchObject({ phase: 'Refused', to: 'pc-q35-rhel9.9.9' });
     expect(await machineTypes('status', id)).toMatchObject({
       code: 0,

@@ -35,7 +35,7 @@ const EVERYTHING: Transition = {
   deadlineMs: 600_000,
   windows: [],
   force: false,
-  askedBy: expect.any(String) as string,
+  requestedBy: expect.any(String) as string,
   reason: null,
 };
 const scoped = (scope: Partial<Transition['scope']>): Transition => ({

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { skippedLines, planLines, poolLines } from '../../../clients/machine-types/plan-view.ts';
 import { planOf, type PlannedItem, type TransitionPlanned } from '../../../clients/machine-types/plan.ts';
-import type { ReadFleet } from '../../../clients/machine-types/read.ts';
+import type { VmInventory } from '../../../clients/machine-types/read.ts';
 import { typesLines } from '../../../clients/machine-types/types.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import type { TypeInUse } from '../../../decisions/machine-types/types-in-use.ts';
@@ -157,14 +157,14 @@ describe('what is asked of the API server', () => {
     hasVmi: false,
     ready: false,
   });
-  const fleetOf = (fields: Partial<ReadFleet> = {}): ReadFleet => ({
+  const fleetOf = (fields: Partial<VmInventory> = {}): VmInventory => ({
     vms: [vm],
     vmis: [],
     pools: [],
     nodes: [],
     ...fields,
   });
-  const transition = aTransition({ restartNow: false, maxRestarts: '5%', askedBy: 'ada' });
+  const transition = aTransition({ restartNow: false, maxRestarts: '5%', requestedBy: 'ada' });
   const stored = (type: string) => ({
     metadata: {
       namespace: 'shop',

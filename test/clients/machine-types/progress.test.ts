@@ -6,7 +6,7 @@ import { aTransition, scopeOf } from '../../decisions/machine-types/snapshots.ts
 
 const ID = 'machine-types/default/1f0c92ab';
 const scope = scopeOf();
-const transition = aTransition({ restartNow: false, maxRestarts: '5%', askedBy: 'ada@desk' });
+const transition = aTransition({ restartNow: false, maxRestarts: '5%', requestedBy: 'ada@desk' });
 const progress = (
   fields: Partial<Omit<TransitionProgress, 'counts'>> & { counts?: Partial<TransitionProgress['counts']> } = {},
 ): TransitionProgress => ({
@@ -39,7 +39,7 @@ describe('a transition in lines', () => {
   test('while it checks, no numbers are told that nobody knows yet', () => {
     expect(linesOf({ phase: 'Checking' })).toEqual([
       expect.stringMatching(/^machine-types\/default\/1f0c92ab {2}░{20} Checking$/),
-      '  *rhel8.* to the default, VMIs restarted by their owners; asked for by ada@desk',
+      '  *rhel8.* to the default, VMIs restarted by their owners; requested by ada@desk',
     ]);
   });
 
@@ -63,7 +63,7 @@ describe('a transition in lines', () => {
   test('what it does, for whom, and why', () => {
     const asked = { ...transition, to: 'pc-q35-rhel9.2.0', restartNow: true, reason: 'RHEL 10' };
     expect(linesOf({ transition: asked })[1]).toBe(
-      '  *rhel8.* to pc-q35-rhel9.2.0, VMIs restarted by drover, 1 at a time; asked for by ada@desk: RHEL 10',
+      '  *rhel8.* to pc-q35-rhel9.2.0, VMIs restarted by drover, 1 at a time; requested by ada@desk: RHEL 10',
     );
     expect(linesOf({ transition: { ...transition, scope: { ...scope, undoes: '0a0a0a0a' } } })[1]).toContain(
       '  undo of 0a0a0a0a, VMIs',

@@ -21,10 +21,12 @@ test('Ctrl-C while Temporal has not answered yet says which transition may have 
   const own = (): NodeJS.SignalsListener[] => process.listeners('SIGINT').filter((listener) => !others.has(listener));
 
   const transition = aTransition();
-  const starting = startTransition(session, { transition, seen: { vms: '7' } });
+  const starting = startTransition(session, { transition, minVersions: { vms: '7' } });
   await vi.waitFor(() => expect(started).toHaveBeenCalled());
   const { workflowId, args } = started.mock.calls[0]![1];
-  expect(args).toEqual([{ ref: { cluster: 'default', id: workflowId.slice(-8) }, transition, seen: { vms: '7' } }]);
+  expect(args).toEqual([
+    { ref: { cluster: 'default', id: workflowId.slice(-8) }, transition, minVersions: { vms: '7' } },
+  ]);
   for (const listener of own()) listener('SIGINT');
   expect(said).toEqual([`\n${workflowId} may have begun: \`drover machine-types status ${workflowId}\` shows it\n`]);
   answer.resolve();
@@ -40,9 +42,9 @@ test('the Web UI, which reads Markdown, shows the whole glob and the reason as i
   } as unknown as Session;
   await startTransition(session, {
     transition: aTransition({ scope: { glob: '*rhel8.*' }, reason: 'one\n# two' }),
-    seen: {},
+    minVersions: {},
   });
   expect(started.mock.calls[0]![1].staticSummary).toBe(
-    'Machine types: `*rhel8.*` to the default, VMIs restarted by drover; asked for by ann: one \\# two',
+    'Machine types: `*rhel8.*` to the default, VMIs restarted by drover; requested by ann: one \\# two',
   );
 });

@@ -107,7 +107,7 @@ test.each([
   '%s has been taken once the status shows it, and not before',
   (_what, control, before, after) => {
     const [was, is] = [rolloutView(poolWith(before)), rolloutView(poolWith(after))];
-    expect([control.isTaken(was, was), control.isTaken(is, was)]).toEqual([false, true]);
+    expect([control.isHandled(was, was), control.isHandled(is, was)]).toEqual([false, true]);
   },
 );
 
@@ -132,7 +132,7 @@ test.each([
       cluster: 'default',
       temporal: () => Promise.resolve({ client: { workflow: { getHandle: () => ({ signal }) } } }),
     } as unknown as Session;
-    vi.stubEnv('DROVER_ASKED_BY', 'ada@desk');
+    vi.stubEnv('DROVER_REQUESTED_BY', 'ada@desk');
     onTestFinished(() => void vi.unstubAllEnvs());
     const asking = controlRollout(session, poolWith(said), control, { reason: 'lunch', dryRun: 'none' });
     await expect(asking).rejects.toThrow(/^no workflow pool\/default\/\S+ is running/);
@@ -142,8 +142,8 @@ test.each([
 
 test('a pause of the spec is no pause by a person', () => {
   const bySpec = rolloutView(poolWith({ spec: { paused: true } }));
-  expect(pause.isTaken(bySpec, bySpec)).toBe(false);
-  expect(resume.isTaken(bySpec, bySpec)).toBe(true);
+  expect(pause.isHandled(bySpec, bySpec)).toBe(false);
+  expect(resume.isHandled(bySpec, bySpec)).toBe(true);
   expect(() => checkAfter(resume, poolWith({ spec: { paused: true } }))).toThrow(/spec\.paused/);
   expect(() => checkAfter(pause, poolWith({ spec: { paused: true } }))).not.toThrow();
   expect(hashOf(2)).toBe(bySpec.target.hash);

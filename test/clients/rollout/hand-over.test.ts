@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { handedOver, type Fields, type ManagedFields } from '../../../clients/rollout/hand-over.ts';
+import { handedOver, type Fields, type ManagedFields } from '../../../clients/rollout/field-ownership.ts';
 
 const entry = (
   manager: string,
@@ -26,22 +26,22 @@ test("what a rollout has set is drover apply's, as if the last manifest had said
     'f:spec': { 'f:replicas': {}, 'f:template': { 'f:spec': { 'f:runStrategy': {} } } },
   });
   const rollout = entry('drover-rollout', 'Update', {
-    'f:metadata': annotation('drover.dev/asked-by'),
+    'f:metadata': annotation('drover.dev/requested-by'),
     'f:spec': { 'f:template': { 'f:spec': { 'f:x': {} } } },
   });
   expect(handedOver([apply, rollout, status])).toEqual([
     status,
     entry('drover-apply', 'Apply', {
-      'f:metadata': annotation('drover.dev/asked-by'),
+      'f:metadata': annotation('drover.dev/requested-by'),
       'f:spec': { 'f:replicas': {}, 'f:template': { 'f:spec': { 'f:runStrategy': {}, 'f:x': {} } } },
     }),
   ]);
 });
 
 test('the wish to restart stays with the rollout: no manifest takes it back', () => {
-  const both = { ...structuredClone(restartedAt), 'f:metadata': annotation('drover.dev/asked-by') };
+  const both = { ...structuredClone(restartedAt), 'f:metadata': annotation('drover.dev/requested-by') };
   expect(handedOver([entry('drover-rollout', 'Update', both)])).toEqual([
-    entry('drover-apply', 'Apply', { 'f:metadata': annotation('drover.dev/asked-by') }),
+    entry('drover-apply', 'Apply', { 'f:metadata': annotation('drover.dev/requested-by') }),
     entry('drover-rollout', 'Update', restartedAt),
   ]);
 });

@@ -1,6 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { IntOrPercent, PoolSpec, PoolStatus, VmTemplate } from '../../../api/pool/pool.ts';
-import type { Pool } from '../../../clients/pools/objects.ts';
+import type { Pool } from '../../../clients/pool/objects.ts';
 import type { Revision } from '../../../clients/rollout/revisions/revisions.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 
@@ -16,7 +16,7 @@ export const revisionWith = (number: number, cores: number, more: Partial<Revisi
   hash: hashOf(cores),
   template: templateOf(cores),
   createdAt: '2026-01-01T00:00:00Z',
-  askedBy: null,
+  requestedBy: null,
   changeCause: null,
   ...more,
 });

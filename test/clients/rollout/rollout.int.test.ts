@@ -12,7 +12,7 @@ import { byApproval } from './pools.ts';
 
 const fleet = aFleet();
 
-const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_ASKED_BY: 'ada@desk' });
+const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_REQUESTED_BY: 'ada@desk' });
 const WEB = 'virtualmachinepool.drover.dev/web';
 
 /** Runs `drover rollout …` in one namespace. */
@@ -67,7 +67,7 @@ const apply = (namespace: string, spec: Partial<PoolSpec>, ...flags: string[]): 
     metadata: { name: 'web', namespace },
     spec,
   };
-  return run(['apply', '-f', '-', ...flags], { ...env(), DROVER_ASKED_BY: 'bob@desk' }, JSON.stringify(manifest));
+  return run(['apply', '-f', '-', ...flags], { ...env(), DROVER_REQUESTED_BY: 'bob@desk' }, JSON.stringify(manifest));
 };
 
 describe('status', () => {
@@ -251,7 +251,7 @@ describe('revisions', () => {
     const updateRevision = revisionOf(templateWith(3));
     await until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ updateRevision }));
     const [headers, ...rows] = (await rolloutIn(namespace)('history')).stdout.trimEnd().split('\n');
-    expect(headers).toMatch(/^REVISION +HASH +FIRST USED +VMS +VMIS +STATE +ASKED BY +CHANGE CAUSE$/);
+    expect(headers).toMatch(/^REVISION +HASH +FIRST USED +VMS +VMIS +STATE +REQUESTED BY +CHANGE CAUSE$/);
     expect(rows).toEqual([
       expect.stringMatching(/^1 +[0-9a-f]{10} +\d+s ago +0 +0 +test +<none>$/),
       expect.stringMatching(/^2 +[0-9a-f]{10} +\d+s ago +3 +3 +current +test +<none>$/),
@@ -378,7 +378,7 @@ test('the history tells what drover has done, from what to what, who asked and h
     action: 'restart',
     from: revisionOf(first),
     to: revisionOf(second),
-    askedBy: 'bob@desk',
+    requestedBy: 'bob@desk',
     end: 'Failed',
   };
   let actions: Action[] = [];
@@ -394,7 +394,7 @@ test('the history tells what drover has done, from what to what, who asked and h
         workflow: `pool/default/${namespace}/web`,
       },
       { ...update, vms: [expect.stringMatching(/^web-\d$/)] },
-      { action: 'pause', vms: [], askedBy: 'ada@desk', why: 'lunch' },
+      { action: 'pause', vms: [], requestedBy: 'ada@desk', why: 'lunch' },
     ]);
   });
   const [vm = ''] = actions[1]!.vms;

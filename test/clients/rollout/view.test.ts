@@ -79,7 +79,7 @@ describe('the end', () => {
     ['UndoFailed', 'False', 'Failed'],
     ['Undone', 'False', 'Failed'],
     ['Aborted', 'False', 'Failed'],
-    ['LeftToOthers', 'False', 'LeftToOthers'],
+    ['OutdatedVms', 'False', 'OutdatedVms'],
   ] as const)('%s is %s: %s', (reason, status, end) =>
     expect(rolloutView(poolWith({ progressing: [reason, status] }))).toMatchObject({ phase: reason, end }),
   );

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { sentenceOf, UsageError } from '../../../clients/cli/failure.ts';
 import { followTransition } from '../../../clients/machine-types/follow.ts';
 import { signalTransition, transitionMeant } from '../../../clients/machine-types/transitions.ts';
-import { listRuns, untilListed } from '../../../clients/runs/list.ts';
+import { listRuns, waitUntilListed } from '../../../clients/runs/list.ts';
 import type { Session } from '../../../clients/session/session.ts';
 
 vi.mock('../../../clients/session/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
@@ -157,7 +157,7 @@ test('warns that no worker runs when a transition is signalled', async () => {
 
 test('what was just begun is waited for until Temporal lists it', async () => {
   const counts = [0, 0, 1, 0];
-  await untilListed(sessionOf([], counts), 'machine-types/default/1f0c92ab');
+  await waitUntilListed(sessionOf([], counts), 'machine-types/default/1f0c92ab');
   expect(counts).toEqual([0]);
 });
 

@@ -7,7 +7,7 @@ import { CustomResourceDefinitions } from '../../../api/resources.ts';
 import { connectTemporal } from '../../../clients/session/temporal.ts';
 import { KubeClient } from '../../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../../kubernetes/config.ts';
-import { spawnLeashed } from '../../leashed.ts';
+import { spawnReaped } from '../../reaped.ts';
 import { LeasedStack } from '../../stacks/leased-stack.ts';
 import { waitFor } from '../../wait-for.ts';
 import { BIN, drover as run, nowhere, type Outcome } from '../drover.ts';
@@ -122,7 +122,7 @@ test('a second cluster has a watch of its own', async () => {
 });
 
 test('a worker serves the cluster until Ctrl-C', async () => {
-  const worker = spawnLeashed(process.execPath, [BIN, 'worker', '--state', stack.state], {
+  const worker = spawnReaped(process.execPath, [BIN, 'worker', '--state', stack.state], {
     env: { ...nowhere, HOME: stack.state, KUBECONFIG: '/nonexistent', TEMPORAL_ADDRESS: '127.0.0.1:1' },
     stdio: ['ignore', 'inherit', 'pipe'],
   });

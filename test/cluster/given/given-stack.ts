@@ -6,8 +6,8 @@ import { Connection } from '@temporalio/client';
 import type { Stack } from '../../../dev/embedded-stack.ts';
 import { temporalConfig } from '../../../dev/environment.ts';
 import { defaultCache } from '../../../dev/paths.ts';
-import { Leash } from '../../../dev/process/leash.ts';
 import { choosePorts } from '../../../dev/process/ports.ts';
+import { ProcessReaper } from '../../../dev/process/reaper.ts';
 import { Service } from '../../../dev/process/service.ts';
 import { temporal } from '../../../dev/services/temporal.ts';
 import { catalog } from '../../../dev/tools/catalog.ts';
@@ -29,7 +29,7 @@ export class GivenStack implements Stack {
   readonly processes = [];
   readonly #given: GivenCluster;
   readonly #faults: Faults;
-  readonly #leash = new Leash();
+  readonly #reaper = new ProcessReaper();
   #workerKubeconfig = '';
   #temporal: Service | undefined;
   #address = '';
@@ -95,7 +95,7 @@ export class GivenStack implements Stack {
     await this.#faults.stop();
     await removeNamespaces(this.kube.plain, this.kube.namespaces);
     await this.#temporal?.stop();
-    this.#leash.release();
+    this.#reaper.release();
     if (this.#given.temporal !== null && this.#address !== '') await this.#removeNamespace(this.#address);
   }
 
@@ -122,7 +122,7 @@ export class GivenStack implements Stack {
     this.#ui = `http://127.0.0.1:${uiPort}`;
     const context = {
       logFile: join(this.state, 'logs', 'temporal.log'),
-      leash: this.#leash,
+      reaper: this.#reaper,
       restarts: false,
       onProgress: () => {},
       onChange: () => {},

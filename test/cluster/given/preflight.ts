@@ -9,7 +9,7 @@ import {
   type Resource,
 } from '../../../api/resources.ts';
 import { outcomeOf, readIfThere } from '../../../clients/apply/server-side-apply.ts';
-import { nodeView, type Node } from '../../../decisions/views/node-from-object.ts';
+import { nodeView, type Node } from '../../../decisions/views/from-object/node.ts';
 import { installCrds } from '../../../dev/crds/crds.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { isNotFound } from '../../../kubernetes/errors.ts';

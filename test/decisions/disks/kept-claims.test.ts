@@ -94,7 +94,7 @@ describe('a VM whose disk was kept', () => {
     const { steps } = plan({ replicas: 2, scaleInStrategy: {} }, [aClaim(1)]);
     expect(steps).toMatchObject([
       { kind: 'create', numbers: [2] },
-      { kind: 'discard', claims: [{ name: 'data-1', uid: 'claim-1' }] },
+      { kind: 'deleteKeptDisks', claims: [{ name: 'data-1', uid: 'claim-1' }] },
     ]);
     expect(plan({ replicas: 2, scaleInStrategy: {} }, [aClaim(1, { deleting: true })]).steps).toMatchObject([
       { kind: 'create', numbers: [2] },
@@ -111,14 +111,14 @@ describe('a VM whose disk was kept', () => {
   test('takes the mark off its claim by being there', () => {
     const vms = [aVm('web-1', { revision: revisionOf(OLD) })];
     expect(plan({ replicas: 1 }, [aClaim(1)], { vms }).steps).toMatchObject([
-      { kind: 'unmark', claims: [{ name: 'data-1', uid: 'claim-1', resourceVersion: '1' }] },
+      { kind: 'unmarkKeptDisks', claims: [{ name: 'data-1', uid: 'claim-1', resourceVersion: '1' }] },
     ]);
     expect(plan({ replicas: 0 }, [aClaim(1)], { vms: [{ ...vms[0]!, deleting: true }] }).steps).toEqual([]);
   });
 });
 
 const pruned = ({ steps }: PoolPlan): string[] =>
-  steps.flatMap((step) => (step.kind === 'prune' ? step.revisions : []));
+  steps.flatMap((step) => (step.kind === 'deleteRevisions' ? step.revisions : []));
 
 describe('kept disks', () => {
   test('are counted and told of; the template that they are of is not forgotten', () => {
@@ -137,7 +137,7 @@ describe('kept disks', () => {
     expect(told.status!.conditions).toContainEqual(
       expect.objectContaining({
         type: 'DisksKept',
-        reason: 'OfOlderTemplate',
+        reason: 'OutdatedTemplate',
         message: expect.stringContaining('those of web-2 are not as the template makes them'),
       }),
     );

@@ -4,9 +4,9 @@ import type { VmiOf } from '../../../decisions/disruption-budget/availability.ts
 import {
   CLAIM_MS,
   claimedNames,
-  claimPlaces,
-  hasSpentClaimsAlone,
-  standingClaims,
+  grantClaims,
+  hasOnlyReleasedClaims,
+  activeClaims,
   type Ask,
   type ClaimContext,
 } from '../../../decisions/disruption-budget/claims.ts';
@@ -52,9 +52,9 @@ const ask = (vm: VmView, by = 'power/default/two', vmi = aVmi(vm)): Ask => ({ vm
 
 function answers(given: Given, ...asks: Ask[]): (string | null)[] {
   const context = contextOf(given);
-  return claimPlaces(
+  return grantClaims(
     context,
-    standingClaims(context, never).map(({ claim }) => claim),
+    activeClaims(context, never).map(({ claim }) => claim),
     asks,
     AT,
   ).answers;
@@ -143,8 +143,11 @@ test('a VM that is down already costs nothing, whoever had claimed it', () => {
 
 test('what is granted stands beside the claims of others, with the versions that it was read in', () => {
   const context = contextOf({ claims: [claimOf(one)], maxUnavailable: 2 });
-  const { claims } = claimPlaces(context, context.pool.status!.disruptedVMs!, [ask(two)], AT);
-  expect(claims).toEqual([claimOf(one), claimOf(two, { by: 'power/default/two', seen: { vms: '1', vmis: '1' } })]);
+  const { claims } = grantClaims(context, context.pool.status!.disruptedVMs!, [ask(two)], AT);
+  expect(claims).toEqual([
+    claimOf(one),
+    claimOf(two, { by: 'power/default/two', minVersions: { vms: '1', vmis: '1' } }),
+  ]);
 });
 
 test('no claim counts for longer than a minute', () => {
@@ -159,7 +162,7 @@ test('a claim that a wrong clock dated into the future holds no place for as lon
   expect(claimedNames(context(CLAIM_MS - 1), now)).toEqual(['web-1']);
   expect(claimedNames(context(3_600_000), now)).toEqual([]);
   // The local clock may be the wrong one, so it must not decide whether the claim has expired.
-  expect(hasSpentClaimsAlone(context(3_600_000), now)).toBe(false);
+  expect(hasOnlyReleasedClaims(context(3_600_000), now)).toBe(false);
 });
 
 test('a plan begins no batch in a place that somebody else has claimed, and looks again soon', () => {
@@ -178,9 +181,9 @@ test('a status is written once more if nothing but spent claims is left to be sa
   const { status } = planPool(input);
   const said = { ...pool, status: { ...status!, disruptedVMs: [] } };
   expect(planPool({ ...input, pool: said }).status).toBeNull();
-  const spent = { ...pool, status: { ...status!, disruptedVMs: [claimOf(one, { vmi: 'before' })] } };
-  expect(hasSpentClaimsAlone({ pool: spent, vms, vmiOf }, now)).toBe(true);
-  expect(planPool({ ...input, pool: spent }).status?.writes).toBe(2);
+  const released = { ...pool, status: { ...status!, disruptedVMs: [claimOf(one, { vmi: 'before' })] } };
+  expect(hasOnlyReleasedClaims({ pool: released, vms, vmiOf }, now)).toBe(true);
+  expect(planPool({ ...input, pool: released }).status?.writes).toBe(2);
 });
 
 test('a claim for a migration ends with that, though the VMI is the same', () => {
@@ -189,7 +192,7 @@ test('a claim for a migration ends with that, though the VMI is the same', () =>
     const sum = { attempt: 2, state: 'Unfinished', failures: 0, since: 0, endedAt: null, whyFailed: null } as const;
     const own = evacuation === null ? null : { ...sum, ...evacuation };
     const context = contextOf({ claims, vmiOf: (vm) => aVmi(vm, vm === one ? { evacuation: own } : {}) });
-    return standingClaims(context, never).map(({ state }) => state);
+    return activeClaims(context, never).map(({ state }) => state);
   };
   expect(states(null)).toEqual(['unused']);
   expect(states({ attempt: 1, state: 'Failed' })).toEqual(['unused']);

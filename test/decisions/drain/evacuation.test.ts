@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { attemptOf, evacuationOf, isEvacuating, migrationName } from '../../../decisions/drain/evacuation.ts';
-import { migrationView } from '../../../decisions/drain/migration-from-object.ts';
-import type { MigrationView } from '../../../decisions/drain/migration.ts';
+import { migrationView } from '../../../decisions/views/from-object/migration.ts';
+import type { MigrationView } from '../../../decisions/views/migration.ts';
 
 const UID = '3f0c2d6e-0000-4000-8000-000000000001';
 

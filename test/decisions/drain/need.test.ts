@@ -43,8 +43,8 @@ const tried = (fields: Partial<Evacuation> = {}): { evacuation: Evacuation } => 
 const failed = (failures: number, endedAt: number): { evacuation: Evacuation } =>
   tried({ attempt: failures, state: 'Failed', failures, endedAt, whyFailed: 'no node' });
 
-const migrates = { need: 'act', act: 'migrate', takesPlace: true };
-const restarts = { need: 'act', act: 'restart', takesPlace: true };
+const migrates = { need: 'act', act: 'migrate', needsBudget: true };
+const restarts = { need: 'act', act: 'restart', needsBudget: true };
 
 test.each<[string, Given]>([
   ['was not to be evicted', { vmi: { evacuationNode: null } }],
@@ -113,19 +113,19 @@ describe('a VM that serves nobody', () => {
       { vm: { ready: false }, vmi: { migratable: false }, rules: { method: 'Migrate' } },
     ],
   ])('%s: it restarts, and takes no place', (_what, given) => {
-    expect(need(given)).toMatchObject({ ...restarts, takesPlace: false });
+    expect(need(given)).toMatchObject({ ...restarts, needsBudget: false });
   });
 
   test('migrates if its pool allows no restart', () => {
     expect(need({ vm: { ready: false }, rules: { method: 'Migrate' } })).toMatchObject({
       ...migrates,
-      takesPlace: false,
+      needsBudget: false,
     });
   });
 
   test('keeps what it has in memory if it is paused', () => {
     const vm = { ready: false };
-    expect(need({ vm, vmi: { paused: true } })).toMatchObject({ ...migrates, takesPlace: false });
+    expect(need({ vm, vmi: { paused: true } })).toMatchObject({ ...migrates, needsBudget: false });
     expect(need({ vm, vmi: { paused: true, migratable: false } })).toMatchObject({ need: 'wait', isStuck: true });
     expect(need({ vm, vmi: { paused: true, ...tried({ since: 0 }) } })).toMatchObject({ need: 'wait', isStuck: true });
   });

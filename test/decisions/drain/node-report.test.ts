@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { nodeReport, type Leaver, type OnNode } from '../../../decisions/drain/node-report.ts';
+import { nodeReport, type NodeReportItem, type OnNode } from '../../../decisions/drain/node-report.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
@@ -14,7 +14,7 @@ interface Member {
   pool?: StoredPool | null;
 }
 
-function report(members: Member[], clusterStrategy = 'None'): Leaver[] {
+function report(members: Member[], clusterStrategy = 'None'): NodeReportItem[] {
   const onNode = members.map(({ vm = aVm('web-1'), vmi, pool = null }): OnNode => ({
     vm,
     vmi: aVmi(vm ?? aVm('alone'), { ...(vm === null ? { vmUid: null } : {}), ...vmi }),
@@ -43,7 +43,7 @@ test('VMs of a pool with drain are told as the pool itself tells them', () => {
   expect(told[0]).toMatchObject({ namespace: 'shop', owner: 'VirtualMachinePool/web' });
 });
 
-test.each<[string, Member, string | undefined, Leaver['state']]>([
+test.each<[string, Member, string | undefined, NodeReportItem['state']]>([
   ['LiveMigrate', { vmi: { evictionStrategy: 'LiveMigrate' } }, undefined, 'KubeVirt'],
   ['LiveMigrate that can not', { vmi: { evictionStrategy: 'LiveMigrate', migratable: false } }, undefined, 'Blocked'],
   ['LiveMigrateIfPossible', { vmi: { evictionStrategy: 'LiveMigrateIfPossible' } }, undefined, 'KubeVirt'],
@@ -61,5 +61,5 @@ test.each<[string, Member, string | undefined, Leaver['state']]>([
   ['none of a VMI without a VM', { vm: null }, undefined, 'Ends'],
 ])('the strategy %s', (_what, member, clusterStrategy, expected) => {
   expect(state(member, clusterStrategy)).toBe(expected);
-  expect(report([member], clusterStrategy)[0]!.words).not.toBe('');
+  expect(report([member], clusterStrategy)[0]!.message).not.toBe('');
 });

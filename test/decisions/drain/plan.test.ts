@@ -46,10 +46,10 @@ function inputOf({ spec, vms = six, vmis = {}, ...fields }: Given = {}): DrainIn
 
 const plan = (given?: Given): DrainPlan => planDrain(inputOf(given));
 const begun = ({ evacuate }: DrainPlan): string[] => evacuate.map(({ name }) => name);
-const states = ({ standings }: DrainPlan): Record<string, string> =>
-  Object.fromEntries(standings.map(({ vm, state }) => [vm, state]));
+const states = ({ statuses }: DrainPlan): Record<string, string> =>
+  Object.fromEntries(statuses.map(({ vm, state }) => [vm, state]));
 
-const condition = (given: Given) => drainingCondition(aPool(), plan(given).standings, '2026-11-23T12:00:00Z')[0];
+const condition = (given: Given) => drainingCondition(aPool(), plan(given).statuses, '2026-11-23T12:00:00Z')[0];
 
 describe('VMs on a node that is drained', () => {
   test('leave within the budget, in the order of their numbers', () => {
@@ -62,7 +62,7 @@ describe('VMs on a node that is drained', () => {
   test('stay in a pool that does not ask for that, or that is deleted', () => {
     const { pool, ...input } = inputOf();
     const { drain: _drain, ...spec } = pool.spec;
-    expect(planDrain({ ...input, pool: { ...pool, spec } }).standings).toEqual([]);
+    expect(planDrain({ ...input, pool: { ...pool, spec } }).statuses).toEqual([]);
     const deleted = aPool({ drain: {} }, { deletionTimestamp: '2026-01-01T00:00:00Z' });
     expect(planDrain({ ...input, pool: deleted }).evacuate).toEqual([]);
   });
@@ -102,11 +102,11 @@ describe('VMs on a node that is drained', () => {
   test('wait for what else is done to them', () => {
     const planned = plan({ busy: new Map([['web-1', 'an update works on it']]) });
     expect(begun(planned)).toEqual(['web-2', 'web-3']);
-    expect(planned.standings).toContainEqual({
+    expect(planned.statuses).toContainEqual({
       vm: 'web-1',
       node: 'node-1',
       state: 'Waiting',
-      words: 'waits: an update works on it',
+      message: 'waits: an update works on it',
     });
   });
 
@@ -211,10 +211,10 @@ describe('whatever the VMs are like', () => {
   test('each VM that is to leave is begun with, on its way, or told what it waits for', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
-        const { evacuate, standings } = planDrain(input);
+        const { evacuate, statuses } = planDrain(input);
         const leaving = input.vms.filter((vm) => !vm.deleting && isToLeave(input.vmiOf(vm))).map(({ name }) => name);
-        expect(standings.map(({ vm }) => vm).sort()).toEqual(leaving.sort());
-        expect(standings.every(({ words }) => words !== '')).toBe(true);
+        expect(statuses.map(({ vm }) => vm).sort()).toEqual(leaving.sort());
+        expect(statuses.every(({ message }) => message !== '')).toBe(true);
         expect(leaving).toEqual(expect.arrayContaining(evacuate.map(({ name }) => name)));
       }),
     );
@@ -223,7 +223,7 @@ describe('whatever the VMs are like', () => {
   test('a VM that is down holds no drain, unless its owner does', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
-        const held = planDrain(input).standings.filter(({ state }) => state === 'Budget' || state === 'Window');
+        const held = planDrain(input).statuses.filter(({ state }) => state === 'Budget' || state === 'Window');
         for (const { vm: name } of held) {
           const vm = input.vms.find((one) => one.name === name)!;
           expect(isDown(vm, input.vmiOf(vm)) && !input.vmiOf(vm)!.ready).toBe(false);

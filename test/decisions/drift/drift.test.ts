@@ -197,7 +197,7 @@ test('an order is for the drift of its moment: it goes with it, also from a VM t
 
 test('a VM that has run is never marked as one that has not', () => {
   const from = withDomain({});
-  expect(from.metadata.annotations).toEqual({ 'drover.dev/not-yet-run': '' });
+  expect(from.metadata.annotations).toEqual({ 'drover.dev/never-ran': '' });
   const { annotations: _annotations, ...metadata } = from.metadata;
   for (const base of [from, null]) expect(mergeVm({ ...from, metadata }, base, from).metadata).toEqual(metadata);
 });

@@ -5,7 +5,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
-import { internParts } from '../../../decisions/views/intern-parts.ts';
+import { internParts } from '../../../decisions/views/from-object/intern-parts.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { updateNeed, type UpdateNeed } from '../../../decisions/vm-update/need.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { durationMs } from '../../../api/duration.ts';
+import { durationMs } from '../../../api/lib/duration.ts';
 import { DEFAULT_HEALING_BACKOFF } from '../../../api/pool-defaults.ts';
-import { fadesAt, healingDelayMs } from '../../../decisions/healing/backoff.ts';
+import { expiresAt, healingDelayMs } from '../../../decisions/healing/backoff.ts';
 
 const HOUR = 3_600_000;
 const seconds = (attempt: number, backoff = DEFAULT_HEALING_BACKOFF, random = 0): number =>
@@ -49,6 +49,6 @@ describe('the delay before a replacement', () => {
 });
 
 test('the memory of a cycle fades after an hour, or twice the longest delay', () => {
-  expect(fadesAt(0, DEFAULT_HEALING_BACKOFF)).toBe(HOUR);
-  expect(fadesAt(HOUR, { ...DEFAULT_HEALING_BACKOFF, max: '24h' })).toBe(49 * HOUR);
+  expect(expiresAt(0, DEFAULT_HEALING_BACKOFF)).toBe(HOUR);
+  expect(expiresAt(HOUR, { ...DEFAULT_HEALING_BACKOFF, max: '24h' })).toBe(49 * HOUR);
 });

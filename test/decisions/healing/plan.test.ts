@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Autohealing, PoolSpec, PoolStatus } from '../../../api/pool/pool.ts';
-import { toldOnce, toldWhole } from '../../../decisions/healing/conditions.ts';
-import type { Witness } from '../../../decisions/healing/proof.ts';
+import { compactStatus, fullStatus } from '../../../decisions/healing/conditions.ts';
+import type { VmiHistory } from '../../../decisions/healing/never-ran.ts';
 import {
   carried,
   heldBack,
@@ -120,7 +120,7 @@ describe('a sick VM', () => {
           failingSince: null,
         },
         startedAt: at(NOW),
-        hurried: false,
+        skipDelay: false,
         isAgain: false,
       },
     ]);
@@ -196,7 +196,7 @@ test('goes on while updates are paused', () => {
 describe('nothing is begun', () => {
   const vms = [sick(1), ...numbered(well, 2, 10)];
   test.each<[string, Given, string]>([
-    ['while a person has paused healing', { state: { paused: { by: 'kim', at: at(NOW) } } }, 'PausedByPerson'],
+    ['while a person has paused healing', { state: { paused: { by: 'kim', at: at(NOW) } } }, 'PausedByUser'],
     ['when too many are sick', { vms: numbered(sick, 1, 5).concat(numbered(well, 6, 10)) }, 'TooManyUnhealthy'],
   ])('%s, and the pool says so', (_when, given, reason) => {
     const planned = plan({ vms, ...given });
@@ -235,7 +235,7 @@ describe('the breaker', () => {
     expect([begun(fleet(4)).length, begun(fleet(5)).length]).toEqual([4, 0]);
     expect(fleet(5).healing).toMatchObject({
       suspended: expect.stringContaining('5 VMs are sick or being replaced, more than 4') as string,
-      state: { hold: 'Removals' },
+      state: { hold: 'NoNewReplacements' },
     });
   });
   test('counts those that are being replaced', () => {
@@ -347,7 +347,7 @@ describe('a revision that no VM has run yet', () => {
   test('is healed after one of it has run well, also if that very one dies', () => {
     const rollout = { revision: newest, batches: 1, lastBatch: 1, step: 0, startedAt: at(NOW - HOUR), failures: [] };
     const canary = plan({ vms: vms.with(0, well(1, { revision: newest })), spec: { template }, status, rollout });
-    expect(canary.rollout.state.provenAt).toBe(at(NOW));
+    expect(canary.rollout.state.firstAvailableAt).toBe(at(NOW));
     expect(begun(plan({ vms, spec: { template }, status, rollout: canary.rollout.state }))).toEqual(['web-1']);
     // A VM whose VMI has yet to restart proves nothing.
     const written = plan({
@@ -357,7 +357,7 @@ describe('a revision that no VM has run yet', () => {
       status,
       rollout,
     });
-    expect([written.rollout.state.provenAt, begun(written)]).toEqual([undefined, []]);
+    expect([written.rollout.state.firstAvailableAt, begun(written)]).toEqual([undefined, []]);
   });
   test('is healed at once, and not at the next event, when its rollout has ended', () => {
     const failed = {
@@ -404,7 +404,7 @@ describe('a cycle', () => {
       'leaves a VM that was detached',
       null,
       {},
-      { isHeldByOther: (name) => name === 'web-1' },
+      { isVmNameTaken: (name) => name === 'web-1' },
       'Left: it has left the pool',
     ],
     ['leaves a VM that came back to the pool', sick(1), provisioning, {}, 'Left: it is there again'],
@@ -476,7 +476,7 @@ describe('a cycle', () => {
       {
         rules: { maxAttempts: 9, preserveStorage: true },
         vmiOf: (vm) => (vm.uid === 'new' ? undefined : aVmi(vm)),
-        witnessOf: () => ({ longestRunMs: 0, lastEnded: null }),
+        vmiHistoryOf: () => ({ longestRunMs: 0, lastEnded: null }),
       },
     );
     expect(planned.healing.begin).toMatchObject([
@@ -534,9 +534,9 @@ describe('the end of an attempt', () => {
   test('waits for the end of a pause, unless a person hurries the VM, and not for the end of a suspension', () => {
     const held = after(removed, others, { paused });
     expect([phases(held), created(held)]).toEqual([{ 'web-1': 'Waiting' }, []]);
-    expect(created(after({ ...removed, hurried: true }, others, { paused }))).toEqual([1]);
+    expect(created(after({ ...removed, skipDelay: true }, others, { paused }))).toEqual([1]);
     const suspended = plan({ vms: numbered(sick, 2, 5), spec: { replicas: 5 }, state: { cycles: [removed] } });
-    expect([suspended.healing.state.hold, created(suspended)]).toEqual(['Removals', [1]]);
+    expect([suspended.healing.state.hold, created(suspended)]).toEqual(['NoNewReplacements', [1]]);
   });
 
   test.each<[AttemptEnd, Partial<FinishedCycle>]>([
@@ -582,7 +582,7 @@ describe('a cycle that ends', () => {
     expect(cancelled(over({ skipped, run: { state: 'NotBegun' } }))).toEqual([]);
     expect(cancelled(over({ skipped, phase: 'Provisioning' }))).toEqual([]);
     expect(cancelled(over({}, sick(1), { deleted: true }))).toEqual(['web-1']);
-    expect(cancelled(over({}, sick(1), { rules: {}, isHeldByOther: () => true }))).toEqual([]);
+    expect(cancelled(over({}, sick(1), { rules: {}, isVmNameTaken: () => true }))).toEqual([]);
   });
 
   test('keeps other operations off the VM until the attempt has ended', () => {
@@ -704,19 +704,19 @@ describe('an attempt is begun', () => {
     const next = { run: { state: 'NotBegun' }, attempt: 2 } as const;
     expect(begun(begins(next, sick(1), { state: { paused } }))).toEqual([]);
     expect(begun(begins(next, sick(1), { vms: numbered(sick, 1, 5) }))).toEqual([]);
-    expect(begun(begins({ ...next, hurried: true }, sick(1), { state: { paused } }))).toEqual(['web-1']);
+    expect(begun(begins({ ...next, skipDelay: true }, sick(1), { state: { paused } }))).toEqual(['web-1']);
     expect(begun(begins(next, null, { state: { paused } }))).toEqual(['web-1']);
-    expect(begins(next).healing.begin).toMatchObject([{ sick: { attempt: 2 }, isAgain: false, hurried: false }]);
+    expect(begins(next).healing.begin).toMatchObject([{ sick: { attempt: 2 }, isAgain: false, skipDelay: false }]);
   });
 
   test('again by a workflow that knows of it from the status alone, and waits no longer than before', () => {
     const nextAt = at(NOW + HOUR);
-    const { run: _, ...one } = cycle(1, 'Waiting', { nextAt, onSameDisks: 1, hurried: true });
+    const { run: _, ...one } = cycle(1, 'Waiting', { nextAt, onSameDisks: 1, skipDelay: true });
     const status = { replicas: 4, healing: { cycles: [one], finished: [] } };
     const pool = poolOf({ vms: others, spec: { replicas: 5 }, status });
     const planned = planPool({ ...quiet, pool, vms: others, healing: null, burst: 9, allowance: 9, now: NOW });
     expect(planned.healing.begin).toMatchObject([
-      { removed: { nextAt, keptDisks: true }, startedAt: one.startedAt, hurried: true, isAgain: true },
+      { removed: { nextAt, keptDisks: true }, startedAt: one.startedAt, skipDelay: true, isAgain: true },
     ]);
     expect([heldBack(planned.healing.state), created(planned)]).toEqual([['web-1'], []]);
     expect(planned.status?.healing?.cycles ?? [one]).toEqual([one]);
@@ -831,7 +831,7 @@ describe('memory', () => {
 });
 
 const marked = (given: Given): string[] =>
-  plan(given).steps.flatMap((step) => (step.kind === 'mark' ? step.vms.map(({ name }) => name) : []));
+  plan(given).steps.flatMap((step) => (step.kind === 'annotateRuns' ? step.vms.map(({ name }) => name) : []));
 
 describe('whether a VM has run well', () => {
   test('is noted once on each that does', () => {
@@ -875,26 +875,30 @@ const down = { ready: false, phase: 'Scheduling', runningSince: null } as const;
 /** The marks for this VM, which is one of five. */
 const notes = (
   vm: VmView,
-  witness: Witness | null,
+  vmiHistory: VmiHistory | null,
   vmiOf = (one: VmView): VmiView | undefined => aVmi(one, { ...down, uid: 'fourth' }),
   rules: Autohealing = {},
 ): object[] =>
   plan({
     vms: [vm, ...numbered(well, 2, 5)],
     vmiOf: (one) => (one === vm ? vmiOf(one) : aVmi(one)),
-    witnessOf: () => witness,
+    vmiHistoryOf: () => vmiHistory,
     rules,
-  }).steps.flatMap((step) => (step.kind === 'mark' ? step.vms : []));
+  }).steps.flatMap((step) => (step.kind === 'annotateRuns' ? step.vms : []));
 
 const young = (fields: Partial<VmView> = {}): VmView =>
   sick(1, { notYetRun: '', lastFailedVmi: 'third', createdAt: NOW - 35 * MINUTE, ...fields });
-const seenAll: Witness = { longestRunMs: 0, lastEnded: 'third' };
-const holds = (vm: VmView, witness: Witness | null, given: Given = {}): boolean | undefined =>
-  plan({ vms: [vm, ...numbered(well, 2, 5)], vmiOf: (one) => aVmi(one, down), witnessOf: () => witness, ...given })
-    .healing.begin[0]?.sick.holdsData;
+const seenAll: VmiHistory = { longestRunMs: 0, lastEnded: 'third' };
+const holds = (vm: VmView, vmiHistory: VmiHistory | null, given: Given = {}): boolean | undefined =>
+  plan({
+    vms: [vm, ...numbered(well, 2, 5)],
+    vmiOf: (one) => aVmi(one, down),
+    vmiHistoryOf: () => vmiHistory,
+    ...given,
+  }).healing.begin[0]?.sick.holdsData;
 
 describe('the disks of a VM', () => {
-  test.each<[string, VmView, Witness | null, boolean]>([
+  test.each<[string, VmView, VmiHistory | null, boolean]>([
     ['hold nothing where a worker has followed it since it was made, and no VMI ran', young(), seenAll, false],
     ['hold something where nobody was there to follow it, though nothing says that it ran', young(), null, true],
     ['hold something where a VMI ran that nobody noted', young(), { ...seenAll, longestRunMs: 60_000 }, true],
@@ -911,7 +915,7 @@ describe('the disks of a VM', () => {
       false,
     ],
     ['hold something where starts have failed since that nobody followed', young({ notYetRun: 'second' }), null, true],
-  ])('%s', (_what, vm, witness, expected) => expect(holds(vm, witness)).toBe(expected));
+  ])('%s', (_what, vm, vmiHistory, expected) => expect(holds(vm, vmiHistory)).toBe(expected));
 
   test('hold something where its VMI has run, ready or not, for longer than a start takes to pass', () => {
     const ran = (probationMs: number | null) => ({
@@ -1123,8 +1127,9 @@ test.each<[string, (n: number) => VmView, Autohealing]>([
       now: NOW + turn * 1_000,
       spec: { rollout: { minReadySeconds: 60 } },
     });
-    expect(JSON.stringify({ ...planned, status: toldOnce(planned.status) }).length).toBeLessThan(100 * 1024);
-    if (planned.status !== null) expect(toldWhole(toldOnce(planned.status)!, planned.healing)).toEqual(planned.status);
+    expect(JSON.stringify({ ...planned, status: compactStatus(planned.status) }).length).toBeLessThan(100 * 1024);
+    if (planned.status !== null)
+      expect(fullStatus(compactStatus(planned.status)!, planned.healing)).toEqual(planned.status);
     state = planned.healing.state;
   }
 });
@@ -1137,7 +1142,7 @@ test('of VMs that are sick and whose owners opted out, few are reported', () => 
 
 test('no more notes are written at once than VMs may be in flight', () => {
   const { steps } = plan({ vms: numbered((n) => well(n, { notYetRun: '' }), 1, 600) });
-  expect(steps.flatMap((step) => (step.kind === 'mark' ? [step.vms.length] : []))).toEqual([250]);
+  expect(steps.flatMap((step) => (step.kind === 'annotateRuns' ? [step.vms.length] : []))).toEqual([250]);
 });
 
 const uidOf = (n: number): string => `${String(n).padStart(8, '0')}-0000-4000-8000-000000000000`;
@@ -1165,7 +1170,7 @@ describe('of what is carried from turn to turn stays, of many VMs,', () => {
 // Any pool, with cycles in any phase.
 
 const anyPhase = fc.constantFrom<Cycle['phase']>('Removing', 'Waiting', 'Provisioning');
-const anyMember = (n: number): fc.Arbitrary<{ vm: VmView | null; cycle: Cycle | null; isHeldByOther: boolean }> =>
+const anyMember = (n: number): fc.Arbitrary<{ vm: VmView | null; cycle: Cycle | null; isVmNameTaken: boolean }> =>
   fc.record({
     vm: fc.option(
       fc
@@ -1190,7 +1195,7 @@ const anyMember = (n: number): fc.Arbitrary<{ vm: VmView | null; cycle: Cycle | 
       anyPhase.map((phase) => cycle(n, phase)),
       { freq: 1 },
     ),
-    isHeldByOther: fc.boolean(),
+    isVmNameTaken: fc.boolean(),
   });
 const anyGiven: fc.Arbitrary<Given & { vms: VmView[]; state: Partial<HealingState>; burst: number }> = fc
   .record({
@@ -1229,7 +1234,7 @@ const anyGiven: fc.Arbitrary<Given & { vms: VmView[]; state: Partial<HealingStat
   .map(({ members, replicas, burst, scaleInStrategy, paused, rules, finished }) => {
     const vms = members.flatMap(({ vm }) => vm ?? []);
     const held = new Set(
-      members.filter(({ vm, isHeldByOther }) => vm === null && isHeldByOther).map((_, index) => `web-${index + 1}`),
+      members.filter(({ vm, isVmNameTaken }) => vm === null && isVmNameTaken).map((_, index) => `web-${index + 1}`),
     );
     return {
       vms,
@@ -1237,7 +1242,7 @@ const anyGiven: fc.Arbitrary<Given & { vms: VmView[]; state: Partial<HealingStat
       allowance: burst,
       rules,
       spec: { replicas, scaleInStrategy },
-      isHeldByOther: (name: string) => held.has(name) && !vms.some((vm) => vm.name === name),
+      isVmNameTaken: (name: string) => held.has(name) && !vms.some((vm) => vm.name === name),
       state: {
         cycles: members.flatMap((member) => member.cycle ?? []),
         finished,
@@ -1309,10 +1314,10 @@ describe('whatever the pool and its cycles are like', () => {
   });
 
   test('VMs that must be recreated are created first', () => {
-    always(({ vms, isHeldByOther }, planned) => {
+    always(({ vms, isVmNameTaken }, planned) => {
       const present = new Set(vms.map(({ name }) => name));
       const wanted = planned.healing.state.cycles
-        .filter(({ vm, phase }) => phase === 'Provisioning' && !present.has(vm) && !isHeldByOther!(vm))
+        .filter(({ vm, phase }) => phase === 'Provisioning' && !present.has(vm) && !isVmNameTaken!(vm))
         .map(({ vm }) => vm);
       const made = created(planned).map((n) => `web-${n}`);
       if (made.some((name) => !wanted.includes(name)))

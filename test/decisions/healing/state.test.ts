@@ -7,7 +7,7 @@ import {
   takenOver,
   withAttemptEnd,
   withBegun,
-  withHurry,
+  withSkippedDelay,
   withLostAttempt,
   withRemoval,
   withSkip,
@@ -69,11 +69,11 @@ test('an attempt that runs may be lost for the next run of the workflow, and for
 
 describe('a person', () => {
   test('skips the delay of a VM in any waiting phase, and heals a VM again that was given up or skipped', () => {
-    expect(withHurry(healing(), 'web-1').cycles).toEqual([{ ...cycle, hurried: true }]);
+    expect(withSkippedDelay(healing(), 'web-1').cycles).toEqual([{ ...cycle, skipDelay: true }]);
     const provisioning = healing({ phase: 'Provisioning' });
-    expect(withHurry(provisioning, 'web-1')).toEqual(provisioning);
+    expect(withSkippedDelay(provisioning, 'web-1')).toEqual(provisioning);
     const given = { ...noHealing, finished: [over(1, 'GivenUp'), over(2, 'Skipped'), over(3, 'Left')] };
-    const left = withHurry(withHurry(withHurry(given, 'web-1'), 'web-2'), 'web-3');
+    const left = withSkippedDelay(withSkippedDelay(withSkippedDelay(given, 'web-1'), 'web-2'), 'web-3');
     expect(left.finished.map(({ vm }) => vm)).toEqual(['web-3']);
   });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { durationMs } from '../../../api/duration.ts';
+import { durationMs } from '../../../api/lib/duration.ts';
 import type { MaintenanceWindow } from '../../../api/pool/pool.ts';
 import { windowAt, windowFaults, type WindowState } from '../../../decisions/lib/maintenance-windows.ts';
 

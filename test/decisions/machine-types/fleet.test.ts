@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
@@ -245,7 +245,7 @@ test('an undo gives back every type that was changed, and that nobody has change
         if (undo.patched.has(vm.uid)) expect([run.patched.has(vm.uid), machineType]).toEqual([true, transition!.to]);
         if (story.edited.has(vm.uid) || (vm.owner !== null && (isPoolChanged || story.isPoolEdited))) continue;
         expect(vm.machineType).toBe(types.get(vm.uid));
-        const vmi = cluster.vmis.get(keyOf(vm));
+        const vmi = cluster.vmis.get(namespacedName(vm));
         if (undo.aborted) continue;
         if (undo.patched.has(vm.uid) && vmi !== undefined && !undo.failed.some((one) => one.vm === key))
           expect(vmi.specMachineType).toBe(vm.machineType);

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import { isDown, isActive, liveVmi } from '../../../decisions/disruption-budget/availability.ts';
 import {
-  keyOf,
+  namespacedName,
   RestartBudget,
   type OwningPool,
   type VmsSnapshot,
@@ -51,7 +51,7 @@ export class ModelCluster {
     const owner = this.owner;
     return {
       vmOf: (key) => this.vms.get(key),
-      vmiOf: (vm) => this.vmis.get(keyOf(vm)),
+      vmiOf: (vm) => this.vmis.get(namespacedName(vm)),
       poolOf: (vm) => (vm.owner === null ? undefined : owner),
     };
   }
@@ -63,9 +63,10 @@ export class ModelCluster {
 
   /** Adds a VM. Its VMI has the type of its spec; for an alias, the type that the alias used to stand for. */
   add(vm: VmView): void {
-    this.vms.set(keyOf(vm), vm);
+    this.vms.set(namespacedName(vm), vm);
     this.#fit();
-    if (vm.hasVmi) this.vmis.set(keyOf(vm), aVmi(vm, { machineType: vm.machineType === 'q35' ? OLD : vm.machineType }));
+    if (vm.hasVmi)
+      this.vmis.set(namespacedName(vm), aVmi(vm, { machineType: vm.machineType === 'q35' ? OLD : vm.machineType }));
   }
 
   isDown(key: string): boolean {
@@ -135,11 +136,11 @@ export class ModelCluster {
     const vms = this.owner.vms();
     const revision = revisionOf(this.pool.spec.template);
     const behind = vms.find(
-      (vm) => vm.revision !== revision || (this.vmis.get(keyOf(vm))?.revision ?? revision) !== revision,
+      (vm) => vm.revision !== revision || (this.vmis.get(namespacedName(vm))?.revision ?? revision) !== revision,
     );
     this.#tell(behind === undefined ? 'Complete' : 'RollingOut');
-    if (behind === undefined || vms.some((vm) => this.isDown(keyOf(vm)))) return;
-    const key = keyOf(behind);
+    if (behind === undefined || vms.some((vm) => this.isDown(namespacedName(vm)))) return;
+    const key = namespacedName(behind);
     this.change(key, { revision });
     if (templateTypeOf(this.pool) !== null || behind.revision !== revision)
       this.setType(key, templateTypeOf(this.pool));
@@ -296,11 +297,11 @@ export class ModelTransition {
 
   #changePool(): void {
     const cluster = this.#cluster;
-    const stand = poolTransitionState(this.rules, cluster.owner, cluster.snapshot);
-    if (stand.stand !== 'change') return;
+    const state = poolTransitionState(this.rules, cluster.owner, cluster.snapshot);
+    if (state.state !== 'change') return;
     this.poolsChanged++;
     const from = templateTypeOf(cluster.pool) ?? '';
-    cluster.setTemplate(stand.to, { id: this.id, from, to: stand.to ?? '', vmiType: null, at: '2026-01-02T03:04:05Z' });
+    cluster.setTemplate(state.to, { id: this.id, from, to: state.to ?? '', vmiType: null, at: '2026-01-02T03:04:05Z' });
   }
 
   #patch(key: string): void {
@@ -357,15 +358,19 @@ export class ModelTransition {
    */
   #expectWithinLimits(key: string): void {
     const { vms, owner } = this.#cluster;
-    const down = [...vms.values()].filter((vm) => this.restarted.has(vm.uid) && this.#cluster.isDown(keyOf(vm)));
+    const down = [...vms.values()].filter(
+      (vm) => this.restarted.has(vm.uid) && this.#cluster.isDown(namespacedName(vm)),
+    );
     const hopeless = new Set(this.failed.filter(({ wasAvailable }) => !wasAvailable).map(({ vm }) => vm));
     const spoiled = down.filter(
       (vm) =>
-        vm.transition?.id === this.id && !hopeless.has(keyOf(vm)) && this.#cluster.vmis.get(keyOf(vm))?.paused !== true,
+        vm.transition?.id === this.id &&
+        !hopeless.has(namespacedName(vm)) &&
+        this.#cluster.vmis.get(namespacedName(vm))?.paused !== true,
     );
     expect(spoiled.length).toBeLessThanOrEqual(this.maxRestarts);
     if (vms.get(key)!.owner !== null)
-      expect(owner.vms().filter((vm) => this.#cluster.isDown(keyOf(vm))).length).toBeLessThanOrEqual(1);
+      expect(owner.vms().filter((vm) => this.#cluster.isDown(namespacedName(vm))).length).toBeLessThanOrEqual(1);
   }
 }
 

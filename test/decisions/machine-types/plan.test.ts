@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { keyOf } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import type { VmiInProgress } from '../../../decisions/machine-types/limit.ts';
 import { MOST_TO_CHANGE, planTransition, type TransitionPlanInput } from '../../../decisions/machine-types/plan.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
@@ -49,7 +49,7 @@ function plan(
 const many = (count: number, fields: Partial<VmView> = {}): VmView[] =>
   Array.from({ length: count }, (_, index) => anOldVm(`vm-${index + 1}`, fields));
 const heldOf = (vm: VmView, fields: Partial<VmiInProgress> = {}): VmiInProgress => ({
-  vm: keyOf(vm),
+  vm: namespacedName(vm),
   uid: vm.uid,
   vmi: 'the last',
   wasDown: false,
@@ -116,9 +116,9 @@ describe('restarts', () => {
       index < 2 ? { ...vm, ready: false } : vm,
     ) as [VmView, VmView, ...VmView[]];
     const context = { vms: [paused, hopeless, ...vms], vmiFields: [{ paused: true }, { ready: false }] };
-    expect(plan(context, { failed: [{ vm: keyOf(hopeless), wasAvailable: false }] }).take.length).toBe(1);
+    expect(plan(context, { failed: [{ vm: namespacedName(hopeless), wasAvailable: false }] }).take.length).toBe(1);
     // It was available until its restart: its place is not given to another VM.
-    expect(plan(context, { failed: [{ vm: keyOf(hopeless), wasAvailable: true }] })).toMatchObject({
+    expect(plan(context, { failed: [{ vm: namespacedName(hopeless), wasAvailable: true }] })).toMatchObject({
       take: [],
       full: ['1 at a time', 'shop/vm-2 not ready'],
     });

@@ -42,50 +42,50 @@ const vmsOf = (pool: StoredPool, count = 2, fields: Partial<VmView> = {}): VmVie
 
 describe('a pool whose template has the old type', () => {
   test('is changed, and its VMs are its own', () => {
-    const { stand, needs } = standOf(oldPool, vmsOf(oldPool));
-    expect(stand).toBe('change');
+    const { state, needs } = standOf(oldPool, vmsOf(oldPool));
+    expect(state).toBe('change');
     expect(needs).toMatchObject([{ need: 'pool', why: null }, { need: 'pool' }]);
     expect(
       standOf(oldPool, vmsOf(oldPool), aTransition({ to: NEW }), { results: [resultOf(vmsOf(oldPool)[0]!, NEW)] }),
-    ).toMatchObject({ stand: 'change', to: NEW });
+    ).toMatchObject({ state: 'change', to: NEW });
   });
   test('is changed though it has no VMs yet, where its first would be in scope', () => {
-    expect(standOf(oldPool, [])).toMatchObject({ stand: 'change', to: null });
-    expect(standOf(oldPool, [], aTransition({ scope: { namespaces: ['bank'] } })).stand).toBe('apart');
-    expect(standOf(oldPool, [], aTransition({ scope: { exclude: ['web-*'] } })).stand).toBe('apart');
-    expect(standOf(oldPool, [], aTransition({ scope: { only: 'stopped' } })).stand).toBe('apart');
+    expect(standOf(oldPool, [])).toMatchObject({ state: 'change', to: null });
+    expect(standOf(oldPool, [], aTransition({ scope: { namespaces: ['bank'] } })).state).toBe('apart');
+    expect(standOf(oldPool, [], aTransition({ scope: { exclude: ['web-*'] } })).state).toBe('apart');
+    expect(standOf(oldPool, [], aTransition({ scope: { only: 'stopped' } })).state).toBe('apart');
   });
   test('is left if some of its VMs are out of scope, and has nothing to do with it if all are', () => {
     const why = 'pool shop/web has VMs that were not chosen';
     for (const scope of [{ names: ['web-1'] }, { exclude: ['web-2'] }]) {
       expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope }))).toMatchObject({
-        stand: 'left',
+        state: 'left',
         needs: [{ need: 'left', why }, { need: 'nothing' }],
       });
     }
-    expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope: { names: ['db'] } })).stand).toBe('apart');
+    expect(standOf(oldPool, vmsOf(oldPool), aTransition({ scope: { names: ['db'] } })).state).toBe('apart');
   });
   test('is left if nothing rolls its VMs', () => {
     expect(standOf(aTypedPool(OLD, { updateStrategy: { unmanaged: {} } }), vmsOf(oldPool))).toMatchObject({
-      stand: 'left',
+      state: 'left',
       needs: [{ need: 'left' }, { need: 'left' }],
     });
   });
   test('waits until it is known what its VMs would get, and is left if that will not do', () => {
     expect(standOf(oldPool, vmsOf(oldPool), undefined, { results: [] })).toMatchObject({
-      stand: 'check',
+      state: 'check',
       needs: [{ need: 'check' }, { need: 'check' }],
     });
     const results = [resultOf(vmsOf(oldPool)[0]!, null, { fault: 'no' })];
-    expect(standOf(oldPool, vmsOf(oldPool), undefined, { results })).toMatchObject({ stand: 'left', why: 'no' });
+    expect(standOf(oldPool, vmsOf(oldPool), undefined, { results })).toMatchObject({ state: 'left', why: 'no' });
   });
   test('waits for another transition that has changed it and still runs', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs({ id: OTHER, from: NEW, to: OLD }));
     expect(standOf(pool, vmsOf(pool), undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({
-      stand: 'deferred',
+      state: 'deferred',
       why: `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`,
     });
-    expect(standOf(pool, vmsOf(pool)).stand).toBe('change');
+    expect(standOf(pool, vmsOf(pool)).state).toBe('change');
   });
   test('is left to another transition that has made its template new and still runs, and not rolled behind its back', () => {
     for (const to of ['', NEW]) {
@@ -93,7 +93,7 @@ describe('a pool whose template has the old type', () => {
       const vms = [...vmsOf(oldPool, 1), aPoolVm(2, pool, { machineType: NEW })];
       const why = `machine-types/default/${OTHER} is at work on it, until that ends, or \`drover machine-types abort ${OTHER}\` ends it`;
       expect(standOf(pool, vms, undefined, { othersRunning: new Set([OTHER]) })).toMatchObject({
-        stand: 'deferred',
+        state: 'deferred',
         needs: [{ need: 'deferred', why }, { need: 'nothing' }],
       });
       expect(standOf(pool, vms).needs).toMatchObject([{ need: to === '' ? 'patch' : 'pool' }, { need: 'nothing' }]);
@@ -101,14 +101,14 @@ describe('a pool whose template has the old type', () => {
     const pool = aTypedPool(NEW, {}, recordOfOurs({ id: OTHER, to: NEW }));
     const undo = aTransition({ scope: { undoes: '88888888' } });
     expect(standOf(pool, vmsOf(oldPool), undo, { othersRunning: new Set([OTHER]) })).toMatchObject({
-      stand: 'apart',
+      state: 'apart',
       needs: [{ need: 'nothing' }, { need: 'nothing' }],
     });
   });
   test('does not wait for what a VM would get that its owner wants nobody to disrupt', () => {
     const wish = { optedOut: true, machineType: 'pc-q35-rhel8.2.0' };
     expect(standOf(oldPool, [...vmsOf(oldPool, 1), aPoolVm(2, oldPool, wish)])).toMatchObject({
-      stand: 'change',
+      state: 'change',
       needs: [{ need: 'pool' }, { need: 'left' }],
     });
   });
@@ -148,7 +148,7 @@ describe('a pool that this transition has changed', () => {
     const pool = changed();
     const there = aPoolVm(2, pool, { machineType: NEW });
     expect(standOf(pool, [...behind, there])).toMatchObject({
-      stand: 'rolls',
+      state: 'rolls',
       needs: [{ need: 'pool' }, { need: 'done' }],
     });
   });
@@ -209,7 +209,7 @@ describe('a pool that this transition has changed', () => {
   test('is left if somebody has set it back', () => {
     const pool = aTypedPool(OLD, {}, recordOfOurs());
     expect(standOf(pool, vmsOf(pool))).toMatchObject({
-      stand: 'left',
+      state: 'left',
       why: `somebody has set the machine type of its pool shop/web to ${OLD} since`,
     });
   });
@@ -222,7 +222,7 @@ describe('a pool that this transition has changed', () => {
 describe('a pool whose template is not old', () => {
   test('has VMs like any others if it leaves the type to KubeVirt', () => {
     const pool = aTypedPool(null);
-    expect(standOf(pool, vmsOf(pool, 1))).toMatchObject({ stand: 'apart', needs: [{ need: 'patch', marks: true }] });
+    expect(standOf(pool, vmsOf(pool, 1))).toMatchObject({ state: 'apart', needs: [{ need: 'patch', marks: true }] });
   });
   test('is left to roll those that are behind a new type that somebody else has set', () => {
     const pool = aTypedPool(NEW);
@@ -239,7 +239,7 @@ describe('an undo', () => {
     const pool = aTypedPool(null, {}, recordOfOurs({ id: OTHER, from: OLD, to: '' }));
     const vms = vmsOf(pool, 1, { machineType: NEW });
     expect(standOf(pool, vms, undo, { results: [resultOf(vms[0]!, OLD)] })).toMatchObject({
-      stand: 'change',
+      state: 'change',
       to: OLD,
       needs: [{ need: 'pool' }],
     });
@@ -247,9 +247,9 @@ describe('an undo', () => {
     expect(standOf(back, [...vms, aPoolVm(2, back)], undo).needs).toMatchObject([{ need: 'pool' }, { need: 'done' }]);
   });
   test('leaves a template that somebody has changed since, and any other', () => {
-    expect(standOf(aTypedPool('q35', {}, recordOfOurs({ id: OTHER, to: '' })), [], undo).stand).toBe('left');
+    expect(standOf(aTypedPool('q35', {}, recordOfOurs({ id: OTHER, to: '' })), [], undo).state).toBe('left');
     expect(standOf(oldPool, vmsOf(oldPool), undo)).toMatchObject({
-      stand: 'apart',
+      state: 'apart',
       needs: [{ need: 'nothing' }, { need: 'nothing' }],
     });
   });

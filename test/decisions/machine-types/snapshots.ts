@@ -1,6 +1,10 @@
 import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { keyOf, type OwningPool, type VmsSnapshot } from '../../../decisions/disruption-budget/restart-budget.ts';
+import {
+  namespacedName,
+  type OwningPool,
+  type VmsSnapshot,
+} from '../../../decisions/disruption-budget/restart-budget.ts';
 import {
   groupOf,
   transitionRules,
@@ -49,7 +53,7 @@ export const aTransition = ({
   deadlineMs: 600_000,
   windows: [],
   force: false,
-  askedBy: 'ann',
+  requestedBy: 'ann',
   reason: null,
   ...fields,
 });
@@ -118,7 +122,7 @@ export function snapshotOf(
   vms: readonly VmView[],
   { vmis, pool }: { vmis?: VmiView[]; pool?: StoredPool } = {},
 ): VmsSnapshot & { pools: OwningPool[] } {
-  const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
+  const byKey = new Map(vms.map((vm) => [namespacedName(vm), vm]));
   const vmiOfVm = new Map(
     (vmis ?? vms.filter((vm) => vm.hasVmi).map((vm) => anOldVmi(vm))).map((vmi) => [vmi.vmUid, vmi]),
   );

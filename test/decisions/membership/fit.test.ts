@@ -8,7 +8,7 @@ import { asFormer, asMember } from '../../../decisions/membership/label-patch.ts
 import { transferPatch } from '../../../decisions/membership/transfer.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
-import { vmView, type VirtualMachine } from '../../../decisions/views/vm-from-object.ts';
+import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { aPool } from '../model/fleets.ts';
 
 const template: PoolSpec['template'] = {

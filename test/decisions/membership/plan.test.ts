@@ -9,12 +9,12 @@ import { anyFleet, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
 const plan = (input: Partial<PoolPlanInput>): PoolPlan =>
   planPool({ pool: aPool(), vms: [], ...quiet, burst: 250, allowance: 250, ...input });
 const kinds = ({ steps }: PoolPlan): string[] => steps.map(({ kind }) => kind);
-const namesIn = ({ steps }: PoolPlan, kind: 'label' | 'unlabel' | 'update'): string[] | undefined => {
+const namesIn = ({ steps }: PoolPlan, kind: 'addLabels' | 'removeLabels' | 'update'): string[] | undefined => {
   const found = steps.find((step) => step.kind === kind);
   if (found?.kind === 'update') return found.batch.vms.map(({ name }) => name);
-  return found?.kind === 'label' || found?.kind === 'unlabel' ? found.vms.map(({ name }) => name) : undefined;
+  return found?.kind === 'addLabels' || found?.kind === 'removeLabels' ? found.vms.map(({ name }) => name) : undefined;
 };
-const conditionOf = ({ status }: PoolPlan) => status?.conditions?.find(({ type }) => type === 'MembersChanging');
+const conditionOf = ({ status }: PoolPlan) => status?.conditions?.find(({ type }) => type === 'MembershipChanging');
 
 const asked = { by: 'ada', at: '2026-01-02T03:04:05Z' };
 const adoption: MembershipChange = { kind: 'adopt', vms: [{ name: 'old', uid: 'uid-of-old' }], replicas: 1, ...asked };
@@ -33,7 +33,15 @@ test('while its members change, a pool begins nothing that makes, changes, halts
   );
 });
 
-const HARMLESS = new Set(['hold', 'keep', 'label', 'unlabel', 'prune', 'unmark', 'forget']);
+const HARMLESS = new Set([
+  'addFinalizer',
+  'createRevision',
+  'addLabels',
+  'removeLabels',
+  'deleteRevisions',
+  'unmarkKeptDisks',
+  'clearNamedRemovals',
+]);
 
 test('it says so, and first what it is still busy with', () => {
   const vms = [aVm('web-1'), aVm('web-2')];
@@ -54,7 +62,7 @@ test('an annotation that nobody can read holds the pool too, and says that', () 
     expect(membershipChangeOf(pool)).toBe('unreadable');
     const held = plan({ pool });
     expect(kinds(held)).not.toContain('create');
-    expect(conditionOf(held)).toMatchObject({ reason: 'NotUnderstood' });
+    expect(conditionOf(held)).toMatchObject({ reason: 'InvalidAnnotation' });
   }
 });
 
@@ -83,29 +91,29 @@ test('a VM that nobody controls any more loses the labels of the pool that it st
     aVm('web-4', { owner: null, labels: { [POOL_LABEL]: 'web' }, deleting: true }),
   ];
   const vms = [aVm('web-1'), aVm('web-5'), aVm('web-6')];
-  const found = plan({ vms, uncontrolled: [left, ...others], isHeldByOther: (name) => name === 'web-2' });
-  expect(namesIn(found, 'unlabel')).toEqual(['web-2']);
+  const found = plan({ vms, uncontrolled: [left, ...others], isVmNameTaken: (name) => name === 'web-2' });
+  expect(namesIn(found, 'removeLabels')).toEqual(['web-2']);
 });
 
 test('a VM that the pool owns without its label gets it, and is not updated before its revision is known', () => {
   const came = aVm('web-2', { ownLabels: {}, revision: null });
   const vms = [aVm('web-1'), came, aVm('web-3')];
   const found = plan({ vms, vmiOf: (vm) => aVmi(vm) });
-  expect(namesIn(found, 'label')).toEqual(['web-2']);
+  expect(namesIn(found, 'addLabels')).toEqual(['web-2']);
   expect(namesIn(found, 'update')).toBeUndefined();
   const labelled = plan({
     vms: [aVm('web-1'), { ...came, ownLabels: { [POOL_LABEL]: 'web' } }, aVm('web-3')],
     vmiOf: (vm) => aVmi(vm),
   });
-  expect(namesIn(labelled, 'label')).toBeUndefined();
+  expect(namesIn(labelled, 'addLabels')).toBeUndefined();
   expect(namesIn(labelled, 'update')).toEqual(['web-2']);
 });
 
 test('a VM that nobody controls any more, and that a finalizer holds for its disks, is let go, also by a pool that is deleted', () => {
   const labels = { [POOL_LABEL]: 'web' };
   const held = aVm('web-2', { owner: null, labels, ownLabels: labels, deleting: true, keepsDisks: true });
-  expect(kinds(plan({ vms: [aVm('web-1')], uncontrolled: [held] }))).toContain('unhold');
+  expect(kinds(plan({ vms: [aVm('web-1')], uncontrolled: [held] }))).toContain('removeDiskFinalizers');
   const deleted = aPool({}, { deletionTimestamp: '2026-01-02T03:04:05Z', finalizers: [POOL_FINALIZER] });
-  expect(kinds(plan({ pool: deleted, uncontrolled: [held] }))).toEqual(['unhold']);
-  expect(kinds(plan({ pool: deleted }))).toEqual(['let-go']);
+  expect(kinds(plan({ pool: deleted, uncontrolled: [held] }))).toEqual(['removeDiskFinalizers']);
+  expect(kinds(plan({ pool: deleted }))).toEqual(['removeFinalizer']);
 });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ROLE_LABEL } from '../../../api/names.ts';
-import { claimPlaces } from '../../../decisions/disruption-budget/claims.ts';
+import { grantClaims } from '../../../decisions/disruption-budget/claims.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
@@ -34,7 +34,7 @@ describe('members of a role', () => {
         expect({ ...both.counts, surge: 0 }).toEqual(alone.counts);
         const shown = ({ steps }: typeof alone) =>
           steps
-            .filter((step) => step.kind === 'create' || (step.kind === 'delete' && step.because !== 'surge'))
+            .filter((step) => step.kind === 'create' || (step.kind === 'delete' && step.because !== 'Surge'))
             .map(({ reason }) => reason);
         expect(shown(both)).toEqual(shown(alone));
       }),
@@ -50,7 +50,7 @@ describe('members of a role', () => {
     const vms = [aVm('web-1'), aVm('web-2', { ready: false }), aVm('web-3'), standby];
     const context = { pool: aPool({ maxUnavailable: 1 }), vms, vmiOf: quiet.vmiOf };
     const asks = [standby, vms[0]!].map((vm) => ({ vm, vmi: quiet.vmiOf(vm), by: 'test' }));
-    const { answers } = claimPlaces(context, [], asks, new Date(0).toISOString());
+    const { answers } = grantClaims(context, [], asks, new Date(0).toISOString());
     expect(answers).toEqual([null, '1 of pool shop/web at a time']);
   });
 });

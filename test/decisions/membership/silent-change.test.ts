@@ -24,9 +24,9 @@ const plan = (change: MembershipChange, now: number): PoolPlan =>
     now,
   });
 const marks = ({ steps }: PoolPlan): string[] =>
-  steps.flatMap((step) => (step.kind === 'end-change' ? [step.mark] : []));
+  steps.flatMap((step) => (step.kind === 'endMembershipChange' ? [step.mark] : []));
 const said = ({ status }: PoolPlan): string | undefined =>
-  status?.conditions?.find(({ type }) => type === 'MembersChanging')?.message;
+  status?.conditions?.find(({ type }) => type === 'MembershipChanging')?.message;
 
 test.each(['adopt', 'detach'] as const)(
   'the pool goes on without a command of %s that says nothing for minutes',

@@ -23,16 +23,16 @@ export class ModelAttempt {
   readonly #options: AttemptOptions;
   #removed: Removed | undefined;
   #isRemoved: boolean;
-  #isHurried: boolean;
+  #skipsDelay: boolean;
   #step: 'Removing' | 'Going' | 'Telling' | 'Waiting' = 'Removing';
 
   constructor(options: AttemptOptions) {
     this.#options = options;
-    const { sick, startedAt, removed, hurried } = options.attempt;
+    const { sick, startedAt, removed, skipDelay } = options.attempt;
     this.id = { vm: sick.name, uid: sick.uid, attempt: sick.attempt, startedAt };
     this.#removed = removed;
     this.#isRemoved = removed !== undefined;
-    this.#isHurried = hurried;
+    this.#skipsDelay = skipDelay;
     if (removed !== undefined) this.#wait(removed);
     else
       options.remove(sick, (why) => {
@@ -51,7 +51,7 @@ export class ModelAttempt {
   }
 
   hurry(): void {
-    this.#isHurried = true;
+    this.#skipsDelay = true;
     this.look();
   }
 
@@ -75,7 +75,7 @@ export class ModelAttempt {
       const delay = healingDelayMs(attempt.sick.rules.backoff, attempt.sick.attempt, clock.chance());
       const removed = { keptDisks: false, nextAt: new Date(clock.now + delay).toISOString() };
       onWaiting(removed, () => this.#wait(removed));
-    } else if (this.#step === 'Waiting' && (this.#isHurried || clock.now >= Date.parse(this.#removed!.nextAt)))
+    } else if (this.#step === 'Waiting' && (this.#skipsDelay || clock.now >= Date.parse(this.#removed!.nextAt)))
       this.#end({ end: 'Removed', ...this.#removed! });
   }
 
@@ -84,7 +84,7 @@ export class ModelAttempt {
     this.#removed = removed;
     this.#step = 'Waiting';
     clock.in(Math.max(Date.parse(removed.nextAt) - clock.now, 1), () => this.look());
-    if (this.#isHurried) clock.in(1, () => this.look());
+    if (this.#skipsDelay) clock.in(1, () => this.look());
   }
 
   #end(outcome: AttemptEnd): void {

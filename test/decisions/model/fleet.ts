@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { countOf } from '../../../api/int-or-percent.ts';
+import { countOf } from '../../../api/lib/int-or-percent.ts';
 import { withDefaults } from '../../../api/pool-defaults.ts';
 import type { DisruptedVm, PoolSpec, PoolStatus, RolloutStatus, VmTemplate } from '../../../api/pool/pool.ts';
 import {
@@ -10,13 +10,13 @@ import {
   maxUnavailableOf,
   runsByItself,
 } from '../../../decisions/disruption-budget/availability.ts';
-import { claimPlaces, CLAIM_MS, standingClaims } from '../../../decisions/disruption-budget/claims.ts';
+import { grantClaims, CLAIM_MS, activeClaims } from '../../../decisions/disruption-budget/claims.ts';
 import { healthOf, isLeftAlone } from '../../../decisions/healing/sickness.ts';
 import {
   attemptIdOf,
   takenOver,
   withAttemptEnd,
-  withHurry,
+  withSkippedDelay,
   withLostAttempt,
   withRemoval,
   withSkip,
@@ -120,7 +120,7 @@ interface Child {
   batch: Batch;
   minReadyMs: number;
   deadlineMs: number;
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
   outcomes: UpdateOutcome[];
   waiting: readonly BatchVm[];
   superseded: boolean;
@@ -141,7 +141,7 @@ interface Attempt {
   outcomes: UpdateOutcome[];
   queue: BatchVm[];
   lanes: number;
-  seen: ResourceVersions;
+  minVersions: ResourceVersions;
 }
 
 /**
@@ -310,7 +310,7 @@ export class ModelFleet {
       case 'heal now': {
         const cycle = this.#healing?.cycles.find(({ vm }) => vm === name);
         if (cycle !== undefined) this.#toAttempt(cycle, (attempt) => attempt.hurry());
-        this.#askedToHeal((state) => withHurry(state, name));
+        this.#askedToHeal((state) => withSkippedDelay(state, name));
         this.#skipped.delete(name);
         return;
       }
@@ -384,8 +384,8 @@ export class ModelFleet {
     });
   }
 
-  #requestTurn(seen?: ResourceVersions): void {
-    if (seen !== undefined) this.#seen = later(this.#seen, seen);
+  #requestTurn(minVersions?: ResourceVersions): void {
+    if (minVersions !== undefined) this.#seen = later(this.#seen, minVersions);
     this.#affected = true;
     if (!this.#isPlanning) this.#turn();
   }
@@ -417,7 +417,7 @@ export class ModelFleet {
       pool,
       vms: snapshot.ownedBy(uid),
       vmiOf: snapshot.vmiOf,
-      isHeldByOther: (one) => snapshot.vms.has(one) && snapshot.vms.get(one)!.owner?.uid !== uid,
+      isVmNameTaken: (one) => snapshot.vms.has(one) && snapshot.vms.get(one)!.owner?.uid !== uid,
       revisions: [...this.#kept].map(([revision, { number, template }]): KeptRevision => ({
         name: `${name}-${revision}`,
         revision,
@@ -483,25 +483,25 @@ export class ModelFleet {
           step.vms.map((vm) => vm.name),
           this.#deleting,
           (done) => {
-            if (step.because === 'surge') return this.#letSurgeGo(step.vms, done);
+            if (step.because === 'Surge') return this.#letSurgeGo(step.vms, done);
             for (const { name } of step.vms) this.#skipped.delete(name);
             for (const { name, uid, resourceVersion } of step.vms)
               this.#unlessRefused(() => cluster.deleteVm(name, uid, step.keepDisks ? resourceVersion : undefined));
             clock.in(clock.between(1, 600), done);
           },
         );
-      case 'keep':
+      case 'createRevision':
         return clock.in(10, () => {
           this.#keep(cluster.pool.spec.template);
           this.#notify();
         });
-      case 'prune':
+      case 'deleteRevisions':
         return clock.in(10, () => {
           const newest = revisionOf(cluster.pool.spec.template);
           for (const name of step.revisions) if (name !== `web-${newest}`) this.#kept.delete(name.slice('web-'.length));
           this.#notify();
         });
-      case 'mark':
+      case 'annotateRuns':
         return clock.in(clock.between(10, 50), () => {
           for (const { name, uid } of step.vms) this.#unlessRefused(() => cluster.mark(name, uid));
         });
@@ -515,18 +515,18 @@ export class ModelFleet {
           },
         );
       case 'evacuate':
-      case 'guard':
-      case 'promote':
-      case 'settle':
-      case 'hold':
-      case 'discard':
-      case 'unmark':
-      case 'forget':
-      case 'label':
-      case 'unlabel':
-      case 'unhold':
-      case 'end-change':
-      case 'let-go':
+      case 'updatePodDisruptionBudget':
+      case 'promoteStandby':
+      case 'setStandbyState':
+      case 'addFinalizer':
+      case 'deleteKeptDisks':
+      case 'unmarkKeptDisks':
+      case 'clearNamedRemovals':
+      case 'addLabels':
+      case 'removeLabels':
+      case 'removeDiskFinalizers':
+      case 'endMembershipChange':
+      case 'removeFinalizer':
       case 'release':
         this.#broken(`nobody asked for ${step.kind}`);
     }
@@ -555,7 +555,7 @@ export class ModelFleet {
       this.#say(() => `create ${number} of ${revision}`);
       const attempt = this.#attemptOn(vmName('web', number));
       // The attempt of a cycle that has ended is cancelled, and may hear of that only after its VM is made.
-      if (attempt?.mayBeMade === false && !this.#cancelled.has(keyOf(attempt.id)))
+      if (attempt?.mayBeMade === false && !this.#cancelled.has(namespacedName(attempt.id)))
         this.#broken(`web-${number} is recreated, and the delay of its attempt is not over`);
       this.cluster.create(number, template, halted.includes(number), role);
       const extra = [...this.cluster.modelVms.values()].filter(({ view }) => view.owner !== null && isSurge(view));
@@ -631,7 +631,7 @@ export class ModelFleet {
   }
 
   #beginAttempt(attempt: PlannedAttempt): void {
-    const { sick, startedAt, isAgain, hurried } = attempt;
+    const { sick, startedAt, isAgain, skipDelay } = attempt;
     const { name: vm, uid } = sick;
     if (!isAgain && this.#isHeld(vm, uid)) this.#broken(`${vm} is healed, and a batch works on it`);
     this.#say(() => `heal ${vm}, replacement ${sick.attempt}${isAgain ? ', again' : ''}: ${sick.why}`);
@@ -640,7 +640,7 @@ export class ModelFleet {
     this.clock.in(this.clock.between(1, 50), () => {
       const running = this.#attempts.get(workflowIdOf(id));
       if (running === undefined) this.#attempts.set(workflowIdOf(id), this.#attemptFor(id, attempt));
-      else if (isAgain && hurried) running.hurry();
+      else if (isAgain && skipDelay) running.hurry();
       else if (!isAgain) {
         running.cancel();
         this.clock.in(5_000, () => this.#askedToHeal((state) => withLostAttempt(state, id, 'NotBegun')));
@@ -658,7 +658,7 @@ export class ModelFleet {
       onEnd: (outcome, done) => {
         this.#say(() => `attempt ${id.attempt} on ${id.vm} has ended: ${outcome.end}`);
         this.#heard(done, (state) => {
-          this.#cancelled.delete(keyOf(id));
+          this.#cancelled.delete(namespacedName(id));
           return withAttemptEnd(state, id, outcome);
         });
       },
@@ -668,9 +668,9 @@ export class ModelFleet {
 
   #cancel(id: AttemptId): void {
     const attemptId = attemptIdOf(id);
-    this.#cancelled.set(keyOf(id), attemptId);
+    this.#cancelled.set(namespacedName(id), attemptId);
     const free = (): void => {
-      if (this.#cancelled.delete(keyOf(id))) this.#requestTurn();
+      if (this.#cancelled.delete(namespacedName(id))) this.#requestTurn();
     };
     this.#toAttempt(attemptId, (attempt) => attempt.cancel(), free);
     this.clock.in(60_000, free);
@@ -685,9 +685,9 @@ export class ModelFleet {
   }
 
   #heard(done: () => void, ask: HealAsk): void {
-    const seen = { vms: this.cluster.version, vmis: 0 };
+    const minVersions = { vms: this.cluster.version, vmis: 0 };
     this.clock.in(this.clock.between(1, 50), () => {
-      this.#seen = later(this.#seen, seen);
+      this.#seen = later(this.#seen, minVersions);
       this.#askedToHeal(ask);
       done();
     });
@@ -762,7 +762,7 @@ export class ModelFleet {
       batch,
       minReadyMs,
       deadlineMs,
-      seen: this.#seen,
+      minVersions: this.#seen,
       outcomes: [],
       waiting: batch.vms,
       superseded: false,
@@ -795,7 +795,7 @@ export class ModelFleet {
     this.#broughtDown.clear();
   }
 
-  #ended({ batch: { n }, outcomes, seen }: Child): void {
+  #ended({ batch: { n }, outcomes, minVersions }: Child): void {
     this.#say(
       () =>
         `batch ${n} has ended: ${outcomes.map(({ vm, end, why }) => `${vm} ${end}${why === undefined ? '' : ` (${why})`}`).join(', ')}`,
@@ -823,7 +823,7 @@ export class ModelFleet {
         .map(({ vm, why = '' }) => ({ vm, why, at, ...(wereDown.has(vm) ? { wasDown: true as const } : {}) }));
       if (failures.length > 0) this.#ask((rollout) => withFailures(rollout, batch.revision, failures));
     }
-    this.#requestTurn(seen);
+    this.#requestTurn(minVersions);
   }
 
   // The batch's workflow and its activities.
@@ -840,7 +840,7 @@ export class ModelFleet {
       );
       return this.#afterActs(child);
     }
-    const snapshot = this.#lookUp(child.seen);
+    const snapshot = this.#lookUp(child.minVersions);
     const attempt: Attempt = {
       child,
       snapshot,
@@ -850,7 +850,7 @@ export class ModelFleet {
       outcomes: [],
       queue: [...vms],
       lanes: 0,
-      seen: { vms: 0, vmis: 0 },
+      minVersions: { vms: 0, vmis: 0 },
     };
     if (this.#scenario.deaths && this.clock.chance() < 0.3) {
       this.clock.in(this.clock.between(0, 120), () => {
@@ -883,7 +883,7 @@ export class ModelFleet {
     attempt.isDead = true;
     const { child } = attempt;
     this.clock.in(this.clock.between(1, 30), () => {
-      child.seen = later(child.seen, attempt.seen);
+      child.minVersions = later(child.minVersions, attempt.minVersions);
       this.#settle(child, attempt.outcomes);
       this.#afterActs(child);
     });
@@ -941,15 +941,15 @@ export class ModelFleet {
    * is no place.
    */
   #claim(snapshot: Snapshot, vm: VmView, vmi: VmiView | undefined, by: string): string | null {
-    this.#catchUp(snapshot, this.#claims.map(seenOf).reduce(later, { vms: 0, vmis: 0 }));
+    this.#catchUp(snapshot, this.#claims.map(versionsOfVm).reduce(later, { vms: 0, vmis: 0 }));
     const { pool } = this.cluster;
     const status = { ...(pool.status ?? { replicas: 0 }), disruptedVMs: this.#claims };
     // Which extra VMs are there, the API server says.
     const vms = snapshot.ownedBy(pool.metadata.uid).filter((one) => !isSurge(one) || this.#isThere(one));
     const context = { pool: { ...pool, status }, vms, vmiOf: snapshot.vmiOf };
     const { now } = this.clock;
-    const standing = standingClaims(context, ({ at }) => Date.parse(at) + CLAIM_MS < now).map(({ claim }) => claim);
-    const { claims, answers } = claimPlaces(context, standing, [{ vm, vmi, by }], new Date(now).toISOString());
+    const standing = activeClaims(context, ({ at }) => Date.parse(at) + CLAIM_MS < now).map(({ claim }) => claim);
+    const { claims, answers } = grantClaims(context, standing, [{ vm, vmi, by }], new Date(now).toISOString());
     this.#claims = claims;
     return answers[0]!;
   }
@@ -972,7 +972,7 @@ export class ModelFleet {
     const base = read.revision === null ? undefined : this.#templateOf(read.revision);
     cluster.write(read.name, read, base, attempt.template);
     this.#say(() => `write ${read.name}`);
-    attempt.seen = later(attempt.seen, { vms: cluster.version, vmis: 0 });
+    attempt.minVersions = later(attempt.minVersions, { vms: cluster.version, vmis: 0 });
     const after = modelVm!.view.runStrategy;
     if (modelVm!.stopped === 'by spec' && after !== 'Halted') {
       if (base?.spec.runStrategy !== 'Halted') this.#broken(`${read.name} was stopped by a person, and is started`);
@@ -990,7 +990,7 @@ export class ModelFleet {
     const modelVm = cluster.modelVms.get(vm.name);
     const isDeleted = STARTS_AGAIN.has(vm.runStrategy);
     if (!isDeleted && (vm.changingState || vm.runStrategy === 'Halted')) {
-      attempt.seen = later(attempt.seen, { vms: Number(vm.resourceVersion), vmis: 0 });
+      attempt.minVersions = later(attempt.minVersions, { vms: Number(vm.resourceVersion), vmis: 0 });
       return;
     }
     const wasReady = modelVm !== undefined && this.#isReady(modelVm);
@@ -1000,8 +1000,8 @@ export class ModelFleet {
     const comesBack =
       modelVm!.view.runStrategy === 'Halted' || !isDeleted || STARTS_AGAIN.has(modelVm!.view.runStrategy);
     if (!comesBack) this.#broken(`${vm.name} is taken down, and nothing starts it again`);
-    attempt.seen = later(
-      attempt.seen,
+    attempt.minVersions = later(
+      attempt.minVersions,
       isDeleted ? { vms: 0, vmis: cluster.version } : { vms: cluster.version, vmis: 0 },
     );
     this.#restarts++;
@@ -1032,7 +1032,7 @@ export class ModelFleet {
   #afterActs(child: Child): void {
     const replaced = child.waiting.filter(({ act }) => act === 'replace');
     if (replaced.length === 0) return this.#beginWait(child);
-    child.snapshot = this.#lookUp(child.seen);
+    child.snapshot = this.#lookUp(child.minVersions);
     for (const { name, uid } of replaced) {
       if (child.snapshot.vms.get(name)?.owner?.uid !== this.cluster.pool.metadata.uid) continue;
       this.#say(() => `replace ${name}`);
@@ -1052,7 +1052,7 @@ export class ModelFleet {
       if (replaced.some(({ name, uid }) => this.cluster.modelVms.get(name)?.view.uid === uid))
         return this.clock.in(100, create);
       const made = (): void => {
-        child.seen = later(child.seen, { vms: this.cluster.version, vmis: 0 });
+        child.minVersions = later(child.minVersions, { vms: this.cluster.version, vmis: 0 });
         this.#beginWait(child);
       };
       this.#createVms(numbersOf(replaced), child.batch.revision, made, {
@@ -1065,7 +1065,7 @@ export class ModelFleet {
   #beginWait(child: Child): void {
     child.deadline = this.clock.now + child.deadlineMs;
     if (child.superseded || child.waiting.length === 0) return this.#end(child);
-    child.snapshot = this.#lookUp(child.seen);
+    child.snapshot = this.#lookUp(child.minVersions);
     this.clock.in(child.deadlineMs, () => this.#look(child));
     this.#look(child);
   }
@@ -1075,7 +1075,7 @@ export class ModelFleet {
     const { cluster, clock } = this;
     const { revision } = child.batch;
     const snapshot = child.snapshot;
-    this.#catchUp(snapshot, child.seen);
+    this.#catchUp(snapshot, child.minVersions);
     const template = this.#templateOf(revision);
     if (template === undefined) {
       this.#settle(
@@ -1147,7 +1147,7 @@ export class ModelFleet {
       child.waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })),
     );
     child.hasEnded = true;
-    child.seen = later(child.seen, { vms: this.cluster.version, vmis: this.cluster.version });
+    child.minVersions = later(child.minVersions, { vms: this.cluster.version, vmis: this.cluster.version });
     this.clock.in(this.clock.between(1, 50), () => {
       this.#children.delete(child);
       this.#ended(child);
@@ -1160,16 +1160,16 @@ export class ModelFleet {
     return this.#snapshots[this.clock.between(0, this.#snapshots.length - 1)]!;
   }
 
-  #lookUp(seen: ResourceVersions): Snapshot {
+  #lookUp(minVersions: ResourceVersions): Snapshot {
     const snapshot = this.#worker();
-    this.#catchUp(snapshot, seen);
+    this.#catchUp(snapshot, minVersions);
     return snapshot;
   }
 
-  #catchUp(snapshot: Snapshot, seen: ResourceVersions): void {
+  #catchUp(snapshot: Snapshot, minVersions: ResourceVersions): void {
     const { lag } = this.#scenario;
-    snapshot.catchUp('vm', this.clock.now - this.clock.between(0, lag), seen.vms);
-    snapshot.catchUp('vmi', this.clock.now - this.clock.between(0, lag), seen.vmis);
+    snapshot.catchUp('vm', this.clock.now - this.clock.between(0, lag), minVersions.vms);
+    snapshot.catchUp('vmi', this.clock.now - this.clock.between(0, lag), minVersions.vmis);
   }
 
   #changed(): void {
@@ -1228,13 +1228,13 @@ export class ModelFleet {
     const { pool } = this.cluster;
     const minReadyMs = (pool.spec.rollout?.minReadySeconds ?? 0) * 1000;
     const { now } = this.clock;
-    const standIns = this.#surge().filter(
+    const availableSurge = this.#surge().filter(
       (modelVm) =>
         this.#isReady(modelVm) &&
         modelVm.requests.length === 0 &&
         (modelVm.vmi?.view.readySince ?? Infinity) + minReadyMs <= now,
     );
-    return maxUnavailableOf(pool) + standIns.length;
+    return maxUnavailableOf(pool) + availableSurge.length;
   }
 
   /** Counts the VMs that should run but don't, and the missing ones. VMs in `more` count as down. */
@@ -1443,8 +1443,8 @@ export class ModelFleet {
         rules,
         now: this.clock.now,
       });
-      const isTold = healing.notReplaced.some((one) => one.vm === vm.name && one.waitsFor !== undefined);
-      if (sick && !isTold && !isLeftAlone(vm, vmi?.view))
+      const isStatusCurrent = healing.notReplaced.some((one) => one.vm === vm.name && one.waitsFor !== undefined);
+      if (sick && !isStatusCurrent && !isLeftAlone(vm, vmi?.view))
         this.#broken(`${vm.name} is sick, and nobody heals it or says why`);
     }
   }
@@ -1556,9 +1556,9 @@ const later = (one: ResourceVersions, other: ResourceVersions): ResourceVersions
 });
 
 const workflowIdOf = ({ vm, attempt }: AttemptId): string => `${vm}/${attempt}`;
-const keyOf = (id: AttemptId): string => `${workflowIdOf(id)} ${id.startedAt}`;
+const namespacedName = (id: AttemptId): string => `${workflowIdOf(id)} ${id.startedAt}`;
 
-const seenOf = ({ seen }: DisruptedVm): ResourceVersions => ({
-  vms: Number(seen?.vms ?? 0),
-  vmis: Number(seen?.vmis ?? 0),
+const versionsOfVm = ({ minVersions }: DisruptedVm): ResourceVersions => ({
+  vms: Number(minVersions?.vms ?? 0),
+  vmis: Number(minVersions?.vmis ?? 0),
 });

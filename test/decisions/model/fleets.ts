@@ -113,7 +113,7 @@ export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
 /** What a plan reads besides the pool and its VMs: nothing is in progress, and all VMIs are healthy. */
 export const quiet: Omit<PoolPlanInput, 'pool' | 'vms' | 'burst' | 'allowance'> = {
   vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined),
-  isHeldByOther: () => false,
+  isVmNameTaken: () => false,
   inProgress: { creating: [], deleting: [] },
   revisions: [{ name: `web-${REVISION}`, revision: REVISION, number: 1, template: aPool().spec.template }],
   strategy: 'LiveUpdate',

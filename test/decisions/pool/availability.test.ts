@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { availableCondition, poolAvailability, type Availability } from '../../../decisions/pool/availability.ts';
+import {
+  availableCondition,
+  poolAvailability,
+  type Availability,
+} from '../../../decisions/pool/available-condition.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, aVmi } from '../model/fleets.ts';
 import { at, DOWN, HALTED, NOW } from '../model/rollout-pools.ts';

@@ -52,7 +52,7 @@ describe('a pool whose template is nested too deep', () => {
     expect(plan.status?.conditions).toContainEqual({
       type: 'Stalled',
       status: 'True',
-      reason: 'SpecRefused',
+      reason: 'InvalidTemplate',
       message: 'spec.template.spec.x.a.a.a.a is nested deeper than 64 levels: the template is not supported',
       lastTransitionTime: expect.any(String),
     });
@@ -77,7 +77,7 @@ test('an error in a decision stalls only its own pool, and its status reports it
   expect(error?.message).toBe('the next bug');
   expect(plan).toMatchObject({
     steps: [],
-    status: { conditions: [{ type: 'Stalled', status: 'True', reason: 'DecisionFailed' }] },
+    status: { conditions: [{ type: 'Stalled', status: 'True', reason: 'InternalError' }] },
   });
   expect(plan.status!.conditions![0]!.message).toContain('the next bug');
 });
@@ -87,7 +87,7 @@ test('removes the condition Stalled once a plan succeeds', () => {
   const stalled = {
     type: 'Stalled',
     status: 'True' as const,
-    reason: 'DecisionFailed',
+    reason: 'InternalError',
     message: 'x',
     lastTransitionTime: '2026-01-01T00:00:00Z',
   };

@@ -31,7 +31,7 @@ describe('scale-out', () => {
   });
 
   test("skips a name that somebody else's VM holds", () => {
-    const { steps } = plan({ isHeldByOther: (name) => name === 'web-2' });
+    const { steps } = plan({ isVmNameTaken: (name) => name === 'web-2' });
     expect(created(steps)).toEqual([1, 3, 4]);
   });
 
@@ -52,7 +52,7 @@ describe('scale-out', () => {
 
   test('begins with the finalizer: without it the pool could go before its VMs', () => {
     expect(plan({ pool: aPool({}, { finalizers: [] }) }).steps).toEqual([
-      { kind: 'hold', reason: expect.any(String) as string },
+      { kind: 'addFinalizer', reason: expect.any(String) as string },
     ]);
   });
 });
@@ -119,7 +119,7 @@ describe('deletion of the pool', () => {
     const pool = aPool({}, { deletionTimestamp });
     expect(deleted(plan({ pool, vms: [aVm('web-1'), aVm('web-2', { deleting: true })] }).steps)).toEqual(['web-1']);
     expect(plan({ pool, vms: [aVm('web-2', { deleting: true })] }).steps).toEqual([]);
-    expect(plan({ pool, vms: [] }).steps).toMatchObject([{ kind: 'let-go' }]);
+    expect(plan({ pool, vms: [] }).steps).toMatchObject([{ kind: 'removeFinalizer' }]);
   });
 
   test('keeps the finalizer while a create of a VM may still succeed', () => {
@@ -234,7 +234,7 @@ describe('whatever the fleet', () => {
       ...quiet,
       pool: aPool({ replicas, scaleInStrategy: strategy }),
       vms,
-      isHeldByOther: (name) =>
+      isVmNameTaken: (name) =>
         held.some((number) => vmName('web', number) === name) && !vms.some((vm) => vm.name === name),
       inProgress: { creating: inFlight.map((number) => vmName('web', number)), deleting: [] },
       burst,
@@ -252,7 +252,7 @@ describe('whatever the fleet', () => {
         expect(names.length).toBeLessThanOrEqual(input.allowance);
         if (names.length > 0) expect(names.length + input.inProgress.creating.length).toBeLessThanOrEqual(input.burst);
         expect(new Set(all).size).toBe(all.length);
-        for (const name of names) expect(input.isHeldByOther(name)).toBe(false);
+        for (const name of names) expect(input.isVmNameTaken(name)).toBe(false);
       }),
     );
   });

@@ -7,7 +7,7 @@ import {
   unavailability,
 } from '../../../decisions/disruption-budget/availability.ts';
 import {
-  keyOf,
+  namespacedName,
   RestartBudget,
   type Chosen,
   type OwningPool,
@@ -15,7 +15,7 @@ import {
 } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { powerNeed } from '../../../decisions/power/need.ts';
 import type { Verdict, VmInProgress } from '../../../decisions/power/outcome.ts';
-import { MOST_IN_HAND, planPower, type PowerPlanInput } from '../../../decisions/power/plan.ts';
+import { MAX_IN_PROGRESS, planPower, type PowerPlanInput } from '../../../decisions/power/plan.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
@@ -42,7 +42,7 @@ interface Scene {
 }
 
 function snapshotOf({ vms, vmis = vms.filter((vm) => vm.hasVmi).map((vm) => aVmi(vm)), pool }: Scene): VmsSnapshot {
-  const byKey = new Map(vms.map((vm) => [keyOf(vm), vm]));
+  const byKey = new Map(vms.map((vm) => [namespacedName(vm), vm]));
   const vmiOfVm = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));
   return {
     vmOf: (key) => byKey.get(key),
@@ -64,14 +64,14 @@ function aFullPool(vm: VmView): OwningPool {
   };
 }
 
-const chosenOf = (vms: VmView[]): Chosen => new Map(vms.map((vm) => [keyOf(vm), aVmi(vm).uid]));
+const chosenOf = (vms: VmView[]): Chosen => new Map(vms.map((vm) => [namespacedName(vm), aVmi(vm).uid]));
 
 function plan(context: Scene, input: Partial<PowerPlanInput> = {}) {
   const snapshot = snapshotOf(context);
   const rest = {
     inProgress: [],
     action: 'Restart' as const,
-    spent: new Set<string>(),
+    excluded: new Set<string>(),
     atOnce: 1,
     deadlineMs: DEADLINE_MS,
     takes: true,
@@ -81,7 +81,7 @@ function plan(context: Scene, input: Partial<PowerPlanInput> = {}) {
 }
 
 const held = (vm: VmView, fields: Partial<VmInProgress>): VmInProgress => ({
-  vm: keyOf(vm),
+  vm: namespacedName(vm),
   uid: vm.uid,
   wasDown: false,
   takenAt: 1_000_000,
@@ -116,9 +116,9 @@ describe('what is taken', () => {
     const paused: VmView = { ...standby, role: 'Standby', ready: false };
     const vmis = [aVmi(paused, { uid: 'another', ready: false, paused: true }), ...rest.map((vm) => aVmi(vm))];
     expect(plan({ vms: [paused, ...rest], vmis }).take.length).toBe(1);
-    const chosen = new Map([[keyOf(paused), 'another'], ...chosenOf(rest)]);
+    const chosen = new Map([[namespacedName(paused), 'another'], ...chosenOf(rest)]);
     const { take } = plan({ vms: [paused, ...rest], vmis }, { chosen });
-    expect(take.find(({ vm }) => vm === keyOf(paused))).toMatchObject({ wasDown: true });
+    expect(take.find(({ vm }) => vm === namespacedName(paused))).toMatchObject({ wasDown: true });
     expect(take.length).toBe(1);
   });
 
@@ -136,7 +136,7 @@ describe('what is taken', () => {
 
   test('never more at once than can be said in a page', () => {
     const { take, open } = plan({ vms: named(600) }, { atOnce: 600 });
-    expect(take.length).toBe(MOST_IN_HAND);
+    expect(take.length).toBe(MAX_IN_PROGRESS);
     expect(open).toBe(600);
   });
 
@@ -183,7 +183,7 @@ describe('what is taken', () => {
 
   test('not what has failed', () => {
     const vms = named(2);
-    expect(plan({ vms }, { spent: new Set(['shop/vm-1']), atOnce: 2 })).toMatchObject({
+    expect(plan({ vms }, { excluded: new Set(['shop/vm-1']), atOnce: 2 })).toMatchObject({
       take: [{ vm: 'shop/vm-2' }],
       open: 1,
     });
@@ -299,8 +299,8 @@ test('what counts may be more than what is to be restarted, or less', () => {
     VmView,
   ];
   const context = { vms: [down, ...well] };
-  expect(plan(context, { chosen: chosenOf(well), counted: vms.map(keyOf) }).take).toEqual([]);
-  expect(plan(context, { chosen: chosenOf(well), counted: well.map(keyOf) }).take.length).toBe(1);
+  expect(plan(context, { chosen: chosenOf(well), counted: vms.map(namespacedName) }).take).toEqual([]);
+  expect(plan(context, { chosen: chosenOf(well), counted: well.map(namespacedName) }).take.length).toBe(1);
 });
 
 /** A small cluster in which time passes, VMIs come and go, and two restarts run over some of the same VMs. */
@@ -317,8 +317,8 @@ class Model {
     this.pool = settledPool({ replicas: inPool, maxUnavailable });
     for (let number = 1; number <= count; number++) {
       const vm = aVm(`web-${number}`, number <= inPool ? {} : NOBODYS);
-      this.vms.set(keyOf(vm), vm);
-      this.vmiOfVm.set(keyOf(vm), aVmi(vm));
+      this.vms.set(namespacedName(vm), vm);
+      this.vmiOfVm.set(namespacedName(vm), aVmi(vm));
     }
   }
 
@@ -327,7 +327,7 @@ class Model {
     const owner: OwningPool = { pool: this.pool, vms: () => owned };
     return {
       vmOf: (key) => this.vms.get(key),
-      vmiOf: (vm) => this.vmiOfVm.get(keyOf(vm)),
+      vmiOf: (vm) => this.vmiOfVm.get(namespacedName(vm)),
       poolOf: (vm) => (vm.owner === null ? undefined : owner),
     };
   }
@@ -382,7 +382,7 @@ class Run {
       snapshot,
       inProgress,
       action: 'Restart',
-      spent: failed,
+      excluded: failed,
       atOnce,
       deadlineMs: DEADLINE_MS,
       takes: true,

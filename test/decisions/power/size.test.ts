@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { MOST_IN_HAND } from '../../../decisions/power/plan.ts';
+import { MAX_IN_PROGRESS } from '../../../decisions/power/plan.ts';
 import { bytesOfNames, MOST_BYTES, noteFailure, type PowerFailure } from '../../../decisions/power/size.ts';
 import { inShort } from '../../../decisions/runs/skipped.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
@@ -29,7 +29,7 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
   const long = 'é'.repeat(10_000);
   const keys = names.map((name) => `${namespace}/${name}`);
   const inProgress = keys
-    .splice(0, MOST_IN_HAND)
+    .splice(0, MAX_IN_PROGRESS)
     .map((vm) => ({ vm, uid: UID, wasDown: false, takenAt: 1_700_000_000_000 }));
   const groups = Array.from({ length: 50 }, (_, n) => ({
     why: `${n}${long}`,
@@ -42,11 +42,11 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
   const full = Array.from({ length: 41 }, () => `100 of pool ${'n'.repeat(63)}/${'n'.repeat(253)} at a time`);
   const said = { by: 'é'.repeat(1_024), at: new Date(0).toISOString(), why: 'é'.repeat(1_024) };
   const rest = {
-    told: '0123456789abcdef',
-    quietSince: 1_700_000_000_000,
+    digest: '0123456789abcdef',
+    lastProgressAt: 1_700_000_000_000,
     notBefore: 0,
     deferrals: 0,
-    seen: { vms: '9'.repeat(20) },
+    minVersions: { vms: '9'.repeat(20) },
     namespaces: [namespace],
   };
   const carried = {
@@ -66,7 +66,7 @@ function worstInput(namespace: string, names: string[]): PowerVmsInput {
     atOnce: 500,
     maxFailures: 0,
     deadlineMs: 600_000,
-    askedBy: 'system:admin',
+    requestedBy: 'system:admin',
     reason: 'é'.repeat(10_000),
   };
   return { chosen: vmisOf(namespace, names), ...asked, carried };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isAtRest } from '../../../decisions/disruption-budget/availability.ts';
-import { keyOf, type VmsSnapshot } from '../../../decisions/disruption-budget/restart-budget.ts';
+import { namespacedName, type VmsSnapshot } from '../../../decisions/disruption-budget/restart-budget.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 import { powerNeed } from '../../../decisions/power/need.ts';
 import type { VmInProgress } from '../../../decisions/power/outcome.ts';
@@ -83,13 +83,13 @@ describe('what becomes of a VM in progress', () => {
       vmiOf: (one) => (vmi === null ? undefined : aVmi(one, vmi)),
       poolOf: () => undefined,
     };
-    const held = { vm: keyOf(running), uid: running.uid, wasDown: false, takenAt };
+    const held = { vm: namespacedName(running), uid: running.uid, wasDown: false, takenAt };
     return planPower({
       action,
       chosen: new Map([[held.vm, held.uid]]),
       snapshot,
       inProgress: [held],
-      spent: new Set(),
+      excluded: new Set(),
       atOnce: 2,
       deadlineMs: DEADLINE_MS,
       takes: true,
@@ -166,7 +166,7 @@ class Model {
   readonly vmis = new Map<string, VmiView>();
   /** How often the run has acted on each VM. */
   readonly acts = new Map<string, number>();
-  readonly spent = new Set<string>();
+  readonly excluded = new Set<string>();
   readonly #action: 'Start' | 'Stop';
   readonly #atOnce: number;
   inProgress: VmInProgress[] = [];
@@ -179,9 +179,9 @@ class Model {
     for (let number = 1; number <= count; number++) {
       const runStrategy = number % 2 === 0 ? 'Manual' : 'Always';
       const vm = aVm(`vm-${number}`, { owner: null, runStrategy });
-      this.vms.set(keyOf(vm), vm);
-      this.vmis.set(keyOf(vm), aVmi(vm));
-      if (action === 'Start') this.#put(keyOf(vm), KubeVirt.Stop(vm, aVmi(vm)));
+      this.vms.set(namespacedName(vm), vm);
+      this.vmis.set(namespacedName(vm), aVmi(vm));
+      if (action === 'Start') this.#put(namespacedName(vm), KubeVirt.Stop(vm, aVmi(vm)));
     }
     if (action === 'Start') for (const key of this.vms.keys()) this.settle(key);
   }
@@ -214,11 +214,11 @@ class Model {
   }
 
   turn(): void {
-    const { inProgress, spent, now } = this;
+    const { inProgress, excluded, now } = this;
     const chosen = new Map([...this.vms].map(([key, { uid }]) => [key, uid]));
     const snapshot: VmsSnapshot = {
       vmOf: (key) => this.vms.get(key),
-      vmiOf: (vm) => this.vmis.get(keyOf(vm)),
+      vmiOf: (vm) => this.vmis.get(namespacedName(vm)),
       poolOf: () => undefined,
     };
     const found = planPower({
@@ -226,14 +226,14 @@ class Model {
       chosen,
       snapshot,
       inProgress,
-      spent,
+      excluded,
       atOnce: this.#atOnce,
       deadlineMs: DEADLINE_MS,
       takes: true,
       now,
     });
-    for (const { vm } of found.settled) spent.add(vm);
-    this.inProgress = inProgress.filter(({ vm }) => !spent.has(vm));
+    for (const { vm } of found.settled) excluded.add(vm);
+    this.inProgress = inProgress.filter(({ vm }) => !excluded.has(vm));
     this.inProgress.push(...found.take.map((one) => ({ ...one, takenAt: now })));
     this.open = found.open - found.take.length;
     expect(this.inProgress.length).toBeLessThanOrEqual(this.#atOnce);
@@ -275,7 +275,7 @@ test('any VMs, any events: never more at once than allowed, none acted on twice,
       // What the run has not touched, somebody else has brought there.
       const isDone = (key: string): boolean =>
         isAtRest(model.vms.get(key)!, model.vmis.get(key)) === (action === 'Stop');
-      expect(keys.filter((key) => !model.spent.has(key) && !isDone(key))).toEqual([]);
+      expect(keys.filter((key) => !model.excluded.has(key) && !isDone(key))).toEqual([]);
     }),
     { numRuns: 400 },
   );

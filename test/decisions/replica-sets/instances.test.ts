@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { ORPHAN_FINALIZER, REPLICA_SET_FINALIZER } from '../../../api/names.ts';
-import type { InstanceSetSpec } from '../../../api/replica-set/replica-set.ts';
-import { containedInstanceSetPlan } from '../../../decisions/replica-sets/contained-plan.ts';
-import { planInstanceSet, type InstanceSetInput } from '../../../decisions/replica-sets/plan.ts';
-import { isActiveInstance } from '../../../decisions/replica-sets/replica.ts';
+import type { VmiSetSpec } from '../../../api/replica-set/replica-set.ts';
+import { containedVmiSetPlan } from '../../../decisions/replica-sets/contained-plan.ts';
+import { planVmiSet, type VmiSetInput } from '../../../decisions/replica-sets/plan.ts';
+import { isActiveVmi } from '../../../decisions/replica-sets/replica.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { anInstance, anInstanceSet, calm } from './sets.ts';
 import { conditionOf, deleted, made, namesIn, namesOf } from './steps.ts';
 
 const [A, B, C, D] = namesOf(4) as [string, string, string, string];
 
-const plan = (spec: Partial<InstanceSetSpec>, vmis: VmiView[], input: Partial<InstanceSetInput> = {}) =>
-  planInstanceSet({ ...calm, now: 1_000_000, ...input, set: anInstanceSet(spec), vmis });
+const plan = (spec: Partial<VmiSetSpec>, vmis: VmiView[], input: Partial<VmiSetInput> = {}) =>
+  planVmiSet({ ...calm, now: 1_000_000, ...input, set: anInstanceSet(spec), vmis });
 
 /** Those that hold no place. Each had run long before. */
 const GONE: Record<string, Partial<VmiView>> = {
@@ -25,12 +25,12 @@ const GONE: Record<string, Partial<VmiView>> = {
 
 describe('a place is held', () => {
   test.each(Object.entries(GONE))('not by a VMI that %s', (_, fields) => {
-    expect(isActiveInstance(anInstance(A, fields))).toBe(false);
+    expect(isActiveVmi(anInstance(A, fields))).toBe(false);
   });
 
   test('by a VMI that is ready, and by a VMI that is not', () => {
-    expect(isActiveInstance(anInstance(A))).toBe(true);
-    expect(isActiveInstance(anInstance(A, { ready: false, phase: 'Scheduling', runningSince: null }))).toBe(true);
+    expect(isActiveVmi(anInstance(A))).toBe(true);
+    expect(isActiveVmi(anInstance(A, { ready: false, phase: 'Scheduling', runningSince: null }))).toBe(true);
   });
 });
 
@@ -59,7 +59,7 @@ describe('VMIs are made', () => {
   test('as many at once as the burst cap and a failure leave, and under no name that anything else has', () => {
     expect(made(plan({ replicas: 99 }, [], { burst: 2 }).steps)).toEqual([A, B]);
     expect(made(plan({ replicas: 99 }, [], { allowance: 1 }).steps)).toEqual([A]);
-    expect(made(plan({ replicas: 2 }, [], { isHeldByOther: (name) => name === A }).steps)).toEqual([B, C]);
+    expect(made(plan({ replicas: 2 }, [], { isVmNameTaken: (name) => name === A }).steps)).toEqual([B, C]);
   });
 
   test('first under the names of which nobody knows whether they were made', () => {
@@ -71,7 +71,7 @@ describe('VMIs are made', () => {
 describe('VMIs leave', () => {
   test.each(['has failed', 'has succeeded', 'has lost its pod'])('one that %s is cleaned up', (how) => {
     const { steps } = plan({ replicas: 1 }, [anInstance(A, GONE[how]), anInstance(B)]);
-    expect(steps).toMatchObject([{ kind: 'delete', because: 'ended', vms: [{ name: A }] }]);
+    expect(steps).toMatchObject([{ kind: 'delete', because: 'Ended', vms: [{ name: A }] }]);
   });
 
   test('not one that leaves already, nor on a node that does not answer, from which it may come back', () => {
@@ -137,7 +137,7 @@ test('a paused set makes and deletes nothing, and goes on to release and adopt',
 });
 
 const planOf = (finalizers: string[], vmis: VmiView[]) =>
-  planInstanceSet({
+  planVmiSet({
     ...calm,
     set: anInstanceSet({}, { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers }),
     vmis,
@@ -146,10 +146,10 @@ const planOf = (finalizers: string[], vmis: VmiView[]) =>
 describe('a set that is deleted', () => {
   test('takes its VMIs down first', () => {
     expect(planOf([REPLICA_SET_FINALIZER], [anInstance(A)])).toMatchObject([
-      { kind: 'delete', because: 'pool deleted', vms: [{ name: A }] },
+      { kind: 'delete', because: 'OwnerDeleted', vms: [{ name: A }] },
     ]);
     expect(planOf([REPLICA_SET_FINALIZER], [anInstance(A, { deleting: true })])).toEqual([]);
-    expect(planOf([REPLICA_SET_FINALIZER], [])).toMatchObject([{ kind: 'let-go' }]);
+    expect(planOf([REPLICA_SET_FINALIZER], [])).toMatchObject([{ kind: 'removeFinalizer' }]);
   });
 
   test('without its VMIs releases them', () => {
@@ -195,12 +195,12 @@ describe('the status', () => {
       ...calm,
       set: anInstanceSet(),
       vmis: [],
-      isHeldByOther: () => {
+      isVmNameTaken: () => {
         throw new Error('oh');
       },
     };
-    const { plan: stalled, error } = containedInstanceSetPlan(broken);
+    const { plan: stalled, error } = containedVmiSetPlan(broken);
     expect(error?.message).toBe('oh');
-    expect(conditionOf(stalled.status, 'Stalled')).toMatchObject({ reason: 'DecisionFailed' });
+    expect(conditionOf(stalled.status, 'Stalled')).toMatchObject({ reason: 'InternalError' });
   });
 });

@@ -3,7 +3,7 @@ import { ORPHAN_FINALIZER, REPLICA_SET_FINALIZER } from '../../../api/names.ts';
 import type { ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
 import { containedReplicaSetPlan } from '../../../decisions/replica-sets/contained-plan.ts';
 import { planReplicaSet, type ReplicaSetInput } from '../../../decisions/replica-sets/plan.ts';
-import type { StoredReplicaSet } from '../../../decisions/views/vm-owner.ts';
+import type { StoredReplicaSet } from '../../../decisions/views/owner.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVmi } from '../model/fleets.ts';
@@ -46,7 +46,7 @@ describe('VMs are made', () => {
   });
 
   test("under no name that somebody else's VM holds", () => {
-    expect(made(plan({ replicas: 2 }, [], { isHeldByOther: (name) => name === A }).steps)).toEqual([B, C]);
+    expect(made(plan({ replicas: 2 }, [], { isVmNameTaken: (name) => name === A }).steps)).toEqual([B, C]);
   });
 
   test('first under the names of which nobody knows whether they were made: these hold places', () => {
@@ -72,7 +72,7 @@ describe('VMs are made', () => {
 
   test('a name is uncertain until a VM has it', () => {
     expect(plan({ replicas: 3 }, [aMember(A)], { uncertain: [A, B] }).uncertain).toEqual([B]);
-    expect(plan({ replicas: 3 }, [], { uncertain: [A], isHeldByOther: () => true }).uncertain).toEqual([]);
+    expect(plan({ replicas: 3 }, [], { uncertain: [A], isVmNameTaken: () => true }).uncertain).toEqual([]);
   });
 });
 
@@ -119,7 +119,7 @@ describe('VMs leave', () => {
       const ended = aMember(A, { runStrategy, ready: false });
       const vmiOf = (vm: VmView): VmiView => (vm.name === A ? aVmi(vm, { phase: 'Succeeded' }) : aVmi(vm));
       const planned = plan({ replicas: 2 }, [ended, aMember(B)], { vmiOf });
-      expect(planned.steps).toMatchObject([{ kind: 'delete', because: 'ended', vms: [{ name: A }] }]);
+      expect(planned.steps).toMatchObject([{ kind: 'delete', because: 'Ended', vms: [{ name: A }] }]);
       expect(planned.status?.replicas).toBe(1);
       expect(plan({ replicas: 2 }, [{ ...ended, deleting: true }, aMember(B)], { vmiOf }).steps).toEqual([]);
     },
@@ -153,11 +153,11 @@ describe('labels', () => {
   test('a VM that no longer matches is released, and replaced once it is', () => {
     const vms = [aMember(A, { ownLabels: { app: 'other' } }), aMember(B)];
     const { steps, status } = plan({ replicas: 2 }, vms);
-    expect(steps).toMatchObject([{ kind: 'release', because: 'unmatched', vms: [{ name: A }] }]);
+    expect(steps).toMatchObject([{ kind: 'release', because: 'Unmatched', vms: [{ name: A }] }]);
     expect(status?.replicas).toBe(1);
     const released = { ...vms[0]!, owner: null };
-    const after = plan({ replicas: 2 }, [vms[1]!], { uncontrolled: [released], isHeldByOther: (name) => name === A });
-    expect(after.steps).toMatchObject([{ kind: 'make', names: [C] }]);
+    const after = plan({ replicas: 2 }, [vms[1]!], { uncontrolled: [released], isVmNameTaken: (name) => name === A });
+    expect(after.steps).toMatchObject([{ kind: 'createReplicas', names: [C] }]);
   });
 
   test('are what the VM itself has, not those of its VMI template', () => {
@@ -184,10 +184,10 @@ describe('a set that is deleted', () => {
     const set = going([REPLICA_SET_FINALIZER]);
     const uncontrolled = [aMember('else', { owner: null })];
     expect(planOf(set, [aMember(A)], { uncontrolled }).steps).toMatchObject([
-      { kind: 'delete', because: 'pool deleted', vms: [{ name: A }] },
+      { kind: 'delete', because: 'OwnerDeleted', vms: [{ name: A }] },
     ]);
     expect(planOf(set, [aMember(A, { deleting: true })]).steps).toEqual([]);
-    expect(planOf(set, []).steps).toMatchObject([{ kind: 'let-go' }]);
+    expect(planOf(set, []).steps).toMatchObject([{ kind: 'removeFinalizer' }]);
   });
 
   test('without its VMs releases them', () => {
@@ -203,7 +203,7 @@ describe('a set that is deleted', () => {
 });
 
 test('a set gets its finalizer before its first VM', () => {
-  expect(planOf(aSet({}, { finalizers: [] }), []).steps).toMatchObject([{ kind: 'hold' }]);
+  expect(planOf(aSet({}, { finalizers: [] }), []).steps).toMatchObject([{ kind: 'addFinalizer' }]);
 });
 
 describe('the status', () => {
@@ -266,7 +266,7 @@ describe('the status', () => {
     const { plan: stalled, error } = containedReplicaSetPlan({ ...still, set: aSet({ template: deep(80) }), vms: [] });
     expect(error).toBeNull();
     expect(stalled.steps).toEqual([]);
-    expect(conditionOf(stalled.status, 'Stalled')).toMatchObject({ status: 'True', reason: 'SpecRefused' });
+    expect(conditionOf(stalled.status, 'Stalled')).toMatchObject({ status: 'True', reason: 'InvalidTemplate' });
   });
 
   test('says that a plan failed, and the others are not touched by it', () => {
@@ -278,7 +278,7 @@ describe('the status', () => {
     };
     const { plan: stalled, error } = containedReplicaSetPlan({ ...broken, set: aSet(), vms: [aMember(A)] });
     expect(error?.message).toBe('oh');
-    expect(conditionOf(stalled.status, 'Stalled')).toMatchObject({ reason: 'DecisionFailed' });
+    expect(conditionOf(stalled.status, 'Stalled')).toMatchObject({ reason: 'InternalError' });
   });
 });
 

@@ -1,7 +1,7 @@
 import { REPLICA_SET_FINALIZER } from '../../../api/names.ts';
-import type { InstanceSetSpec, ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
-import type { InstanceSetInput, ReplicaSetInput } from '../../../decisions/replica-sets/plan.ts';
-import type { StoredInstanceSet, StoredReplicaSet } from '../../../decisions/views/vm-owner.ts';
+import type { VmiSetSpec, ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
+import type { VmiSetInput, ReplicaSetInput } from '../../../decisions/replica-sets/plan.ts';
+import type { StoredVmiSet, StoredReplicaSet } from '../../../decisions/views/owner.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVm, aVmi } from '../model/fleets.ts';
@@ -47,7 +47,7 @@ export const aMember = (name: string, fields: Partial<VmView> = {}): VmView =>
 export const still: Omit<ReplicaSetInput, 'set' | 'vms'> = {
   uncontrolled: [],
   vmiOf: () => undefined,
-  isHeldByOther: () => false,
+  isVmNameTaken: () => false,
   inProgress: { creating: [], deleting: [] },
   uncertain: [],
   now: 0,
@@ -57,9 +57,9 @@ export const still: Omit<ReplicaSetInput, 'set' | 'vms'> = {
 };
 
 export function anInstanceSet(
-  spec: Partial<InstanceSetSpec> = {},
-  metadata: Partial<StoredInstanceSet['metadata']> = {},
-): StoredInstanceSet {
+  spec: Partial<VmiSetSpec> = {},
+  metadata: Partial<StoredVmiSet['metadata']> = {},
+): StoredVmiSet {
   const set = aSet({}, metadata);
   const template = { metadata: { labels: { app: 'web' } }, spec: { domain: {} } };
   return { ...set, kind: 'VirtualMachineInstanceReplicaSet', spec: { ...set.spec, template, ...spec } };
@@ -88,9 +88,9 @@ export const aFailedStart = (name: string, createdAt = 0): VmiView =>
   });
 
 /** What a plan reads besides the set and its VMIs, when nothing goes on. */
-export const calm: Omit<InstanceSetInput, 'set' | 'vmis'> = {
+export const calm: Omit<VmiSetInput, 'set' | 'vmis'> = {
   uncontrolled: [],
-  isHeldByOther: () => false,
+  isVmNameTaken: () => false,
   inProgress: { creating: [], deleting: [] },
   uncertain: [],
   now: 0,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { planInstanceSet, type InstanceSetInput } from '../../../decisions/replica-sets/plan.ts';
+import { planVmiSet, type VmiSetInput } from '../../../decisions/replica-sets/plan.ts';
 import { startDelayMs, type FailedStarts } from '../../../decisions/replica-sets/start-backoff.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aFailedStart, anInstance, anInstanceSet, calm } from './sets.ts';
@@ -9,8 +9,8 @@ import { conditionOf, deleted, made, namesOf } from './steps.ts';
 const [A, B, C, D] = namesOf(4) as [string, string, string, string];
 const T = 1_000_000;
 
-const plan = (vmis: VmiView[], input: Partial<InstanceSetInput> = {}) =>
-  planInstanceSet({ ...calm, now: T, set: anInstanceSet({ replicas: 3 }), ...input, vmis });
+const plan = (vmis: VmiView[], input: Partial<VmiSetInput> = {}) =>
+  planVmiSet({ ...calm, now: T, set: anInstanceSet({ replicas: 3 }), ...input, vmis });
 const failed = (fields: Partial<FailedStarts> = {}): FailedStarts => ({
   inARow: 2,
   since: T,

@@ -11,7 +11,7 @@ export const namesIn = (steps: ReplicaSetStep[], kind: ReplicaSetStep['kind']): 
     if ('names' in step) return step.names;
     return 'vms' in step ? step.vms.map(({ name }) => name) : [];
   });
-export const made = (steps: ReplicaSetStep[]): string[] => namesIn(steps, 'make');
+export const made = (steps: ReplicaSetStep[]): string[] => namesIn(steps, 'createReplicas');
 export const deleted = (steps: ReplicaSetStep[]): string[] => namesIn(steps, 'delete');
 
 export const conditionOf = <C extends { type: string }>(status: { conditions?: C[] } | null, type: string) =>

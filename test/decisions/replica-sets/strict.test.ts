@@ -30,14 +30,14 @@ class World {
       set: this.set,
       vms: [...this.vms.values()],
       vmiOf: (vm) => aVmi(vm),
-      isHeldByOther: held,
+      isVmNameTaken: held,
       inProgress: { creating: [...this.creating], deleting: [] },
       uncertain: this.uncertain,
       allowance,
     });
     this.uncertain = uncertain;
     for (const step of steps) {
-      if (step.kind === 'make') for (const name of step.names) this.creating.add(name);
+      if (step.kind === 'createReplicas') for (const name of step.names) this.creating.add(name);
       else if (step.kind === 'release')
         for (const { name } of step.vms) {
           this.released.set(name, { ...this.vms.get(name)!, owner: null });

@@ -66,7 +66,7 @@ describe('Progressing', () => {
         spec: { updateStrategy: { opportunistic: {} } },
       },
       'False',
-      'LeftToOthers',
+      'OutdatedVms',
       'web-1, web-2: it waits for a restart, which the pool leaves to people',
     ],
     [{ vms: canary }, 'True', 'RollingOut', `1 of 3 VMs updated to revision ${NEW}`],
@@ -143,7 +143,7 @@ describe('Progressing', () => {
         state: rolling({ batches: 1 }),
       },
       'False',
-      'LeftToOthers',
+      'OutdatedVms',
       'web-2: it waits for a restart, which the pool leaves to people',
     ],
   ])('%#', (fields, status, reason, message) => {
@@ -187,7 +187,7 @@ test.each<[string, RolloutFields, Condition['status'], string]>([
       spec: { ...FULL, updateStrategy: { opportunistic: {} } },
     },
     'False',
-    'LeftToOthers',
+    'OutdatedVms',
   ],
   [
     'a failure was borne',
@@ -197,7 +197,7 @@ test.each<[string, RolloutFields, Condition['status'], string]>([
       state: rolling({ failures: [failure('web-2')] }),
     },
     'False',
-    'VmsFailed',
+    'UpdateFailed',
   ],
   ['a rollout goes on', { vms: [fresh(1), old(2)], spec: FULL }, 'False', 'RollingOut'],
   ['a rollout has failed', { vms: [fresh(1), old(2)], spec: FULL, state: stopped('Failed') }, 'False', 'Failed'],
@@ -226,7 +226,7 @@ test('Paused says by whom', () => {
   expect(ofCanary('Paused', { spec: { paused: true } })).toMatchObject({ status: 'True', reason: 'PausedBySpec' });
   expect(ofCanary('Paused', { state: byPerson, spec: { paused: true } })).toMatchObject({
     status: 'True',
-    reason: 'PausedByPerson',
+    reason: 'PausedByUser',
     message: 'by anna: lunch',
   });
 });
@@ -236,7 +236,7 @@ test('Degraded says which VMs have failed, and what came of it', () => {
     [{}, { status: 'False', reason: 'NoFailures' }],
     [
       { spec: { rollout: { maxFailures: 2 } }, state: rolling({ failures: [failure('web-1'), failure('web-2')] }) },
-      { status: 'True', reason: 'VmsFailed', message: 'web-1: not ready in time; web-2: not ready in time' },
+      { status: 'True', reason: 'UpdateFailed', message: 'web-1: not ready in time; web-2: not ready in time' },
     ],
     [{ state: stopped('Failed') }, { status: 'True', reason: 'Failed', message: 'too many' }],
     [{ state: stopped('Undoing') }, { status: 'True', reason: 'Undoing' }],

@@ -82,7 +82,7 @@ describe('a rollout begins', () => {
         rollout: NEW,
         vms: [{ name: 'web-1', uid: 'uid-of-web-1', act: 'restart', from: OLD, wasDown: false }],
       },
-      askedBy: null,
+      requestedBy: null,
       minReadyMs: 5_000,
       deadlineMs: MINUTE,
       reason: `update web-1 to ${NEW} (restart)`,
@@ -638,7 +638,7 @@ describe('failures', () => {
         newest: NEW,
         state: { failures: [{ vm: 'web-1' }], halted: { kind: 'Undoing', by: 'drover' } },
       });
-      expect(planned.update).toMatchObject({ askedBy: 'drover', batch: { revision: OLD, rollout: NEW } });
+      expect(planned.update).toMatchObject({ requestedBy: 'drover', batch: { revision: OLD, rollout: NEW } });
       expect(taken(planned)).toEqual(['web-1', 'web-2']);
     });
 

@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest';
 import { ORPHAN_FINALIZER, POOL_FINALIZER, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
-import { whyNotMake, whyStay, type Departure } from '../../../decisions/scaling/departure.ts';
+import { creationBlockedBy, removalBlockedBy, type RemovalCause } from '../../../decisions/scaling/removal-check.ts';
 import { aPool, aVm } from '../model/fleets.ts';
 
 const vms = ['web-1', 'web-2', 'web-3', 'web-4'].map((name) => aVm(name));
 const deleted = { deletionTimestamp: '2026-01-01T00:00:00Z', generation: 2 };
 const orphaned = { ...deleted, finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] };
 
-const stays = (departure: Departure, pool: ReturnType<typeof aPool> | undefined, active = vms) =>
-  whyStay({ departure, owner: pool, vms: active, leaving: [aVm('web-1')] });
+const stays = (cause: RemovalCause, pool: ReturnType<typeof aPool> | undefined, active = vms) =>
+  removalBlockedBy({ cause, owner: pool, vms: active, leaving: [aVm('web-1')] });
 const isLeftOut = (pool: ReturnType<typeof aPool> | undefined, generation?: number, made: string[] = []) =>
-  whyNotMake({ generation, owner: pool, vms, name: 'web-5', made: new Set(made) });
+  creationBlockedBy({ generation, owner: pool, vms, name: 'web-5', made: new Set(made) });
 
 const naming = (uid: string) => ({ generation: 7, annotations: { [REMOVE_VMS_ANNOTATION]: `{"web-1":"${uid}"}` } });
 
 describe('a VM leaves', () => {
-  const surplus: Departure = { because: 'surplus', generation: 1, others: ['web-2'] };
+  const surplus: RemovalCause = { because: 'Surplus', generation: 1, others: ['web-2'] };
   test('as one too many, only for the spec that it was planned for', () => {
     expect(stays(surplus, aPool({ replicas: 2 }))).toBeNull();
     expect(stays(surplus, aPool({ replicas: 2 }, { generation: 3 }))).toMatch(/has changed/);
@@ -43,13 +43,13 @@ describe('a VM leaves', () => {
   });
 
   test('with its pool, only if that takes its VMs with it', () => {
-    expect(stays({ because: 'pool deleted' }, aPool({}, deleted))).toBeNull();
-    expect(stays({ because: 'pool deleted' }, aPool())).not.toBeNull();
-    expect(stays({ because: 'pool deleted' }, aPool({}, orphaned))).not.toBeNull();
+    expect(stays({ because: 'OwnerDeleted' }, aPool({}, deleted))).toBeNull();
+    expect(stays({ because: 'OwnerDeleted' }, aPool())).not.toBeNull();
+    expect(stays({ because: 'OwnerDeleted' }, aPool({}, orphaned))).not.toBeNull();
   });
 
   test('by its name, as long as people want that, and whatever the pool wants', () => {
-    const named: Departure = { because: 'named' };
+    const named: RemovalCause = { because: 'Named' };
     expect(stays(named, aPool({ replicas: 9 }, naming('uid-of-web-1')))).toBeNull();
     expect(stays(named, aPool({ replicas: 9 }, naming('another')))).toMatch(/no longer requested/);
     expect(stays(named, aPool({ replicas: 0 }))).toMatch(/no longer requested/);
@@ -58,14 +58,14 @@ describe('a VM leaves', () => {
 
   test('as one too many, only if as many stay without those that are to be removed by name', () => {
     const annotations = { [REMOVE_VMS_ANNOTATION]: '{"web-4":"uid-of-web-4"}' };
-    const one: Departure = { because: 'surplus', generation: 1, others: [] };
+    const one: RemovalCause = { because: 'Surplus', generation: 1, others: [] };
     expect(stays(one, aPool({ replicas: 3 }, { annotations }))).toMatch(/2 VMs of 3/);
     expect(stays(one, aPool({ replicas: 2 }, { annotations }))).toBeNull();
   });
 
   test('once it is marked, whatever the spec says by then, unless the pool is deleted without its VMs', () => {
-    expect(stays({ because: 'marked' }, aPool({ replicas: 9 }, { generation: 7 }))).toBeNull();
-    expect(stays({ because: 'marked' }, aPool({}, orphaned))).not.toBeNull();
+    expect(stays({ because: 'Marked' }, aPool({ replicas: 9 }, { generation: 7 }))).toBeNull();
+    expect(stays({ because: 'Marked' }, aPool({}, orphaned))).not.toBeNull();
   });
 });
 

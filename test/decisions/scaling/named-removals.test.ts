@@ -25,7 +25,7 @@ describe('a VM that is to be removed by name', () => {
     expect(planned.steps).toMatchObject([
       {
         kind: 'delete',
-        because: 'named',
+        because: 'Named',
         keepDisks: false,
         vms: [{ name: 'web-2', uid: 'uid-of-web-2' }],
         reason: 'delete web-2: its removal was requested by name',
@@ -57,10 +57,10 @@ describe('a VM that is to be removed by name', () => {
   test('leaves its disks if the pool keeps them: it is halted first', () => {
     const scaleInStrategy = { proactive: { statePreservation: 'Offline' } } as const;
     const pool = without([three[1]], { replicas: 2, scaleInStrategy });
-    expect(plan(pool, three).steps).toMatchObject([{ kind: 'halt', because: 'named', vms: [{ name: 'web-2' }] }]);
+    expect(plan(pool, three).steps).toMatchObject([{ kind: 'halt', because: 'Named', vms: [{ name: 'web-2' }] }]);
     const stopped = aVm('web-2', { runStrategy: 'Halted', hasVmi: false, ready: false });
     expect(plan(pool, [three[0], stopped, three[2]]).steps).toMatchObject([
-      { kind: 'delete', because: 'named', keepDisks: true },
+      { kind: 'delete', because: 'Named', keepDisks: true },
     ]);
   });
 
@@ -68,7 +68,7 @@ describe('a VM that is to be removed by name', () => {
     const other = aVm('web-2', { uid: 'another' });
     expect(plan(without([three[1]], { replicas: 3 }), [three[0], other, three[2]]).steps).toEqual([
       {
-        kind: 'forget',
+        kind: 'clearNamedRemovals',
         vms: [{ name: 'web-2', uid: 'uid-of-web-2' }],
         reason: 'take web-2 off the VMs to be removed by name: the pool has them no more',
       },
@@ -79,7 +79,7 @@ describe('a VM that is to be removed by name', () => {
     const going = aVm('web-2', { deleting: true });
     const pool = without([going], { replicas: 3 });
     expect(plan(pool, [three[0], going, three[2]]).steps).toEqual([]);
-    expect(plan(pool, [three[0], three[2]]).steps.map(({ kind }) => kind)).toEqual(['forget', 'create']);
+    expect(plan(pool, [three[0], three[2]]).steps.map(({ kind }) => kind)).toEqual(['clearNamedRemovals', 'create']);
     expect(plan(pool, three, { inProgress: { creating: [], deleting: ['web-2'] } }).steps).toEqual([]);
   });
 
@@ -96,7 +96,7 @@ describe('a VM that is to be removed by name', () => {
     const pool = without([sick], { replicas: 2, autohealing: {} });
     const planned = plan(pool, vms, { allowance: 0 });
     expect(planned.healing.begin).toEqual([]);
-    expect(planned.steps.filter(({ kind }) => kind !== 'mark')).toEqual([]);
+    expect(planned.steps.filter(({ kind }) => kind !== 'annotateRuns')).toEqual([]);
     const healing = plan(aPool({ replicas: 3, autohealing: {} }), vms).healing.state;
     expect(healing.cycles).toMatchObject([{ vm: 'web-2' }]);
     const ended = plan(pool, vms, { healing });
@@ -131,7 +131,7 @@ describe('a VM that is to be removed by name', () => {
 
   test('goes with its pool as any other', () => {
     const pool = without([three[1]], {}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
-    expect(plan(pool, three).steps).toMatchObject([{ kind: 'delete', because: 'pool deleted' }]);
+    expect(plan(pool, three).steps).toMatchObject([{ kind: 'delete', because: 'OwnerDeleted' }]);
   });
 });
 
@@ -180,7 +180,7 @@ describe('what people write in the annotation', () => {
       expect.objectContaining({
         type: 'ScaleInBlocked',
         status: 'True',
-        reason: 'RemovalsUnreadable',
+        reason: 'InvalidRemoveAnnotation',
         message: `the annotation drover.dev/remove-vms can't be read, and until it is set right or taken off no VM leaves by scale-in: ${why}`,
       }),
     );

@@ -32,13 +32,13 @@ describe('a VM that is gone while a batch holds its name', () => {
 
   test('does not count as a replica, so no other VM is scaled in because of it', () => {
     expect(plan({ replicas: 9 }, { vms, batches })).toEqual([]);
-    expect(plan({ replicas: 9 }, { vms, batches, isHeldByOther: (name) => name === 'web-3' })).toEqual([]);
+    expect(plan({ replicas: 9 }, { vms, batches, isVmNameTaken: (name) => name === 'web-3' })).toEqual([]);
     expect(deleted(plan({ replicas: 8 }, { vms, batches }))).toHaveLength(1);
   });
 
   test('is recreated at once, and does not wait for the other VMs of the batch', () => {
     expect(created(plan({ replicas: 10 }, { vms, batches }))).toEqual([3]);
-    expect(created(plan({ replicas: 10 }, { vms, batches, isHeldByOther: (name) => name === 'web-3' }))).toEqual([11]);
+    expect(created(plan({ replicas: 10 }, { vms, batches, isVmNameTaken: (name) => name === 'web-3' }))).toEqual([11]);
   });
 
   test('is left to a batch that replaces it, and takes no place of those that are there', () => {
@@ -46,7 +46,7 @@ describe('a VM that is gone while a batch holds its name', () => {
     expect(created(plan({ replicas: 10 }, { vms, batches: replacing }))).toEqual([]);
     expect(deleted(plan({ replicas: 9 }, { vms, batches: replacing }))).toEqual([]);
     expect(
-      created(plan({ replicas: 10 }, { vms, batches: replacing, isHeldByOther: (name) => name === 'web-3' })),
+      created(plan({ replicas: 10 }, { vms, batches: replacing, isVmNameTaken: (name) => name === 'web-3' })),
     ).toEqual([11]);
   });
 

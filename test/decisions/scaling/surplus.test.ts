@@ -87,7 +87,7 @@ test('an opportunistic pool says which VMs are not halted, and which of the othe
   const spec = { replicas: 0, scaleInStrategy: { opportunistic: {} } };
   const vms = [aVm('web-1'), aVm('web-2', halted), aVm('web-3', { ...halted, protected: true })];
   const planned = plan(spec, vms);
-  expect(planned.steps).toMatchObject([{ kind: 'delete', because: 'surplus at rest', vms: [{ name: 'web-2' }] }]);
+  expect(planned.steps).toMatchObject([{ kind: 'delete', because: 'SurplusHalted', vms: [{ name: 'web-2' }] }]);
   expect(condition(planned)).toMatchObject({
     reason: 'NotHalted',
     message: '2 VMs stay that are more than the 0 wanted: web-1 is not halted; web-3 is protected from scale-in',
@@ -157,7 +157,7 @@ describe('a pool with windows for scale-in', () => {
   test('finishes outside of it what has begun, and makes VMs at any time', () => {
     const stopped = aVm('web-2', { ...halted, removing: true });
     expect(at('2026-06-01T12:00:00Z', [aVm('web-1'), stopped]).steps).toMatchObject([
-      { kind: 'delete', because: 'marked' },
+      { kind: 'delete', because: 'Marked' },
     ]);
     expect(at('2026-06-01T12:00:00Z', []).steps).toMatchObject([{ kind: 'create' }]);
     expect(at('2026-06-01T12:00:00Z', vms, { replicas: 2 }).wakeAt).toBeNull();

@@ -30,7 +30,7 @@ const numbered = (from: number, to: number, of: (n: number) => VmView): VmView[]
 const replicas = (count: number): VmView[] => numbered(1, count, (n) => aVm(`web-${n}`));
 
 const promoted = ({ steps }: PoolPlan): string[] =>
-  steps.flatMap((step) => (step.kind === 'promote' ? step.vms.map(({ name }) => name) : []));
+  steps.flatMap((step) => (step.kind === 'promoteStandby' ? step.vms.map(({ name }) => name) : []));
 const created = ({ steps }: PoolPlan, role?: 'Standby'): number[] =>
   steps.flatMap((step) => (step.kind === 'create' && step.role === role ? step.numbers : []));
 const deleted = ({ steps }: PoolPlan): string[] =>
@@ -38,7 +38,7 @@ const deleted = ({ steps }: PoolPlan): string[] =>
 const settled = ({ steps }: PoolPlan): Record<string, string[]> =>
   Object.fromEntries(
     steps
-      .filter((step): step is Extract<PoolStep, { kind: 'settle' }> => step.kind === 'settle')
+      .filter((step): step is Extract<PoolStep, { kind: 'setStandbyState' }> => step.kind === 'setStandbyState')
       .map(({ act, vms }) => [act, vms.map(({ name }) => name)]),
   );
 
@@ -127,8 +127,8 @@ describe('the standby', () => {
     const scaleInStrategy = { proactive: { statePreservation: 'Offline' } } as const;
     const { steps } = plan(wanting(1, 0, { scaleInStrategy }), [aVm('web-1'), stopped(2), running(3)]);
     expect(steps).toMatchObject([
-      { kind: 'delete', keepDisks: true, because: 'standby surplus' },
-      { kind: 'halt', because: 'standby surplus' },
+      { kind: 'delete', keepDisks: true, because: 'StandbySurplus' },
+      { kind: 'halt', because: 'StandbySurplus' },
     ]);
   });
 

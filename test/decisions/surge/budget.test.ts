@@ -7,7 +7,7 @@ import {
   maxUnavailableOf,
   type VmiOf,
 } from '../../../decisions/disruption-budget/availability.ts';
-import { claimPlaces } from '../../../decisions/disruption-budget/claims.ts';
+import { grantClaims } from '../../../decisions/disruption-budget/claims.ts';
 import { RestartBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, aVmi } from '../model/fleets.ts';
@@ -65,7 +65,7 @@ test('claims on VMs of any role leave at least replicas - maxUnavailable that se
       const asked = [...new Set(chosen)].flatMap((index) => fleet.vms[index] ?? []);
       const context = { pool: aPool(fleet.spec), vms: fleet.vms, vmiOf: fleet.vmiOf };
       const asks = asked.map((vm) => ({ vm, vmi: fleet.vmiOf(vm), by: 'test' }));
-      const { answers } = claimPlaces(context, [], asks, new Date(NOW).toISOString());
+      const { answers } = grantClaims(context, [], asks, new Date(NOW).toISOString());
       const granted = new Set(asked.filter((_, index) => answers[index] === null).map(({ name }) => name));
       const before = serving(fleet, new Set());
       expect(serving(fleet, granted)).toBeGreaterThanOrEqual(Math.min(before, least(fleet)));
@@ -118,7 +118,7 @@ test('if no VM may go down, the refusal says what to do', () => {
     vmiOf: (vm: VmView) => aVmi(vm),
   };
   const asks = [{ vm: vms[0]!, vmi: aVmi(vms[0]!), by: 'test' }];
-  expect(claimPlaces(context, [], asks, new Date(NOW).toISOString()).answers).toEqual([
+  expect(grantClaims(context, [], asks, new Date(NOW).toISOString()).answers).toEqual([
     'pool shop/web lets no VM go down (maxUnavailable is 0): `drover rollout restart pool web` makes an extra VM first',
   ]);
 });

@@ -55,7 +55,7 @@ function planned(
 const made = ({ steps }: PoolPlan) =>
   steps.flatMap((step) => (step.kind === 'create' && step.role === 'Surge' ? step.numbers : []));
 const gone = ({ steps }: PoolPlan) =>
-  steps.flatMap((step) => (step.kind === 'delete' && step.because === 'surge' ? step.vms.map(({ name }) => name) : []));
+  steps.flatMap((step) => (step.kind === 'delete' && step.because === 'Surge' ? step.vms.map(({ name }) => name) : []));
 const updated = ({ steps }: PoolPlan) =>
   steps.flatMap((step) => (step.kind === 'update' ? step.batch.vms.map(({ name }) => name) : []));
 const words = ({ rollout }: PoolPlan) => rollout.waits.map(({ words: one }) => one);
@@ -86,7 +86,7 @@ describe('extra VMs come', () => {
     expect(made(planned([], { vms: [old(1), old(2), old(3), old(9)] }))).toEqual([10]);
     const replaced = aBatch([held(old(7), 'replace')]);
     expect(made(planned([], { spec: { maxSurge: 2 }, batches: [replaced] }))).toEqual([8, 9]);
-    expect(made(planned([], { isHeldByOther: (name) => name === 'web-5' }))).toEqual([6]);
+    expect(made(planned([], { isVmNameTaken: (name) => name === 'web-5' }))).toEqual([6]);
   });
 
   test.each<[string, Partial<PoolPlanInput> & { spec?: Partial<PoolSpec> }]>([

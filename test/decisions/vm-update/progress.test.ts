@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { progressOf, type UpdateProgress, type StandingInput } from '../../../decisions/vm-update/progress.ts';
+import { progressOf, type UpdateProgress, type ProgressInput } from '../../../decisions/vm-update/progress.ts';
 import { aVmi } from '../model/fleets.ts';
 import { aTemplate, DOWN, fresh, HALTED, held, NEW, NOW, OLD, old } from '../model/rollout-pools.ts';
 
 const standing = (
   vm: VmView | undefined,
   vmi: Partial<VmiView> | null = {},
-  fields: Partial<StandingInput> = {},
+  fields: Partial<ProgressInput> = {},
 ): UpdateProgress =>
   progressOf({
     held: held(old(1)),

@@ -2,23 +2,23 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Leash } from '../../../dev/process/leash.ts';
+import { ProcessReaper } from '../../../dev/process/reaper.ts';
 import { Service, StartFailed, type ServiceSpec } from '../../../dev/process/service.ts';
 import { living } from '../stacks.ts';
 
 let folder: string;
-let leash: Leash;
+let reaper: ProcessReaper;
 let progress: string[];
 let services: Service[];
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'drover-service-'));
-  leash = new Leash();
+  reaper = new ProcessReaper();
   progress = [];
   services = [];
 });
 afterEach(async () => {
   await Promise.all(services.map((service) => service.stop('SIGKILL')));
-  leash.release();
+  reaper.release();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -37,7 +37,7 @@ function shell(script: string, more: Partial<ServiceSpec> & { restarts?: boolean
     },
     {
       logFile: join(folder, 'log'),
-      leash,
+      reaper,
       restarts,
       onProgress: (line) => void progress.push(line),
       onChange: () => {},

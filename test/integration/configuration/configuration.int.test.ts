@@ -75,7 +75,7 @@ test('a worker that may not see them says what it lacks, and does all else', asy
   meet((_method, path) => (/\/(secrets|configmaps)/.test(path) ? { status: 403 } : 'pass'));
   const pool = await readingPool(fleet());
   await until(async () =>
-    expect(await pool.condition('ConfigurationUnknown')).toMatchObject({
+    expect(await pool.condition('ConfigurationNotWatched')).toMatchObject({
       status: 'True',
       reason: 'Forbidden',
       message: expect.stringContaining(
@@ -89,5 +89,5 @@ test('a worker that may not see them says what it lacks, and does all else', asy
   // With the right, it does what it could not do before.
   await until(async () => expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']));
   await pool.untilSaid({ UpToDate: 'UpToDate' });
-  expect(await pool.condition('ConfigurationUnknown')).toBeUndefined();
+  expect(await pool.condition('ConfigurationNotWatched')).toBeUndefined();
 });

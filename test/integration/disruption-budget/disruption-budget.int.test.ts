@@ -54,7 +54,7 @@ test("two runs on two workers whose caches lag take no place of a pool's budget 
       atOnce: POOLS * VMS,
       maxFailures: 0,
       deadlineMs: 120_000,
-      askedBy: 'ann',
+      requestedBy: 'ann',
       reason: null,
     };
     return fleet().temporal.client.workflow.execute('powerVms', {

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { Pods, PodDisruptionBudgets } from '../../../api/resources.ts';
-import type { Leaver } from '../../../decisions/drain/node-report.ts';
+import type { NodeReportItem } from '../../../decisions/drain/node-report.ts';
 import type { PodDisruptionBudget } from '../../../decisions/drain/pod-budget.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
@@ -103,7 +103,9 @@ test("a PodDisruptionBudget of that name that is not the pool's stays as it is",
   const spec = { minAvailable: 0, selector: { matchLabels: { app: 'mine' } } };
   const made = await kube.create(PodDisruptionBudgets, { metadata, spec });
   await drain.pool('web', {}, {}, 'None');
-  await until(async () => expect((await drain.events()).map(({ reason }) => reason)).toContain('FailedGuard'));
+  await until(async () =>
+    expect((await drain.events()).map(({ reason }) => reason)).toContain('FailedPodDisruptionBudget'),
+  );
   await fleet().patchPool(drain.namespace, 'web', { drain: null } as object);
   await fleet().settled(drain.namespace, 'web', ['web-1']);
   expect(await kube.get(PodDisruptionBudgets, metadata)).toMatchObject({ metadata: { uid: made.metadata.uid }, spec });
@@ -118,7 +120,7 @@ test('a VM waits for a window, and for nothing once its eviction was cancelled',
   const node = await drain.nodeOf('web-1');
   const status = (...args: string[]) => run(fleet(), drain.namespace, 'drain', 'status', ...args);
   const { stdout } = await status(node, '-o', 'json');
-  const { items } = JSON.parse(stdout) as { items: Leaver[] };
+  const { items } = JSON.parse(stdout) as { items: NodeReportItem[] };
   expect(items.filter(({ namespace }) => namespace === drain.namespace)).toContainEqual({
     namespace: drain.namespace,
     name: 'web-1',

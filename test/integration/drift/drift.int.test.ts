@@ -100,7 +100,7 @@ test('Correct sets right whatever drifts: with no restart if the VMI runs the te
 
   await pool.patch({ paused: true });
   await drift(pool, ['web-2']);
-  expect(await pool.condition('Drifted')).toMatchObject({ reason: 'BeingSetRight' });
+  expect(await pool.condition('Drifted')).toMatchObject({ reason: 'Correcting' });
   await pool.patch({ paused: false });
   await until(async () => expect(await running(pool)).toEqual({ 'web-1': 1, 'web-2': 1 }));
   await pool.untilComplete(revisionOf(templateOf()));
@@ -120,7 +120,7 @@ test('a worker that is killed in the middle is made up for, and people who edit 
   await drift(pool, ['web-1', 'web-2', 'web-3']);
   const before = await pool.vmiUids();
   await order(pool);
-  const taken = await pool.untilTaken();
+  const taken = await pool.waitUntilHandled();
   await worker.kill();
   // What others add, and what they change where nobody asked, stays.
   for (const name of ['web-1', 'web-2', 'web-3'])

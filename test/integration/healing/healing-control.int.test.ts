@@ -42,7 +42,7 @@ test('a pause by a person holds what is sick and what waits, and says who; resum
   await until(async () =>
     expect(await pool.pool.condition('HealingSuspended')).toMatchObject({
       status: 'True',
-      reason: 'PausedByPerson',
+      reason: 'PausedByUser',
       message: 'by kim: the storage is being moved',
     }),
   );
@@ -101,7 +101,7 @@ test('a VM that gets well by itself while its removal is held is not deleted', a
   await pool.pool.workflow.signal('healPause', { by: 'kim' });
   await pool.break(1);
   await until(async () => expect((await pool.pool.condition('Healing'))?.message).toContain('web-1 is sick'));
-  expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ reason: 'PausedByPerson' });
+  expect(await pool.pool.condition('HealingSuspended')).toMatchObject({ reason: 'PausedByUser' });
   await pool.pool.patchVm('web-1', {
     spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '0' } } } },
   });

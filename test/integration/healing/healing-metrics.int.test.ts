@@ -32,7 +32,7 @@ test('a worker measures which VMs are being replaced, how often it was, and that
     `drover_healing_replacements_total{${ofPool}} 1`,
   );
   await pool.pool.workflow.signal('healPause', { by: 'kim' });
-  await untilTold(`drover_healing_suspended{${ofPool},reason="PausedByPerson"} 1`);
+  await untilTold(`drover_healing_suspended{${ofPool},reason="PausedByUser"} 1`);
 });
 
 test('a VMI that fails after it ran well is for KubeVirt to recover: its end and the next start are counted, and its VM stays', async () => {

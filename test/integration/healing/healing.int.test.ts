@@ -27,7 +27,7 @@ test('a VM whose disk is corrupt is replaced under its number, with a new disk a
 test('a VM is noted to have run well once it has for minReadySeconds, though nothing happens in that moment', async () => {
   const pool = await HealedPool.made(fleet(), { replicas: 1, rollout: { minReadySeconds: 3 } });
   const hasRun = async (): Promise<boolean> =>
-    (await pool.pool.vm('web-1')).metadata.annotations?.['drover.dev/not-yet-run'] === undefined;
+    (await pool.pool.vm('web-1')).metadata.annotations?.['drover.dev/never-ran'] === undefined;
   await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
   expect(await hasRun()).toBe(false);
   await until(async () => expect(await hasRun()).toBe(true));

@@ -79,7 +79,7 @@ export class HealedPool {
     const healed = new HealedPool(await TestPool.ready(fleet, { autohealing, template, ...spec }));
     await until(async () => {
       for (const vm of (await healed.pool.vms()).values())
-        expect(vm.metadata.annotations?.['drover.dev/not-yet-run']).toBeUndefined();
+        expect(vm.metadata.annotations?.['drover.dev/never-ran']).toBeUndefined();
     });
     return healed;
   }

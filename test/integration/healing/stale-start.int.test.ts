@@ -16,7 +16,7 @@ const withCores = (cores: number, runStrategy: string): PoolSpec['template'] => 
 };
 const lag = (text: string | null) =>
   fleet().kube.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
-    metadata: { annotations: { 'sim.drover.dev/spec-lag': text } },
+    metadata: { annotations: { 'sim.drover.dev/spec-observation-delay': text } },
   });
 
 test.each(['Always', 'RerunOnFailure'])(

@@ -191,7 +191,7 @@ export class TestTransition {
       deadlineMs: 60_000,
       windows: [],
       force: false,
-      askedBy: 'ada',
+      requestedBy: 'ada',
       reason: null,
       ...options,
     };

@@ -10,7 +10,7 @@ import {
 } from '../../../api/names.ts';
 import { controllerOf, type OwnerReference } from '../../../api/objects.ts';
 import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import { Hold } from '../../../clients/membership/hold.ts';
+import { MembershipLease } from '../../../clients/membership/lease.ts';
 import { membershipChangeOf, type ListedChange, type MembershipChange } from '../../../decisions/membership/change.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { needs } from '../../cluster/given/needs.ts';
@@ -64,7 +64,7 @@ test('a detached VM runs on, is counted nowhere, and keeps its number; attached 
   expect(await run(fleet(), namespace, 'detach', 'web-1', 'web-2', '--decrement')).toMatchObject({ code: 0 });
   await fleet().settled(namespace, 'web', ['web-3', 'web-4']);
   expect((await pool.get()).spec.replicas).toBe(2);
-  await until(async () => expect(await pool.condition('MembersChanging')).toBeUndefined());
+  await until(async () => expect(await pool.condition('MembershipChanging')).toBeUndefined());
   expect(await uidsIn(fleet(), namespace)).toMatchObject(before);
   log.expectNoneMadeOrDeleted();
 
@@ -131,7 +131,7 @@ test('VMs of no owner are adopted as they run: the pool makes and deletes none m
   await ended;
   expect(child.signalCode).toBe('SIGKILL');
   expect((await pool.get()).spec.replicas).toBe(4);
-  await pool.untilSaid({ MembersChanging: 'Adopting' });
+  await pool.untilSaid({ MembershipChanging: 'Adopting' });
   const detach = await run(fleet(), namespace, 'detach', 'web-1', '--decrement');
   expect(detach).toMatchObject({ code: 1, stderr: expect.stringContaining('has not ended') as string });
 
@@ -163,7 +163,7 @@ test('a pool that no worker has counted is held, and says by what: it makes and 
   expect(adopted).toMatchObject({ code: 1, stderr: expect.stringContaining('pool web stays on hold') as string });
 
   worker = await fleet().startWorker();
-  await pool.untilSaid({ MembersChanging: 'Adopting' });
+  await pool.untilSaid({ MembershipChanging: 'Adopting' });
   await pool.until({ replicas: 3 });
   // Somebody scales it meanwhile: that waits as well.
   await pool.patch({ replicas: 4 });
@@ -225,7 +225,7 @@ test('a pool whose command was killed goes on by itself: what has moved stays, n
   expect(came.length).toBeLessThan(1 + names.length);
   expect((await pool.get()).spec.replicas).toBe(came.length);
   await fleet().settled(namespace, 'web', came);
-  expect(await new Hold(fleet().kube, { namespace, name: 'web' }, adoption).keep()).toBe(false);
+  expect(await new MembershipLease(fleet().kube, { namespace, name: 'web' }, adoption).keep()).toBe(false);
 
   expect(await run(fleet(), namespace, 'adopt', 'pool/web', '-l', 'adopt=me')).toMatchObject({ code: 0 });
   await fleet().settled(namespace, 'web', ['web-1', ...names]);

@@ -38,7 +38,7 @@ test('a pool of KubeVirt becomes a pool of drover and goes back: the same VMs an
   const pool = TestPool.of(fleet(), namespace);
   await pool.until({ replicas: 3, readyReplicas: 3, updatedReplicas: 3, unavailableReplicas: 0 });
   await pool.untilSaid({ Progressing: 'Complete', UpToDate: 'UpToDate' });
-  await until(async () => expect(await pool.condition('MembersChanging')).toBeUndefined());
+  await until(async () => expect(await pool.condition('MembershipChanging')).toBeUndefined());
   expect(await ownersIn(fleet(), namespace)).toEqual({ 'drover.dev': names });
   expect(await uidsIn(fleet(), namespace)).toEqual(before);
   await until(async () => expect(await theirs.get()).toBeUndefined());

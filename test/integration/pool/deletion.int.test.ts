@@ -220,7 +220,7 @@ test('a kept disk comes back as what it is, and not at all once the pool keeps n
     template: { spec: { ...diskTemplate.spec, dataVolumeTemplates: [{ ...disk!, spec }] } },
   });
   await until(async () =>
-    expect(await fleet().condition(namespace, 'web', 'DisksKept')).toMatchObject({ reason: 'OfOlderTemplate' }),
+    expect(await fleet().condition(namespace, 'web', 'DisksKept')).toMatchObject({ reason: 'OutdatedTemplate' }),
   );
   await scaledTo(1);
   // The name alone doesn't make the claim larger: the rollout found a VM of the older template and updated it.

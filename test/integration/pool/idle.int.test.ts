@@ -11,12 +11,12 @@ test('a pool that matches its spec adds nothing to its history, whatever is writ
   const workflow = fleet().temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }));
   const length = async (): Promise<number> => (await workflow.describe()).historyLength;
   await until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({ readyReplicas: 3 }));
-  const quietSince = { length: -1, at: Date.now() };
+  const lastProgressAt = { length: -1, at: Date.now() };
   await until(async () => {
     const now = await length();
-    if (now !== quietSince.length) Object.assign(quietSince, { length: now, at: Date.now() });
+    if (now !== lastProgressAt.length) Object.assign(lastProgressAt, { length: now, at: Date.now() });
     // Longer than the interval between signals: all that was in flight has arrived.
-    expect(Date.now() - quietSince.at).toBeGreaterThan(1_500);
+    expect(Date.now() - lastProgressAt.at).toBeGreaterThan(1_500);
   });
 
   for (let time = 0; time < 20; time++) {
@@ -27,10 +27,10 @@ test('a pool that matches its spec adds nothing to its history, whatever is writ
   // When another, later pool is settled, the watch has also handled the changes above.
   await fleet().createPool(namespace, 'other', { replicas: 1 });
   await fleet().settled(namespace, 'other', ['other-1']);
-  expect(await length()).toBe(quietSince.length);
+  expect(await length()).toBe(lastProgressAt.length);
 
   await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-1' }, 'merge', {
     metadata: { labels: { tier: 'gold' } },
   });
-  await until(async () => expect(await length()).toBeGreaterThan(quietSince.length));
+  await until(async () => expect(await length()).toBeGreaterThan(lastProgressAt.length));
 });

@@ -13,7 +13,7 @@ test('a pool that takes the place of another, which no worker has seen go, begin
   await old.untilSaid({ Progressing: 'Failed' });
   await old.workflow.signal('pause', { by: 'ada', why: 'incident 42' });
   await old.workflow.signal('healPause', { by: 'ada' });
-  await old.untilSaid({ Paused: 'PausedByPerson', HealingSuspended: 'PausedByPerson' });
+  await old.untilSaid({ Paused: 'PausedByUser', HealingSuspended: 'PausedByUser' });
   const { runId } = await old.workflow.describe();
   await worker.kill();
 

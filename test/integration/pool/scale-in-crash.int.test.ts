@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { removeVms } from '../../../clients/pools/remove-vms.ts';
-import { setProtection } from '../../../clients/vm/protect.ts';
+import { removeVms } from '../../../clients/pool/remove-vms.ts';
+import { setProtection } from '../../../clients/power/protect.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 

@@ -61,7 +61,7 @@ describe('VMs that are removed by name', () => {
     // A slip by hand takes no VM.
     const key = { namespace, name: 'web' };
     await fleet().kube.patch(VirtualMachinePools, key, 'merge', annotated('web-1'));
-    await until(async () => expect(await blocked(namespace)).toMatchObject({ reason: 'RemovalsUnreadable' }));
+    await until(async () => expect(await blocked(namespace)).toMatchObject({ reason: 'InvalidRemoveAnnotation' }));
     expect(await scale(namespace, '--remove', 'web-1')).toMatchObject({ code: 1, stdout: '' });
     await fleet().settled(namespace, 'web', ['web-1', 'web-3', 'web-4', 'web-6']);
   });

@@ -38,7 +38,7 @@ test('VMs of every run strategy are restarted once, two at a time, and keep thei
   const strategies = names.map((name) => (shapes[name as keyof typeof shapes] as Shape).runStrategy ?? 'Always');
   expect(await vms.strategies(names)).toEqual(strategies);
   expect(await vms.events()).toEqual(
-    names.map((name) => `VirtualMachine ${name}: Restarted within a disruption budget, asked for by ada: leaks`),
+    names.map((name) => `VirtualMachine ${name}: Restarted within a disruption budget, requested by ada: leaks`),
   );
 });
 
@@ -307,11 +307,11 @@ test('a run takes up what the last one has handed to it', async () => {
   };
   const carried = {
     ...before,
-    told: null,
-    quietSince: Date.now(),
+    digest: null,
+    lastProgressAt: Date.now(),
     notBefore: 0,
     deferrals: 0,
-    seen: {},
+    minVersions: {},
     namespaces: [],
   };
   const chosen = { [vms.namespace]: { ...vmis, 'vm-1': 'the VMI that it had' } };

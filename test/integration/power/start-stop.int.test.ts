@@ -29,7 +29,7 @@ test('VMs of every run strategy are stopped and started again, each as KubeVirt 
   expect(Object.keys(await vms.vmis())).toEqual(['wish']);
   expect(await vms.strategies(names)).toEqual(['Halted', 'Halted', 'Manual', 'Halted', 'RerunOnFailure', 'Always']);
   expect(await vms.events()).toEqual(
-    ['a', 'm', 'o', 'r'].map((name) => `VirtualMachine ${name}: Stopped, asked for by ada: the sale is over`),
+    ['a', 'm', 'o', 'r'].map((name) => `VirtualMachine ${name}: Stopped, requested by ada: the sale is over`),
   );
 
   const started = await (await vms.power('Start', names, { atOnce: 2 })).result();

@@ -125,7 +125,7 @@ export class TestVms {
       atOnce: 1,
       maxFailures: 0,
       deadlineMs: 60_000,
-      askedBy: 'ada',
+      requestedBy: 'ada',
       reason: null,
       ...options,
     };

@@ -1,10 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
-import type {
-  InstanceSetSpec,
-  ReplicaSetSpec,
-  VirtualMachineReplicaSet,
-} from '../../../api/replica-set/replica-set.ts';
+import type { VmiSetSpec, ReplicaSetSpec, VirtualMachineReplicaSet } from '../../../api/replica-set/replica-set.ts';
 import {
   CoreEvents,
   VirtualMachineInstanceReplicaSets,
@@ -16,7 +12,7 @@ import {
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { until, type TestFleet } from '../fleet.ts';
 
-type AnySpec = Omit<ReplicaSetSpec, 'template'> & Pick<ReplicaSetSpec | InstanceSetSpec, 'template'>;
+type AnySpec = Omit<ReplicaSetSpec, 'template'> & Pick<ReplicaSetSpec | VmiSetSpec, 'template'>;
 export type SetObject = KubeObject & { spec: AnySpec; status?: NonNullable<VirtualMachineReplicaSet['status']> };
 
 /** A kind of sets, and that of their members. */
@@ -107,14 +103,11 @@ export const templateOf = (app: string, spec: object = {}): ReplicaSetSpec['temp
 /** A template of stopped VMs, for tests of creation rather than boot. */
 export const haltedTemplateOf = (app: string): ReplicaSetSpec['template'] => templateOf(app, { runStrategy: 'Halted' });
 /** The same of VMIs, for which no node is found. */
-const waitingTemplateOf = (app: string): InstanceSetSpec['template'] =>
+const waitingTemplateOf = (app: string): VmiSetSpec['template'] =>
   instanceTemplateOf(app, { 'sim.drover.dev/unschedulable': 'true' });
 
 /** A template of VMIs that start, and stop, at once; annotations may say otherwise. */
-export const instanceTemplateOf = (
-  app: string,
-  annotations: Record<string, string> = {},
-): InstanceSetSpec['template'] => ({
+export const instanceTemplateOf = (app: string, annotations: Record<string, string> = {}): VmiSetSpec['template'] => ({
   metadata: {
     labels: { app },
     annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations },

@@ -21,9 +21,9 @@ describe('pause', () => {
     const old = revisionOf(templateOf(slow));
     const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.untilTaken();
+    const taken = await pool.waitUntilHandled();
     await pool.workflow.signal('pause', asked);
-    await pool.untilSaid({ Paused: 'PausedByPerson', Progressing: 'Paused' });
+    await pool.untilSaid({ Paused: 'PausedByUser', Progressing: 'Paused' });
     expect((await pool.condition('Paused'))!.message).toBe('by ada: lunch');
     await until(async () => {
       expect(await pool.inProgress()).toEqual([]);
@@ -42,10 +42,10 @@ describe('pause', () => {
   });
 
   // Temporal's Web UI sends no arguments, or null.
-  test.each([{ args: [] }, { args: [null] }])('is asked for by a signal with $args', async ({ args }) => {
+  test.each([{ args: [] }, { args: [null] }])('is requested by a signal with $args', async ({ args }) => {
     const pool = await aPool({ replicas: 1 });
     await pool.workflow.signal('pause', ...args);
-    await pool.untilSaid({ Paused: 'PausedByPerson' });
+    await pool.untilSaid({ Paused: 'PausedByUser' });
     expect((await pool.condition('Paused'))!.message).toBe('by somebody');
     await pool.workflow.signal('resume', ...args);
     await pool.untilSaid({ Paused: 'NotPaused' });
@@ -71,7 +71,7 @@ describe('pause', () => {
     const pool = await aPool({ template: templateOf(slow) });
     const old = revisionOf(templateOf(slow));
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.untilTaken();
+    const taken = await pool.waitUntilHandled();
     await pool.patch({ paused: true });
     await pool.untilSaid({ Progressing: 'Paused' });
     await until(async () => expect(await pool.running(next)).toEqual([taken]));
@@ -106,7 +106,7 @@ describe('abort', () => {
   soakTest('with null lets what is in progress come back; the next template is rolled out', async () => {
     const pool = await aPool({ template: templateOf(slow) });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.untilTaken();
+    const taken = await pool.waitUntilHandled();
     await pool.workflow.signal('abort', null);
     await pool.untilSaid({ Progressing: 'Aborted' });
     await until(async () => expect(await pool.running(next)).toEqual([taken]));
@@ -148,7 +148,7 @@ describe('steps', () => {
         rollout: { steps: [approvalAt(1), approvalAt(2), approvalAt(3)] },
       });
       const next = await pool.change(templateOf({ cores: 2, ...slow }));
-      await pool.untilTaken();
+      await pool.waitUntilHandled();
       await pool.workflow.signal('promote');
       await pool.untilSaid({ Progressing: 'WaitingForApproval' });
       await pool.until({ readyReplicas: 4, updatedReplicas: 1, rollout: { step: 0 } });
@@ -297,7 +297,7 @@ describe('failures', () => {
   test('Continue: goes on past those that fail', async () => {
     const pool = await aPool({ maxUnavailable: '100%', rollout: { ...deadline, onFailure: 'Continue' } });
     const bad = await pool.change(badTemplate(2));
-    await pool.untilSaid({ Degraded: 'VmsFailed', Progressing: 'Complete' });
+    await pool.untilSaid({ Degraded: 'UpdateFailed', Progressing: 'Complete' });
     expect(await pool.running(bad)).toEqual(namesUpTo('web', 4));
     expect((await pool.status()).rollout!.failures).toHaveLength(4);
   });
@@ -306,7 +306,7 @@ describe('failures', () => {
     const pool = await aPool({ maxUnavailable: 2, rollout: { ...deadline, maxFailures: 1 } });
     const before = await pool.vmiUids();
     await pool.workflow.signal('pause');
-    await pool.untilSaid({ Paused: 'PausedByPerson' });
+    await pool.untilSaid({ Paused: 'PausedByUser' });
     const bad = await pool.change(badTemplate(2));
     await pool.until({ updateRevision: bad });
     await pool.workflow.signal('resume');
@@ -315,7 +315,7 @@ describe('failures', () => {
     await pool.patch({ rollout: { maxFailures: 2 } });
     const worse = await pool.change(badTemplate(3));
     await until(async () => expect((await pool.status()).rollout!.failures).toHaveLength(2));
-    await pool.untilSaid({ Progressing: 'RollingOut', Degraded: 'VmsFailed' });
+    await pool.untilSaid({ Progressing: 'RollingOut', Degraded: 'UpdateFailed' });
     expect(await pool.running(worse)).toHaveLength(2);
     const after = await pool.vmiUids();
     expect(Object.keys(before).filter((name) => before[name] === after[name])).toHaveLength(2);

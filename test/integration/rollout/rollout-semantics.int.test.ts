@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { askedByStamp } from '../../../api/asked-by.ts';
 import {
-  ASKED_BY_ANNOTATION,
+  REQUESTED_BY_ANNOTATION,
   CHANGE_CAUSE_ANNOTATION,
   DO_NOT_DISRUPT_ANNOTATION,
   POOL_LABEL,
@@ -9,6 +8,7 @@ import {
 } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { requesterStamp } from '../../../api/requested-by.ts';
 import {
   ControllerRevisions,
   PersistentVolumeClaims,
@@ -51,7 +51,7 @@ describe('revisions', () => {
     await fleet().kube.patch(VirtualMachinePools, metadata, 'merge', {
       metadata: {
         annotations: {
-          [ASKED_BY_ANNOTATION]: askedByStamp('ada@desk', second),
+          [REQUESTED_BY_ANNOTATION]: requesterStamp('ada@desk', second),
           [CHANGE_CAUSE_ANNOTATION]: 'more cores',
         },
       },
@@ -60,7 +60,7 @@ describe('revisions', () => {
     await pool.untilComplete(second);
     const [one, two] = await kept(pool);
     expect(one).toMatchObject({
-      metadata: { name: `web-${first}`, annotations: { [ASKED_BY_ANNOTATION]: 'test' } },
+      metadata: { name: `web-${first}`, annotations: { [REQUESTED_BY_ANNOTATION]: 'test' } },
       revision: 1,
       data: { template: templateOf() },
     });
@@ -68,7 +68,7 @@ describe('revisions', () => {
       metadata: {
         name: `web-${second}`,
         labels: { [POOL_LABEL]: 'web', [REVISION_LABEL]: second },
-        annotations: { [ASKED_BY_ANNOTATION]: 'ada@desk', [CHANGE_CAUSE_ANNOTATION]: 'more cores' },
+        annotations: { [REQUESTED_BY_ANNOTATION]: 'ada@desk', [CHANGE_CAUSE_ANNOTATION]: 'more cores' },
         ownerReferences: [
           { kind: 'VirtualMachinePool', name: 'web', uid: metadata.uid, controller: true, blockOwnerDeletion: true },
         ],
@@ -143,7 +143,7 @@ describe('revisions', () => {
     const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
     const watch = await pool.watched();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.untilTaken();
+    const taken = await pool.waitUntilHandled();
     const back = await pool.change(templateOf(slow));
     await pool.untilComplete(back);
     await watch.caughtUp();
@@ -175,7 +175,7 @@ describe('strategies', () => {
     await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2']));
     const before = await pool.vms();
     const next = await pool.change(templateOf({ cores: 2, vmMetadata: { labels: { new: 'label' } } }));
-    await pool.untilSaid({ Progressing: 'LeftToOthers' });
+    await pool.untilSaid({ Progressing: 'OutdatedVms' });
     expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: not managed by drover');
     await pool.patch({ replicas: 3 });
     await pool.until({
@@ -200,7 +200,7 @@ describe('strategies', () => {
     const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     await until(async () => expect(await pool.revisions()).toMatchObject({ 'web-1': [next, undefined] }));
-    await pool.untilSaid({ Progressing: 'LeftToOthers' });
+    await pool.untilSaid({ Progressing: 'OutdatedVms' });
     expect((await pool.condition('Progressing'))!.message).toContain(
       'web-2 … web-4: it waits for a restart, which the pool leaves to people',
     );
@@ -234,13 +234,13 @@ soakTest(
       updateStrategy: { unmanaged: {} },
     });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    await pool.untilSaid({ Progressing: 'LeftToOthers' });
+    await pool.untilSaid({ Progressing: 'OutdatedVms' });
     await pool.patch({ updateStrategy: { unmanaged: null, proactive: {} } });
-    const taken = await pool.untilTaken();
+    const taken = await pool.waitUntilHandled();
     await pool.patch({ updateStrategy: { unmanaged: {}, proactive: null } });
     await until(async () => expect(await pool.running(next)).toEqual([taken]));
     await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
-    await pool.untilSaid({ Progressing: 'LeftToOthers' });
+    await pool.untilSaid({ Progressing: 'OutdatedVms' });
     await pool.patch({ updateStrategy: null });
     await pool.untilComplete(next);
   },
@@ -337,7 +337,7 @@ soakTest(
     const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
     const watch = await pool.watched();
     const middle = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.untilTaken();
+    const taken = await pool.waitUntilHandled();
     const newest = await pool.change(templateOf({ cores: 3, ...slow }));
     await pool.untilComplete(newest);
     await watch.caughtUp();
@@ -498,7 +498,7 @@ describe('in the middle of a rollout', () => {
       rollout: { progressDeadlineSeconds: 30 },
     });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.untilTaken();
+    const taken = await pool.waitUntilHandled();
     await pool.power(taken, 'stop');
     await pool.until({ readyReplicas: 2, updatedReplicas: 3, currentRevision: next });
     await pool.untilSaid({ Progressing: 'Complete', Degraded: 'NoFailures' });
@@ -510,7 +510,7 @@ describe('in the middle of a rollout', () => {
     const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow) });
     const watch = await pool.watched();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.untilTaken();
+    const taken = await pool.waitUntilHandled();
     const { metadata } = await pool.vm(taken);
     await fleet().kube.delete(VirtualMachines, metadata);
     await pool.untilComplete(next);
@@ -552,9 +552,9 @@ describe('in the middle of a rollout', () => {
 test('status, Events, ids, search attributes and details tell how a rollout goes', async () => {
   const pool = await aPool({ replicas: 2, maxUnavailable: 1, rollout: { steps: [approvalAt(1)] } });
   const { metadata } = await pool.get();
-  const stamp = askedByStamp('ada@desk', revisionOf(templateOf({ cores: 2 })));
+  const stamp = requesterStamp('ada@desk', revisionOf(templateOf({ cores: 2 })));
   await fleet().kube.patch(VirtualMachinePools, metadata, 'merge', {
-    metadata: { annotations: { [ASKED_BY_ANNOTATION]: stamp } },
+    metadata: { annotations: { [REQUESTED_BY_ANNOTATION]: stamp } },
   });
   const next = await pool.change(templateOf({ cores: 2 }));
   await pool.untilSaid({ Progressing: 'WaitingForApproval', Paused: 'NotPaused', Degraded: 'NoFailures' });
@@ -611,7 +611,7 @@ test('status, Events, ids, search attributes and details tell how a rollout goes
   expect(await described.staticSummary()).toMatch(new RegExp(`^Batch 1: update web-\\d to ${next} \\(restart\\)$`));
   expect(await details(batchId)).toMatch(
     new RegExp(
-      `\\*\\*Batch 1\\*\\* to revision \\*\\*${next}\\*\\*, asked for by ada@desk: has ended\n\n1 of 1 VMs updated[^]*web-\\d: Updated`,
+      `\\*\\*Batch 1\\*\\* to revision \\*\\*${next}\\*\\*, requested by ada@desk: has ended\n\n1 of 1 VMs updated[^]*web-\\d: Updated`,
     ),
   );
   const events = await pool.events();

@@ -177,7 +177,7 @@ test('whatever is sent to a restart and to a machine type transition, they go on
     atOnce: 1,
     maxFailures: 0,
     deadlineMs: 3_600_000,
-    askedBy: 'ada',
+    requestedBy: 'ada',
     reason: null,
   };
   const workflowId = powerIdOf('default', 'nonsense');
@@ -209,7 +209,7 @@ test('a pool whose template is nested thousands of levels deep is stalled alone:
   await until(async () =>
     expect(await fleet().condition(namespace, 'deep', 'Stalled')).toMatchObject({
       status: 'True',
-      reason: 'SpecRefused',
+      reason: 'InvalidTemplate',
     }),
   );
   await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'deep' });

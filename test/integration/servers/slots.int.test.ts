@@ -25,7 +25,7 @@ test('waits of restarts and of machine type transitions take none either', async
   const { paused } = await typedVms.vmis();
   await typedVms.vmiPower('paused', 'pause');
   const limits = { action: 'Restart', atOnce: 1, maxFailures: 0, deadlineMs: 600_000 };
-  const input = { chosen: { [namespace]: { paused } }, ...limits, askedBy: 'ada', reason: null };
+  const input = { chosen: { [namespace]: { paused } }, ...limits, requestedBy: 'ada', reason: null };
   const how = { workflowId: powerIdOf('default', 'waits'), taskQueue: taskQueueOf('default'), args: [input] };
   const restart = await fleet().temporal.client.workflow.start('powerVms', how);
   const skipped = [{ why: 'it is paused' }];

@@ -75,7 +75,7 @@ export class ApiServer {
     resource: Resource,
     key: { namespace?: string | undefined; name: string },
   ): Stored<T> | undefined {
-    return this.kind(resource).objects.get(keyOf(key)) as Stored<T> | undefined;
+    return this.kind(resource).objects.get(namespacedName(key)) as Stored<T> | undefined;
   }
 
   get(resource: Resource, key: { namespace?: string | undefined; name: string }): Stored {
@@ -185,7 +185,7 @@ export class ApiServer {
       ...object,
       metadata: { ...object.metadata, resourceVersion: String(++this.#version) },
     }) as Stored;
-    this.kind(resource).objects.set(keyOf(after.metadata), after);
+    this.kind(resource).objects.set(namespacedName(after.metadata), after);
     this.#tell(resource, before === undefined ? 'ADDED' : 'MODIFIED', after);
     this.onWrite({ resource, before, after });
     return after;
@@ -193,7 +193,7 @@ export class ApiServer {
 
   #remove(resource: Resource, before: Stored, last: KubeObject): Stored {
     const gone = { ...last, metadata: { ...last.metadata, resourceVersion: String(++this.#version) } } as Stored;
-    this.kind(resource).objects.delete(keyOf(before.metadata));
+    this.kind(resource).objects.delete(namespacedName(before.metadata));
     this.#tell(resource, 'DELETED', gone);
     this.onWrite({ resource, before, after: undefined });
     return gone;
@@ -211,7 +211,7 @@ export class ApiServer {
   }
 }
 
-const keyOf = ({ namespace, name }: { namespace?: string | undefined; name: string }): string =>
+const namespacedName = ({ namespace, name }: { namespace?: string | undefined; name: string }): string =>
   namespace === undefined ? name : `${namespace}/${name}`;
 const versionOf = ({ group, version }: Resource): string => (group === '' ? version : `${group}/${version}`);
 

@@ -1,13 +1,13 @@
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import { Places } from '../../../activities/disruption-budget/places.ts';
+import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
 import { createDrainActivities } from '../../../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
 import { createHealActivities } from '../../../activities/healing/replace-vm.ts';
 import { ensureCurrentAttempt } from '../../../activities/lib/attempt.ts';
 import { withFailures } from '../../../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../../../activities/machine-types/machine-types.ts';
+import type { Planned, PlanRequest } from '../../../activities/owners/types.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
-import type { Planned, PlanRequest } from '../../../activities/pool/types.ts';
 import { ChosenUids } from '../../../activities/power/chosen-uids.ts';
 import { createPowerActivities } from '../../../activities/power/power.ts';
 import { createReplicaSetActivities } from '../../../activities/replica-sets/replica-sets.ts';
@@ -221,7 +221,7 @@ export class World {
       const common = {
         client,
         cache,
-        places: new Places(client, cache),
+        places: new DisruptionClaims(client, cache),
         revisions,
         concurrency: 3,
         stopping: stopping.signal,

@@ -2,12 +2,17 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { drainingCounts } from '../../../decisions/drain/condition.ts';
-import type { Standing } from '../../../decisions/drain/plan.ts';
+import type { EvacuationStatus } from '../../../decisions/drain/plan.ts';
 import { DrainGauge } from '../../../workers/metrics/drain-gauge.ts';
 import { aPool } from '../../decisions/model/fleets.ts';
 
-const standing = (vm: string, state: Standing['state']): Standing => ({ vm, node: 'node-1', state, words: 'waits' });
-const poolWith = (standings: Standing[], spec: Partial<PoolSpec> = { drain: {} }) => {
+const standing = (vm: string, state: EvacuationStatus['state']): EvacuationStatus => ({
+  vm,
+  node: 'node-1',
+  state,
+  message: 'waits',
+});
+const poolWith = (standings: EvacuationStatus[], spec: Partial<PoolSpec> = { drain: {} }) => {
   const pool = aPool(spec);
   return { ...pool, status: { ...pool.status!, ...drainingCounts(pool, standings) } };
 };

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { HealingGauges } from '../../../workers/metrics/healing-gauges.ts';
-import { condition, cycle, healingPool, finished, type UserRequest } from '../../clients/heal/pools.ts';
+import { condition, cycle, healingPool, finished, type UserRequest } from '../../clients/healing/pools.ts';
 
 const metricsOf = (...looks: UserRequest[][]): Promise<string> => {
   const registry = new Registry();

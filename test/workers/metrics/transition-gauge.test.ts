@@ -12,7 +12,9 @@ test('a transition is told as it was looked at last, and not for long after its 
   const gauge = new TransitionGauge(registry);
   gauge.look('0a1b2c3d', counts);
   gauge.look('0a1b2c3d', { ...counts, waiting: 9 });
-  expect(await registry.metrics()).toContain('drover_machine_types_vms{transition="0a1b2c3d",state="waiting"} 9');
+  expect(await registry.metrics()).toContain(
+    'drover_machine_type_transition_vms{transition="0a1b2c3d",state="waiting"} 9',
+  );
   vi.advanceTimersByTime(100_000);
   gauge.look('4e5f6071', counts);
   const later = await registry.metrics();

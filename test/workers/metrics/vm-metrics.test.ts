@@ -100,7 +100,7 @@ test('a pool is told of by its spec and its status, and no longer once it is gon
       {
         type: 'Stalled',
         status: 'True',
-        reason: 'SpecRefused',
+        reason: 'InvalidTemplate',
         message: '',
         lastTransitionTime: '2026-01-01T00:00:00Z',
       },
@@ -112,7 +112,7 @@ test('a pool is told of by its spec and its status, and no longer once it is gon
   for (const [name, count] of Object.entries({ desired: 5, current: 4, ready: 3, updated: 1, unavailable: 2 }))
     expect(text).toContain(`drover_pool_${name}_vms{${OF_POOL}} ${count}`);
   expect(text).toContain(`drover_pool_rollout{${OF_POOL},state="RollingOut"} 1`);
-  expect(text).toContain(`drover_pool_stalled{${OF_POOL},reason="SpecRefused"} 1`);
+  expect(text).toContain(`drover_pool_stalled{${OF_POOL},reason="InvalidTemplate"} 1`);
   gauges.look([]);
   expect(await registry.metrics()).not.toContain(OF_POOL);
 });

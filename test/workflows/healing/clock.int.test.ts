@@ -197,7 +197,7 @@ test('an attempt whose workflow ID is still used by another cycle starts once th
       {
         ref,
         key: { namespace: 'shop', name: 'web', uid: 'an-earlier-pool' },
-        attempt: { sick, startedAt, removed: { nextAt, keptDisks: false }, hurried: false },
+        attempt: { sick, startedAt, removed: { nextAt, keptDisks: false }, skipDelay: false },
       },
     ],
   });

@@ -22,7 +22,7 @@ const progress: TransitionProgress = {
     deadlineMs: 600_000,
     windows: [],
     force: false,
-    askedBy: 'ada',
+    requestedBy: 'ada',
     reason: 'rhel8 goes',
   },
   results: [

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
-import { InFlight } from '../../../workflows/pool/in-flight.ts';
+import { InFlight } from '../../../workflows/owners/in-flight.ts';
 import { begin, type StepContext } from '../../../workflows/pool/steps.ts';
 
 /** The activities that were started. None of them ends. */
@@ -18,12 +18,12 @@ beforeEach(() => void begun.splice(0));
 
 const reason = 'a test';
 const revisions: Record<string, PoolStep> = {
-  keepRevision: { kind: 'keep', reason },
-  pruneRevisions: { kind: 'prune', revisions: [], reason },
+  createRevision: { kind: 'createRevision', reason },
+  deleteRevisions: { kind: 'deleteRevisions', revisions: [], reason },
 };
 const notes: Record<string, PoolStep> = {
-  noteRuns: { kind: 'mark', vms: [], reason },
-  unmarkDisks: { kind: 'unmark', claims: [], reason },
+  annotateRuns: { kind: 'annotateRuns', vms: [], reason },
+  unmarkKeptDisks: { kind: 'unmarkKeptDisks', claims: [], reason },
 };
 const steps = { ...revisions, ...notes };
 const bothWays = (one: string) =>

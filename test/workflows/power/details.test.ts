@@ -8,7 +8,7 @@ const progress: PowerProgress = {
   chosen: 3,
   atOnce: 1,
   maxFailures: 0,
-  askedBy: 'ada_b',
+  requestedBy: 'ada_b',
   reason: '# new\n*kernel*',
   done: ['shop/a'],
   failed: [{ vm: 'shop/b', why: 'no <node>', wasDown: false }],

@@ -146,9 +146,9 @@ test('what is to be noted on VMs while other notes are written is noted right af
   const written = Promise.withResolvers<void>();
   let notes = 0;
   const pool = await aTimedPool(server(), { autohealing: {} }, (cluster) => ({
-    noteRuns: async (...args: Parameters<NonNullable<typeof cluster.activities.noteRuns>>) => {
+    annotateRuns: async (...args: Parameters<NonNullable<typeof cluster.activities.annotateRuns>>) => {
       if (++notes === 1) await withHeartbeat(() => Promise.race([written.promise, Context.current().cancelled]));
-      await cluster.activities.noteRuns!(...args);
+      await cluster.activities.annotateRuns!(...args);
     },
   }));
   const { cluster } = pool;
@@ -165,8 +165,8 @@ test('a batch that could not be begun is tried again after 1 s, then after twice
   const pool = await aTimedPool(server());
   const next = template('two');
   // The workflow IDs of the first four batches are taken.
-  const taken = [1, 2, 3, 4].map((n) => updateBatchIdOf(ref, revisionOf(next), n));
-  for (const workflowId of taken)
+  const nameConflicts = [1, 2, 3, 4].map((n) => updateBatchIdOf(ref, revisionOf(next), n));
+  for (const workflowId of nameConflicts)
     await server().client.workflow.start('updateBatch', { workflowId, taskQueue: 'of nobody' });
   await pool.change({ template: next });
   const begunAt = await server().now();

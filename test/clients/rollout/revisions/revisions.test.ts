@@ -134,7 +134,7 @@ describe('the history', () => {
   ]);
   const entries = history(
     poolWith(),
-    [revisions[1]!, revisionWith(4, 2, { askedBy: 'ada@desk', changeCause: 'more cores' })],
+    [revisions[1]!, revisionWith(4, 2, { requestedBy: 'ada@desk', changeCause: 'more cores' })],
     vms,
     new Map([[hashOf(1), 6]]),
   );
@@ -143,17 +143,17 @@ describe('the history', () => {
     expect(entries).toMatchObject([
       { number: null, hash: 'lost', vms: 1, vmis: 0, isCurrent: false, isTarget: false },
       { number: 3, hash: hashOf(1), vms: 7, vmis: 6, isCurrent: true, isTarget: false },
-      { number: 4, hash: hashOf(2), vms: 3, vmis: 0, isCurrent: false, isTarget: true, askedBy: 'ada@desk' },
+      { number: 4, hash: hashOf(2), vms: 3, vmis: 0, isCurrent: false, isTarget: true, requestedBy: 'ada@desk' },
     ]));
 
   test('has the template that no batch has begun to bring', () => {
     const pool = poolWith();
-    pool.metadata.annotations = { 'drover.dev/asked-by': `ada@desk ${hashOf(2)}` };
+    pool.metadata.annotations = { 'drover.dev/requested-by': `ada@desk ${hashOf(2)}` };
     expect(history(pool, [revisions[1]!], new Map(), new Map()).at(-1)).toMatchObject({
       number: null,
       hash: hashOf(2),
       isTarget: true,
-      askedBy: 'ada@desk',
+      requestedBy: 'ada@desk',
     });
   });
 
@@ -163,7 +163,7 @@ describe('the history', () => {
         stripVTControlCharacters(line).replaceAll(/ {2,}/g, ' | '),
       ),
     ).toEqual([
-      'REVISION | HASH | FIRST USED | VMS | VMIS | STATE | ASKED BY | CHANGE CAUSE',
+      'REVISION | HASH | FIRST USED | VMS | VMIS | STATE | REQUESTED BY | CHANGE CAUSE',
       '<gone> | lost | <unknown> | 1 | 0 | <unknown> | <none>',
       `3 | ${hashOf(1)} | 60m ago | 7 | 6 | current | <unknown> | <none>`,
       `4 | ${hashOf(2)} | 60m ago | 3 | 0 | target | ada@desk | more cores`,

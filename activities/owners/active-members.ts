@@ -1,0 +1,32 @@
+import { matchesLabels } from '../../api/lib/label-selector.ts';
+import { isActive } from '../../decisions/disruption-budget/availability.ts';
+import { isActiveVmi } from '../../decisions/replica-sets/replica.ts';
+import type { Member } from '../../decisions/scaling/removal-check.ts';
+import type { StoredVmiSet, StoredVmOwner } from '../../decisions/views/owner.ts';
+import type { MemberRole } from '../../decisions/views/vm.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { OwnerKey } from './types.ts';
+
+/**
+ * Returns the replicas of a pool or a set that stay, be they VMs or VMIs, or the members of a role of a pool, as far as this
+ * worker's caches know.
+ */
+export const activeMembers = (
+  cache: ClusterCache,
+  key: OwnerKey,
+  owner: StoredVmOwner | undefined,
+  role: MemberRole | null = null,
+): Member[] =>
+  key.kind === 'VirtualMachineInstanceReplicaSet'
+    ? activeVmis(cache, key, owner)
+    : cache.ownedBy(key.uid).filter((vm) => isActive(vm) && (key.kind !== undefined || vm.role === role));
+
+/** Returns those that hold places in a set: a VM does until it is gone. */
+export const nameHolders = (cache: ClusterCache, key: OwnerKey, owner: StoredVmOwner | undefined): { name: string }[] =>
+  key.kind === 'VirtualMachineInstanceReplicaSet' ? activeVmis(cache, key, owner) : cache.ownedBy(key.uid);
+
+function activeVmis(cache: ClusterCache, { uid }: OwnerKey, owner: StoredVmOwner | undefined): Member[] {
+  if (owner === undefined) return [];
+  const { selector } = (owner as StoredVmiSet).spec;
+  return cache.vmisOf(uid).filter((vmi) => isActiveVmi(vmi) && matchesLabels(selector, vmi.standalone?.labels ?? {}));
+}

@@ -1,0 +1,29 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { REMOVING_ANNOTATION } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { DeleteOptions, KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { ifOwned, type OwnedActResult, type OwnedVm, type IfOwnedOptions } from './if-owned.ts';
+import { kindOfOwner } from './kinds.ts';
+import type { OwnerKey } from './types.ts';
+
+type Deletion = IfOwnedOptions & Required<Pick<DeleteOptions, 'propagationPolicy'>>;
+
+/** Deletes the VM or VMI while it is its owner's; one that is already deleted counts as done. */
+export function deleteVm(
+  client: KubeClient,
+  key: OwnerKey,
+  vm: OwnedVm,
+  { propagationPolicy, ...how }: Deletion,
+): Promise<OwnedActResult> {
+  const remove = async (resourceVersion: string): Promise<void> => {
+    const options = { uid: vm.uid, resourceVersion, propagationPolicy, signal: cancellationSignal() };
+    await ignoreNotFound(
+      client.delete(kindOfOwner(key).members.resource, { namespace: key.namespace, name: vm.name }, options),
+    );
+  };
+  return ifOwned(client, key, vm, remove, how);
+}
+
+/** Reports whether the VM is marked as leaving its pool. */
+export const isMarked = (vm: Stored): boolean => vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;

@@ -1,0 +1,70 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { matchesLabels } from '../../api/lib/label-selector.ts';
+import { ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import { later } from '../../decisions/lib/resource-versions.ts';
+import type { Target } from '../../decisions/pool/steps.ts';
+import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreStale } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { liveMember } from '../lib/live-vm.ts';
+import { sharedCall } from '../lib/shared-call.ts';
+import { tryEach } from '../lib/try-each.ts';
+import { isMarked } from './delete-member.ts';
+import { kindOfOwner, memberVersions } from './kinds.ts';
+import { liveOwner } from './live-owner.ts';
+import { reportRemoval } from './removal-events.ts';
+import { nothingDone, type Done, type OwnerKey } from './types.ts';
+
+export interface ReleaseOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  /** Concurrent calls to the API server, for one activity. */
+  concurrency: number;
+}
+
+/** Creates the activity by which a pool or a set lets go of its VMs. */
+export function createReleaseActivities({ client, cache, concurrency }: ReleaseOptions) {
+  return {
+    /**
+     * Removes the pool or set from these VMs' owner references, and leaves the VMs otherwise as they are. A VM that was
+     * leaving loses its mark: a pool that adopts the VM later would delete it because of the mark. `unmatched`: each
+     * only if it still does not match the selector of the set; otherwise, if the owner is deleted without its VMs.
+     */
+    releaseVms: (key: OwnerKey, vms: Target[], because?: 'Unmatched'): Promise<Done> =>
+      withHeartbeat(async () => {
+        let version: string | undefined;
+        const acted: Target[] = [];
+        const ownerNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
+        const release = async (target: Target): Promise<void> => {
+          const { name, uid } = target;
+          const owner = await ownerNow();
+          if (because === undefined && owner?.metadata.finalizers?.includes(ORPHAN_FINALIZER) !== true) return;
+          const vm = await liveMember(client, key, { namespace: key.namespace, name });
+          if (vm === undefined || vm.metadata.uid !== uid) return;
+          if (because !== undefined && !isUnmatched(owner, vm)) return;
+          const { ownerReferences: owners = [], resourceVersion } = vm.metadata;
+          const ownerReferences = owners.filter((reference) => reference.uid !== key.uid);
+          if (ownerReferences.length === owners.length && !isMarked(vm)) return;
+          const patch = {
+            metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
+          };
+          const released = await ignoreStale(
+            client.patch(kindOfOwner(key).members.resource, { namespace: key.namespace, name }, 'merge', patch),
+          );
+          version = later(version, released?.metadata.resourceVersion);
+          if (released !== undefined) acted.push(target);
+        };
+        const { count, refused } = await tryEach(vms, release, { most: concurrency });
+        if (because !== undefined)
+          await reportRemoval(client, cache, key, { verb: 'Release', asked: vms, acted, refused });
+        return { ...nothingDone, count, refused, minVersions: memberVersions(key, version) };
+      }),
+  };
+}
+
+/** The VMs of a set that is gone are left to whoever deletes them. */
+const isUnmatched = (owner: StoredVmOwner | undefined, { metadata }: Stored): boolean =>
+  owner !== undefined && !matchesLabels((owner as StoredSet).spec.selector, metadata.labels ?? {});

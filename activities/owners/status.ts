@@ -1,0 +1,104 @@
+import { cancellationSignal } from '@temporalio/activity';
+import type { Stored } from '../../api/objects.ts';
+import { PoolStatus } from '../../api/pool/pool.ts';
+import { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
+import { hasOnlyReleasedClaims } from '../../decisions/disruption-budget/claims.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { kindOfOwner, versionsOf } from './kinds.ts';
+import { liveOwner } from './live-owner.ts';
+import type { OwnerKey } from './types.ts';
+
+/** Written by whatever disrupts the pool's VMs. */
+const CLAIMS = 'disruptedVMs';
+const OF_POOLS: string[] = PoolStatus.keyof().options.filter((field) => field !== CLAIMS);
+const OF_SETS: string[] = ReplicaSetStatus.keyof().options;
+
+/**
+ * What a later plan must have seen. `isLate`: another worker had written the status by then, so it was left as it is.
+ */
+export type WrittenStatus = ResourceVersions & { isLate?: true };
+
+type Operation = { op: 'test' | 'add'; path: string; value: unknown } | { op: 'remove'; path: string };
+
+type AnyStatus = PoolStatus | ReplicaSetStatus;
+
+/**
+ * Writes what a plan has found to the status of a pool or a set, if that is still the status that the plan has seen: a
+ * late write, by a worker that was taken for dead, gives way. Leaves disruption claims as they are, unless all of them
+ * are spent.
+ */
+export async function writeOwnerStatus(
+  client: KubeClient,
+  cache: ClusterCache,
+  key: OwnerKey,
+  status: AnyStatus,
+): Promise<WrittenStatus> {
+  const fields = key.kind === undefined ? OF_POOLS : OF_SETS;
+  const write = (before: AnyStatus | undefined, released?: unknown): Promise<Stored | undefined> => {
+    const path = `/status/${CLAIMS}`;
+    const forgets: Operation[] =
+      released === undefined
+        ? []
+        : [
+            { op: 'test', path, value: released },
+            { op: 'remove', path },
+          ];
+    const test: Operation = { op: 'test', path: '/metadata/uid', value: key.uid };
+    const patch = [test, ...changes(fields, before, status), ...forgets];
+    return client.patch(kindOfOwner(key).resource, key, 'json', patch, {
+      subresource: 'status',
+      signal: cancellationSignal(),
+    });
+  };
+  try {
+    const written = await write(...cachedStatus(cache, key));
+    return versionsOf(key, written?.metadata.resourceVersion);
+  } catch (error) {
+    if (isNotFound(error)) return {};
+    if (!isConflict(error) && !(error instanceof KubeError && error.status === 422)) throw error;
+    // The cache may be behind, or the status may be another worker's by now.
+    const live = await liveOwner(client, key, cancellationSignal());
+    if (live === undefined) return {};
+    const isOther = status.writes !== undefined && (live.status?.writes ?? 0) + 1 !== status.writes;
+    if (isOther) return { ...versionsOf(key, live.metadata.resourceVersion), isLate: true };
+    const written = await write(live.status as AnyStatus | undefined);
+    return versionsOf(key, written?.metadata.resourceVersion);
+  }
+}
+
+/** The status in the cache, and the claims in it if all of them are spent. */
+function cachedStatus(cache: ClusterCache, key: OwnerKey): [before: AnyStatus | undefined, released?: unknown] {
+  const at = `${key.namespace}/${key.name}`;
+  const kind = kindOfOwner(key).cache;
+  if (kind !== 'pools') return [cache[kind].get(at)?.status];
+  const pool = cache.pools.get(at);
+  return pool === undefined ? [undefined] : [pool.status, releasedClaims(cache, pool)];
+}
+
+function changes(fields: readonly string[], before: AnyStatus | undefined, status: AnyStatus): Operation[] {
+  if (before === undefined)
+    return [
+      { op: 'test', path: '/status', value: null },
+      { op: 'add', path: '/status', value: status },
+    ];
+  const operations = fields.flatMap((field): Operation[] => {
+    const path = `/status/${field}`;
+    const value = status[field as keyof AnyStatus];
+    if (value !== undefined) return [{ op: 'add', path, value }];
+    // A field that may be absent can't be removed, so it is added first.
+    return [
+      { op: 'add', path, value: null },
+      { op: 'remove', path },
+    ];
+  });
+  return [{ op: 'test', path: '/status/writes', value: before.writes ?? null }, ...operations];
+}
+
+function releasedClaims(cache: ClusterCache, pool: StoredPool): unknown {
+  const context = { pool, vms: cache.ownedBy(pool.metadata.uid), vmiOf: cache.vmiOf.bind(cache) };
+  return hasOnlyReleasedClaims(context, Date.now()) ? pool.status?.disruptedVMs : undefined;
+}

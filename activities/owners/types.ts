@@ -1,0 +1,97 @@
+import type { SetKind } from '../../api/owner-kinds.ts';
+import type { RolloutStatus } from '../../api/pool/pool.ts';
+import type { RefusedEvacuation } from '../../decisions/drain/need.ts';
+import type { CompactStatus } from '../../decisions/healing/conditions.ts';
+import type { HealingState } from '../../decisions/healing/state.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
+import type { PoolPlan } from '../../decisions/pool/plan.ts';
+import type { Failure } from '../../decisions/pool/status.ts';
+import type { Batch } from '../../decisions/rollout/batch.ts';
+import type { MemberRole } from '../../decisions/views/vm.ts';
+
+/** A pool, identified by its UID: what is done for it is not done for a later pool of the same name. */
+export interface PoolKey {
+  namespace: string;
+  name: string;
+  uid: string;
+}
+
+/** A pool or a replica set, as a pool is by its key; without `kind`, as in older histories, it is a pool. */
+export interface OwnerKey extends PoolKey {
+  kind?: SetKind | undefined;
+}
+
+export interface PlanRequest {
+  namespace: string;
+  name: string;
+  minVersions: ResourceVersions;
+  /** Whether something may have been done since without being reported: only a new list can tell. */
+  resultUnknown: boolean;
+  inProgress: {
+    creating: string[];
+    deleting: string[];
+    cancelled?: string[];
+    evacuating?: string[];
+    standby?: string[];
+  };
+  /** How many VMs may be acted on now; the burst cap also applies, and is the only limit if this is null. */
+  allowance: number | null;
+  refused?: PoolPlanInput['refused'];
+  /** What was refused of evacuations; absent if nothing was. */
+  refusals?: RefusedEvacuation[];
+  failure: Failure | null;
+  rollout: RolloutStatus | null;
+  batches: Batch[];
+  healing: HealingState | null;
+  /** Milliseconds since the epoch. */
+  batchesNotBefore: number;
+  /**
+   * The workflow's clock, in milliseconds since the epoch: it also measures the times that the workflow is asked to wait
+   * for.
+   */
+  now: number;
+}
+
+/** `generation` is that of the spec that the plan was made for. */
+export type Planned =
+  | { gone: true }
+  | ({
+      gone: false;
+      key: PoolKey;
+      generation: number;
+      minVersions: ResourceVersions;
+      status: CompactStatus | null;
+    } & Omit<PoolPlan, 'status'>);
+
+export interface Refused {
+  reason: string;
+  message: string;
+  /** Names of the refused VMs; others may have been given up because of them. */
+  names?: string[];
+  /** Whether the refusal concerns all VMs, as a full quota does, or looks as if it did. */
+  isGeneral?: boolean;
+}
+
+/** What an activity has done to VMs. */
+export interface Done {
+  count: number;
+  /** Names that turned out to belong to VMs that are not the pool's. */
+  nameConflicts: string[];
+  /** Names of VMs for which the pool, asked again, no longer wanted the act. */
+  notWanted: string[];
+  /** Why the API server refused the rest: quota, permission, an invalid template. */
+  refused: Refused | null;
+  minVersions: ResourceVersions;
+}
+
+export const nothingDone: Done = { count: 0, nameConflicts: [], notWanted: [], refused: null, minVersions: {} };
+
+export interface CreateOptions {
+  /** Generation of the pool's spec when this was planned; absent if the VMs take the places of others. */
+  generation?: number;
+  skipSlowStart?: boolean;
+  halted?: number[];
+  /** Of VMs that are to be none of the pool's replicas. */
+  role?: MemberRole | null;
+}

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal } from '@temporalio/activity';
+import { vmView } from '../../decisions/views/from-object/vm.ts';
+import { isSurge } from '../../decisions/views/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { claimFor } from '../disruption-budget/place-for.ts';
+import type { DisruptionClaims } from '../disruption-budget/places.ts';
+import { liveVmWithVmi } from '../lib/live-vm.ts';
+import { deleteVm } from '../owners/delete-member.ts';
+import type { OwnedActResult, OwnedVm } from '../owners/if-owned.ts';
+import type { PoolKey } from '../owners/types.ts';
+
+/** Otherwise the next plan, which may not know all claims yet, would request the deletion again at once. */
+const PAUSE_MS = 2_000;
+
+/**
+ * Deletes an extra VM, which takes a place in the pool's disruption budget: others may be down because it stands in for
+ * them. Without a place, it stays.
+ */
+export async function deleteSurgeVm(
+  { client, places }: { client: KubeClient; places: DisruptionClaims },
+  key: PoolKey,
+  vm: OwnedVm,
+  isWanted: () => Promise<boolean>,
+): Promise<OwnedActResult> {
+  const at = { namespace: key.namespace, name: vm.name };
+  const { vm: stored, vmi } = await liveVmWithVmi(client, at, cancellationSignal());
+  const now = stored && vmView(stored);
+  const isMeant = now?.uid === vm.uid && now.owner?.uid === key.uid && isSurge(now) && !now.deleting;
+  if (!isMeant || now.protected || now.optedOut) return { left: stored?.metadata.resourceVersion };
+  const place = await claimFor(places, key, now, vmi);
+  if (typeof place === 'string') {
+    await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
+    return 'notWanted';
+  }
+  const { resourceVersion } = now;
+  const acted = await deleteVm(
+    client,
+    key,
+    { ...vm, resourceVersion },
+    {
+      propagationPolicy: 'Background',
+      isWanted: async () => (await isWanted()) && place.isFresh(),
+      // It has changed since the plan, so the next plan decides again.
+      tries: 1,
+    },
+  );
+  if (acted !== 'done') await place.release();
+  return acted;
+}

@@ -1,0 +1,36 @@
+import type { Stored } from '../../api/objects.ts';
+import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { poolTemplate } from '../../decisions/template/template.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { plain } from '../cli/output.ts';
+import type { Pool } from '../pool/objects.ts';
+import { formatDisruption, rolloutStrategyOf } from '../rollout/disruption.ts';
+import { rolloutView } from '../rollout/view.ts';
+
+/** What the rollout of a pool's new template would do to its VMs; undefined if they have the template. */
+export async function disruptionOf(
+  kube: KubeClient,
+  before: Stored<Pool>,
+  after: Stored<Pool>,
+): Promise<string | undefined> {
+  const [old, target] = [poolTemplate(before.spec), poolTemplate(after.spec)];
+  if (revisionOf(old) === revisionOf(target)) return undefined;
+  return formatDisruption(after, old, target, await rolloutStrategyOf(kube, after));
+}
+
+/** Why the pool's template is not rolled out to its VMs; undefined if nothing has halted its rollout. */
+export function haltOf(pool: Stored<Pool>): string | undefined {
+  const { halted, pool: name } = rolloutView(pool);
+  if (halted === null) return undefined;
+  const why = halted.why === null ? '' : `: ${plain(halted.why)}`;
+  const how = HALTS[halted.kind] ?? `its rollout is ${halted.kind}`;
+  const again = `\`drover rollout resume pool ${name}\` rolls it out again`;
+  return `pool ${name}: ${how}, by ${plain(halted.by)}${why}; ${again}`;
+}
+
+const HALTS: Record<string, string> = {
+  Failed: 'the rollout of this template has failed, and was stopped',
+  Aborted: 'the rollout of this template was aborted',
+  Undoing: 'this template was rolled back',
+  UndoFailed: 'this template was rolled back, and not all VMs came back',
+};

@@ -1,0 +1,138 @@
+import { Command, Option } from 'commander';
+import type { IntOrPercent } from '../../../api/lib/int-or-percent.ts';
+import { ACTION_LABELS, type PowerAction } from '../../../decisions/power/action.ts';
+import { dryRunOption, dryRunRemark, examples } from '../../cli/options.ts';
+import { note, print } from '../../cli/output.ts';
+import { atLeastOne, count, someTime, yesOrNo, type DryRun } from '../../cli/values.ts';
+import { inSession, type Session } from '../../session/session.ts';
+
+interface PowerOptions {
+  pending?: boolean;
+  allNamespaces?: boolean;
+  selector?: string;
+  pool?: string;
+  owner?: string;
+  atOnce: IntOrPercent;
+  maxUnavailable: IntOrPercent;
+  maxFailures: number;
+  deadline: number;
+  wait: boolean;
+  reason?: string;
+  dryRun: DryRun;
+}
+
+export const startVmsCommand = (): Command =>
+  powerCommand('Start', {
+    description: 'start VMs of any owner, a few at a time, so that they do not boot all at once',
+    limit: atOnceOption('starting', 10),
+    deadline: 'how long a VM may take to be ready, and how long one that still stops is waited for',
+    examples: [
+      ['Some VMs of a pool', 'drover vm start --pool web -l tier=spare'],
+      ['Three VMs, one after the other', 'drover vm start db-1 db-2 db-3 --at-once 1'],
+      ['What would that be?', 'drover vm start --owner vmrs/runners --dry-run'],
+    ],
+  });
+
+export const stopVmsCommand = (): Command =>
+  powerCommand('Stop', {
+    description:
+      'stop VMs of any owner in an orderly way; they stay stopped through updates until somebody starts them',
+    limit: atOnceOption('stopping', '100%'),
+    deadline: 'how long a VM may take to stop, and how long one that is paused or migrates is waited for',
+    examples: [
+      ['Some VMs of a pool', 'drover vm stop --pool web -l tier=spare --reason "end of the sale"'],
+      ['All VMs of a project, everywhere', 'drover vm stop -A -l project=moon'],
+      ['What would that be?', 'drover vm stop --pool web --dry-run'],
+    ],
+  });
+
+export const restartVmsCommand = (): Command =>
+  powerCommand('Restart', {
+    description:
+      'restart VMs of any owner within a budget; the next goes down only when the last is seen to be ready again',
+    limit: new Option(
+      '--max-unavailable <n>',
+      'how many of them, or how many percent, may be not ready at once, whatever the cause; at least 1',
+    )
+      .argParser(atLeastOne)
+      .default('5%'),
+    deadline: 'how long a VM may take to be ready again, and how long one that is paused or migrates is waited for',
+    examples: [
+      [
+        'All that wait for a restart, one in twenty at a time',
+        'drover vm restart --pending -A --reason "new machine type"',
+      ],
+      ['What would that be?', 'drover vm restart --pending -A --dry-run'],
+      ['Some VMs of a pool', 'drover vm restart --pool web -l tier=spare'],
+      ['Some VMs, one after the other', 'drover vm restart db-1 db-2 db-3 --max-unavailable 1'],
+      ['Begin, and look at it later', 'drover vm restart --pending --no-wait && drover vm runs'],
+    ],
+  }).option('--pending', 'only VMs that wait for a restart, as `drover vm pending` lists them');
+
+const atOnceOption = (doing: string, most: IntOrPercent): Option =>
+  new Option('--at-once <n>', `how many of them, or how many percent, may be ${doing} at once; at least 1`)
+    .argParser(atLeastOne)
+    .default(most);
+
+interface PowerCommand {
+  description: string;
+  limit: Option;
+  /** Describes `--deadline`. */
+  deadline: string;
+  examples: [what: string, command: string][];
+}
+
+function powerCommand(action: PowerAction, { description, limit, deadline, examples: shown }: PowerCommand): Command {
+  const { verb, done } = ACTION_LABELS[action];
+  return new Command(verb)
+    .description(description)
+    .argument('[names...]')
+    .option('-l, --selector <selector>', 'VMs with these labels, such as app=web,tier!=db')
+    .option('--pool <name>', 'VMs that this pool owns')
+    .option('--owner <kind/name>', 'VMs that this pool or replica set owns, such as vmrs/runners')
+    .option('-A, --all-namespaces', 'in all namespaces')
+    .addOption(limit)
+    .addOption(new Option('--max-failures <n>', 'more than so many failures stop it').argParser(count).default(0))
+    .addOption(new Option('--deadline <duration>', deadline).argParser(someTime).default(600_000, '10m'))
+    .addOption(
+      new Option('--wait [boolean]', `follow it to its end; the exit code says whether all were ${done.toLowerCase()}`)
+        .argParser(yesOrNo)
+        .default(true),
+    )
+    .option('--no-wait', 'come back as soon as it has begun')
+    .option('--reason <words>', 'the reason, shown in status, history and the Web UI')
+    .addOption(dryRunOption())
+    .addHelpText('after', examples(...shown))
+    .action((names: string[], options: PowerOptions, command: Command) =>
+      inSession(command, (session) => begin(session, action, names, options)),
+    );
+}
+
+async function begin(session: Session, action: PowerAction, names: string[], options: PowerOptions): Promise<void> {
+  const { pending = false, allNamespaces = false, selector, pool, owner, dryRun, reason = null } = options;
+  const [{ choose }, { limitOf, startRun }] = await Promise.all([
+    import('../../power/choose.ts'),
+    import('../../power/begin.ts'),
+  ]);
+  const chosen = await choose(session, action, names, { pending, allNamespaces, selector, pool, owner });
+  const { verb, done } = ACTION_LABELS[action];
+  for (const name of chosen.idle)
+    note(`vm ${name} ${action === 'Start' ? 'runs already' : 'does not run'}: nothing to ${verb}`);
+  if (chosen.vms.length === 0) return note(`nothing to ${verb}`);
+  const atOnce = limitOf(chosen, action === 'Restart' ? options.maxUnavailable : options.atOnce);
+  const what = `${chosen.vms.length} ${chosen.vms.length === 1 ? 'VM' : 'VMs'}, ${atOnce} at a time`;
+  if (dryRun !== 'none') {
+    for (const { vm, why } of chosen.vms)
+      print(`${vm} would be ${done.toLowerCase()}${why === null ? '' : `: ${why}`}`);
+    return print(`${what}${dryRunRemark(dryRun)}`);
+  }
+  const { maxFailures, deadline: deadlineMs } = options;
+  const handle = await startRun(session, chosen, { action, atOnce, maxFailures, deadlineMs, reason });
+  print(`${handle.workflowId} begun: ${what}`);
+  if (!options.wait) {
+    const { waitUntilListed } = await import('../../runs/list.ts');
+    return waitUntilListed(session, handle.workflowId);
+  }
+  const { followPower } = await import('../../power/follow.ts');
+  await followPower(session, handle);
+}

@@ -1,0 +1,109 @@
+import { formatNotReplaced } from '../../decisions/healing/format.ts';
+import { ageOf, paint, plain, shortDuration, table, type Cell, type Style } from '../cli/output.ts';
+import { whenOf } from '../rollout/lines.ts';
+import type { HealView } from './view.ts';
+
+const ENDED_SHOWN = 20;
+
+/**
+ * Describes the healing of a pool: its state and why, the VMs being replaced, and those whose replacement has ended.
+ */
+export function healLines(view: HealView, now: number): string[] {
+  const { cycles, finished } = view;
+  const ended = finished.slice(-ENDED_SHOWN);
+  const earlier = finished.length - ended.length;
+  return [
+    ...stateLines(view, now),
+    ...(cycles.length === 0 ? [] : ['', ...cyclesTable(cycles, now)]),
+    ...(ended.length === 0 ? [] : ['', ...endedTable(ended, now)]),
+    ...(earlier === 0 ? [] : [`${earlier} older ones: -o json`]),
+  ];
+}
+
+/** The state of healing, who paused it, and which sick VMs wait. */
+export function stateLines(view: HealView, now: number): string[] {
+  const { phase, notReplaced, notListed, paused, suspended } = view;
+  // A person's pause has a line of its own, which says since when.
+  const isReported = suspended === null || (suspended.reason === 'PausedByUser' && paused !== null);
+  return [
+    `${paint(styleOf(view), phase)}: ${formatPhase(view)}`,
+    ...(paused === null
+      ? []
+      : [
+          paint(
+            'yellow',
+            plain(`paused by ${paused.by} ${whenOf(paused.at, now)}${paused.why === null ? '' : `: ${paused.why}`}`),
+          ),
+        ]),
+    ...(isReported
+      ? []
+      : [
+          paint(
+            suspended.reason === 'TooManyUnhealthy' ? 'red' : 'yellow',
+            plain(`suspended, ${suspended.reason}: ${suspended.message}`),
+          ),
+        ]),
+    ...notReplaced.map((one) => plain(formatNotReplaced(one))),
+    ...(notListed === 0 ? [] : [`and ${notListed} more`]),
+  ];
+}
+
+function styleOf({ phase, cycles, suspended }: HealView): Style {
+  if (phase === 'Off') return 'gray';
+  if (suspended !== null || phase === 'Waiting') return 'yellow';
+  if (cycles.length > 0) return 'cyan';
+  return phase === 'NothingToHeal' ? 'green' : 'yellow';
+}
+
+function formatPhase({ pool, phase, autohealing, cycles, finished }: HealView): string {
+  const left = finished.filter(({ end }) => end === 'GivenUp' || end === 'Skipped').map(({ vm }) => vm);
+  const also =
+    left.length === 0
+      ? ''
+      : `; ${vms(left.length)} given up or skipped: \`drover heal now pool ${pool} ${left.length === 1 ? left[0]! : 'NAME'}\` has it healed again`;
+  if (phase === 'Deleting') return 'the pool is being deleted, and its VMs with it';
+  if (phase === 'Pending') return 'drover has not looked at the newest spec yet';
+  if (cycles.length > 0) return `${vms(cycles.length)} ${cycles.length === 1 ? 'is' : 'are'} being replaced${also}`;
+  if (!autohealing) return 'the pool has no spec.autohealing: VMs that fail are left as they are';
+  return phase === 'Waiting' ? `VMs are sick and not replaced${also}` : `nothing to heal${also}`;
+}
+
+const vms = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;
+
+function cyclesTable(cycles: HealView['cycles'], now: number): string[] {
+  const rows = cycles.map(({ vm, attempt, phase, nextAt, startedAt, why }): Cell[] => [
+    vm,
+    attempt,
+    phase,
+    nextTry(nextAt, now),
+    ageOf(startedAt, now),
+    why,
+  ]);
+  return table(['VM', 'ATTEMPT', 'PHASE', 'NEXT TRY', 'SINCE', 'WHY'], rows);
+}
+
+/** `in 4m (2026-01-01T00:04:00Z)`. */
+export function nextTry(nextAt: string | null, now: number): string {
+  if (nextAt === null) return '<none>';
+  const left = Date.parse(nextAt) - now;
+  return `${left <= 0 ? 'now' : `in ${shortDuration(left)}`} (${nextAt.slice(0, 19)}Z)`;
+}
+
+const END_STYLES: Record<HealView['finished'][number]['end'], Style> = {
+  Healed: 'green',
+  GivenUp: 'red',
+  Skipped: 'yellow',
+  Left: 'gray',
+  Refused: 'red',
+};
+
+function endedTable(finished: HealView['finished'], now: number): string[] {
+  const rows = finished.map(({ vm, attempts, end, at, why }): Cell[] => [
+    vm,
+    attempts,
+    { text: end, style: END_STYLES[end] },
+    `${ageOf(at, now)} ago`,
+    why,
+  ]);
+  return table(['ENDED', 'REPLACEMENTS', 'END', 'WHEN', 'WHY'], rows);
+}

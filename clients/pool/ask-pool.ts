@@ -1,0 +1,122 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import type { Stored } from '../../api/objects.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
+import { Pools } from '../cli/kinds.ts';
+import { ageOf } from '../cli/output.ts';
+import type { DryRun } from '../cli/values.ts';
+import { followOwners } from '../owners/follow-owners.ts';
+import { missingWorkers } from '../session/missing-workers.ts';
+import { requestedBy } from '../session/requester.ts';
+import { ensureSameCluster } from '../session/same-cluster.ts';
+import type { Session } from '../session/session.ts';
+import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
+import type { Pool } from './objects.ts';
+
+/** How long a pool's status may take to show that a signal was handled. */
+const HANDLED_WITHIN_MS = 10_000;
+
+/**
+ * Asks a workflow for something; if `isDry`, only checks that it runs. Returns false if no such workflow runs. Throws
+ * `Failure` if it could not be asked.
+ */
+export async function signalWorkflow(
+  session: Session,
+  id: string,
+  ask: (handle: WorkflowHandle) => Promise<void>,
+  isDry: boolean,
+): Promise<boolean> {
+  const { client } = await session.temporal();
+  const handle = client.workflow.getHandle(id);
+  await ensureSameCluster(session);
+  try {
+    if (isDry) return (await handle.describe()).status.name === 'RUNNING';
+    await ask(handle);
+    return true;
+  } catch (error) {
+    if (grpcCodeOf(error) === GrpcCode.NOT_FOUND || (error as Error).name === 'WorkflowNotFoundError') return false;
+    throw new Failure(`${id} could not be asked: ${sentenceOf(error)}`, { cause: error });
+  }
+}
+
+/** A request to a pool's workflow. */
+export interface PoolRequest {
+  signal: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume' | 'healNow' | 'healSkip';
+  /** Sent with the signal, beside who asks and why. */
+  more?: { full: boolean } | { vm: string } | undefined;
+  /** What it is asked to do, as a verb. */
+  what: string;
+  /** Reports whether the pool's status shows that the request was handled. */
+  isHandled: (now: Stored<Pool>) => boolean;
+}
+
+/**
+ * Asks the pool's workflow. Returns the pool as soon as its status shows that the request was handled; in a dry run,
+ * the pool as it was. Throws `Failure` if no workflow manages the pool, or its status shows nothing in time.
+ */
+export async function requestOfPool(
+  session: Session,
+  pool: Stored<Pool>,
+  { signal, more, what, isHandled }: PoolRequest,
+  { reason, dryRun }: { reason?: string | undefined; dryRun: DryRun },
+): Promise<Stored<Pool>> {
+  if (dryRun === 'client') return pool;
+  const { poolIdOf, ...signals } = await import('../../workflows/messages.ts');
+  const { namespace = '', name } = pool.metadata;
+  const id = poolIdOf({ cluster: session.cluster, namespace, name });
+  const asking = {
+    by: await requestedBy(() => session.kube()),
+    ...(reason === undefined ? {} : { why: reason }),
+    ...more,
+  };
+  const isLed = await signalWorkflow(
+    session,
+    id,
+    (handle) => handle.signal(signals[signal], asking),
+    dryRun === 'server',
+  );
+  if (!isLed) throw new Failure(noPoolWorkflow(name, id));
+  return dryRun === 'server' ? pool : waitUntilHandled(session, pool, what, isHandled);
+}
+
+/**
+ * Returns the pool as soon as its status shows that the request was handled. Throws `Failure` if nothing shows in time.
+ * `what`: what the pool was asked to do, as a verb.
+ */
+async function waitUntilHandled(
+  session: Session,
+  pool: Stored<Pool>,
+  what: string,
+  isHandled: (now: Stored<Pool>) => boolean,
+): Promise<Stored<Pool>> {
+  const timeout = AbortSignal.timeout(HANDLED_WITHIN_MS);
+  let last = pool;
+  try {
+    await followOwners({ kube: await session.kube(), kind: Pools, owners: [pool], signal: timeout }, ([now]) => {
+      last = now!;
+      return isHandled(last);
+    });
+  } catch (error) {
+    if (!timeout.aborted) throw error;
+    const why = `its workflow received the signal, but its status does not show it after ${HANDLED_WITHIN_MS / 1000} s`;
+    throw await notKnown(session, pool, what, { why, cause: error });
+  }
+  return last;
+}
+
+/** `why`: used unless no worker runs, which is reason enough. */
+async function notKnown(
+  session: Session,
+  { metadata: { name } }: Stored<Pool>,
+  what: string,
+  { why, cause }: { why: string; cause: unknown },
+): Promise<Failure> {
+  const because = (await missingWorkers(session)) ?? why;
+  return new Failure(`pool ${name} was asked to ${what}, but it is unknown whether it did: ${because}`, { cause });
+}
+
+const noPoolWorkflow = (pool: string, id: string): string =>
+  `no workflow ${id} is running for pool ${pool}; is a \`drover worker\` running for this cluster?`;
+
+/** Returns for example `ada@desk 3m ago: lunch`. */
+export const since = ({ by, at, why }: { by: string; at: string | null; why: string | null }): string =>
+  `${by}${at === null ? '' : ` ${ageOf(at)} ago`}${why === null ? '' : `: ${why}`}`;

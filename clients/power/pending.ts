@@ -1,0 +1,113 @@
+import { DO_NOT_DISRUPT_ANNOTATION, GROUP, MACHINE_TYPE_RESTART_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { VirtualMachines } from '../../api/resources.ts';
+import { recordOf } from '../../decisions/machine-types/record.ts';
+import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
+import { labelOf } from '../cli/targets.ts';
+import { predatesChange } from '../machine-types/report.ts';
+import type { Vm } from '../owners/members.ts';
+import { printData, type DataFormat } from '../rollout/data.ts';
+import type { Vmi, VmScope, VmWithVmi } from './running.ts';
+
+/** A VM that waits for a restart; `-o json` prints it as is. */
+export interface PendingVm {
+  namespace: string;
+  name: string;
+  /** `VirtualMachinePool/web`; null for a VM that no controller owns. */
+  owner: string | null;
+  /** RFC 3339; null if unknown. */
+  since: string | null;
+  why: string;
+  runStrategy: string;
+  node: string | null;
+  /** Its owner asked that nothing disrupts it: `drover vm restart` leaves it alone. */
+  optedOut: boolean;
+  /** UID of the VMI that is to be restarted. */
+  vmi: string;
+}
+
+/**
+ * Returns the running VMs that wait for a restart: KubeVirt says so, or a drover pool or transition gave them another
+ * spec than their VMIs run with.
+ */
+export const pendingAmong = (vms: VmWithVmi[]): PendingVm[] =>
+  vms.flatMap(({ vm, vmi }) => (vmi === null ? [] : (pending(vm, vmi) ?? [])));
+
+function pending(vm: Stored<Vm>, vmi: Stored<Vmi>): PendingVm | null {
+  const { namespace = '', name, annotations } = vm.metadata;
+  const condition = vm.status?.conditions?.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
+  const reasons = [
+    ...(condition === undefined ? [] : [condition.message || 'KubeVirt does not say']),
+    ...olderRevision(vm, vmi),
+    ...olderMachineType(vm, vmi),
+  ];
+  if (reasons.length === 0) return null;
+  const owner = controllerOf(vm);
+  return {
+    namespace,
+    name,
+    owner: owner === undefined ? null : `${owner.kind}/${owner.name}`,
+    since: condition?.lastTransitionTime ?? null,
+    why: reasons.join('; '),
+    runStrategy: vm.spec?.runStrategy ?? (vm.spec?.running === true ? 'Always' : 'Halted'),
+    node: vmi.status?.nodeName ?? null,
+    optedOut: annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
+    vmi: vmi.metadata.uid,
+  };
+}
+
+function olderRevision(vm: Stored<Vm>, vmi: Stored<Vmi>): string[] {
+  if (controllerOf(vm)?.apiVersion.split('/')[0] !== GROUP) return [];
+  const [wanted, running] = [vm, vmi].map(({ metadata }) => metadata.labels?.[REVISION_LABEL]);
+  if (wanted === undefined || running === undefined || wanted === running) return [];
+  return [`its VMI runs revision ${running}, its spec is of ${wanted}`];
+}
+
+/** KubeVirt sets no condition for a VM whose spec has an alias such as `q35`: only its VMI's type is old. */
+function olderMachineType({ metadata: { labels, annotations } }: Stored<Vm>, { spec, status }: Stored<Vmi>): string[] {
+  const record = recordOf(annotations);
+  if (record === null || record.id !== labels?.[MACHINE_TYPE_RESTART_LABEL]) return [];
+  const type = status?.machine?.type || spec?.domain?.machine?.type || null;
+  return predatesChange(type, record)
+    ? [`its VMI has machine type ${type}, which transition ${record.id} takes away`]
+    : [];
+}
+
+export type PendingFormat = DataFormat | 'name' | 'wide';
+
+/** Prints the VMs, or says that there are none. */
+export async function printPending(
+  vms: PendingVm[],
+  { namespace, selector }: VmScope,
+  output?: PendingFormat,
+): Promise<void> {
+  if (output === 'json' || output === 'yaml') return printData({ items: vms }, output);
+  if (vms.length === 0) {
+    const among = `${selector === undefined ? '' : ` with labels ${selector}`}${namespace === undefined ? '' : ` in namespace ${namespace}`}`;
+    return note(`no VM${among} waits for a restart`);
+  }
+  if (output === 'name') return print(vms.map(({ name }) => labelOf(VirtualMachines, name)).join('\n'));
+  const wide = output === 'wide';
+  const headers = [
+    'NAMESPACE',
+    'NAME',
+    'OWNER',
+    'SINCE',
+    ...(wide ? ['RUN STRATEGY', 'NODE', 'LEFT ALONE'] : []),
+    'WHY',
+  ];
+  print(
+    table(
+      headers,
+      vms.map((vm) => cellsOf(vm, wide)),
+    ).join('\n'),
+  );
+}
+
+function cellsOf(
+  { namespace, name, owner, since, runStrategy, node, optedOut, why }: PendingVm,
+  wide: boolean,
+): Cell[] {
+  const extra = wide ? [runStrategy, node ?? '<none>', optedOut ? 'yes' : 'no'] : [];
+  return [namespace, name, owner ?? '<none>', ageOf(since ?? undefined), ...extra, why];
+}

@@ -1,0 +1,80 @@
+import { PROTECT_ANNOTATION } from '../../api/names.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { isProtected } from '../../decisions/scaling/protection.ts';
+import { kindOf } from '../../decisions/views/owner-kind.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { Failure } from '../cli/failure.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import type { DryRun } from '../cli/values.ts';
+import { whyExtra } from '../pool/extra.ts';
+import { isLeaving } from '../pool/leaving.ts';
+
+export interface ProtectionOptions {
+  namespace: string;
+  /** Whether scale-in is to leave the VMs where they are. */
+  protect: boolean;
+  dryRun: DryRun;
+}
+
+/**
+ * Protects VMs of pools from scale-in, or takes their protection off; `onDone` is called for each. Throws `Failure`
+ * before it writes anything if one of them is not a VM that this can be done to.
+ */
+export async function setProtection(
+  kube: KubeClient,
+  names: readonly string[],
+  options: ProtectionOptions,
+  onDone: (name: string) => void,
+): Promise<void> {
+  const all = [...new Set(names)];
+  const found = await Promise.all(all.map((name) => readVm(kube, name, options)));
+  const faults = all.flatMap((name, index) => whyNot(name, found[index]!, options) ?? []);
+  if (faults.length > 0) throw new Failure(`nothing is changed: ${faults.join('; ')}`);
+  for (const name of all) {
+    if (options.dryRun !== 'client') await write(kube, name, options);
+    onDone(name);
+  }
+}
+
+interface Found {
+  vm: Stored | undefined;
+  /** The pool that its owner reference names; undefined for a VM of none. */
+  pool: Stored | undefined;
+}
+
+async function readVm(kube: KubeClient, name: string, { namespace }: ProtectionOptions): Promise<Found> {
+  const vm = await ignoreNotFound(ofKnownKind(VirtualMachines, kube.get(VirtualMachines, { namespace, name })));
+  const owner = vm === undefined ? undefined : controllerOf(vm);
+  if (owner === undefined || kindOf(owner) !== VirtualMachinePools.kind) return { vm, pool: undefined };
+  const pool = await ignoreNotFound(kube.get(VirtualMachinePools, { namespace, name: owner.name }));
+  return { vm, pool: pool?.metadata.uid === owner.uid ? pool : undefined };
+}
+
+function whyNot(name: string, { vm, pool }: Found, { protect }: ProtectionOptions): string | undefined {
+  if (vm === undefined) return `there is no vm ${name}`;
+  if (pool === undefined) return `vm ${name} is not a pool's`;
+  if (!protect) return undefined;
+  return isLeaving(pool, vm)
+    ? `vm ${name} is leaving pool ${pool.metadata.name} already`
+    : whyExtra(pool.metadata.name, vm);
+}
+
+/** Writes to the VM only in the version in which it was seen to be a pool's. */
+async function write(kube: KubeClient, name: string, options: ProtectionOptions): Promise<void> {
+  const { namespace, protect, dryRun } = options;
+  await retryOnConflict(async () => {
+    const found = await readVm(kube, name, options);
+    const { vm } = found;
+    const fault = whyNot(name, found, options);
+    if (fault !== undefined || vm === undefined) throw new Failure(`vm ${name} is left as it is: ${fault}`);
+    const { uid, resourceVersion, annotations } = vm.metadata;
+    const isAsAsked = protect ? isProtected(annotations) : annotations?.[PROTECT_ANNOTATION] === undefined;
+    if (isAsAsked) return;
+    const change = { [PROTECT_ANNOTATION]: protect ? 'true' : null };
+    const patch = { metadata: { uid, resourceVersion, annotations: change } };
+    await kube.patch(VirtualMachines, { namespace, name }, 'merge', patch, { dryRun: dryRun === 'server' });
+  });
+}

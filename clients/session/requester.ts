@@ -1,0 +1,61 @@
+import { hostname, userInfo } from 'node:os';
+import { SelfSubjectReviews } from '../../api/resources.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { plain } from '../cli/output.ts';
+
+/** The longest name that a pool's status accepts. */
+const LONGEST = 256;
+
+interface SelfSubjectReview {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string };
+  status?: { userInfo?: { username?: string } };
+  [field: string]: unknown;
+}
+
+const known = new WeakMap<KubeClient, Promise<string | undefined>>();
+
+/**
+ * Returns who asks for a change, for people who read it later: $DROVER_REQUESTED_BY, the user name that the API server
+ * knows, or `<user>@<host>` if the API server doesn't say. This proves nothing: the environment may claim any name.
+ */
+export async function requestedBy(
+  kube: () => Promise<KubeClient>,
+  environment: NodeJS.ProcessEnv = process.env,
+): Promise<string> {
+  const given = plain(environment['DROVER_REQUESTED_BY'] ?? '').trim();
+  const name = given === '' ? ((await usernameIn(kube)) ?? `${userName()}@${hostname()}`) : given;
+  return plain(name).slice(0, LONGEST);
+}
+
+/** Returns the name that `kubectl auth whoami` shows. Never throws: an unknown user may still act. */
+async function usernameIn(kube: () => Promise<KubeClient>): Promise<string | undefined> {
+  try {
+    const client = await kube();
+    const asking = known.get(client) ?? review(client);
+    known.set(client, asking);
+    return await asking;
+  } catch {
+    return undefined;
+  }
+}
+
+async function review(client: KubeClient): Promise<string | undefined> {
+  const asked: SelfSubjectReview = {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'SelfSubjectReview',
+    metadata: { name: '' },
+  };
+  const { status } = await client.create<SelfSubjectReview>(SelfSubjectReviews, asked);
+  return status?.userInfo?.username || undefined;
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run as a user without a name.
+    return String(process.getuid?.() ?? 'unknown');
+  }
+}

@@ -1,0 +1,80 @@
+import { isActive, isReady } from '../disruption-budget/availability.ts';
+import type { VmView } from '../views/vm.ts';
+import { expiresAt } from './backoff.ts';
+import { endedEarly, isAvailable, isNextAfter } from './sickness.ts';
+import {
+  isFinal,
+  type EarlyEnds,
+  type Failing,
+  type FinishedCycle,
+  type HealingState,
+  type VmiPause,
+} from './state.ts';
+import type { HealingView } from './view.ts';
+
+/** Forgets cycles that have faded, deleted VMs, and failures of VMs that run well again. */
+export function remember(view: HealingView): HealingState {
+  const { vms, vmiOf, state, rules, minReadyMs, now } = view;
+  const known = new Map(state.earlyEnds.map((ends) => [ends.vmUid, ends]));
+  const failedBefore = new Map(state.failing.map(({ vmUid, since }) => [vmUid, since]));
+  const pausedBefore = new Map(state.vmiPauses.map((pause) => [pause.vmUid, pause]));
+  const failing: Failing[] = [];
+  const vmiPauses: VmiPause[] = [];
+  const earlyEnds: EarlyEnds[] = [];
+  const uids = new Map<string, VmView>();
+  for (const vm of vms) {
+    uids.set(vm.uid, vm);
+    if (isAvailable(vm, vmiOf(vm), minReadyMs, now)) continue;
+    const before = pausedBefore.get(vm.uid);
+    if (vmiOf(vm)?.paused === true) vmiPauses.push({ vmUid: vm.uid, endedAt: null });
+    else if (before !== undefined && !isReady(vm, vmiOf(vm)))
+      vmiPauses.push({ ...before, endedAt: before.endedAt ?? now });
+    const ends = earlyEndsOf(view, vm, known.get(vm.uid));
+    if (ends.count > 0) earlyEnds.push(ends);
+    const fails = vm.startFailures + ends.count > 0 && rules.minFailingToStartDuration !== null;
+    if (fails) failing.push({ vmUid: vm.uid, since: failedBefore.get(vm.uid) ?? vm.notReadySince ?? now });
+  }
+  const finished: FinishedCycle[] = [];
+  for (const known of state.finished) {
+    const one = ofNext(known, view);
+    const vm = uids.get(one.uid);
+    if (isFinal(one) && vm !== undefined) {
+      const isWell = isAvailable(vm, vmiOf(vm), minReadyMs, now);
+      finished.push(
+        isWell ? { ...one, end: 'Healed', why: 'it runs well again', at: new Date(now).toISOString() } : one,
+      );
+    } else if (expiresAt(Date.parse(one.at), rules.backoff) > now) finished.push(one);
+  }
+  return { ...state, finished, earlyEnds, failing, vmiPauses };
+}
+
+/**
+ * If a person skips a VM that is already deleted, the skip applies to its replacement. As long as an attempt may still
+ * be deleting the VM, which VM it leaves is not known.
+ */
+function ofNext(finished: FinishedCycle, { vms, busy }: HealingView): FinishedCycle {
+  if (finished.uid !== '' || !isFinal(finished) || busy.has(finished.vm)) return finished;
+  const next = vms.find((vm) => vm.name === finished.vm && isActive(vm));
+  return next === undefined ? finished : { ...finished, uid: next.uid };
+}
+
+/** Adds the VMIs that have failed since to the known early ends. */
+function earlyEndsOf(
+  { failedVmisOf, vmiOf, rules, minReadyMs }: HealingView,
+  vm: VmView,
+  known: EarlyEnds | undefined,
+): EarlyEnds {
+  let ends: EarlyEnds = known ?? { vmUid: vm.uid, count: 0, vmis: [], endedAt: 0 };
+  const vmi = vmiOf(vm);
+  const vmis = vmi?.phase === 'Failed' ? [...failedVmisOf(vm), vmi] : failedVmisOf(vm);
+  for (const failed of vmis) {
+    const { uid, endedAt } = failed;
+    if (endedAt === null || endedAt < ends.endedAt || ends.vmis.includes(uid)) continue;
+    const isNext = isNextAfter(ends.endedAt, failed, minReadyMs);
+    const count = endedEarly(failed, minReadyMs)
+      ? Math.min((isNext ? ends.count : 0) + 1, rules.startupFailureThreshold)
+      : 0;
+    ends = { vmUid: vm.uid, count, vmis: endedAt === ends.endedAt ? [...ends.vmis, uid] : [uid], endedAt };
+  }
+  return ends;
+}

@@ -1,0 +1,68 @@
+import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
+import { probationOf } from './sickness.ts';
+
+/** What a worker knows of all ended VMIs of a VM that it has watched without a gap since the VM's creation. */
+export interface VmiHistory {
+  /** The longest run of a VMI, in milliseconds; 0 if none ran, or none past the probation of its liveness probe. */
+  longestRunMs: number;
+  /** UID of the VMI that ended last; null if none has. */
+  lastEnded: string | null;
+}
+
+export interface ProofInput {
+  vm: Pick<VmView, 'notYetRun' | 'lastFailedVmi'>;
+  vmi: VmiView | undefined;
+  /** Null if this worker has not watched the VM since its creation. */
+  vmiHistory: VmiHistory | null;
+  minReadyMs: number;
+  /** Milliseconds since the epoch. */
+  now: number;
+}
+
+/**
+ * Reports whether it is certain ('proven') that no VMI of the VM has ever run, so that its disks hold no data.
+ * 'behind': this worker has not yet seen a VMI that KubeVirt's status names. The VM's annotation alone proves nothing,
+ * since no worker may have been running to remove it.
+ */
+export function proofOf({
+  vm: { notYetRun, lastFailedVmi },
+  vmi,
+  vmiHistory,
+  minReadyMs,
+  now,
+}: ProofInput): 'proven' | 'behind' | 'none' {
+  if (notYetRun === null || (vmi !== undefined && hasRunFor(vmi, minReadyMs, now))) return 'none';
+  if (vmiHistory !== null) {
+    if (vmiHistory.longestRunMs > minReadyMs) return 'none';
+    return lastFailedVmi === null || lastFailedVmi === vmiHistory.lastEnded ? 'proven' : 'behind';
+  }
+  // KubeVirt forgets a failed start when a VMI runs. If it still names the VMI up to which nothing had run, nothing
+  // has run since.
+  return notYetRun !== '' && (notYetRun === lastFailedVmi || notYetRun === vmi?.uid) ? 'proven' : 'none';
+}
+
+/**
+ * The VMI to note on a VM that certainly never ran, so that a worker that starts later can continue from there. Null if
+ * the note is up to date.
+ */
+export function startToNote({ vm: { notYetRun, lastFailedVmi }, vmi }: Pick<ProofInput, 'vm' | 'vmi'>): string | null {
+  const newest = lastFailedVmi === null ? null : (vmi?.uid ?? lastFailedVmi);
+  return newest === notYetRun ? null : newest;
+}
+
+/**
+ * How long a VMI that ended by `now` has run, in milliseconds; 0 if it never ran, or ended within the probation of
+ * its liveness probe.
+ */
+export function runOf({ runningSince, endedAt, probationMs }: VmiView, now: number): number {
+  if (runningSince === null) return 0;
+  const ran = Math.max((endedAt ?? now) - runningSince, 1);
+  return ran > (probationMs ?? 0) ? ran : 0;
+}
+
+/** True for a VMI that has run for longer than its probation, ready or not. */
+function hasRunFor(vmi: VmiView, minReadyMs: number, now: number): boolean {
+  const { runningSince, endedAt } = vmi;
+  return runningSince !== null && Math.max((endedAt ?? now) - runningSince, 1) > probationOf(vmi, minReadyMs);
+}

@@ -1,0 +1,113 @@
+import { ORPHAN_FINALIZER } from '../../api/names.ts';
+import { standbyRules } from '../../api/pool-defaults.ts';
+import type { PoolSpec } from '../../api/pool/pool.ts';
+import type { StoredVmOwner } from '../views/owner.ts';
+import type { MemberRole } from '../views/vm.ts';
+import { namedRemovals } from './named-removals.ts';
+
+/** Why VMs leave their pool or set, and what the plan was based on. */
+export type RemovalCause =
+  /**
+   * Their owner has more VMs than it wants; `at rest`: it takes only those that have no VMI and are not to have one.
+   * `standby surplus`: it has more standby VMs than it wants. `generation`: of the planned spec; `others`: names of VMs that other steps were removing at that time.
+   */
+  | { because: 'Surplus' | 'SurplusHalted' | 'StandbySurplus'; generation: number; others: readonly string[] }
+  /** People have asked for these VMs, by name, to be removed. */
+  | { because: 'Named' }
+  /** They were marked as leaving earlier. If the pool grows again, it replaces them. */
+  | { because: 'Marked' }
+  /** Their owner is deleted: a pool, or a set. */
+  | { because: 'OwnerDeleted' }
+  /** They have run to their end, and others take their places. */
+  | { because: 'Ended' }
+  /** They are extra, and no rollout has a use for them. */
+  | { because: 'Surge' }
+  /** The VM is terminating, and held until its disks are released. */
+  | { because: 'Terminating' };
+
+/** Why VMs leave that were named. */
+export const BY_NAME = 'its removal was requested by name';
+/** Why extra VMs leave. */
+export const NOT_NEEDED = 'no update needs so many extra VMs';
+
+export interface RemovalCheckInput {
+  cause: RemovalCause;
+  /** As the API server has it now; undefined if it is deleted. */
+  owner: StoredVmOwner | undefined;
+  /** All known members that stay and have the same role as those that leave: replicas or standby VMs. */
+  vms: readonly Member[];
+  /** The members that leave in this step. */
+  leaving: readonly Member[];
+}
+
+export interface Member {
+  name: string;
+  uid: string;
+}
+
+/**
+ * Returns why a VM must not leave any more; null if it may. A step may run long after it was planned. If the spec has
+ * changed since, only a new plan can decide, because only a plan knows all steps in progress. Steps for the unchanged
+ * spec were planned together, and never remove more than the surplus between them. `others` and `leaving` count as
+ * removed, whatever became of them: VMs that somebody else deleted meanwhile may have left too few.
+ */
+export function removalBlockedBy({ cause, owner, vms, leaving }: RemovalCheckInput): string | null {
+  if (cause.because === 'Terminating') return null;
+  if (owner === undefined) return 'its owner is gone';
+  const { deletionTimestamp, generation = 0, finalizers = [] } = owner.metadata;
+  if (cause.because === 'Marked')
+    return finalizers.includes(ORPHAN_FINALIZER) ? 'its owner is being deleted without its VMs' : null;
+  if (cause.because === 'OwnerDeleted')
+    return deletionTimestamp !== undefined && !finalizers.includes(ORPHAN_FINALIZER)
+      ? null
+      : 'its owner is being deleted without its VMs';
+  if (cause.because === 'Ended' || cause.because === 'Surge')
+    return deletionTimestamp === undefined ? null : 'its owner is being deleted';
+  const named = new Set(namedRemovals(owner.metadata.annotations).vms.values());
+  if (cause.because === 'Named') {
+    if (deletionTimestamp !== undefined) return 'its owner is being deleted';
+    return leaving.every(({ uid }) => named.has(uid)) ? null : 'its removal is no longer requested';
+  }
+  if (generation !== cause.generation) return 'its owner has changed since';
+  const others = new Set([...cause.others, ...leaving.map(({ name }) => name)]);
+  // VMs that are to be removed by name don't stay.
+  const active = vms.filter(({ name, uid }) => !others.has(name) && !named.has(uid));
+  const wanted = wantedOf(owner, cause.because === 'StandbySurplus' ? 'Standby' : null);
+  return active.length < wanted ? `its owner would have ${active.length} VMs of ${wanted}` : null;
+}
+
+/** How many VMs of this role the owner wants. */
+const wantedOf = ({ spec }: StoredVmOwner, role: MemberRole | null): number =>
+  role === null ? spec.replicas : standbyRules(spec as PoolSpec).replicas;
+
+export interface CreationCheckInput {
+  /** Generation of the spec that this was planned for; undefined if the VM replaces another. */
+  generation: number | undefined;
+  /** As the API server has it now; undefined if it is deleted. */
+  owner: StoredVmOwner | undefined;
+  /** All known members of it that hold places. */
+  vms: readonly { name: string }[];
+  /** What the VM is to be, and all of `vms` are; null for replicas. */
+  role?: MemberRole | null;
+  /** Name of the VM to create; `made`: names that this step has created or is creating. */
+  name: string;
+  made: ReadonlySet<string>;
+}
+
+/** Returns why a VM must not be created any more; null if it may. */
+export function creationBlockedBy({
+  generation,
+  owner,
+  vms,
+  role = null,
+  name,
+  made,
+}: CreationCheckInput): string | null {
+  if (owner === undefined || owner.metadata.deletionTimestamp !== undefined) return 'its owner is gone';
+  if (generation !== undefined)
+    return (owner.metadata.generation ?? 0) === generation ? null : 'its owner has changed since';
+  const others = new Set([...vms.map((vm) => vm.name), ...made]);
+  others.delete(name);
+  const wanted = wantedOf(owner, role);
+  return others.size < wanted ? null : `its owner has ${others.size} VMs of ${wanted} without it`;
+}

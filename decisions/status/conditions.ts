@@ -1,0 +1,21 @@
+import type { Condition } from '../../api/pool/pool.ts';
+import type { ConditionReason, ConditionType } from '../../api/reasons.ts';
+import type { StoredVmOwner } from '../views/owner.ts';
+
+/** A condition of this type without its transition time, which only the owner's status knows. */
+export type Untimed<Type extends ConditionType = ConditionType> = {
+  [T in Type]: Omit<Condition, 'lastTransitionTime' | 'type' | 'reason'> & { type: T; reason: ConditionReason<T> };
+}[Type];
+
+/** Follows Kubernetes: `lastTransitionTime` changes only with the condition's status. */
+export function withTime(
+  { status }: { status?: StoredVmOwner['status'] | undefined },
+  condition: Untimed,
+  now: string,
+): Condition {
+  const before = status?.conditions?.find(({ type }) => type === condition.type);
+  return {
+    ...condition,
+    lastTransitionTime: before?.status === condition.status ? (before.lastTransitionTime ?? now) : now,
+  };
+}

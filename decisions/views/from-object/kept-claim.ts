@@ -1,0 +1,19 @@
+import type { Stored } from '../../../api/objects.ts';
+import type { KeptClaim } from '../../disks/kept-claims.ts';
+import { keptDiskOf } from '../../disks/kept-disk.ts';
+
+/** The view of a kept disk, and the UID of its pool; null for a claim without drover's mark. */
+export function keptClaimView({ metadata }: Stored): (KeptClaim & { poolUid: string }) | null {
+  const kept = keptDiskOf(metadata);
+  if (kept === null) return null;
+  const { namespace, name, uid, resourceVersion } = metadata;
+  return {
+    namespace: namespace!,
+    name,
+    uid,
+    resourceVersion,
+    deleting: metadata.deletionTimestamp !== undefined,
+    kept,
+    poolUid: kept.poolUid,
+  };
+}

@@ -1,0 +1,56 @@
+import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
+import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
+import type { PoolTemplate } from '../../template/template.ts';
+import { kindOf } from '../owner-kind.ts';
+
+/** Kubernetes' ControllerRevision, as drover writes it; its `data` is immutable. */
+export interface ControllerRevision extends KubeObject {
+  revision: number;
+  data?: { template?: PoolTemplate };
+}
+
+/** A template that a pool has, or had. */
+export interface RevisionView {
+  namespace: string;
+  name: string;
+  uid: string;
+  resourceVersion: string;
+  /** UID of the pool that controls it. */
+  poolUid: string;
+  /** Hash of the template, as in the label of the VMs made from it. */
+  revision: string;
+  /** An increasing number: the highest is the pool's newest revision. */
+  number: number;
+  template: PoolTemplate;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+  requestedBy: string | null;
+  changeCause: string | null;
+}
+
+/** Returns null for a ControllerRevision that no pool of drover's controls, or that is not as drover writes them. */
+export function revisionView(object: Stored<ControllerRevision>): RevisionView | null {
+  const { metadata, revision: number, data } = object;
+  const owner = controllerOf(object);
+  const revision = metadata.labels?.[REVISION_LABEL];
+  if (
+    owner === undefined ||
+    kindOf(owner) !== 'VirtualMachinePool' ||
+    revision === undefined ||
+    data?.template === undefined
+  )
+    return null;
+  return {
+    namespace: metadata.namespace!,
+    name: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    poolUid: owner.uid,
+    revision,
+    number,
+    template: data.template,
+    createdAt: Date.parse(metadata.creationTimestamp),
+    requestedBy: metadata.annotations?.[REQUESTED_BY_ANNOTATION] ?? null,
+    changeCause: metadata.annotations?.[CHANGE_CAUSE_ANNOTATION] ?? null,
+  };
+}

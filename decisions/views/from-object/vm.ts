@@ -1,0 +1,143 @@
+import {
+  DISKS_FINALIZER,
+  DO_NOT_DISRUPT_ANNOTATION,
+  NOT_YET_RUN_ANNOTATION,
+  MACHINE_TYPE_RESTART_LABEL,
+  REMOVING_ANNOTATION,
+  REVISION_LABEL,
+  STANDBY_ANNOTATION,
+} from '../../../api/names.ts';
+import { controllerOf, type Condition, type KubeObject, type Stored } from '../../../api/objects.ts';
+import { VirtualMachinePools } from '../../../api/resources.ts';
+import { isToBeSetRight } from '../../drift/order.ts';
+import type { Json } from '../../lib/json.ts';
+import { recordOf } from '../../machine-types/record.ts';
+import { formerMemberOf } from '../../membership/former-member.ts';
+import { isProtected } from '../../scaling/protection.ts';
+import { kindOf } from '../owner-kind.ts';
+import { roleOf, type VmView } from '../vm.ts';
+import { internParts } from './intern-parts.ts';
+import { internOrNull, intern } from './intern.ts';
+import { annotationsView } from './own-annotations.ts';
+
+/** The fields of KubeVirt's VirtualMachine that drover reads. */
+export interface VirtualMachine extends KubeObject {
+  spec?: {
+    running?: boolean;
+    runStrategy?: string;
+    dataVolumeTemplates?: { metadata?: { name?: string } }[];
+    preference?: { kind?: string; name?: string; revisionName?: string };
+    template?: {
+      metadata?: { labels?: Record<string, string> };
+      spec?: { architecture?: string; domain?: { machine?: { type?: string } } };
+    };
+  };
+  status?: {
+    created?: boolean;
+    desiredGeneration?: number;
+    ready?: boolean;
+    printableStatus?: string;
+    startFailure?: { consecutiveFailCount?: number; lastFailedVMIUID?: string };
+    conditions?: Condition[];
+    stateChangeRequests?: unknown[];
+    snapshotInProgress?: string;
+    restoreInProgress?: string;
+    preferenceRef?: { name?: string; controllerRevisionRef?: { name?: string } };
+  };
+}
+
+// oxlint-disable-next-line eslint/complexity -- a list of fields, of which most may be absent: nothing is decided
+export function vmView(vm: Stored<VirtualMachine>): VmView {
+  const { metadata, spec, status } = vm;
+  const owner = controllerOf(vm);
+  const template = spec?.template;
+  const ownLabels = metadata.labels ?? {};
+  const isOfPool = owner !== undefined && kindOf(owner) === VirtualMachinePools.kind;
+  return {
+    namespace: metadata.namespace!,
+    name: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    owner: owner === undefined ? null : { kind: kindOf(owner), name: owner.name, uid: owner.uid },
+    role: roleOf(ownLabels),
+    standby: standbyStateOf(metadata.annotations),
+    createdAt: Date.parse(metadata.creationTimestamp),
+    deleting: metadata.deletionTimestamp !== undefined,
+    removing: metadata.annotations?.[REMOVING_ANNOTATION] !== undefined,
+    keepsDisks: metadata.finalizers?.includes(DISKS_FINALIZER) ?? false,
+    labels: template?.metadata?.labels === undefined ? ownLabels : { ...template.metadata.labels, ...ownLabels },
+    ownLabels,
+    annotated: metadata.annotations !== undefined,
+    annotations: isOfPool ? annotationsView(metadata.annotations) : {},
+    spec: isOfPool ? internParts((spec ?? {}) as Json) : null,
+    revision: ownLabels[REVISION_LABEL] ?? formerMemberOf(metadata.annotations)?.revision ?? null,
+    runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
+    machineType: internOrNull(template?.spec?.domain?.machine?.type),
+    architecture: internOrNull(template?.spec?.architecture),
+    preference: preferenceOf(vm),
+    transition: recordOf(metadata.annotations),
+    transitionMark: internOrNull(ownLabels[MACHINE_TYPE_RESTART_LABEL]),
+    hasVmi: status?.created ?? false,
+    ready: status?.ready ?? false,
+    state: status?.printableStatus ?? '',
+    startFailures: status?.startFailure?.consecutiveFailCount ?? 0,
+    lastFailedVmi: status?.startFailure?.lastFailedVMIUID ?? null,
+    notReadySince: notReadySince(status?.conditions),
+    notYetRun: notYetRun(metadata.annotations),
+    setRight: isToBeSetRight(metadata.annotations),
+    protected: isProtected(metadata.annotations),
+    optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
+    restartRequired: restartRequired(status?.conditions),
+    changingState: (status?.stateChangeRequests?.length ?? 0) > 0,
+    generationObserved: (status?.desiredGeneration ?? Infinity) >= (metadata.generation ?? 0),
+    snapshotting: Boolean(status?.snapshotInProgress) || Boolean(status?.restoreInProgress),
+  };
+}
+
+const standbyStateOf = (annotations: Record<string, string> = {}): VmView['standby'] => {
+  const state = annotations[STANDBY_ANNOTATION];
+  return state === 'Stopped' || state === 'Paused' ? state : null;
+};
+
+/**
+ * The end of the name of KubeVirt's copy of a preference: `-<uid>-<generation>`, after the names of the VM and the
+ * preference, and a version.
+ */
+const COPY = /-([0-9a-f]{8})-[0-9a-f-]{27}-(\d+)$/;
+
+/**
+ * Returns `VmView.preference`. The machine type comes from the copy of the preference that KubeVirt made for the VM,
+ * not from its current state.
+ */
+function preferenceOf({ metadata: { namespace }, spec, status }: Stored<VirtualMachine>): string | null {
+  const { kind = 'VirtualMachineClusterPreference', name, revisionName } = spec?.preference ?? {};
+  if (name === undefined) return null;
+  const ref = status?.preferenceRef;
+  const copy = revisionName ?? (ref?.name === name ? ref.controllerRevisionRef?.name : undefined);
+  const [, uid, generation] = COPY.exec(copy ?? '') ?? [];
+  const where = kind.toLowerCase().includes('cluster') ? '' : `${namespace}/`;
+  const version = uid === undefined ? copy : `${generation}-${uid}`;
+  return intern(`${kind}/${where}${name}${version === undefined ? '' : `@${version}`}`);
+}
+
+/**
+ * KubeVirt's annotation on a VM that was restored from a snapshot: its disks hold data that its own VMI did not
+ * write.
+ */
+const RESTORED_ANNOTATION = 'restore.kubevirt.io/lastRestoreUID';
+
+const notYetRun = (annotations: Record<string, string> = {}): string | null =>
+  annotations[RESTORED_ANNOTATION] === undefined ? (annotations[NOT_YET_RUN_ANNOTATION] ?? null) : null;
+
+function notReadySince(conditions: Condition[] = []): number | null {
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  const since = ready === undefined || ready.status === 'True' ? NaN : Date.parse(ready.lastTransitionTime ?? '');
+  return Number.isNaN(since) ? null : since;
+}
+
+function restartRequired(conditions: Condition[] = []): VmView['restartRequired'] {
+  const condition = conditions.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
+  if (condition === undefined) return null;
+  const since = Date.parse(condition.lastTransitionTime ?? '');
+  return { since: Number.isNaN(since) ? null : since, why: condition.message ?? '' };
+}

@@ -1,0 +1,146 @@
+import { REVISION_LABEL } from '../../../api/names.ts';
+import {
+  controllerOf,
+  type Condition,
+  type KubeObject,
+  type OwnerReference,
+  type Stored,
+} from '../../../api/objects.ts';
+import { formerMemberOf } from '../../membership/former-member.ts';
+import { placementOf } from '../../vm-update/live-update.ts';
+import { kindOf } from '../owner-kind.ts';
+import type { VmiView } from '../vmi.ts';
+import { internOrNull } from './intern.ts';
+
+type Quantity = string | number;
+
+/** The fields of KubeVirt's VirtualMachineInstance that drover reads. */
+export interface VirtualMachineInstance extends KubeObject {
+  spec?: {
+    domain?: {
+      machine?: { type?: string };
+      cpu?: { sockets?: number; maxSockets?: number };
+      memory?: { guest?: Quantity; maxGuest?: Quantity };
+    };
+    evictionStrategy?: string;
+    nodeSelector?: Record<string, string>;
+    livenessProbe?: {
+      initialDelaySeconds?: number;
+      periodSeconds?: number;
+      timeoutSeconds?: number;
+      failureThreshold?: number;
+    };
+    affinity?: unknown;
+    tolerations?: unknown;
+  };
+  status?: {
+    phase?: string;
+    reason?: string;
+    nodeName?: string;
+    evacuationNodeName?: string;
+    conditions?: Condition[];
+    phaseTransitionTimestamps?: { phase?: string; phaseTransitionTimestamp?: string }[];
+    machine?: { type?: string };
+    currentCPUTopology?: { sockets?: number };
+    memory?: { guestAtBoot?: Quantity; guestCurrent?: Quantity };
+    migrationState?: { completed?: boolean; failed?: boolean };
+  };
+}
+
+// oxlint-disable-next-line eslint/complexity -- a list of fields, of which most may be absent: nothing is decided
+export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
+  const { metadata, spec, status } = vmi;
+  const { cpu, memory } = spec?.domain ?? {};
+  const conditions = status?.conditions ?? [];
+  const migration = status?.migrationState;
+  const owner = controllerOf(vmi);
+  const ready = find(conditions, 'Ready');
+  return {
+    namespace: metadata.namespace!,
+    name: metadata.name,
+    uid: metadata.uid,
+    resourceVersion: metadata.resourceVersion,
+    vmUid: owner?.kind === 'VirtualMachine' ? owner.uid : null,
+    createdAt: Date.parse(metadata.creationTimestamp),
+    deleting: metadata.deletionTimestamp !== undefined,
+    phase: status?.phase ?? '',
+    phaseSince: sincePhase(status, status?.phase ?? ''),
+    ready: ready?.status === 'True',
+    readySince: timeOf(ready),
+    scheduledAt: sincePhase(status, 'Scheduled'),
+    runningSince: sincePhase(status, 'Running'),
+    endedAt: sincePhase(status, 'Failed') ?? sincePhase(status, 'Succeeded'),
+    probationMs: probationOf(spec?.livenessProbe),
+    revision: metadata.labels?.[REVISION_LABEL] ?? formerMemberOf(metadata.annotations)?.revision ?? null,
+    paused: find(conditions, 'Paused')?.status === 'True',
+    migrating: migration !== undefined && migration.completed !== true && migration.failed !== true,
+    migratable: find(conditions, 'LiveMigratable')?.status === 'True',
+    evictionStrategy: internOrNull(spec?.evictionStrategy),
+    evacuationNode: internOrNull(status?.evacuationNodeName),
+    // Known from migrations, not the VMI: `ClusterCache.vmiOf` fills it in.
+    evacuation: null,
+    node: status?.nodeName ?? null,
+    // Known from the node, not the VMI: `ClusterCache.vmiOf` fills it in.
+    nodeLost: false,
+    machineType: internOrNull(status?.machine?.type),
+    specMachineType: internOrNull(spec?.domain?.machine?.type),
+    cpu: {
+      sockets: cpu?.sockets ?? null,
+      maxSockets: cpu?.maxSockets ?? null,
+      current: status?.currentCPUTopology?.sockets ?? null,
+    },
+    memory: {
+      guest: text(memory?.guest),
+      maxGuest: text(memory?.maxGuest),
+      atBoot: text(status?.memory?.guestAtBoot),
+      current: text(status?.memory?.guestCurrent),
+    },
+    placement: placementOf(spec),
+    podTerminating: ready?.reason === 'PodTerminating' && ready.status === 'False',
+    standalone: owner?.kind === 'VirtualMachine' ? null : { owner: ownerView(owner), labels: metadata.labels ?? {} },
+    whyNotReady: ready?.status === 'True' ? null : whyNotReady(conditions, status?.reason),
+  };
+}
+
+const ownerView = (owner: OwnerReference | undefined): NonNullable<VmiView['standalone']>['owner'] =>
+  owner === undefined ? null : { kind: kindOf(owner), name: owner.name, uid: owner.uid };
+
+function sincePhase(status: VirtualMachineInstance['status'], phase: string): number | null {
+  const time = Date.parse(
+    status?.phaseTransitionTimestamps?.findLast((one) => one.phase === phase)?.phaseTransitionTimestamp ?? '',
+  );
+  return Number.isNaN(time) ? null : time;
+}
+
+/**
+ * Twice the time until a VMI whose probe fails from the start is stopped, with KubeVirt's defaults, in milliseconds;
+ * null without a probe.
+ */
+function probationOf(probe: NonNullable<VirtualMachineInstance['spec']>['livenessProbe']): number | null {
+  if (probe === undefined) return null;
+  const { initialDelaySeconds = 0, periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3 } = probe;
+  return 2 * 1000 * (initialDelaySeconds + (periodSeconds + timeoutSeconds) * failureThreshold);
+}
+
+/** Conditions that name a cause come first: a false Ready says little more than that. */
+const TELLING = ['Synchronized', 'PodScheduled', 'Provisioning', 'DataVolumesReady', 'Ready'];
+
+function whyNotReady(conditions: Condition[], reason: string | undefined): string | null {
+  for (const type of TELLING) {
+    const condition = find(conditions, type);
+    const words = condition?.message || condition?.reason;
+    if (condition?.status === 'False' && words) return words;
+  }
+  return reason || null;
+}
+
+const find = (conditions: Condition[], type: string): Condition | undefined =>
+  conditions.find((condition) => condition.type === type);
+
+/** KubeVirt leaves out an unknown time, or writes null. */
+function timeOf(condition: Condition | undefined): number | null {
+  const time = Date.parse(condition?.lastTransitionTime ?? '');
+  return Number.isNaN(time) ? null : time;
+}
+
+const text = (quantity: Quantity | undefined): string | null => (quantity === undefined ? null : String(quantity));

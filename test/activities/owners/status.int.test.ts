@@ -1,0 +1,58 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { expect, test } from 'vitest';
+import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
+import type { WrittenStatus } from '../../../activities/owners/status.ts';
+import type { PoolKey } from '../../../activities/owners/types.ts';
+import { createPoolActivities } from '../../../activities/pool/pool.ts';
+import { Revisions } from '../../../activities/rollout/revisions.ts';
+import type { DisruptedVm, PoolStatus } from '../../../api/pool/pool.ts';
+import { VirtualMachinePools } from '../../../api/resources.ts';
+import type { Fate } from '../../integration/chaos-proxy.ts';
+import { aFleet } from '../../integration/fleet.ts';
+import { aWorkerCache } from '../cache/worker-cache.ts';
+
+const cluster = aFleet({ simulator: false, workers: 0 });
+
+const noWatch = (_method: string, path: string): Fate => (path.includes('watch=true') ? 'hang' : 'pass');
+const claim: DisruptedVm = { vm: 'web-1', by: 'power/default/one', at: '2026-01-01T00:00:00Z' };
+
+/** A pool with a status written by drover, and a worker that has seen both and has been suspended since. */
+async function suspended(): Promise<{ key: PoolKey; goOn: (status: PoolStatus) => Promise<WrittenStatus> }> {
+  const namespace = await cluster().namespace();
+  const { metadata } = await cluster().createPool(namespace, 'web');
+  const key = { namespace, name: 'web', uid: metadata.uid };
+  await write(key, { replicas: 1, readyReplicas: 1, writes: 1 });
+  const workerCache = await aWorkerCache(cluster().stack.kubeconfig, noWatch);
+  await workerCache.cache.start();
+  const places = new DisruptionClaims(workerCache.client, workerCache.cache);
+  const options = { ...workerCache, places, revisions: new Revisions(workerCache), burst: 250, concurrency: 8 };
+  const { writeStatus } = createPoolActivities(options);
+  return { key, goOn: (status) => new MockActivityEnvironment().run(() => writeStatus(key, status)) };
+}
+
+/** Writes to the status, as another worker does, or a workflow that disrupts VMs. */
+const write = (key: PoolKey, status: PoolStatus | Pick<PoolStatus, 'disruptedVMs'>) =>
+  cluster().kube.patch(VirtualMachinePools, key, 'merge', { status }, { subresource: 'status' });
+const statusOf = async ({ namespace, name }: PoolKey) => (await cluster().pool(namespace, name))!.status;
+
+test('drops a stale status write if another worker has written the status since', async () => {
+  const { key, goOn } = await suspended();
+  const newer = await write(key, { replicas: 3, readyReplicas: 3, writes: 2 });
+  expect(await goOn({ replicas: 2, writes: 2 })).toEqual({ isLate: true, pools: newer.metadata.resourceVersion });
+  expect(await statusOf(key)).toEqual({ replicas: 3, readyReplicas: 3, writes: 2 });
+});
+
+test('a status is written beside claims of which the worker has not heard, and leaves them', async () => {
+  const { key, goOn } = await suspended();
+  await write(key, { disruptedVMs: [claim] });
+  expect(await goOn({ replicas: 2, writes: 2 })).not.toHaveProperty('isLate');
+  expect(await statusOf(key)).toEqual({ replicas: 2, writes: 2, disruptedVMs: [claim] });
+});
+
+test('a status that is written late says nothing of a pool that was recreated under the name', async () => {
+  const { key, goOn } = await suspended();
+  await cluster().kube.delete(VirtualMachinePools, key);
+  await cluster().createPool(key.namespace, key.name);
+  expect(await goOn({ replicas: 2, writes: 2 })).toEqual({});
+  expect(await statusOf(key)).toBeUndefined();
+});

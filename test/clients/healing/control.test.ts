@@ -1,0 +1,185 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { checkHeals, pause, resume, type HealControl } from '../../../clients/healing/control.ts';
+import {
+  askCycle,
+  checkCycle,
+  formatCycle,
+  doneOf,
+  isCycleRequestHandled,
+  formatNoCycle,
+  whyNoCycle,
+  type CycleSignal,
+} from '../../../clients/healing/cycles.ts';
+import { healView } from '../../../clients/healing/view.ts';
+import type { Session } from '../../../clients/session/session.ts';
+import { healingStatus } from '../../../decisions/healing/conditions.ts';
+import { noHealing } from '../../../decisions/healing/state.ts';
+import { condition, cycle, healingPool, finished, type UserRequest } from './pools.ts';
+
+vi.mock('../../../clients/session/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
+vi.mock('../../../clients/session/missing-workers.ts', () => ({ missingWorkers: () => Promise.resolve(undefined) }));
+vi.mock('../../../clients/rollout/follow-pools.ts', () => ({
+  followPools: ({ pools }: { pools: unknown[] }, isEnough: (pools: unknown[]) => boolean) =>
+    expect(isEnough(pools)).toBe(true),
+}));
+
+const paused: UserRequest = { healing: { paused: { by: 'ada', at: '2026-01-01T00:00:00Z', why: 'lunch' } } };
+const tooMany: UserRequest = { conditions: [condition('HealingSuspended', 'True', 'TooManyUnhealthy', '5 of 10 are')] };
+const viewOf = (said: UserRequest) => healView(healingPool(said));
+
+test.each([
+  ['pause twice', pause, paused, /^the healing of pool web is already paused, by ada \S+ ago: lunch$/],
+  ['resume what goes on', resume, {}, /^the healing of pool web is not paused: nothing to resume$/],
+  ['resume what too many sick VMs hold', resume, tooMany, /: what suspends it ends by itself: 5 of 10 are$/],
+] as [string, HealControl, UserRequest, RegExp][])('it makes no sense to %s', (_what, control, said, words) =>
+  expect(() => control.check(viewOf(said))).toThrow(words),
+);
+
+test('one may pause what goes on, and resume what is paused', () => {
+  expect(() => pause.check(viewOf({}))).not.toThrow();
+  expect(() => resume.check(viewOf(paused))).not.toThrow();
+  expect([
+    pause.isHandled(viewOf({})),
+    pause.isHandled(viewOf(paused)),
+    resume.isHandled(viewOf(paused)),
+    resume.isHandled(viewOf({})),
+  ]).toEqual([false, true, false, true]);
+});
+
+test('a pool without autohealing cannot be asked, except for cycles that still go on', () => {
+  const off = { spec: { autohealing: undefined } };
+  expect(() => checkHeals(healingPool(off))).toThrow(
+    'pool web has no autohealing: `autohealing: {}` in its spec turns it on',
+  );
+  expect(() => checkHeals(healingPool({ ...off, healing: { cycles: [cycle()] } }))).not.toThrow();
+  expect(() => checkHeals(healingPool())).not.toThrow();
+});
+
+test('a new VM that is watched already is not waited for less', () => {
+  const view = viewOf({ healing: { cycles: [cycle({ phase: 'Provisioning', attempt: 2 })] } });
+  expect(() => checkCycle('healNow', view, 'web-1')).toThrow(/^vm web-1 is recreated already \(replacement 2\)/);
+  expect(() => checkCycle('healSkip', view, 'web-1')).not.toThrow();
+  expect(() => checkCycle('healNow', view, 'web-2')).not.toThrow();
+});
+
+const removing: UserRequest = { healing: { cycles: [cycle()] } };
+const waiting: UserRequest = { healing: { cycles: [cycle({ phase: 'Waiting' })] } };
+test.each([
+  ['the delay goes on', 'healNow', waiting, waiting, false],
+  ['the new VM is made', 'healNow', waiting, { healing: { cycles: [cycle({ phase: 'Provisioning' })] } }, true],
+  [
+    'the next attempt waits',
+    'healNow',
+    waiting,
+    { healing: { cycles: [cycle({ phase: 'Waiting', attempt: 2 })] } },
+    true,
+  ],
+  ['the cycle is over', 'healNow', waiting, { healing: {} }, true],
+  ['the request is not known yet', 'healNow', removing, removing, false],
+  ['the request is known', 'healNow', removing, { healing: { cycles: [cycle({ skipDelay: true })] } }, true],
+  ['a VM is healed again', 'healNow', { healing: { finished: [finished()] } }, { healing: {} }, true],
+  ['the cycle goes on', 'healSkip', waiting, waiting, false],
+  ['the cycle is over', 'healSkip', waiting, { healing: {} }, true],
+  [
+    'a cycle that the status did not know is over',
+    'healSkip',
+    {},
+    { healing: { finished: [finished({ end: 'Skipped' })] } },
+    true,
+  ],
+  [
+    'the status knows nothing of it yet',
+    'healSkip',
+    { healing: { finished: [finished()] } },
+    { healing: { finished: [finished()] } },
+    false,
+  ],
+] as [string, CycleSignal, UserRequest, UserRequest, boolean][])(
+  'with %s, the status shows that %s of %j was handled with %j: %s',
+  (_what, signal, before, now, is) =>
+    expect(isCycleRequestHandled(signal, 'web-1', viewOf(now), viewOf(before))).toBe(is),
+);
+
+test('a VMI that has yet to stop is waited for all the same, and that is said', () => {
+  const view = viewOf({ healing: { cycles: [cycle(), cycle({ vm: 'web-2', phase: 'Waiting' })] } });
+  expect(doneOf('healNow', view, 'web-1')).toBe('does not wait any more, except until it is gone with its VMI');
+  expect([doneOf('healNow', view, 'web-2'), doneOf('healSkip', view, 'web-1')]).toEqual([
+    'does not wait any more',
+    'skipped',
+  ]);
+});
+
+test('what holds for a VM is said in words', () => {
+  const now = Date.parse('2026-01-01T00:00:00Z');
+  const view = viewOf({
+    healing: {
+      cycles: [cycle({ vm: 'web-2', phase: 'Waiting', nextAt: '2026-01-01T00:00:10Z' })],
+      finished: [finished({ end: 'Skipped', why: 'by ada' })],
+    },
+  });
+  expect(formatCycle(view, 'web-2', now)).toBe('replacement 1, Waiting, next try in 10s (2026-01-01T00:00:10Z): sick');
+  expect(formatCycle(view, 'web-1', now)).toBe('skipped after 1 replacement: by ada');
+  const before = viewOf({
+    healing: { cycles: [], finished: [finished({ end: 'Skipped', why: 'by ada', attempts: 0 })] },
+  });
+  expect(formatCycle(before, 'web-1', now)).toBe('skipped: by ada');
+  expect(formatCycle(view, 'web-3', now)).toBe('no cycle of it is in progress');
+});
+
+/** The view of a pool in which `count` sick VMs wait, each with these words of KubeVirt's. */
+const viewWith = (count: number, words: string, notListed = 0) => {
+  const sick = Array.from({ length: count }, (_, index) => ({
+    vm: `web-${index + 1}`,
+    why: words,
+    waitsFor: 'others are healed first',
+  }));
+  const notReplaced = [...sick, { vm: 'web-99', why: 'its node is away' }];
+  return viewOf({
+    healing: healingStatus({ state: noHealing, suspended: null, notReplaced, notListed }),
+  });
+};
+
+describe('of a VM that no cycle is in progress of', () => {
+  test('it is said what it waits for, whatever words there are in that', () => {
+    const why = whyNoCycle(viewWith(2, 'no image; no disk; really'), 'web-2');
+    expect(why).toMatch(
+      /^no replacement of vm web-2 has begun: web-2 is sick \(no image; no disk; really\): others are /,
+    );
+    expect(whyNoCycle(viewWith(2, 'x'), 'web-99')).toBe('vm web-99 is not replaced: its node is away');
+  });
+
+  test('does not call a VM healthy if the status omits unhealthy VMs', () => {
+    const [few, many] = [viewWith(2, 'x'), viewWith(20, 'x', 5)];
+    expect(formatNoCycle(few, 'web-7')).toMatch(/by the rules of pool web it is not sick/);
+    expect(whyNoCycle(many, 'web-23')).toBeNull();
+    expect(formatNoCycle(many, 'web-23')).toMatch(
+      /waits for one is not known: the status of pool web leaves out 5 of the /,
+    );
+    expect(whyNoCycle(many, 'web-20')).toMatch(/has begun: web-20 is sick/);
+  });
+});
+
+/** A session that notes the signals which are sent, and to which workflow. */
+function aSession(): { session: Session; calls: unknown[] } {
+  const calls: unknown[] = [];
+  const getHandle = (id: string) => ({
+    signal: ({ name }: { name: string }, payload: unknown) => Promise.resolve(void calls.push([id, name, payload])),
+  });
+  const session = {
+    cluster: 'default',
+    temporal: () => Promise.resolve({ client: { workflow: { getHandle } } }),
+    kube: () => Promise.resolve({}),
+  };
+  vi.stubEnv('DROVER_REQUESTED_BY', 'ada@desk');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  return { session: session as unknown as Session, calls };
+}
+
+test('a request about one VM goes to its pool, and is taken when the status shows that', async () => {
+  const { session, calls } = aSession();
+  const skipDelay = healingPool({ healing: { cycles: [cycle({ skipDelay: true })] } });
+  const { done } = await askCycle(session, skipDelay, 'web-1', 'healNow', { dryRun: 'none', reason: 'lunch' });
+  expect(done).toBe('does not wait any more, except until it is gone with its VMI');
+  const payload = { by: 'ada@desk', why: 'lunch', vm: 'web-1' };
+  expect(calls).toEqual([[expect.stringMatching(/^pool\/default\/\w+\/web$/), 'healNow', payload]]);
+});

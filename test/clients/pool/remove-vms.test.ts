@@ -1,0 +1,77 @@
+import { expect, test, vi } from 'vitest';
+import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
+import type { Stored } from '../../../api/objects.ts';
+import type { Resource } from '../../../api/resources.ts';
+import { removeVms } from '../../../clients/pool/remove-vms.ts';
+import type { KubeClient, ObjectKey } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import { poolWith } from '../rollout/pools.ts';
+
+const vm = (name: string, metadata: object = {}, uid = 'u'): Stored => ({
+  metadata: {
+    name,
+    namespace: 'default',
+    uid: `uid-${name}`,
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+    ownerReferences: [
+      { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid, controller: true },
+    ],
+    ...metadata,
+  },
+});
+
+/** Runs the removal on a pool of ten that has these VMs, and returns what was written. */
+async function removed(remove: string[], ...vms: Stored[]): Promise<unknown> {
+  const pool = poolWith();
+  const get = ({ plural }: Resource, { name }: ObjectKey): Promise<Stored> => {
+    if (plural === 'virtualmachinepools') return Promise.resolve(pool);
+    const found = vms.find(({ metadata }) => metadata.name === name);
+    return found === undefined
+      ? Promise.reject(new KubeError(404, 'NotFound', `virtualmachines.kubevirt.io "${name}" not found`))
+      : Promise.resolve(found);
+  };
+  const patch = vi.fn<KubeClient['patch']>();
+  const kube = { get, patch } as unknown as KubeClient;
+  try {
+    await removeVms(kube, { namespace: 'default', name: 'web' }, { remove, dryRun: 'none' });
+  } catch (error) {
+    expect(patch).not.toHaveBeenCalled();
+    throw error;
+  }
+  return patch.mock.calls[0]?.[3];
+}
+
+test('VMs are named with their UIDs and taken off the number in one write of the version that was read', async () => {
+  expect(await removed(['web-2', 'web-2', 'web-7'], vm('web-2'), vm('web-7'))).toMatchObject({
+    metadata: {
+      resourceVersion: '1',
+      annotations: { [REMOVE_VMS_ANNOTATION]: expect.stringContaining('uid-web-7') as string },
+    },
+    spec: { replicas: 8 },
+  });
+});
+
+const labels = (role: string): object => ({ labels: { [ROLE_LABEL]: role } });
+
+test.each<[string, Stored[], RegExp]>([
+  ['is not there', [], /there is no vm web-2/],
+  ['is of another pool', [vm('web-2', {}, 'other')], /vm web-2 is not one of its VMs/],
+  ['is being deleted', [vm('web-2', { deletionTimestamp: '2026-01-01T00:00:30Z' })], /vm web-2 is leaving already/],
+  ['leaves', [vm('web-2', { annotations: { [REMOVING_ANNOTATION]: '{}' } })], /vm web-2 is leaving already/],
+  [
+    'is protected',
+    [vm('web-2', { annotations: { [PROTECT_ANNOTATION]: 'true' } })],
+    /run `drover unprotect web-2` first/,
+  ],
+  ['is extra in an update', [vm('web-2', labels('Surge'))], /vm web-2 is extra while pool web updates others/],
+  [
+    'is standby',
+    [vm('web-2', labels('Standby'))],
+    /vm web-2 is none of its replicas: `kubectl delete vm web-2` removes it, and spec\.standby\.replicas says how many/,
+  ],
+])('no VM is removed if one %s', async (_, vms, why) => {
+  const all = removed(['web-1', 'web-2'], vm('web-1'), ...vms);
+  await expect(all).rejects.toThrow(/^no VM is removed from pool web: /);
+  await expect(all).rejects.toThrow(why);
+});

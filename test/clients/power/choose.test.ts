@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
+import type { Vm } from '../../../clients/owners/members.ts';
+import { choose, type Choice } from '../../../clients/power/choose.ts';
+import type { Session } from '../../../clients/session/session.ts';
+import type { PowerAction } from '../../../decisions/power/action.ts';
+
+interface Shape {
+  runStrategy: string;
+  /** Phase of its VMI; no VMI if absent. */
+  phase?: string;
+  /** Name of the pool that owns it. */
+  pool?: string;
+  waits?: boolean;
+}
+
+const SHAPES: Record<string, Shape> = {
+  runs: { runStrategy: 'Always', phase: 'Running', pool: 'web' },
+  waits: { runStrategy: 'Manual', phase: 'Running', waits: true },
+  crashes: { runStrategy: 'Always', pool: 'web' },
+  halted: { runStrategy: 'Halted', pool: 'web' },
+  stops: { runStrategy: 'Manual' },
+  ended: { runStrategy: 'Once', phase: 'Succeeded' },
+};
+
+const meta = (name: string, uid: string, owner?: { kind: string; name: string; uid: string }) => ({
+  namespace: 'shop',
+  name,
+  uid,
+  resourceVersion: '1',
+  creationTimestamp: '2026-01-01T00:00:00Z',
+  ...(owner === undefined ? {} : { ownerReferences: [{ apiVersion: 'v1', controller: true, ...owner }] }),
+});
+
+const VMS = Object.entries(SHAPES).map(([name, { runStrategy, pool, waits }]): Stored<Vm> => ({
+  metadata: meta(name, `vm ${name}`, pool === undefined ? undefined : { kind: 'P', name: pool, uid: `pool ${pool}` }),
+  spec: { runStrategy },
+  status: waits === true ? { conditions: [{ type: 'RestartRequired', status: 'True', message: 'new CPU' }] } : {},
+}));
+const VMIS = Object.entries(SHAPES).flatMap(([name, { phase }]): Stored[] =>
+  phase === undefined
+    ? []
+    : [{ metadata: meta(name, `vmi ${name}`, { kind: 'VM', name, uid: `vm ${name}` }), status: { phase } }],
+);
+
+const selectors: (string | undefined)[] = [];
+const kube = {
+  list: (resource: Resource, { labelSelector }: { labelSelector?: string }) => {
+    if (resource === VirtualMachines) selectors.push(labelSelector);
+    return Promise.resolve({ items: resource === VirtualMachines ? [...VMS] : VMIS });
+  },
+  get: (resource: Resource, { name }: { name: string }): Promise<KubeObject> => {
+    const among = { [VirtualMachines.kind]: VMS, [VirtualMachineInstances.kind]: VMIS }[resource.kind];
+    if (among === undefined) return Promise.resolve({ metadata: meta(name, `pool ${name}`) });
+    const found = among.find(({ metadata }) => metadata.name === name);
+    return found === undefined ? Promise.resolve({ metadata: meta(name, 'none') }) : Promise.resolve(found);
+  },
+};
+const session = {
+  namespace: () => Promise.resolve('shop'),
+  kube: () => Promise.resolve(kube),
+} as unknown as Session;
+
+const chosen = (action: PowerAction, names: string[], choice: Partial<Choice> = {}) =>
+  choose(session, action, names, { pending: false, allNamespaces: false, ...choice });
+
+describe('which VMs', () => {
+  const byLabel = { selector: 'tier=spare' };
+  test.each<[PowerAction, Partial<Choice>, string[]]>([
+    ['Start', byLabel, ['vm crashes', 'vm ended', 'vm halted', 'vm stops']],
+    ['Stop', byLabel, ['vm crashes', 'vm ended', 'vm runs', 'vm waits']],
+    ['Restart', byLabel, ['vmi runs', 'vmi waits']],
+    ['Restart', { pending: true }, ['vmi waits']],
+    ['Restart', { pending: true, owner: 'vmrs/web' }, []],
+    ['Start', { pool: 'web' }, ['vm crashes', 'vm halted']],
+    ['Stop', { pool: 'web', ...byLabel }, ['vm crashes', 'vm runs']],
+    ['Stop', { pool: 'other' }, []],
+    ['Restart', { owner: 'pool/web' }, ['vmi runs']],
+  ])('a %s of %j is for', async (action, choice, uids) => {
+    selectors.length = 0;
+    const { targets, vms, idle } = await chosen(action, [], choice);
+    expect(Object.values(targets['shop'] ?? {}).toSorted()).toEqual(uids);
+    expect(vms).toHaveLength(uids.length);
+    expect(idle).toEqual([]);
+    expect(selectors).toEqual([choice.selector]);
+  });
+
+  test('named ones, but for those to which nothing is to be done', async () => {
+    expect(await chosen('Start', ['runs', 'halted'])).toEqual({
+      targets: { shop: { halted: 'vm halted' } },
+      vms: [{ vm: 'shop/halted', why: null }],
+      idle: ['runs'],
+    });
+    expect(await chosen('Stop', ['runs', 'halted'])).toMatchObject({
+      targets: { shop: { runs: 'vm runs' } },
+      idle: ['halted'],
+    });
+    expect(await chosen('Restart', ['waits', 'stops'])).toMatchObject({
+      targets: { shop: { waits: 'vmi waits' } },
+      idle: ['stops'],
+    });
+  });
+
+  test('those that wait for a restart come with why', async () => {
+    expect((await chosen('Restart', [], { pending: true })).vms).toEqual([{ vm: 'shop/waits', why: 'new CPU' }]);
+  });
+});

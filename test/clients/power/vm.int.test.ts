@@ -1,0 +1,272 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { RESTARTED_AT_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
+import type { KubeObject } from '../../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import type { PendingVm } from '../../../clients/power/pending.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { VirtualMachine } from '../../../simulator/types.ts';
+import { powerProgress, type PowerProgress } from '../../../workflows/messages.ts';
+import { aFleet, namesUpTo, neverReady, runningTemplate, until } from '../../integration/fleet.ts';
+import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+
+const fleet = aFleet();
+
+const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_REQUESTED_BY: 'ada@desk' });
+const vm = (...words: string[]): Promise<Outcome> => run(['vm', ...words], env());
+
+/** Creates VMs without an owner in a namespace of their own; resolves when they are ready. */
+async function someVms(names: string[], annotations: Record<string, string> = {}): Promise<string> {
+  const namespace = await fleet().namespace();
+  const metadata = {
+    annotations: { 'sim.drover.dev/boot-time': '100ms', 'sim.drover.dev/stop-time': '100ms', ...annotations },
+  };
+  for (const name of names) {
+    const spec = {
+      runStrategy: 'Always',
+      template: { metadata, spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } },
+    };
+    await fleet().kube.create(VirtualMachines, { metadata: { namespace, name, labels: { tier: name } }, spec });
+  }
+  await until(async () => {
+    const { items } = await fleet().kube.list(VirtualMachines, { namespace });
+    expect(items.map(({ status }) => (status as { ready?: boolean }).ready)).toEqual(names.map(() => true));
+  });
+  return namespace;
+}
+
+/** Changes a VM's spec so that it needs a restart. */
+async function change(namespace: string, name: string): Promise<void> {
+  await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', {
+    spec: { template: { spec: { hostname: 'other' } } },
+  });
+  await until(async () => {
+    const { status } = await fleet().kube.get<VirtualMachine & KubeObject>(VirtualMachines, { namespace, name });
+    expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'RestartRequired', status: 'True' }));
+  });
+}
+
+async function makeNeverReady(namespace: string, names: string[]): Promise<void> {
+  for (const name of names) await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', neverReady);
+}
+
+async function vmisOf(namespace: string, names: string[]): Promise<string[]> {
+  const vmis = await Promise.all(names.map((name) => fleet().kube.get(VirtualMachineInstances, { namespace, name })));
+  return vmis.map(({ metadata }) => metadata.uid);
+}
+
+const annotate = (namespace: string, name: string, annotations: Record<string, string>): Promise<unknown> =>
+  fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', { metadata: { annotations } });
+
+describe('what waits for a restart', () => {
+  let namespace: string;
+  beforeAll(async () => {
+    namespace = await someVms(['db-1', 'db-2', 'db-3']);
+  });
+
+  test('is listed, without Temporal, with its owner and why', async () => {
+    const none = { code: 0, signal: null, stdout: '', stderr: `no VM in namespace ${namespace} waits for a restart\n` };
+    expect(await vm('pending', '-n', namespace)).toEqual(none);
+    expect(await vm('restart', '--pending', '-n', namespace)).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: 'nothing to restart\n',
+    });
+    await change(namespace, 'db-2');
+    await change(namespace, 'db-3');
+    const kubeOnly = { ...nowhere, KUBECONFIG: fleet().stack.kubeconfig, TEMPORAL_ADDRESS: '127.0.0.1:1' };
+    const { stdout, stderr } = await run(['vm', 'pending', '-n', namespace], kubeOnly);
+    expect(stderr).toBe('');
+    const why = 'a non-live-updatable field was changed in the template spec';
+    const [headers, ...rows] = stdout.split('\n');
+    expect(headers).toMatch(/^NAMESPACE +NAME +OWNER +SINCE +WHY$/);
+    expect(rows).toEqual([
+      expect.stringMatching(new RegExp(`^${namespace} +db-2 +<none> +\\S+ +${why}$`)),
+      expect.stringContaining(' db-3 '),
+      '',
+    ]);
+    expect((await vm('pending', '-n', namespace, '-o', 'name')).stdout).toBe(
+      'virtualmachine.kubevirt.io/db-2\nvirtualmachine.kubevirt.io/db-3\n',
+    );
+    const wide = await vm('pending', '-n', namespace, '-l', 'tier=db-3', '-o', 'wide');
+    expect(wide.stdout).toMatch(
+      /^NAMESPACE .* RUN STRATEGY +NODE +LEFT ALONE +WHY\n\S+ +db-3 .* Always +\S+ +no .*\n$/,
+    );
+    const { items } = JSON.parse((await vm('pending', '-A', '-o', 'json')).stdout) as { items: PendingVm[] };
+    const [vmi] = await vmisOf(namespace, ['db-2']);
+    expect(items.filter((one) => one.namespace === namespace)).toMatchObject([
+      { name: 'db-2', owner: null, why, vmi },
+      { name: 'db-3' },
+    ]);
+  });
+
+  test('is restarted, and waits no more', async () => {
+    const before = await vmisOf(namespace, ['db-1', 'db-2', 'db-3']);
+    const dry = await vm('restart', '--pending', '-n', namespace, '--dry-run');
+    expect(dry).toMatchObject({ code: 0, stderr: '' });
+    const lines = [
+      `${namespace}/db-2 would be restarted: a non-live.*`,
+      `${namespace}/db-3 .*`,
+      '2 VMs, 1 at a time \\(server dry run\\)',
+    ];
+    expect(dry.stdout).toMatch(new RegExp(`^${lines.join('\n')}\n$`));
+    const done = await vm('restart', '--pending', '-n', namespace, '--reason', 'a new hostname');
+    expect(done).toMatchObject({ code: 0, stderr: '' });
+    expect(done.stdout).toMatch(/^power\/default\/\w{8} begun: 2 VMs, 1 at a time\n/);
+    expect(done.stdout).toMatch(/2\/2 restarted, 0 restarting, 0 to go: Complete\n\n2 of 2 VMs restarted\n$/);
+    expect(await vm('pending', '-n', namespace)).toMatchObject({ code: 0, stdout: '' });
+    const after = await vmisOf(namespace, ['db-1', 'db-2', 'db-3']);
+    expect(after.map((uid, index) => uid === before[index])).toEqual([true, false, false]);
+  });
+
+  test("is a pool's VM too whose VMI runs an older revision, which the pool leaves to people", async () => {
+    const namespace = await fleet().namespace();
+    const updated = (): Promise<void> =>
+      until(async () =>
+        expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ readyReplicas: 2, updatedReplicas: 2 }),
+      );
+    const updateStrategy = { proactive: { disruption: 'Live' } } as const;
+    await fleet().createPool(namespace, 'web', { replicas: 2, template: runningTemplate, updateStrategy });
+    await updated();
+    const template = structuredClone(runningTemplate);
+    const { annotations } = (template.spec.template as { metadata: { annotations: Record<string, string> } }).metadata;
+    annotations[RESTARTED_AT_ANNOTATION] = '2026-01-01T00:00:00Z';
+    await fleet().patchPool(namespace, 'web', { template });
+    await until(async () => {
+      const revisions = (await fleet().vms(namespace)).map(({ metadata }) => metadata.labels?.[REVISION_LABEL]);
+      expect(revisions).toEqual([revisionOf(template), revisionOf(template)]);
+    });
+    expect((await vm('pending', '-n', namespace)).stdout).toMatch(
+      / web-1 +VirtualMachinePool\/web +<unknown> +its VMI runs revision \w+, its spec is of \w+\n.* web-2 /,
+    );
+    const restarted = await vm('restart', '--pending', '-n', namespace);
+    expect(restarted).toMatchObject({ code: 0, stdout: expect.stringMatching(/2 of 2 VMs restarted\n$/) as string });
+    expect(await vm('pending', '-n', namespace)).toMatchObject({ code: 0, stdout: '' });
+    await updated();
+  });
+});
+
+describe('named VMs', () => {
+  test('are restarted, but for what does not run or nobody may touch', async () => {
+    const namespace = await someVms(['db-1', 'db-2']);
+    await annotate(namespace, 'db-2', { 'drover.dev/do-not-disrupt': 'true' });
+    const spec = { runStrategy: 'Halted', template: { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } } };
+    await fleet().kube.create(VirtualMachines, { metadata: { namespace, name: 'off' }, spec });
+    const done = await vm('restart', 'db-1', 'db-2', 'off', '-n', namespace, '--max-unavailable', '100%');
+    expect(done).toMatchObject({
+      code: 0,
+      stderr: `vm off does not run: nothing to restart\nleft alone: ${namespace}/db-2: its owner asked that nothing disrupts it\n`,
+    });
+    expect(done.stdout).toMatch(/begun: 2 VMs, 2 at a time\n[^]*\n1 of 2 VMs restarted\n$/);
+    const unknown = await vm('restart', 'nobody', '-n', namespace);
+    expect(unknown).toMatchObject({ code: 1, stderr: 'error: virtualmachines.kubevirt.io "nobody" not found\n' });
+  });
+
+  test("that don't come back fail it, and the others are left", async () => {
+    const namespace = await someVms(['db-1', 'db-2']);
+    await makeNeverReady(namespace, ['db-1', 'db-2']);
+    const done = await vm('restart', 'db-1', 'db-2', '-n', namespace, '--deadline', '2s');
+    expect(done.code).toBe(1);
+    const failed = `error: ${namespace}/db-\\d failed: not ready in time: .*\n`;
+    expect(done.stderr).toMatch(new RegExp(`^${failed}error: 1 VM was left as it is: more than 0 have failed\n$`));
+  });
+});
+
+test('VMs of a pool are stopped and started by their labels, which its history tells', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 3, template: runningTemplate });
+  const isReady = (count: number): Promise<void> =>
+    until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ readyReplicas: count }));
+  await isReady(3);
+  for (const name of ['web-1', 'web-3'])
+    await fleet().kube.patch(VirtualMachines, { namespace, name }, 'merge', {
+      metadata: { labels: { tier: 'spare' } },
+    });
+  const spares = ['--pool', 'web', '-l', 'tier=spare', '-n', namespace];
+  const dry = await vm('stop', ...spares, '--dry-run');
+  expect(dry).toMatchObject({ code: 0, stderr: '' });
+  expect(dry.stdout).toBe(
+    `${namespace}/web-1 would be stopped\n${namespace}/web-3 would be stopped\n2 VMs, 2 at a time (server dry run)\n`,
+  );
+  const stopped = await vm('stop', ...spares, '--reason', 'the sale is over');
+  expect(stopped).toMatchObject({ code: 0, stderr: '' });
+  expect(stopped.stdout).toMatch(/^power\/default\/\w+ begun: 2 VMs, 2 at a time\n[^]*\n2 of 2 VMs stopped\n$/);
+  await isReady(1);
+  const started = await vm('start', 'web-1', 'web-2', 'web-3', '-n', namespace, '--at-once', '1');
+  expect(started).toMatchObject({ code: 0, stderr: 'vm web-2 runs already: nothing to start\n' });
+  expect(started.stdout).toMatch(/begun: 2 VMs, 1 at a time\n[^]*\n2 of 2 VMs started\n$/);
+  await isReady(3);
+  expect(await vm('stop', '--pool', 'nothing', '-n', namespace)).toMatchObject({
+    code: 1,
+    stderr: 'error: virtualmachinepools.drover.dev "nothing" not found\n',
+  });
+  expect((await vm('runs')).stdout).toMatch(/ stop +Complete +2 .* the sale is over\n/);
+  const { stdout } = await run(['history', 'vm', 'web-1', '-n', namespace], env());
+  expect(stdout).toMatch(
+    / stop +web-1 .* ada@desk +Stopped +the sale is over\n\S+ +start +web-1 .* ada@desk +Started *\n/,
+  );
+});
+
+test('a restart goes on when nobody follows it, and is listed, looked at, paused, resumed and aborted', async () => {
+  const names = namesUpTo('vm', 3);
+  const namespace = await someVms(names);
+  // Each restart waits for the test.
+  await makeNeverReady(namespace, names);
+  const child = start(['vm', 'restart', ...names, '-n', namespace, '--reason', 'leaks'], env());
+  const outcome = outcomeOf(child);
+  let seen = '';
+  child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+  await expect.poll(() => seen, { timeout: 30_000 }).toContain('1 restarting');
+  child.kill('SIGINT');
+  const { code, stderr } = await outcome;
+  const whole = /power\/default\/\w+/.exec(seen)![0];
+  const id = whole.slice('power/default/'.length);
+  const hint = `\`drover vm runs status ${whole} --watch\` shows it, \`drover vm runs abort ${whole}\` ends it`;
+  expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${whole} goes on: ${hint}\n` });
+
+  expect(await vm('runs', 'pause', id, '--reason', 'lunch')).toMatchObject({
+    code: 0,
+    stdout: `${whole} paused\n`,
+    stderr: '',
+  });
+  const { workflow } = fleet().temporal.client;
+  const progress = (): Promise<PowerProgress> => workflow.getHandle(whole).query(powerProgress);
+  const finishRestart = async (): Promise<void> => fleet().letBecomeReady((await progress()).inProgress[0]!);
+  await finishRestart();
+  const paused = {
+    phase: 'Paused',
+    chosen: 3,
+    inProgress: [],
+    paused: { by: 'ada@desk', why: 'lunch' },
+    reason: 'leaks',
+  };
+  await until(async () => expect(await progress()).toMatchObject(paused));
+  expect(JSON.parse((await vm('runs', 'status', id, '-o', 'json')).stdout)).toMatchObject(paused);
+  expect((await vm('runs', 'status', id)).stdout).toMatch(
+    /1\/3 restarted, 0 restarting, 2 to go: Paused\n {2}paused by ada@desk: lunch\n$/,
+  );
+  // Temporal's lists lag a little.
+  const isListed = `WorkflowId = '${whole}' AND DroverPhase = 'Paused'`;
+  await until(async () => expect((await workflow.count(isListed)).count).toBe(1));
+  const row = `${whole} +restart +Paused +3 +\\d+s +ada@desk +leaks\n`;
+  expect((await vm('runs')).stdout).toMatch(
+    new RegExp(`^ID +ACTION +PHASE +VMS +AGE +REQUESTED BY +REASON\n(.*\n)*${row}`),
+  );
+
+  expect(await vm('runs', 'resume', whole)).toMatchObject({ code: 0, stdout: `${whole} resumed\n` });
+  const watching = vm('runs', 'status', id, '--watch');
+  await until(async () => expect((await progress()).inProgress.length).toBe(1));
+  expect(await vm('runs', 'abort', id)).toMatchObject({ code: 0, stdout: `${whole} aborted\n` });
+  await finishRestart();
+  const watched = await watching;
+  expect(watched.code).toBe(1);
+  expect(watched.stderr).toMatch(new RegExp(`^error: 1 VM was left as it is: ${whole} was aborted by ada@desk\n$`));
+  const over = await vm('runs', 'abort', id);
+  expect(over).toMatchObject({
+    code: 1,
+    stderr: `error: no ${whole} runs: \`drover vm runs\` lists those there are\n`,
+  });
+  expect(await vm('runs', 'status', 'nothing')).toMatchObject({
+    code: 1,
+    stderr: 'error: there is no power/default/nothing\n',
+  });
+});

@@ -1,0 +1,244 @@
+import { describe, expect, test } from 'vitest';
+import type { Stored } from '../../../api/objects.ts';
+import type { Vm } from '../../../clients/owners/members.ts';
+import { ensureNotTooMany } from '../../../clients/power/choose.ts';
+import { pendingAmong } from '../../../clients/power/pending.ts';
+import { formatEnd, progressLines, shortfalls, exclusions } from '../../../clients/power/progress.ts';
+import type { Vmi, VmWithVmi } from '../../../clients/power/running.ts';
+import type { PowerProgress } from '../../../workflows/messages.ts';
+import { drover } from '../drover.ts';
+
+const meta = (name: string, labels: Record<string, string> = {}) => ({
+  namespace: 'shop',
+  name,
+  uid: `uid-of-${name}`,
+  resourceVersion: '1',
+  creationTimestamp: '2026-01-01T00:00:00Z',
+  labels,
+});
+const owner = (apiVersion: string) => [
+  { apiVersion, kind: 'VirtualMachinePool', name: 'web', uid: 'pool', controller: true },
+];
+const required = (fields: object = {}): Pick<Vm, 'status'> => ({
+  status: { conditions: [{ type: 'RestartRequired', status: 'True', message: 'a field was changed', ...fields }] },
+});
+const vmiOf = (labels: Record<string, string> = {}): Stored<Vmi> => ({
+  metadata: meta('db', labels),
+  status: { nodeName: 'node-1' },
+});
+const typedVmi = (type: string): Stored<Vmi> => ({ ...vmiOf(), status: { machine: { type } } });
+const revision = (hash: string) => ({ 'drover.dev/revision': hash });
+
+const progress = (fields: Partial<PowerProgress> = {}): PowerProgress => ({
+  action: 'Restart',
+  phase: 'Restarting',
+  chosen: 10,
+  atOnce: 1,
+  maxFailures: 0,
+  requestedBy: 'ada',
+  reason: null,
+  done: ['shop/vm-1', 'shop/vm-2'],
+  failed: [],
+  inProgress: [],
+  open: 0,
+  skipped: [],
+  full: [],
+  paused: null,
+  aborted: null,
+  ...fields,
+});
+
+const one = (vm: Partial<Stored<Vm>>, vmi: Stored<Vmi> | null = vmiOf()): ReturnType<typeof pendingAmong> =>
+  pendingAmong([{ vm: { metadata: meta('db'), spec: { runStrategy: 'Once' }, ...vm }, vmi } satisfies VmWithVmi]);
+
+describe('what waits for a restart', () => {
+  test('what KubeVirt says, with or without a time and words', () => {
+    expect(one(required({ lastTransitionTime: '2026-01-02T00:00:00Z' }))).toEqual([
+      {
+        namespace: 'shop',
+        name: 'db',
+        owner: null,
+        since: '2026-01-02T00:00:00Z',
+        why: 'a field was changed',
+        runStrategy: 'Once',
+        node: 'node-1',
+        optedOut: false,
+        vmi: 'uid-of-db',
+      },
+    ]);
+    expect(one(required({ lastTransitionTime: null, message: '' }))).toMatchObject([
+      { since: null, why: 'KubeVirt does not say' },
+    ]);
+  });
+
+  test('not what does not run, or need not', () => {
+    expect(one(required(), null)).toEqual([]);
+    expect(one(required({ status: 'False' }))).toEqual([]);
+    expect(one({})).toEqual([]);
+  });
+
+  test('a VMI of a drover pool that runs an older revision than the spec has', () => {
+    const vm = (apiVersion: string) => ({
+      metadata: { ...meta('web-1', revision('new')), ownerReferences: owner(apiVersion) },
+    });
+    expect(one(vm('drover.dev/v1alpha1'), vmiOf(revision('old')))).toMatchObject([
+      { owner: 'VirtualMachinePool/web', since: null, why: 'its VMI runs revision old, its spec is of new' },
+    ]);
+    expect(one(vm('drover.dev/v1alpha1'), vmiOf(revision('new')))).toEqual([]);
+    expect(one(vm('drover.dev/v1alpha1'))).toEqual([]);
+    expect(one(vm('pool.kubevirt.io/v1beta1'), vmiOf(revision('old')))).toEqual([]);
+  });
+
+  test('a VMI with the machine type that a transition takes away, though KubeVirt says nothing', () => {
+    const record = { id: '1f0c92ab', from: 'q35', to: 'q35', vmiType: 'pc-q35-rhel8.2.0', at: '2026-01-01T00:00:00Z' };
+    const vm = (mark: string) => ({
+      metadata: {
+        ...meta('db', { 'drover.dev/machine-type-restart-required': mark }),
+        annotations: { 'drover.dev/machine-type-transition': JSON.stringify(record) },
+      },
+    });
+    expect(one(vm('1f0c92ab'), typedVmi('pc-q35-rhel8.2.0'))).toMatchObject([
+      { why: 'its VMI has machine type pc-q35-rhel8.2.0, which transition 1f0c92ab takes away' },
+    ]);
+    expect(one(vm('1f0c92ab'), typedVmi('pc-q35-rhel9.2.0'))).toEqual([]);
+    expect(one(vm('0a0a0a0a'), typedVmi('pc-q35-rhel8.2.0'))).toEqual([]);
+  });
+});
+
+function many(count: number, length: number): Parameters<typeof ensureNotTooMany>[0] {
+  const names = Array.from({ length: count }, (_, n) => `${n}`.padStart(length, 'n'));
+  const targets = { shop: Object.fromEntries(names.map((name) => [name, '0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f'])) };
+  return { targets, vms: names.map((name) => ({ vm: `shop/${name}`, why: null })) };
+}
+
+describe('one run', () => {
+  test('has 10,000 VMs at most, and fewer if their names are long', () => {
+    expect(() => ensureNotTooMany(many(10_000, 30))).not.toThrow();
+    expect(() => ensureNotTooMany(many(10_001, 30))).toThrow('10001 VMs are more than the 10000 that');
+    expect(() => ensureNotTooMany(many(10_000, 63))).toThrow(
+      '10000 VMs with names so long are more than the 8600 that one run may have: choose by namespace or -l',
+    );
+  });
+});
+
+describe('a restart in words', () => {
+  const later = { why: 'it is paused', isExcluded: false, count: 1, vms: ['shop/vm-5'] };
+  const wish = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
+
+  test('how far it is, and what holds it', () => {
+    const lines = progressLines(
+      'power/default/a',
+      progress({ inProgress: ['shop/vm-3'], open: 5, skipped: [later, wish], full: ['1 at a time'] }),
+    );
+    expect(lines[0]).toMatch(/^power\/default\/a {2}\S+ 2\/10 restarted, 1 restarting, 5 to go$/);
+    expect(lines.slice(1)).toEqual([
+      '  restarting: shop/vm-3',
+      '  disruption budget used up: 1 at a time',
+      '  skipped: shop/vm-5: it is paused',
+      '  skipped: shop/vm-6: its owner asked that nothing disrupts it',
+    ]);
+    const paused = { by: 'bob', at: '2026-01-01T00:00:00Z', why: 'lunch' };
+    const held = progressLines('power/default/a', progress({ phase: 'Paused', paused }));
+    expect(held).toEqual([expect.stringMatching(/to go: Paused$/), '  paused by bob: lunch']);
+  });
+
+  test('before its first look, all are to go', () => {
+    const begun = { done: [], open: 0 };
+    const line = (fields: Partial<PowerProgress>): string | undefined =>
+      progressLines('a', progress({ ...begun, ...fields }))[0];
+    expect(line({})).toMatch(/ 0\/10 restarted, 0 restarting, 10 to go$/);
+    expect(line({ skipped: [later] })).toMatch(/ 0 to go$/);
+    expect(line({ phase: 'Complete' })).toMatch(/ 0 to go: Complete$/);
+  });
+
+  test('its end, without anything that was not done', () => {
+    expect(formatEnd(progress({ phase: 'Complete', skipped: [wish] }))).toBe(
+      '2 of 10 VMs restarted; nothing to do for 7: stopped, deleted, or restarted meanwhile',
+    );
+    expect(shortfalls('a', progress({ phase: 'Complete', skipped: [wish] }))).toEqual([]);
+    expect(exclusions(progress({ skipped: [later, wish] }))).toEqual([
+      'left alone: shop/vm-6: its owner asked that nothing disrupts it',
+    ]);
+  });
+
+  test('a start and a stop in words of their own', () => {
+    const starting = progress({ action: 'Start', phase: 'Starting', inProgress: ['shop/vm-3'], open: 7 });
+    const lines = progressLines('power/default/a', starting);
+    expect(lines[0]).toMatch(/ 2\/10 started, 1 starting, 7 to go$/);
+    expect(lines[1]).toBe('  starting: shop/vm-3');
+    expect(formatEnd({ ...starting, phase: 'Complete', open: 0 })).toBe(
+      '2 of 10 VMs started; nothing to do for 8: they were already running, are deleted, or were stopped meanwhile',
+    );
+    const stopped = progress({ action: 'Stop', phase: 'Complete', chosen: 2 });
+    expect(progressLines('a', stopped)[0]).toMatch(/ 2\/2 stopped, 0 stopping, 0 to go: Complete$/);
+    expect(formatEnd(stopped)).toBe('2 of 2 VMs stopped');
+  });
+
+  test.each<[string, Partial<PowerProgress>, string[]]>([
+    [
+      'left',
+      { phase: 'Complete', open: 1, skipped: [later, wish] },
+      ['1 VM was left as it is: shop/vm-5: it is paused'],
+    ],
+    [
+      'no room',
+      { phase: 'Complete', open: 2, full: ['1 at a time', 'shop/vm-9 not ready'] },
+      ['2 VMs were left as they are: no room: 1 at a time, shop/vm-9 not ready'],
+    ],
+    [
+      'aborted',
+      { phase: 'Aborted', open: 4, aborted: { by: 'bob', at: '', why: null } },
+      ['4 VMs were left as they are: a was aborted by bob'],
+    ],
+    [
+      'failed',
+      { phase: 'Failed', open: 4, failed: [{ vm: 'shop/vm-3', why: 'not ready in time', wasDown: false }] },
+      ['shop/vm-3 failed: not ready in time', '4 VMs were left as they are: more than 0 have failed'],
+    ],
+    [
+      'failed, and was down before',
+      { phase: 'Failed', failed: [{ vm: 'shop/vm-3', why: 'not ready in time', wasDown: true }] },
+      ['shop/vm-3 failed, and was not ready before: not ready in time'],
+    ],
+  ])('%s', (_words, fields, sentences) => {
+    expect(shortfalls('a', progress(fields)).map(({ message }) => message)).toEqual(sentences);
+  });
+});
+
+const AT_ONCE = "option '--at-once <n>' argument";
+const BUDGET = "option '--max-unavailable <n>' argument";
+test.each([
+  [['restart'], 'which VMs? Give their names, --pool, --owner or -l, or --pending for all that wait for a restart'],
+  [
+    ['restart', '-A'],
+    'which VMs? Give their names, --pool, --owner or -l, or --pending for all that wait for a restart',
+  ],
+  [['restart', 'db', '-A'], 'give names or -A, not both'],
+  [['restart', 'db', '--pending'], 'give names or --pending, not both'],
+  [['start'], 'which VMs? Give their names, --pool, --owner or -l'],
+  [['stop', '-A'], 'which VMs? Give their names, --pool, --owner or -l'],
+  [['stop', 'db', '-l', 'tier=spare'], 'give names or -l, not both'],
+  [['start', 'web-1', '--pool', 'web'], 'give names or --pool, not both'],
+  [['stop', '--pool', 'web', '-A'], 'a pool is looked for in one namespace: leave out -A or its name'],
+  [['stop', '--pool', 'web', '--owner', 'vmrs/web'], 'give --pool or --owner, not both'],
+  [['stop', '--owner', 'web'], '--owner: "web" is no KIND/NAME, such as vmrs/runners'],
+  [['stop', '--owner', 'dvmirs/web'], '"dvmirs" is a VMI replica set, and this command takes pool or vmrs'],
+
+  [['start', '--pending'], "unknown option '--pending'"],
+  [
+    ['start', 'db', '--at-once', '0'],
+    `${AT_ONCE} '0' is invalid. Give a whole number from 1, or a percentage such as 5%.`,
+  ],
+  [
+    ['restart', 'db', '--max-unavailable', '0'],
+    `${BUDGET} '0' is invalid. Give a whole number from 1, or a percentage such as 5%.`,
+  ],
+  [
+    ['restart', 'db', '--max-unavailable', '120%'],
+    `${BUDGET} '120%' is invalid. Give a whole number from 1, or a percentage such as 5%.`,
+  ],
+  [['runs', 'pause'], "missing required argument 'id': as `drover vm runs` lists it, or its last part"],
+])('vm %s is wrong usage', async (words, sentence) => {
+  const { code, stdout, stderr } = await drover(['vm', ...words]);
+  expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+});

@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest';
+import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../../api/names.ts';
+import type { ObjectMeta } from '../../../../api/objects.ts';
+import { nodeView } from '../../../../decisions/views/from-object/node.ts';
+import { vmView, type VirtualMachine } from '../../../../decisions/views/from-object/vm.ts';
+
+const stored = {
+  metadata: {
+    namespace: 'shop',
+    name: 'web',
+    uid: 'uid',
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-02T03:04:05Z',
+  },
+};
+const view = (metadata: Partial<ObjectMeta> = {}, spec: VirtualMachine['spec'] = {}) =>
+  vmView({ metadata: { ...stored.metadata, ...metadata }, spec });
+
+const record = {
+  id: '0a1b2c3d',
+  from: 'pc-q35-rhel8.6.0',
+  to: 'pc-q35-rhel9.6.0',
+  vmiType: null,
+  at: '2026-01-02T03:04:05Z',
+};
+const noted = (text: string) => view({ annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: text } }).transition;
+
+test('of a VM that says nothing, nothing is made up', () => {
+  expect(view()).toMatchObject({
+    machineType: null,
+    architecture: null,
+    preference: null,
+    transition: null,
+    transitionMark: null,
+    ownLabels: {},
+  });
+  expect(view({}, { template: { spec: { domain: { machine: { type: '' } } } } }).machineType).toBeNull();
+});
+
+test('its machine type, and what decides on the one that it gets where its own is cleared', () => {
+  const spec = {
+    preference: { kind: 'VirtualMachinePreference', name: 'rhel' },
+    template: { spec: { architecture: 'arm64', domain: { machine: { type: 'virt' } } } },
+  };
+  expect(view({}, spec)).toMatchObject({
+    machineType: 'virt',
+    architecture: 'arm64',
+    preference: 'VirtualMachinePreference/shop/rhel',
+  });
+  expect(view({}, { preference: { name: 'rhel' } }).preference).toBe('VirtualMachineClusterPreference/rhel');
+});
+
+const copyOf = (vm: string, generation: number) =>
+  `${vm}-rhel-v1beta1-5f2c1d3e-0000-4000-8000-00000000000a-${generation}`;
+const kept = (preference: object, ref?: object) =>
+  vmView({ ...stored, spec: { preference }, ...(ref && { status: { preferenceRef: ref } }) }).preference;
+const ref = (copy: string, name = 'rhel') => ({ name, controllerRevisionRef: { name: copy } });
+
+test('a VM keeps to the copy of its preference that KubeVirt made, which many VMs have of the same state of it', () => {
+  const rhel = 'VirtualMachineClusterPreference/rhel';
+  expect(kept({ name: 'rhel' }, ref(copyOf('web', 3)))).toBe(`${rhel}@3-5f2c1d3e`);
+  expect(kept({ name: 'rhel' }, ref(copyOf('other', 3)))).toBe(`${rhel}@3-5f2c1d3e`);
+  expect(kept({ name: 'rhel' }, ref(copyOf('web', 4)))).toBe(`${rhel}@4-5f2c1d3e`);
+  expect(kept({ name: 'rhel', revisionName: copyOf('web', 2) }, ref(copyOf('web', 4)))).toBe(`${rhel}@2-5f2c1d3e`);
+  expect(kept({ name: 'rhel', revisionName: 'mine' })).toBe(`${rhel}@mine`);
+  expect(kept({ name: 'rhel' }, ref(copyOf('web', 3), 'fedora'))).toBe(rhel);
+});
+
+test('its own labels, and below them those of its template', () => {
+  const { labels, ownLabels } = view(
+    { labels: { tier: 'a' } },
+    { template: { metadata: { labels: { tier: 'b', zone: 'c' } } } },
+  );
+  expect(ownLabels).toEqual({ tier: 'a' });
+  expect(labels).toEqual({ tier: 'a', zone: 'c' });
+});
+
+test('what a machine type transition has written, and nothing that another hand made of it', () => {
+  expect(noted(JSON.stringify({ ...record, more: 1 }))).toEqual(record);
+  expect(noted(JSON.stringify({ ...record, vmiType: 'pc-q35-rhel8.6.0' }))?.vmiType).toBe('pc-q35-rhel8.6.0');
+  for (const text of [
+    '',
+    '{',
+    'null',
+    '[]',
+    '"x"',
+    '{}',
+    JSON.stringify({ ...record, to: 1 }),
+    JSON.stringify({ ...record, vmiType: undefined }),
+  ])
+    expect(noted(text)).toBeNull();
+  expect(view({ labels: { [MACHINE_TYPE_RESTART_LABEL]: record.id } }).transitionMark).toBe(record.id);
+});
+
+test('the zone and the machine types of a node are those that it is labelled with; a cordoned one takes no VMI', () => {
+  const labels = {
+    'topology.kubernetes.io/zone': 'east',
+    'machine-type.node.kubevirt.io/q35': 'true',
+    'machine-type.node.kubevirt.io/pc': 'false',
+    other: 'true',
+  };
+  const status = { conditions: [{ type: 'Ready', status: 'True' }] };
+  expect(nodeView({ metadata: { name: 'n', labels }, status })).toEqual({
+    name: 'n',
+    zone: 'east',
+    ready: true,
+    schedulable: true,
+    machineTypes: ['q35'],
+  });
+  expect(nodeView({ metadata: { name: 'n' }, spec: { unschedulable: true }, status })).toEqual({
+    name: 'n',
+    zone: null,
+    ready: true,
+    schedulable: false,
+    machineTypes: [],
+  });
+  expect(nodeView({ metadata: { name: 'n' } })).toMatchObject({ ready: false, schedulable: false });
+});

@@ -1,0 +1,152 @@
+import { expect, test } from 'vitest';
+import type { Condition, Stored } from '../../../../api/objects.ts';
+import { vmiView, type VirtualMachineInstance } from '../../../../decisions/views/from-object/vmi.ts';
+
+const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'web-1', uid: 'vm-uid', controller: true };
+
+const aVmi = (fields: Pick<VirtualMachineInstance, 'spec' | 'status'> = {}): Stored<VirtualMachineInstance> => ({
+  metadata: {
+    namespace: 'shop',
+    name: 'web-1',
+    uid: 'vmi-uid',
+    resourceVersion: '7',
+    creationTimestamp: '2026-01-02T03:04:05Z',
+    labels: { 'drover.dev/revision': 'abc' },
+    ownerReferences: [owner],
+  },
+  ...fields,
+});
+const withConditions = (...conditions: Condition[]) => vmiView(aVmi({ status: { conditions } }));
+
+test('of a VMI that has just been made, nothing is known but what it is', () => {
+  expect(vmiView(aVmi())).toEqual({
+    namespace: 'shop',
+    name: 'web-1',
+    uid: 'vmi-uid',
+    resourceVersion: '7',
+    vmUid: 'vm-uid',
+    createdAt: Date.UTC(2026, 0, 2, 3, 4, 5),
+    deleting: false,
+    phase: '',
+    phaseSince: null,
+    ready: false,
+    readySince: null,
+    revision: 'abc',
+    paused: false,
+    migrating: false,
+    migratable: false,
+    node: null,
+    nodeLost: false,
+    scheduledAt: null,
+    runningSince: null,
+    endedAt: null,
+    probationMs: null,
+    machineType: null,
+    specMachineType: null,
+    cpu: { sockets: null, maxSockets: null, current: null },
+    memory: { guest: null, maxGuest: null, atBoot: null, current: null },
+    placement: '{}',
+    podTerminating: false,
+    evictionStrategy: null,
+    evacuationNode: null,
+    evacuation: null,
+    standalone: null,
+    whyNotReady: null,
+  });
+});
+
+test('of one that runs, what its VMI has', () => {
+  const spec = {
+    domain: { cpu: { sockets: 2, maxSockets: 8 }, memory: { guest: '2Gi', maxGuest: 8589934592 } },
+    tolerations: [{ key: 'gpu', operator: 'Exists' }],
+    nodeSelector: { zone: 'b', disk: 'ssd' },
+  };
+  const status = {
+    phase: 'Running',
+    nodeName: 'node-1',
+    machine: { type: 'pc-q35-rhel9.6.0' },
+    currentCPUTopology: { sockets: 1, cores: 1, threads: 1 },
+    memory: { guestAtBoot: '1Gi', guestCurrent: '1Gi', guestRequested: '2Gi' },
+    conditions: [
+      { type: 'Ready', status: 'True', lastTransitionTime: '2026-01-02T04:00:00Z' },
+      { type: 'LiveMigratable', status: 'True' },
+    ] as Condition[],
+  };
+  expect(vmiView(aVmi({ spec, status }))).toMatchObject({
+    phase: 'Running',
+    ready: true,
+    readySince: Date.UTC(2026, 0, 2, 4),
+    migratable: true,
+    node: 'node-1',
+    machineType: 'pc-q35-rhel9.6.0',
+    cpu: { sockets: 2, maxSockets: 8, current: 1 },
+    memory: { guest: '2Gi', maxGuest: '8589934592', atBoot: '1Gi', current: '1Gi' },
+    placement: '{"nodeSelector":{"disk":"ssd","zone":"b"},"tolerations":[{"key":"gpu","operator":"Exists"}]}',
+    whyNotReady: null,
+  });
+});
+
+test("it is no VM's if another kind controls it, or none", () => {
+  const vmi = aVmi();
+  vmi.metadata.ownerReferences = [{ ...owner, kind: 'VirtualMachineInstanceReplicaSet' }];
+  expect(vmiView(vmi).vmUid).toBeNull();
+  delete vmi.metadata.ownerReferences;
+  expect(vmiView(vmi).vmUid).toBeNull();
+});
+
+const migrating = (migrationState: { completed?: boolean; failed?: boolean }) =>
+  vmiView(aVmi({ status: { migrationState } })).migrating;
+
+test('a migration is in progress until it is completed or has failed', () => {
+  expect(migrating({})).toBe(true);
+  expect(migrating({ completed: false })).toBe(true);
+  expect(migrating({ completed: true })).toBe(false);
+  expect(migrating({ failed: true })).toBe(false);
+});
+
+test('a condition without a time, or that is not true, claims nothing', () => {
+  const view = withConditions(
+    { type: 'Ready', status: 'False', lastTransitionTime: null as unknown as string },
+    { type: 'Paused', status: 'False' },
+    { type: 'LiveMigratable', status: 'False' },
+  );
+  expect(view).toMatchObject({ ready: false, readySince: null, paused: false, migratable: false, whyNotReady: null });
+  expect(withConditions({ type: 'Paused', status: 'True' }).paused).toBe(true);
+});
+
+test('the reason why it is not ready is the cause if KubeVirt names one, and nothing once it is ready', () => {
+  const generic: Condition = {
+    type: 'Ready',
+    status: 'False',
+    reason: 'GuestNotRunning',
+    message: 'Guest VM is not reported as running',
+  };
+  const cause: Condition = {
+    type: 'PodScheduled',
+    status: 'False',
+    reason: 'Unschedulable',
+    message: '0/3 nodes are available',
+  };
+  expect(withConditions(generic).whyNotReady).toBe('Guest VM is not reported as running');
+  expect(withConditions(generic, cause).whyNotReady).toBe('0/3 nodes are available');
+  expect(withConditions({ ...generic, message: '' }).whyNotReady).toBe('GuestNotRunning');
+  expect(withConditions({ ...generic, status: 'True' }, cause).whyNotReady).toBeNull();
+  expect(withConditions(generic, { ...cause, status: 'True' }).whyNotReady).toBe('Guest VM is not reported as running');
+});
+
+test('whose a VMI is, and its labels, are kept only if no VM has it', () => {
+  const owned = (apiVersion: string) => {
+    const ownerReferences = [
+      { ...owner, apiVersion, kind: 'VirtualMachineInstanceReplicaSet', name: 'web', uid: 'set' },
+    ];
+    return vmiView({ ...aVmi(), metadata: { ...aVmi().metadata, labels: { app: 'web' }, ownerReferences } });
+  };
+  const kind = 'VirtualMachineInstanceReplicaSet';
+  expect(owned('drover.dev/v1alpha1')).toMatchObject({
+    vmUid: null,
+    standalone: { owner: { kind, name: 'web', uid: 'set' }, labels: { app: 'web' } },
+  });
+  expect(owned('kubevirt.io/v1').standalone?.owner?.kind).toBe(`${kind}.kubevirt.io`);
+  const { ownerReferences: _, ...metadata } = aVmi().metadata;
+  expect(vmiView({ ...aVmi(), metadata }).standalone?.owner).toBeNull();
+});

@@ -1,0 +1,22 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { expect, test, vi } from 'vitest';
+import { identify, isAlive } from '../dev/process/process-identity.ts';
+
+const script = `
+import { spawnReaped } from '${import.meta.dirname}/reaped.ts';
+console.log(spawnReaped('sleep', ['600'], { stdio: 'ignore' }).pid);
+setInterval(() => {}, 1000);
+`;
+
+test('what a test has started ends with it, even if the test is killed', async () => {
+  const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string];
+  const child = identify(Number(line))!;
+  expect(isAlive(child)).toBe(true);
+  parent.kill('SIGKILL');
+  await vi.waitFor(() => expect(isAlive(child)).toBe(false), 10_000);
+});

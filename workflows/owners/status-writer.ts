@@ -1,0 +1,72 @@
+import { CancelledFailure, sleep } from '@temporalio/workflow';
+import type { OwnerKey } from '../../activities/owners/types.ts';
+import type { PoolStatus } from '../../api/pool/pool.ts';
+import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
+import { backoffMs } from '../../decisions/lib/backoff.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { summary } from '../../decisions/lib/summary.ts';
+import { writeStatus } from '../pool/steps.ts';
+import type { FailureBackoff } from './failure-backoff.ts';
+import type { InFlight } from './in-flight.ts';
+
+/** While VMs come and go, the least time between two writes of the status. */
+const GAP_MS = 500;
+
+export interface StatusWriterOptions {
+  inProgress: InFlight;
+  failureBackoff: FailureBackoff;
+  /**
+   * Called when a write has ended. `isDue`: another status must be written, because one was held back meanwhile, or
+   * this one was late or failed.
+   */
+  onWritten: (minVersions: ResourceVersions, isDue: boolean) => void;
+}
+
+/** Writes an owner's status beside the turns, one write at a time. A later turn writes what was held back. */
+export class StatusWriter {
+  readonly #options: StatusWriterOptions;
+  #last = 0;
+  #failures = 0;
+  #isDue = false;
+
+  constructor(options: StatusWriterOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Called when a turn found that the status it saw needs no change. That may be untrue of a status still being
+   * written.
+   */
+  keep(): void {
+    this.#isDue ||= this.#options.inProgress.has('status');
+  }
+
+  write(key: OwnerKey, status: PoolStatus | ReplicaSetStatus): void {
+    const { inProgress, onWritten } = this.#options;
+    // When these end, another turn begins, and writes the status that was held back here.
+    const comeAndGo = inProgress.has('creating') || inProgress.has('deleting');
+    const tooSoon = comeAndGo && Date.now() - this.#last < GAP_MS;
+    this.#isDue = tooSoon || inProgress.has('status');
+    if (this.#isDue) return;
+    this.#last = Date.now();
+    void inProgress.run({ kind: 'status', reason: 'write the status' }, async () => {
+      const words = {
+        summary: summary(`write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} VMs ready`),
+      };
+      const written = await writeStatus
+        .executeWithOptions(words, [key, status])
+        .catch((error: Error) => this.#failed(error));
+      if (written === undefined) return onWritten({}, true);
+      this.#failures = 0;
+      const { isLate = false, ...minVersions } = written;
+      onWritten(minVersions, this.#isDue || isLate);
+    });
+  }
+
+  /** Resolves when the write may be retried. */
+  async #failed(error: Error): Promise<undefined> {
+    if (error instanceof CancelledFailure) throw error;
+    this.#options.failureBackoff.note('StatusNotWritten', error.message);
+    await sleep(backoffMs(++this.#failures));
+  }
+}

@@ -185,7 +185,7 @@ describe('apply', () => {
     expect(await requestedBy()).toBe('ann');
     expect(await by('ben', other, '--dry-run')).toMatchObject({
       stdout: `${WEB} configured (server dry run)\n`,
-      stderr: expect.stringMatching(/^pool web: drover.dev\/asked-by would be ben$/m),
+      stderr: expect.stringMatching(/^pool web: drover.dev\/requested-by would be ben$/m),
     });
     expect(await requestedBy()).toBe('ann');
     expect(await by('ben', other)).toMatchObject({ stdout: `${WEB} configured\n`, stderr: '' });

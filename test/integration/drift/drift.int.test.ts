@@ -120,7 +120,7 @@ test('a worker that is killed in the middle is made up for, and people who edit 
   await drift(pool, ['web-1', 'web-2', 'web-3']);
   const before = await pool.vmiUids();
   await order(pool);
-  const taken = await pool.waitUntilHandled();
+  const taken = await pool.waitUntilUpdating();
   await worker.kill();
   // What others add, and what they change where nobody asked, stays.
   for (const name of ['web-1', 'web-2', 'web-3'])

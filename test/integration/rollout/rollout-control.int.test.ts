@@ -21,7 +21,7 @@ describe('pause', () => {
     const old = revisionOf(templateOf(slow));
     const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilHandled();
+    const taken = await pool.waitUntilUpdating();
     await pool.workflow.signal('pause', asked);
     await pool.untilSaid({ Paused: 'PausedByUser', Progressing: 'Paused' });
     expect((await pool.condition('Paused'))!.message).toBe('by ada: lunch');
@@ -46,7 +46,7 @@ describe('pause', () => {
     const pool = await aPool({ replicas: 1 });
     await pool.workflow.signal('pause', ...args);
     await pool.untilSaid({ Paused: 'PausedByUser' });
-    expect((await pool.condition('Paused'))!.message).toBe('by somebody');
+    expect((await pool.condition('Paused'))!.message).toBe('by unknown');
     await pool.workflow.signal('resume', ...args);
     await pool.untilSaid({ Paused: 'NotPaused' });
   });
@@ -71,7 +71,7 @@ describe('pause', () => {
     const pool = await aPool({ template: templateOf(slow) });
     const old = revisionOf(templateOf(slow));
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilHandled();
+    const taken = await pool.waitUntilUpdating();
     await pool.patch({ paused: true });
     await pool.untilSaid({ Progressing: 'Paused' });
     await until(async () => expect(await pool.running(next)).toEqual([taken]));
@@ -106,7 +106,7 @@ describe('abort', () => {
   soakTest('with null lets what is in progress come back; the next template is rolled out', async () => {
     const pool = await aPool({ template: templateOf(slow) });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilHandled();
+    const taken = await pool.waitUntilUpdating();
     await pool.workflow.signal('abort', null);
     await pool.untilSaid({ Progressing: 'Aborted' });
     await until(async () => expect(await pool.running(next)).toEqual([taken]));
@@ -148,7 +148,7 @@ describe('steps', () => {
         rollout: { steps: [approvalAt(1), approvalAt(2), approvalAt(3)] },
       });
       const next = await pool.change(templateOf({ cores: 2, ...slow }));
-      await pool.waitUntilHandled();
+      await pool.waitUntilUpdating();
       await pool.workflow.signal('promote');
       await pool.untilSaid({ Progressing: 'WaitingForApproval' });
       await pool.until({ readyReplicas: 4, updatedReplicas: 1, rollout: { step: 0 } });

@@ -98,7 +98,7 @@ describe('with a worker that lives', () => {
       const pool = await aPool({ template: slow(1) });
       const watch = await pool.watched();
       const next = await pool.change(slow(2));
-      await pool.waitUntilHandled();
+      await pool.waitUntilUpdating();
       // Only the VMs of the rollout itself change.
       await terminate(pool, () => Promise.resolve());
       await expectOneRestartEach(pool, watch, next);
@@ -168,7 +168,7 @@ describe('with a worker that lives', () => {
     const watch = await pool.watched();
     const before = await runOf(pool);
     const next = await pool.change(slow(2));
-    await pool.waitUntilHandled();
+    await pool.waitUntilUpdating();
     // Temporal suggests continue-as-new after 4 MiB of history.
     for (let n = 0; n < 5; n++) await pool.workflow.signal('promote', { by: 'x'.repeat(1_000_000) });
     await until(async () => expect(await runOf(pool)).not.toBe(before));
@@ -181,7 +181,7 @@ describe('with a worker that lives', () => {
     const pool = await aPool({ template: slow(1) });
     const watch = await pool.watched();
     const next = await pool.change(slow(2));
-    const taken = await pool.waitUntilHandled();
+    const taken = await pool.waitUntilUpdating();
     const [{ n, vms } = { n: 0, vms: [''] }] = (await pool.progress()).updating;
     expect(vms).toEqual([taken]);
     await fleet()
@@ -195,7 +195,7 @@ describe('with a worker that lives', () => {
     const pool = await aPool({ template: slow(1) });
     const watch = await pool.watched();
     await pool.change(slow(2));
-    await pool.waitUntilHandled();
+    await pool.waitUntilUpdating();
     await fleet().kube.delete(VirtualMachinePools, { namespace: pool.namespace, name: 'web' });
     await pool.workflow.result();
     expect([...(await pool.vms()).keys()]).toEqual([]);

@@ -143,7 +143,7 @@ describe('revisions', () => {
     const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
     const watch = await pool.watched();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilHandled();
+    const taken = await pool.waitUntilUpdating();
     const back = await pool.change(templateOf(slow));
     await pool.untilComplete(back);
     await watch.caughtUp();
@@ -236,7 +236,7 @@ soakTest(
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
     await pool.untilSaid({ Progressing: 'OutdatedVms' });
     await pool.patch({ updateStrategy: { unmanaged: null, proactive: {} } });
-    const taken = await pool.waitUntilHandled();
+    const taken = await pool.waitUntilUpdating();
     await pool.patch({ updateStrategy: { unmanaged: {}, proactive: null } });
     await until(async () => expect(await pool.running(next)).toEqual([taken]));
     await pool.until({ readyReplicas: 4, updatedReplicas: 1 });
@@ -337,7 +337,7 @@ soakTest(
     const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
     const watch = await pool.watched();
     const middle = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilHandled();
+    const taken = await pool.waitUntilUpdating();
     const newest = await pool.change(templateOf({ cores: 3, ...slow }));
     await pool.untilComplete(newest);
     await watch.caughtUp();
@@ -498,7 +498,7 @@ describe('in the middle of a rollout', () => {
       rollout: { progressDeadlineSeconds: 30 },
     });
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilHandled();
+    const taken = await pool.waitUntilUpdating();
     await pool.power(taken, 'stop');
     await pool.until({ readyReplicas: 2, updatedReplicas: 3, currentRevision: next });
     await pool.untilSaid({ Progressing: 'Complete', Degraded: 'NoFailures' });
@@ -510,7 +510,7 @@ describe('in the middle of a rollout', () => {
     const pool = await aPool({ maxUnavailable: 1, template: templateOf(slow) });
     const watch = await pool.watched();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
-    const taken = await pool.waitUntilHandled();
+    const taken = await pool.waitUntilUpdating();
     const { metadata } = await pool.vm(taken);
     await fleet().kube.delete(VirtualMachines, metadata);
     await pool.untilComplete(next);

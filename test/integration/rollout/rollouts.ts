@@ -241,7 +241,7 @@ export class TestPool {
    * Waits for a batch to stop a VMI, and returns the VM's name. The test's template must make the stop slow enough to
    * be seen.
    */
-  async waitUntilHandled(): Promise<string> {
+  async waitUntilUpdating(): Promise<string> {
     let taken: string | undefined;
     await until(async () => {
       taken = [...(await this.vmis()).values()].find(({ metadata }) => metadata.deletionTimestamp !== undefined)

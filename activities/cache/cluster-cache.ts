@@ -42,8 +42,9 @@ import type { CacheChange } from './cache-change.ts';
 import { confirm } from './confirm.ts';
 import { FailedVmis } from './failed-vmis.ts';
 import { KubeVirtStrategy } from './kubevirt-strategy.ts';
+import { LabelledObjects } from './labelled-objects.ts';
 import { ownerCaches, type OwnerCaches } from './owner-caches.ts';
-import { Members, OwnerIndex } from './owner-index.ts';
+import { Members } from './owner-index.ts';
 import { VmiHistories } from './vmi-histories.ts';
 
 /** How long a decision waits for the watch to catch up before it relists. */
@@ -76,11 +77,11 @@ export class ClusterCache implements OwnerCaches {
   readonly vms: ListWatch<VirtualMachine, VmView>;
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
   /** Those by which drover moves VMs off their nodes. */
-  readonly migrations: ListWatch<VirtualMachineInstanceMigration, MigrationView | null>;
-  readonly podBudgets: ListWatch<PodDisruptionBudget, PodBudgetView | null>;
-  readonly revisions: ListWatch<ControllerRevision, RevisionView | null>;
+  readonly migrations: LabelledObjects<VirtualMachineInstanceMigration, MigrationView>;
+  readonly podBudgets: LabelledObjects<PodDisruptionBudget, PodBudgetView>;
+  readonly revisions: LabelledObjects<ControllerRevision, RevisionView>;
   readonly nodes: ListWatch<Node, NodeView>;
-  readonly keptClaims: ListWatch<KubeObject, (KeptClaim & { poolUid: string }) | null>;
+  readonly keptClaims: LabelledObjects<KubeObject, KeptClaim & { poolUid: string }>;
   /** Secrets and ConfigMaps of pools whose VMs restart when they change. */
   readonly contents: ConfigurationContents;
   readonly #strategy: KubeVirtStrategy;
@@ -90,10 +91,6 @@ export class ClusterCache implements OwnerCaches {
   readonly #vmiHistories = new VmiHistories();
   readonly #members = new Members<VmView>((vm) => vm.owner);
   readonly #vmisByController = new Members<VmiView>((vmi) => vmi.standalone?.owner);
-  readonly #migrationsByVmi = new OwnerIndex<MigrationView>((migration) => migration.vmiUid);
-  readonly #podBudgetsByPool = new OwnerIndex<PodBudgetView>((budget) => budget.poolUid);
-  readonly #revisionsByPool = new OwnerIndex<RevisionView>((revision) => revision.poolUid);
-  readonly #keptByPool = new OwnerIndex<KeptClaim & { poolUid: string }>((claim) => claim.poolUid);
   readonly #listeners = new Set<(change: CacheChange) => void>();
   readonly #onListenerFailed: (error: Error) => void;
 
@@ -120,49 +117,34 @@ export class ClusterCache implements OwnerCaches {
     this.pools = owners.pools;
     this.replicaSets = owners.replicaSets;
     this.vmiSets = owners.vmiSets;
-    this.vms = new ListWatch<VirtualMachine, VmView>({
-      ...common(VirtualMachines),
-      view: vmView,
-      onChange: (_key, before, after) => {
-        this.#members.change(before, after);
-        if (before !== undefined && before.uid !== after?.uid) this.#forget(before.uid);
-        this.#notify({ kind: 'vm', before, after });
-      },
-      onWatchEvent: (type, { metadata }) => {
-        if (type === 'ADDED') this.#vmiHistories.made(metadata.uid, BigInt(metadata.resourceVersion));
-        if (type === 'DELETED') this.#vmiHistories.forget(metadata.uid);
-      },
+    this.vms = this.#followVms(common);
+    this.vmis = this.#followVmis(common, onVmiFailed);
+    this.migrations = new LabelledObjects({
+      ...common(VirtualMachineInstanceMigrations),
+      labelSelector: EVACUATION_LABEL,
+      view: migrationView,
+      ownerOf: ({ vmiUid }) => vmiUid,
+      onChange: (before, after) => this.#notify({ kind: 'migration', before, after }),
     });
-    this.vmis = new ListWatch<VirtualMachineInstance, VmiView>({
-      ...common(VirtualMachineInstances),
-      view: vmiView,
-      onChange: (_key, before, after) => {
-        this.#vmisByController.change(before, after);
-        if (after !== undefined && this.#failedVmis.note(after, Date.now())) onVmiFailed?.(after);
-        this.#notify({ kind: 'vmi', before, after });
-      },
-      onWatchEvent: (type, vmi) => {
-        const hasEnded = type === 'DELETED' || vmi.status?.phase === 'Failed' || vmi.status?.phase === 'Succeeded';
-        if (hasEnded) this.#vmiHistories.ended(vmiView(vmi), Date.now());
-      },
-      onGap: (version) => this.#vmiHistories.gap(version),
+    this.podBudgets = new LabelledObjects({
+      ...common(PodDisruptionBudgets),
+      labelSelector: POOL_LABEL,
+      view: podBudgetView,
+      ownerOf: ({ poolUid }) => poolUid,
+      onChange: (before, after) => this.#notify({ kind: 'pod budget', before, after }),
     });
-    this.migrations = this.#followMigrations(common);
-    this.podBudgets = this.#followPodBudgets(common);
-    this.revisions = new ListWatch<ControllerRevision, RevisionView | null>({
+    this.revisions = new LabelledObjects({
       ...common(ControllerRevisions),
       labelSelector: POOL_LABEL,
       view: revisionView,
-      onChange: (_key, before, after) => this.#revisionsByPool.change(before ?? undefined, after ?? undefined),
+      ownerOf: ({ poolUid }) => poolUid,
     });
-    this.keptClaims = new ListWatch<KubeObject, (KeptClaim & { poolUid: string }) | null>({
+    this.keptClaims = new LabelledObjects({
       ...common(PersistentVolumeClaims),
       labelSelector: KEPT_DISK,
       view: keptClaimView,
-      onChange: (_key, before, after) => {
-        this.#keptByPool.change(before ?? undefined, after ?? undefined);
-        this.#notify({ kind: 'disk', before: before ?? undefined, after: after ?? undefined });
-      },
+      ownerOf: ({ poolUid }) => poolUid,
+      onChange: (before, after) => this.#notify({ kind: 'disk', before, after }),
     });
     this.nodes = new ListWatch<Node, NodeView>({
       ...common(Nodes),
@@ -254,7 +236,7 @@ export class ClusterCache implements OwnerCaches {
 
   /** Returns what the migrations say by which drover moves the VMI with this UID; null if there are none. */
   evacuationOf(vmiUid: string): Evacuation | null {
-    return evacuationOf(this.#migrationsByVmi.of(vmiUid));
+    return evacuationOf(this.migrations.of(vmiUid));
   }
 
   #onItsNode(vmi: VmiView): VmiView {
@@ -288,17 +270,17 @@ export class ClusterCache implements OwnerCaches {
 
   /** Returns the current and former templates of the pool with this UID, in no particular order. */
   revisionsOf(poolUid: string): RevisionView[] {
-    return this.#revisionsByPool.of(poolUid);
+    return this.revisions.of(poolUid);
   }
 
   /** Returns the PodDisruptionBudgets that the pool with this UID controls. */
   podBudgetsOf(poolUid: string): PodBudgetView[] {
-    return this.#podBudgetsByPool.of(poolUid);
+    return this.podBudgets.of(poolUid);
   }
 
   /** Returns the claims that are marked as kept for the pool with this UID. */
   keptClaimsOf(poolUid: string): KeptClaim[] {
-    return this.#keptByPool.of(poolUid);
+    return this.keptClaims.of(poolUid);
   }
 
   /** Returns what KubeVirt does when a running VM's template changes. */
@@ -338,31 +320,36 @@ export class ClusterCache implements OwnerCaches {
     return () => this.#listeners.delete(listener);
   }
 
-  #followMigrations(common: ReturnType<typeof commonTo>): ClusterCache['migrations'] {
-    return new ListWatch<VirtualMachineInstanceMigration, MigrationView | null>({
-      ...common(VirtualMachineInstanceMigrations),
-      labelSelector: EVACUATION_LABEL,
-      view: migrationView,
-      onChange: (_key, seen, now) => {
-        const [before, after] = [seen ?? undefined, now ?? undefined];
-        this.#migrationsByVmi.change(before, after);
-        // What else has the label is none of drover's.
-        if (before !== undefined || after !== undefined) this.#notify({ kind: 'migration', before, after });
+  #followVms(common: ReturnType<typeof commonTo>): ClusterCache['vms'] {
+    return new ListWatch<VirtualMachine, VmView>({
+      ...common(VirtualMachines),
+      view: vmView,
+      onChange: (_key, before, after) => {
+        this.#members.change(before, after);
+        if (before !== undefined && before.uid !== after?.uid) this.#forget(before.uid);
+        this.#notify({ kind: 'vm', before, after });
+      },
+      onWatchEvent: (type, { metadata }) => {
+        if (type === 'ADDED') this.#vmiHistories.made(metadata.uid, BigInt(metadata.resourceVersion));
+        if (type === 'DELETED') this.#vmiHistories.forget(metadata.uid);
       },
     });
   }
 
-  #followPodBudgets(common: ReturnType<typeof commonTo>): ClusterCache['podBudgets'] {
-    return new ListWatch<PodDisruptionBudget, PodBudgetView | null>({
-      ...common(PodDisruptionBudgets),
-      labelSelector: POOL_LABEL,
-      view: podBudgetView,
-      onChange: (_key, seen, now) => {
-        const [before, after] = [seen ?? undefined, now ?? undefined];
-        this.#podBudgetsByPool.change(before, after);
-        // People may have given theirs the label of a pool.
-        if (before !== undefined || after !== undefined) this.#notify({ kind: 'pod budget', before, after });
+  #followVmis(common: ReturnType<typeof commonTo>, onFailed: ClusterCacheOptions['onVmiFailed']): ClusterCache['vmis'] {
+    return new ListWatch<VirtualMachineInstance, VmiView>({
+      ...common(VirtualMachineInstances),
+      view: vmiView,
+      onChange: (_key, before, after) => {
+        this.#vmisByController.change(before, after);
+        if (after !== undefined && this.#failedVmis.note(after, Date.now())) onFailed?.(after);
+        this.#notify({ kind: 'vmi', before, after });
       },
+      onWatchEvent: (type, vmi) => {
+        const hasEnded = type === 'DELETED' || vmi.status?.phase === 'Failed' || vmi.status?.phase === 'Succeeded';
+        if (hasEnded) this.#vmiHistories.ended(vmiView(vmi), Date.now());
+      },
+      onGap: (version) => this.#vmiHistories.gap(version),
     });
   }
 

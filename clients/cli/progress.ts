@@ -2,7 +2,7 @@ import type { Stored } from '../../api/objects.ts';
 import type { ReplicaSetProgress } from '../../workflows/messages.ts';
 import type { Owner } from '../owners/objects.ts';
 import type { Session } from '../session/session.ts';
-import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
+import { GrpcCode, grpcCodeOf, isWorkflowNotFound } from '../session/temporal.ts';
 import { sentenceOf } from './failure.ts';
 import type { OwnerKind } from './kinds.ts';
 
@@ -34,7 +34,7 @@ export async function readProgress(session: Session, kind: OwnerKind, owner: Sto
       progress: await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, query)),
     };
   } catch (error) {
-    if (isMissing(error)) return isTakenUp(kind, owner) ? notLed(kind) : noWorkflow;
+    if (isWorkflowNotFound(error)) return isTakenUp(kind, owner) ? notLed(kind) : noWorkflow;
     return { known: false, why: whyNot(error) };
   }
 }
@@ -52,9 +52,6 @@ export const isCurrent = (answer: Progress, kind: OwnerKind, owner: Stored<Owner
 
 const isTakenUp = ({ finalizer }: OwnerKind, { metadata, status }: Stored<Owner>): boolean =>
   status !== undefined || metadata.finalizers?.includes(finalizer) === true;
-
-const isMissing = (error: unknown): boolean =>
-  grpcCodeOf(error) === GrpcCode.NOT_FOUND || (error as Error).name === 'WorkflowNotFoundError';
 
 function whyNot(error: unknown): string {
   const code = grpcCodeOf(error);

@@ -1,4 +1,4 @@
-import { ApplicationFailure, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
+import { ApplicationFailure, type WorkflowHandle } from '@temporalio/client';
 import { MACHINE_TYPE_RESTART_LABEL } from '../../api/names.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 import { transitionProgress } from '../../workflows/messages.ts';
@@ -8,6 +8,7 @@ import { followRun, resultOf, type Followed } from '../runs/follow.ts';
 import { askProgress } from '../runs/progress.ts';
 import { recentErrorLines, recentErrorsOf } from '../runs/recent-errors.ts';
 import type { Session } from '../session/session.ts';
+import { isWorkflowNotFound } from '../session/temporal.ts';
 import { formatEnd, shortfalls, transitionLines, exclusions } from './progress.ts';
 import { shortIdOf } from './transitions.ts';
 
@@ -42,9 +43,7 @@ export interface TransitionStatus {
  */
 export async function readTransition(session: Session, handle: WorkflowHandle): Promise<TransitionStatus> {
   const { status } = await handle.describe().catch((error: unknown) => {
-    throw error instanceof WorkflowNotFoundError
-      ? new Failure(`there is no ${handle.workflowId}`, { cause: error })
-      : error;
+    throw isWorkflowNotFound(error) ? new Failure(`there is no ${handle.workflowId}`, { cause: error }) : error;
   });
   if (status.name === 'COMPLETED') return { progress: await endOf(session, handle), ended: null, recentErrors: [] };
   if (status.name === 'RUNNING') {

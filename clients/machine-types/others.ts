@@ -3,6 +3,7 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import { transitionIdOf } from '../../workflows/messages.ts';
 import { sentenceOf } from '../cli/failure.ts';
 import type { Session } from '../session/session.ts';
+import { isWorkflowNotFound } from '../session/temporal.ts';
 
 /** Other transitions that still run, and so keep this one away from VMs with their marks. */
 export interface OthersRunning {
@@ -35,7 +36,7 @@ async function runs(session: Session, id: string): Promise<boolean> {
     const { status } = await client.workflow.getHandle(transitionIdOf(session.cluster, id)).describe();
     return status.name === 'RUNNING';
   } catch (error) {
-    if ((error as Error).name === 'WorkflowNotFoundError') return false;
+    if (isWorkflowNotFound(error)) return false;
     throw error;
   }
 }

@@ -1,4 +1,4 @@
-import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
+import type { WorkflowHandle } from '@temporalio/client';
 import { globMatcher } from '../../decisions/lib/glob.ts';
 import { transitionIdOf } from '../../workflows/messages.ts';
 import { Failure } from '../cli/failure.ts';
@@ -8,6 +8,7 @@ import { listRuns, type ListedRun } from '../runs/list.ts';
 import { signalRun, type RunSignal } from '../runs/signal.ts';
 import { wholeIdOf } from '../runs/whole-id.ts';
 import type { Session } from '../session/session.ts';
+import { isWorkflowNotFound } from '../session/temporal.ts';
 import type { TransitionMemo } from './start.ts';
 
 /** A transition as Temporal lists it; `-o json` prints it as is. */
@@ -97,7 +98,7 @@ const statusOf = (handle: WorkflowHandle): Promise<string | null> =>
   handle.describe().then(
     ({ status }) => status.name,
     (error: unknown) => {
-      if (error instanceof WorkflowNotFoundError) return null;
+      if (isWorkflowNotFound(error)) return null;
       throw error;
     },
   );

@@ -9,7 +9,7 @@ import { missingWorkers } from '../session/missing-workers.ts';
 import { requestedBy } from '../session/requester.ts';
 import { ensureSameCluster } from '../session/same-cluster.ts';
 import type { Session } from '../session/session.ts';
-import { GrpcCode, grpcCodeOf } from '../session/temporal.ts';
+import { isWorkflowNotFound } from '../session/temporal.ts';
 import type { Pool } from './objects.ts';
 
 /** How long a pool's status may take to show that a signal was handled. */
@@ -33,7 +33,7 @@ export async function signalWorkflow(
     await ask(handle);
     return true;
   } catch (error) {
-    if (grpcCodeOf(error) === GrpcCode.NOT_FOUND || (error as Error).name === 'WorkflowNotFoundError') return false;
+    if (isWorkflowNotFound(error)) return false;
     throw new Failure(`${id} could not be asked: ${sentenceOf(error)}`, { cause: error });
   }
 }

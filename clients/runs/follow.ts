@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WorkflowFailedError, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
+import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
 import type { QueryDefinition } from '@temporalio/common';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { Live } from '../cli/live.ts';
 import { note } from '../cli/output.ts';
 import type { Session } from '../session/session.ts';
+import { isWorkflowNotFound } from '../session/temporal.ts';
 import { askProgress } from './progress.ts';
 import { recentErrorLines, recentErrorsOf } from './recent-errors.ts';
 
@@ -62,7 +63,7 @@ export async function resultOf<P>(
     return (await session.untilAnswered(connection.withAbortSignal(signal, () => handle.result()))) as P;
   } catch (error) {
     const { workflowId: id } = handle;
-    if (error instanceof WorkflowNotFoundError) throw new Failure(`there is no ${id}`, { cause: error });
+    if (isWorkflowNotFound(error)) throw new Failure(`there is no ${id}`, { cause: error });
     const isEnded = error instanceof WorkflowFailedError;
     const own = isEnded ? followed.failureOf?.(error.cause) : undefined;
     if (own !== undefined) throw own;
@@ -92,7 +93,7 @@ async function draw<P>(
     } catch (error) {
       const said = sentenceOf(error);
       // `result` reports a missing workflow already.
-      const isReported = (error as Error).cause instanceof WorkflowNotFoundError;
+      const isReported = isWorkflowNotFound((error as Error).cause);
       if (said !== problem && !isReported && !over.aborted) note(said);
       problem = said;
     }

@@ -3,6 +3,7 @@ import type { QueryDefinition } from '@temporalio/common';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
+import { isWorkflowNotFound } from '../session/temporal.ts';
 
 /** Milliseconds, after which the query is sent again: a worker that died takes its queries with it. */
 const ANSWER_MS = 5_000;
@@ -14,8 +15,7 @@ export async function askProgress<P>(session: Session, handle: WorkflowHandle, q
   try {
     return await session.untilAnswered(connection.withDeadline(Date.now() + ANSWER_MS, asking));
   } catch (error) {
-    if ((error as Error).name === 'WorkflowNotFoundError')
-      throw new Failure(`there is no ${handle.workflowId}`, { cause: error });
+    if (isWorkflowNotFound(error)) throw new Failure(`there is no ${handle.workflowId}`, { cause: error });
     throw new Failure((await missingWorkers(session)) ?? `${handle.workflowId} does not answer: ${sentenceOf(error)}`, {
       cause: error,
     });

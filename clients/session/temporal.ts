@@ -107,3 +107,7 @@ export function grpcCodeOf(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (isGrpcServiceError(cause)) return cause.code;
   return undefined;
 }
+
+/** Reports whether Temporal knows no such workflow. By name: the class would load all of Temporal's client. */
+export const isWorkflowNotFound = (error: unknown): boolean =>
+  grpcCodeOf(error) === GrpcCode.NOT_FOUND || (error as Error).name === 'WorkflowNotFoundError';

@@ -92,6 +92,8 @@ export const CONDITION_REASONS = {
   ReplicaFailure: {
     FailedCreate: 'VMs could not be created',
     FailedDelete: 'VMs could not be deleted',
+    FailedFinalizer: 'the finalizer of a pool or a set could not be added or removed',
+    FailedPromote: 'standby VMs could not become replicas',
     FailedStandby: 'standby VMs could not be created, or brought to their state',
     FailedAdopt: 'VMs that match the selector of a set could not become its own',
     FailedRelease: 'VMs that no longer match the selector of a set could not be released',

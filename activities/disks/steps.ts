@@ -5,7 +5,7 @@ import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { tryEach } from '../lib/try-each.ts';
 import { knownPool } from '../owners/live-owner.ts';
-import type { Done, PoolKey } from '../owners/types.ts';
+import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
 
 export interface DiskStepOptions {
@@ -19,7 +19,7 @@ export interface DiskStepOptions {
 export function createDiskActivities({ client, cache, concurrency: most }: DiskStepOptions) {
   return {
     /** Deletes kept disks of the pool that are still kept, and records that as an Event on the pool. */
-    deleteKeptDisks: (key: PoolKey, claims: ClaimTarget[]): Promise<Done> =>
+    deleteKeptDisks: (key: PoolKey, claims: (ClaimTarget & { vm: string })[]): Promise<Done> =>
       withHeartbeat(async () => {
         const gone: string[] = [];
         const discard = async (claim: ClaimTarget): Promise<void> => {
@@ -31,7 +31,11 @@ export function createDiskActivities({ client, cache, concurrency: most }: DiskS
           const note = `Deleted kept disks ${formatNames(gone)}: the pool keeps none any more, and their VMs come back`;
           await recordEvent(client, pool, { type: 'Normal', reason: 'KeptDisksDeleted', action: 'ScaleOut', note });
         }
-        return { count, nameConflicts: [], notWanted: [], refused, minVersions: {} };
+        // It is the VMs that can't come back, and others go before them.
+        const vmsOf = (names: readonly string[]): string[] =>
+          claims.filter(({ name }) => names.includes(name)).map(({ vm }) => vm);
+        const names = vmsOf(refused?.names ?? []);
+        return { ...nothingDone, count, refused: refused === null ? null : { ...refused, names } };
       }),
 
     /** Removes the marks from claims whose VMs are back. */

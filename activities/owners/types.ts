@@ -4,9 +4,8 @@ import type { RefusedEvacuation } from '../../decisions/drain/need.ts';
 import type { CompactStatus } from '../../decisions/healing/conditions.ts';
 import type { HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
+import type { Backoffs } from '../../decisions/pool/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import type { Failure } from '../../decisions/pool/status.ts';
 import type { Batch } from '../../decisions/rollout/batch.ts';
 import type { MemberRole } from '../../decisions/views/vm.ts';
 
@@ -35,12 +34,10 @@ export interface PlanRequest {
     evacuating?: string[];
     standby?: string[];
   };
-  /** How many VMs may be acted on now; the burst cap also applies, and is the only limit if this is null. */
-  allowance: number | null;
-  refused?: PoolPlanInput['refused'];
+  /** What earlier failures leave to this plan. */
+  backoffs: Backoffs;
   /** What was refused of evacuations; absent if nothing was. */
   refusals?: RefusedEvacuation[];
-  failure: Failure | null;
   rollout: RolloutStatus | null;
   batches: Batch[];
   healing: HealingState | null;

@@ -55,19 +55,14 @@ export function createPoolActivities({
      * Returns the next steps of a pool, planned on a snapshot that is not older than `minVersions`. A local activity: it
      * writes nothing.
      */
-    async plan({ namespace, name, minVersions, resultUnknown, allowance, ...asked }: PlanRequest): Promise<Planned> {
+    async plan({ namespace, name, minVersions, resultUnknown, ...asked }: PlanRequest): Promise<Planned> {
       if (cache.lost.aborted) throw serverLost();
       if (resultUnknown) await cache.vms.relist();
       const reached = await cache.catchUp(minVersions);
       const pool = await knownPool(client, cache, { namespace, name });
       if (pool === undefined) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
-      const { plan, error } = containedPlan({
-        ...snapshotOf(cache, pool),
-        ...asked,
-        burst,
-        allowance: allowance ?? burst,
-      });
+      const { plan, error } = containedPlan({ ...snapshotOf(cache, pool), ...asked, burst });
       if (error !== null) {
         onPlanFailed?.({ namespace, name });
         log.error('no plan could be made for a pool: its condition Stalled says so', {

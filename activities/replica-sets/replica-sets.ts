@@ -29,17 +29,10 @@ export interface ReplicaSetActivityOptions {
 /** Creates the activities of replica sets alone; their members leave as the VMs of pools do. */
 export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
   const { client, cache, burst, concurrency, onPlanFailed } = options;
-  const planOf = ({ kind, allowance, starts, ...asked }: ReplicaSetRequest, set: StoredSet): ContainedSetPlan => {
-    const limits = { burst, allowance: allowance ?? burst };
-    return kind === 'VirtualMachineReplicaSet'
-      ? containedReplicaSetPlan({ ...setSnapshot(cache, set as StoredReplicaSet), ...asked, ...limits })
-      : containedVmiSetPlan({
-          ...vmiSetSnapshot(cache, set as StoredVmiSet),
-          ...asked,
-          ...limits,
-          starts,
-        });
-  };
+  const planOf = ({ kind, starts, ...asked }: ReplicaSetRequest, set: StoredSet): ContainedSetPlan =>
+    kind === 'VirtualMachineReplicaSet'
+      ? containedReplicaSetPlan({ ...setSnapshot(cache, set as StoredReplicaSet), ...asked, burst })
+      : containedVmiSetPlan({ ...vmiSetSnapshot(cache, set as StoredVmiSet), ...asked, burst, starts });
   return {
     /**
      * Returns the next steps of a set, planned on a snapshot that is not older than `minVersions`. A local activity: it writes

@@ -1,7 +1,7 @@
 import type { SetKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import type { Failure } from '../../decisions/pool/status.ts';
-import type { ReplicaSetInput as ReplicaSetPlanInput, ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
+import type { Backoffs } from '../../decisions/pool/failures.ts';
+import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';
 import type { OwnerKey } from '../owners/types.ts';
 
@@ -20,10 +20,8 @@ export interface ReplicaSetRequest {
   inProgress: { creating: string[]; deleting: string[] };
   /** Names of VMs that were to be created, and of which nobody knows whether they were, or still will be. */
   uncertain: string[];
-  /** How many VMs may be acted on now; the burst cap also applies, and is the only limit if this is null. */
-  allowance: number | null;
-  refused?: ReplicaSetPlanInput['refused'];
-  failure: Failure | null;
+  /** What earlier failures leave to this plan. */
+  backoffs: Backoffs;
   /** What the last plan knew of VMIs that failed to start. */
   starts: FailedStarts | null;
   /** The workflow's clock, in milliseconds since the epoch. */

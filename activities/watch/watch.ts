@@ -90,7 +90,7 @@ export type WatchActivities = ReturnType<typeof createWatchActivities>;
 
 /** Returns what is watched, by the kind of owner. */
 function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watched[] {
-  const idle = { inProgress: { creating: [], deleting: [] }, failure: null, burst, allowance: burst };
+  const idle = { inProgress: { creating: [], deleting: [] }, backoffs: {}, burst };
 
   /** Reports whether the pool's workflow would have nothing to do now. */
   const isSettledPool = (pool: StoredPool): boolean => {

@@ -50,7 +50,8 @@ export function createSteps(
     ...steps,
     {
       kind: 'deleteKeptDisks',
-      claims: going.map(({ name, uid }) => ({ name, uid })),
+      claims: going.map(({ name, uid, kept: { number } }) => ({ name, uid, vm: vmName(pool.metadata.name, number) })),
+      ...(role === undefined ? {} : { role }),
       reason: `delete kept disks ${names}: the pool keeps none any more, and their VMs come back`,
     },
   ];

@@ -1,17 +1,17 @@
 import type { HealingPlan } from '../healing/plan.ts';
 import { stateFrom } from '../healing/state.ts';
 import { membershipChangeOf } from '../membership/change.ts';
-import { promotedAhead, withAllowances } from '../standby/standby.ts';
+import { promotedAhead } from '../standby/standby.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 
-/** Input with an allowance for standby VMs, and no allowance at all while members change. */
-export type Prepared = PoolPlanInput & { standbyAllowance: number };
+/** Returns the input with VMs that are being promoted counted as replicas. */
+export const prepared = (given: PoolPlanInput): PoolPlanInput => ({
+  ...given,
+  vms: promotedAhead(given.vms, given.inProgress.creating),
+});
 
-/** Returns the input with VMs that are being promoted counted as replicas, and with the current allowances. */
-export function prepared(given: PoolPlanInput): Prepared {
-  const input = { ...withAllowances(given), vms: promotedAhead(given.vms, given.inProgress.creating) };
-  return isHeld(given) ? { ...input, allowance: 0, standbyAllowance: 0 } : input;
-}
+/** Returns the input with nothing in flight allowed while members change. */
+export const limited = (input: PoolPlanInput): PoolPlanInput => (isHeld(input) ? { ...input, burst: 0 } : input);
 
 /** Whether a command is changing the pool's members: until that has ended, the pool begins nothing. */
 export const isHeld = ({ pool }: PoolPlanInput): boolean =>

@@ -6,6 +6,7 @@ import { begun } from '../rollout/state.ts';
 import { withTime } from '../status/conditions.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import { isRegular } from '../views/vm.ts';
+import { failuresOf } from './failures.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { planPool, type PoolPlan } from './plan.ts';
 
@@ -74,7 +75,7 @@ export function stalledConditions(
 
 /** Returns a plan that does nothing and reports why. */
 function stalled(
-  { pool, vms, failure, rollout, healing, now }: PoolPlanInput,
+  { pool, vms, backoffs, rollout, healing, now }: PoolPlanInput,
   reason: ConditionReason<'Stalled'>,
   message: string,
 ): PoolPlan {
@@ -89,7 +90,7 @@ function stalled(
       conditions === null
         ? null
         : { ...known, observedGeneration: pool.metadata.generation ?? 0, replicas, conditions },
-    failure,
+    failures: failuresOf(backoffs),
     phase: 'Failed',
     counts: {
       wanted: pool.spec.replicas,

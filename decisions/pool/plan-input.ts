@@ -8,11 +8,10 @@ import type { VmiHistory } from '../healing/never-ran.ts';
 import type { HealingState } from '../healing/state.ts';
 import type { KeptRevision } from '../revisions/retained.ts';
 import type { Batch } from '../rollout/batch.ts';
-import type { RefusedVms } from '../scaling/refused-vms.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import type { Failure } from './status.ts';
+import type { Backoffs } from './failures.ts';
 
 export interface PoolPlanInput {
   pool: StoredPool;
@@ -62,11 +61,8 @@ export interface PoolPlanInput {
   now: number;
   /** How many VMs may be in flight at once, for creations and deletions each. */
   burst: number;
-  /** How many VMs may be started on now: fewer than `burst` after a failure, none during the back-off. */
-  allowance: number;
-  /** VMs that the API server refused to create, halt or delete: others go first. */
-  refused?: RefusedVms | undefined;
+  /** What earlier failures leave to this plan. */
+  backoffs: Backoffs;
   /** What was refused of evacuations; absent if nothing was. */
   refusals?: readonly RefusedEvacuation[];
-  failure: Failure | null;
 }

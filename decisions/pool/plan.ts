@@ -1,7 +1,7 @@
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { olderContent, type OlderContent } from '../configuration/older-content.ts';
-import { keptByNumber, type KeptClaim } from '../disks/kept-claims.ts';
-import { createSteps, unmarkStep } from '../disks/reuse.ts';
+import { keptByNumber } from '../disks/kept-claims.ts';
+import { unmarkStep, type ReuseInput } from '../disks/reuse.ts';
 import { isActive, isReady } from '../disruption-budget/availability.ts';
 import { hasOnlyReleasedClaims } from '../disruption-budget/claims.ts';
 import { drainingMessage } from '../drain/condition.ts';
@@ -9,7 +9,7 @@ import type { DrainPlan } from '../drain/plan.ts';
 import { drainOfPool, drainSteps, evacuatingNames } from '../drain/pool-drain.ts';
 import { correctionOf, driftedVms } from '../drift/members.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
-import { cyclesOf, heldBack, isGivenUp, stateFrom, toBeMade } from '../healing/state.ts';
+import { isGivenUp, stateFrom } from '../healing/state.ts';
 import { earlier } from '../lib/times.ts';
 import { membersChanging } from '../membership/condition.ts';
 import { labelSteps, unlabelledMembers } from '../membership/labels.ts';
@@ -18,28 +18,26 @@ import { revisionOf } from '../revisions/hash.ts';
 import { isOver, unverifiedRevision, withProof } from '../rollout/first-available.ts';
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { reservedNames, type ReservedNames } from '../rollout/reserved-names.ts';
-import { isGoingBack } from '../rollout/state.ts';
-import { namedAmong, namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
-import { planDeletion, planScale, type ScalePlan, type ScaleStep } from '../scaling/plan.ts';
-import type { BlockedSurplus } from '../scaling/surplus.ts';
-import { isStandbyUndone } from '../standby/standby.ts';
-import { lacksSurge, surgeSteps } from '../surge/steps.ts';
+import { namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
+import type { ScaleStep } from '../scaling/plan.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
-import { healingAsItIs, isHeld, prepared, type Prepared } from './allowances.ts';
+import { healingAsItIs, isHeld, limited, prepared } from './allowances.ts';
 import { poolAvailability } from './available-condition.ts';
+import { standingFailures, type Failure } from './failures.ts';
 import { isStayingOn, markStep, tidyRevisions } from './housekeeping.ts';
+import { dueSteps, leavingNames, scalingOf, sickVms, surgeOf, withKeptDisks, type Healing } from './members.ts';
 import { phaseOf, type PoolPhase } from './phase.ts';
 import type { PoolPlanInput } from './plan-input.ts';
-import { isStatusCurrent, poolStatus, type Failure } from './status.ts';
+import { isStatusCurrent, poolStatus } from './status.ts';
 import type { PoolStep } from './steps.ts';
 
 export interface PoolPlan {
   steps: PoolStep[];
   /** The status to write; null if the stored one is up to date. */
   status: PoolStatus | null;
-  /** The failure that still holds: FailedCreate passes when no VM is missing, extra or not, FailedDelete when there is no surplus. */
-  failure: Failure | null;
+  /** The failures that still stand. */
+  failures: Failure[];
   phase: PoolPhase;
   counts: PoolCounts;
   /** Why VMs stay that are too many; absent if there are none. */
@@ -74,39 +72,33 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const inBatches = reservedNames(batches, vms, input.isVmNameTaken);
   const unverified = unverifiedRevision(input);
   const removals = namedRemovals(pool.metadata.annotations);
-  const named = vms.filter(namedAmong(removals));
   const beside = { inBatches, unverified, removals };
   const { mark, ...healing } = isHeld(input) ? healingAsItIs(input) : healingOf(input, beside);
   const isThere = new Set(vms.map((vm) => vm.name));
   const kept = keptByNumber(pool, input.keptClaims ?? [], (name) => isThere.has(name) || input.isVmNameTaken(name));
-  const scaling = scalingOf(input, { inBatches, healing, removals, lowest: kept.has(0) ? 0 : 1 });
+  const members = { inBatches, healing, removals, kept };
+  const scaling = scalingOf(limited(input), members);
   const { steps: scaleSteps, blocked } = scaling;
   // Scaling has priority: a VM that leaves now is not updated first.
-  const leaving = [...named, ...scaleSteps.flatMap((step) => ('vms' in step ? step.vms : []))].map(({ name }) => name);
+  const leaving = leavingNames(input, members, scaleSteps);
   const drain = drainOfPool(input, { leaving, updating: inBatches.held });
   const older = olderContent({ ...input, contents, templateOf: (revision) => templates.get(revision) });
   const rollout = rolloutOf(input, { healing, leaving, drain, older }, templates);
   const drifted = driftedVms(pool, vms, (revision) => templates.get(revision));
-  const surge = surgeSteps({
-    ...input,
-    need: rollout.surge,
-    scaleSteps,
-    leaving,
-    reserved: sickVms(healing),
-    hasKeptDisks: (number) => kept.has(number),
-  });
-  const steps = stepsOf(input, { scaleSteps, drain, surgeSteps: surge.steps, rollout, mark, kept, templates });
-  const failure = stillStands(input, { hasNamed: named.length > 0, blocked, rollout }) ? input.failure : null;
+  const surge = surgeOf(limited(input), members, rollout, scaleSteps);
+  const reuse = { pool, kept, revision: rollout.forNewVms, templateOf: (revision: string) => templates.get(revision) };
+  const steps = stepsOf(input, { scaleSteps, drain, surgeSteps: surge.steps, rollout, mark, reuse });
+  const failures = standingFailures(input, (backoffs) => dueSteps(given, backoffs, { ...members, rollout, reuse }));
   const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
   const changing = membersChanging(input, healing.state.cycles, at);
   const told = { kept, drifted, draining: drain.statuses, changing, contents, judged: older.judged(), now: at };
-  const status = poolStatus({ pool, all: vms, vmiOf, failure, availability, rollout, healing, blocked, ...told });
+  const status = poolStatus({ pool, all: vms, vmiOf, failures, availability, rollout, healing, blocked, ...told });
   const isSaid = isStatusCurrent(pool.status, status) && !hasOnlyReleasedClaims({ pool, vms, vmiOf }, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;
   return {
     steps,
-    failure,
+    failures,
     status: isSaid ? null : { ...status, writes: (pool.status?.writes ?? 0) + 1 },
     phase: phaseOf(input, { rollout: phase, heals: healing.state.cycles.length > 0, blocked }),
     counts: countsOf(input, status),
@@ -128,16 +120,13 @@ interface Decided {
   surgeSteps: readonly PoolStep[];
   rollout: RolloutPlan;
   mark: HealingPlan['mark'];
-  kept: ReadonlyMap<number, KeptClaim[]>;
-  templates: ReadonlyMap<string, PoolTemplate>;
+  reuse: ReuseInput;
 }
 
 /** Returns all steps, housekeeping last: most of it only if there is nothing else to do. */
-function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, kept, templates, ...more }: Decided): PoolStep[] {
+function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, reuse, ...more }: Decided): PoolStep[] {
   const { pool, vms, batches, uncontrolled = [], keptClaims = [] } = input;
-  const templateOf = (revision: string): PoolTemplate | undefined => templates.get(revision);
-  const reuse = { pool, kept, revision: rollout.forNewVms, templateOf };
-  const steps = scaleSteps.flatMap((step): PoolStep[] => (step.kind === 'create' ? createSteps(step, reuse) : [step]));
+  const steps = withKeptDisks(scaleSteps, reuse);
   steps.push(...drainSteps(more.drain, input));
   if (rollout.update !== null && !steps.some((step) => step.kind === 'addFinalizer'))
     steps.push({ kind: 'update', ...rollout.update });
@@ -191,39 +180,6 @@ const busyNames = ({ inProgress: { creating, deleting, cancelled = [], standby =
   ...standby,
 ];
 
-type Healing = Pick<HealingPlan, 'state' | 'cancel'>;
-
-/** VMs that are healed. The attempt of a cycle that has just ended may still be deleting its VM. */
-const sickVms = ({ state, cancel }: Healing): string[] => [...state.cycles, ...cancel].map(({ vm }) => vm);
-
-interface BesideScaling {
-  inBatches: ReservedNames;
-  healing: Healing;
-  removals: NamedRemovals;
-  lowest: number;
-}
-
-function scalingOf(
-  input: Prepared,
-  { inBatches: { pendingCreates, pendingNonReplicas }, healing, removals, lowest }: BesideScaling,
-): ScalePlan {
-  const scale = {
-    ...input,
-    held: new Set(heldBack(healing.state)),
-    pendingCreates,
-    pendingNonReplicas: new Set([...pendingNonReplicas, ...heldBack(cyclesOf(healing.state, 'Standby'))]),
-    sick: new Set(sickVms(healing)),
-    first: toBeMade(cyclesOf(healing.state)),
-    firstStandby: toBeMade(cyclesOf(healing.state, 'Standby')),
-    lowest,
-    target: targetOfScaling(input),
-    removals,
-  };
-  return input.pool.metadata.deletionTimestamp === undefined
-    ? planScale(scale)
-    : { steps: planDeletion(scale), blocked: null, wakeAt: null };
-}
-
 interface BesideRollout {
   healing: Healing;
   leaving: readonly string[];
@@ -258,7 +214,7 @@ function rolloutOf(
     isHealed: (vm) => pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
     evacuating: new Set(evacuatingNames(drain)),
     held: isHeld(input),
-    creationFailure: input.failure?.reason === 'FailedCreate' ? input.failure : null,
+    creationFailure: input.backoffs.FailedCreate?.failure ?? null,
     notBefore: input.batchesNotBefore,
     burst,
     now,
@@ -274,12 +230,6 @@ function wakeAtOf(
 ): number | null {
   if (pool.metadata.deletionTimestamp !== undefined) return null;
   return isLeftToHealing ? now : plans.map(({ wakeAt }) => wakeAt).reduce(earlier);
-}
-
-/** The revision that VMs were being brought to until now. This plan's rollout starts from what scaling leaves. */
-function targetOfScaling({ pool, rollout }: PoolPlanInput): string {
-  const newest = revisionOf(poolTemplate(pool.spec));
-  return isGoingBack(rollout ?? pool.status?.rollout ?? {}) ? (pool.status?.currentRevision ?? newest) : newest;
 }
 
 function countsOf({ pool, vms, vmiOf }: PoolPlanInput, { updatedReplicas = 0 }: PoolStatus): PoolCounts {
@@ -299,18 +249,4 @@ export function byState(vms: readonly { state: string }[]): Record<string, numbe
   const counts: Record<string, number> = {};
   for (const { state } of vms) counts[state || 'New'] = (counts[state || 'New'] ?? 0) + 1;
   return counts;
-}
-
-interface Open {
-  hasNamed: boolean;
-  blocked: BlockedSurplus | null;
-  rollout: Pick<RolloutPlan, 'surge'>;
-}
-
-function stillStands({ failure, pool, vms, vmiOf }: PoolPlanInput, { hasNamed, blocked, rollout }: Open): boolean {
-  const wanted = pool.metadata.deletionTimestamp === undefined ? pool.spec.replicas : 0;
-  const present = vms.filter(isRegular).length;
-  if (failure?.reason === 'FailedCreate') return present < wanted || lacksSurge(rollout.surge, vms);
-  if (failure?.reason === 'FailedStandby') return isStandbyUndone(pool, vms, vmiOf);
-  return hasNamed || present > wanted + (blocked?.count ?? 0);
 }

@@ -1,6 +1,5 @@
 import { POOL_LABEL } from '../../api/names.ts';
 import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
-import type { ConditionReason } from '../../api/reasons.ts';
 import { configurationCondition } from '../configuration/condition.ts';
 import type { Contents } from '../configuration/older-content.ts';
 import { keptCondition, type KeptClaim } from '../disks/kept-claims.ts';
@@ -20,14 +19,7 @@ import type { StoredPool } from '../views/pool.ts';
 import { isSurge, type VmView } from '../views/vm.ts';
 import { availableCondition, type Availability } from './available-condition.ts';
 import { isCounted } from './counted.ts';
-
-/** A failure to bring a pool or a set to its spec, from when it began until it passes. */
-export interface Failure {
-  reason: ConditionReason<'ReplicaFailure'>;
-  message: string;
-  /** RFC 3339: since when. */
-  since: string;
-}
+import { replicaFailure, type Failure } from './failures.ts';
 
 const OURS = new Set([
   'ReplicaFailure',
@@ -52,7 +44,7 @@ export interface StatusInput {
   /** All VMs that the pool owns. */
   all: readonly VmView[];
   vmiOf: VmiOf;
-  failure: Failure | null;
+  failures: readonly Failure[];
   availability: Availability;
   rollout: RolloutPlan;
   healing: HealingReport;
@@ -77,7 +69,7 @@ export function poolStatus({
   pool,
   all,
   vmiOf,
-  failure,
+  failures,
   availability,
   rollout,
   healing,
@@ -125,18 +117,10 @@ export function poolStatus({
       ...configurationCondition(pool, contents, now),
       ...driftCondition(pool, drifted, now),
       ...keptCondition(pool, kept, poolTemplate(pool.spec), now),
-      ...(failure === null ? [] : [replicaFailure(failure)]),
+      ...replicaFailure(failures),
     ],
   };
 }
-
-export const replicaFailure = ({ reason, message, since }: Failure): Condition => ({
-  type: 'ReplicaFailure',
-  status: 'True',
-  reason,
-  message,
-  lastTransitionTime: since,
-});
 
 /** Reports whether `current` already says everything in `wanted`. */
 export function saysTheSame<S extends object>(current: S | undefined, wanted: S): boolean {

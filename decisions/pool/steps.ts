@@ -48,8 +48,8 @@ export type PoolStep =
   | { kind: 'removeDiskFinalizers'; vms: Target[]; reason: string }
   /** The members of the pool no longer change: the command that was to change them is gone. `mark`: its annotation. */
   | { kind: 'endMembershipChange'; mark: string; reason: string }
-  /** Kept disks that won't be reused. */
-  | { kind: 'deleteKeptDisks'; claims: { name: string; uid: string }[]; reason: string }
+  /** Kept disks that won't be reused. `vm`: the VM that they wait for; `role`: what it will be. */
+  | { kind: 'deleteKeptDisks'; claims: { name: string; uid: string; vm: string }[]; role?: MemberRole; reason: string }
   /** Claims that are no longer kept disks. */
   | { kind: 'unmarkKeptDisks'; claims: { name: string; uid: string; resourceVersion: string }[]; reason: string }
   /** Names of ControllerRevisions. */

@@ -1,6 +1,7 @@
 import { tooDeep } from '../../api/lib/depth.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { AGAIN_MS, deepTemplate, noPlan, stalledConditions } from '../pool/contained-plan.ts';
+import { failuresOf } from '../pool/failures.ts';
 import { planVmiSet, planReplicaSet, type VmiSetInput, type ReplicaSetInput, type ReplicaSetPlan } from './plan.ts';
 
 /** `error`: a bug in drover, to be counted; null if there is none. */
@@ -20,7 +21,7 @@ export const containedReplicaSetPlan = (input: ReplicaSetInput): ContainedSetPla
 export const containedVmiSetPlan = (input: VmiSetInput): ContainedSetPlan =>
   contained({ ...input, present: input.vmis.length }, () => planVmiSet(input));
 
-type Known = Pick<VmiSetInput, 'set' | 'failure' | 'uncertain' | 'starts' | 'now'> & { present: number };
+type Known = Pick<VmiSetInput, 'set' | 'backoffs' | 'uncertain' | 'starts' | 'now'> & { present: number };
 
 function contained(known: Known, plan: () => ReplicaSetPlan): ContainedSetPlan {
   const { metadata, spec } = known.set;
@@ -37,7 +38,7 @@ function contained(known: Known, plan: () => ReplicaSetPlan): ContainedSetPlan {
 
 /** Returns a plan that does nothing and reports why. */
 function stalled(
-  { set, present, failure, uncertain, starts, now }: Known,
+  { set, present, backoffs, uncertain, starts, now }: Known,
   reason: ConditionReason<'Stalled'>,
   message: string,
 ): ReplicaSetPlan {
@@ -50,7 +51,7 @@ function stalled(
       conditions === null
         ? null
         : { ...set.status, observedGeneration, replicas: present, conditions, writes: writes + 1 },
-    failure,
+    failures: failuresOf(backoffs),
     phase: 'Failed',
     counts: { wanted: set.spec.replicas, present, ready, byState: {} },
     uncertain: [...uncertain],

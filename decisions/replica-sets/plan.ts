@@ -3,10 +3,19 @@ import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import type { VmiOf } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import { availabilityOf } from '../pool/available-condition.ts';
+import {
+  allowanceOf,
+  mayTry,
+  OPERATIONS,
+  refusedOf,
+  standingFailures,
+  type Backoffs,
+  type Failure,
+} from '../pool/failures.ts';
 import { byState, type PoolCounts, type PoolPlan } from '../pool/plan.ts';
-import { saysTheSame, type Failure } from '../pool/status.ts';
+import { saysTheSame } from '../pool/status.ts';
 import type { PoolStep, Target } from '../pool/steps.ts';
-import { refusedLast, type RefusedVms } from '../scaling/refused-vms.ts';
+import { refusedLast } from '../scaling/refused-vms.ts';
 import { deletion, nameOf, planEnd, roomToDelete, targets, words } from '../scaling/removal.ts';
 import type { StoredReplicaSet, StoredSet } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
@@ -30,11 +39,8 @@ interface Circumstances {
   now: number;
   /** How many members may be in flight at once, for creations and deletions each. */
   burst: number;
-  /** How many may be started on now: fewer than `burst` after a failure, none during the back-off. */
-  allowance: number;
-  /** Members that the API server refused to create, delete, adopt or release: others go first, and these wait. */
-  refused?: RefusedVms | undefined;
-  failure: Failure | null;
+  /** What earlier failures leave to this plan. */
+  backoffs: Backoffs;
 }
 
 export interface ReplicaSetInput extends Circumstances {
@@ -66,8 +72,8 @@ export interface ReplicaSetPlan {
   steps: ReplicaSetStep[];
   /** The status to write; null if the stored one is up to date. */
   status: ReplicaSetStatus | null;
-  /** The failure that still holds. */
-  failure: Failure | null;
+  /** The failures that still stand. */
+  failures: Failure[];
   phase: Extract<
     PoolPlan['phase'],
     'Steady' | 'Starting' | 'ScalingOut' | 'ScalingIn' | 'Deleting' | 'Paused' | 'Failed'
@@ -125,21 +131,26 @@ function planSet(input: SetInput): ReplicaSetPlan {
   const members = membersOf(input);
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
   const uncertain = input.uncertain.filter((name) => !members.names.has(name) && !input.isVmNameTaken(name));
-  const steps = isDeleted ? planEnd(endOf(input)) : planMembers({ ...input, uncertain }, members);
+  const stepsOf = (given: SetInput): ReplicaSetStep[] =>
+    isDeleted ? planEnd(endOf(given)) : planMembers({ ...given, uncertain }, members);
+  const steps = stepsOf(input);
   const starts = startsAfter(input, steps);
-  const failure = stillStands(input, members) ? input.failure : null;
+  const failures = standingFailures(input, (backoffs) =>
+    stepsOf({ ...input, backoffs, burst: Infinity, starts: null }),
+  );
+  const notStarted = isDeleted ? null : startFailure(starts);
   const availability = availabilityOf(set.spec.replicas, members.active, now);
   const status = replicaSetStatus({
     ...input,
     members,
     availability,
-    failure: failure ?? (isDeleted ? null : startFailure(starts)),
+    failures: notStarted === null ? failures : [...failures, notStarted],
     now: new Date(now).toISOString(),
   });
   return {
     steps,
     status: saysTheSame(set.status, status) ? null : { ...status, writes: (set.status?.writes ?? 0) + 1 },
-    failure,
+    failures,
     phase: phaseOf(input, members),
     counts: {
       wanted: set.spec.replicas,
@@ -175,7 +186,9 @@ const endOf = (input: SetInput) => ({
 
 function planMembers(input: SetInput, members: Members): ReplicaSetStep[] {
   if (!input.set.metadata.finalizers?.includes(REPLICA_SET_FINALIZER))
-    return [{ kind: 'addFinalizer', reason: `the set must not go before its ${WORDS[input.places]}` }];
+    return !mayTry(input, 'FailedFinalizer')
+      ? []
+      : [{ kind: 'addFinalizer', reason: `the set must not go before its ${WORDS[input.places]}` }];
   const steps = [...release(input, members), ...adopt(input, members)];
   return input.set.spec.paused === true
     ? steps
@@ -183,28 +196,31 @@ function planMembers(input: SetInput, members: Members): ReplicaSetStep[] {
 }
 
 function release(input: SetInput, { unmatched }: Members): ReplicaSetStep[] {
-  const chosen = free(unmatched, input.inProgress.deleting, input).slice(0, input.allowance);
+  const chosen = free(unmatched, 'FailedRelease', input).slice(0, allowanceOf(input, 'FailedRelease'));
   const reason = `release ${words(chosen)}: the labels no longer match the selector`;
   return chosen.length === 0 ? [] : [{ kind: 'release', vms: targets(chosen), because: 'Unmatched', reason }];
 }
 
 function adopt(input: SetInput, { orphans }: Members): ReplicaSetStep[] {
-  const chosen = free(orphans, input.inProgress.creating, input).slice(0, input.allowance);
+  const chosen = free(orphans, 'FailedAdopt', input).slice(0, allowanceOf(input, 'FailedAdopt'));
   const reason = `adopt ${words(chosen)}: the labels match the selector, and no controller owns them`;
   return chosen.length === 0 ? [] : [{ kind: 'adopt', vms: targets(chosen), reason }];
 }
 
 /** Those that no activity works on, in the order to try them: those that were refused last, if at all. */
-const free = (replicas: readonly Replica[], busy: readonly string[], { refused }: SetInput): Replica[] =>
+const free = (
+  replicas: readonly Replica[],
+  failure: 'FailedAdopt' | 'FailedDelete' | 'FailedRelease',
+  input: SetInput,
+): Replica[] =>
   refusedLast(
-    replicas.filter(({ name }) => !busy.includes(name)),
+    replicas.filter(({ name }) => !input.inProgress[OPERATIONS[failure]].includes(name)),
     nameOf,
-    refused,
+    refusedOf(input, failure),
   );
 
 function removeEnded(input: SetInput, { ended }: Members): ReplicaSetStep[] {
-  const { inProgress, replicas } = input;
-  const chosen = free(ended, inProgress.deleting, input).slice(0, roomToDelete(replicas, input));
+  const chosen = free(ended, 'FailedDelete', input).slice(0, roomToDelete(input.replicas, input));
   return chosen.length === 0 ? [] : [deletion(chosen, false, 'Ended', 'they have run to their end')];
 }
 
@@ -213,13 +229,15 @@ function removeEnded(input: SetInput, { ended }: Members): ReplicaSetStep[] {
  * own name is tried again before another is given.
  */
 function make(input: SetInput, { present, names: known }: Members): ReplicaSetStep[] {
-  const { set, inProgress, uncertain, burst, allowance, isVmNameTaken, refused, starts, now } = input;
+  const { set, inProgress, uncertain, burst, isVmNameTaken, starts, now } = input;
   const { name, uid } = set.metadata;
   const held = new Set([...present, ...inProgress.creating]);
   const missing = set.spec.replicas - held.size;
   const again = uncertain.filter((one) => !held.has(one)).slice(0, Math.max(missing, 0));
   const isTaken = (one: string): boolean =>
     held.has(one) || known.has(one) || uncertain.includes(one) || isVmNameTaken(one);
+  const refused = refusedOf(input, 'FailedCreate');
+  const allowance = allowanceOf(input, 'FailedCreate');
   const room = Math.min(missing, allowance, burst - inProgress.creating.length, startsAllowed(starts, now));
   // Refused names keep their places, and no other name waits for them.
   const enough = Math.min(missing - again.length, room + (refused?.names.length ?? 0));
@@ -234,32 +252,13 @@ function scaleIn(input: SetInput, { active }: Members): ReplicaSetStep[] {
   const staying = active.filter(({ name }) => !inProgress.deleting.includes(name));
   const excess = staying.length - set.spec.replicas;
   if (excess <= 0) return [];
-  const chosen = free(removalOrder(staying).slice(0, excess), [], input)
+  const chosen = free(removalOrder(staying).slice(0, excess), 'FailedDelete', input)
     .slice(0, roomToDelete(replicas, input))
     // One that is still being created is deleted afterwards.
     .filter(({ name }) => !inProgress.creating.includes(name));
   return chosen.length === 0
     ? []
     : [deletion(chosen, false, 'Surplus', `${excess} more than the ${set.spec.replicas} wanted`)];
-}
-
-function stillStands({ set, replicas, failure }: SetInput, members: Members): boolean {
-  const { active, ended, orphans, unmatched, present } = members;
-  if (set.metadata.deletionTimestamp !== undefined) return failure?.reason === 'FailedDelete' && replicas.length > 0;
-  switch (failure?.reason) {
-    case undefined:
-    case 'FailedStart':
-    case 'FailedStandby':
-      return false;
-    case 'FailedCreate':
-      return present.size < set.spec.replicas;
-    case 'FailedDelete':
-      return active.length > set.spec.replicas || ended.length > 0;
-    case 'FailedAdopt':
-      return orphans.length > 0;
-    case 'FailedRelease':
-      return unmatched.length > 0;
-  }
 }
 
 function phaseOf({ set, replicas, places }: SetInput, { active }: Members): ReplicaSetPlan['phase'] {

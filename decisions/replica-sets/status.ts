@@ -3,7 +3,7 @@ import type { Condition } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { availableWhile, type Availability } from '../pool/available-condition.ts';
-import { replicaFailure, type Failure } from '../pool/status.ts';
+import { replicaFailure, type Failure } from '../pool/failures.ts';
 import { words } from '../scaling/removal.ts';
 import { withTime, type Untimed } from '../status/conditions.ts';
 import type { StoredSet } from '../views/owner.ts';
@@ -18,14 +18,14 @@ const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'Paused', 'S
 export interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 'places'> {
   members: Members;
   availability: Availability;
-  failure: Failure | null;
+  failures: readonly Failure[];
   /** RFC 3339. */
   now: string;
 }
 
 /** Returns the status that the set should have. */
 export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus {
-  const { set, replicas, places, members, availability, failure, now } = input;
+  const { set, replicas, places, members, availability, failures, now } = input;
   const { active, ended, unmatched } = members;
   const others = (set.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
@@ -38,7 +38,7 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
       ...others,
       availableWhile(set, availability, 0, now, WORDS[places]),
       ...[progressing(input), paused(set)].map((condition): Condition => withTime(set, condition, now)),
-      ...(failure === null ? [] : [replicaFailure(failure)]),
+      ...replicaFailure(failures),
     ],
   };
 }

@@ -3,6 +3,7 @@ import { scaleInRules, standbyRules, type ScaleInRules } from '../../api/pool-de
 import { isActive } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
+import { allowanceOf, mayTry, refusedOf } from '../pool/failures.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import type { PoolStep } from '../pool/steps.ts';
 import { chooseToPromote } from '../standby/promotion.ts';
@@ -23,20 +24,8 @@ import { freeNumbers, numberOf, vmName } from './vm-names.ts';
 /** What scaling reads besides the pool and its VMs. */
 export type ScaleInput = Pick<
   PoolPlanInput,
-  | 'pool'
-  | 'vms'
-  | 'vmiOf'
-  | 'zoneOf'
-  | 'isVmNameTaken'
-  | 'inProgress'
-  | 'batches'
-  | 'burst'
-  | 'allowance'
-  | 'refused'
-  | 'now'
+  'pool' | 'vms' | 'vmiOf' | 'zoneOf' | 'isVmNameTaken' | 'inProgress' | 'batches' | 'burst' | 'backoffs' | 'now'
 > & {
-  /** How many standby VMs may be begun on now. */
-  standbyAllowance: number;
   /** Names of VMs that healing holds: scaling neither creates nor removes them. */
   held: ReadonlySet<string>;
   /** Names without a VM that an update will create: scaling doesn't create them. */
@@ -76,18 +65,23 @@ export type ScaleStep =
 
 export interface ScalePlan {
   steps: ScaleStep[];
+  /** Steps that are due as well, and that others go before. */
+  deferred: ScaleStep[];
   /** VMs that are more than the pool wants, and stay; null if there are none. */
   blocked: BlockedSurplus | null;
   /** When a window opens for them, in milliseconds since the epoch. */
   wakeAt: number | null;
 }
 
+const ADD_FINALIZER: ScaleStep = { kind: 'addFinalizer', reason: 'the pool must not go before its VMs' };
+
 /** Returns steps towards the number of VMs that the pool's spec wants. */
 export function planScale(input: ScaleInput): ScalePlan {
   const { pool, vms, inProgress, removals, pendingNonReplicas } = input;
   if (!pool.metadata.finalizers?.includes(POOL_FINALIZER))
     return {
-      steps: [{ kind: 'addFinalizer', reason: 'the pool must not go before its VMs' }],
+      steps: mayTry(input, 'FailedFinalizer') ? [ADD_FINALIZER] : [],
+      deferred: [],
       blocked: null,
       wakeAt: null,
     };
@@ -121,11 +115,12 @@ export function planScale(input: ScaleInput): ScalePlan {
   const mayLeave = removals.fault === null && window.open;
   const promoted = missing > 0 ? promotion(input, missing, taken, isNamed) : NO_PROMOTION;
   steps.push(...promoted.steps);
-  const left = { ...input, allowance: input.allowance - promoted.names.size };
-  if (missing > promoted.covered) steps.push(...scaleOut(left, missing - promoted.covered, ours));
+  if (missing > promoted.covered) steps.push(...scaleOut(input, missing - promoted.covered, ours, promoted.names.size));
   else if (excess > 0 && mayLeave) steps.push(...scaleIn(input, active, excess, room));
+  const refilling = refill(input, beside.length, ours);
   // Replicas have priority: a quota that has little room left has it for them.
-  if (missing <= 0 && inProgress.creating.length === 0) steps.push(...refill(input, beside.length, ours));
+  const isDeferred = missing > 0 || inProgress.creating.length > 0;
+  if (!isDeferred) steps.push(...refilling);
   const spare = staying
     .filter(isStandby)
     .filter((vm) => !isNamed(vm) && !promoted.names.has(vm.name) && !input.held.has(vm.name));
@@ -133,7 +128,12 @@ export function planScale(input: ScaleInput): ScalePlan {
   const settling = settle(input, steps);
   const blocked = blockedSurplus({ ...input, rules, active, fault: removals.fault });
   const wakeAt = excess > 0 && !window.open ? window.next : null;
-  return { steps: [...steps, ...settling.steps], blocked, wakeAt: earlier(wakeAt, settling.wakeAt) };
+  return {
+    steps: [...steps, ...settling.steps],
+    deferred: isDeferred ? refilling : [],
+    blocked,
+    wakeAt: earlier(wakeAt, settling.wakeAt),
+  };
 }
 
 interface Promoted {
@@ -166,18 +166,12 @@ function promotion(
 
 /** Creates the standby VMs that are missing. `pendingCreates`: how many are being created. */
 function refill(input: ScaleInput, pendingCreates: number, ours: ReadonlySet<string>): ScaleStep[] {
-  const { pool, vms, inProgress, standbyAllowance } = input;
+  const { pool, vms, inProgress, firstStandby: first } = input;
   const { replicas } = standbyRules(pool.spec);
   const missing = replicas - vms.filter(isStandby).length - pendingCreates;
   if (missing <= 0) return [];
-  const creating = inProgress.standby ?? [];
-  const how = {
-    ...input,
-    first: input.firstStandby,
-    allowance: standbyAllowance,
-    inProgress: { ...inProgress, creating },
-  };
-  const numbers = numbersToCreate(how, missing, ours);
+  const begun = inProgress.standby?.length ?? 0;
+  const numbers = numbersToCreate(input, { missing, ours, first, begun, failure: 'FailedStandby' });
   const names = formatNames(numbers.map((number) => vmName(pool.metadata.name, number)));
   const reason = `create ${names} as standby: ${missing} missing of ${replicas}`;
   return numbers.length === 0 ? [] : [{ kind: 'create', numbers, role: 'Standby', reason }];
@@ -196,7 +190,7 @@ function removeSpare(input: ScaleInput, spare: readonly StandbyVm[], room: Room)
  * Starts, stops or pauses standby VMs as the pool requires, except VMs that other steps, also of this plan, work on.
  */
 function settle(input: ScaleInput, steps: readonly ScaleStep[]): Settling {
-  const { inProgress, sick, batches, standbyAllowance } = input;
+  const { inProgress, sick, batches } = input;
   const busy = new Set([
     ...inProgress.creating,
     ...inProgress.deleting,
@@ -205,7 +199,7 @@ function settle(input: ScaleInput, steps: readonly ScaleStep[]): Settling {
     ...batches.flatMap(({ vms }) => vms.map(({ name }) => name)),
     ...steps.flatMap((step) => ('vms' in step ? step.vms.map(({ name }) => name) : [])),
   ]);
-  return settleStandby({ ...input, busy, most: standbyAllowance });
+  return settleStandby({ ...input, busy });
 }
 
 const rulesOf = ({ spec }: StoredPool): ScaleInRules => scaleInRules(spec.scaleInStrategy);
@@ -220,23 +214,35 @@ function comingBack({ pool, first, inProgress, isVmNameTaken, now }: ScaleInput,
     .length;
 }
 
-function scaleOut(input: ScaleInput, missing: number, ours: ReadonlySet<string>): ScaleStep[] {
+/** `promoted`: how many standby VMs become replicas in this plan. */
+function scaleOut(input: ScaleInput, missing: number, ours: ReadonlySet<string>, promoted: number): ScaleStep[] {
   const { name } = input.pool.metadata;
-  const numbers = numbersToCreate(input, missing, ours);
+  const { inProgress, first } = input;
+  const begun = inProgress.creating.length + promoted;
+  const numbers = numbersToCreate(input, { missing, ours, first, begun, failure: 'FailedCreate' });
   if (numbers.length === 0) return [];
   const names = formatNames(numbers.map((number) => vmName(name, number)));
   return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${input.pool.spec.replicas}` }];
 }
 
-/** Returns the numbers of VMs to be created now. `ours`: names that the pool has, or will have. */
-function numbersToCreate(
-  { pool, isVmNameTaken, inProgress, burst, allowance, refused, first, lowest }: ScaleInput,
-  missing: number,
-  ours: ReadonlySet<string>,
-): number[] {
-  const count = Math.min(missing, allowance, burst - inProgress.creating.length);
+interface Missing {
+  missing: number;
+  /** Names that the pool has, or will have. */
+  ours: ReadonlySet<string>;
+  /** Names that are created before others. */
+  first: readonly string[];
+  /** How many are being created. */
+  begun: number;
+  failure: 'FailedCreate' | 'FailedStandby';
+}
+
+/** Returns the numbers of VMs to be created now. */
+function numbersToCreate(input: ScaleInput, { missing, ours, first, begun, failure }: Missing): number[] {
+  const { pool, isVmNameTaken, burst, lowest } = input;
+  const count = Math.min(missing, allowanceOf(input, failure), burst - begun);
   if (count <= 0) return [];
   const { name } = pool.metadata;
+  const refused = refusedOf(input, failure);
   const isTaken = (candidate: string): boolean => ours.has(candidate) || isVmNameTaken(candidate);
   // Refused VMs keep their numbers, and no other VM waits for them.
   const enough = refused?.isGeneral === true ? missing : Math.min(missing, count + (refused?.names.length ?? 0));
@@ -281,8 +287,10 @@ function forgetRemoved({ vms, removals }: ScaleInput): ScaleStep[] {
 }
 
 /** The VMs in the order to try them. One that is still being created is deleted afterwards. */
-const free = ({ inProgress, refused }: ScaleInput, vms: readonly VmView[]): VmView[] =>
-  refusedLast(vms, nameOf, refused).filter(({ name }) => !inProgress.creating.includes(name));
+const free = (input: ScaleInput, vms: readonly VmView[]): VmView[] =>
+  refusedLast(vms, nameOf, refusedOf(input, 'FailedDelete')).filter(
+    ({ name }) => !input.inProgress.creating.includes(name),
+  );
 
 /** How many more VMIs may be asked to stop in a plan. */
 class Room {

@@ -1,5 +1,6 @@
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
 import { formatNames } from '../lib/names.ts';
+import { allowanceOf, mayTry, refusedOf } from '../pool/failures.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import type { PoolStep, Target } from '../pool/steps.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
@@ -14,7 +15,7 @@ import { scaleInOrder } from './selection-order.ts';
 export type Leaver = Pick<VmView, 'name' | 'uid' | 'resourceVersion' | 'deleting'> &
   Partial<Pick<VmView, 'removing' | 'keepsDisks'>>;
 
-export type RemovalInput = Pick<PoolPlanInput, 'vms' | 'inProgress' | 'burst' | 'allowance' | 'refused'>;
+export type RemovalInput = Pick<PoolPlanInput, 'vms' | 'inProgress' | 'burst' | 'backoffs'>;
 type Limits = Omit<RemovalInput, 'vms'>;
 export type RemovalStep = Extract<
   PoolStep,
@@ -22,10 +23,16 @@ export type RemovalStep = Extract<
 >;
 
 /** Finishes interrupted deletions: terminating VMs that are held until their disks are released. */
-function finishHeld({ vms, inProgress, allowance }: RemovalInput): RemovalStep[] {
-  const held = vms.filter((vm) => isHeld(vm) && !inProgress.deleting.includes(vm.name)).slice(0, allowance);
+function finishHeld(input: RemovalInput): RemovalStep[] {
+  const { vms, inProgress } = input;
+  const waiting = vms.filter((vm) => isHeld(vm) && !inProgress.deleting.includes(vm.name));
+  const held = inTurn(waiting, input).slice(0, allowanceOf(input, 'FailedDelete'));
   return held.length === 0 ? [] : [deletion(held, true, 'Terminating', 'they are being deleted')];
 }
+
+/** The members in the order to try them: those whose removal was refused last, if at all. */
+const inTurn = <T extends Leaver>(members: readonly T[], input: Limits): T[] =>
+  refusedLast(members, nameOf, refusedOf(input, 'FailedDelete'));
 
 const isHeld = (vm: Leaver): boolean => vm.deleting && vm.keepsDisks === true;
 
@@ -34,11 +41,12 @@ const isHeld = (vm: Leaver): boolean => vm.deleting && vm.keepsDisks === true;
  * started again.
  */
 export function finishRemovals(input: RemovalInput): RemovalStep[] {
-  const { vms, inProgress, allowance } = input;
+  const { vms, inProgress } = input;
+  const allowance = allowanceOf(input, 'FailedDelete');
   const marked = scaleInOrder(
     vms.filter((vm) => vm.removing && !vm.deleting && !inProgress.deleting.includes(vm.name)),
   );
-  const leaving = refusedLast(marked, nameOf, input.refused);
+  const leaving = inTurn(marked, input);
   const stopped = leaving.filter((vm) => vm.runStrategy === 'Halted' && !vm.hasVmi).slice(0, allowance);
   const started = leaving.filter((vm) => vm.runStrategy !== 'Halted').slice(0, allowance);
   return [
@@ -67,18 +75,17 @@ export function planEnd(input: EndInput): RemovalStep[] {
   if (!finalizers.includes(finalizer)) return [];
   const busy = new Set([...inProgress.creating, ...inProgress.deleting]);
   if (order.length === 0)
-    return busy.size === 0
+    return busy.size === 0 && mayTry(input, 'FailedFinalizer')
       ? [{ kind: 'removeFinalizer', reason: `the ${what} is deleted and none of its VMs is left` }]
       : [];
-  const free = refusedLast(
+  const free = inTurn(
     order.filter((vm) => !busy.has(vm.name)),
-    nameOf,
-    input.refused,
+    input,
   );
   if (finalizers.includes(ORPHAN_FINALIZER)) {
     const chosen = free
       .filter((vm) => !isHeld(vm))
-      .slice(0, Math.max(Math.min(input.burst - inProgress.deleting.length, input.allowance), 0));
+      .slice(0, Math.max(Math.min(input.burst - inProgress.deleting.length, allowanceOf(input, 'FailedDelete')), 0));
     if (chosen.length === 0) return finishHeld(input);
     return [
       ...finishHeld(input),
@@ -100,12 +107,13 @@ export function planEnd(input: EndInput): RemovalStep[] {
 export const nameOf = (vm: Leaver): string => vm.name;
 
 /** How many more VMIs may be asked to stop now, besides those that are stopping. */
-export function roomToDelete(members: readonly Leaver[], { inProgress, burst, allowance }: Limits): number {
+export function roomToDelete(members: readonly Leaver[], input: Limits): number {
+  const { inProgress, burst } = input;
   const stopping = new Set([
     ...inProgress.deleting,
     ...members.filter((one) => one.deleting || one.removing === true).map(nameOf),
   ]);
-  return Math.max(Math.min(burst - stopping.size, allowance), 0);
+  return Math.max(Math.min(burst - stopping.size, allowanceOf(input, 'FailedDelete')), 0);
 }
 
 type Because = RemovalCause['because'];

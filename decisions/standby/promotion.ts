@@ -1,15 +1,13 @@
 import { isActive, isReady, liveVmi } from '../disruption-budget/availability.ts';
 import { byNumber } from '../lib/names.ts';
+import { allowanceOf, refusedOf } from '../pool/failures.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import { refusedLast } from '../scaling/refused-vms.ts';
 import { compare } from '../scaling/selection-order.ts';
 import { isFailing } from '../views/vm.ts';
 import { isPromotable, isStandby, type StandbyVm } from './standby.ts';
 
-export type PromotionInput = Pick<
-  PoolPlanInput,
-  'vms' | 'vmiOf' | 'inProgress' | 'batches' | 'refused' | 'burst' | 'allowance'
-> & {
+export type PromotionInput = Pick<PoolPlanInput, 'vms' | 'vmiOf' | 'inProgress' | 'batches' | 'burst' | 'backoffs'> & {
   /** Names of VMs that are being healed. */
   sick: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
@@ -31,7 +29,7 @@ export interface Promotion {
  * already before those that are paused or stopped. One that fails would be no help.
  */
 export function chooseToPromote(input: PromotionInput, missing: number): Promotion {
-  const { vms, vmiOf, inProgress, batches, refused, sick, target, isNamed } = input;
+  const { vms, vmiOf, inProgress, batches, sick, target, isNamed } = input;
   const busy = new Set([...inProgress.creating, ...inProgress.deleting, ...(inProgress.standby ?? []), ...sick]);
   for (const { name } of batches.flatMap((batch) => batch.vms).filter(({ act }) => act === 'replace')) busy.add(name);
   const rankOf = (vm: StandbyVm): number[] => {
@@ -45,8 +43,8 @@ export function chooseToPromote(input: PromotionInput, missing: number): Promoti
     .map((vm) => ({ vm, rank: rankOf(vm) }))
     .toSorted((one, other) => compare(one.rank, other.rank) || byNumber(one.vm.name, other.vm.name))
     .map(({ vm }) => vm);
-  const tried = refusedLast(free, ({ name }) => name, refused).slice(0, Math.max(missing, 0));
-  const room = Math.max(Math.min(input.allowance, input.burst - inProgress.creating.length), 0);
+  const tried = refusedLast(free, ({ name }) => name, refusedOf(input, 'FailedPromote')).slice(0, Math.max(missing, 0));
+  const room = Math.max(Math.min(allowanceOf(input, 'FailedPromote'), input.burst - inProgress.creating.length), 0);
   const settling = vms
     .filter(isStandby)
     .filter((vm) => isActive(vm) && !isFailing(vm) && inProgress.standby?.includes(vm.name) === true);

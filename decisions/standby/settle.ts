@@ -2,9 +2,11 @@ import { withDefaults, standbyRules } from '../../api/pool-defaults.ts';
 import { availableSince, isActive, isReady } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
+import { allowanceOf, refusedOf } from '../pool/failures.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import type { SettleAct, Target } from '../pool/steps.ts';
-import { targets } from '../scaling/removal.ts';
+import { refusedLast } from '../scaling/refused-vms.ts';
+import { nameOf, targets } from '../scaling/removal.ts';
 import { isStandby, type StandbyVm } from './standby.ts';
 
 export interface SettleStep {
@@ -14,11 +16,9 @@ export interface SettleStep {
   reason: string;
 }
 
-export type SettleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'now'> & {
+export type SettleInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'vmiOf' | 'burst' | 'backoffs' | 'now'> & {
   /** Names of VMs that something else works on. */
   busy: ReadonlySet<string>;
-  /** How many VMs may be taken. */
-  most: number;
 };
 
 export interface Settling {
@@ -37,7 +37,7 @@ export function settleStandby(input: SettleInput): Settling {
   const { state } = standbyRules(pool.spec);
   const byAct: Record<SettleAct, StandbyVm[]> = { pause: [], start: [], stop: [] };
   let wakeAt: number | null = null;
-  for (const vm of vms.filter(isStandby)) {
+  for (const vm of refusedLast(vms.filter(isStandby), nameOf, refusedOf(input, 'FailedStandby'))) {
     if (!isActive(vm) || vm.optedOut || vm.snapshotting || busy.has(vm.name)) continue;
     if (vm.standby !== state) byAct[state === 'Paused' ? 'start' : 'stop'].push(vm);
     else if (state === 'Paused') {
@@ -46,7 +46,7 @@ export function settleStandby(input: SettleInput): Settling {
       else wakeAt = earlier(wakeAt, at);
     }
   }
-  return { steps: stepsOf(byAct, input.most), wakeAt };
+  return { steps: stepsOf(byAct, allowanceOf(input, 'FailedStandby')), wakeAt };
 }
 
 /** When the VM's VMI has been ready for long enough; null if it is not to be paused. */

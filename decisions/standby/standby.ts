@@ -1,4 +1,3 @@
-import { standbyRules } from '../../api/pool-defaults.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { isActive, isReady, type VmiOf } from '../disruption-budget/availability.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -13,26 +12,6 @@ export function isPromotable(vm: StandbyVm, vmiOf: VmiOf): boolean {
   if (isFailing(vm)) return false;
   const vmi = vmiOf(vm);
   return isReady(vm, vmi) || isPaused(vm, vmiOf) || (isHalted(vm) && vm.state === 'Stopped');
-}
-
-/** A failure to create standby VMs throttles only their creation: replicas have priority. */
-export const withAllowances = <Input extends { failure: { reason: string } | null; allowance: number; burst: number }>(
-  input: Input,
-): Input & { standbyAllowance: number } => ({
-  ...input,
-  allowance: input.failure?.reason === 'FailedStandby' ? input.burst : input.allowance,
-  standbyAllowance: input.allowance,
-});
-
-/** Reports whether standby VMs are missing, or are not in the state that the pool wants. */
-export function isStandbyUndone({ spec }: StoredPool, vms: readonly VmView[], vmiOf: VmiOf): boolean {
-  const { replicas, state } = standbyRules(spec);
-  const standby = vms.filter(isStandby);
-  const isToBePaused = (vm: StandbyVm): boolean => state === 'Paused' && isReady(vm, vmiOf(vm)) && !isPaused(vm, vmiOf);
-  return (
-    standby.length < replicas ||
-    standby.some((vm) => isActive(vm) && !vm.optedOut && (vm.standby !== state || isToBePaused(vm)))
-  );
 }
 
 const isPaused = (vm: StandbyVm, vmiOf: VmiOf): boolean => vmiOf(vm)?.paused === true;

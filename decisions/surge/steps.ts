@@ -2,6 +2,7 @@ import { isActive, isReady } from '../disruption-budget/availability.ts';
 import { disruptionBudget } from '../disruption-budget/budget.ts';
 import { claimedNames } from '../disruption-budget/claims.ts';
 import { formatNames } from '../lib/names.ts';
+import { allowanceOf, refusedOf } from '../pool/failures.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import type { PoolStep } from '../pool/steps.ts';
 import { refusedLast } from '../scaling/refused-vms.ts';
@@ -13,7 +14,7 @@ import type { SurgeNeed } from './need.ts';
 
 export type SurgeInput = Pick<
   PoolPlanInput,
-  'pool' | 'vms' | 'vmiOf' | 'isVmNameTaken' | 'inProgress' | 'batches' | 'burst' | 'allowance' | 'refused' | 'now'
+  'pool' | 'vms' | 'vmiOf' | 'isVmNameTaken' | 'inProgress' | 'batches' | 'burst' | 'backoffs' | 'now'
 > & {
   need: SurgeNeed;
   /** Steps of scaling: replicas that are missing are made first. */
@@ -54,9 +55,6 @@ export function surgeSteps(input: SurgeInput): SurgeSteps {
   return { steps: [...departures(input, may), ...creations(input, missingOf(need, vms))], wakeAt };
 }
 
-/** Reports whether extra VMs are to be made. */
-export const lacksSurge = (need: SurgeNeed, vms: readonly VmView[]): boolean => missingOf(need, vms) > 0;
-
 /** A terminating VM still holds its place: there are never more than `maxSurge`. */
 const missingOf = ({ grows, wanted }: SurgeNeed, vms: readonly VmView[]): number =>
   grows ? wanted - vms.filter(isSurge).length : 0;
@@ -82,22 +80,23 @@ function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: Su
   return { may, wakeAt: may.length < free.length && claimed.length > 0 ? now + CLAIMS_AGAIN_MS : null };
 }
 
-function departures({ allowance }: SurgeInput, leaving: readonly SurgeVm[]): PoolStep[] {
-  const vms = leaving.slice(0, allowance);
+function departures(input: SurgeInput, leaving: readonly SurgeVm[]): PoolStep[] {
+  const free = refusedLast(leaving, ({ name }) => name, refusedOf(input, 'FailedDelete'));
+  const vms = free.slice(0, allowanceOf(input, 'FailedDelete'));
   return vms.length === 0 ? [] : [deletion(vms, false, 'Surge', NOT_NEEDED)];
 }
 
 function creations(input: SurgeInput, missing: number): PoolStep[] {
-  const { pool, vms, inProgress, burst, allowance, need, refused } = input;
+  const { pool, vms, inProgress, need } = input;
   const isThere = new Set([...vms.map(({ name }) => name), ...(inProgress.standby ?? [])]);
   // Whether a VM that is being created is extra or not is known once it is there.
   const scales = input.scaleSteps.some(({ kind }) => kind === 'create' || kind === 'addFinalizer');
   if (scales || inProgress.creating.some((creating) => !isThere.has(creating))) return [];
-  const count = Math.min(missing, allowance, burst);
+  const count = Math.min(missing, allowanceOf(input, 'FailedCreate'));
   if (count <= 0) return [];
   const { name } = pool.metadata;
   const free = freeNumbers(name, missing, (candidate) => isTaken(input, candidate, isThere), firstNumber(input));
-  const numbers = refusedLast(free, (number) => vmName(name, number), refused).slice(0, count);
+  const numbers = refusedLast(free, (number) => vmName(name, number), refusedOf(input, 'FailedCreate')).slice(0, count);
   if (numbers.length === 0) return [];
   const names = formatNames(numbers.map((number) => vmName(name, number)));
   const reason = `create ${names}: extra, so that others can be brought to revision ${need.revision}`;

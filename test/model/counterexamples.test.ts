@@ -2,48 +2,17 @@ import './world/real-code.ts';
 import { asyncLocalStorage } from '@temporalio/activity';
 import { expect, test } from 'vitest';
 import { REMOVE_VMS_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
-import type { PoolStatus } from '../../api/pool/pool.ts';
 import { poolIdOf, progress, type PoolProgress } from '../../workflows/messages.ts';
 import { isRemoved } from './facts.ts';
-import { Guarantees } from './guarantees.ts';
 import { corruptDisk } from './play.ts';
 import { aSpec, aTemplate } from './pools.ts';
-import { RunGuarantees } from './run-guarantees.ts';
-import { SetGuarantees } from './set-guarantees.ts';
 import { aSetSpec, SETS } from './sets.ts';
-import { NAMESPACE, World, type WorldOptions } from './world/world.ts';
+import { begun, isReady, play, statusOf } from './stories/story.ts';
+import type { Call } from './world/model-client.ts';
+import { NAMESPACE, type World } from './world/world.ts';
 
-const HOUR_MS = 3_600_000;
-
-/** Plays the story once per seed, of which a number stands for the first ones: each has other delays between the parts. */
-async function play(
-  live: (world: World) => Promise<void>,
-  options: Partial<WorldOptions> = {},
-  seeds: number | readonly number[] = 2,
-): Promise<void> {
-  for (const seed of typeof seeds === 'number' ? Array.from({ length: seeds }, (_, index) => index + 1) : seeds) {
-    const world = new World({ seed, ...options });
-    const guarantees = new Guarantees(world);
-    world.onlookers.push(new RunGuarantees(world), new SetGuarantees(world));
-    await world.run(3 * HOUR_MS, () => guarantees.during(() => live(world)));
-    if (process.env['MODEL_TELLS'] !== undefined) process.stdout.write(`${world.trail.join('\n')}\n`);
-  }
-}
-
-const statusOf = (world: World, name = 'web'): PoolStatus | undefined =>
-  world.pool(name)?.['status'] as PoolStatus | undefined;
-const isReady =
-  (world: World, count: number, name = 'web') =>
-  (): boolean =>
-    statusOf(world, name)?.readyReplicas === count;
-
-/** Creates a pool, and waits until all of its VMs are ready. */
-async function begun(world: World, spec: Parameters<typeof aSpec>[0] = {}, name = 'web'): Promise<void> {
-  const pool = aSpec(spec);
-  await world.createPool(name, pool);
-  expect(await world.until(isReady(world, pool.replicas, name), 120_000)).toBe(true);
-  await world.wait(2_000);
-}
+const isCreationOf = (plural: string, { verb, resource }: Call): boolean =>
+  verb === 'create' && resource?.plural === plural;
 
 test('a VM that is deleted during its batch costs no other VM when the pool is scaled in, and is recreated before the batch is over', () =>
   play(async (world) => {
@@ -134,7 +103,7 @@ test('a pool that is recreated under its name begins with nothing of the old one
     await begun(world, { replicas: 5, maxUnavailable: 1, autohealing: {}, rollout });
     world.signal('web', 'pause', { by: 'ann', why: 'incident 42' });
     world.signal('web', 'healPause', { by: 'ann' });
-    world.server.refuse = ({ plural }) => (plural === 'virtualmachines' ? refusal : null);
+    world.refuse = (call) => (isCreationOf('virtualmachines', call) ? refusal : null);
     await world.changePool('web', { template: aTemplate({ version: 2 }), replicas: 6 });
     await world.wait(5_000);
     const { spec } = world.pool('web') as { spec?: never } as { spec: Parameters<World['createPool']>[1] };
@@ -144,7 +113,7 @@ test('a pool that is recreated under its name begins with nothing of the old one
     expect(statusOf(world)?.healing?.paused).toMatchObject({ by: 'ann' });
     expect(recentErrors()).toMatchObject([{ message: refusal.message }]);
     for (const worker of world.workers) world.freeze(worker);
-    world.server.refuse = () => null;
+    world.refuse = () => null;
     await world.client.patch(...poolKey, 'merge', { metadata: { finalizers: null } });
     await world.deletePool('web').catch(() => {});
     await world.createPool('web', spec);
@@ -159,8 +128,8 @@ test('a pool that is recreated under its name begins with nothing of the old one
 test('one number that is refused blocks no other', () =>
   play(async (world) => {
     const { KubeError } = await import('../../kubernetes/errors.ts');
-    world.server.refuse = ({ plural }, { metadata }) =>
-      plural === 'virtualmachines' && metadata.name === 'web-3'
+    world.refuse = (call) =>
+      isCreationOf('virtualmachines', call) && call.key.name === 'web-3'
         ? new KubeError(403, 'Forbidden', 'admission webhook "names" denied the request: no three')
         : null;
     await world.createPool('web', aSpec({ replicas: 20 }));
@@ -172,8 +141,8 @@ test('forty lower numbers that are refused hold up the others for seconds', () =
   play(async (world) => {
     const { KubeError } = await import('../../kubernetes/errors.ts');
     const refusal = new KubeError(403, 'Forbidden', 'admission webhook "names" denied the request: none below 41');
-    world.server.refuse = ({ plural }, { metadata }) =>
-      plural === 'virtualmachines' && Number(metadata.name.slice('web-'.length)) <= 40 ? refusal : null;
+    world.refuse = (call) =>
+      isCreationOf('virtualmachines', call) && Number(call.key.name!.slice('web-'.length)) <= 40 ? refusal : null;
     await world.createPool('web', aSpec({ replicas: 60 }));
     const areMade = await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length >= 20, 120_000);
     if (!areMade) world.break('G11: VMs of other numbers than those that are refused are not made');

@@ -29,6 +29,11 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
     16,
   ],
   [
+    'the API server refuses what workers ask for',
+    withSurge(anyScenario('refusals', 'refusals', 'wishes', 'rules', 'surges', 'people', 'accidents', 'sets'), 1),
+    16,
+  ],
+  [
     'anything happens',
     anyScenario(
       'wishes',

@@ -12,6 +12,8 @@ import { Guarantees } from './guarantees.ts';
 import { createSet, happenToSet, settleSets } from './play-sets.ts';
 import { aTemplate } from './pools.ts';
 import type { Happening, Scenario, SetHappening } from './random.ts';
+import { RefusalGuarantees } from './refusals/guarantees.ts';
+import { endRefusals, refuseFor } from './refusals/refuse.ts';
 import { RunGuarantees } from './run-guarantees.ts';
 import { SetGuarantees } from './set-guarantees.ts';
 import { NAMESPACE, World } from './world/world.ts';
@@ -36,7 +38,7 @@ export async function play(scenario: Scenario, off: readonly string[] = []): Pro
   const world = new World({ seed, lag, longHistory, delays, owners });
   const guarantees = new Guarantees(world, off);
   world.onlookers.push(new RunGuarantees(world, off));
-  world.onlookers.push(new SetGuarantees(world, off));
+  world.onlookers.push(new SetGuarantees(world, off), new RefusalGuarantees(world, off));
   const live = async (): Promise<void> => {
     const names = POOLS.slice(0, specs.length);
     for (let number = 1; number <= ownerless; number++) await world.createVm(`lone-${number}`, OLD_TYPE);
@@ -63,6 +65,7 @@ async function happen(
   happening: Exclude<Happening, SetHappening>,
 ): Promise<void> {
   if ('pool' in happening) return happenToPool(world, names[happening.pool % names.length]!, happening);
+  if (happening.what === 'refuse') return refuse(world, happening);
   if ('vm' in happening) return happenToVm(world, names, happening);
   if (happening.what === 'machine types') return changeMachineTypes(world, happening);
   const worker = world.workers[happening.worker % world.workers.length]!;
@@ -80,6 +83,12 @@ async function happen(
       world.cutOff(worker, true);
       void world.wait(happening.ms).then(() => world.cutOff(worker, false));
   }
+}
+
+function refuse(world: World, { call, vm, isOfAll, ms }: Extract<Happening, { what: 'refuse' }>): void {
+  const all = world.server.all(VirtualMachines);
+  const name = isOfAll || all.length === 0 ? null : all[vm % all.length]!.metadata.name;
+  refuseFor(world, { what: call, name, ms });
 }
 
 async function happenToPool(
@@ -189,7 +198,7 @@ function changeMachineTypes(world: World, happening: Extract<Happening, { what: 
 async function happenToVm(
   world: World,
   names: readonly string[],
-  happening: Extract<Happening, { vm: number }>,
+  happening: Exclude<Extract<Happening, { vm: number }>, { what: 'refuse' }>,
 ): Promise<void> {
   const all = world.server.all(VirtualMachines);
   if (all.length === 0) return;
@@ -301,6 +310,7 @@ async function optOut(world: World, name: string, isOut: boolean): Promise<void>
 
 function endFaults(world: World): void {
   world.say('-- all faults end');
+  endRefusals(world);
   for (const worker of world.workers) {
     world.thaw(worker);
     if (worker.process.isCutOff) world.cutOff(worker, false);

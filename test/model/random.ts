@@ -11,6 +11,7 @@ import type {
 } from '../../api/pool/pool.ts';
 import { aStep } from '../decisions/model/rollout-pools.ts';
 import { aTemplate } from './pools.ts';
+import type { RefusedCall } from './refusals/refuse.ts';
 
 /** What happens to an installation. VMs, workers and pools are given by any number, taken modulo their count. */
 export type Happening =
@@ -35,6 +36,8 @@ export type Happening =
   | { what: 'start all' | 'stop all'; pool: number; atOnce: number }
   | { what: 'machine types'; glob: string; to: string | null; restartNow: boolean; maxRestarts: number }
   | SetHappening
+  /** The API server refuses such calls of workers for a while: about one VM, or about all. */
+  | { what: 'refuse'; call: RefusedCall; vm: number; isOfAll: boolean; ms: number }
   | { what: 'freeze' | 'cut off'; worker: number; ms: number }
   | { what: 'kill'; worker: number };
 
@@ -203,6 +206,13 @@ const faults: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('freeze', 'cut off'), worker, ms: fc.constantFrom(3_000, 30_000, 120_000) }),
   fc.record({ what: fc.constant('kill'), worker }),
 );
+const refusals: fc.Arbitrary<Happening> = fc.record({
+  what: fc.constant('refuse'),
+  call: fc.constantFrom('delete', 'delete', 'write', 'subresource'),
+  vm,
+  isOfAll: fc.boolean(),
+  ms: fc.constantFrom(30_000, 120_000),
+});
 const set = fc.nat(1);
 const member = fc.nat(9);
 const sets: fc.Arbitrary<Happening> = fc.oneof(
@@ -255,7 +265,7 @@ const surges: fc.Arbitrary<Happening> = fc.record({
   spec: fc.oneof(anySurge, fc.constant({ maxSurge: 0, maxUnavailable: 1 })),
 });
 
-const kinds = { wishes, rules, people, transitions, accidents, evictions, faults, renewals, sets, surges };
+const kinds = { wishes, rules, people, transitions, accidents, evictions, faults, renewals, sets, surges, refusals };
 
 export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scenario> =>
   fc.record({
@@ -273,11 +283,15 @@ export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scen
       .map((all) => all.map(([happening, after]) => ({ ...happening, after }))),
   });
 
-/** The same with pools that make extra VMs for their updates, as far as their VMs can be extra. */
-export const withSurge = (scenarios: fc.Arbitrary<Scenario>): fc.Arbitrary<Scenario> =>
+/**
+ * The same with pools that make extra VMs for their updates, as far as their VMs can be extra: all of them, or the first
+ * so many.
+ */
+export const withSurge = (scenarios: fc.Arbitrary<Scenario>, count = Infinity): fc.Arbitrary<Scenario> =>
   fc.tuple(scenarios, anySurge).map(([scenario, surge]) => ({
     ...scenario,
-    specs: scenario.specs.map((spec): PoolSpec => {
+    specs: scenario.specs.map((spec, index): PoolSpec => {
+      if (index >= count) return spec;
       const hasDisks = spec.template.spec.dataVolumeTemplates !== undefined;
       const updateStrategy: UpdateStrategy = { proactive: hasDisks ? { disruption: 'Replace' } : {} };
       return { ...spec, ...surge, updateStrategy };

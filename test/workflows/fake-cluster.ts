@@ -74,7 +74,7 @@ export class FakeCluster {
   }
 
   readonly activities: Activities = {
-    plan: async ({ namespace, name, minVersions, allowance, ...asked }) => {
+    plan: async ({ namespace, name, minVersions, ...asked }) => {
       this.plans++;
       const { pool, vms, vmis } = this;
       const revisions = [...this.#templates].map(([revision, template], index) => ({
@@ -91,7 +91,6 @@ export class FakeCluster {
         revisions,
         ...asked,
         burst: BURST,
-        allowance: allowance ?? BURST,
       });
       return {
         gone: false,

@@ -1,36 +1,50 @@
 import type { Refused } from '../../activities/owners/types.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
-import type { Failure } from '../../decisions/pool/status.ts';
+import {
+  OPERATIONS,
+  type Backoff,
+  type Backoffs,
+  type Failure,
+  type FailureReason,
+} from '../../decisions/pool/failures.ts';
 import type { RecentError } from '../messages.ts';
+import type { OperationKind } from './in-flight.ts';
 
-/** Plain data: each run hands it to the next. */
-export interface FailureBackoffState {
+/** Failures for one reason. */
+interface Failures {
   failure: Failure | null;
   /** Failures in a row; the delay doubles with each. */
   inARow: number;
-  /** Milliseconds since the epoch; nothing is begun before it. */
+  /** Milliseconds since the epoch; nothing that failed so is begun before it. */
   retryAt: number | null;
+  /** Names of VMs refused since the pool was last edited, the latest refused last; other VMs go before them. */
+  refused: string[];
+  /** Whether the failure concerns only the refused VMs. */
+  isOfOnes: boolean;
+}
+
+/** Plain data: each run hands it to the next. */
+export interface FailureBackoffState {
+  byReason: Partial<Record<FailureReason, Failures>>;
   /** Newest last. */
   recentErrors: RecentError[];
-  /** Names of VMs refused since the pool was last edited, the latest refused last; other VMs go before them. */
-  refused?: string[];
-  /** Whether the failure concerns only the refused VMs. */
-  isOfOnes?: boolean;
 }
 
 const ERRORS_KEPT = 10;
 const REFUSED_KEPT = 250;
 
-const none = (): FailureBackoffState => ({ failure: null, inARow: 0, retryAt: null, recentErrors: [] });
+const none = (): Failures => ({ failure: null, inARow: 0, retryAt: null, refused: [], isOfOnes: false });
+const nothing = (): FailureBackoffState => ({ byReason: {}, recentErrors: [] });
 
 /**
  * Remembers what went wrong, and limits how much may be begun again: nothing during the delay, then one VM, then all.
+ * What fails for one reason holds back nothing else: VMs that can't be deleted don't delay those that are missing.
  */
 export class FailureBackoff {
   state: FailureBackoffState;
   #hasProven = false;
 
-  constructor(state: FailureBackoffState = none()) {
+  constructor(state: FailureBackoffState = nothing()) {
     this.state = state;
   }
 
@@ -39,7 +53,7 @@ export class FailureBackoff {
    * `state` with the one they began with.
    */
   reset(): void {
-    this.state = none();
+    this.state = nothing();
     this.#hasProven = false;
   }
 
@@ -48,30 +62,30 @@ export class FailureBackoff {
    * others succeeded.
    */
   failed(
-    reason: Failure['reason'],
+    reason: FailureReason,
     message: string,
     { names = [], isGeneral = true }: Pick<Refused, 'names' | 'isGeneral'> = {},
     count = 0,
   ): void {
-    const { state } = this;
-    const before = state.refused ?? [];
-    const wasGeneral = this.#isGeneral;
+    const failures = (this.state.byReason[reason] ??= none());
+    const before = failures.refused;
+    const wasGeneral = isOfAll(failures);
     // VMs that were refused before say nothing about the others.
     const areKnown = names.length > 0 && names.every((name) => before.includes(name));
-    state.isOfOnes = areKnown || (!isGeneral && (count > 0 || !wasGeneral));
-    state.refused = [...before.filter((name) => !names.includes(name)), ...names].slice(-REFUSED_KEPT);
-    this.#hasProven = false;
+    failures.isOfOnes = areKnown || (!isGeneral && (count > 0 || !wasGeneral));
+    failures.refused = [...before.filter((name) => !names.includes(name)), ...names].slice(-REFUSED_KEPT);
+    if (reason === 'FailedCreate') this.#hasProven = false;
     const now = Date.now();
     this.note(reason, message);
     // Lanes that fail together count as one failure.
-    if (!this.isWaiting()) state.retryAt = now + backoffMs(++state.inARow);
-    state.failure = { reason, message, since: state.failure?.since ?? new Date(now).toISOString() };
+    if (!this.isWaiting(reason)) failures.retryAt = now + backoffMs(++failures.inARow);
+    failures.failure = { reason, message, since: failures.failure?.since ?? new Date(now).toISOString() };
   }
 
   /** Notes that a step that could have failed for `reason` has succeeded. */
-  succeeded(reason: Failure['reason']): void {
+  succeeded(reason: FailureReason): void {
     this.#hasProven ||= reason === 'FailedCreate';
-    if (this.state.failure?.reason === reason) this.passed();
+    this.passed(reason);
   }
 
   /** Whether the last VMs were created without trouble, so that the next need no slow start. */
@@ -79,14 +93,16 @@ export class FailureBackoff {
     return this.#hasProven;
   }
 
-  passed(): void {
-    Object.assign(this.state, { failure: null, inARow: 0, retryAt: null });
+  /** Forgets the failure, unless it is another one by now than the one that has passed. */
+  passed(reason: FailureReason, failure?: Failure): void {
+    const failures = this.state.byReason[reason];
+    if (failures !== undefined && (failure === undefined || failures.failure === failure))
+      Object.assign(failures, { failure: null, inARow: 0, retryAt: null });
   }
 
-  /** Ends the delay, because what failed has changed since. If it fails again, the next delay is longer. */
+  /** Ends all delays, because what failed has changed since. If it fails again, the next delay is longer. */
   tryNow(): void {
-    this.state.retryAt = null;
-    this.state.refused = [];
+    for (const failures of this.#all) Object.assign(failures, { retryAt: null, refused: [] });
   }
 
   note(reason: string, message: string): void {
@@ -97,30 +113,43 @@ export class FailureBackoff {
     state.recentErrors = [...others, { time: new Date(Date.now()).toISOString(), reason, message }].slice(-ERRORS_KEPT);
   }
 
-  isWaiting(): boolean {
-    return this.state.retryAt !== null && this.state.retryAt > Date.now();
+  get #all(): Failures[] {
+    return Object.values(this.state.byReason);
   }
 
-  /** Returns the milliseconds until the next retry; undefined if none is due. */
-  delayMs(): number | undefined {
-    return this.isWaiting() ? this.state.retryAt! - Date.now() : undefined;
+  isWaiting(reason: FailureReason): boolean {
+    return (this.state.byReason[reason]?.retryAt ?? 0) > Date.now();
   }
 
-  /**
-   * Returns the VMs that others go before. `isHeld`: they must not be tried yet. `isGeneral`: the others may be refused
-   * too.
-   */
-  refused(): { names: string[]; isHeld: boolean; isGeneral: boolean } {
-    return { names: this.state.refused ?? [], isHeld: this.isWaiting(), isGeneral: this.#isGeneral };
+  /** The reasons for which something waits to be tried again. */
+  get waiting(): FailureReason[] {
+    return (Object.keys(this.state.byReason) as FailureReason[]).filter((reason) => this.isWaiting(reason));
   }
 
-  get #isGeneral(): boolean {
-    return this.state.failure !== null && this.state.isOfOnes !== true;
+  /** When the next retry is due, in milliseconds since the epoch; null if none is. */
+  get retryAt(): number | null {
+    const times = this.#all.map(({ retryAt }) => retryAt ?? 0).filter((at) => at > Date.now());
+    return times.length === 0 ? null : Math.min(...times);
   }
 
-  /** Returns how many VMs may be begun now; null for no limit. */
-  allowance(busy: boolean): number | null {
-    if (!this.#isGeneral) return null;
-    return this.isWaiting() || busy ? 0 : 1;
+  /** Returns what the failures leave to the next plan. `isBusy`: whether operations of this kind are in flight. */
+  backoffs(isBusy: (kind: OperationKind) => boolean): Backoffs {
+    const backoffs: Backoffs = {};
+    for (const [key, failures] of Object.entries(this.state.byReason)) {
+      const reason = key as FailureReason;
+      const { failure, refused } = failures;
+      const isGeneral = isOfAll(failures);
+      const isHeld = this.isWaiting(reason);
+      const one = isHeld || isBusy(OPERATIONS[reason] ?? 'finalizer') ? 0 : 1;
+      const backoff: Backoff = {
+        failure,
+        allowance: isGeneral ? one : null,
+        refused: { names: refused, isHeld, isGeneral },
+      };
+      if (failure !== null || refused.length > 0) backoffs[reason] = backoff;
+    }
+    return backoffs;
   }
 }
+
+const isOfAll = ({ failure, isOfOnes }: Failures): boolean => failure !== null && !isOfOnes;

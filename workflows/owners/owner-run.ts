@@ -15,8 +15,8 @@ import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import { failuresOf, type Backoffs, type Failure } from '../../decisions/pool/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import type { Failure } from '../../decisions/pool/status.ts';
 import { onSignal } from '../handlers.ts';
 import { changed, type PoolRef } from '../messages.ts';
 import { DroverPhase } from '../search-attributes.ts';
@@ -40,8 +40,7 @@ export interface OwnerRequest {
   minVersions: ResourceVersions;
   resultUnknown: boolean;
   inProgress: { creating: string[]; deleting: string[] };
-  allowance: number | null;
-  failure: Failure | null;
+  backoffs: Backoffs;
 }
 
 /** What every plan says. */
@@ -50,7 +49,7 @@ export interface PlannedOwner {
   key: OwnerKey;
   generation: number;
   minVersions: ResourceVersions;
-  failure: Failure | null;
+  failures: Failure[];
   phase: PoolPlan['phase'];
   wakeAt: number | null;
 }
@@ -116,9 +115,9 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   async runUntilDeleted(): Promise<void> {
     for (;;) {
       this.#turnRequested = false;
-      const wasWaiting = this.failureBackoff.isWaiting();
-      const asked = { minVersions: this.#minVersions, failure: this.failureBackoff.state.failure };
-      const planned = await this.#plan();
+      const { waiting } = this.failureBackoff;
+      const asked = this.#request();
+      const planned = await this.#plan(asked);
       if (planned === null) await this.#waitToPlanAgain();
       else if (!planned.gone && this.#uid !== undefined && planned.key.uid !== this.#uid) this.#reset(planned.key.uid);
       else {
@@ -126,8 +125,8 @@ export abstract class OwnerRun<P extends PlannedOwner> {
         else if (this.inProgress.isEmpty && !this.#turnRequested) return;
         setCurrentDetails(this.details(planned));
         await this.#continueAsNewIfLong();
-        // Otherwise, the delay that held the plan back is over: it ended, the failure passed, or the spec was edited.
-        if (!wasWaiting || this.failureBackoff.isWaiting()) await this.#wait(planned);
+        // Otherwise, a delay that held the plan back is over: it ended, the failure passed, or the spec was edited.
+        if (waiting.every((reason) => this.failureBackoff.isWaiting(reason))) await this.#wait(planned);
       }
     }
   }
@@ -172,22 +171,21 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     };
   }
 
-  /** Resolves with null if no plan could be made, because the API server is down or this worker can't reach it. */
-  async #plan(): Promise<P | { gone: true } | null> {
+  #request(): OwnerRequest {
     const { inProgress, failureBackoff } = this;
-    const resultUnknown = this.#resultUnknown;
-    this.#resultUnknown = false;
-    const request: OwnerRequest = {
+    return {
       namespace: this.ref.namespace,
       name: this.ref.name,
       minVersions: this.#minVersions,
-      resultUnknown,
+      resultUnknown: this.#resultUnknown,
       inProgress: { creating: inProgress.names('creating'), deleting: inProgress.names('deleting') },
-      allowance: failureBackoff.allowance(
-        inProgress.has('creating') || inProgress.has('deleting') || inProgress.has('standby'),
-      ),
-      failure: failureBackoff.state.failure,
+      backoffs: failureBackoff.backoffs((kind) => inProgress.has(kind)),
     };
+  }
+
+  /** Resolves with null if no plan could be made, because the API server is down or this worker can't reach it. */
+  async #plan(request: OwnerRequest): Promise<P | { gone: true } | null> {
+    this.#resultUnknown = false;
     this.#isPlanning = true;
     try {
       return await this.plan(request);
@@ -196,8 +194,8 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       // Errors thrown by a local activity are not always wrapped.
       const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
       log.warn(`the ${this.#words.owner} could not be planned`, { message });
-      failureBackoff.note('NotPlanned', message);
-      this.#resultUnknown ||= resultUnknown;
+      this.failureBackoff.note('NotPlanned', message);
+      this.#resultUnknown ||= request.resultUnknown;
       return null;
     } finally {
       this.#isPlanning = false;
@@ -222,7 +220,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   }
 
   /** Begins the plan's steps, without waiting for them. `asked`: what the plan was asked with. */
-  #carryOut(planned: P, asked: { minVersions: ResourceVersions; failure: Failure | null }): void {
+  #carryOut(planned: P, asked: OwnerRequest): void {
     const { failureBackoff } = this;
     this.#failures = 0;
     this.#uid = planned.key.uid;
@@ -233,9 +231,10 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     else this.#minVersions = maxVersions(this.#minVersions, planned.minVersions);
     if (this.#generation !== undefined && planned.generation !== this.#generation) failureBackoff.tryNow();
     this.#generation = planned.generation;
+    const standing = new Set(planned.failures.map(({ reason }) => reason));
     // A failure that came during planning is not the one that the plan saw pass.
-    if (asked.failure !== null && planned.failure === null && failureBackoff.state.failure === asked.failure)
-      failureBackoff.passed();
+    for (const failure of failuresOf(asked.backoffs))
+      if (!standing.has(failure.reason)) failureBackoff.passed(failure.reason, failure);
     this.beginSteps(planned);
     const status = this.statusOf(planned);
     if (status !== null) this.#statusWriter.write(planned.key, status);
@@ -266,9 +265,10 @@ export abstract class OwnerRun<P extends PlannedOwner> {
 
   /** Returns the next moment at which time alone may change something; null if only an event can. */
   #nextWait(wakeAt: number | null): { ms: number; summary: string } | null {
-    const delayMs = this.failureBackoff.delayMs();
+    const { retryAt } = this.failureBackoff;
+    const delayMs = retryAt === null ? Infinity : retryAt - Date.now();
     const planMs = wakeAt === null ? Infinity : Math.max(wakeAt - Date.now(), LEAST_WAIT_MS);
-    if (delayMs !== undefined && delayMs <= planMs) return { ms: delayMs, summary: 'the delay after a failure' };
+    if (delayMs !== Infinity && delayMs <= planMs) return { ms: delayMs, summary: 'the delay after a failure' };
     return planMs === Infinity ? null : { ms: planMs, summary: summary(this.#words.wait) };
   }
 }

@@ -3,7 +3,7 @@ import type { Done, OwnerKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import type { Failure } from '../../decisions/pool/status.ts';
+import { failureOf, type FailureReason } from '../../decisions/pool/failures.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import type { RemovalCause } from '../../decisions/scaling/removal-check.ts';
 import type { RemovalStep } from '../../decisions/scaling/removal.ts';
@@ -54,12 +54,13 @@ export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void
   const { reason } = step;
   // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
-  const leave = (vms: readonly Target[], failure: Failure['reason'], act: () => Promise<Done>): void =>
+  const failure = failureOf(step)!;
+  const leave = (vms: readonly Target[], act: () => Promise<Done>): void =>
     runOperation({ kind: 'deleting', names: vms.map((vm) => vm.name), reason }, context, failure, act);
   switch (step.kind) {
     case 'delete':
       for (const vms of chunks(step.vms))
-        leave(vms, 'FailedDelete', () =>
+        leave(vms, () =>
           deleteVms.executeWithOptions(words, [
             key,
             vms,
@@ -71,14 +72,14 @@ export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void
       return;
     case 'halt':
       for (const vms of chunks(step.vms))
-        leave(vms, 'FailedDelete', () =>
+        leave(vms, () =>
           haltVms.executeWithOptions(words, [key, vms, removalCauseOf(step, vms, context), minVersions]),
         );
       return;
     case 'release': {
       const { because } = step;
       for (const vms of chunks(step.vms))
-        leave(vms, because === undefined ? 'FailedDelete' : 'FailedRelease', () =>
+        leave(vms, () =>
           releaseVms.executeWithOptions(words, because === undefined ? [key, vms] : [key, vms, because]),
         );
       return;
@@ -86,7 +87,7 @@ export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void
     case 'addFinalizer':
     case 'removeFinalizer':
       if (context.inProgress.has('finalizer')) return;
-      runOperation({ kind: 'finalizer', names: [], reason }, context, 'FailedDelete', async () => ({
+      runOperation({ kind: 'finalizer', names: [], reason }, context, failure, async () => ({
         ...nothing,
         minVersions: await setFinalizer.executeWithOptions(words, [key, step.kind === 'addFinalizer']),
       }));
@@ -107,7 +108,7 @@ export interface OperationInput {
 export function runOperation(
   { onDone, ...operation }: OperationInput,
   { inProgress, failureBackoff, onEnd }: OwnerStepContext,
-  failure: Failure['reason'],
+  failure: FailureReason,
   act: () => Promise<Done>,
 ): void {
   let minVersions: ResourceVersions | null = null;

@@ -1,6 +1,7 @@
 import { proxyActivities } from '@temporalio/workflow';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import { failureOf } from '../../decisions/pool/failures.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
 import { runOperation, chunks, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
@@ -17,11 +18,11 @@ export function beginArrival(step: Arrival, context: OwnerStepContext): void {
   const { key, generation, minVersions, failureBackoff } = context;
   const { reason } = step;
   const words = { summary: summary(reason) };
+  const failure = failureOf(step)!;
   switch (step.kind) {
     case 'create': {
       const { revision, role } = step;
-      const [kind, failure] =
-        role === 'Standby' ? (['standby', 'FailedStandby'] as const) : (['creating', 'FailedCreate'] as const);
+      const kind = role === 'Standby' ? 'standby' : 'creating';
       for (const numbers of chunks(step.numbers)) {
         const names = numbers.map((number) => vmName(key.name, number));
         const how = { generation, skipSlowStart: failureBackoff.hasProven, ...(role === undefined ? {} : { role }) };
@@ -33,16 +34,13 @@ export function beginArrival(step: Arrival, context: OwnerStepContext): void {
     }
     case 'promoteStandby':
       for (const vms of chunks(step.vms))
-        runOperation({ kind: 'creating', names: vms.map(({ name }) => name), reason }, context, 'FailedCreate', () =>
+        runOperation({ kind: 'creating', names: vms.map(({ name }) => name), reason }, context, failure, () =>
           promoteStandbyVms.executeWithOptions(words, [key, vms, generation, minVersions]),
         );
       return;
     case 'setStandbyState':
-      return runOperation(
-        { kind: 'standby', names: step.vms.map(({ name }) => name), reason },
-        context,
-        'FailedStandby',
-        () => setStandbyState.executeWithOptions(words, [key, step.vms, step.act, generation]),
+      return runOperation({ kind: 'standby', names: step.vms.map(({ name }) => name), reason }, context, failure, () =>
+        setStandbyState.executeWithOptions(words, [key, step.vms, step.act, generation]),
       );
   }
 }

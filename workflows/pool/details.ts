@@ -2,19 +2,19 @@ import type { Planned } from '../../activities/owners/types.ts';
 import { formatNotReplaced } from '../../decisions/healing/format.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import type { FailureBackoffState } from '../owners/failure-backoff.ts';
+import type { FailureBackoff } from '../owners/failure-backoff.ts';
 import type { RolloutsState } from '../rollout/rollouts.ts';
 
 /** Returns the Markdown that the Web UI shows for a pool. Failures come first, since the UI cuts the end off. */
 export function poolDetails(
   planned: Planned,
   doing: readonly string[],
-  { recentErrors, retryAt }: FailureBackoffState,
+  failures: Pick<FailureBackoff, 'state' | 'retryAt'>,
   { batches }: RolloutsState,
 ): string {
   if (planned.gone) return 'The pool is deleted.';
   const { counts, phase } = planned;
-  const [retry = '', ...activity] = activityDetails(doing, { recentErrors, retryAt }, counts.byState);
+  const [retry = '', ...activity] = activityDetails(doing, failures, counts.byState);
   return [
     `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready, ${counts.updated} of the newest revision${(counts.surge ?? 0) === 0 ? '' : ` + ${counts.surge} extra`}`,
     retry,
@@ -31,7 +31,7 @@ export function poolDetails(
 /** Returns what the details of pools and replica sets end with; the first line is about the next try, or empty. */
 export function activityDetails(
   doing: readonly string[],
-  { recentErrors, retryAt }: Pick<FailureBackoffState, 'recentErrors' | 'retryAt'>,
+  { state: { recentErrors }, retryAt }: Pick<FailureBackoff, 'state' | 'retryAt'>,
   byState: Record<string, number>,
 ): string[] {
   const states = Object.entries(byState).map(([state, count]) => `${count} ${state}`);

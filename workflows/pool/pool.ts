@@ -79,7 +79,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
         starting: this.#starting,
       }),
       recentErrors: failureBackoff.state.recentErrors,
-      retryAt: failureBackoff.isWaiting() ? new Date(failureBackoff.state.retryAt!).toISOString() : null,
+      retryAt: failureBackoff.retryAt === null ? null : new Date(failureBackoff.retryAt).toISOString(),
       updating: batches.map(({ n, revision, vms }) => ({ n, revision, vms: vms.map((vm) => vm.name) })),
       rollout,
     };
@@ -94,7 +94,6 @@ class PoolRun extends OwnerRun<PlannedPool> {
         evacuating: this.inProgress.names('evacuating'),
         standby: this.inProgress.names('standby'),
       },
-      refused: this.failureBackoff.refused(),
       ...this.#rollouts.request(),
       ...this.#healings.request(),
       ...this.#evacuations.request(),
@@ -140,7 +139,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
   }
 
   protected override details(planned: Planned): string {
-    return poolDetails(planned, this.inProgress.reasons(), this.failureBackoff.state, this.#rollouts.state);
+    return poolDetails(planned, this.inProgress.reasons(), this.failureBackoff, this.#rollouts.state);
   }
 
   protected override get isLong(): boolean {

@@ -4,6 +4,7 @@ import type { HealActivities } from '../../activities/healing/replace-vm.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import { failureOf } from '../../decisions/pool/failures.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
 import type { Evacuations } from '../drain/evacuations.ts';
 import { carryOut, isOfMembers } from '../membership/steps.ts';
@@ -47,7 +48,7 @@ export function begin(step: PoolStep, context: StepContext): void {
       return beginRemoval(step, context);
     case 'deleteKeptDisks':
       if (context.inProgress.has('disks')) return;
-      return runOperation({ kind: 'disks', names: [], reason }, context, 'FailedCreate', () =>
+      return runOperation({ kind: 'disks', names: [], reason }, context, failureOf(step)!, () =>
         deleteKeptDisks.executeWithOptions(words, [key, step.claims]),
       );
     case 'unmarkKeptDisks':

@@ -1,17 +1,17 @@
 import type { PlannedSet } from '../../activities/replica-sets/types.ts';
 import { startFailure } from '../../decisions/replica-sets/start-backoff.ts';
-import type { FailureBackoffState } from '../owners/failure-backoff.ts';
+import type { FailureBackoff } from '../owners/failure-backoff.ts';
 import { activityDetails } from '../pool/details.ts';
 
 /** Returns the Markdown that the Web UI shows for a replica set. */
-export function replicaSetDetails(planned: PlannedSet, doing: readonly string[], state: FailureBackoffState): string {
+export function replicaSetDetails(planned: PlannedSet, doing: readonly string[], failures: FailureBackoff): string {
   if (planned.gone) return 'The set is gone.';
   const { counts, phase, uncertain, starts } = planned;
   return [
     `**${phase}**: ${counts.wanted} wanted, ${counts.present} present, ${counts.ready} ready`,
     startFailure(starts)?.message ?? '',
     uncertain.length === 0 ? '' : `Not known whether they were made: ${uncertain.slice(0, MAX_NAMES).join(', ')}`,
-    ...activityDetails(doing, state, counts.byState),
+    ...activityDetails(doing, failures, counts.byState),
   ]
     .filter((line) => line !== '')
     .join('\n\n');

@@ -5,6 +5,7 @@ import type { PlannedSet } from '../../activities/replica-sets/types.ts';
 import type { SetKind } from '../../api/owner-kinds.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import { failureOf } from '../../decisions/pool/failures.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
 import type { ReplicaSetStep } from '../../decisions/replica-sets/plan.ts';
 import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';
@@ -72,7 +73,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
   /** When the next try after a failure is due; RFC 3339. */
   #retryAt(): string | null {
     const { failureBackoff } = this;
-    const time = failureBackoff.isWaiting() ? failureBackoff.state.retryAt : (this.#starts?.retryAt ?? null);
+    const time = failureBackoff.retryAt ?? this.#starts?.retryAt ?? null;
     return time === null || time <= Date.now() ? null : new Date(time).toISOString();
   }
 
@@ -82,7 +83,6 @@ class ReplicaSetRun extends OwnerRun<Planned> {
     const own = {
       kind: this.#kind,
       uncertain: [...this.#told],
-      refused: this.failureBackoff.refused(),
       starts: this.#starts,
       now: Date.now(),
     };
@@ -116,7 +116,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
         for (const names of chunks(step.names)) {
           const onDone = (done: Done | null): void => this.#resolve(names, done);
           const how = { generation, skipSlowStart: this.failureBackoff.hasProven };
-          runOperation({ kind: 'creating', names, reason, onDone }, context, 'FailedCreate', () =>
+          runOperation({ kind: 'creating', names, reason, onDone }, context, failureOf(step)!, () =>
             createReplicas.executeWithOptions(words, [key, names, context.minVersions, how]),
           );
         }
@@ -124,7 +124,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
       case 'adopt':
         for (const vms of chunks(step.vms)) {
           const names = vms.map(({ name }) => name);
-          runOperation({ kind: 'creating', names, reason }, context, 'FailedAdopt', () =>
+          runOperation({ kind: 'creating', names, reason }, context, failureOf(step)!, () =>
             adoptVms.executeWithOptions(words, [key, vms]),
           );
         }
@@ -157,7 +157,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
   }
 
   protected override details(planned: PlannedSet): string {
-    return replicaSetDetails(planned, this.inProgress.reasons(), this.failureBackoff.state);
+    return replicaSetDetails(planned, this.inProgress.reasons(), this.failureBackoff);
   }
 
   protected override continueAsNew(carried: CarriedOwner): Promise<never> {

@@ -56,7 +56,6 @@ function plan(spec: Partial<PoolSpec>, keptClaims: KeptClaim[], input: Partial<P
     vms: [],
     revisions: keptRevisions,
     burst: 250,
-    allowance: 250,
     keptClaims,
     ...input,
   });

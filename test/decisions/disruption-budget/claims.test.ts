@@ -168,7 +168,7 @@ test('a claim that a wrong clock dated into the future holds no place for as lon
 test('a plan begins no batch in a place that somebody else has claimed, and looks again soon', () => {
   const old = aVm('web-2', { revision: 'old' });
   const { pool } = contextOf({ claims: [claimOf(one)] });
-  const input = { ...quiet, pool, vms: [one, old, other], burst: 250, allowance: 250, now };
+  const input = { ...quiet, pool, vms: [one, old, other], burst: 250, now };
   const plan = planPool(input);
   expect(plan.steps.filter(({ kind }) => kind === 'update')).toEqual([]);
   expect(plan.wakeAt).toBeLessThanOrEqual(now + 2_000);
@@ -177,7 +177,7 @@ test('a plan begins no batch in a place that somebody else has claimed, and look
 
 test('a status is written once more if nothing but spent claims is left to be said otherwise', () => {
   const { pool, vms, vmiOf } = contextOf();
-  const input = { ...quiet, pool, vms, vmiOf, burst: 250, allowance: 250, now };
+  const input = { ...quiet, pool, vms, vmiOf, burst: 250, now };
   const { status } = planPool(input);
   const said = { ...pool, status: { ...status!, disruptedVMs: [] } };
   expect(planPool({ ...input, pool: said }).status).toBeNull();

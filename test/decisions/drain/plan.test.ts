@@ -137,7 +137,6 @@ test('a plan of the pool begins with them before an update takes their place', (
     vms: six,
     vmiOf: evicted,
     burst: 100,
-    allowance: 100,
   });
   expect(steps.map(({ kind }) => kind)).toEqual(['evacuate']);
   expect(draining).toContain('6 VMs are to leave node-1');

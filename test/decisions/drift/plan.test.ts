@@ -39,7 +39,6 @@ const plan = (vms: VmView[], spec: Partial<PoolSpec> = {}, fields: Partial<PoolP
     vms,
     revisions: [{ name: `web-${REVISION}`, revision: REVISION, number: 1, template: MADE }],
     burst: 250,
-    allowance: 250,
     ...fields,
   });
 const updates = ({ steps }: PoolPlan): object[] =>

@@ -79,7 +79,6 @@ function plan(given: Given): PoolPlan {
     vms,
     healing,
     burst: 250,
-    allowance: 250,
     now: NOW,
     vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined),
     ...rest,
@@ -206,7 +205,7 @@ describe('nothing is begun', () => {
   });
 
   test('if the pool does not heal, or goes', () => {
-    expect(begun(planPool({ ...quiet, pool: aPool({ replicas: 10 }), vms, burst: 9, allowance: 9 }))).toEqual([]);
+    expect(begun(planPool({ ...quiet, pool: aPool({ replicas: 10 }), vms, burst: 9 }))).toEqual([]);
     expect(begun(plan({ vms, deleted: true }))).toEqual([]);
   });
 
@@ -714,7 +713,7 @@ describe('an attempt is begun', () => {
     const { run: _, ...one } = cycle(1, 'Waiting', { nextAt, onSameDisks: 1, skipDelay: true });
     const status = { replicas: 4, healing: { cycles: [one], finished: [] } };
     const pool = poolOf({ vms: others, spec: { replicas: 5 }, status });
-    const planned = planPool({ ...quiet, pool, vms: others, healing: null, burst: 9, allowance: 9, now: NOW });
+    const planned = planPool({ ...quiet, pool, vms: others, healing: null, burst: 9, now: NOW });
     expect(planned.healing.begin).toMatchObject([
       { removed: { nextAt, keptDisks: true }, startedAt: one.startedAt, skipDelay: true, isAgain: true },
     ]);
@@ -1239,7 +1238,6 @@ const anyGiven: fc.Arbitrary<Given & { vms: VmView[]; state: Partial<HealingStat
     return {
       vms,
       burst,
-      allowance: burst,
       rules,
       spec: { replicas, scaleInStrategy },
       isVmNameTaken: (name: string) => held.has(name) && !vms.some((vm) => vm.name === name),

@@ -7,7 +7,7 @@ import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { anyFleet, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
 
 const plan = (input: Partial<PoolPlanInput>): PoolPlan =>
-  planPool({ pool: aPool(), vms: [], ...quiet, burst: 250, allowance: 250, ...input });
+  planPool({ pool: aPool(), vms: [], ...quiet, burst: 250, ...input });
 const kinds = ({ steps }: PoolPlan): string[] => steps.map(({ kind }) => kind);
 const namesIn = ({ steps }: PoolPlan, kind: 'addLabels' | 'removeLabels' | 'update'): string[] | undefined => {
   const found = steps.find((step) => step.kind === kind);

@@ -9,7 +9,7 @@ import { roleOf, type MemberRole, type VmView } from '../../../decisions/views/v
 import { anyFleet, anyVm, aPool, aVm, quiet } from '../model/fleets.ts';
 
 const plan = (vms: readonly VmView[], input: Partial<PoolPlanInput> = {}) =>
-  planPool({ pool: aPool(), vms, ...quiet, burst: 250, allowance: 250, ...input });
+  planPool({ pool: aPool(), vms, ...quiet, burst: 250, ...input });
 
 /** VMs of other numbers than those of `anyFleet`, that are no replicas. */
 const besides: fc.Arbitrary<VmView[]> = fc

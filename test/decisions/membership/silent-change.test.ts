@@ -20,7 +20,6 @@ const plan = (change: MembershipChange, now: number): PoolPlan =>
     vms: [aVm('web-1')],
     ...quiet,
     burst: 250,
-    allowance: 250,
     now,
   });
 const marks = ({ steps }: PoolPlan): string[] =>

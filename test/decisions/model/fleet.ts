@@ -438,8 +438,7 @@ export class ModelFleet {
       batchesNotBefore: this.#notBefore,
       now: this.clock.now,
       burst: this.#scenario.burst,
-      allowance: this.#scenario.burst,
-      failure: null,
+      backoffs: {},
     };
   }
 

@@ -111,7 +111,7 @@ export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
 }
 
 /** What a plan reads besides the pool and its VMs: nothing is in progress, and all VMIs are healthy. */
-export const quiet: Omit<PoolPlanInput, 'pool' | 'vms' | 'burst' | 'allowance'> = {
+export const quiet: Omit<PoolPlanInput, 'pool' | 'vms' | 'burst'> = {
   vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined),
   isVmNameTaken: () => false,
   inProgress: { creating: [], deleting: [] },
@@ -122,7 +122,7 @@ export const quiet: Omit<PoolPlanInput, 'pool' | 'vms' | 'burst' | 'allowance'> 
   healing: null,
   batchesNotBefore: 0,
   now: 1_000_000,
-  failure: null,
+  backoffs: {},
 };
 
 /** Any VM of the pool `web` with this number. */

@@ -9,13 +9,11 @@ import { aPool, aVm, quiet } from '../model/fleets.ts';
 const idle = {
   ...quiet,
   inProgress: { creating: [], deleting: [] },
-  failure: null,
   rollout: null,
   batches: [],
   healing: null,
   batchesNotBefore: 0,
   burst: 250,
-  allowance: 250,
   vms: [],
   vmiOf: () => undefined,
   revisions: [],

@@ -15,7 +15,6 @@ test.each([null, 'Surge', 'Standby'] as const)(
         vms: [aVm('web-1', { role, deleting })],
         ...quiet,
         burst: 250,
-        allowance: 250,
       });
       const deletionTimestamp = deleting ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
       const labels = role === null ? {} : { [ROLE_LABEL]: role };

@@ -6,6 +6,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import { vmName } from '../../../decisions/scaling/vm-names.ts';
+import { aFailure, backoffFor } from '../model/backoffs.ts';
 import { anyFleet, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
 
 const plan = (input: Partial<PoolPlanInput>) =>
@@ -14,7 +15,6 @@ const plan = (input: Partial<PoolPlanInput>) =>
     vms: [],
     ...quiet,
     burst: 250,
-    allowance: 250,
     ...input,
   });
 
@@ -185,7 +185,8 @@ describe('status', () => {
   });
 
   test('shows a failure to create until nothing is missing', () => {
-    const failure = { reason: 'FailedCreate', message: 'exceeded quota', since: '2026-01-01T00:00:00Z' } as const;
+    const failure = aFailure('FailedCreate', 'exceeded quota');
+    const backoffs = backoffFor('FailedCreate', { failure });
     const condition = {
       type: 'ReplicaFailure',
       status: 'True',
@@ -193,9 +194,9 @@ describe('status', () => {
       message: 'exceeded quota',
       lastTransitionTime: failure.since,
     };
-    expect(plan({ failure }).status?.conditions).toContainEqual(condition);
-    const whole = plan({ pool: aPool({ replicas: 1 }), vms: [aVm('web-1')], failure });
-    expect(whole.failure).toBeNull();
+    expect(plan({ backoffs }).status?.conditions).toContainEqual(condition);
+    const whole = plan({ pool: aPool({ replicas: 1 }), vms: [aVm('web-1')], backoffs });
+    expect(whole.failures).toEqual([]);
     expect(whole.status?.conditions?.map(({ type }) => type)).toEqual([
       'Available',
       'Progressing',
@@ -238,8 +239,7 @@ describe('whatever the fleet', () => {
         held.some((number) => vmName('web', number) === name) && !vms.some((vm) => vm.name === name),
       inProgress: { creating: inFlight.map((number) => vmName('web', number)), deleting: [] },
       burst,
-      allowance,
-      failure: null,
+      backoffs: backoffFor('FailedCreate', { allowance }),
     }));
 
   test('never more VMs than wanted, never more in flight than the burst, no name twice', () => {
@@ -249,7 +249,7 @@ describe('whatever the fleet', () => {
         const names = created(steps).map((number) => vmName('web', number));
         const all = [...input.vms.map((vm) => vm.name), ...input.inProgress.creating, ...names];
         if (names.length > 0) expect(all.length).toBeLessThanOrEqual(input.pool.spec.replicas);
-        expect(names.length).toBeLessThanOrEqual(input.allowance);
+        expect(names.length).toBeLessThanOrEqual(input.backoffs.FailedCreate!.allowance!);
         if (names.length > 0) expect(names.length + input.inProgress.creating.length).toBeLessThanOrEqual(input.burst);
         expect(new Set(all).size).toBe(all.length);
         for (const name of names) expect(input.isVmNameTaken(name)).toBe(false);

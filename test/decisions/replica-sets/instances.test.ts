@@ -5,6 +5,7 @@ import { containedVmiSetPlan } from '../../../decisions/replica-sets/contained-p
 import { planVmiSet, type VmiSetInput } from '../../../decisions/replica-sets/plan.ts';
 import { isActiveVmi } from '../../../decisions/replica-sets/replica.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aFailure, backoffFor, failed } from '../model/backoffs.ts';
 import { anInstance, anInstanceSet, calm } from './sets.ts';
 import { conditionOf, deleted, made, namesIn, namesOf } from './steps.ts';
 
@@ -58,7 +59,9 @@ describe('VMIs are made', () => {
 
   test('as many at once as the burst cap and a failure leave, and under no name that anything else has', () => {
     expect(made(plan({ replicas: 99 }, [], { burst: 2 }).steps)).toEqual([A, B]);
-    expect(made(plan({ replicas: 99 }, [], { allowance: 1 }).steps)).toEqual([A]);
+    expect(made(plan({ replicas: 99 }, [], { backoffs: backoffFor('FailedCreate', { allowance: 1 }) }).steps)).toEqual([
+      A,
+    ]);
     expect(made(plan({ replicas: 2 }, [], { isVmNameTaken: (name) => name === A }).steps)).toEqual([B, C]);
   });
 
@@ -182,12 +185,12 @@ describe('the status', () => {
   });
 
   test('keeps a failure until it has passed', () => {
-    const failure = { reason: 'FailedCreate', message: 'no quota', since: '2026-01-01T00:00:00Z' } as const;
-    expect(conditionOf(plan({ replicas: 2 }, [anInstance(A)], { failure }).status, 'ReplicaFailure')).toMatchObject({
+    const backoffs = failed('FailedCreate', { failure: aFailure('FailedCreate', 'no quota') });
+    expect(conditionOf(plan({ replicas: 2 }, [anInstance(A)], { backoffs }).status, 'ReplicaFailure')).toMatchObject({
       reason: 'FailedCreate',
       message: 'no quota',
     });
-    expect(plan({ replicas: 1 }, [anInstance(A)], { failure }).failure).toBeNull();
+    expect(plan({ replicas: 1 }, [anInstance(A)], { backoffs }).failures).toEqual([]);
   });
 
   test('says that a plan failed', () => {

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { ORPHAN_FINALIZER, REPLICA_SET_FINALIZER } from '../../../api/names.ts';
 import type { ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
+import type { Backoffs, FailureReason } from '../../../decisions/pool/failures.ts';
 import { containedReplicaSetPlan } from '../../../decisions/replica-sets/contained-plan.ts';
 import { planReplicaSet, type ReplicaSetInput } from '../../../decisions/replica-sets/plan.ts';
 import type { StoredReplicaSet } from '../../../decisions/views/owner.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aFailure, backoffFor } from '../model/backoffs.ts';
 import { aVmi } from '../model/fleets.ts';
 import { aMember, aSet, still } from './sets.ts';
 import { conditionOf, deleted, made, namesIn, namesOf } from './steps.ts';
@@ -39,8 +41,12 @@ describe('VMs are made', () => {
 
   test('as many at once as the burst cap and a failure leave', () => {
     expect(made(plan({ replicas: 99 }, [], { burst: 2 }).steps)).toEqual([A, B]);
-    expect(made(plan({ replicas: 99 }, [], { allowance: 1 }).steps)).toEqual([A]);
-    expect(made(plan({ replicas: 99 }, [], { allowance: 0 }).steps)).toEqual([]);
+    expect(made(plan({ replicas: 99 }, [], { backoffs: backoffFor('FailedCreate', { allowance: 1 }) }).steps)).toEqual([
+      A,
+    ]);
+    expect(made(plan({ replicas: 99 }, [], { backoffs: backoffFor('FailedCreate', { allowance: 0 }) }).steps)).toEqual(
+      [],
+    );
     const inProgress = { creating: [A], deleting: [] };
     expect(made(plan({ replicas: 99 }, [], { burst: 2, inProgress }).steps)).toEqual([B]);
   });
@@ -55,7 +61,9 @@ describe('VMs are made', () => {
     expect(made(plan({ replicas: 2 }, [], { uncertain: [A] }).steps)).toEqual([A, B]);
     expect(made(plan({ replicas: 2 }, [aMember(A)], { uncertain }).steps)).toEqual([C]);
     expect(made(plan({ replicas: 1 }, [aMember(A)], { uncertain }).steps)).toEqual([]);
-    expect(made(plan({ replicas: 2 }, [], { uncertain, allowance: 1 }).steps)).toEqual([C]);
+    expect(
+      made(plan({ replicas: 2 }, [], { uncertain, backoffs: backoffFor('FailedCreate', { allowance: 1 }) }).steps),
+    ).toEqual([C]);
     // A lane works on it, and another may work beside it.
     expect(made(plan({ replicas: 2 }, [], { uncertain, inProgress: { creating: [C], deleting: [] } }).steps)).toEqual([
       A,
@@ -63,11 +71,12 @@ describe('VMs are made', () => {
   });
 
   test('not under a name that was refused, while that waits; others go on, and take no place of its', () => {
-    const refused = { names: [A], isHeld: true };
-    expect(made(plan({ replicas: 3 }, [], { refused }).steps)).toEqual([B, C]);
-    expect(made(plan({ replicas: 3 }, [aMember(B), aMember(C)], { refused }).steps)).toEqual([]);
-    expect(made(plan({ replicas: 3 }, [], { refused: { names: [A], isHeld: false } }).steps)).toEqual([B, C, A]);
-    expect(made(plan({ replicas: 1 }, [], { refused, uncertain: [A] }).steps)).toEqual([]);
+    const backoffs = backoffFor('FailedCreate', { refused: { names: [A], isHeld: true } });
+    const over = backoffFor('FailedCreate', { refused: { names: [A], isHeld: false } });
+    expect(made(plan({ replicas: 3 }, [], { backoffs }).steps)).toEqual([B, C]);
+    expect(made(plan({ replicas: 3 }, [aMember(B), aMember(C)], { backoffs }).steps)).toEqual([]);
+    expect(made(plan({ replicas: 3 }, [], { backoffs: over }).steps)).toEqual([B, C, A]);
+    expect(made(plan({ replicas: 1 }, [], { backoffs, uncertain: [A] }).steps)).toEqual([]);
   });
 
   test('a name is uncertain until a VM has it', () => {
@@ -95,14 +104,17 @@ describe('VMs leave', () => {
 
   test('not one whose deletion was refused, while that waits', () => {
     const vms = [aMember(A, { createdAt: 2 }), aMember(B, { createdAt: 1 })];
-    const refused = { names: [A], isHeld: true };
-    expect(deleted(plan({ replicas: 1 }, vms, { refused }).steps)).toEqual([]);
-    expect(deleted(plan({ replicas: 0 }, vms, { refused }).steps)).toEqual([B]);
-    expect(deleted(plan({ replicas: 1 }, vms, { refused: { names: [A], isHeld: false } }).steps)).toEqual([A]);
+    const held = (reason: FailureReason): Backoffs => backoffFor(reason, { refused: { names: [A], isHeld: true } });
+    const backoffs = held('FailedDelete');
+    const over = backoffFor('FailedDelete', { refused: { names: [A], isHeld: false } });
+    expect(deleted(plan({ replicas: 1 }, vms, { backoffs }).steps)).toEqual([]);
+    expect(deleted(plan({ replicas: 0 }, vms, { backoffs }).steps)).toEqual([B]);
+    expect(deleted(plan({ replicas: 1 }, vms, { backoffs: over }).steps)).toEqual([A]);
     const unmatched = [aMember(A, { ownLabels: {} })];
-    expect(plan({ replicas: 1 }, unmatched, { refused }).steps).toEqual([]);
-    const orphan = aMember(A, { owner: null });
-    expect(plan({ replicas: 1 }, [], { refused, uncontrolled: [orphan] }).steps).toEqual([]);
+    const released = plan({ replicas: 1 }, unmatched, { backoffs: held('FailedRelease') }).steps;
+    expect(released.map(({ kind }) => kind)).not.toContain('release');
+    const uncontrolled = [aMember(A, { owner: null })];
+    expect(plan({ replicas: 1 }, [], { backoffs: held('FailedAdopt'), uncontrolled }).steps).toEqual([]);
   });
 
   test('no more than are too many, those that leave already among them', () => {
@@ -241,16 +253,17 @@ describe('the status', () => {
     ['FailedDelete', { replicas: 1 }, [aMember(A), aMember(B)], [aMember(A)]],
     ['FailedRelease', { replicas: 1 }, [aMember(A, { ownLabels: {} })], [aMember(A)]],
   ] as const)('tells of %s until it has passed', (reason, spec, before, after) => {
-    const failure = { reason, message: 'no permission', since: '2026-01-01T00:00:00Z' };
-    expect(conditionOf(plan(spec, [...before], { failure }).status, 'ReplicaFailure')).toEqual({
+    const failure = aFailure(reason, 'no permission');
+    const backoffs = backoffFor(reason, { failure });
+    expect(conditionOf(plan(spec, [...before], { backoffs }).status, 'ReplicaFailure')).toEqual({
       type: 'ReplicaFailure',
       status: 'True',
       reason,
       message: 'no permission',
       lastTransitionTime: failure.since,
     });
-    const over = plan(spec, [...after], { failure });
-    expect(over.failure).toBeNull();
+    const over = plan(spec, [...after], { backoffs });
+    expect(over.failures).toEqual([]);
     expect(conditionOf(over.status, 'ReplicaFailure')).toBeUndefined();
   });
 

@@ -52,8 +52,7 @@ export const still: Omit<ReplicaSetInput, 'set' | 'vms'> = {
   uncertain: [],
   now: 0,
   burst: 250,
-  allowance: 250,
-  failure: null,
+  backoffs: {},
 };
 
 export function anInstanceSet(
@@ -95,7 +94,6 @@ export const calm: Omit<VmiSetInput, 'set' | 'vmis'> = {
   uncertain: [],
   now: 0,
   burst: 250,
-  allowance: 250,
-  failure: null,
+  backoffs: {},
   starts: null,
 };

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { planVmiSet, type VmiSetInput } from '../../../decisions/replica-sets/plan.ts';
 import { startDelayMs, type FailedStarts } from '../../../decisions/replica-sets/start-backoff.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { aFailure, backoffFor } from '../model/backoffs.ts';
 import { aFailedStart, anInstance, anInstanceSet, calm } from './sets.ts';
 import { conditionOf, deleted, made, namesOf } from './steps.ts';
 
@@ -104,8 +105,10 @@ describe('after starts that failed again', () => {
   });
 
   test('a refusal of the API server is told first', () => {
-    const failure = { reason: 'FailedCreate', message: 'no quota', since: '2026-01-01T00:00:00Z' } as const;
-    const { status } = plan([], { starts: failed(), failure });
+    const { status } = plan([], {
+      starts: failed(),
+      backoffs: backoffFor('FailedCreate', { failure: aFailure('FailedCreate') }),
+    });
     expect(conditionOf(status, 'ReplicaFailure')).toMatchObject({ reason: 'FailedCreate' });
   });
 });

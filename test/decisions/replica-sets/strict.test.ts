@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { planReplicaSet } from '../../../decisions/replica-sets/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
+import { backoffFor } from '../model/backoffs.ts';
 import { aVmi } from '../model/fleets.ts';
 import { aMember, aSet, still } from './sets.ts';
 
@@ -33,7 +34,7 @@ class World {
       isVmNameTaken: held,
       inProgress: { creating: [...this.creating], deleting: [] },
       uncertain: this.uncertain,
-      allowance,
+      backoffs: backoffFor('FailedCreate', { allowance }),
     });
     this.uncertain = uncertain;
     for (const step of steps) {

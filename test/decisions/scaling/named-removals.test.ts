@@ -7,6 +7,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { MOST_NAMED, namedRemovals, removalsText } from '../../../decisions/scaling/named-removals.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
+import { aFailure, failed } from '../model/backoffs.ts';
 import { anyFleet, aPool, aVm, quiet } from '../model/fleets.ts';
 
 const uidsOf = (vms: readonly VmView[]): Map<string, string> => new Map(vms.map(({ name, uid }) => [name, uid]));
@@ -14,7 +15,7 @@ const uidsOf = (vms: readonly VmView[]): Map<string, string> => new Map(vms.map(
 const without = (named: readonly VmView[], spec: Partial<PoolSpec> = {}, metadata: Parameters<typeof aPool>[1] = {}) =>
   aPool(spec, { annotations: { [REMOVE_VMS_ANNOTATION]: removalsText(uidsOf(named)) ?? '{}' }, ...metadata });
 const plan = (pool: PoolPlanInput['pool'], vms: readonly VmView[], input: Partial<PoolPlanInput> = {}): PoolPlan =>
-  planPool({ ...quiet, pool, vms, burst: 250, allowance: 250, ...input });
+  planPool({ ...quiet, pool, vms, burst: 250, ...input });
 const leaving = ({ steps }: PoolPlan): string[] =>
   steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map(({ name }) => name) : []));
 const three = [aVm('web-1'), aVm('web-2'), aVm('web-3')] as const;
@@ -84,17 +85,16 @@ describe('a VM that is to be removed by name', () => {
   });
 
   test('is not tried before its time when it was refused, and the failure stands until it is gone', () => {
-    const failure = { reason: 'FailedDelete', message: 'refused', since: '2026-01-01T00:00:00Z' } as const;
-    const refused = { names: ['web-2'], isHeld: true };
-    const planned = plan(without([three[1]], { replicas: 3 }), three, { failure, refused });
-    expect(planned).toMatchObject({ steps: [], failure });
+    const backoffs = failed('FailedDelete', { refused: { names: ['web-2'], isHeld: true } });
+    const planned = plan(without([three[1]], { replicas: 3 }), three, { backoffs });
+    expect(planned).toMatchObject({ steps: [], failures: [aFailure('FailedDelete')] });
   });
 
   test('is neither healed nor updated any more, and a cycle that heals it ends', () => {
     const sick = aVm('web-2', { ready: false, state: 'CrashLoopBackOff', startFailures: 9, revision: 'old' });
     const vms = [three[0], sick, three[2]];
     const pool = without([sick], { replicas: 2, autohealing: {} });
-    const planned = plan(pool, vms, { allowance: 0 });
+    const planned = plan(pool, vms, { backoffs: failed('FailedDelete', { allowance: 0 }) });
     expect(planned.healing.begin).toEqual([]);
     expect(planned.steps.filter(({ kind }) => kind !== 'annotateRuns')).toEqual([]);
     const healing = plan(aPool({ replicas: 3, autohealing: {} }), vms).healing.state;

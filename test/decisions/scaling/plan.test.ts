@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import type { Backoffs, FailureReason } from '../../../decisions/pool/failures.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
@@ -7,10 +8,11 @@ import type { Batch, UpdateAct } from '../../../decisions/rollout/batch.ts';
 import { begun } from '../../../decisions/rollout/state.ts';
 import { vmName } from '../../../decisions/scaling/vm-names.ts';
 import { updateNeed } from '../../../decisions/vm-update/need.ts';
+import { backoffFor, failed } from '../model/backoffs.ts';
 import { aPool, aVm, aVmi, quiet, REVISION } from '../model/fleets.ts';
 
 const plan = (spec: Partial<PoolSpec>, input: Partial<PoolPlanInput>): PoolStep[] =>
-  planPool({ pool: aPool(spec), vms: [], ...quiet, burst: 250, allowance: 250, ...input }).steps;
+  planPool({ pool: aPool(spec), vms: [], ...quiet, burst: 250, ...input }).steps;
 const numbered = (count: number, fields: Parameters<typeof aVm>[1] = {}) =>
   Array.from({ length: count }, (_, index) => aVm(vmName('web', index + 1), fields));
 const without = (vms: ReturnType<typeof numbered>, ...names: string[]) => vms.filter((vm) => !names.includes(vm.name));
@@ -59,7 +61,6 @@ describe('a VM that is gone while a batch holds its name', () => {
         vms: [...vms, { ...again, uid }],
         batches,
         burst: 250,
-        allowance: 250,
       }).healing.begin;
     expect(healing('another')).toMatchObject([{ sick: { name: 'web-3' } }]);
     expect(healing('uid-of-web-3')).toEqual([]);
@@ -245,29 +246,34 @@ describe('a VM with a name that the pool would not give', () => {
 
 describe('a VM that is refused', () => {
   const refused = { names: ['web-3', 'web-2'], isHeld: false };
+  const again = (reason: FailureReason, allowance: number | null = null): Backoffs =>
+    backoffFor(reason, { refused, allowance });
+  const held = (reason: FailureReason): Backoffs => backoffFor(reason, { refused: { ...refused, isHeld: true } });
 
   test('lets all others be made first, and keeps its number', () => {
-    expect(created(plan({ replicas: 5 }, { refused }))).toEqual([1, 4, 5, 3, 2]);
-    expect(created(plan({ replicas: 5 }, { refused, allowance: 1 }))).toEqual([1]);
-    expect(
-      created(plan({ replicas: 5 }, { refused, vms: without(numbered(5), 'web-2', 'web-3'), allowance: 1 })),
-    ).toEqual([3]);
+    expect(created(plan({ replicas: 5 }, { backoffs: again('FailedCreate') }))).toEqual([1, 4, 5, 3, 2]);
+    expect(created(plan({ replicas: 5 }, { backoffs: again('FailedCreate', 1) }))).toEqual([1]);
+    const vms = without(numbered(5), 'web-2', 'web-3');
+    expect(created(plan({ replicas: 5 }, { backoffs: again('FailedCreate', 1), vms }))).toEqual([3]);
   });
 
   test('is not tried before its time, when others are', () => {
-    expect(created(plan({ replicas: 5 }, { refused: { ...refused, isHeld: true } }))).toEqual([1, 4, 5]);
-    expect(
-      plan({ replicas: 5 }, { refused: { ...refused, isHeld: true }, vms: without(numbered(5), 'web-3') }),
-    ).toEqual([]);
+    expect(created(plan({ replicas: 5 }, { backoffs: held('FailedCreate') }))).toEqual([1, 4, 5]);
+    expect(plan({ replicas: 5 }, { backoffs: held('FailedCreate'), vms: without(numbered(5), 'web-3') })).toEqual([]);
   });
 
   test('lets all others leave first', () => {
     const pool = aPool({}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
-    expect(deleted(plan({}, { pool, vms: numbered(4), refused, allowance: 2 }))).toEqual(['web-1', 'web-4']);
-    expect(deleted(plan({}, { pool, vms: numbered(4), refused: { ...refused, isHeld: true } }))).toEqual([
-      'web-1',
-      'web-4',
-    ]);
-    expect(deleted(plan({ replicas: 0 }, { vms: numbered(4), refused, allowance: 2 }))).toEqual(['web-1', 'web-4']);
+    const backoffs = again('FailedDelete', 2);
+    expect(deleted(plan({}, { pool, vms: numbered(4), backoffs }))).toEqual(['web-1', 'web-4']);
+    expect(deleted(plan({}, { pool, vms: numbered(4), backoffs: held('FailedDelete') }))).toEqual(['web-1', 'web-4']);
+    expect(deleted(plan({ replicas: 0 }, { vms: numbered(4), backoffs }))).toEqual(['web-1', 'web-4']);
+  });
+
+  test('in one way is held back in no other', () => {
+    expect(created(plan({ replicas: 5 }, { backoffs: held('FailedDelete') }))).toEqual([1, 2, 3, 4, 5]);
+    expect(
+      deleted(plan({ replicas: 0 }, { vms: numbered(2), backoffs: failed('FailedCreate', { allowance: 0 }) })),
+    ).toEqual(['web-1', 'web-2']);
   });
 });

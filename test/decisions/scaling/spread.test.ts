@@ -102,7 +102,6 @@ describe('scale-in with a spread', () => {
       vmiOf: (vm) => aVmi(vm, { node: nodes[vm.name]! }),
       zoneOf: (node) => zones[node] ?? null,
       burst: 250,
-      allowance: 250,
     });
     const gone = steps.flatMap((step) => (step.kind === 'delete' ? step.vms.map(({ name }) => name) : []));
     return vms.map(({ name }) => name).filter((name) => !gone.includes(name));

@@ -6,11 +6,12 @@ import { isActive } from '../../../decisions/disruption-budget/availability.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { isProtected } from '../../../decisions/scaling/protection.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
+import { aFailure, failed } from '../model/backoffs.ts';
 import { anyFleet, aPool, aVm, quiet } from '../model/fleets.ts';
 
 const halted = { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' } as const;
 const plan = (spec: Partial<PoolSpec>, vms: readonly VmView[]): PoolPlan =>
-  planPool({ ...quiet, pool: aPool(spec), vms, burst: 250, allowance: 250 });
+  planPool({ ...quiet, pool: aPool(spec), vms, burst: 250 });
 const leaving = ({ steps }: PoolPlan): string[] =>
   steps.flatMap((step) => (step.kind === 'delete' || step.kind === 'halt' ? step.vms.map(({ name }) => name) : []));
 const condition = ({ status }: PoolPlan): Condition | undefined =>
@@ -51,7 +52,7 @@ describe('a protected VM', () => {
 
   test('goes with its pool', () => {
     const pool = aPool({}, { deletionTimestamp: '2026-01-01T00:00:00Z' });
-    const planned = planPool({ ...quiet, pool, vms: [kept('web-1')], burst: 250, allowance: 250 });
+    const planned = planPool({ ...quiet, pool, vms: [kept('web-1')], burst: 250 });
     expect(leaving(planned)).toEqual(['web-1']);
     expect(condition(planned)).toBeUndefined();
   });
@@ -59,18 +60,18 @@ describe('a protected VM', () => {
   test('is updated and healed like any other', () => {
     const vms = [kept('web-1', { ready: false, state: 'CrashLoopBackOff', startFailures: 9 }), aVm('web-2')];
     const pool = aPool({ replicas: 2, autohealing: {} });
-    const planned = planPool({ ...quiet, pool, vms, burst: 250, allowance: 250 });
+    const planned = planPool({ ...quiet, pool, vms, burst: 250 });
     expect(planned.healing.begin).toMatchObject([{ sick: { name: 'web-1' } }]);
     const older = plan({ replicas: 2 }, [kept('web-1', { revision: 'old' }), aVm('web-2')]);
     expect(older.steps).toMatchObject([{ kind: 'update', batch: { vms: [{ name: 'web-1' }] } }]);
   });
 
   test('lets the failure to delete another pass, once that is gone', () => {
-    const failure = { reason: 'FailedDelete', message: 'refused', since: '2026-01-01T00:00:00Z' } as const;
+    const backoffs = failed('FailedDelete');
     const after = (vms: VmView[]) =>
-      planPool({ ...quiet, pool: aPool({ replicas: 1 }), vms, failure, burst: 250, allowance: 250 }).failure;
-    expect(after([kept('web-1'), kept('web-2'), aVm('web-3')])).toEqual(failure);
-    expect(after([kept('web-1'), kept('web-2')])).toBeNull();
+      planPool({ ...quiet, pool: aPool({ replicas: 1 }), vms, backoffs, burst: 250 }).failures;
+    expect(after([kept('web-1'), kept('web-2'), aVm('web-3')])).toEqual([aFailure('FailedDelete')]);
+    expect(after([kept('web-1'), kept('web-2')])).toEqual([]);
   });
 });
 
@@ -127,7 +128,6 @@ describe('a pool with windows for scale-in', () => {
       vms: all,
       now: Date.parse(time),
       burst: 250,
-      allowance: 250,
     });
   const opening = Date.parse('2026-06-01T22:00:00Z');
 
@@ -175,7 +175,6 @@ describe('a pool with windows for scale-in', () => {
       healing: { ...planned.healing.state, cycles },
       now: Date.parse('2026-06-01T12:01:00Z'),
       burst: 250,
-      allowance: 250,
     });
     expect(again.steps).toContainEqual(expect.objectContaining({ kind: 'create', numbers: [2] }));
     expect(at('2026-06-01T23:00:00Z', [aVm('web-1'), sick], { autohealing: {} }).healing.begin).toEqual([]);

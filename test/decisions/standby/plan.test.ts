@@ -5,13 +5,14 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
+import { aFailure, backoffFor, failed } from '../model/backoffs.ts';
 import { anyVm, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
 
 const wanting = (replicas: number, standby: number, spec: Partial<PoolSpec> = {}, state: StandbyState = 'Stopped') =>
   aPool({ replicas, standby: { replicas: standby, state }, ...spec });
 
 const plan = (pool: PoolPlanInput['pool'], vms: readonly VmView[], input: Partial<PoolPlanInput> = {}): PoolPlan =>
-  planPool({ pool, vms, ...quiet, burst: 250, allowance: 250, ...input });
+  planPool({ pool, vms, ...quiet, burst: 250, ...input });
 
 const stopped = (n: number, fields: Partial<VmView> = {}): VmView =>
   aVm(`web-${n}`, {
@@ -74,7 +75,11 @@ describe('a scale-out', () => {
 
   test('creates a VM if the standby is broken, is to be removed by name, or was refused just now', () => {
     expect(created(out([stopped(2, { state: 'DataVolumeError' })]))).toEqual([3]);
-    expect(created(out([stopped(2)], { refused: { names: ['web-2'], isHeld: true } }))).toEqual([3]);
+    expect(
+      created(
+        out([stopped(2)], { backoffs: backoffFor('FailedPromote', { refused: { names: ['web-2'], isHeld: true } }) }),
+      ),
+    ).toEqual([3]);
   });
 
   test('waits for a standby VM that is just being brought to its state', () => {
@@ -98,20 +103,20 @@ describe('the standby', () => {
   });
 
   test('that is refused does not delay replicas', () => {
-    const failure = { reason: 'FailedStandby', message: 'exceeded quota', since: '2026-01-01T00:00:00Z' } as const;
-    const refused = plan(wanting(3, 2), [...replicas(2), stopped(3)], { failure, allowance: 0 });
+    const backoffs = failed('FailedStandby', { allowance: 0 });
+    const refused = plan(wanting(3, 2), [...replicas(2), stopped(3)], { backoffs });
     expect(promoted(refused)).toEqual(['web-3']);
     expect(refused.status?.conditions?.find(({ type }) => type === 'ReplicaFailure')?.reason).toBe('FailedStandby');
-    expect(created(plan(wanting(2, 2), replicas(2), { failure, allowance: 0 }), 'Standby')).toEqual([]);
-    expect(plan(wanting(2, 1), [...replicas(2), stopped(3)], { failure }).failure).toBeNull();
+    expect(created(plan(wanting(2, 2), replicas(2), { backoffs }), 'Standby')).toEqual([]);
+    expect(plan(wanting(2, 1), [...replicas(2), stopped(3)], { backoffs }).failures).toEqual([]);
   });
 
   test('that can not be paused goes on being told of, and is tried again after the delay alone', () => {
-    const failure = { reason: 'FailedStandby', message: 'refused', since: '2026-01-01T00:00:00Z' } as const;
+    const backoffs = failed('FailedStandby', { refused: { names: ['web-2'], isHeld: true } });
     const pool = wanting(1, 1, {}, 'Paused');
-    const refused = plan(pool, [aVm('web-1'), running(2)], { failure, allowance: 0 });
-    expect([refused.failure, settled(refused)]).toEqual([failure, {}]);
-    expect(plan(pool, [aVm('web-1'), running(2)], { failure, vmiOf: asPaused }).failure).toBeNull();
+    const refused = plan(pool, [aVm('web-1'), running(2)], { backoffs });
+    expect([refused.failures, settled(refused)]).toEqual([[aFailure('FailedStandby')], {}]);
+    expect(plan(pool, [aVm('web-1'), running(2)], { backoffs, vmiOf: asPaused }).failures).toEqual([]);
   });
 
   test('leaves when fewer are wanted, and never in place of a replica', () => {
@@ -147,7 +152,10 @@ describe('the state of the standby', () => {
   const paused = wanting(0, 3, { rollout: { minReadySeconds: 10 } }, 'Paused');
 
   test('Paused: VMs are paused once they have been ready for minReadySeconds', () => {
-    const found = plan(paused, [running(1), running(2)], { vmiOf: lately, allowance: 0 });
+    const found = plan(paused, [running(1), running(2)], {
+      vmiOf: lately,
+      backoffs: failed('FailedStandby', { allowance: 0 }),
+    });
     expect(settled(found)).toEqual({});
     expect(plan(paused, [running(1), running(2)], { vmiOf: lately }).wakeAt).toBe(quiet.now + 6_000);
     expect(settled(plan(paused, [running(1), running(2)], { vmiOf: lately }))).toEqual({ pause: ['web-1'] });
@@ -201,8 +209,8 @@ test('there are never more replicas, nor more standby VMs, than are wanted, and 
       fc.nat(12),
       fc.nat(6),
       fc.integer({ min: 0, max: 10 }),
-      (vms, wanted, standby, allowance) => {
-        const found = plan(wanting(wanted, standby), vms, { allowance });
+      (vms, wanted, standby, burst) => {
+        const found = plan(wanting(wanted, standby), vms, { burst });
         const regular = vms.filter(isRegular).length;
         const others = vms.length - regular;
         const [up, made, spare] = [promoted(found), created(found), created(found, 'Standby')];
@@ -212,7 +220,7 @@ test('there are never more replicas, nor more standby VMs, than are wanted, and 
         const isFree = (vm: VmView): boolean =>
           vm.role === 'Standby' && !vm.deleting && !vm.removing && !up.includes(vm.name);
         if (made.length > 0) expect(vms.filter(isFree)).toEqual([]);
-        expect(made.length + spare.length + up.length).toBeLessThanOrEqual(Math.max(allowance, 0));
+        expect(made.length + spare.length + up.length).toBeLessThanOrEqual(Math.max(burst, 0));
         const names = new Set(vms.map(({ name }) => name));
         for (const n of [...made, ...spare]) expect(names.has(`web-${n}`)).toBe(false);
       },

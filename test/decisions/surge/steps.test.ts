@@ -5,6 +5,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { numberOf } from '../../../decisions/scaling/vm-names.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
+import { backoffFor, failed } from '../model/backoffs.ts';
 import { aPool, quiet } from '../model/fleets.ts';
 import {
   aBatch,
@@ -46,7 +47,6 @@ function planned(
     rollout: rolling(),
     now: NOW,
     burst: 250,
-    allowance: 250,
     ...input,
     vms: [...vms, ...others],
   });
@@ -95,7 +95,7 @@ describe('extra VMs come', () => {
     ['outside of windows', { spec: { rollout: { windows: [{ cron: '0 3 * * *', duration: '1h' }] } } }],
     ['while replicas are made', { vms: [old(1), old(2), old(3)] }],
     ['before the one that is being made', { inProgress: { creating: ['web-5'], deleting: [] } }],
-    ['in the back-off after a refusal', { allowance: 0 }],
+    ['in the back-off after a refusal', { backoffs: failed('FailedCreate', { allowance: 0 }) }],
   ])('not %s', (_, input) => {
     expect(made(planned([], input))).toEqual([]);
   });
@@ -171,11 +171,12 @@ describe('a rollout without the extra VMs that it needs', () => {
 
   test('says why none is made, keeps that failure, and goes on as far as VMs may go down', () => {
     const refusal = { reason: 'FailedCreate', message: 'exceeded quota', since: at(NOW - 700_000) } as const;
-    const plan = planned([], { failure: refusal, allowance: 0, rollout: rolling({ startedAt: at(NOW - 800_000) }) });
-    expect(plan.failure).toEqual(refusal);
+    const backoffs = backoffFor('FailedCreate', { failure: refusal, allowance: 0 });
+    const plan = planned([], { backoffs, rollout: rolling({ startedAt: at(NOW - 800_000) }) });
+    expect(plan.failures).toEqual([refusal]);
     expect(plan.rollout.waits).toMatchObject([{ kind: 'Blocked' }]);
     expect(words(plan)[0]).toContain('; no extra VM can be made: exceeded quota');
-    expect(updated(planned([], { failure: refusal, allowance: 0, spec: { maxUnavailable: 1 } }))).toHaveLength(1);
+    expect(updated(planned([], { backoffs, spec: { maxUnavailable: 1 } }))).toHaveLength(1);
   });
 
   test('keeps one that has failed, where others may fail too, and says that it is held up', () => {

@@ -48,8 +48,6 @@ export class ApiServer {
   /** Admission: fills in fields on creation and update. */
   admit: (resource: Resource, object: KubeObject, before: Stored | undefined) => KubeObject = (_resource, object) =>
     object;
-  /** Returns why an object may not be created; null if it may. */
-  refuse: (resource: Resource, object: KubeObject) => KubeError | null = () => null;
   onWrite: (write: Write) => void = () => {};
 
   constructor(now: () => number) {
@@ -92,8 +90,6 @@ export class ApiServer {
     if (this.find(resource, { namespace: given.namespace, name }) !== undefined) {
       throw new KubeError(409, 'AlreadyExists', `${resource.plural}.${resource.group} "${name}" already exists`);
     }
-    const refused = this.refuse(resource, object);
-    if (refused !== null) throw refused;
     const creationTimestamp = this.#timestamp();
     const metadata = { ...given, name, uid, creationTimestamp, generation: 1, resourceVersion: '' };
     const admitted = this.admit(

@@ -70,6 +70,8 @@ export interface WorldOptions {
 export interface Onlooker {
   onWrite?: (write: Write, by: Call | null) => void;
   onCall?: (call: Call) => void;
+  /** A call of a worker was refused, by `World.refuse`. */
+  onRefused?: (call: Call) => void;
   onPlan?: (planned: Planned) => void;
 }
 
@@ -91,6 +93,8 @@ export class World {
   readonly trail: string[] = [];
   /** What went wrong, the first fault first. */
   readonly broken: string[] = [];
+  /** Returns why the API server refuses a call of a worker that would change something; null if it does not. */
+  refuse: (call: Call) => KubeError | null = () => null;
   readonly #options: Required<WorldOptions>;
   readonly #kubevirt = new Process('kubevirt');
   readonly #people = new Process('people');
@@ -200,6 +204,7 @@ export class World {
         for (const onlooker of this.onlookers) onlooker.onCall?.(call);
         this.#call = call;
         try {
+          this.#checkAllowed(call);
           return act();
         } finally {
           this.#call = null;
@@ -207,6 +212,14 @@ export class World {
       },
       request: (request) => this.#request(request),
     });
+  }
+
+  #checkAllowed(call: Call): void {
+    if (call.verb === 'get' || call.verb === 'list' || !call.process.name.startsWith('worker')) return;
+    const refusal = this.refuse(call);
+    if (refusal === null) return;
+    for (const onlooker of this.onlookers) onlooker.onRefused?.(call);
+    throw refusal;
   }
 
   // Workers.

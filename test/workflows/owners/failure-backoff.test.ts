@@ -1,38 +1,68 @@
 import { expect, test } from 'vitest';
+import type { Backoff, FailureReason } from '../../../decisions/pool/failures.ts';
 import { FailureBackoff } from '../../../workflows/owners/failure-backoff.ts';
 
 const ofOne = (...names: string[]) => ({ names, isGeneral: false });
+const left = (failureBackoff: FailureBackoff, reason: FailureReason = 'FailedCreate'): Backoff | undefined =>
+  failureBackoff.backoffs(() => false)[reason];
+const allowance = (failureBackoff: FailureBackoff): number | null | undefined => left(failureBackoff)?.allowance;
 
 test('what is refused of one VM holds that one back, and no other', () => {
   const failureBackoff = new FailureBackoff();
   failureBackoff.failed('FailedCreate', 'no three', ofOne('web-3'), 7);
-  expect(failureBackoff.allowance(false)).toBeNull();
-  expect(failureBackoff.refused()).toEqual({ names: ['web-3'], isHeld: true, isGeneral: false });
+  expect(left(failureBackoff)).toMatchObject({
+    allowance: null,
+    refused: { names: ['web-3'], isHeld: true, isGeneral: false },
+  });
 });
 
 test('what may concern all holds all back: one is tried at a time, and another each time', () => {
   const failureBackoff = new FailureBackoff();
   failureBackoff.failed('FailedCreate', 'no', { names: ['web-3', 'web-4', 'web-5'], isGeneral: true });
-  expect(failureBackoff.allowance(false)).toBe(0);
-  failureBackoff.state.retryAt = null;
-  expect(failureBackoff.allowance(false)).toBe(1);
-  expect(failureBackoff.refused()).toMatchObject({ isHeld: false, isGeneral: true });
+  expect(allowance(failureBackoff)).toBe(0);
+  failureBackoff.state.byReason.FailedCreate!.retryAt = null;
+  expect(left(failureBackoff)).toMatchObject({ allowance: 1, refused: { isHeld: false, isGeneral: true } });
+  expect(failureBackoff.backoffs((kind) => kind === 'creating').FailedCreate?.allowance).toBe(0);
+  expect(failureBackoff.backoffs((kind) => kind === 'deleting').FailedCreate?.allowance).toBe(1);
   failureBackoff.failed('FailedCreate', 'no', ofOne('web-6'));
-  expect(failureBackoff.allowance(false)).toBe(0);
-  expect(failureBackoff.refused().names).toEqual(['web-3', 'web-4', 'web-5', 'web-6']);
+  expect(left(failureBackoff)).toMatchObject({
+    allowance: 0,
+    refused: { names: ['web-3', 'web-4', 'web-5', 'web-6'] },
+  });
+});
+
+test('what fails in one way holds back nothing else, and takes along no delay of anything else when it passes', () => {
+  const failureBackoff = new FailureBackoff();
+  failureBackoff.failed('FailedDelete', 'protected', { names: ['web-3'], isGeneral: true });
+  failureBackoff.failed('FailedCreate', 'no quota', { names: ['web-4'], isGeneral: true });
+  expect(left(failureBackoff, 'FailedDelete')).toMatchObject({ allowance: 0, refused: { names: ['web-3'] } });
+  expect(failureBackoff.waiting).toEqual(['FailedDelete', 'FailedCreate']);
+  failureBackoff.succeeded('FailedCreate');
+  expect(allowance(failureBackoff)).toBeNull();
+  expect(failureBackoff.waiting).toEqual(['FailedDelete']);
+  expect(left(failureBackoff, 'FailedDelete')).toMatchObject({ allowance: 0, failure: { message: 'protected' } });
+});
+
+test('a failure that came meanwhile is not the one that has passed', () => {
+  const failureBackoff = new FailureBackoff();
+  failureBackoff.failed('FailedCreate', 'no', ofOne('web-3'));
+  const seen = left(failureBackoff)!.failure!;
+  failureBackoff.failed('FailedCreate', 'still no', ofOne('web-3'));
+  failureBackoff.passed('FailedCreate', seen);
+  expect(left(failureBackoff)?.failure?.message).toBe('still no');
 });
 
 test('VMs that are refused as before hold no other back, however many they are', () => {
   const failureBackoff = new FailureBackoff();
   failureBackoff.failed('FailedCreate', 'no', { names: ['web-3', 'web-4', 'web-5'], isGeneral: true });
-  failureBackoff.passed();
+  failureBackoff.passed('FailedCreate');
   failureBackoff.failed('FailedCreate', 'no', { names: ['web-3', 'web-4', 'web-5'], isGeneral: true });
-  expect(failureBackoff.allowance(false)).toBeNull();
+  expect(allowance(failureBackoff)).toBeNull();
 });
 
 test('an edit of the pool tries all again', () => {
   const failureBackoff = new FailureBackoff();
   failureBackoff.failed('FailedCreate', 'no three', ofOne('web-3'));
   failureBackoff.tryNow();
-  expect(failureBackoff.refused()).toEqual({ names: [], isHeld: false, isGeneral: false });
+  expect(left(failureBackoff)?.refused).toEqual({ names: [], isHeld: false, isGeneral: false });
 });

@@ -1,0 +1,36 @@
+import { runNow } from '../facts.ts';
+import type { Call } from '../world/model-client.ts';
+import type { Onlooker, World } from '../world/world.ts';
+
+const MINUTE_MS = 60_000;
+/**
+ * How often an owner may be refused in a minute: for each reason seven tries, of three VMs at most, and some more where
+ * people change its spec, after which all is tried again. Without a delay there would be six hundred and more.
+ */
+const MOST = 80;
+/** A workflow of a pool or a set, or of what they begin: the first four parts are those of the owner. */
+const PARTS = 4;
+
+/** Checks that what the API server refuses is tried again less and less often. */
+export class RefusalGuarantees implements Onlooker {
+  readonly #world: World;
+  readonly #off: boolean;
+  /** When each owner was refused within the last minute, by its workflow's id. */
+  readonly #times = new Map<string, number[]>();
+
+  /** `off`: numbers of guarantees that are not checked. */
+  constructor(world: World, off: readonly string[] = []) {
+    this.#world = world;
+    this.#off = off.includes('G25');
+  }
+
+  onRefused({ verb, key, process }: Call): void {
+    const { now } = this.#world.time;
+    const owner = (runNow() ?? '').split('/').slice(0, PARTS).join('/');
+    this.#world.say(`${process.name} is refused to ${verb} ${key.name}, for ${owner}`);
+    const times = (this.#times.get(owner) ?? []).filter((time) => time > now - MINUTE_MS);
+    this.#times.set(owner, [...times, now]);
+    if (times.length >= MOST && !this.#off)
+      this.#world.break(`G25: ${owner} is refused for the ${times.length + 1}th time in a minute: ${verb} ${key.name}`);
+  }
+}

@@ -1,0 +1,161 @@
+import '../world/real-code.ts';
+import { expect, test } from 'vitest';
+import { VirtualMachines } from '../../../api/resources.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import { isRemoved } from '../facts.ts';
+import { aSpec, aTemplate } from '../pools.ts';
+import { aSetSpec, SETS } from '../sets.ts';
+import { begun, play, statusOf } from '../stories/story.ts';
+import type { Call } from '../world/model-client.ts';
+import { NAMESPACE, type World } from '../world/world.ts';
+
+const MINUTE_MS = 60_000;
+/** Tries within a minute of delays that double from a second on, and one for the answer to the change itself. */
+const MOST_TRIES = 9;
+
+const denied = new KubeError(403, 'Forbidden', 'admission webhook "protection" denied the request');
+const isOf =
+  (verb: Call['verb'], plural: string) =>
+  (call: Call): boolean =>
+    call.verb === verb && call.resource?.plural === plural;
+const deletesVm = isOf('delete', 'virtualmachines');
+
+/** Has the API server refuse such calls of workers, and returns how often it has. */
+function refusing(world: World, isRefused: (call: Call) => boolean): () => number {
+  let count = 0;
+  world.refuse = (call) => {
+    if (!isRefused(call)) return null;
+    count++;
+    return denied;
+  };
+  return () => count;
+}
+
+const failureOf = (world: World, name = 'web') =>
+  statusOf(world, name)?.conditions?.find(({ type }) => type === 'ReplicaFailure');
+const vmsOf = (world: World) => world.vmsOf(world.pool('web')!.metadata.uid);
+
+/** Checks that what is refused from now on is tried less and less often and told of, and done once it may be. */
+async function triedWithDelays(
+  world: World,
+  count: () => number,
+  reason: string,
+  isDone: () => boolean,
+): Promise<void> {
+  if (!(await world.until(() => count() > 0, 5 * MINUTE_MS))) world.break('G25: it is never tried');
+  const before = count();
+  await world.wait(MINUTE_MS);
+  if (count() - before > MOST_TRIES) world.break(`G25: it is tried ${count() - before} times in a minute`);
+  if (!(await world.until(() => failureOf(world)?.reason === reason, 5_000)))
+    world.break(`G25: ${reason} is not told: ${JSON.stringify(failureOf(world))}`);
+  expect(failureOf(world)?.message).toContain('denied the request');
+  world.refuse = () => null;
+  if (!(await world.until(() => isDone() && failureOf(world) === undefined, 2 * MINUTE_MS)))
+    world.break(`G25: it is not done once it may be, and the status says ${JSON.stringify(failureOf(world))}`);
+}
+
+const readyStandby = (world: World, count: number) => (): boolean => statusOf(world)?.readyStandbyReplicas === count;
+const crashLoop = (world: World, name: string): void => {
+  world.server.write(VirtualMachines, { namespace: NAMESPACE, name }, (vm) => {
+    const { spec } = vm as unknown as { spec: { template: { metadata?: { annotations?: object } } } };
+    const metadata = {
+      ...spec.template.metadata,
+      annotations: { ...spec.template.metadata?.annotations, 'sim.drover.dev/fail-starts': 'always' },
+    };
+    return { ...vm, spec: { ...spec, template: { ...spec.template, metadata } } };
+  });
+  world.crash(name);
+};
+
+test('a standby VM too many', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 2, standby: { replicas: 1 } });
+    await world.until(readyStandby(world, 1), MINUTE_MS);
+    const count = refusing(world, deletesVm);
+    await world.changePool('web', { standby: { replicas: 0 } });
+    await triedWithDelays(world, count, 'FailedDelete', () => vmsOf(world).length === 2);
+  }));
+
+test('an extra VM that no update has a use for', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 2, maxUnavailable: 0, maxSurge: 1 });
+    const count = refusing(world, deletesVm);
+    await world.changePool('web', { template: aTemplate({ version: 2 }) });
+    await triedWithDelays(world, count, 'FailedDelete', () => vmsOf(world).length === 2);
+  }));
+
+test('a VM that was halted to leave, of a pool that wants as many again', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 2, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });
+    const count = refusing(world, deletesVm);
+    await world.changePool('web', { replicas: 1 });
+    await world.until(() => vmsOf(world).some(isRemoved), MINUTE_MS);
+    await world.changePool('web', { replicas: 2 });
+    const isDone = (): boolean => statusOf(world)?.readyReplicas === 2 && !vmsOf(world).some(isRemoved);
+    await triedWithDelays(world, count, 'FailedDelete', isDone);
+  }));
+
+test('a sick VM that leaves with its disks kept', () =>
+  play(async (world) => {
+    const autohealing = { startupFailureThreshold: 1, maxUnhealthy: '100%', preserveStorage: true };
+    await begun(world, { replicas: 3, autohealing, template: aTemplate({ disk: 'root' }) });
+    const uid = world.vm('web-2')!.metadata.uid;
+    const count = refusing(world, deletesVm);
+    crashLoop(world, 'web-2');
+    const isDone = (): boolean => vmsOf(world).every(({ metadata }) => metadata.uid !== uid);
+    await triedWithDelays(world, count, 'FailedDelete', isDone);
+  }));
+
+test('a standby VM that is to be paused', () =>
+  play(async (world) => {
+    const count = refusing(world, ({ key }) => key.name?.endsWith('/pause') === true);
+    await world.createPool('web', aSpec({ replicas: 1, standby: { replicas: 1, state: 'Paused' } }));
+    const isPaused = (): boolean =>
+      world.vmi('web-2')?.status?.conditions?.some(({ type }) => type === 'Paused') === true;
+    await triedWithDelays(world, count, 'FailedStandby', isPaused);
+  }));
+
+test('a kept disk that the next VM of its number can not use', () =>
+  play(async (world) => {
+    const offline = { proactive: { statePreservation: 'Offline' } } as const;
+    await begun(world, { replicas: 2, scaleInStrategy: offline, template: aTemplate({ disk: 'root' }) });
+    await world.changePool('web', { replicas: 1 });
+    await world.until(() => statusOf(world)?.keptDisks === 1, MINUTE_MS);
+    const count = refusing(world, ({ verb, resource }) => verb === 'delete' && resource?.plural !== 'virtualmachines');
+    await world.changePool('web', { replicas: 2, scaleInStrategy: { proactive: {} } });
+    await triedWithDelays(world, count, 'FailedCreate', () => statusOf(world)?.readyReplicas === 2);
+  }));
+
+test('VMs of a surplus delay no VM that is missing', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 2, standby: { replicas: 4 } });
+    await world.until(readyStandby(world, 4), MINUTE_MS);
+    const count = refusing(world, deletesVm);
+    await world.changePool('web', { standby: { replicas: 0 } });
+    await world.until(() => count() >= 3, MINUTE_MS);
+    await world.wait(MINUTE_MS);
+    // The standby is used up first.
+    await world.changePool('web', { replicas: 40 });
+    if (!(await world.until(() => statusOf(world)?.readyReplicas === 40, MINUTE_MS)))
+      world.break(`G25: ${statusOf(world)?.readyReplicas} of 40 VMs are ready a minute later`);
+  }));
+
+test('a VM too many of a replica set', () =>
+  play(
+    async (world) => {
+      const kind = 'VirtualMachineReplicaSet';
+      await world.createOwner(kind, SETS[kind], aSetSpec(kind, 3));
+      const { uid } = world.owner(kind, SETS[kind])!.metadata;
+      const members = (): number => world.membersOf(kind, uid).length;
+      await world.until(() => members() === 3, MINUTE_MS);
+      await world.wait(5_000);
+      const count = refusing(world, deletesVm);
+      await world.changeOwner(kind, SETS[kind], { replicas: 2 });
+      await world.wait(MINUTE_MS);
+      if (count() > MOST_TRIES) world.break(`G25: it is tried ${count()} times in a minute`);
+      world.refuse = () => null;
+      if (!(await world.until(() => members() === 2, 2 * MINUTE_MS)))
+        world.break('G25: it is not deleted once it may be');
+    },
+    { owners: ['VirtualMachinePool', 'VirtualMachineReplicaSet'] },
+  ));

@@ -1,0 +1,42 @@
+import { expect } from 'vitest';
+import type { PoolStatus } from '../../../api/pool/pool.ts';
+import { Guarantees } from '../guarantees.ts';
+import { aSpec } from '../pools.ts';
+import { RefusalGuarantees } from '../refusals/guarantees.ts';
+import { RunGuarantees } from '../run-guarantees.ts';
+import { SetGuarantees } from '../set-guarantees.ts';
+import { World, type WorldOptions } from '../world/world.ts';
+
+/** What stories, each of which tells one thing that once went wrong, have in common. */
+
+const HOUR_MS = 3_600_000;
+
+/** Plays the story once per seed, of which a number stands for the first ones: each has other delays between the parts. */
+export async function play(
+  live: (world: World) => Promise<void>,
+  options: Partial<WorldOptions> = {},
+  seeds: number | readonly number[] = 2,
+): Promise<void> {
+  for (const seed of typeof seeds === 'number' ? Array.from({ length: seeds }, (_, index) => index + 1) : seeds) {
+    const world = new World({ seed, ...options });
+    const guarantees = new Guarantees(world);
+    world.onlookers.push(new RunGuarantees(world), new SetGuarantees(world), new RefusalGuarantees(world));
+    await world.run(3 * HOUR_MS, () => guarantees.during(() => live(world)));
+    if (process.env['MODEL_TELLS'] !== undefined) process.stdout.write(`${world.trail.join('\n')}\n`);
+  }
+}
+
+export const statusOf = (world: World, name = 'web'): PoolStatus | undefined =>
+  world.pool(name)?.['status'] as PoolStatus | undefined;
+export const isReady =
+  (world: World, count: number, name = 'web') =>
+  (): boolean =>
+    statusOf(world, name)?.readyReplicas === count;
+
+/** Creates a pool, and waits until all of its VMs are ready. */
+export async function begun(world: World, spec: Parameters<typeof aSpec>[0] = {}, name = 'web'): Promise<void> {
+  const pool = aSpec(spec);
+  await world.createPool(name, pool);
+  expect(await world.until(isReady(world, pool.replicas, name), 120_000)).toBe(true);
+  await world.wait(2_000);
+}

@@ -19,7 +19,10 @@ export const STANDBY_ANNOTATION = `${GROUP}/standby`;
 export const POOL_FINALIZER = `${GROUP}/pool`;
 /** On a replica set: drover deletes its VMs before the set itself is deleted. */
 export const REPLICA_SET_FINALIZER = `${GROUP}/replica-set`;
-/** On a VM that is leaving its pool with its disks kept: it is halted first, and deleted once its VMI is deleted. */
+/**
+ * On a VM that is leaving its pool with its disks kept: it is halted first, and deleted once its VMI is deleted. The
+ * value is the time of that (RFC 3339).
+ */
 export const REMOVING_ANNOTATION = `${GROUP}/removing`;
 /** The annotation's value if the VM is sick, and the next VM takes over its disks at once. */
 export const REMOVING_TO_HEAL = 'healing';

@@ -88,7 +88,7 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
         const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
         const halt = async (vm: Target): Promise<void> => {
           const write = async (resourceVersion: string): Promise<void> =>
-            leaving.saw(await haltVm(key, vm, resourceVersion));
+            leaving.saw(await haltVm(key, vm, resourceVersion, cause));
           const acted = await ifOwned(client, key, vm, write, {
             isWanted: leaving.isToLeave,
             ...ifChanged(key, cause),
@@ -106,9 +106,12 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
     { namespace }: PoolKey,
     { name }: Target,
     resourceVersion: string,
+    { because }: RemovalCause,
   ): Promise<string | undefined> {
+    // One that was marked before keeps its mark, which says why it leaves.
+    const mark = because === 'Marked' ? {} : { annotations: { [REMOVING_ANNOTATION]: new Date().toISOString() } };
     const patch = {
-      metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: 'true' } },
+      metadata: { resourceVersion, ...mark },
       spec: { running: null, runStrategy: 'Halted' },
     };
     const options = { signal: cancellationSignal() };

@@ -1,6 +1,6 @@
 import { formatNames } from '../lib/names.ts';
 import type { PoolStep } from '../pool/steps.ts';
-import type { ScaleStep } from '../scaling/plan.ts';
+import type { ScaleStep } from '../scaling/scale-input.ts';
 import { vmName } from '../scaling/vm-names.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';

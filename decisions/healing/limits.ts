@@ -1,5 +1,6 @@
 import { countOf } from '../../api/lib/int-or-percent.ts';
-import { isActive } from '../disruption-budget/availability.ts';
+import { earlier } from '../lib/times.ts';
+import { holdsUpUntil, leavingVms } from '../scaling/room.ts';
 import type { HealingState } from './state.ts';
 import { hasEverRun, type HealingView } from './view.ts';
 
@@ -26,14 +27,19 @@ export function breaker(view: HealingView, unhealthy: number): string | null {
     : null;
 }
 
-/** How many more cycles may begin, and what holds back the next one. */
-export function roomFor(view: HealingView, { cycles }: HealingState): { count: number; full: string } {
-  const { pool, vms, rules, burst } = view;
+/** How many more cycles may begin, what holds back the next one, and until when at most. */
+export function roomFor(
+  view: HealingView,
+  { cycles }: HealingState,
+): { count: number; full: string; wakeAt: number | null } {
+  const { pool, vms, vmiOf, rules, burst, now } = view;
   const inCycles = new Set(cycles.map(({ vm }) => vm));
-  const leaving = vms.filter((vm) => !isActive(vm) && !inCycles.has(vm.name)).length;
+  const holding = leavingVms(vms, vmiOf)
+    .filter(({ name }) => !inCycles.has(name))
+    .flatMap((one) => holdsUpUntil(one, now) ?? []);
   const limits = [
     {
-      count: Math.min(Math.min(burst, MOST_CYCLES) - leaving - cycles.length, BEGUN_AT_ONCE),
+      count: Math.min(Math.min(burst, MOST_CYCLES) - holding.length - cycles.length, BEGUN_AT_ONCE),
       full: 'others are in flight',
     },
   ];
@@ -46,5 +52,5 @@ export function roomFor(view: HealingView, { cycles }: HealingState): { count: n
   if (!hasEverRun(view))
     limits.push({ count: 1 - cycles.length, full: 'no VM of the pool has run yet, and one is tried first' });
   const least = limits.reduce((one, other) => (other.count < one.count ? other : one));
-  return { ...least, count: Math.max(least.count, 0) };
+  return { ...least, count: Math.max(least.count, 0), wakeAt: holding.reduce<number | null>(earlier, null) };
 }

@@ -79,7 +79,7 @@ export function planHealing(input: HealingInput): HealingPlan {
   const found = findSick(view, state);
   const suspended = breaker(view, found.sick.length + state.cycles.length);
   const hold = holdOf(state, suspended);
-  const room = hold === 'Active' ? roomFor(view, state) : { count: 0, full: WHY_HELD[hold] };
+  const room = hold === 'Active' ? roomFor(view, state) : { count: 0, full: WHY_HELD[hold], wakeAt: null };
   // A VM whose cycle has just ended is looked at again later: its attempt may still run, or this worker's cache be behind.
   const ended = new Set(input.state.cycles.map(({ vm }) => vm));
   const free = found.sick.filter(({ name }) => !ended.has(name));
@@ -102,6 +102,7 @@ export function planHealing(input: HealingInput): HealingPlan {
     wakeAt: [
       wakeAt,
       free.length < found.sick.length ? now + LOOK_AGAIN_MS : null,
+      inLine.length > 0 ? room.wakeAt : null,
       found.wakeAt,
       overdueAt,
       nextFading(view, found.finished),

@@ -7,7 +7,8 @@ import type { RolloutPlan } from '../rollout/plan.ts';
 import type { ReservedNames } from '../rollout/reserved-names.ts';
 import { isGoingBack } from '../rollout/state.ts';
 import { namedAmong, type NamedRemovals } from '../scaling/named-removals.ts';
-import { planDeletion, planScale, type ScalePlan, type ScaleStep } from '../scaling/plan.ts';
+import { planDeletion, planScale, type ScalePlan } from '../scaling/plan.ts';
+import type { ScaleStep } from '../scaling/scale-input.ts';
 import { surgeSteps, type SurgeSteps } from '../surge/steps.ts';
 import { poolTemplate } from '../template/template.ts';
 import { prepared } from './allowances.ts';
@@ -46,9 +47,7 @@ export function scalingOf(
     target: targetOfScaling(input),
     removals,
   };
-  return input.pool.metadata.deletionTimestamp === undefined
-    ? planScale(scale)
-    : { steps: planDeletion(scale), deferred: [], blocked: null, wakeAt: null };
+  return input.pool.metadata.deletionTimestamp === undefined ? planScale(scale) : planDeletion(scale);
 }
 
 /** The revision that VMs were being brought to until now. This plan's rollout starts from what scaling leaves. */

@@ -19,7 +19,8 @@ import { isOver, unverifiedRevision, withProof } from '../rollout/first-availabl
 import { planRollout, type RolloutPlan } from '../rollout/plan.ts';
 import { reservedNames, type ReservedNames } from '../rollout/reserved-names.ts';
 import { namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
-import type { ScaleStep } from '../scaling/plan.ts';
+import type { ScalePlan } from '../scaling/plan.ts';
+import type { ScaleStep } from '../scaling/scale-input.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
 import { healingAsItIs, isHeld, limited, prepared } from './allowances.ts';
@@ -78,7 +79,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const kept = keptByNumber(pool, input.keptClaims ?? [], (name) => isThere.has(name) || input.isVmNameTaken(name));
   const members = { inBatches, healing, removals, kept };
   const scaling = scalingOf(limited(input), members);
-  const { steps: scaleSteps, blocked } = scaling;
+  const { steps: scaleSteps, blocked, waiting } = scaling;
   // Scaling has priority: a VM that leaves now is not updated first.
   const leaving = leavingNames(input, members, scaleSteps);
   const drain = drainOfPool(input, { leaving, updating: inBatches.held });
@@ -93,7 +94,18 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const at = new Date(now).toISOString();
   const changing = membersChanging(input, healing.state.cycles, at);
   const told = { kept, drifted, draining: drain.statuses, changing, contents, judged: older.judged(), now: at };
-  const status = poolStatus({ pool, all: vms, vmiOf, failures, availability, rollout, healing, blocked, ...told });
+  const status = poolStatus({
+    pool,
+    all: vms,
+    vmiOf,
+    failures,
+    availability,
+    rollout,
+    healing,
+    blocked,
+    waiting,
+    ...told,
+  });
   const isSaid = isStatusCurrent(pool.status, status) && !hasOnlyReleasedClaims({ pool, vms, vmiOf }, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;
   return {
@@ -108,7 +120,8 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     healing,
     wakeAt: wakeAtOf(
       input,
-      [scaling, drain, surge, rollout, healing, availability, silentChangeWake(input)],
+      scaling,
+      [drain, surge, rollout, healing, availability, silentChangeWake(input)],
       unverified !== null && isOver(state, unverified),
     ),
   };
@@ -225,11 +238,12 @@ function rolloutOf(
 /** A rollout that has just ended hands its VMs over to healing. No event announces that, so plan again at once. */
 function wakeAtOf(
   { pool, now }: PoolPlanInput,
+  scaling: ScalePlan,
   plans: readonly { wakeAt: number | null }[],
   isLeftToHealing: boolean,
 ): number | null {
-  if (pool.metadata.deletionTimestamp !== undefined) return null;
-  return isLeftToHealing ? now : plans.map(({ wakeAt }) => wakeAt).reduce(earlier);
+  if (pool.metadata.deletionTimestamp !== undefined) return scaling.wakeAt;
+  return isLeftToHealing ? now : [scaling, ...plans].map(({ wakeAt }) => wakeAt).reduce(earlier);
 }
 
 function countsOf({ pool, vms, vmiOf }: PoolPlanInput, { updatedReplicas = 0 }: PoolStatus): PoolCounts {

@@ -50,6 +50,8 @@ export interface StatusInput {
   healing: HealingReport;
   /** VMs that are too many and stay. */
   blocked: BlockedSurplus | null;
+  /** How many VMs are to leave, and wait until others have gone. */
+  waiting: number;
   /** Kept disks, by the numbers of the VMs that they wait for. */
   kept: ReadonlyMap<number, readonly KeptClaim[]>;
   /** VMs that are to leave nodes that are drained. */
@@ -74,6 +76,7 @@ export function poolStatus({
   rollout,
   healing,
   blocked,
+  waiting,
   kept,
   draining,
   drifted,
@@ -110,7 +113,7 @@ export function poolStatus({
       ...others,
       ...changing,
       availableCondition(pool, availability, now),
-      ...rolloutConditions(pool, rollout, blocked, now),
+      ...rolloutConditions(pool, rollout, { blocked, waiting }, now),
       ...surplusCondition(pool, blocked, now),
       ...drainingCondition(pool, draining, now),
       ...healingConditions(pool, healing, now),

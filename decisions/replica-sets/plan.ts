@@ -16,7 +16,8 @@ import { byState, type PoolCounts, type PoolPlan } from '../pool/plan.ts';
 import { saysTheSame } from '../pool/status.ts';
 import type { PoolStep, Target } from '../pool/steps.ts';
 import { refusedLast } from '../scaling/refused-vms.ts';
-import { deletion, nameOf, planEnd, roomToDelete, targets, words } from '../scaling/removal.ts';
+import { deletion, nameOf, planEnd, targets, words } from '../scaling/removal.ts';
+import { Room } from '../scaling/room.ts';
 import type { StoredReplicaSet, StoredSet } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -131,19 +132,22 @@ function planSet(input: SetInput): ReplicaSetPlan {
   const members = membersOf(input);
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
   const uncertain = input.uncertain.filter((name) => !members.names.has(name) && !input.isVmNameTaken(name));
-  const stepsOf = (given: SetInput): ReplicaSetStep[] =>
-    isDeleted ? planEnd(endOf(given)) : planMembers({ ...given, uncertain }, members);
-  const steps = stepsOf(input);
+  const stepsOf = (given: SetInput, room: Room): ReplicaSetStep[] =>
+    isDeleted ? planEnd(endOf(given), room) : planMembers({ ...given, uncertain }, members, room);
+  const room = roomIn(input);
+  const steps = stepsOf(input, room);
   const starts = startsAfter(input, steps);
-  const failures = standingFailures(input, (backoffs) =>
-    stepsOf({ ...input, backoffs, burst: Infinity, starts: null }),
-  );
+  const failures = standingFailures(input, (backoffs) => {
+    const unlimited = { ...input, backoffs, burst: Infinity, starts: null };
+    return stepsOf(unlimited, roomIn(unlimited));
+  });
   const notStarted = isDeleted ? null : startFailure(starts);
   const availability = availabilityOf(set.spec.replicas, members.active, now);
   const status = replicaSetStatus({
     ...input,
     members,
     availability,
+    waiting: room.waiting,
     failures: notStarted === null ? failures : [...failures, notStarted],
     now: new Date(now).toISOString(),
   });
@@ -160,7 +164,10 @@ function planSet(input: SetInput): ReplicaSetPlan {
     },
     uncertain,
     starts,
-    wakeAt: isDeleted ? null : earliest(now, [availability.wakeAt, input.startsWakeAt, retryAt(starts, members, set)]),
+    wakeAt: earliest(now, [
+      room.wakeAt,
+      ...(isDeleted ? [] : [availability.wakeAt, input.startsWakeAt, retryAt(starts, members, set)]),
+    ]),
   };
 }
 
@@ -182,9 +189,16 @@ const endOf = (input: SetInput) => ({
   finalizer: REPLICA_SET_FINALIZER,
   what: 'set' as const,
   order: removalOrder(input.replicas),
+  lost: new Set(input.replicas.filter(({ isLost }) => isLost).map(nameOf)),
 });
 
-function planMembers(input: SetInput, members: Members): ReplicaSetStep[] {
+const roomIn = (input: SetInput): Room =>
+  new Room(
+    input.replicas.filter(({ deleting }) => deleting).map(({ leavingSince: since, ...one }) => ({ ...one, since })),
+    input,
+  );
+
+function planMembers(input: SetInput, members: Members, room: Room): ReplicaSetStep[] {
   if (!input.set.metadata.finalizers?.includes(REPLICA_SET_FINALIZER))
     return !mayTry(input, 'FailedFinalizer')
       ? []
@@ -192,7 +206,7 @@ function planMembers(input: SetInput, members: Members): ReplicaSetStep[] {
   const steps = [...release(input, members), ...adopt(input, members)];
   return input.set.spec.paused === true
     ? steps
-    : [...steps, ...removeEnded(input, members), ...make(input, members), ...scaleIn(input, members)];
+    : [...steps, ...removeEnded(input, members, room), ...make(input, members), ...scaleIn(input, members, room)];
 }
 
 function release(input: SetInput, { unmatched }: Members): ReplicaSetStep[] {
@@ -219,8 +233,8 @@ const free = (
     refusedOf(input, failure),
   );
 
-function removeEnded(input: SetInput, { ended }: Members): ReplicaSetStep[] {
-  const chosen = free(ended, 'FailedDelete', input).slice(0, roomToDelete(input.replicas, input));
+function removeEnded(input: SetInput, { ended }: Members, room: Room): ReplicaSetStep[] {
+  const chosen = room.take(free(ended, 'FailedDelete', input));
   return chosen.length === 0 ? [] : [deletion(chosen, false, 'Ended', 'they have run to their end')];
 }
 
@@ -247,15 +261,16 @@ function make(input: SetInput, { present, names: known }: Members): ReplicaSetSt
   return chosen.length === 0 ? [] : [{ kind: 'createReplicas', names: chosen, reason }];
 }
 
-function scaleIn(input: SetInput, { active }: Members): ReplicaSetStep[] {
-  const { set, replicas, inProgress } = input;
+function scaleIn(input: SetInput, { active }: Members, room: Room): ReplicaSetStep[] {
+  const { set, inProgress } = input;
   const staying = active.filter(({ name }) => !inProgress.deleting.includes(name));
   const excess = staying.length - set.spec.replicas;
   if (excess <= 0) return [];
-  const chosen = free(removalOrder(staying).slice(0, excess), 'FailedDelete', input)
-    .slice(0, roomToDelete(replicas, input))
-    // One that is still being created is deleted afterwards.
+  // One that is still being created is deleted afterwards.
+  const leaving = removalOrder(staying)
+    .slice(0, excess)
     .filter(({ name }) => !inProgress.creating.includes(name));
+  const chosen = room.take(free(leaving, 'FailedDelete', input));
   return chosen.length === 0
     ? []
     : [deletion(chosen, false, 'Surplus', `${excess} more than the ${set.spec.replicas} wanted`)];

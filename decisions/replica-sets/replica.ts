@@ -10,6 +10,10 @@ export interface Replica extends Leaver, MaybeAvailable {
   createdAt: number;
   /** In a final state: it won't run again. */
   hasEnded: boolean;
+  /** Since when it is terminating, in milliseconds since the epoch; null if it is not. */
+  leavingSince: number | null;
+  /** Its node does not answer. */
+  isLost: boolean;
   /** Nobody knows whether it runs, or will. */
   isUnknown: boolean;
   isReady: boolean;
@@ -30,6 +34,8 @@ export const replicaOfVm = (vm: VmView, vmi: VmiView | undefined, minReadyMs: nu
   labels: vm.ownLabels,
   createdAt: vm.createdAt,
   hasEnded: vmHasEnded(vm, vmi),
+  leavingSince: vm.leavingSince,
+  isLost: vmi?.nodeLost === true,
   // The strict promise: whatever is not known to be gone holds its place.
   isUnknown: false,
   isReady: isReady(vm, vmi),
@@ -51,6 +57,8 @@ export const replicaOfVmi = (vmi: VmiView, minReadyMs: number): Replica => {
     labels: vmi.standalone?.labels ?? {},
     createdAt: vmi.createdAt,
     hasEnded: hasEnded(vmi),
+    leavingSince: vmi.deletingSince,
+    isLost: vmi.nodeLost,
     isUnknown,
     isReady: ready,
     isFailing: false,

@@ -5,6 +5,7 @@ import { inOneMessage } from '../lib/bounded-message.ts';
 import { availableWhile, type Availability } from '../pool/available-condition.ts';
 import { replicaFailure, type Failure } from '../pool/failures.ts';
 import { words } from '../scaling/removal.ts';
+import { waitingWords } from '../scaling/room.ts';
 import { withTime, type Untimed } from '../status/conditions.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { Members, MembersInput } from './members.ts';
@@ -18,6 +19,8 @@ const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'Paused', 'S
 export interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 'places'> {
   members: Members;
   availability: Availability;
+  /** How many are to be deleted, and wait until others have gone. */
+  waiting: number;
   failures: readonly Failure[];
   /** RFC 3339. */
   now: string;
@@ -44,15 +47,16 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
 }
 
 /** `Progressing`: True while VMs come or go, with the reason why that takes time. */
-function progressing({ set, replicas: all, members, places }: ReplicaSetStatusInput): Untimed<'Progressing'> {
+function progressing({ set, replicas: all, members, places, waiting }: ReplicaSetStatusInput): Untimed<'Progressing'> {
   const { replicas, paused: isPaused } = set.spec;
   const { active, present, ended, unknown, unmatched, orphans } = members;
   const going = all.filter(({ deleting }) => deleting);
   if (set.metadata.deletionTimestamp !== undefined)
-    return { type: 'Progressing', status: 'True', reason: 'Deleting', message: deletion(set, all) };
+    return { type: 'Progressing', status: 'True', reason: 'Deleting', message: deletion(set, all, waiting) };
   const sentences = [
     `${active.length} of ${replicas} ${WORDS[places]} exist`,
     ...(going.length === 0 ? [] : [`${words(going)} being deleted, and ${PLACE_OF_GOING[places]}`]),
+    ...waitingWords(waiting),
     ...(unknown.length === 0 ? [] : [`on nodes that do not answer, and replaced: ${words(unknown)}`]),
     ...(places === 'strict' || ended.length === 0 ? [] : [`ended, and to be deleted: ${words(ended)}`]),
     ...(unmatched.length === 0 ? [] : [`to be released: ${words(unmatched)}`]),
@@ -66,10 +70,15 @@ function progressing({ set, replicas: all, members, places }: ReplicaSetStatusIn
 }
 
 /** Names what is left, because something else may hold it, such as a finalizer. */
-function deletion({ metadata: { finalizers = [] } }: StoredSet, left: MembersInput['replicas']): string {
+function deletion(
+  { metadata: { finalizers = [] } }: StoredSet,
+  left: MembersInput['replicas'],
+  waiting: number,
+): string {
   const what = 'the set is being deleted';
   if (finalizers.includes(ORPHAN_FINALIZER)) return `${what}, and what it owns is not`;
-  return left.length === 0 ? what : `${what}, and goes after ${words(left)}`;
+  if (left.length === 0) return what;
+  return [`${what}, and goes after ${words(left)}`, ...waitingWords(waiting)].join('; ');
 }
 
 const paused = ({ spec }: StoredSet): Untimed<'Paused'> =>

@@ -1,6 +1,7 @@
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { formatNames } from '../lib/names.ts';
+import { waitingWords } from '../scaling/room.ts';
 import type { BlockedSurplus } from '../scaling/surplus.ts';
 import { withTime, type Untimed } from '../status/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
@@ -13,16 +14,10 @@ const MESSAGE_LENGTH = 2_048;
  * wait for that to go on, or are deleted with the pool; False with `ProgressDeadlineExceeded` while VMs that are down by themselves hold up a
  * rollout, which goes on once they are back. `UpToDate`: True once all VMs that the pool wants run its template, which
  * tells success from any other end. `Paused`: no batch begins. `Degraded`: VMs of the newest revision have failed.
- * `blocked`: VMs that are too many and
- * stay: nothing goes on for them. `now` is RFC 3339; a condition that stays keeps its time.
+ * `now` is RFC 3339; a condition that stays keeps its time.
  */
-export function rolloutConditions(
-  pool: StoredPool,
-  plan: RolloutPlan,
-  blocked: BlockedSurplus | null,
-  now: string,
-): Condition[] {
-  const progress = deleting(pool) ?? scaling(pool, plan, blocked) ?? progressing(pool, plan);
+export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, leaving: LeavingVms, now: string): Condition[] {
+  const progress = deleting(pool, leaving) ?? scaling(pool, plan, leaving) ?? progressing(pool, plan);
   const timed = [progress, upToDate(progress, plan), paused(pool, plan), degraded(plan)].map((condition) =>
     withTime(pool, condition, now),
   );
@@ -31,23 +26,37 @@ export function rolloutConditions(
   );
 }
 
+/** VMs that are to leave the pool. */
+export interface LeavingVms {
+  /** Those that are too many and stay: nothing goes on for them. */
+  blocked: BlockedSurplus | null;
+  /** How many wait until others have gone. */
+  waiting: number;
+}
+
 /** A pool that is being deleted is neither rolled out nor scaled. */
-const deleting = ({ metadata }: StoredPool): Untimed<'Progressing'> | null =>
-  metadata.deletionTimestamp === undefined
-    ? null
-    : { type: 'Progressing', status: 'True', reason: 'Deleting', message: 'the pool is being deleted' };
+function deleting({ metadata }: StoredPool, { waiting }: LeavingVms): Untimed<'Progressing'> | null {
+  if (metadata.deletionTimestamp === undefined) return null;
+  const message = ['the pool is being deleted', ...waitingWords(waiting)].join('; ');
+  return { type: 'Progressing', status: 'True', reason: 'Deleting', message };
+}
 
 /** The existing VMs run the template, but are not as many as the pool wants. */
 function scaling(
   { spec }: StoredPool,
   { phase, target, present }: RolloutPlan,
-  blocked: BlockedSurplus | null,
+  { blocked, waiting }: LeavingVms,
 ): Untimed<'Progressing'> | null {
   if (phase !== 'Complete' || present === spec.replicas) return null;
   const words = `${present} of ${spec.replicas} VMs exist, of revision ${target}`;
   if (present < spec.replicas) return { type: 'Progressing', status: 'True', reason: 'ScalingOut', message: words };
   return blocked === null || present - spec.replicas > blocked.count
-    ? { type: 'Progressing', status: 'True', reason: 'ScalingIn', message: words }
+    ? {
+        type: 'Progressing',
+        status: 'True',
+        reason: 'ScalingIn',
+        message: [words, ...waitingWords(waiting)].join('; '),
+      }
     : { type: 'Progressing', status: 'False', reason: 'Complete', message: `${words}; ${blocked.message}` };
 }
 

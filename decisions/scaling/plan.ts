@@ -1,67 +1,24 @@
 import { POOL_FINALIZER } from '../../api/names.ts';
 import { scaleInRules, standbyRules, type ScaleInRules } from '../../api/pool-defaults.ts';
 import { isActive } from '../disruption-budget/availability.ts';
-import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
-import { allowanceOf, mayTry, refusedOf } from '../pool/failures.ts';
-import type { PoolPlanInput } from '../pool/plan-input.ts';
-import type { PoolStep } from '../pool/steps.ts';
+import { mayTry, refusedOf } from '../pool/failures.ts';
 import { chooseToPromote } from '../standby/promotion.ts';
 import { settleStandby, type Settling } from '../standby/settle.ts';
 import { isStandby, type StandbyVm } from '../standby/standby.ts';
 import { chooseSpare } from '../standby/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isHalted, isRegular, type MemberRole, type RegularVm, type VmView } from '../views/vm.ts';
+import { isHalted, isRegular, type RegularVm, type VmView } from '../views/vm.ts';
 import { chooseLeaving } from './choice.ts';
-import { namedAmong, type NamedRemovals } from './named-removals.ts';
+import { refill, scaleOut } from './creation.ts';
+import { namedAmong } from './named-removals.ts';
 import { refusedLast } from './refused-vms.ts';
 import { BY_NAME, type RemovalCause } from './removal-check.ts';
-import { deletion, finishRemovals, halting, nameOf, planEnd, roomToDelete, targets, words } from './removal.ts';
+import { deletion, finishRemovals, halting, nameOf, planEnd, targets, words } from './removal.ts';
+import { leavingVms, Room } from './room.ts';
+import type { ScaleInput, ScaleStep } from './scale-input.ts';
 import { scaleInOrder } from './selection-order.ts';
 import { blockedSurplus, mayLeave, scaleInWindow, takesSurplus, type BlockedSurplus } from './surplus.ts';
-import { freeNumbers, numberOf, vmName } from './vm-names.ts';
-
-/** What scaling reads besides the pool and its VMs. */
-export type ScaleInput = Pick<
-  PoolPlanInput,
-  'pool' | 'vms' | 'vmiOf' | 'zoneOf' | 'isVmNameTaken' | 'inProgress' | 'batches' | 'burst' | 'backoffs' | 'now'
-> & {
-  /** Names of VMs that healing holds: scaling neither creates nor removes them. */
-  held: ReadonlySet<string>;
-  /** Names without a VM that an update will create: scaling doesn't create them. */
-  pendingCreates: ReadonlySet<string>;
-  /** Those among them that will be none of the pool's replicas. */
-  pendingNonReplicas: ReadonlySet<string>;
-  /** Names of VMs that are being healed: they leave before others. */
-  sick: ReadonlySet<string>;
-  /** The revision that VMs are brought to. */
-  target: string;
-  /** Names that are created before others: they belonged to the pool. */
-  first: readonly string[];
-  /** The same of standby VMs. */
-  firstStandby: readonly string[];
-  /** VMs that people want removed. */
-  removals: NamedRemovals;
-  /** The lowest number that a new VM may have: 0 only if disks of a VM 0 are kept. */
-  lowest: number;
-};
-
-/** A scaling step; another part decides the revision of new VMs. */
-export type ScaleStep =
-  | Exclude<
-      PoolStep,
-      {
-        kind:
-          | 'create'
-          | 'update'
-          | 'deleteRevisions'
-          | 'deleteKeptDisks'
-          | 'unmarkKeptDisks'
-          | 'addLabels'
-          | 'removeLabels';
-      }
-    >
-  | { kind: 'create'; numbers: number[]; role?: MemberRole; reason: string };
 
 export interface ScalePlan {
   steps: ScaleStep[];
@@ -69,7 +26,9 @@ export interface ScalePlan {
   deferred: ScaleStep[];
   /** VMs that are more than the pool wants, and stay; null if there are none. */
   blocked: BlockedSurplus | null;
-  /** When a window opens for them, in milliseconds since the epoch. */
+  /** How many VMs are to leave, and wait until others have gone. */
+  waiting: number;
+  /** When to look again, in milliseconds since the epoch: a window opens, or VMs that do not go hold up no more others. */
   wakeAt: number | null;
 }
 
@@ -83,6 +42,7 @@ export function planScale(input: ScaleInput): ScalePlan {
       steps: mayTry(input, 'FailedFinalizer') ? [ADD_FINALIZER] : [],
       deferred: [],
       blocked: null,
+      waiting: 0,
       wakeAt: null,
     };
   const leaving = new Set(inProgress.deleting);
@@ -100,9 +60,9 @@ export function planScale(input: ScaleInput): ScalePlan {
   const wanted = pool.spec.replicas;
   const rules = rulesOf(pool);
   const window = scaleInWindow(rules, input.now);
-  const room = new Room(roomToDelete(vms, input));
+  const room = roomIn(input);
   const steps: ScaleStep[] = [
-    ...finishRemovals(input),
+    ...finishRemovals(input, room),
     ...removeNamed(input, staying.filter(isNamed), room),
     ...forgetRemoved(input),
   ];
@@ -132,7 +92,8 @@ export function planScale(input: ScaleInput): ScalePlan {
     steps: [...steps, ...settling.steps],
     deferred: isDeferred ? refilling : [],
     blocked,
-    wakeAt: earlier(wakeAt, settling.wakeAt),
+    waiting: room.waiting,
+    wakeAt: [wakeAt, settling.wakeAt, room.wakeAt].reduce(earlier),
   };
 }
 
@@ -162,19 +123,6 @@ function promotion(
     names,
     covered: Math.min(now.length + soon, Math.max(missing - back, 0)),
   };
-}
-
-/** Creates the standby VMs that are missing. `pendingCreates`: how many are being created. */
-function refill(input: ScaleInput, pendingCreates: number, ours: ReadonlySet<string>): ScaleStep[] {
-  const { pool, vms, inProgress, firstStandby: first } = input;
-  const { replicas } = standbyRules(pool.spec);
-  const missing = replicas - vms.filter(isStandby).length - pendingCreates;
-  if (missing <= 0) return [];
-  const begun = inProgress.standby?.length ?? 0;
-  const numbers = numbersToCreate(input, { missing, ours, first, begun, failure: 'FailedStandby' });
-  const names = formatNames(numbers.map((number) => vmName(pool.metadata.name, number)));
-  const reason = `create ${names} as standby: ${missing} missing of ${replicas}`;
-  return numbers.length === 0 ? [] : [{ kind: 'create', numbers, role: 'Standby', reason }];
 }
 
 function removeSpare(input: ScaleInput, spare: readonly StandbyVm[], room: Room): ScaleStep[] {
@@ -214,51 +162,6 @@ function comingBack({ pool, first, inProgress, isVmNameTaken, now }: ScaleInput,
     .length;
 }
 
-/** `promoted`: how many standby VMs become replicas in this plan. */
-function scaleOut(input: ScaleInput, missing: number, ours: ReadonlySet<string>, promoted: number): ScaleStep[] {
-  const { name } = input.pool.metadata;
-  const { inProgress, first } = input;
-  const begun = inProgress.creating.length + promoted;
-  const numbers = numbersToCreate(input, { missing, ours, first, begun, failure: 'FailedCreate' });
-  if (numbers.length === 0) return [];
-  const names = formatNames(numbers.map((number) => vmName(name, number)));
-  return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${input.pool.spec.replicas}` }];
-}
-
-interface Missing {
-  missing: number;
-  /** Names that the pool has, or will have. */
-  ours: ReadonlySet<string>;
-  /** Names that are created before others. */
-  first: readonly string[];
-  /** How many are being created. */
-  begun: number;
-  failure: 'FailedCreate' | 'FailedStandby';
-}
-
-/** Returns the numbers of VMs to be created now. */
-function numbersToCreate(input: ScaleInput, { missing, ours, first, begun, failure }: Missing): number[] {
-  const { pool, isVmNameTaken, burst, lowest } = input;
-  const count = Math.min(missing, allowanceOf(input, failure), burst - begun);
-  if (count <= 0) return [];
-  const { name } = pool.metadata;
-  const refused = refusedOf(input, failure);
-  const isTaken = (candidate: string): boolean => ours.has(candidate) || isVmNameTaken(candidate);
-  // Refused VMs keep their numbers, and no other VM waits for them.
-  const enough = refused?.isGeneral === true ? missing : Math.min(missing, count + (refused?.names.length ?? 0));
-  const given = first.filter((candidate) => !isTaken(candidate)).slice(0, enough);
-  const others = freeNumbers(
-    name,
-    enough - given.length,
-    (candidate) => given.includes(candidate) || isTaken(candidate),
-    lowest,
-  );
-  const sorted = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others].toSorted(
-    (one, other) => one - other,
-  );
-  return refusedLast(sorted, (number) => vmName(name, number), refused).slice(0, count);
-}
-
 function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number, room: Room): ScaleStep[] {
   const { pool, vmiOf, zoneOf = () => null, held, sick, target } = input;
   const rules = rulesOf(pool);
@@ -292,21 +195,6 @@ const free = (input: ScaleInput, vms: readonly VmView[]): VmView[] =>
     ({ name }) => !input.inProgress.creating.includes(name),
   );
 
-/** How many more VMIs may be asked to stop in a plan. */
-class Room {
-  #left: number;
-
-  constructor(count: number) {
-    this.#left = count;
-  }
-
-  take<T>(items: readonly T[]): T[] {
-    const taken = items.slice(0, this.#left);
-    this.#left -= taken.length;
-    return taken;
-  }
-}
-
 function removal(
   { pool }: ScaleInput,
   chosen: readonly VmView[],
@@ -330,15 +218,22 @@ function keepDisks(chosen: readonly VmView[], because: RemovalCause['because'], 
   ];
 }
 
-/** Returns steps towards the end of a deleted pool: its VMs are deleted first, or released. */
-export function planDeletion(input: ScaleInput): ScaleStep[] {
-  const rules = rulesOf(input.pool);
+/** Plans the end of a deleted pool: its VMs are deleted first, or released. */
+export function planDeletion(input: ScaleInput): ScalePlan {
+  const { pool, vms, vmiOf } = input;
+  const rules = rulesOf(pool);
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : undefined;
-  return planEnd({
+  const room = roomIn(input);
+  const end = {
     ...input,
-    owner: input.pool,
+    owner: pool,
     finalizer: POOL_FINALIZER,
-    what: 'pool',
-    order: scaleInOrder(input.vms, { policy }),
-  });
+    what: 'pool' as const,
+    order: scaleInOrder(vms, { policy }),
+    lost: new Set(vms.filter((vm) => vmiOf(vm)?.nodeLost === true).map(nameOf)),
+  };
+  const steps = planEnd(end, room);
+  return { steps, deferred: [], blocked: null, waiting: room.waiting, wakeAt: room.wakeAt };
 }
+
+const roomIn = (input: ScaleInput): Room => new Room(leavingVms(input.vms, input.vmiOf), input);

@@ -7,6 +7,7 @@ import type { StoredVmOwner } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
 import { refusedLast } from './refused-vms.ts';
 import type { RemovalCause } from './removal-check.ts';
+import type { Room } from './room.ts';
 import { scaleInOrder } from './selection-order.ts';
 
 /** How VMs leave their owner, be it a pool or a set. */
@@ -15,23 +16,22 @@ import { scaleInOrder } from './selection-order.ts';
 export type Leaver = Pick<VmView, 'name' | 'uid' | 'resourceVersion' | 'deleting'> &
   Partial<Pick<VmView, 'removing' | 'keepsDisks'>>;
 
-export type RemovalInput = Pick<PoolPlanInput, 'vms' | 'inProgress' | 'burst' | 'backoffs'>;
-type Limits = Omit<RemovalInput, 'vms'>;
+export type RemovalInput = Pick<PoolPlanInput, 'vms' | 'inProgress' | 'burst' | 'backoffs' | 'now'>;
 export type RemovalStep = Extract<
   PoolStep,
   { kind: 'addFinalizer' | 'removeFinalizer' | 'delete' | 'halt' | 'release' }
 >;
 
 /** Finishes interrupted deletions: terminating VMs that are held until their disks are released. */
-function finishHeld(input: RemovalInput): RemovalStep[] {
+function finishHeld(input: RemovalInput, room: Room): RemovalStep[] {
   const { vms, inProgress } = input;
   const waiting = vms.filter((vm) => isHeld(vm) && !inProgress.deleting.includes(vm.name));
-  const held = inTurn(waiting, input).slice(0, allowanceOf(input, 'FailedDelete'));
+  const held = room.again(inTurn(waiting, input));
   return held.length === 0 ? [] : [deletion(held, true, 'Terminating', 'they are being deleted')];
 }
 
 /** The members in the order to try them: those whose removal was refused last, if at all. */
-const inTurn = <T extends Leaver>(members: readonly T[], input: Limits): T[] =>
+const inTurn = <T extends Leaver>(members: readonly T[], input: Pick<RemovalInput, 'backoffs'>): T[] =>
   refusedLast(members, nameOf, refusedOf(input, 'FailedDelete'));
 
 const isHeld = (vm: Leaver): boolean => vm.deleting && vm.keepsDisks === true;
@@ -40,17 +40,17 @@ const isHeld = (vm: Leaver): boolean => vm.deleting && vm.keepsDisks === true;
  * Continues with VMs that are leaving the pool: deletes those whose VMIs have stopped, and halts those that somebody
  * started again.
  */
-export function finishRemovals(input: RemovalInput): RemovalStep[] {
+export function finishRemovals(input: RemovalInput, room: Room): RemovalStep[] {
   const { vms, inProgress } = input;
-  const allowance = allowanceOf(input, 'FailedDelete');
+  const held = finishHeld(input, room);
   const marked = scaleInOrder(
     vms.filter((vm) => vm.removing && !vm.deleting && !inProgress.deleting.includes(vm.name)),
   );
   const leaving = inTurn(marked, input);
-  const stopped = leaving.filter((vm) => vm.runStrategy === 'Halted' && !vm.hasVmi).slice(0, allowance);
-  const started = leaving.filter((vm) => vm.runStrategy !== 'Halted').slice(0, allowance);
+  const stopped = room.again(leaving.filter((vm) => vm.runStrategy === 'Halted' && !vm.hasVmi));
+  const started = room.again(leaving.filter((vm) => vm.runStrategy !== 'Halted'));
   return [
-    ...finishHeld(input),
+    ...held,
     ...(stopped.length === 0 ? [] : [deletion(stopped, true, 'Marked', 'their VMIs have stopped')]),
     ...(started.length === 0 ? [] : [halting(started, 'Marked', 'they leave the pool, and were started')]),
   ];
@@ -66,11 +66,13 @@ export interface EndInput extends RemovalInput {
   what: 'pool' | 'set';
   /** All its members, in the order in which they leave. */
   order: readonly Leaver[];
+  /** Names of those on nodes that do not answer: they leave last, for they may never go. */
+  lost: ReadonlySet<string>;
 }
 
 /** Returns steps towards the end of a deleted owner: its VMs are deleted first, or released. */
-export function planEnd(input: EndInput): RemovalStep[] {
-  const { owner, finalizer, what, order, inProgress } = input;
+export function planEnd(input: EndInput, room: Room): RemovalStep[] {
+  const { owner, finalizer, what, order, lost, inProgress } = input;
   const { finalizers = [] } = owner.metadata;
   if (!finalizers.includes(finalizer)) return [];
   const busy = new Set([...inProgress.creating, ...inProgress.deleting]);
@@ -86,9 +88,10 @@ export function planEnd(input: EndInput): RemovalStep[] {
     const chosen = free
       .filter((vm) => !isHeld(vm))
       .slice(0, Math.max(Math.min(input.burst - inProgress.deleting.length, allowanceOf(input, 'FailedDelete')), 0));
-    if (chosen.length === 0) return finishHeld(input);
+    const held = finishHeld(input, room);
+    if (chosen.length === 0) return held;
     return [
-      ...finishHeld(input),
+      ...held,
       {
         kind: 'release',
         vms: targets(chosen),
@@ -97,24 +100,16 @@ export function planEnd(input: EndInput): RemovalStep[] {
     ];
   }
   // VMs that were leaving with their disks kept continue so: what was to be kept a moment ago is still kept.
-  const chosen = free.filter((vm) => !vm.deleting && vm.removing !== true).slice(0, roomToDelete(order, input));
+  const finishing = finishRemovals(input, room);
+  const leaving = free.filter((vm) => !vm.deleting && vm.removing !== true);
+  const chosen = room.take(leaving.toSorted((one, other) => Number(lost.has(one.name)) - Number(lost.has(other.name))));
   return [
-    ...finishRemovals(input),
+    ...finishing,
     ...(chosen.length === 0 ? [] : [deletion(chosen, false, 'OwnerDeleted', `the ${what} is deleted`)]),
   ];
 }
 
 export const nameOf = (vm: Leaver): string => vm.name;
-
-/** How many more VMIs may be asked to stop now, besides those that are stopping. */
-export function roomToDelete(members: readonly Leaver[], input: Limits): number {
-  const { inProgress, burst } = input;
-  const stopping = new Set([
-    ...inProgress.deleting,
-    ...members.filter((one) => one.deleting || one.removing === true).map(nameOf),
-  ]);
-  return Math.max(Math.min(burst - stopping.size, allowanceOf(input, 'FailedDelete')), 0);
-}
 
 type Because = RemovalCause['because'];
 

@@ -26,6 +26,11 @@ export interface VmView {
   deleting: boolean;
   /** Marked by drover as leaving the pool with its disks kept. */
   removing: boolean;
+  /**
+   * Since when it is terminating, or was halted to leave with its disks kept, in milliseconds since the epoch; null if
+   * neither, or if that is unknown.
+   */
+  leavingSince: number | null;
   /** Has drover's finalizer until it no longer owns its disks; it may already be terminating. */
   keepsDisks: boolean;
   /** Its own labels merged over those of its VMI template. */

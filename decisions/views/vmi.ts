@@ -13,6 +13,8 @@ export interface VmiView {
   createdAt: number;
   /** Has a deletion timestamp: its guest is shutting down. */
   deleting: boolean;
+  /** Since when, in milliseconds since the epoch; null if it has none. */
+  deletingSince: number | null;
   /** KubeVirt's `status.phase`; empty before it has one. */
   phase: string;
   /** Since when it has been in that phase, in milliseconds since the epoch; null if KubeVirt doesn't say. */

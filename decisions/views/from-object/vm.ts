@@ -64,6 +64,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
     removing: metadata.annotations?.[REMOVING_ANNOTATION] !== undefined,
+    leavingSince: timeOf(metadata.deletionTimestamp ?? metadata.annotations?.[REMOVING_ANNOTATION]),
     keepsDisks: metadata.finalizers?.includes(DISKS_FINALIZER) ?? false,
     labels: template?.metadata?.labels === undefined ? ownLabels : { ...template.metadata.labels, ...ownLabels },
     ownLabels,
@@ -129,15 +130,19 @@ const RESTORED_ANNOTATION = 'restore.kubevirt.io/lastRestoreUID';
 const notYetRun = (annotations: Record<string, string> = {}): string | null =>
   annotations[RESTORED_ANNOTATION] === undefined ? (annotations[NOT_YET_RUN_ANNOTATION] ?? null) : null;
 
+/** Null for what is no time, such as the mark of a VM that healing replaces. */
+function timeOf(text: string | undefined): number | null {
+  const time = Date.parse(text ?? '');
+  return Number.isNaN(time) ? null : time;
+}
+
 function notReadySince(conditions: Condition[] = []): number | null {
   const ready = conditions.find(({ type }) => type === 'Ready');
-  const since = ready === undefined || ready.status === 'True' ? NaN : Date.parse(ready.lastTransitionTime ?? '');
-  return Number.isNaN(since) ? null : since;
+  return ready === undefined || ready.status === 'True' ? null : timeOf(ready.lastTransitionTime);
 }
 
 function restartRequired(conditions: Condition[] = []): VmView['restartRequired'] {
   const condition = conditions.find(({ type, status }) => type === 'RestartRequired' && status === 'True');
   if (condition === undefined) return null;
-  const since = Date.parse(condition.lastTransitionTime ?? '');
-  return { since: Number.isNaN(since) ? null : since, why: condition.message ?? '' };
+  return { since: timeOf(condition.lastTransitionTime), why: condition.message ?? '' };
 }

@@ -63,6 +63,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     vmUid: owner?.kind === 'VirtualMachine' ? owner.uid : null,
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
+    deletingSince: metadata.deletionTimestamp === undefined ? null : Date.parse(metadata.deletionTimestamp),
     phase: status?.phase ?? '',
     phaseSince: sincePhase(status, status?.phase ?? ''),
     ready: ready?.status === 'True',

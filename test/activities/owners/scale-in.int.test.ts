@@ -6,7 +6,12 @@ import type { PoolKey } from '../../../activities/owners/types.ts';
 import { clearNamedRemovals } from '../../../activities/pool/forget-removals.ts';
 import { createPoolActivities, type PoolActivities } from '../../../activities/pool/pool.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
-import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION } from '../../../api/names.ts';
+import {
+  PROTECT_ANNOTATION,
+  REMOVE_VMS_ANNOTATION,
+  REMOVING_ANNOTATION,
+  REMOVING_TO_HEAL,
+} from '../../../api/names.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import type { Target } from '../../../decisions/pool/steps.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
@@ -45,7 +50,10 @@ async function collected<T>(removing: Promise<T>, key: { namespace: string; name
 }
 
 /** Returns what a worker does to a VM that it should remove, if the VM has undergone `change` since the plan. */
-async function afterwards(change: object, remove: Removal): Promise<'gone' | 'halted' | 'untouched'> {
+async function afterwards(
+  change: object,
+  remove: Removal,
+): Promise<'gone' | 'halted' | 'halted, to be healed' | 'untouched'> {
   const namespace = await cluster().namespace();
   const pool = (await cluster().createPool(namespace, 'web', { replicas: 0 })) as unknown as StoredPool;
   const { kube } = cluster();
@@ -67,7 +75,8 @@ async function afterwards(change: object, remove: Removal): Promise<'gone' | 'ha
   );
   const now = await ignoreNotFound(kube.get(VirtualMachines, seen));
   if (now?.metadata.deletionTimestamp !== undefined || now === undefined) return 'gone';
-  if (now.metadata.annotations?.[REMOVING_ANNOTATION] === 'true') return 'halted';
+  const mark = now.metadata.annotations?.[REMOVING_ANNOTATION];
+  if (mark !== undefined) return mark === REMOVING_TO_HEAL ? 'halted, to be healed' : 'halted';
   expect(now.metadata).toEqual(changed.metadata);
   return 'untouched';
 }
@@ -85,6 +94,13 @@ test.each(Object.entries(removals))(
     expect(await afterwards({ labels: { tier: 'web' } }, remove)).toBe(how === 'halts it' ? 'halted' : 'gone');
   },
 );
+
+const haltAgain: Removal = (activities, key, vm) => activities.haltVms(key, [vm], { because: 'Marked' });
+
+test('a VM that healing has halted, and somebody has started, is halted again and stays one that is healed', async () => {
+  const outcome = await afterwards({ annotations: { [REMOVING_ANNOTATION]: REMOVING_TO_HEAL } }, haltAgain);
+  expect(outcome).toBe('halted, to be healed');
+});
 
 const protection = (value: string) => ({ annotations: { [PROTECT_ANNOTATION]: value } });
 

@@ -31,6 +31,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   vmUid: null,
   createdAt: 0,
   deleting: false,
+  deletingSince: null,
   phaseSince: null,
   phase: 'Running',
   ready: true,

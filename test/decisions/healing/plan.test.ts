@@ -16,6 +16,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { HOLDS_UP_MS } from '../../../decisions/scaling/room.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
@@ -282,8 +283,16 @@ describe('limits the number of concurrent cycles', () => {
     ],
     [
       'what is not in flight for another reason',
-      { burst: 4, vms: vms.map((vm, index) => (index > 17 ? { ...vm, deleting: true } : vm)) },
+      { burst: 4, vms: vms.map((vm, index) => (index > 17 ? { ...vm, deleting: true, leavingSince: NOW } : vm)) },
       ['web-1', 'web-2'],
+    ],
+    [
+      'what has been leaving for so long that it holds up no other',
+      {
+        burst: 4,
+        vms: vms.map((vm, index) => (index > 17 ? { ...vm, deleting: true, leavingSince: NOW - HOLDS_UP_MS } : vm)),
+      },
+      ['web-1', 'web-2', 'web-3', 'web-4'],
     ],
   ])('%s', (_what, given, names) => expect(begun(plan({ vms, ...given }))).toEqual(names));
 

@@ -135,7 +135,7 @@ export class ModelKubeVirt {
 
   deleteVm(name: string, uid: string, version?: string): void {
     const modelVm = this.#get(name, uid, version);
-    this.#note(modelVm, { deleting: true });
+    this.#note(modelVm, { deleting: true, leavingSince: this.#clock.now });
     this.#touch(modelVm);
   }
 
@@ -143,7 +143,7 @@ export class ModelKubeVirt {
   letLeave(name: string, uid: string, version?: string): void {
     const modelVm = this.#get(name, uid, version);
     this.#power(modelVm, 'Halted');
-    this.#note(modelVm, { removing: true });
+    this.#note(modelVm, { removing: true, leavingSince: this.#clock.now });
     this.#touch(modelVm);
   }
 

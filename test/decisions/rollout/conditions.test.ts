@@ -31,7 +31,7 @@ const conditions = (fields: RolloutFields): Record<string, Condition> => {
     now,
     fault: null,
   });
-  const all = rolloutConditions(pool, planRollout(input), blocked, at(input.now));
+  const all = rolloutConditions(pool, planRollout(input), { blocked, waiting: 0 }, at(input.now));
   return Object.fromEntries(all.map((condition) => [condition.type, condition]));
 };
 

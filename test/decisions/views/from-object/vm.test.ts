@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../../api/names.ts';
+import {
+  MACHINE_TYPE_RESTART_LABEL,
+  MACHINE_TYPE_TRANSITION_ANNOTATION,
+  REMOVING_ANNOTATION,
+  REMOVING_TO_HEAL,
+} from '../../../../api/names.ts';
 import type { ObjectMeta } from '../../../../api/objects.ts';
 import { nodeView } from '../../../../decisions/views/from-object/node.ts';
 import { vmView, type VirtualMachine } from '../../../../decisions/views/from-object/vm.ts';
@@ -48,6 +53,19 @@ test('its machine type, and what decides on the one that it gets where its own i
     preference: 'VirtualMachinePreference/shop/rhel',
   });
   expect(view({}, { preference: { name: 'rhel' } }).preference).toBe('VirtualMachineClusterPreference/rhel');
+});
+
+const marked = (mark: string): Partial<ObjectMeta> => ({ annotations: { [REMOVING_ANNOTATION]: mark } });
+
+test('since when it leaves: by its deletion, or by the mark of a VM that was halted to leave', () => {
+  const [halted, deleted] = ['2026-01-02T03:04:05.678Z', '2026-01-02T03:05:00Z'];
+  expect(view()).toMatchObject({ removing: false, deleting: false, leavingSince: null });
+  expect(view(marked(halted))).toMatchObject({ removing: true, leavingSince: Date.parse(halted) });
+  expect(view({ ...marked(halted), deletionTimestamp: deleted })).toMatchObject({
+    deleting: true,
+    leavingSince: Date.parse(deleted),
+  });
+  expect(view(marked(REMOVING_TO_HEAL))).toMatchObject({ removing: true, leavingSince: null });
 });
 
 const copyOf = (vm: string, generation: number) =>

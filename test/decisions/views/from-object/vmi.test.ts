@@ -27,6 +27,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     vmUid: 'vm-uid',
     createdAt: Date.UTC(2026, 0, 2, 3, 4, 5),
     deleting: false,
+    deletingSince: null,
     phase: '',
     phaseSince: null,
     ready: false,

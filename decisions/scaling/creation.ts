@@ -1,0 +1,67 @@
+import { standbyRules } from '../../api/pool-defaults.ts';
+import { formatNames } from '../lib/names.ts';
+import { allowanceOf, refusedOf } from '../pool/failures.ts';
+import { isStandby } from '../standby/standby.ts';
+import { refusedLast } from './refused-vms.ts';
+import type { ScaleInput, ScaleStep } from './scale-input.ts';
+import { freeNumbers, numberOf, vmName } from './vm-names.ts';
+
+/** How VMs come into a pool. */
+
+/** `promoted`: how many standby VMs become replicas in this plan. */
+export function scaleOut(input: ScaleInput, missing: number, ours: ReadonlySet<string>, promoted: number): ScaleStep[] {
+  const { name } = input.pool.metadata;
+  const { inProgress, first } = input;
+  const begun = inProgress.creating.length + promoted;
+  const numbers = numbersToCreate(input, { missing, ours, first, begun, failure: 'FailedCreate' });
+  if (numbers.length === 0) return [];
+  const names = formatNames(numbers.map((number) => vmName(name, number)));
+  return [{ kind: 'create', numbers, reason: `create ${names}: ${missing} missing of ${input.pool.spec.replicas}` }];
+}
+
+/** Creates the standby VMs that are missing. `pendingCreates`: how many are being created. */
+export function refill(input: ScaleInput, pendingCreates: number, ours: ReadonlySet<string>): ScaleStep[] {
+  const { pool, vms, inProgress, firstStandby: first } = input;
+  const { replicas } = standbyRules(pool.spec);
+  const missing = replicas - vms.filter(isStandby).length - pendingCreates;
+  if (missing <= 0) return [];
+  const begun = inProgress.standby?.length ?? 0;
+  const numbers = numbersToCreate(input, { missing, ours, first, begun, failure: 'FailedStandby' });
+  const names = formatNames(numbers.map((number) => vmName(pool.metadata.name, number)));
+  const reason = `create ${names} as standby: ${missing} missing of ${replicas}`;
+  return numbers.length === 0 ? [] : [{ kind: 'create', numbers, role: 'Standby', reason }];
+}
+
+interface Missing {
+  missing: number;
+  /** Names that the pool has, or will have. */
+  ours: ReadonlySet<string>;
+  /** Names that are created before others. */
+  first: readonly string[];
+  /** How many are being created. */
+  begun: number;
+  failure: 'FailedCreate' | 'FailedStandby';
+}
+
+/** Returns the numbers of VMs to be created now. */
+function numbersToCreate(input: ScaleInput, { missing, ours, first, begun, failure }: Missing): number[] {
+  const { pool, isVmNameTaken, burst, lowest } = input;
+  const count = Math.min(missing, allowanceOf(input, failure), burst - begun);
+  if (count <= 0) return [];
+  const { name } = pool.metadata;
+  const refused = refusedOf(input, failure);
+  const isTaken = (candidate: string): boolean => ours.has(candidate) || isVmNameTaken(candidate);
+  // Refused VMs keep their numbers, and no other VM waits for them.
+  const enough = refused?.isGeneral === true ? missing : Math.min(missing, count + (refused?.names.length ?? 0));
+  const given = first.filter((candidate) => !isTaken(candidate)).slice(0, enough);
+  const others = freeNumbers(
+    name,
+    enough - given.length,
+    (candidate) => given.includes(candidate) || isTaken(candidate),
+    lowest,
+  );
+  const sorted = [...given.flatMap((candidate) => numberOf(name, candidate) ?? []), ...others].toSorted(
+    (one, other) => one - other,
+  );
+  return refusedLast(sorted, (number) => vmName(name, number), refused).slice(0, count);
+}

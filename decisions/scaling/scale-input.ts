@@ -1,0 +1,46 @@
+import type { PoolPlanInput } from '../pool/plan-input.ts';
+import type { PoolStep } from '../pool/steps.ts';
+import type { MemberRole } from '../views/vm.ts';
+import type { NamedRemovals } from './named-removals.ts';
+
+/** What scaling reads besides the pool and its VMs. */
+export type ScaleInput = Pick<
+  PoolPlanInput,
+  'pool' | 'vms' | 'vmiOf' | 'zoneOf' | 'isVmNameTaken' | 'inProgress' | 'batches' | 'burst' | 'backoffs' | 'now'
+> & {
+  /** Names of VMs that healing holds: scaling neither creates nor removes them. */
+  held: ReadonlySet<string>;
+  /** Names without a VM that an update will create: scaling doesn't create them. */
+  pendingCreates: ReadonlySet<string>;
+  /** Those among them that will be none of the pool's replicas. */
+  pendingNonReplicas: ReadonlySet<string>;
+  /** Names of VMs that are being healed: they leave before others. */
+  sick: ReadonlySet<string>;
+  /** The revision that VMs are brought to. */
+  target: string;
+  /** Names that are created before others: they belonged to the pool. */
+  first: readonly string[];
+  /** The same of standby VMs. */
+  firstStandby: readonly string[];
+  /** VMs that people want removed. */
+  removals: NamedRemovals;
+  /** The lowest number that a new VM may have: 0 only if disks of a VM 0 are kept. */
+  lowest: number;
+};
+
+/** A scaling step; another part decides the revision of new VMs. */
+export type ScaleStep =
+  | Exclude<
+      PoolStep,
+      {
+        kind:
+          | 'create'
+          | 'update'
+          | 'deleteRevisions'
+          | 'deleteKeptDisks'
+          | 'unmarkKeptDisks'
+          | 'addLabels'
+          | 'removeLabels';
+      }
+    >
+  | { kind: 'create'; numbers: number[]; role?: MemberRole; reason: string };

@@ -1,13 +1,26 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreStale } from '../../kubernetes/errors.ts';
+import { ignoreStale, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
-import type { OwnerKey } from './types.ts';
+import { nothingDone, type Done, type OwnerKey } from './types.ts';
 
-/** Adds drover's finalizer to the owner, or removes it. Tries until it can: nothing else would let the owner go. */
-export async function setFinalizer(client: KubeClient, key: OwnerKey, held: boolean): Promise<ResourceVersions> {
+/** Adds drover's finalizer to the owner, or removes it; says why, if the API server refuses that. */
+export async function setFinalizer(client: KubeClient, key: OwnerKey, held: boolean): Promise<Done> {
+  try {
+    return { ...nothingDone, count: 1, minVersions: await write(client, key, held) };
+  } catch (error) {
+    if (!(error instanceof KubeError) || isTransient(error)) throw error;
+    const { finalizer } = kindOfOwner(key);
+    const what = held ? 'added, and no VM is made before' : 'removed, and nothing else is left';
+    const message = `the finalizer ${finalizer} can't be ${what}: ${error.message}`;
+    return { ...nothingDone, refused: { reason: error.reason, message } };
+  }
+}
+
+/** Tries until nobody else has changed the owner in between. */
+async function write(client: KubeClient, key: OwnerKey, held: boolean): Promise<ResourceVersions> {
   const { finalizer: ours, resource } = kindOfOwner(key);
   for (;;) {
     const owner = await liveOwner(client, key);

@@ -21,7 +21,7 @@ import { knownPool } from '../owners/live-owner.ts';
 import { createReleaseActivities } from '../owners/release-vms.ts';
 import { createScaleInActivities } from '../owners/scale-in.ts';
 import { writeOwnerStatus, type WrittenStatus } from '../owners/status.ts';
-import type { OwnerKey, PoolKey, PlanRequest, Planned } from '../owners/types.ts';
+import type { Done, OwnerKey, PoolKey, PlanRequest, Planned } from '../owners/types.ts';
 import type { Revisions } from '../rollout/revisions.ts';
 import { createStandbyActivities } from '../standby/standby.ts';
 import { createCreationActivities } from './create-vms.ts';
@@ -89,7 +89,7 @@ export function createPoolActivities({
     ...createLabelActivities({ client, cache, concurrency }),
 
     /** Adds drover's finalizer to the pool or set, or removes it: with it, none can be deleted before its VMs. */
-    setFinalizer: (key: OwnerKey, held: boolean): Promise<ResourceVersions> => setFinalizer(client, key, held),
+    setFinalizer: (key: OwnerKey, held: boolean): Promise<Done> => setFinalizer(client, key, held),
 
     /** Keeps the pool's template, in case it changes. */
     async createRevision(key: PoolKey): Promise<void> {

@@ -146,7 +146,7 @@ export class FakeCluster {
     },
     createRevision: async () => this.#keep(),
     deleteRevisions: async () => {},
-    setFinalizer: async () => ({}),
+    setFinalizer: async () => nothing,
     haltVms: () => Promise.reject(new Error('no test asks for it')),
     releaseVms: () => Promise.reject(new Error('no test asks for it')),
     promoteStandbyVms: () => Promise.reject(new Error('no test asks for it')),

@@ -29,7 +29,8 @@ export const ON_VMS = {
 const { deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>(ON_VMS);
 const { setFinalizer } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '60s',
-  retry: { initialInterval: '500ms', maximumInterval: '30s' },
+  // A longer failure is the owner's to report.
+  retry: { initialInterval: '500ms', maximumAttempts: 4 },
 });
 
 export interface OwnerStepContext {
@@ -87,14 +88,11 @@ export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void
     case 'addFinalizer':
     case 'removeFinalizer':
       if (context.inProgress.has('finalizer')) return;
-      runOperation({ kind: 'finalizer', names: [], reason }, context, failure, async () => ({
-        ...nothing,
-        minVersions: await setFinalizer.executeWithOptions(words, [key, step.kind === 'addFinalizer']),
-      }));
+      runOperation({ kind: 'finalizer', names: [], reason }, context, failure, () =>
+        setFinalizer.executeWithOptions(words, [key, step.kind === 'addFinalizer']),
+      );
   }
 }
-
-const nothing: Done = { count: 0, nameConflicts: [], notWanted: [], refused: null, minVersions: {} };
 
 export interface OperationInput {
   kind: OperationKind;

@@ -140,6 +140,32 @@ test('VMs of a surplus delay no VM that is missing', () =>
       world.break(`G25: ${statusOf(world)?.readyReplicas} of 40 VMs are ready a minute later`);
   }));
 
+/** By the finalizer of its owner. */
+const writesOwner = ({ verb, key, subresource }: Call): boolean =>
+  verb === 'patch' && key.name === 'web' && subresource === undefined;
+
+test('the finalizer of a new pool, without which no VM is made', () =>
+  play(
+    async (world) => {
+      const count = refusing(world, writesOwner);
+      await world.createPool('web', aSpec({ replicas: 2 }));
+      await triedWithDelays(world, count, 'FailedFinalizer', () => statusOf(world)?.readyReplicas === 2);
+    },
+    // The workflow ends its run in the meantime.
+    { longHistory: 40 },
+  ));
+
+test('the finalizer of a pool that is deleted, and has no VMs any more', () =>
+  play(
+    async (world) => {
+      await begun(world, { replicas: 2 });
+      const count = refusing(world, writesOwner);
+      await world.deletePool('web');
+      await triedWithDelays(world, count, 'FailedFinalizer', () => world.pool('web') === undefined);
+    },
+    { longHistory: 40 },
+  ));
+
 test('a VM too many of a replica set', () =>
   play(
     async (world) => {

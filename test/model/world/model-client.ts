@@ -21,6 +21,8 @@ export interface Call {
   verb: 'get' | 'list' | 'create' | 'update' | 'patch' | 'delete' | 'request';
   resource: Resource | null;
   key: { namespace?: string | undefined; name?: string };
+  /** Such as `status`. */
+  subresource?: string | undefined;
 }
 
 export interface ModelClientOptions {
@@ -92,7 +94,7 @@ export class ModelClient {
       'update',
       resource,
       object.metadata,
-      options,
+      { ...options, subresource },
       () => this.#in.server.write(resource, object.metadata, () => written, subresource) as Stored<T>,
     );
   }
@@ -105,7 +107,7 @@ export class ModelClient {
     { subresource, dryRun, ...options }: WriteOptions = {},
   ): Promise<Stored<T>> {
     const sent = withoutUndefined(patch);
-    return this.#call('patch', resource, key, options, () => {
+    return this.#call('patch', resource, key, { ...options, subresource }, () => {
       if (dryRun === true) return patched(this.#in.server.get(resource, key), type, sent) as Stored<T>;
       return this.#in.server.write(resource, key, (before) => patched(before, type, sent), subresource) as Stored<T>;
     });
@@ -219,7 +221,7 @@ export class ModelClient {
     verb: Call['verb'],
     resource: Resource | null,
     key: Call['key'],
-    { signal, deadlineMs = GIVES_UP_MS }: CallOptions,
+    { signal, deadlineMs = GIVES_UP_MS, subresource }: CallOptions & { subresource?: string | undefined },
     act: () => T,
   ): Promise<T> {
     const { process, beforeWrite, onCall = (_call, carriedOut) => carriedOut() } = this.#in;
@@ -229,7 +231,7 @@ export class ModelClient {
     let answer: T | undefined;
     let failure: unknown;
     try {
-      answer = (await onCall({ process, verb, resource, key }, act)) as T;
+      answer = (await onCall({ process, verb, resource, key, subresource }, act)) as T;
     } catch (error) {
       failure = error;
     }

@@ -1,10 +1,14 @@
 import { cancellationSignal } from '@temporalio/activity';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict } from '../../kubernetes/errors.ts';
+import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
+
+/** KubeVirt asks the node of the VMI, which may not answer. */
+const DEADLINE_MS = 10_000;
 
 /**
  * Asks KubeVirt to pause the VMI of this VM, or to let it go on, as `virtctl` does. Takes no precondition, so callers read
- * the VM right before. A VMI that is so already is no error.
+ * the VM right before. A VMI that is so already is no error. An error counts as a refusal of this VM: it is the answer of
+ * its node, or the lack of one, and others may be on a node that does answer.
  */
 export async function askForPause(
   client: KubeClient,
@@ -13,8 +17,10 @@ export async function askForPause(
 ): Promise<void> {
   const path = `/apis/subresources.kubevirt.io/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachineinstances/${encodeURIComponent(name)}/${verb}`;
   try {
-    await client.request({ method: 'PUT', path, body: {}, signal: cancellationSignal() });
+    await client.request({ method: 'PUT', path, body: {}, signal: cancellationSignal(), deadlineMs: DEADLINE_MS });
   } catch (error) {
-    if (!isConflict(error) || !/already paused|not paused/i.test((error as Error).message)) throw error;
+    if (isConflict(error) && /already paused|not paused/i.test(error.message)) return;
+    if (!isTransient(error)) throw error;
+    throw new KubeError(424, 'FailedDependency', `${verb} of ${name}: ${(error as Error).message}`);
   }
 }

@@ -1,6 +1,6 @@
 import { isActive, isReady, liveVmi } from '../disruption-budget/availability.ts';
 import { byNumber } from '../lib/names.ts';
-import { allowanceOf, refusedOf } from '../pool/failures.ts';
+import { refusedOf } from '../pool/failures.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
 import { refusedLast } from '../scaling/refused-vms.ts';
 import { compare } from '../scaling/selection-order.ts';
@@ -26,12 +26,13 @@ export interface Promotion {
 /**
  * Returns the standby VMs that become replicas, the best first, when `missing` replicas are missing: those that only have
  * to start before those whose disks are still being filled, those of the newest revision before others, those that run
- * already before those that are paused or stopped. One that fails would be no help.
+ * already before those that are paused or stopped. One that fails, or is on a node that does not answer, would be no help.
  */
 export function chooseToPromote(input: PromotionInput, missing: number): Promotion {
   const { vms, vmiOf, inProgress, batches, sick, target, isNamed } = input;
   const busy = new Set([...inProgress.creating, ...inProgress.deleting, ...(inProgress.standby ?? []), ...sick]);
   for (const { name } of batches.flatMap((batch) => batch.vms).filter(({ act }) => act === 'replace')) busy.add(name);
+  const isOfUse = (vm: StandbyVm): boolean => isActive(vm) && !isFailing(vm) && vmiOf(vm)?.nodeLost !== true;
   const rankOf = (vm: StandbyVm): number[] => {
     const vmi = liveVmi(vmiOf(vm));
     const isUpdated = vm.revision === target && (vmi?.revision ?? target) === target;
@@ -39,14 +40,14 @@ export function chooseToPromote(input: PromotionInput, missing: number): Promoti
   };
   const free = vms
     .filter(isStandby)
-    .filter((vm) => isActive(vm) && !isFailing(vm) && !busy.has(vm.name) && !isNamed(vm))
+    .filter((vm) => isOfUse(vm) && !busy.has(vm.name) && !isNamed(vm))
     .map((vm) => ({ vm, rank: rankOf(vm) }))
     .toSorted((one, other) => compare(one.rank, other.rank) || byNumber(one.vm.name, other.vm.name))
     .map(({ vm }) => vm);
-  const tried = refusedLast(free, ({ name }) => name, refusedOf(input, 'FailedPromote')).slice(0, Math.max(missing, 0));
-  const room = Math.max(Math.min(allowanceOf(input, 'FailedPromote'), input.burst - inProgress.creating.length), 0);
-  const settling = vms
-    .filter(isStandby)
-    .filter((vm) => isActive(vm) && !isFailing(vm) && inProgress.standby?.includes(vm.name) === true);
+  // Those that wait after a failure stand for no VM that is missing: one is created in their place.
+  const most = Math.min(missing, input.backoffs.FailedPromote?.allowance ?? Infinity);
+  const tried = refusedLast(free, ({ name }) => name, refusedOf(input, 'FailedPromote')).slice(0, Math.max(most, 0));
+  const room = Math.max(input.burst - inProgress.creating.length, 0);
+  const settling = vms.filter(isStandby).filter((vm) => isOfUse(vm) && inProgress.standby?.includes(vm.name) === true);
   return { now: tried.slice(0, room), soon: tried.slice(room).length + settling.length };
 }

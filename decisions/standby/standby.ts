@@ -9,8 +9,8 @@ export const isStandby = (vm: VmView): vm is StandbyVm => vm.role === 'Standby';
 
 /** Reports whether only a start, or less, lies between a standby VM and a replica that runs. */
 export function isPromotable(vm: StandbyVm, vmiOf: VmiOf): boolean {
-  if (isFailing(vm)) return false;
   const vmi = vmiOf(vm);
+  if (isFailing(vm) || vmi?.nodeLost === true) return false;
   return isReady(vm, vmi) || isPaused(vm, vmiOf) || (isHalted(vm) && vm.state === 'Stopped');
 }
 

@@ -49,6 +49,7 @@ const out = (vms: readonly VmView[], input: Partial<PoolPlanInput> = {}) =>
 const best = (...vms: VmView[]): string[] => promoted(out(vms));
 
 const lately = (vm: VmView) => aVmi(vm, { readySince: vm.name === 'web-1' ? 0 : quiet.now - 4_000 });
+const oneLost = (vm: VmView) => aVmi(vm, { paused: true, nodeLost: vm.name === 'web-2' });
 const asPaused = (vm: VmView) => aVmi(vm, { paused: true, ready: false });
 
 describe('a scale-out', () => {
@@ -80,6 +81,35 @@ describe('a scale-out', () => {
         out([stopped(2)], { backoffs: backoffFor('FailedPromote', { refused: { names: ['web-2'], isHeld: true } }) }),
       ),
     ).toEqual([3]);
+  });
+
+  test('creates a VM if the node of the standby does not answer, which is then none that can be promoted', () => {
+    const found = out([running(2)], { vmiOf: oneLost });
+    expect([promoted(found), created(found)]).toEqual([[], [3]]);
+    expect(found.status).toMatchObject({ standbyReplicas: 1, readyStandbyReplicas: 0 });
+    expect(promoted(out([running(2), running(3)], { vmiOf: oneLost }))).toEqual(['web-3']);
+  });
+
+  test('takes the next standby VM, or creates one, when a promotion has failed', () => {
+    const refused = { names: ['web-2'], isHeld: true };
+    const next = out([running(2), running(3)], { backoffs: failed('FailedPromote', { refused }) });
+    expect([promoted(next), created(next)]).toEqual([['web-3'], []]);
+    const none = out([running(2)], { backoffs: failed('FailedPromote', { refused }) });
+    expect([promoted(none), created(none)]).toEqual([[], [3]]);
+    const again = out([running(2), running(3)], {
+      backoffs: backoffFor('FailedPromote', { refused: { ...refused, isHeld: false } }),
+    });
+    expect(promoted(again)).toEqual(['web-3']);
+  });
+
+  test('creates VMs while no promotion may be tried, for all may fail', () => {
+    const pool = wanting(4, 3);
+    const vms = [aVm('web-1'), stopped(2), stopped(3), stopped(4)];
+    const after = (allowance: number) => plan(pool, vms, { backoffs: failed('FailedPromote', { allowance }) });
+    expect([promoted(after(0)), created(after(0))]).toEqual([[], [5, 6, 7]]);
+    expect([promoted(after(1)), created(after(1))]).toEqual([['web-2'], [5, 6]]);
+    const burst = plan(pool, vms, { burst: 1 });
+    expect([promoted(burst), created(burst)]).toEqual([['web-2'], []]);
   });
 
   test('waits for a standby VM that is just being brought to its state', () => {

@@ -1,5 +1,6 @@
 import '../world/real-code.ts';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { ROLE_LABEL } from '../../../api/names.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { isRemoved } from '../facts.ts';
@@ -125,6 +126,30 @@ test('a kept disk that the next VM of its number can not use', () =>
     await world.changePool('web', { replicas: 2, scaleInStrategy: { proactive: {} } });
     await triedWithDelays(world, count, 'FailedCreate', () => statusOf(world)?.readyReplicas === 2);
   }));
+
+const scaledOut = async (world: World, standby: number): Promise<void> => {
+  await begun(world, { replicas: 2, standby: { replicas: standby, state: 'Paused' } });
+  await world.until(readyStandby(world, standby), MINUTE_MS);
+  const timeout = new KubeError(500, 'InternalError', 'Internal error occurred: dial tcp 10.0.0.7:8186: i/o timeout');
+  world.refuse = ({ key }) => (key.name?.endsWith('/web-3/unpause') === true ? timeout : null);
+  await world.changePool('web', { replicas: 3 });
+  if (!(await world.until(() => statusOf(world)?.readyReplicas === 3, 10_000)))
+    world.break(`G25: ${statusOf(world)?.readyReplicas} of 3 VMs are ready: ${failureOf(world)?.message}`);
+};
+
+describe('a paused standby VM that can not go on, for its node does not answer KubeVirt', () => {
+  test('lets another be promoted', () =>
+    play(async (world) => {
+      await scaledOut(world, 2);
+      expect(world.vm('web-4')?.metadata.labels).not.toHaveProperty([ROLE_LABEL]);
+    }));
+
+  test('lets a VM be created, if there is no other', () =>
+    play(async (world) => {
+      await scaledOut(world, 1);
+      expect(world.vm('web-3')?.metadata.labels).toHaveProperty([ROLE_LABEL], 'Standby');
+    }));
+});
 
 test('VMs of a surplus delay no VM that is missing', () =>
   play(async (world) => {

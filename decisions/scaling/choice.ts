@@ -5,22 +5,40 @@ import type { RegularVm, VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { labelRank, scaleInOrder, type OrderOptions } from './selection-order.ts';
 
-export interface ChoiceInput {
-  pool: StoredPool;
+export interface CandidatesInput {
   vmiOf: VmiOf;
   policy: ScaleInSelectionPolicy;
   /** The zone of a node; null if it is unknown. */
   zoneOf: (node: string) => string | null;
-  /** All replicas that stay in the pool unless chosen. */
-  active: readonly RegularVm[];
+  /** All VMs of one role that stay in the pool unless chosen. */
+  active: readonly VmView[];
   /** Whether a VM may be chosen at all. */
   mayLeave: (vm: VmView) => boolean;
   /** Names of VMs that are being healed: they leave before others. */
   sick: ReadonlySet<string>;
   /** The revision that VMs are brought to. */
   target: string;
+}
+
+export interface ChoiceInput extends CandidatesInput {
+  pool: StoredPool;
+  /** All replicas that stay in the pool unless chosen. */
+  active: readonly RegularVm[];
   /** How many VMs must leave. */
   excess: number;
+}
+
+/** Returns the VMs that may leave, in the order in which they do. */
+export function leavingOrder(input: CandidatesInput): VmView[] {
+  const { vmiOf, policy, active, mayLeave, sick, target } = input;
+  return scaleInOrder(active.filter(mayLeave), {
+    policy,
+    isSick: (vm) => sick.has(vm.name),
+    isAtRest: (vm) => isAtRest(vm, vmiOf(vm)),
+    isMigrating: (vm) => vmiOf(vm)?.migrating === true,
+    isUpdated: (vm) => isUpdated(vm, vmiOf(vm), target),
+    spread: spreadOf(input),
+  });
 }
 
 /**
@@ -29,15 +47,8 @@ export interface ChoiceInput {
  * not cost VMs that serve.
  */
 export function chooseLeaving(input: ChoiceInput): VmView[] {
-  const { pool, vmiOf, policy, active, mayLeave, sick, target, excess } = input;
-  const ordered = scaleInOrder(active.filter(mayLeave), {
-    policy,
-    isSick: (vm) => sick.has(vm.name),
-    isAtRest: (vm) => isAtRest(vm, vmiOf(vm)),
-    isMigrating: (vm) => vmiOf(vm)?.migrating === true,
-    isUpdated: (vm) => isUpdated(vm, vmiOf(vm), target),
-    spread: spreadOf(input),
-  });
+  const { pool, vmiOf, policy, active, excess } = input;
+  const ordered = leavingOrder(input);
   const chosen = ordered.slice(0, excess);
   const down = new Set<VmView>(active.filter((vm) => isDown(vm, vmiOf(vm))));
   let tooMany = down.size - chosen.filter((vm) => down.has(vm)).length - maxUnavailableOf(pool);
@@ -78,7 +89,7 @@ export function isUpdated({ revision }: VmView, vmi: VmiView | undefined, target
 }
 
 /** Where VMs are, and those that stay there whatever is chosen; undefined if the policy asks for no spread. */
-function spreadOf({ policy, vmiOf, zoneOf, active, mayLeave }: ChoiceInput): OrderOptions['spread'] {
+function spreadOf({ policy, vmiOf, zoneOf, active, mayLeave }: CandidatesInput): OrderOptions['spread'] {
   const { spread } = policy;
   if (spread === undefined) return undefined;
   const placeOf = (vm: VmView): string | null => {

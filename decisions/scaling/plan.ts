@@ -6,10 +6,9 @@ import { mayTry, refusedOf } from '../pool/failures.ts';
 import { chooseToPromote } from '../standby/promotion.ts';
 import { settleStandby, type Settling } from '../standby/settle.ts';
 import { isStandby, type StandbyVm } from '../standby/standby.ts';
-import { chooseSpare } from '../standby/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isHalted, isRegular, type RegularVm, type VmView } from '../views/vm.ts';
-import { chooseLeaving } from './choice.ts';
+import { chooseLeaving, leavingOrder, type CandidatesInput } from './choice.ts';
 import { refill, scaleOut } from './creation.ts';
 import { namedAmong } from './named-removals.ts';
 import { refusedLast } from './refused-vms.ts';
@@ -18,7 +17,7 @@ import { deletion, finishRemovals, halting, nameOf, planEnd, targets, words } fr
 import { leavingVms, Room } from './room.ts';
 import type { ScaleInput, ScaleStep } from './scale-input.ts';
 import { scaleInOrder } from './selection-order.ts';
-import { blockedSurplus, mayLeave, scaleInWindow, takesSurplus, type BlockedSurplus } from './surplus.ts';
+import { blockedSurplus, hasSpare, mayLeave, scaleInWindow, takesSurplus, type BlockedSurplus } from './surplus.ts';
 
 export interface ScalePlan {
   steps: ScaleStep[];
@@ -86,8 +85,8 @@ export function planScale(input: ScaleInput): ScalePlan {
     .filter((vm) => !isNamed(vm) && !promoted.names.has(vm.name) && !input.held.has(vm.name));
   if (mayLeave) steps.push(...removeSpare(input, spare, room));
   const settling = settle(input, steps);
-  const blocked = blockedSurplus({ ...input, rules, active, fault: removals.fault });
-  const wakeAt = excess > 0 && !window.open ? window.next : null;
+  const blocked = blockedSurplus({ ...input, rules, active, spare, fault: removals.fault });
+  const wakeAt = !window.open && (excess > 0 || hasSpare({ pool, spare })) ? window.next : null;
   return {
     steps: [...steps, ...settling.steps],
     deferred: isDeferred ? refilling : [],
@@ -129,7 +128,7 @@ function removeSpare(input: ScaleInput, spare: readonly StandbyVm[], room: Room)
   const { replicas } = standbyRules(input.pool.spec);
   const excess = spare.length - replicas;
   if (excess <= 0) return [];
-  const leaving = chooseSpare({ ...input, rules: rulesOf(input.pool), spare }, excess);
+  const leaving = leavingOrder(candidates(input, spare)).slice(0, excess);
   const why = `${excess} more than the ${replicas} wanted as standby`;
   return removal(input, room.take(free(input, leaving)), 'StandbySurplus', why);
 }
@@ -163,15 +162,20 @@ function comingBack({ pool, first, inProgress, isVmNameTaken, now }: ScaleInput,
 }
 
 function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number, room: Room): ScaleStep[] {
+  const { pool } = input;
+  const leaving = chooseLeaving({ ...candidates(input, active), pool, active, excess });
+  const why = `${excess} more than the ${pool.spec.replicas} wanted`;
+  const because = rulesOf(pool).kind === 'opportunistic' ? 'SurplusHalted' : 'Surplus';
+  return removal(input, room.take(free(input, leaving)), because, why);
+}
+
+/** The members of a role among which a scale-in chooses: the strategy of the pool is that of standby VMs, too. */
+function candidates(input: ScaleInput, active: readonly VmView[]): CandidatesInput {
   const { pool, vmiOf, zoneOf = () => null, held, sick, target } = input;
   const rules = rulesOf(pool);
-  if (rules.kind === 'unmanaged') return [];
   const policy = rules.kind === 'proactive' ? rules.selectionPolicy : {};
   const isFree = (vm: VmView): boolean => !held.has(vm.name) && mayLeave({ rules, vmiOf }, vm);
-  const leaving = chooseLeaving({ pool, vmiOf, zoneOf, policy, active, mayLeave: isFree, sick, target, excess });
-  const why = `${excess} more than the ${pool.spec.replicas} wanted`;
-  const because = rules.kind === 'opportunistic' ? 'SurplusHalted' : 'Surplus';
-  return removal(input, room.take(free(input, leaving)), because, why);
+  return { vmiOf, zoneOf, policy, active, mayLeave: isFree, sick, target };
 }
 
 /**

@@ -1,11 +1,12 @@
 import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
-import type { ScaleInRules } from '../../api/pool-defaults.ts';
+import { standbyRules, type ScaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { isAtRest, type VmiOf } from '../disruption-budget/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import { windowAt, windowFaults, type WindowState } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
+import type { StandbyVm } from '../standby/standby.ts';
 import { withTime } from '../status/conditions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { RegularVm, VmView } from '../views/vm.ts';
@@ -13,6 +14,7 @@ import type { RegularVm, VmView } from '../views/vm.ts';
 /** VMs that are more than the pool wants, and stay. */
 export interface BlockedSurplus {
   reason: ConditionReason<'ScaleInBlocked'>;
+  /** How many replicas stay; standby VMs that stay beside them are in the message alone. */
   count: number;
   message: string;
 }
@@ -23,6 +25,8 @@ export interface SurplusInput {
   vmiOf: VmiOf;
   /** All replicas that stay in the pool unless scale-in takes them. */
   active: readonly RegularVm[];
+  /** The same of standby VMs. */
+  spare: readonly StandbyVm[];
   /** Milliseconds since the epoch. */
   now: number;
   /** Why it can't be read which VMs people want removed; null if it can. */
@@ -51,22 +55,48 @@ export function mayLeave({ rules, vmiOf }: Pick<SurplusInput, 'rules' | 'vmiOf'>
   }
 }
 
+/** Members of a pool of one role, and how many of them it wants. */
+interface Group {
+  members: readonly VmView[];
+  wanted: number;
+  /** What they are wanted for, if not as replicas. */
+  as: string;
+}
+
+/** Reports whether the pool has more standby VMs than it wants. */
+export const hasSpare = ({ pool, spare }: Pick<SurplusInput, 'pool' | 'spare'>): boolean =>
+  spare.length > standbyRules(pool.spec).replicas;
+
 /** Returns how many of the VMs that are too many stay, and why; null if none does. */
 export function blockedSurplus(input: SurplusInput): BlockedSurplus | null {
-  const { pool, active, fault } = input;
+  const { pool, active, spare, fault } = input;
   const { replicas } = pool.spec;
   if (fault !== null) return unreadable(Math.max(active.length - replicas, 0), fault);
+  const ofReplicas = blockedIn(input, { members: active, wanted: replicas, as: '' });
+  const wanted = standbyRules(pool.spec).replicas;
+  const ofStandby = blockedIn(input, { members: spare, wanted, as: ' as standby' });
+  const [first] = [ofReplicas, ofStandby].filter((one) => one !== null);
+  if (first === undefined) return null;
+  const sentences = [...(ofReplicas?.sentences ?? []), ...(ofStandby?.sentences ?? [])];
+  return {
+    reason: first.reason,
+    count: ofReplicas?.count ?? 0,
+    message: inOneMessage([...new Set(sentences)], MESSAGE_LENGTH),
+  };
+}
+
+function blockedIn(
+  input: SurplusInput,
+  group: Group,
+): (Pick<BlockedSurplus, 'reason' | 'count'> & { sentences: string[] }) | null {
+  const { members, wanted, as } = group;
   const window = scaleInWindow(input.rules, input.now);
-  const free = active.filter((vm) => mayLeave(input, vm)).length;
-  const count = active.length - replicas - (window.open ? free : 0);
+  const free = members.filter((vm) => mayLeave(input, vm)).length;
+  const count = members.length - wanted - (window.open ? free : 0);
   if (count <= 0) return null;
-  const { reason, why } = window.open ? causes(input) : closed(input, window.next);
+  const { reason, why } = window.open ? causes(input, group) : closed(input, group, window.next);
   const stay = count === 1 ? '1 VM stays that is' : `${count} VMs stay that are`;
-  const message = inOneMessage(
-    [`${stay} more than the ${replicas} wanted: ${why[0]}`, ...why.slice(1)],
-    MESSAGE_LENGTH,
-  );
-  return { reason, count, message };
+  return { reason, count, sentences: [`${stay} more than the ${wanted} wanted${as}: ${why[0]}`, ...why.slice(1)] };
 }
 
 /** VMs that are too many may be those that were named, so none is taken. */
@@ -77,15 +107,15 @@ const unreadable = (count: number, fault: string): BlockedSurplus => ({
 });
 
 /** VMs that are protected stay also inside a window, if too many are. */
-function closed({ pool, rules, active }: SurplusInput, next: number | null): Causes {
-  const kept = active.filter((vm) => vm.protected);
+function closed({ rules }: SurplusInput, { members, wanted }: Group, next: number | null): Causes {
+  const kept = members.filter((vm) => vm.protected);
   const opening =
     next === null
       ? 'no window for scale-in opens any more'
       : `the next window for scale-in opens at ${new Date(next).toISOString()}`;
   const faults =
     rules.kind === 'proactive' ? windowFaults(rules.windows, 'spec.scaleInStrategy.proactive.windows') : [];
-  const held = kept.length > pool.spec.replicas ? sentence(kept, 'protected from scale-in') : [];
+  const held = kept.length > wanted ? sentence(kept, 'protected from scale-in') : [];
   return { reason: 'WaitingForWindow', why: [opening, ...faults, ...held] };
 }
 
@@ -95,11 +125,11 @@ interface Causes {
   why: string[];
 }
 
-function causes({ rules, vmiOf, active }: SurplusInput): Causes {
+function causes({ rules, vmiOf }: SurplusInput, { members, as }: Group): Causes {
   if (rules.kind === 'unmanaged')
-    return { reason: 'Unmanaged', why: [`scale-in is left to people, and the pool has ${namesOf(active)}`] };
-  const kept = active.filter((vm) => vm.protected);
-  const inUse = rules.kind === 'opportunistic' ? active.filter((vm) => !vm.protected && !isAtRest(vm, vmiOf(vm))) : [];
+    return { reason: 'Unmanaged', why: [`scale-in is left to people, and the pool has ${namesOf(members)}${as}`] };
+  const kept = members.filter((vm) => vm.protected);
+  const inUse = rules.kind === 'opportunistic' ? members.filter((vm) => !vm.protected && !isAtRest(vm, vmiOf(vm))) : [];
   return {
     reason: inUse.length > 0 ? 'NotHalted' : 'Protected',
     why: [...sentence(inUse, 'not halted'), ...sentence(kept, 'protected from scale-in')],

@@ -28,6 +28,7 @@ const conditions = (fields: RolloutFields): Record<string, Condition> => {
     vmiOf,
     rules: scaleInRules(pool.spec.scaleInStrategy),
     active: vms.filter(isRegular),
+    spare: [],
     now,
     fault: null,
   });

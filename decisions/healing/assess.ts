@@ -16,7 +16,7 @@ import {
   type FinishedCycle,
   type HealingState,
 } from './state.ts';
-import { surplusOf, type HealingInput, type HealingView } from './view.ts';
+import { surplusByRole, type HealingInput, type HealingView } from './view.ts';
 
 /** KubeVirt may not have processed a younger VM yet. */
 const NEW_MS = 60_000;
@@ -52,13 +52,14 @@ export function endAll({ vms, now }: HealingInput, state: HealingState, why: str
 class Assessor {
   readonly #view: HealingView;
   readonly #before: HealingState;
-  #surplus: number;
+  /** How many more VMs the pool has than it wants, by their role. */
+  readonly #surplus: ReturnType<typeof surplusByRole>;
   #wakeAt: number | null = null;
 
   constructor(view: HealingView, state: HealingState) {
     this.#view = view;
     this.#before = state;
-    this.#surplus = surplusOf(view, state);
+    this.#surplus = surplusByRole(view, state);
   }
 
   assessed(): Assessed {
@@ -104,7 +105,7 @@ class Assessor {
   /** No VM of that name belongs to the pool. */
   #absent(cycle: Cycle): Assessment {
     if (this.#view.isVmNameTaken(cycle.vm)) return left('it has left the pool');
-    return this.#surplus > 0 ? this.#yield() : this.#goesOn(cycle);
+    return this.#isTooMany(cycle) ? this.#yield(cycle) : this.#goesOn(cycle);
   }
 
   /** The sick VM itself. */
@@ -114,7 +115,7 @@ class Assessor {
     // The attempt has seen that the VM is gone, and this worker's cache is behind.
     if (cycle.phase === 'Waiting') return this.#goesOn(cycle);
     if (cycle.phase === 'Provisioning') return left('it is there again');
-    if (this.#surplus > 0) return this.#yield();
+    if (this.#isTooMany(cycle)) return this.#yield(cycle);
     if (!isActive(vm)) return { cycle };
     if (isAvailable(vm, vmi, minReadyMs, now)) return { end: 'Healed', why: 'it runs well again' };
     if (vm.optedOut) return left('its owner asked that nothing disrupts it');
@@ -190,8 +191,12 @@ class Assessor {
     return { cycle: { ...cycle, ...next, phase: 'Removing', run: { state: 'NotBegun' } } };
   }
 
-  #yield(): Assessment {
-    this.#surplus--;
+  #isTooMany({ role }: Cycle): boolean {
+    return this.#surplus.get(role)! > 0;
+  }
+
+  #yield({ role }: Cycle): Assessment {
+    this.#surplus.set(role, this.#surplus.get(role)! - 1);
     return left('the pool needs fewer VMs now');
   }
 

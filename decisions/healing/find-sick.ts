@@ -14,7 +14,7 @@ import {
   type FoundSick,
   type HealingState,
 } from './state.ts';
-import { surplusOf, type HealingView } from './view.ts';
+import { surplusByRole, type HealingView } from './view.ts';
 
 /** A VM that is not ready and not replaced. `waitsFor`: what its replacement waits for; absent if it needs none. */
 export interface NotReplaced {
@@ -105,7 +105,7 @@ function replaceable(
   let { finished } = state;
   let wakeAt: number | null = null;
   let again = 0;
-  const hasTooMany = surplusOf(view, state) > 0;
+  const surplus = surplusByRole(view, state);
   for (const { vm, sick: one } of all) {
     const { name, uid, why } = one;
     const wait = (waitsFor: string): void => void waiting.push({ vm: name, why, waitsFor });
@@ -131,7 +131,7 @@ function replaceable(
         at: new Date(now).toISOString(),
       });
       wait(givenUp);
-    } else if (hasTooMany) wait('the pool has more VMs than it wants');
+    } else if (surplus.get(one.role)! > 0) wait('the pool has more VMs than it wants');
     else sick.push({ ...one, attempt: attempts + 1 });
   }
   return { sick, finished, waiting, wakeAt };

@@ -1,11 +1,11 @@
-import { scaleInRules, type HealingRules } from '../../api/pool-defaults.ts';
+import { scaleInRules, standbyRules, type HealingRules } from '../../api/pool-defaults.ts';
 import { isReady, isActive, type VmiOf } from '../disruption-budget/availability.ts';
 import { takesSurplus } from '../scaling/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, type VmView } from '../views/vm.ts';
+import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { proofOf, type VmiHistory } from './never-ran.ts';
-import type { AttemptRules, HealingState } from './state.ts';
+import type { AttemptRules, Cycle, HealingState } from './state.ts';
 
 export interface HealingInput {
   pool: StoredPool;
@@ -52,16 +52,27 @@ export function holdsData({ vmiOf, vmiHistoryOf, minReadyMs, now }: HealingView,
 export const hasEverRun = ({ vms, vmiOf }: HealingView): boolean =>
   vms.some((vm) => isReady(vm, vmiOf(vm)) || vm.notYetRun === null);
 
+/** The role of VMs that are healed: that of a standby VM, or none. */
+type HealedRole = Cycle['role'];
+
+/** How many more VMs of each role the pool has than it wants. */
+export const surplusByRole = (view: HealingView, state: HealingState): Map<HealedRole, number> =>
+  new Map(([undefined, 'Standby'] as const).map((role) => [role, surplusOf(view, state, role)]));
+
 /**
- * How many VMs are still to be removed by scaling in. VMs being replaced count: they come back, unless their cycles end.
- * Under a strategy other than `proactive`, or outside of its windows, a pool keeps surplus VMs for long, and a sick VM
- * among them is healed like any other.
+ * How many VMs of this role are still to be removed by scaling in. VMs being replaced count: they come back, unless
+ * their cycles end. Under a strategy other than `proactive`, or outside of its windows, a pool keeps surplus VMs for
+ * long, and a sick VM among them is healed like any other.
  */
-export function surplusOf({ vms, pool, named, now }: HealingView, { cycles }: HealingState): number {
-  if (!takesSurplus(scaleInRules(pool.spec.scaleInStrategy), now)) return 0;
+function surplusOf(
+  { vms, pool: { spec }, named, now }: HealingView,
+  { cycles }: HealingState,
+  role: HealedRole,
+): number {
+  if (!takesSurplus(scaleInRules(spec.scaleInStrategy), now)) return 0;
   const active = new Set(
-    vms.filter((vm) => isRegular(vm) && isActive(vm) && !named.has(vm.uid)).map(({ name }) => name),
+    vms.filter((vm) => vm.role === (role ?? null) && isActive(vm) && !named.has(vm.uid)).map(({ name }) => name),
   );
-  const coming = cycles.filter(({ vm, role }) => role === undefined && !active.has(vm)).length;
-  return active.size + coming - pool.spec.replicas;
+  const coming = cycles.filter((cycle) => cycle.role === role && !active.has(cycle.vm)).length;
+  return active.size + coming - (role === undefined ? spec.replicas : standbyRules(spec).replicas);
 }

@@ -1,12 +1,27 @@
-import { standbyRules } from '../../api/pool-defaults.ts';
+import { scaleInRules, standbyRules } from '../../api/pool-defaults.ts';
 import { formatNames } from '../lib/names.ts';
 import { allowanceOf, refusedOf } from '../pool/failures.ts';
 import { isStandby } from '../standby/standby.ts';
 import { refusedLast } from './refused-vms.ts';
 import type { ScaleInput, ScaleStep } from './scale-input.ts';
+import { takesSurplus } from './surplus.ts';
 import { freeNumbers, numberOf, vmName } from './vm-names.ts';
 
 /** How VMs come into a pool. */
+
+/**
+ * Returns how many replaced VMs must come back even if the pool has a surplus: unless scale-in is proactive, and now,
+ * scaling would not have removed them. `begun`: names that are being created.
+ */
+export function comingBack(
+  { pool, vms, isVmNameTaken, now }: ScaleInput,
+  first: readonly string[],
+  begun: readonly string[],
+): number {
+  if (takesSurplus(scaleInRules(pool.spec.scaleInStrategy), now)) return 0;
+  const there = new Set([...vms.map(({ name }) => name), ...begun]);
+  return first.filter((name) => !there.has(name) && !isVmNameTaken(name)).length;
+}
 
 /** `promoted`: how many standby VMs become replicas in this plan. */
 export function scaleOut(input: ScaleInput, missing: number, ours: ReadonlySet<string>, promoted: number): ScaleStep[] {
@@ -23,10 +38,11 @@ export function scaleOut(input: ScaleInput, missing: number, ours: ReadonlySet<s
 export function refill(input: ScaleInput, pendingCreates: number, ours: ReadonlySet<string>): ScaleStep[] {
   const { pool, vms, inProgress, firstStandby: first } = input;
   const { replicas } = standbyRules(pool.spec);
-  const missing = replicas - vms.filter(isStandby).length - pendingCreates;
+  const { standby: begun = [] } = inProgress;
+  const missing = Math.max(replicas - vms.filter(isStandby).length - pendingCreates, comingBack(input, first, begun));
   if (missing <= 0) return [];
-  const begun = inProgress.standby?.length ?? 0;
-  const numbers = numbersToCreate(input, { missing, ours, first, begun, failure: 'FailedStandby' });
+  const how = { missing, ours, first, begun: begun.length, failure: 'FailedStandby' } as const;
+  const numbers = numbersToCreate(input, how);
   const names = formatNames(numbers.map((number) => vmName(pool.metadata.name, number)));
   const reason = `create ${names} as standby: ${missing} missing of ${replicas}`;
   return numbers.length === 0 ? [] : [{ kind: 'create', numbers, role: 'Standby', reason }];

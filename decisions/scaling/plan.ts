@@ -9,7 +9,7 @@ import { isStandby, type StandbyVm } from '../standby/standby.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isHalted, isRegular, type RegularVm, type VmView } from '../views/vm.ts';
 import { chooseLeaving, leavingOrder, type CandidatesInput } from './choice.ts';
-import { refill, scaleOut } from './creation.ts';
+import { comingBack, refill, scaleOut } from './creation.ts';
 import { namedAmong } from './named-removals.ts';
 import { refusedLast } from './refused-vms.ts';
 import { BY_NAME, type RemovalCause } from './removal-check.ts';
@@ -17,7 +17,7 @@ import { deletion, finishRemovals, halting, nameOf, planEnd, targets, words } fr
 import { leavingVms, Room } from './room.ts';
 import type { ScaleInput, ScaleStep } from './scale-input.ts';
 import { scaleInOrder } from './selection-order.ts';
-import { blockedSurplus, hasSpare, mayLeave, scaleInWindow, takesSurplus, type BlockedSurplus } from './surplus.ts';
+import { blockedSurplus, hasSpare, mayLeave, scaleInWindow, type BlockedSurplus } from './surplus.ts';
 
 export interface ScalePlan {
   steps: ScaleStep[];
@@ -68,7 +68,10 @@ export function planScale(input: ScaleInput): ScalePlan {
 
   // A terminating VM still holds its name, disks and place: the pool never has more VMs than it wants.
   const present = vms.filter(isRegular).length;
-  const missing = Math.max(wanted - present - pendingCreates.length, comingBack(input, taken));
+  const missing = Math.max(
+    wanted - present - pendingCreates.length,
+    comingBack(input, input.first, inProgress.creating),
+  );
   // VMs still to come don't make existing VMs surplus: whoever creates them checks first whether they are still wanted.
   const excess = active.length - wanted;
   const mayLeave = removals.fault === null && window.open;
@@ -150,16 +153,6 @@ function settle(input: ScaleInput, steps: readonly ScaleStep[]): Settling {
 }
 
 const rulesOf = ({ spec }: StoredPool): ScaleInRules => scaleInRules(spec.scaleInStrategy);
-
-/**
- * Returns how many replaced VMs must come back even if the pool has a surplus: unless scale-in is proactive, and now,
- * scaling would not have removed them.
- */
-function comingBack({ pool, first, inProgress, isVmNameTaken, now }: ScaleInput, present: ReadonlySet<string>): number {
-  if (takesSurplus(rulesOf(pool), now)) return 0;
-  return first.filter((name) => !present.has(name) && !inProgress.creating.includes(name) && !isVmNameTaken(name))
-    .length;
-}
 
 function scaleIn(input: ScaleInput, active: readonly RegularVm[], excess: number, room: Room): ScaleStep[] {
   const { pool } = input;

@@ -245,14 +245,15 @@ export class Guarantees implements Onlooker {
     const count = this.#replicasOf(pool.metadata.uid).length;
     const since = (this.#readings.of(pool.metadata.uid) ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
     const wanted = Math.max(...this.#lately(pool, since).map(({ replicas }) => replicas));
-    // A VM that healing removed comes back, unless a scale-in would have removed it.
-    const comesBack =
-      pool.spec.scaleInStrategy !== undefined &&
-      (pool.spec.scaleInStrategy.proactive === undefined ||
-        pool.spec.scaleInStrategy.proactive.windows !== undefined) &&
-      this.#wasHealed.has(`${pool.metadata.uid}/${vm.metadata.name}`);
-    if (count > wanted && !comesBack)
+    if (count > wanted && !this.#comesBack(pool, vm))
       this.#broken('G3', `${vm.metadata.name} is made, and the pool has ${count} VMs then and wants ${wanted}`);
+  }
+
+  /** Reports whether healing has removed this VM, and a scale-in would not have. */
+  #comesBack({ metadata: { uid }, spec: { scaleInStrategy } }: Pool, { metadata: { name } }: Stored): boolean {
+    const isLeft = scaleInStrategy !== undefined && scaleInStrategy.proactive?.windows !== undefined;
+    const isOfOthers = scaleInStrategy !== undefined && scaleInStrategy.proactive === undefined;
+    return (isLeft || isOfOthers) && this.#wasHealed.has(`${uid}/${name}`);
   }
 
   #madeExtra({ metadata: { name } }: Stored, pool: Pool): void {
@@ -263,11 +264,12 @@ export class Guarantees implements Onlooker {
     if (count > most) this.#broken('G3', `${name} is made, and ${count} VMs are extra then, of at most ${most}`);
   }
 
-  #standbyCreated(pool: Pool, { metadata: { name } }: Stored): void {
+  #standbyCreated(pool: Pool, vm: Stored): void {
+    const { name } = vm.metadata;
     const count = this.#standbyOf(pool.metadata.uid).length;
     const since = (this.#readings.of(pool.metadata.uid) ?? this.#now - KNOWN_AFTER_MS) - CALL_MS;
     const wanted = Math.max(...this.#lately(pool, since).map(({ standby }) => standby));
-    if (count > wanted)
+    if (count > wanted && !this.#comesBack(pool, vm))
       this.#broken('G23', `${name} is made, and the pool has ${count} standby VMs then and wants ${wanted}`);
   }
 

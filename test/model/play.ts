@@ -411,6 +411,7 @@ function isAsWanted(world: World, name: string): boolean {
     status.replicas === replicas &&
     // Whatever was to be removed by name is gone.
     pool.metadata.annotations?.[REMOVE_VMS_ANNOTATION] === undefined &&
+    (status.healing?.cycles ?? []).length === 0 &&
     !status.conditions?.some(({ type }) => type === 'Draining')
   );
 }

@@ -1,14 +1,14 @@
 import '../world/real-code.ts';
 import { describe, expect, test } from 'vitest';
 import { ROLE_LABEL } from '../../../api/names.ts';
-import { VirtualMachines } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { isRemoved } from '../facts.ts';
 import { aSpec, aTemplate } from '../pools.ts';
 import { aSetSpec, SETS } from '../sets.ts';
+import { crashLoop } from '../stories/crash-loop.ts';
 import { begun, play, statusOf } from '../stories/story.ts';
 import type { Call } from '../world/model-client.ts';
-import { NAMESPACE, type World } from '../world/world.ts';
+import type { World } from '../world/world.ts';
 
 const MINUTE_MS = 60_000;
 /** Tries within a minute of delays that double from a second on, and one for the answer to the change itself. */
@@ -56,18 +56,6 @@ async function triedWithDelays(
 }
 
 const readyStandby = (world: World, count: number) => (): boolean => statusOf(world)?.readyStandbyReplicas === count;
-const crashLoop = (world: World, name: string): void => {
-  world.server.write(VirtualMachines, { namespace: NAMESPACE, name }, (vm) => {
-    const { spec } = vm as unknown as { spec: { template: { metadata?: { annotations?: object } } } };
-    const metadata = {
-      ...spec.template.metadata,
-      annotations: { ...spec.template.metadata?.annotations, 'sim.drover.dev/fail-starts': 'always' },
-    };
-    return { ...vm, spec: { ...spec, template: { ...spec.template, metadata } } };
-  });
-  world.crash(name);
-};
-
 test('a standby VM too many', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, standby: { replicas: 1 } });

@@ -1,0 +1,18 @@
+import '../world/real-code.ts';
+import { test } from 'vitest';
+import { crashLoop } from './crash-loop.ts';
+import { begun, play, statusOf } from './story.ts';
+
+const MINUTE_MS = 60_000;
+
+test('the healing of a standby VM ends when the pool wants fewer meanwhile', () =>
+  play(async (world) => {
+    const autohealing = { startupFailureThreshold: 1, maxUnhealthy: '100%', backoff: { initial: '60s', jitter: 0 } };
+    await begun(world, { replicas: 2, standby: { replicas: 2, state: 'Paused' }, autohealing });
+    await world.until(() => statusOf(world)?.readyStandbyReplicas === 2, 2 * MINUTE_MS);
+    crashLoop(world, 'web-4');
+    await world.until(() => statusOf(world)?.healing?.cycles[0]?.phase === 'Waiting', 10 * MINUTE_MS);
+    await world.changePool('web', { standby: { replicas: 1, state: 'Paused' } });
+    if (!(await world.until(() => statusOf(world)?.healing?.cycles.length === 0, 5 * MINUTE_MS)))
+      world.break(`G12: the cycle does not end: ${JSON.stringify(statusOf(world)?.healing?.cycles)}`);
+  }));

@@ -32,8 +32,8 @@ export type CacheChange =
   | Change<'pod budget', PodBudgetView>
   /** A kept disk. */
   | Change<'disk', KeptClaim>
-  /** The node has become ready or not ready, or was deleted. */
-  | { kind: 'node'; before: NodeView; after: NodeView | undefined }
+  /** The node has become ready or not ready, or a node that is ready has come or gone. */
+  | Change<'node', NodeView>
   /** The content of a Secret or ConfigMap that pools of the namespace ask for; undefined: of any. */
   | { kind: 'content'; namespace: string; reference: OwnReference | undefined }
   | { kind: 'strategy'; before: VmRolloutStrategy; after: VmRolloutStrategy };

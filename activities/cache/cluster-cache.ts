@@ -149,9 +149,9 @@ export class ClusterCache implements OwnerCaches {
     this.nodes = new ListWatch<Node, NodeView>({
       ...common(Nodes),
       view: nodeView,
-      // A new node has no VMIs yet.
+      // A new node has VMIs already if it was deleted before, or if their watch was faster.
       onChange: (_key, before, after) => {
-        if (before !== undefined && before.ready !== after?.ready) this.#notify({ kind: 'node', before, after });
+        if ((before?.ready ?? false) !== (after?.ready ?? false)) this.#notify({ kind: 'node', before, after });
       },
     });
     this.#strategy = new KubeVirtStrategy(common(KubeVirts), (before, after) =>

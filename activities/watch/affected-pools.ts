@@ -36,10 +36,8 @@ export function affectedPools(change: CacheChange, cache: Pick<ClusterCache, 'po
       const { kept, namespace } = (change.after ?? change.before)!;
       return looksTheSame(change.before, change.after) ? [] : [`${namespace}/${kept.pool}`];
     }
-    case 'node': {
-      const vmis = [...cache.vmis.values()].filter(({ node }) => node === change.before.name);
-      return distinct(vmis.flatMap((vmi) => poolOfVm(vmOf(vmi, cache))));
-    }
+    case 'node':
+      return distinct(vmisOn(change, cache).flatMap((vmi) => poolOfVm(vmOf(vmi, cache))));
     case 'content':
       return poolsOfContent(change, cache);
     case 'strategy':
@@ -94,6 +92,15 @@ function poolOfVm(vm: VmView | undefined): string[] {
 export function vmOf(vmi: VmiView, cache: Pick<ClusterCache, 'vms'>): VmView | undefined {
   const vm = cache.vms.get(`${vmi.namespace}/${vmi.name}`);
   return vm?.uid === vmi.vmUid ? vm : undefined;
+}
+
+/** The VMIs on the node that has changed. */
+export function vmisOn(
+  { before, after }: Extract<CacheChange, { kind: 'node' }>,
+  { vmis }: Pick<ClusterCache, 'vmis'>,
+): VmiView[] {
+  const { name } = (after ?? before)!;
+  return [...vmis.values()].filter(({ node }) => node === name);
 }
 
 export const distinct = (keys: string[]): string[] => [...new Set(keys)];

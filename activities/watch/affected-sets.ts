@@ -13,6 +13,7 @@ import {
   VMI_FIELDS_OF_TRANSITIONS,
   VM_FIELDS_OF_TRANSITIONS,
   ownerFingerprint,
+  vmisOn,
   vmOf,
 } from './affected-pools.ts';
 
@@ -41,10 +42,8 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
       return looksTheSame(change.before, change.after, VMI_FIELDS_OF_TRANSITIONS)
         ? []
         : distinct([change.before, change.after].flatMap((vmi) => setsOf(vmi && vmOf(vmi, cache))));
-    case 'node': {
-      const vmis = [...cache.vmis.values()].filter(({ node }) => node === change.before.name);
-      return distinct(vmis.flatMap((vmi) => setsOf(vmOf(vmi, cache))));
-    }
+    case 'node':
+      return distinct(vmisOn(change, cache).flatMap((vmi) => setsOf(vmOf(vmi, cache))));
     case 'pool':
     case 'VMI replica set':
     case 'migration':
@@ -72,7 +71,7 @@ export function affectedVmiSets(change: CacheChange, cache: Pick<ClusterCache, '
         ? []
         : distinct([change.before, change.after].flatMap(setsOf));
     case 'node':
-      return distinct([...cache.vmis.values()].filter(({ node }) => node === change.before.name).flatMap(setsOf));
+      return distinct(vmisOn(change, cache).flatMap(setsOf));
     case 'pool':
     case 'replica set':
     case 'vm':

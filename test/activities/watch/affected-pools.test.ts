@@ -104,7 +104,8 @@ test('a node that is lost, or is back, makes the pools look again of the VMIs on
   const around = fleetOf([aPool()], [vm, ...others], vmis);
   expect(affectedPools({ kind: 'node', before: before!, after }, around)).toEqual(['shop/web']);
   expect(affectedPools({ kind: 'node', before: before!, after: undefined }, around)).toEqual(['shop/web']);
-  expect(affectedPools({ kind: 'node', before: { ...before!, name: 'node-2' }, after }, around)).toEqual([]);
+  expect(affectedPools({ kind: 'node', before: undefined, after: before }, around)).toEqual(['shop/web']);
+  expect(affectedPools({ kind: 'node', before: { ...before!, name: 'node-2' }, after: undefined }, around)).toEqual([]);
 });
 
 test('another rollout strategy makes all pools look again', () => {

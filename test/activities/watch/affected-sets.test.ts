@@ -45,6 +45,7 @@ test('its VMI does, and so does the node of that', () => {
   expect(affectedSets({ kind: 'vmi', before: vmi, after: { ...vmi, migrating: true } }, cache)).toEqual(['shop/web']);
   const before = { name: vmi.node!, zone: null, ready: true, schedulable: true, machineTypes: [] };
   expect(affectedSets({ kind: 'node', before, after: undefined }, cache)).toEqual(['shop/web']);
+  expect(affectedSets({ kind: 'node', before: undefined, after: before }, cache)).toEqual(['shop/web']);
 });
 
 test('a set makes itself look again, unless only its status has changed', () => {
@@ -88,4 +89,5 @@ test("VMIs of VMs and of KubeVirt's own sets concern no set of instances", () =>
 test('a node concerns the sets of the VMIs on it', () => {
   const node = { name: 'node-1', ready: true } as NodeView;
   expect(affectedVmiSets({ kind: 'node', before: node, after: undefined }, ofInstances)).toEqual(['shop/web']);
+  expect(affectedVmiSets({ kind: 'node', before: undefined, after: node }, ofInstances)).toEqual(['shop/web']);
 });

@@ -10,7 +10,7 @@ export interface Members {
   orphans: Replica[];
   /** They have run to their end. */
   ended: Replica[];
-  /** Nobody knows whether they run: they have been replaced. */
+  /** Nobody knows whether they run: an eager set has replaced them. */
   unknown: Replica[];
   /** They stay, if they are not too many. */
   active: Replica[];
@@ -40,7 +40,7 @@ export function membersOf({ set, replicas, uncontrolled, places }: MembersInput)
   const isOfUse = (one: Replica): boolean => places === 'strict' || !(one.hasEnded || one.isUnknown);
   const orphans = isDeleted ? [] : uncontrolled.filter((one) => !one.deleting && matches(one) && isOfUse(one));
   const mine = replicas.filter((one) => !one.deleting && matches(one));
-  const active = mine.filter((one) => !one.hasEnded && !one.isUnknown);
+  const active = mine.filter((one) => !one.hasEnded && (places === 'strict' || !one.isUnknown));
   const names = namesOf([...replicas, ...orphans]);
   return {
     unmatched: replicas.filter((one) => !one.deleting && !matches(one)),

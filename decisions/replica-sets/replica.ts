@@ -36,8 +36,7 @@ export const replicaOfVm = (vm: VmView, vmi: VmiView | undefined, minReadyMs: nu
   hasEnded: vmHasEnded(vm, vmi),
   leavingSince: vm.leavingSince,
   isLost: vmi?.nodeLost === true,
-  // The strict promise: whatever is not known to be gone holds its place.
-  isUnknown: false,
+  isUnknown: vmi?.nodeLost === true && !isKnownToHaveEnded(vmi),
   isReady: isReady(vm, vmi),
   isFailing: isFailing(vm),
   isMigrating: vmi?.migrating === true,
@@ -82,9 +81,15 @@ const vmHasEnded = (vm: VmView, vmi: VmiView | undefined): boolean =>
   !vm.deleting &&
   ENDS.has(vm.runStrategy) &&
   vmi !== undefined &&
-  isFinal(vmi) &&
+  isKnownToHaveEnded(vmi) &&
   !vmi.deleting &&
   !isMeantToRun(vm, vmi);
+
+/**
+ * KubeVirt calls a VMI failed once its pod is gone from the API, which on a node that does not answer proves nothing
+ * about its guest. That it has succeeded, only its node says.
+ */
+const isKnownToHaveEnded = (vmi: VmiView): boolean => (vmi.nodeLost ? vmi.phase === 'Succeeded' : isFinal(vmi));
 
 /** Reports whether a VMI holds a place in its set, if its labels match. */
 export const isActiveVmi = (vmi: VmiView): boolean => !vmi.deleting && !hasEnded(vmi) && !vmi.nodeLost;

@@ -14,6 +14,10 @@ import { selectorText } from './selector-text.ts';
 const MESSAGE_LENGTH = 2_048;
 export const WORDS = { strict: 'VMs', eager: 'VMIs' } as const;
 const PLACE_OF_GOING = { strict: 'in their places until they are gone', eager: 'replaced' };
+const PLACE_OF_UNKNOWN = {
+  strict: 'in their places until they are deleted or the nodes are back',
+  eager: 'replaced',
+};
 const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'Paused', 'Stalled']);
 
 export interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 'places'> {
@@ -57,7 +61,9 @@ function progressing({ set, replicas: all, members, places, waiting }: ReplicaSe
     `${active.length} of ${replicas} ${WORDS[places]} exist`,
     ...(going.length === 0 ? [] : [`${words(going)} being deleted, and ${PLACE_OF_GOING[places]}`]),
     ...waitingWords(waiting),
-    ...(unknown.length === 0 ? [] : [`on nodes that do not answer, and replaced: ${words(unknown)}`]),
+    ...(unknown.length === 0
+      ? []
+      : [`on nodes that do not answer, and ${PLACE_OF_UNKNOWN[places]}: ${words(unknown)}`]),
     ...(places === 'strict' || ended.length === 0 ? [] : [`ended, and to be deleted: ${words(ended)}`]),
     ...(unmatched.length === 0 ? [] : [`to be released: ${words(unmatched)}`]),
     ...(orphans.length === 0 ? [] : [`to be adopted: ${words(orphans)}`]),

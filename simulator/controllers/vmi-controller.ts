@@ -104,6 +104,7 @@ export class VmiController {
         nodeName === undefined
           ? nextNode(nodes.values(), this.#lastNode, (candidate) => fits(candidate, vmi.spec, asked))
           : undefined,
+      nodeGone: nodeName !== undefined && node === undefined,
       nodeLost: nodeName !== undefined && (node === undefined || isLost(node)),
       failing: startFails(vmi, owned ? vm : undefined) || this.#isCorrupt(vmi),
       hasVm: owned,

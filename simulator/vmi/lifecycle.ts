@@ -30,6 +30,8 @@ export interface Surroundings {
   /** The node that it would be scheduled to now; undefined if none fits, or if it has a node already. */
   node: string | undefined;
   nodeLost: boolean;
+  /** Its node was deleted, and its pod with it. */
+  nodeGone: boolean;
   /** True if this start fails. */
   failing: boolean;
   /** True if its VM exists, which must record the VMI's end before the VMI is deleted. */
@@ -94,6 +96,7 @@ function place(vmi: Vmi, { node, lacksSource, now }: Surroundings): Vmi {
 }
 
 function boot(vmi: Vmi, around: Surroundings): Move {
+  if (around.nodeGone) return { vmi: givenUp(vmi) };
   if (around.nodeLost) return { vmi: unreachable(vmi, around.now) };
   const due = around.since + (durationOf(vmi.metadata, SimulatorAnnotation.bootTime) ?? BOOT_MS);
   if (around.now < due) return { vmi, wakeAt: due };
@@ -109,6 +112,7 @@ function boot(vmi: Vmi, around: Surroundings): Move {
 }
 
 function run(vmi: Vmi, around: Surroundings): Move {
+  if (around.nodeGone) return { vmi: givenUp(vmi) };
   if (around.nodeLost) return { vmi: unreachable(vmi, around.now) };
   const runTime = durationOf(vmi.metadata, SimulatorAnnotation.runTime);
   const ends = runTime === undefined ? Infinity : around.since + runTime;
@@ -169,6 +173,7 @@ function shutDown(vmi: Vmi, around: Surroundings): Move {
   if (phaseOf(vmi) !== 'Running' && !(phaseOf(vmi) === 'Scheduled' && around.nodeLost)) {
     return { vmi: released(entered(vmi, 'Failed', around.now), around) };
   }
+  if (around.nodeGone) return { vmi: released(givenUp(vmi), around) };
   if (around.nodeLost) return { vmi: unreachable(vmi, around.now) };
   const grace = (vmi.spec.terminationGracePeriodSeconds ?? GRACE_SECONDS) * 1000;
   const due = around.since + Math.min(durationOf(vmi.metadata, SimulatorAnnotation.stopTime) ?? STOP_MS, grace);
@@ -196,6 +201,9 @@ const terminating = (vmi: Vmi, now: number): Vmi =>
 
 /** Returns the VMI as it looks while its node doesn't answer: Kubernetes marks the pod as not ready, and says no reason. */
 const unreachable = (vmi: Vmi, now: number): Vmi => notReady(vmi, '', '', now);
+
+/** Returns the VMI as KubeVirt's node controller leaves it, once its pod is gone: without the time of the transition. */
+const givenUp = (vmi: Vmi): Vmi => ({ ...vmi, status: { ...vmi.status, phase: 'Failed', reason: 'NodeUnresponsive' } });
 
 const notReady = (vmi: Vmi, reason: string, message: string, now: number): Vmi =>
   saying(vmi, 'Ready', 'False', reason, message, now);

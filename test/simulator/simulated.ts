@@ -64,6 +64,7 @@ export const around = (some: Partial<Surroundings> = {}): Surroundings => ({
   lacksSource: false,
   node: 'sim-node-1',
   nodeLost: false,
+  nodeGone: false,
   failing: false,
   hasVm: true,
   machineType: 'pc-q35-rhel9.6.0',

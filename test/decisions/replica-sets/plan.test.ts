@@ -85,6 +85,8 @@ describe('VMs are made', () => {
   });
 });
 
+/** Each VM with a VMI like this. */
+const withVmis = (fields: Partial<VmiView>) => ({ vmiOf: (vm: VmView): VmiView => aVmi(vm, fields) });
 const migrating = (vm: VmView): VmiView => ({ ...aVmi(vm), migrating: vm.name === 'migrates' });
 
 describe('VMs leave', () => {
@@ -136,6 +138,23 @@ describe('VMs leave', () => {
       expect(plan({ replicas: 2 }, [{ ...ended, deleting: true }, aMember(B)], { vmiOf }).steps).toEqual([]);
     },
   );
+
+  test('not one that KubeVirt calls failed because its node does not answer: its guest may still run', () => {
+    const once = aMember(A, { runStrategy: 'Once', ready: false });
+    const lost = plan({ replicas: 1 }, [once], withVmis({ phase: 'Failed', nodeLost: true }));
+    expect(lost.steps).toEqual([]);
+    expect(lost.status?.replicas).toBe(1);
+    expect(conditionOf(lost.status, 'Progressing')?.message).toBe(
+      `1 of 1 VMs exist; on nodes that do not answer, and in their places until they are deleted or the nodes are back: ${A}`,
+    );
+    expect(deleted(plan({ replicas: 1 }, [once], withVmis({ phase: 'Failed' })).steps)).toEqual([A]);
+  });
+
+  test('one of which its node had said that it has succeeded, whatever became of the node since', () => {
+    const vms = [aMember(A, { runStrategy: 'Once', ready: false })];
+    const { steps } = plan({ replicas: 1 }, vms, withVmis({ phase: 'Succeeded', nodeLost: true }));
+    expect(deleted(steps)).toEqual([A]);
+  });
 
   test.each(['Always', 'Manual', 'Halted'])(
     'not those of which a VMI has ended under %s: KubeVirt or a person may start them',

@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
-import { VirtualMachineReplicaSets, VirtualMachines } from '../../../api/resources.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { Nodes, VirtualMachineInstances, VirtualMachineReplicaSets, VirtualMachines } from '../../../api/resources.ts';
+import { newNode } from '../../../simulator/controllers/node-controller.ts';
 import { aFleet, until } from '../fleet.ts';
-import { mostVms, templateOf, TestSets } from './sets.ts';
+import { mostVms, templateOf, TestSets, uidsOf } from './sets.ts';
 
 const fleet = aFleet();
 const sets = new TestSets(fleet);
@@ -71,6 +72,46 @@ test('a VM that has run to its end is deleted and replaced', async () => {
   const watched = await mostVms(fleet(), namespace);
   await sets.create(namespace, 'job', { replicas: 1, template });
   await until(async () => expect(watched.made()).toBeGreaterThan(2));
+  expect(watched.most()).toBe(1);
+});
+
+test('a VM whose VMI KubeVirt gives up with its node keeps its place until the node is back', async () => {
+  const { kube } = fleet();
+  const namespace = await fleet().namespace();
+  const node = newNode(namespace, Date.now());
+  await kube.create(Nodes, node);
+  onTestFinished(() => void kube.delete(Nodes, { name: namespace }).catch(() => undefined));
+  const template = templateOf('job', {
+    runStrategy: 'Once',
+    template: {
+      metadata: { annotations: { 'sim.drover.dev/boot-time': '50ms', 'sim.drover.dev/stop-time': '50ms' } },
+      spec: {
+        nodeSelector: { 'kubernetes.io/hostname': namespace },
+        domain: { devices: {}, memory: { guest: '64Mi' } },
+      },
+    },
+  });
+  await sets.create(namespace, 'job', { replicas: 1, template });
+  await until(async () => expect((await sets.get(namespace, 'job'))?.status?.readyReplicas).toBe(1));
+  const [vm] = await sets.members(namespace, 'job');
+  const { name, uid } = vm!.metadata;
+  const watched = await mostVms(fleet(), namespace);
+  await kube.delete(Nodes, { name: namespace });
+  await until(async () => {
+    const { status } = await kube.get(VirtualMachineInstances, { namespace, name });
+    expect(status).toMatchObject({ phase: 'Failed', reason: 'NodeUnresponsive' });
+    expect((await sets.condition(namespace, 'job', 'Progressing'))?.message).toContain(
+      `on nodes that do not answer, and in their places until they are deleted or the nodes are back: ${name}`,
+    );
+  });
+  // A plan that is made after all of that leaves the VM alone as well.
+  const { metadata } = await sets.patch(namespace, 'job', { minReadySeconds: 1 });
+  await until(async () =>
+    expect((await sets.get(namespace, 'job'))?.status?.observedGeneration).toBe(metadata.generation),
+  );
+  expect(uidsOf(await sets.members(namespace, 'job'))).toEqual([uid]);
+  await kube.create(Nodes, node);
+  await until(async () => expect(uidsOf(await sets.settled(namespace, 'job', 1))).not.toEqual([uid]));
   expect(watched.most()).toBe(1);
 });
 

@@ -77,6 +77,7 @@ describe.skipIf(KUBEVIRT_CRDS === undefined)(
         grown,
         move({ ...running, status: { ...running.status, conditions: [condition('Paused', 'True', 'PausedByUser')] } }),
         move(running, { nodeLost: true }),
+        move(running, { nodeGone: true }),
         move(running, { migratable: false }),
         moving,
         ended(moving, false, now),

@@ -221,3 +221,13 @@ describe('on the way down', () => {
     expect(wakeAt).toBeUndefined();
   });
 });
+
+test.each(['Scheduled', 'Running'] as const)('one whose node is deleted is given up, %s', (phase) => {
+  const gone = around({ nodeLost: true, nodeGone: true });
+  const { status } = nextMove(aVmi(phase, running), gone).vmi;
+  expect(status).toMatchObject({ phase: 'Failed', reason: 'NodeUnresponsive' });
+  expect(status?.phaseTransitionTimestamps).toEqual(running.phaseTransitionTimestamps);
+  const left = nextMove(aVmi(phase, running, leaving()), gone).vmi;
+  expect(left.status?.phase).toBe('Failed');
+  expect(left.metadata.finalizers).toEqual(['kubevirt.io/virtualMachineControllerFinalize']);
+});

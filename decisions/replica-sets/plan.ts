@@ -15,6 +15,7 @@ import {
 import { byState, type PoolCounts, type PoolPlan } from '../pool/plan.ts';
 import { saysTheSame } from '../pool/status.ts';
 import type { PoolStep, Target } from '../pool/steps.ts';
+import { hashOf } from '../revisions/hash.ts';
 import { refusedLast } from '../scaling/refused-vms.ts';
 import { deletion, nameOf, planEnd, targets, words } from '../scaling/removal.ts';
 import { Room } from '../scaling/room.ts';
@@ -113,7 +114,7 @@ export function planReplicaSet({ uncontrolled, vmiOf, ...input }: ReplicaSetInpu
 /** Returns the next steps towards the spec of a set of VMIs. */
 export function planVmiSet({ vmis, uncontrolled, ...input }: VmiSetInput): ReplicaSetPlan {
   const replica = (vmi: VmiView): Replica => replicaOfVmi(vmi, minReadyMsOf(input.set));
-  const { starts, wakeAt } = failedStarts({ ...input, vmis, before: input.starts });
+  const { starts, wakeAt } = failedStarts({ ...input, vmis, before: input.starts, specHash: startHash(input.set) });
   return planSet({
     ...input,
     places: 'eager',
@@ -124,6 +125,10 @@ export function planVmiSet({ vmis, uncontrolled, ...input }: VmiSetInput): Repli
     startsWakeAt: wakeAt,
   });
 }
+
+/** Hash of all in the spec that decides whether a VMI comes up. */
+const startHash = ({ spec: { template, minReadySeconds = 0 } }: StoredSet): string =>
+  hashOf({ template, minReadySeconds });
 
 const minReadyMsOf = ({ spec }: StoredSet): number => (spec.minReadySeconds ?? 0) * 1000;
 

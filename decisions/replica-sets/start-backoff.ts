@@ -16,8 +16,8 @@ export interface FailedStarts {
   seenAt: number;
   /** When the next VMI may be made; milliseconds since the epoch. */
   retryAt: number;
-  /** Generation of the spec under which they failed. */
-  generation: number;
+  /** Hash of all in the spec that decides how a start goes: an autoscaler changes the spec all the time. */
+  specHash: string;
   /** The VMI that failed last, and KubeVirt's words for why; null if it gives none. */
   vmi: string;
   why: string | null;
@@ -42,18 +42,18 @@ export interface StartsInput {
   /** All VMIs that the set controls. */
   vmis: readonly VmiView[];
   before: FailedStarts | null;
+  specHash: string;
   /** Milliseconds since the epoch. */
   now: number;
 }
 
 /**
- * Returns what is known of failed starts now: null if there were none since the spec changed or a VMI came up. `wakeAt`:
+ * Returns what is known of failed starts now: null if there were none since the template changed or a VMI came up. `wakeAt`:
  * when a VMI will have come up, if nothing happens to it.
  */
 export function failedStarts(input: StartsInput): { starts: FailedStarts | null; wakeAt: number | null } {
-  const { set, vmis, now } = input;
-  const { generation = 0 } = set.metadata;
-  const before = input.before?.generation === generation ? input.before : null;
+  const { set, vmis, specHash, now } = input;
+  const before = input.before?.specHash === specHash ? input.before : null;
   const leastMs = (vmi: VmiView): number =>
     Math.max(LEAST_RUN_MS, (set.spec.minReadySeconds ?? 0) * 1000, vmi.probationMs ?? 0);
   const from = before === null ? -Infinity : nextFrom(before);
@@ -64,7 +64,7 @@ export function failedStarts(input: StartsInput): { starts: FailedStarts | null;
     const retryAt = now + startDelayMs(inARow);
     const { name: vmi, whyNotReady: why } = last;
     const since = before?.since ?? now;
-    return { starts: { inARow, since, seenAt: now, retryAt, generation, vmi, why }, wakeAt: null };
+    return { starts: { inARow, since, seenAt: now, retryAt, specHash, vmi, why }, wakeAt: null };
   }
   if (before === null) return { starts: null, wakeAt: null };
   const times = vmis.flatMap((vmi) => upAt(vmi, leastMs(vmi))).filter((time) => time > before.seenAt);
@@ -104,7 +104,7 @@ export function startFailure(starts: FailedStarts | null): Failure | null {
     reason: 'FailedStart',
     message:
       `${vmi} ended before it had come up${because}, as others did ${inARow} times in a row: the next is made at ` +
-      `${new Date(retryAt).toISOString()}, and all that are missing once one has come up or the spec has changed`,
+      `${new Date(retryAt).toISOString()}, and all that are missing once one has come up or the template has changed`,
     since: new Date(since).toISOString(),
   };
 }

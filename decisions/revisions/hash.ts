@@ -6,5 +6,8 @@ import type { PoolTemplate } from '../template/template.ts';
  * Names a pool's template by its content: equal templates have the same revision, whatever the order of their keys, and
  * nothing outside the template (replicas, strategy, pause) changes it.
  */
-export const revisionOf = (template: PoolTemplate): string =>
-  createHash('sha256').update(canonical(template)).digest('hex').slice(0, 10);
+export const revisionOf = (template: PoolTemplate): string => hashOf(template);
+
+/** Equal values have the same hash, whatever the order of their keys. */
+export const hashOf = (value: unknown): string =>
+  createHash('sha256').update(canonical(value)).digest('hex').slice(0, 10);

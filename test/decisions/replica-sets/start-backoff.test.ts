@@ -12,12 +12,14 @@ const T = 1_000_000;
 
 const plan = (vmis: VmiView[], input: Partial<VmiSetInput> = {}) =>
   planVmiSet({ ...calm, now: T, set: anInstanceSet({ replicas: 3 }), ...input, vmis });
+/** Of the template and the `minReadySeconds` of these tests. */
+const HASH = plan([aFailedStart(A)]).starts!.specHash;
 const failed = (fields: Partial<FailedStarts> = {}): FailedStarts => ({
   inARow: 2,
   since: T,
   seenAt: T,
   retryAt: T + 10_000,
-  generation: 1,
+  specHash: HASH,
   vmi: A,
   why: 'no kernel',
   ...fields,
@@ -52,7 +54,7 @@ describe('after starts that failed again', () => {
       reason: 'FailedStart',
       message:
         `${A} ended before it had come up (no kernel), as others did 2 times in a row: the next is made at ` +
-        '1970-01-01T00:16:50.000Z, and all that are missing once one has come up or the spec has changed',
+        '1970-01-01T00:16:50.000Z, and all that are missing once one has come up or the template has changed',
       lastTransitionTime: '1970-01-01T00:16:39.500Z',
     });
   });
@@ -99,9 +101,20 @@ describe('after starts that failed again', () => {
     expect(plan([old], { starts: failed(), now: T + 5_000 }).starts).toEqual(failed());
   });
 
-  test('all that are missing are made once the spec has changed, or the set is another', () => {
-    const set = anInstanceSet({ replicas: 3 }, { generation: 2 });
-    expect(made(plan([], { starts: failed(), set }).steps)).toEqual([A, B, C]);
+  test('all that are missing are made once the template has changed, or what a start must last', () => {
+    const template = { metadata: { labels: { app: 'web' } }, spec: { domain: { devices: {} } } };
+    for (const spec of [{ template }, { minReadySeconds: 1 }]) {
+      const set = anInstanceSet({ replicas: 3, ...spec }, { generation: 2 });
+      expect(made(plan([], { starts: failed(), set }).steps)).toEqual([A, B, C]);
+    }
+  });
+
+  test('another number of VMIs, a pause and its end change nothing about that', () => {
+    for (const spec of [{ replicas: 21 }, { replicas: 3, paused: false }]) {
+      const planned = plan([], { starts: failed(), set: anInstanceSet(spec, { generation: 2 }) });
+      expect(made(planned.steps)).toEqual([]);
+      expect(planned.starts).toEqual(failed());
+    }
   });
 
   test('a refusal of the API server is told first', () => {
@@ -142,8 +155,8 @@ function playBadTemplate({
   endsMs,
   goneMs,
   hours,
-}: Record<'replicas' | 'endsMs' | 'goneMs' | 'hours', number>) {
-  const set = anInstanceSet({ replicas });
+  scaledEveryMs = Infinity,
+}: Record<'replicas' | 'endsMs' | 'goneMs' | 'hours', number> & { scaledEveryMs?: number }) {
   const vmis = new Map<string, { vmi: VmiView; endsAt: number; goneAt: number }>();
   let starts: FailedStarts | null = null;
   let count = 0;
@@ -154,6 +167,9 @@ function playBadTemplate({
       if (one.goneAt <= now) vmis.delete(name);
       else if (one.endsAt <= now) one.vmi = { ...one.vmi, phase: 'Failed', endedAt: one.endsAt };
     }
+    // As an autoscaler does: each change makes another generation of the spec.
+    const scaled = Math.floor(now / scaledEveryMs);
+    const set = anInstanceSet({ replicas: replicas + (scaled % 2) }, { generation: 1 + scaled });
     const planned = plan(
       [...vmis.values()].map(({ vmi }) => vmi),
       { set, starts, now },
@@ -171,7 +187,8 @@ function playBadTemplate({
     }
     most = Math.max(most, vmis.size);
     const times = [...vmis.values()].flatMap(({ vmi, endsAt, goneAt }) => [vmi.phase === 'Failed' ? goneAt : endsAt]);
-    now = Math.max(Math.min(wakeAt ?? Infinity, ...times), now + 1);
+    const nextScale = scaledEveryMs === Infinity ? Infinity : (scaled + 1) * scaledEveryMs;
+    now = Math.max(Math.min(wakeAt ?? Infinity, nextScale, ...times), now + 1);
     if (now === Infinity) break;
   }
   return { count, most };
@@ -189,5 +206,22 @@ test('a template that never comes up makes few VMIs, however many are wanted, an
       expect(most).toBeLessThanOrEqual(2 * replicas + 12);
     }),
     { numRuns: 100 },
+  );
+});
+
+test('nor does it make more when an autoscaler changes the number of VMIs all the time', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 40 }),
+      ms(60_000),
+      ms(120_000),
+      fc.integer({ min: 5_000, max: 300_000 }),
+      (replicas, endsMs, goneMs, scaledEveryMs) => {
+        const { count } = playBadTemplate({ replicas, endsMs, goneMs, scaledEveryMs, hours: 3 });
+        // As above, and those that a scale-in takes before they have failed, which prove nothing.
+        expect(count).toBeLessThanOrEqual(2 * (replicas + 1) + 25 + 3 * 12 * 2);
+      },
+    ),
+    { numRuns: 25 },
   );
 });

@@ -208,6 +208,20 @@ test('a paused set makes and deletes nothing, and goes on to release and adopt',
   expect(plan({ replicas: 0, paused: true }, [aMember(A)]).steps).toEqual([]);
 });
 
+test('a full quota holds up creations alone: what is to leave or to be adopted goes on', () => {
+  const backoffs = backoffFor('FailedCreate', { allowance: 0 });
+  const vms = [A, B].map((name) => aMember(name, { ownLabels: {} }));
+  const ended = aMember(C, { runStrategy: 'Once', ready: false });
+  const input = { backoffs, uncontrolled: ['one', 'two'].map((name) => aMember(name, { owner: null })) };
+  const { steps } = plan({ replicas: 9 }, [...vms, ended], { ...input, ...withVmis({ phase: 'Succeeded' }) });
+  expect(namesIn(steps, 'release')).toEqual([A, B]);
+  expect(namesIn(steps, 'adopt')).toEqual(['one', 'two']);
+  expect(deleted(steps)).toEqual([C]);
+  expect(made(steps)).toEqual([]);
+  const { steps: end } = planOf(going([REPLICA_SET_FINALIZER]), [aMember(A), aMember(B)], input);
+  expect(deleted(end)).toEqual([B, A]);
+});
+
 const going = (finalizers: string[]) => aSet({}, { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers });
 
 describe('a set that is deleted', () => {

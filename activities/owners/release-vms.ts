@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { matchesLabels } from '../../api/lib/label-selector.ts';
 import { ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { later } from '../../decisions/lib/resource-versions.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -13,7 +13,7 @@ import { liveMember } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach } from '../lib/try-each.ts';
 import { isMarked } from './delete-member.ts';
-import { kindOfOwner, memberVersions } from './kinds.ts';
+import { kindOfOwner, memberVersions, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
 import { reportRemoval } from './removal-events.ts';
 import { nothingDone, type Done, type OwnerKey } from './types.ts';
@@ -35,14 +35,18 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
      */
     releaseVms: (key: OwnerKey, vms: Target[], because?: 'Unmatched'): Promise<Done> =>
       withHeartbeat(async () => {
-        let version: string | undefined;
+        // What was read, too: a plan on an older cache would have the same VMs released again, without a pause.
+        let minVersions: ResourceVersions = {};
+        const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
         const acted: Target[] = [];
         const ownerNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
         const release = async (target: Target): Promise<void> => {
           const { name, uid } = target;
           const owner = await ownerNow();
+          saw(versionsOf(key, owner?.metadata.resourceVersion));
           if (because === undefined && owner?.metadata.finalizers?.includes(ORPHAN_FINALIZER) !== true) return;
           const vm = await liveMember(client, key, { namespace: key.namespace, name });
+          saw(memberVersions(key, vm?.metadata.resourceVersion));
           if (vm === undefined || vm.metadata.uid !== uid) return;
           if (because !== undefined && !isUnmatched(owner, vm)) return;
           const { ownerReferences: owners = [], resourceVersion } = vm.metadata;
@@ -54,13 +58,13 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
           const released = await ignoreStale(
             client.patch(kindOfOwner(key).members.resource, { namespace: key.namespace, name }, 'merge', patch),
           );
-          version = later(version, released?.metadata.resourceVersion);
+          saw(memberVersions(key, released?.metadata.resourceVersion));
           if (released !== undefined) acted.push(target);
         };
         const { count, refused } = await tryEach(vms, release, { most: concurrency });
         if (because !== undefined)
           await reportRemoval(client, cache, key, { verb: 'Release', asked: vms, acted, refused });
-        return { ...nothingDone, count, refused, minVersions: memberVersions(key, version) };
+        return { ...nothingDone, count, refused, minVersions };
       }),
   };
 }

@@ -3,7 +3,7 @@ import { matchesLabels } from '../../api/lib/label-selector.ts';
 import { REMOVING_ANNOTATION } from '../../api/names.ts';
 import { controllerOf } from '../../api/objects.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { later } from '../../decisions/lib/resource-versions.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
 import type { StoredSet } from '../../decisions/views/owner.ts';
@@ -15,7 +15,7 @@ import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveMember } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach } from '../lib/try-each.ts';
-import { kindOfOwner, memberVersions } from '../owners/kinds.ts';
+import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
 import { knownSet, liveOwner } from '../owners/live-owner.ts';
 import { nothingDone, type Done } from '../owners/types.ts';
 import type { ReplicaSetKey } from './types.ts';
@@ -37,15 +37,17 @@ export function createAdoptionActivities({ client, cache, concurrency }: Adoptio
     adoptVms: (key: ReplicaSetKey, vms: Target[]): Promise<Done> =>
       withHeartbeat(async () => {
         const adopted: string[] = [];
-        let version: string | undefined;
+        let minVersions: ResourceVersions = {};
+        const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
         const setNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
         const adopt = async ({ name, uid }: Target): Promise<void> => {
           const set = (await setNow()) as StoredSet | undefined;
+          saw(versionsOf(key, set?.metadata.resourceVersion));
           if (set === undefined || set.metadata.deletionTimestamp !== undefined) return;
           const at = { namespace: key.namespace, name };
           const signal = cancellationSignal();
           const vm = await liveMember(client, key, at, signal);
-          version = later(version, vm?.metadata.resourceVersion);
+          saw(memberVersions(key, vm?.metadata.resourceVersion));
           if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return;
           const { resourceVersion, labels = {}, ownerReferences: others = [] } = vm.metadata;
           if (controllerOf(vm) !== undefined || !matchesLabels(set.spec.selector, labels)) return;
@@ -57,12 +59,12 @@ export function createAdoptionActivities({ client, cache, concurrency }: Adoptio
           const stored = await ignoreStale(
             client.patch(kindOfOwner(key).members.resource, at, 'merge', patch, { signal }),
           );
-          version = later(version, stored?.metadata.resourceVersion);
+          saw(memberVersions(key, stored?.metadata.resourceVersion));
           if (stored !== undefined) adopted.push(name);
         };
         const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
         await report(key, vms, { count, refused, adopted });
-        return { ...nothingDone, count, refused, minVersions: memberVersions(key, version) };
+        return { ...nothingDone, count, refused, minVersions };
       }),
   };
 

@@ -3,7 +3,7 @@ export class KubeError extends Error {
   override readonly name = 'KubeError';
   readonly status: number;
   readonly reason: string;
-  /** How long the server asked us to wait, in milliseconds; from `Retry-After`. */
+  /** How long the server asked us to wait, in milliseconds; from `Retry-After`, within limits. */
   readonly retryAfterMs: number | undefined;
   /** URL of the server that answered. */
   readonly server: string | undefined;

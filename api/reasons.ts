@@ -52,6 +52,12 @@ export const CONDITION_REASONS = {
     PausedByUser: 'by `drover heal pause`',
     NotSuspended: '',
   },
+  Overlapping: {
+    OverlappingSelectors:
+      'the selector of another set of the kind matches its members, or its selector those of the other',
+    ControlledByOthers: 'the selector of a set matches VMs that others control',
+    NamesTaken: 'others have names that a set would give its VMs',
+  },
   Stalled: {
     InvalidTemplate: 'the template is not supported',
     InternalError: 'an error in drover',

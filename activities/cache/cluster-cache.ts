@@ -304,6 +304,17 @@ export class ClusterCache implements OwnerCaches {
     return this.vms.get(key) !== undefined || (vmi !== undefined && vmi.standalone?.owner?.uid !== uid);
   }
 
+  /** Yields the VMs of a namespace that the pool or set with this UID does not own. */
+  *otherVmsIn(namespace: string, uid: string): Generator<VmView> {
+    for (const vm of this.vms.values()) if (vm.namespace === namespace && vm.owner?.uid !== uid) yield vm;
+  }
+
+  /** Yields the VMIs of a namespace that neither a VM nor the set with this UID owns. */
+  *otherVmisIn(namespace: string, uid: string): Generator<VmiView> {
+    for (const vmi of this.vmis.values())
+      if (vmi.namespace === namespace && vmi.standalone !== null && vmi.standalone.owner?.uid !== uid) yield vmi;
+  }
+
   /** Returns the resource versions that these caches have reached: whatever is read from them now is not older. */
   versionsOf(...kinds: (keyof ResourceVersions)[]): ResourceVersions {
     return Object.fromEntries(kinds.map((kind) => [kind, String(this[kind].version)]));

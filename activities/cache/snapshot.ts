@@ -1,5 +1,5 @@
 import type { PoolPlanInput } from '../../decisions/pool/plan-input.ts';
-import type { VmiSetInput, ReplicaSetInput } from '../../decisions/replica-sets/plan.ts';
+import type { VmiSetInput, ReplicaSetInput } from '../../decisions/replica-sets/plan-input.ts';
 import type { StoredVmiSet, StoredReplicaSet } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { ClusterCache } from './cluster-cache.ts';
@@ -48,7 +48,7 @@ export function snapshotOf(
 export function setSnapshot(
   cache: ClusterCache,
   set: StoredReplicaSet,
-): Pick<ReplicaSetInput, 'set' | 'vms' | 'uncontrolled' | 'vmiOf' | 'isVmNameTaken'> {
+): Pick<ReplicaSetInput, 'set' | 'vms' | 'uncontrolled' | 'vmiOf' | 'isVmNameTaken' | 'sets' | 'otherVms'> {
   const { namespace, uid } = set.metadata;
   return {
     set,
@@ -56,6 +56,8 @@ export function setSnapshot(
     uncontrolled: cache.uncontrolledIn(namespace),
     vmiOf: (vm) => cache.vmiOf(vm),
     isVmNameTaken: (name) => cache.isVmNameTaken(namespace, name, uid),
+    sets: cache.replicaSets.values(),
+    otherVms: cache.otherVmsIn(namespace, uid),
   };
 }
 
@@ -63,12 +65,15 @@ export function setSnapshot(
 export function vmiSetSnapshot(
   cache: ClusterCache,
   set: StoredVmiSet,
-): Pick<VmiSetInput, 'set' | 'vmis' | 'uncontrolled' | 'isVmNameTaken'> {
+): Pick<VmiSetInput, 'set' | 'vmis' | 'uncontrolled' | 'isVmNameTaken' | 'sets' | 'otherVms' | 'otherVmis'> {
   const { namespace, uid } = set.metadata;
   return {
     set,
     vmis: cache.vmisOf(uid),
     uncontrolled: cache.uncontrolledVmisIn(namespace),
     isVmNameTaken: (name) => cache.isVmiNameTaken(namespace, name, uid),
+    sets: cache.vmiSets.values(),
+    otherVms: cache.otherVmsIn(namespace, uid),
+    otherVmis: cache.otherVmisIn(namespace, uid),
   };
 }

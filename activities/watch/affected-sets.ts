@@ -16,6 +16,7 @@ import {
   vmisOn,
   vmOf,
 } from './affected-pools.ts';
+import { overlappingSets, setsInCommon, type Membership, type Sets } from './overlapping-sets.ts';
 
 const OF_VMS = VirtualMachineReplicaSets.kind as SetKind;
 const OF_VMIS = VirtualMachineInstanceReplicaSets.kind as SetKind;
@@ -33,11 +34,13 @@ export function affectedSets(change: CacheChange, cache: Pick<ClusterCache, 'rep
     case 'replica set':
       return ownerFingerprint(change.before) === ownerFingerprint(change.after)
         ? []
-        : [ownerName((change.after ?? change.before)!)];
+        : setsBeside(change, cache.replicaSets);
     case 'vm':
-      return looksTheSame(change.before, change.after, UNREAD)
-        ? []
-        : distinct([change.before, change.after].flatMap(setsOf));
+      if (looksTheSame(change.before, change.after, UNREAD)) return [];
+      return distinct([
+        ...[change.before, change.after].flatMap(setsOf),
+        ...setsInCommon(asMember(change.before), asMember(change.after), cache.replicaSets),
+      ]);
     case 'vmi':
       return looksTheSame(change.before, change.after, VMI_FIELDS_OF_TRANSITIONS)
         ? []
@@ -65,16 +68,20 @@ export function affectedVmiSets(change: CacheChange, cache: Pick<ClusterCache, '
     case 'VMI replica set':
       return ownerFingerprint(change.before) === ownerFingerprint(change.after)
         ? []
-        : [ownerName((change.after ?? change.before)!)];
+        : setsBeside(change, cache.vmiSets);
     case 'vmi':
-      return looksTheSame(change.before, change.after, VMI_FIELDS_OF_TRANSITIONS)
-        ? []
-        : distinct([change.before, change.after].flatMap(setsOf));
+      if (looksTheSame(change.before, change.after, VMI_FIELDS_OF_TRANSITIONS)) return [];
+      return distinct([
+        ...[change.before, change.after].flatMap(setsOf),
+        ...setsInCommon(asVmiMember(change.before), asVmiMember(change.after), cache.vmiSets),
+      ]);
+    // Its VMI would have its name.
+    case 'vm':
+      return setsInCommon(asName(change.before), asName(change.after), cache.vmiSets);
     case 'node':
       return distinct(vmisOn(change, cache).flatMap(setsOf));
     case 'pool':
     case 'replica set':
-    case 'vm':
     case 'migration':
     case 'pod budget':
     case 'disk':
@@ -84,6 +91,26 @@ export function affectedVmiSets(change: CacheChange, cache: Pick<ClusterCache, '
   }
 }
 
+/** The set that has changed, and those whose statuses tell of it. */
+const setsBeside = (
+  { before, after }: { before: StoredSet | undefined; after: StoredSet | undefined },
+  sets: Sets,
+): string[] => distinct([ownerName((after ?? before)!), ...overlappingSets(before, after, sets)]);
+
+function asMember(vm: VmView | undefined): Membership | undefined {
+  if (vm === undefined) return undefined;
+  const { namespace, name, owner, ownLabels: labels } = vm;
+  return { namespace, name, owner, labels };
+}
+
+/** Undefined for the VMI of a VM, whose name is the VM's. */
+const asVmiMember = (vmi: VmiView | undefined): Membership | undefined =>
+  vmi?.standalone ? { namespace: vmi.namespace, name: vmi.name, ...vmi.standalone } : undefined;
+
+/** What matters of a VM to a set of VMIs. */
+const asName = (vm: VmView | undefined): Membership | undefined =>
+  vm && { namespace: vm.namespace, name: vm.name, owner: null, labels: null };
+
 interface Member {
   namespace: string;
   owner: VmView['owner'];
@@ -91,11 +118,7 @@ interface Member {
 }
 
 /** The set of this kind that controls the member; if nothing does, those that would adopt it. */
-function setsOfMember(
-  { namespace, owner, labels }: Member,
-  kind: SetKind,
-  sets: { values: () => Iterable<StoredSet> },
-): string[] {
+function setsOfMember({ namespace, owner, labels }: Member, kind: SetKind, sets: Sets): string[] {
   if (owner !== null) return owner.kind === kind ? [`${namespace}/${owner.name}`] : [];
   const isMatched = ({ metadata, spec }: StoredSet): boolean =>
     metadata.namespace === namespace && matchesLabels(spec.selector, labels);

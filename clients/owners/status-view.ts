@@ -34,7 +34,7 @@ const SHOWN_CONDITIONS = new Set([
   'ScaleInBlocked',
   'Drifted',
 ]);
-const SHOWN_SET_CONDITIONS = new Set(['Stalled', 'ReplicaFailure', 'Progressing', 'Paused']);
+const SHOWN_SET_CONDITIONS = new Set(['Stalled', 'ReplicaFailure', 'Progressing', 'Paused', 'Overlapping']);
 const CONDITION_LENGTH = 300;
 /** An error is not repeated if a condition shows its first characters, this many; the condition may be cut off. */
 const SAME_LENGTH = 200;

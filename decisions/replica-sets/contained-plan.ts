@@ -2,7 +2,8 @@ import { tooDeep } from '../../api/lib/depth.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { AGAIN_MS, deepTemplate, noPlan, stalledConditions } from '../pool/contained-plan.ts';
 import { failuresOf } from '../pool/failures.ts';
-import { planVmiSet, planReplicaSet, type VmiSetInput, type ReplicaSetInput, type ReplicaSetPlan } from './plan.ts';
+import type { ReplicaSetInput, VmiSetInput } from './plan-input.ts';
+import { planVmiSet, planReplicaSet, type ReplicaSetPlan } from './plan.ts';
 
 /** `error`: a bug in drover, to be counted; null if there is none. */
 export interface ContainedSetPlan {

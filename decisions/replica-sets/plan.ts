@@ -1,17 +1,8 @@
 import { REPLICA_SET_FINALIZER } from '../../api/names.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
-import type { VmiOf } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
 import { availabilityOf } from '../pool/available-condition.ts';
-import {
-  allowanceOf,
-  mayTry,
-  OPERATIONS,
-  refusedOf,
-  standingFailures,
-  type Backoffs,
-  type Failure,
-} from '../pool/failures.ts';
+import { allowanceOf, mayTry, OPERATIONS, refusedOf, standingFailures, type Failure } from '../pool/failures.ts';
 import { byState, type PoolCounts, type PoolPlan } from '../pool/plan.ts';
 import { saysTheSame } from '../pool/status.ts';
 import type { PoolStep, Target } from '../pool/steps.ts';
@@ -19,50 +10,17 @@ import { hashOf } from '../revisions/hash.ts';
 import { refusedLast } from '../scaling/refused-vms.ts';
 import { deletion, nameOf, planEnd, targets, words } from '../scaling/removal.ts';
 import { Room } from '../scaling/room.ts';
-import type { StoredReplicaSet, StoredSet } from '../views/owner.ts';
+import type { StoredSet } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { membersOf, type Members, type MembersInput } from './members.ts';
 import { freeNames } from './names.ts';
+import { othersAmongVmis, othersAmongVms, overlapsOf, type Overlaps } from './overlaps.ts';
+import type { Circumstances, ReplicaSetInput, VmiSetInput } from './plan-input.ts';
 import { removalOrder } from './removal-order.ts';
 import { replicaOfVm, replicaOfVmi, type Replica } from './replica.ts';
 import { afterStart, failedStarts, startFailure, startsAllowed, type FailedStarts } from './start-backoff.ts';
 import { replicaSetStatus, WORDS } from './status.ts';
-
-/** What the plans of sets of both kinds read besides the set and its members. */
-interface Circumstances {
-  /** Whether something of this name exists that is not the set's. */
-  isVmNameTaken: (name: string) => boolean;
-  /** Names that activities are working on now. */
-  inProgress: { creating: readonly string[]; deleting: readonly string[] };
-  /** Names that were to be created, and of which nobody knows whether they were, or still will be. */
-  uncertain: readonly string[];
-  /** Milliseconds since the epoch. */
-  now: number;
-  /** How many members may be in flight at once, for creations and deletions each. */
-  burst: number;
-  /** What earlier failures leave to this plan. */
-  backoffs: Backoffs;
-}
-
-export interface ReplicaSetInput extends Circumstances {
-  set: StoredReplicaSet;
-  /** All VMs that the set controls, including terminating ones. */
-  vms: readonly VmView[];
-  /** VMs of its namespace that no controller owns. */
-  uncontrolled: readonly VmView[];
-  vmiOf: VmiOf;
-}
-
-export interface VmiSetInput extends Circumstances {
-  set: StoredSet;
-  /** All VMIs that the set controls, including terminating ones. */
-  vmis: readonly VmiView[];
-  /** VMIs of its namespace that no controller owns. */
-  uncontrolled: readonly VmiView[];
-  /** What the last plan knew of failed starts. */
-  starts: FailedStarts | null;
-}
 
 /** What to do next for a set, each step with a reason for people to read. */
 export type ReplicaSetStep =
@@ -90,29 +48,31 @@ export interface ReplicaSetPlan {
 }
 
 /** A set of either kind, its members in one form. */
-interface SetInput extends Circumstances, MembersInput {
+interface SetInput extends Omit<Circumstances, 'sets' | 'otherVms'>, MembersInput {
   /** The set's members as VMs, which may leave with their disks kept; none in a set of VMIs. */
   vms: readonly VmView[];
   starts: FailedStarts | null;
   /** When time alone says more of `starts`. */
   startsWakeAt: number | null;
+  overlaps: Overlaps;
 }
 
 /** Returns the next steps towards the spec of a set of VMs: none if the set is as it should be. */
-export function planReplicaSet({ uncontrolled, vmiOf, ...input }: ReplicaSetInput): ReplicaSetPlan {
+export function planReplicaSet({ uncontrolled, vmiOf, sets, otherVms, ...input }: ReplicaSetInput): ReplicaSetPlan {
   const replica = (vm: VmView): Replica => replicaOfVm(vm, vmiOf(vm), minReadyMsOf(input.set));
   return planSet({
     ...input,
     places: 'strict',
     replicas: input.vms.map(replica),
     uncontrolled: uncontrolled.map(replica),
+    overlaps: overlapsOf(input.set, sets, othersAmongVms(otherVms)),
     starts: null,
     startsWakeAt: null,
   });
 }
 
 /** Returns the next steps towards the spec of a set of VMIs. */
-export function planVmiSet({ vmis, uncontrolled, ...input }: VmiSetInput): ReplicaSetPlan {
+export function planVmiSet({ vmis, uncontrolled, sets, otherVms, otherVmis, ...input }: VmiSetInput): ReplicaSetPlan {
   const replica = (vmi: VmiView): Replica => replicaOfVmi(vmi, minReadyMsOf(input.set));
   const { starts, wakeAt } = failedStarts({ ...input, vmis, before: input.starts, specHash: startHash(input.set) });
   return planSet({
@@ -121,6 +81,7 @@ export function planVmiSet({ vmis, uncontrolled, ...input }: VmiSetInput): Repli
     vms: [],
     replicas: vmis.map(replica),
     uncontrolled: uncontrolled.map(replica),
+    overlaps: overlapsOf(input.set, sets, othersAmongVmis(otherVmis, otherVms)),
     starts,
     startsWakeAt: wakeAt,
   });

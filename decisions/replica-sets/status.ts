@@ -9,6 +9,7 @@ import { waitingWords } from '../scaling/room.ts';
 import { withTime, type Untimed } from '../status/conditions.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { Members, MembersInput } from './members.ts';
+import { overlapping, type Overlaps } from './overlaps.ts';
 import { selectorText } from './selector-text.ts';
 
 const MESSAGE_LENGTH = 2_048;
@@ -18,7 +19,7 @@ const PLACE_OF_UNKNOWN = {
   strict: 'in their places until they are deleted or the nodes are back',
   eager: 'replaced',
 };
-const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'Paused', 'Stalled']);
+const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'Paused', 'Overlapping', 'Stalled']);
 
 export interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 'places'> {
   members: Members;
@@ -26,14 +27,17 @@ export interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'repli
   /** How many are to be deleted, and wait until others have gone. */
   waiting: number;
   failures: readonly Failure[];
+  overlaps: Overlaps;
   /** RFC 3339. */
   now: string;
 }
 
 /** Returns the status that the set should have. */
 export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus {
-  const { set, replicas, places, members, availability, failures, now } = input;
+  const { set, replicas, places, members, availability, failures, overlaps, now } = input;
   const { active, ended, unmatched } = members;
+  const isDeleted = set.metadata.deletionTimestamp !== undefined;
+  const shared = isDeleted ? null : overlapping(overlaps, WORDS[places], MESSAGE_LENGTH);
   const others = (set.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
     observedGeneration: set.metadata.generation ?? 0,
@@ -44,7 +48,9 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
     conditions: [
       ...others,
       availableWhile(set, availability, 0, now, WORDS[places]),
-      ...[progressing(input), paused(set)].map((condition): Condition => withTime(set, condition, now)),
+      ...[progressing(input), paused(set), ...(shared === null ? [] : [shared])].map((condition): Condition =>
+        withTime(set, condition, now),
+      ),
       ...replicaFailure(failures),
     ],
   };

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { affectedVmiSets, affectedSets } from '../../../activities/watch/affected-sets.ts';
 import type { NodeView } from '../../../decisions/views/node.ts';
@@ -80,10 +80,48 @@ test('a VMI makes the set look again that controls it, or else those that would 
   expect(ofVmi(undefined, anInstance('lone', { owner: null, labels: {} }))).toEqual([]);
 });
 
-test("VMIs of VMs and of KubeVirt's own sets concern no set of instances", () => {
+test("VMIs of VMs concern no set of instances, and those of KubeVirt's own sets only as they come, go or change labels", () => {
   expect(ofVmi(undefined, aVmi(member))).toEqual([]);
   const kind = 'VirtualMachineInstanceReplicaSet.kubevirt.io';
-  expect(ofVmi(undefined, anInstance('theirs', { owner: { kind, name: 'web', uid: 'x' } }))).toEqual([]);
+  const theirs = anInstance('theirs', { owner: { kind, name: 'web', uid: 'x' } });
+  expect(ofVmi(undefined, theirs)).toEqual(['shop/web']);
+  expect(ofVmi(theirs, { ...theirs, ready: false })).toEqual([]);
+  expect(ofVmi(undefined, anInstance('theirs', { labels: {}, owner: { kind, name: 'web', uid: 'x' } }))).toEqual([]);
+});
+
+describe('what a set has in common with others makes it look again', () => {
+  const pool = { kind: 'VirtualMachinePool', name: 'pool', uid: 'pool' };
+  const theirs = aMember('pool-1', { owner: pool });
+
+  test('a VM that it would match comes, goes, or changes hands or labels', () => {
+    expect(ofVm(undefined, theirs)).toEqual(['shop/web']);
+    expect(ofVm(theirs, undefined)).toEqual(['shop/web']);
+    expect(ofVm(theirs, { ...theirs, ownLabels: {} })).toEqual(['shop/web']);
+    expect(ofVm(theirs, { ...theirs, ready: false })).toEqual([]);
+    expect(ofVm(aMember('web-7hk2p'), aMember('web-7hk2p', { owner: pool }))).toEqual(['shop/web']);
+  });
+
+  test('a VM comes or goes that has a name of its', () => {
+    const named = aVm('web-bcdfg', { owner: null, ownLabels: {} });
+    expect(ofVm(undefined, named)).toEqual(['shop/web']);
+    expect(ofVm(named, undefined)).toEqual(['shop/web']);
+    expect(affectedVmiSets({ kind: 'vm', before: named, after: undefined }, ofInstances)).toEqual(['shop/web']);
+    expect(affectedVmiSets({ kind: 'vm', before: named, after: { ...named, ready: false } }, ofInstances)).toEqual([]);
+  });
+
+  test('a set comes or goes whose selector overlaps with its own', () => {
+    const other = aSet({}, { name: 'other', uid: 'other' });
+    expect(affectedSets({ kind: 'replica set', before: undefined, after: other }, cache)).toEqual([
+      'shop/other',
+      'shop/web',
+      'shop/db',
+    ]);
+    const apart = aSet(
+      { selector: { matchLabels: { app: 'x' } }, template: { metadata: { labels: { app: 'x' } }, spec: {} } } as never,
+      { name: 'other', uid: 'other' },
+    );
+    expect(affectedSets({ kind: 'replica set', before: apart, after: undefined }, cache)).toEqual(['shop/other']);
+  });
 });
 
 test('a node concerns the sets of the VMIs on it', () => {

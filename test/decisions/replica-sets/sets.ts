@@ -1,6 +1,6 @@
 import { REPLICA_SET_FINALIZER } from '../../../api/names.ts';
 import type { VmiSetSpec, ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
-import type { VmiSetInput, ReplicaSetInput } from '../../../decisions/replica-sets/plan.ts';
+import type { VmiSetInput, ReplicaSetInput } from '../../../decisions/replica-sets/plan-input.ts';
 import type { StoredVmiSet, StoredReplicaSet } from '../../../decisions/views/owner.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
@@ -53,6 +53,8 @@ export const still: Omit<ReplicaSetInput, 'set' | 'vms'> = {
   now: 0,
   burst: 250,
   backoffs: {},
+  sets: [],
+  otherVms: [],
 };
 
 export function anInstanceSet(
@@ -95,5 +97,8 @@ export const calm: Omit<VmiSetInput, 'set' | 'vmis'> = {
   now: 0,
   burst: 250,
   backoffs: {},
+  sets: [],
+  otherVms: [],
+  otherVmis: [],
   starts: null,
 };

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { planVmiSet, type VmiSetInput } from '../../../decisions/replica-sets/plan.ts';
+import type { VmiSetInput } from '../../../decisions/replica-sets/plan-input.ts';
+import { planVmiSet } from '../../../decisions/replica-sets/plan.ts';
 import { startDelayMs, type FailedStarts } from '../../../decisions/replica-sets/start-backoff.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aFailure, backoffFor } from '../model/backoffs.ts';

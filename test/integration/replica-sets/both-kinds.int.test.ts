@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { Namespaces, Pods, ServiceAccounts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import {
+  ConfigMaps,
+  Namespaces,
+  Pods,
+  ServiceAccounts,
+  VirtualMachineInstances,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import { replicaNames } from '../../../decisions/replica-sets/names.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { aFleet, until } from '../fleet.ts';
@@ -21,6 +28,11 @@ describe.each(KINDS)('%s', (_, kind) => {
     );
   const failsNoMore = (namespace: string) =>
     until(async () => expect(await sets.condition(namespace, 'web', 'ReplicaFailure')).toBeUndefined());
+
+  const told = (namespace: string, set: string, condition: object) =>
+    until(async () => expect(await sets.condition(namespace, set, 'Overlapping')).toMatchObject(condition));
+  const untold = (namespace: string, set: string) =>
+    until(async () => expect(await sets.condition(namespace, set, 'Overlapping')).toBeUndefined());
 
   test('a set gets its members, with its labels and as its controller, and they run', async () => {
     const namespace = await fleet().namespace();
@@ -111,9 +123,55 @@ describe.each(KINDS)('%s', (_, kind) => {
     expect(members).not.toContain(first);
     expect(members).not.toContain(second);
     expect(await sets.condition(namespace, 'web', 'ReplicaFailure')).toBeUndefined();
-    expect(
-      (await fleet().kube.get(kind.members, { namespace, name: second })).metadata.ownerReferences,
-    ).toBeUndefined();
+    const left = await fleet().kube.get(kind.members, { namespace, name: second });
+    expect(left.metadata.ownerReferences).toBeUndefined();
+    await told(namespace, 'web', { reason: 'NamesTaken', message: expect.stringContaining(second) as string });
+    for (const [resource, name] of others) await fleet().kube.delete(resource, { namespace, name });
+    await untold(namespace, 'web');
+  });
+
+  test('two sets of one selector have their own members, and both tell of it until one goes', async () => {
+    const namespace = await fleet().namespace();
+    const selector = { matchLabels: { app: 'web' } };
+    const spec = { replicas: 2, selector, template: kind.idle('web') };
+    await sets.create(namespace, 'web', spec);
+    await sets.settled(namespace, 'web', 2);
+    await untold(namespace, 'web');
+    await sets.create(namespace, 'other', spec);
+    const [ours, theirs] = [await sets.settled(namespace, 'web', 2), await sets.settled(namespace, 'other', 2)];
+    expect(new Set([...uidsOf(ours), ...uidsOf(theirs)]).size).toBe(4);
+    for (const [set, beside] of [
+      ['web', 'other'],
+      ['other', 'web'],
+    ] as const)
+      await told(namespace, set, {
+        reason: 'OverlappingSelectors',
+        message: expect.stringContaining(`its selector and those of ${beside} match`) as string,
+      });
+    await fleet().kube.delete(kind.sets, { namespace, name: 'other' });
+    await untold(namespace, 'web');
+    expect(uidsOf(await sets.settled(namespace, 'web', 2))).toEqual(uidsOf(ours));
+  });
+
+  test('a member that another controller takes is replaced and left to it, and told of until it is gone', async () => {
+    const { kube } = fleet();
+    const namespace = await fleet().namespace();
+    await sets.create(namespace, 'web', { replicas: 2, template: kind.idle('web') });
+    const [member] = await sets.settled(namespace, 'web', 2);
+    const thief = await kube.create(ConfigMaps, { metadata: { namespace, name: 'thief' } });
+    const { name, uid } = thief.metadata;
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid, controller: true }];
+    const { metadata } = await kube.patch(kind.members, member!.metadata, 'merge', { metadata: { ownerReferences } });
+    await until(async () => expect(uidsOf(await sets.settled(namespace, 'web', 2))).not.toContain(metadata.uid));
+    await told(namespace, 'web', {
+      reason: 'ControlledByOthers',
+      message: expect.stringContaining(`that others control: ${metadata.name}`) as string,
+    });
+    const stolen = await kube.get(kind.members, metadata);
+    expect(stolen.metadata).toMatchObject({ uid: metadata.uid, ownerReferences });
+    expect(stolen.metadata.deletionTimestamp).toBeUndefined();
+    await kube.delete(kind.members, metadata);
+    await untold(namespace, 'web');
   });
 
   test('a namespace that is deleted goes with the set and its members: nothing is made again, and nothing holds it', async () => {

@@ -1,4 +1,5 @@
 import type { Condition, Stored } from '../../api/objects.ts';
+import { runsByItself } from '../../decisions/disruption-budget/availability.ts';
 import { countOf, type OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../owners/objects.ts';
 import type { Pool } from '../pool/objects.ts';
@@ -61,7 +62,9 @@ function readyStateOfSet(kind: OwnerKind, set: Stored<Owner>): ReadyState {
   if (reason === 'Paused' && replicas !== set.spec.replicas) return { state: 'stuck', why: `it is paused: ${message}` };
   const isComplete = replicas === set.spec.replicas && (reason === 'Complete' || reason === 'Paused');
   if (!isComplete) return going(set, reason, message);
-  if (available?.status === 'True') return { state: 'there' };
+  // VMs that nobody was to start are as the template wants them, although none is available.
+  const isToRun = kind.members.noun === 'VMI' || runsByItself(set.spec.template);
+  if (available?.status === 'True' || !isToRun) return { state: 'there' };
   return going(set, 'Starting', available?.message ?? `none of ${countOf(kind, replicas)} is available`);
 }
 

@@ -20,6 +20,8 @@ export interface Availability {
   available: number;
   /** Names of VMs that should run, but are not ready or not yet ready for `minReadySeconds`. */
   unavailable: string[];
+  /** Names of VMs that need not run, and why they don't; absent if these count as available. */
+  notRunning?: { names: string[]; why: string };
   /** How many VMs are missing from the spec's replicas. */
   missing: number;
   /** How many VMs are available beyond the replicas, so that as many of those may be down; absent if none can be. */
@@ -70,23 +72,28 @@ export function availabilityOf(replicas: number, active: readonly MaybeAvailable
  * available: a pool of one is not available while its VM is down, although the disruption budget is never less than
  * one. `now` is RFC 3339.
  */
-export const availableCondition = (pool: StoredPool, availability: Availability, now: string): Condition =>
-  availableWhile(pool, availability, Math.min(maxUnavailableOf(pool), Math.max(pool.spec.replicas - 1, 0)), now);
+export function availableCondition(pool: StoredPool, availability: Availability, now: string): Condition {
+  const { unavailable, missing, availableSurge = 0 } = availability;
+  const tolerated = Math.min(maxUnavailableOf(pool), Math.max(pool.spec.replicas - 1, 0));
+  return availableWhile(pool, availability, unavailable.length + missing - availableSurge <= tolerated, now);
+}
 
-/** `Available`, for an owner that tolerates this many members that are missing or not available. */
+/** `Available` in words, for an owner that is, or is not. */
 export function availableWhile(
   owner: StoredVmOwner,
-  { available, unavailable, missing, availableSurge = 0 }: Availability,
-  tolerated: number,
+  { available, unavailable, notRunning, missing, availableSurge = 0 }: Availability,
+  isAvailable: boolean,
   now: string,
   what: 'VMs' | 'VMIs' = 'VMs',
 ): Condition {
   const { replicas } = owner.spec;
-  const isAvailable = unavailable.length + missing - availableSurge <= tolerated;
   const words = [
     `${available} of ${replicas} ${what} are available${availableSurge === 0 ? '' : `, and ${availableSurge} extra`}`,
     ...(missing === 0 ? [] : [`${missing} ${missing === 1 ? 'is' : 'are'} missing`]),
     ...(unavailable.length === 0 ? [] : [`not available: ${formatNames(unavailable)}`]),
+    ...(notRunning === undefined || notRunning.names.length === 0
+      ? []
+      : [`${notRunning.why}: ${formatNames(notRunning.names)}`]),
   ];
   const reason = isAvailable ? 'MinimumReplicasAvailable' : 'MinimumReplicasUnavailable';
   const condition = {

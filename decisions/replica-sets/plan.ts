@@ -1,7 +1,8 @@
 import { REPLICA_SET_FINALIZER } from '../../api/names.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
+import { runsByItself } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
-import { availabilityOf } from '../pool/available-condition.ts';
+import { availabilityOf, type Availability } from '../pool/available-condition.ts';
 import { allowanceOf, mayTry, OPERATIONS, refusedOf, standingFailures, type Failure } from '../pool/failures.ts';
 import { byState, type PoolCounts, type PoolPlan } from '../pool/plan.ts';
 import { saysTheSame } from '../pool/status.ts';
@@ -108,7 +109,10 @@ function planSet(input: SetInput): ReplicaSetPlan {
     return stepsOf(unlimited, roomIn(unlimited));
   });
   const notStarted = isDeleted ? null : startFailure(starts);
-  const availability = availabilityOf(set.spec.replicas, members.active, now);
+  const availability = {
+    ...availabilityOf(set.spec.replicas, members.active, now),
+    notRunning: notRunning(set, members),
+  };
   const status = replicaSetStatus({
     ...input,
     members,
@@ -136,6 +140,12 @@ function planSet(input: SetInput): ReplicaSetPlan {
     ]),
   };
 }
+
+/** In a set, whoever can't serve is not available, also if people have stopped it. */
+const notRunning = ({ spec }: StoredSet, { active }: Members): NonNullable<Availability['notRunning']> => ({
+  names: active.filter(({ availableSince }) => availableSince === undefined).map(nameOf),
+  why: runsByItself(spec.template) ? 'stopped by people' : 'not started',
+});
 
 const startsAfter = ({ starts, now }: SetInput, steps: readonly ReplicaSetStep[]): FailedStarts | null =>
   starts !== null && steps.some(({ kind }) => kind === 'createReplicas') ? afterStart(starts, now) : starts;

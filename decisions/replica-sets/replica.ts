@@ -41,9 +41,14 @@ export const replicaOfVm = (vm: VmView, vmi: VmiView | undefined, minReadyMs: nu
   isFailing: isFailing(vm),
   isMigrating: vmi?.migrating === true,
   isHalted: isHalted(vm),
-  availableSince: isMeantToRun(vm, vmi) ? availableSince(vm, vmi, minReadyMs) : undefined,
+  availableSince: vmAvailableSince(vm, vmi, minReadyMs),
   state: vm.state,
 });
+
+function vmAvailableSince(vm: VmView, vmi: VmiView | undefined, minReadyMs: number): Replica['availableSince'] {
+  if (isMeantToRun(vm, vmi)) return availableSince(vm, vmi, minReadyMs);
+  return vmi?.nodeLost === true ? null : undefined;
+}
 
 export const replicaOfVmi = (vmi: VmiView, minReadyMs: number): Replica => {
   const isUnknown = !hasEnded(vmi) && vmi.nodeLost;

@@ -47,7 +47,7 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
     labelSelector: selectorText(set.spec.selector),
     conditions: [
       ...others,
-      availableWhile(set, availability, 0, now, WORDS[places]),
+      availableWhile(set, availability, availability.available >= set.spec.replicas, now, WORDS[places]),
       ...[progressing(input), paused(set), ...(shared === null ? [] : [shared])].map((condition): Condition =>
         withTime(set, condition, now),
       ),

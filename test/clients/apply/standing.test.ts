@@ -72,9 +72,9 @@ test('what does not pass by itself is an end', () => {
 
 test('a replica set is there once it has all its members, and enough are available', () => {
   const set = setWith({ replicas: 3 });
-  const with_ = (replicas: number, reason: string, available: 'True' | 'False') =>
+  const with_ = (replicas: number, reason: string, available: 'True' | 'False', from = set) =>
     readyStateOf(VmSets, {
-      ...set,
+      ...from,
       status: {
         observedGeneration: set.metadata.generation ?? 0,
         replicas,
@@ -86,6 +86,9 @@ test('a replica set is there once it has all its members, and enough are availab
     });
   expect(with_(3, 'Complete', 'True')).toEqual({ state: 'there' });
   expect(with_(3, 'Complete', 'False')).toMatchObject({ state: 'going', message: 'so it is' });
+  const { template } = set.spec;
+  const halted = setWith({ replicas: 3, template: { ...template, spec: { ...template.spec, runStrategy: 'Halted' } } });
+  expect(with_(3, 'Complete', 'False', halted)).toEqual({ state: 'there' });
   expect(with_(2, 'ScalingOut', 'False')).toMatchObject({ state: 'going', phase: 'ScalingOut' });
   expect(with_(2, 'Paused', 'False')).toMatchObject({ state: 'stuck' });
 });

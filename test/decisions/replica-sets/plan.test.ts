@@ -252,6 +252,11 @@ test('a set gets its finalizer before its first VM', () => {
   expect(planOf(aSet({}, { finalizers: [] }), []).steps).toMatchObject([{ kind: 'addFinalizer' }]);
 });
 
+const stopped = (name: string) =>
+  aMember(name, { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' });
+/** VMs that say so have a VMI. */
+const IF_ANY = { vmiOf: (vm: VmView) => (vm.hasVmi ? aVmi(vm) : undefined) };
+
 describe('the status', () => {
   test('counts VMs that are being deleted, and tells that they hold their places', () => {
     const { status } = plan({ replicas: 2 }, [aMember(A), aMember(B, { deleting: true })]);
@@ -280,6 +285,41 @@ describe('the status', () => {
     const { status } = plan({ replicas: 1, minReadySeconds: 10 }, [aMember(A)], { now: 10_000 });
     expect(status).toMatchObject({ availableReplicas: 1 });
     expect(conditionOf(status, 'Available')).toMatchObject({ status: 'True' });
+  });
+
+  test('calls no VM available that people have stopped, and says so', () => {
+    const { status, steps, phase } = plan({ replicas: 2 }, [stopped(A), stopped(B)], IF_ANY);
+    expect(steps).toEqual([]);
+    expect(phase).toBe('Steady');
+    expect(conditionOf(status, 'Progressing')).toMatchObject({ status: 'False', reason: 'Complete' });
+    expect(conditionOf(status, 'Available')).toMatchObject({
+      status: 'False',
+      reason: 'MinimumReplicasUnavailable',
+      message: `0 of 2 VMs are available; stopped by people: ${B}, ${A}`,
+    });
+    const some = plan({ replicas: 2 }, [stopped(A), aMember(B)], IF_ANY).status;
+    expect(conditionOf(some, 'Available')).toMatchObject({
+      status: 'False',
+      message: `1 of 2 VMs are available; stopped by people: ${A}`,
+    });
+  });
+
+  test.each(['Halted', 'Manual'])('says of VMs that nobody was to start (%s) only that they are not', (runStrategy) => {
+    const { template } = aSet().spec;
+    const halted = { ...template, spec: { ...template.spec, runStrategy } } as ReplicaSetSpec['template'];
+    const { status } = plan({ replicas: 1, template: halted }, [stopped(A)], IF_ANY);
+    expect(conditionOf(status, 'Available')).toMatchObject({
+      status: 'False',
+      message: `0 of 1 VMs are available; not started: ${A}`,
+    });
+  });
+
+  test('calls a set available that has as many as it wants, whatever else it has', () => {
+    const { status } = plan({ replicas: 1 }, [aMember(A), aMember(B, { ready: false }), stopped(C)], IF_ANY);
+    expect(conditionOf(status, 'Available')).toMatchObject({
+      status: 'True',
+      message: `1 of 1 VMs are available; not available: ${B}; stopped by people: ${C}`,
+    });
   });
 
   test.each([

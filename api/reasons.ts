@@ -127,6 +127,9 @@ export const EVENT_REASONS = {
   SuccessfulRelease:
     'VMs that no longer match the selector of a set were released, or those of a pool went to KubeVirt',
   FailedRelease: 'VMs that no longer match the selector of a set could not be released',
+  SuccessfulPaused: 'a set was paused',
+  SuccessfulResumed: 'a set was resumed',
+  FailedStart: 'VMIs of a set end before they have come up, and the next are made later',
   SuccessfulDetach: 'VMs have left their pool: by a command, or they have lost its labels since nobody controls them',
   SuccessfulAttach: "VMs that were made the pool's own by hand have its labels",
   MembershipChangeAbandoned:

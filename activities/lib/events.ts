@@ -3,7 +3,6 @@ import { activityInfo, log } from '@temporalio/activity';
 import { API_VERSION, EVENT_REPORTER } from '../../api/names.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import { apiVersionOf, CoreEvents, VirtualMachines } from '../../api/resources.ts';
-import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
@@ -14,15 +13,16 @@ export type PoolEvent = EventDetails;
 /**
  * Records an Event on the pool, or on an owner of another kind; `kubectl describe` shows it. One Event covers all that
  * an activity did, under a name derived from the activity, so that a retry does not write a second one. An Event that
- * can't be written is only logged.
+ * can't be written is only logged. `cause`: what it is about, if more than one activity may record it.
  */
 export function recordEvent(
   client: KubeClient,
-  { metadata }: Pick<StoredVmOwner, 'metadata'>,
+  { metadata }: { metadata: Identity },
   event: PoolEvent,
   kind: VmOwnerKind = 'VirtualMachinePool',
+  cause?: string,
 ): Promise<void> {
-  return record(client, { apiVersion: API_VERSION, kind, ...regarded(metadata) }, event);
+  return record(client, { apiVersion: API_VERSION, kind, ...regarded(metadata) }, event, cause);
 }
 
 /** Does the same on a VM, whoever owns it. */
@@ -43,10 +43,10 @@ const regarded = ({ namespace, name, uid, resourceVersion }: Identity): Identity
   ...(resourceVersion === undefined ? {} : { resourceVersion }),
 });
 
-async function record(client: KubeClient, regarding: RegardingObject, event: PoolEvent): Promise<void> {
+async function record(client: KubeClient, regarding: RegardingObject, event: PoolEvent, cause?: string): Promise<void> {
   const { workflowExecution, activityId } = activityInfo();
   const id = createHash('sha256')
-    .update(`${workflowExecution?.runId}/${activityId}/${event.reason}`)
+    .update(`${cause ?? `${workflowExecution?.runId}/${activityId}`}/${event.reason}`)
     .digest('hex')
     .slice(0, 16);
   const instance = workflowExecution?.workflowId ?? regarding.name;

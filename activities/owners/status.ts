@@ -4,10 +4,12 @@ import { PoolStatus } from '../../api/pool/pool.ts';
 import { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { hasOnlyReleasedClaims } from '../../decisions/disruption-budget/claims.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { OwnerEvent } from '../../decisions/status/events.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { recordEvent } from '../lib/events.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
 import type { OwnerKey } from './types.ts';
@@ -36,7 +38,13 @@ export async function writeOwnerStatus(
   cache: ClusterCache,
   key: OwnerKey,
   status: AnyStatus,
+  events: readonly OwnerEvent[] = [],
 ): Promise<WrittenStatus> {
+  // They have names of the status that they are about: whoever finds it written records them again, and once.
+  const tell = async (): Promise<void> => {
+    for (const event of events)
+      await recordEvent(client, { metadata: key }, event, key.kind, `${key.uid}/${status.writes}`);
+  };
   const fields = key.kind === undefined ? OF_POOLS : OF_SETS;
   const write = (before: AnyStatus | undefined, released?: unknown): Promise<Stored | undefined> => {
     const path = `/status/${CLAIMS}`;
@@ -56,6 +64,7 @@ export async function writeOwnerStatus(
   };
   try {
     const written = await write(...cachedStatus(cache, key));
+    await tell();
     return versionsOf(key, written?.metadata.resourceVersion);
   } catch (error) {
     if (isNotFound(error)) return {};
@@ -63,9 +72,11 @@ export async function writeOwnerStatus(
     // The cache may be behind, or the status may be another worker's by now.
     const live = await liveOwner(client, key, cancellationSignal());
     if (live === undefined) return {};
+    if (status.writes !== undefined && live.status?.writes === status.writes) await tell();
     const isOther = status.writes !== undefined && (live.status?.writes ?? 0) + 1 !== status.writes;
     if (isOther) return { ...versionsOf(key, live.metadata.resourceVersion), isLate: true };
     const written = await write(live.status as AnyStatus | undefined);
+    await tell();
     return versionsOf(key, written?.metadata.resourceVersion);
   }
 }

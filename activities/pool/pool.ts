@@ -6,6 +6,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import type { Member } from '../../decisions/scaling/removal-check.ts';
+import type { OwnerEvent } from '../../decisions/status/events.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { snapshotOf } from '../cache/snapshot.ts';
@@ -114,8 +115,12 @@ export function createPoolActivities({
     endMembershipChange: (key: PoolKey, mark: string): Promise<ResourceVersions> =>
       withHeartbeat(() => endMembershipChange(client, key, mark)),
 
-    writeStatus: (key: OwnerKey, status: PoolStatus | ReplicaSetStatus): Promise<WrittenStatus> =>
-      withHeartbeat(() => writeOwnerStatus(client, cache, key, status)),
+    /** `events`: what the status says that the one before did not. */
+    writeStatus: (
+      key: OwnerKey,
+      status: PoolStatus | ReplicaSetStatus,
+      events: OwnerEvent[] = [],
+    ): Promise<WrittenStatus> => withHeartbeat(() => writeOwnerStatus(client, cache, key, status, events)),
   };
 }
 

@@ -52,6 +52,7 @@ function stalled(
       conditions === null
         ? null
         : { ...set.status, observedGeneration, replicas: present, conditions, writes: writes + 1 },
+    events: [],
     failures: failuresOf(backoffs),
     phase: 'Failed',
     counts: { wanted: set.spec.replicas, present, ready, byState: {} },

@@ -11,9 +11,11 @@ import { hashOf } from '../revisions/hash.ts';
 import { refusedLast } from '../scaling/refused-vms.ts';
 import { deletion, nameOf, planEnd, targets, words } from '../scaling/removal.ts';
 import { Room } from '../scaling/room.ts';
+import type { OwnerEvent } from '../status/events.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
+import { statusEvents } from './events.ts';
 import { membersOf, type Members, type MembersInput } from './members.ts';
 import { freeNames } from './names.ts';
 import { othersAmongVmis, othersAmongVms, overlapsOf, type Overlaps } from './overlaps.ts';
@@ -33,6 +35,8 @@ export interface ReplicaSetPlan {
   steps: ReplicaSetStep[];
   /** The status to write; null if the stored one is up to date. */
   status: ReplicaSetStatus | null;
+  /** Events about what that status says, and the stored one does not. */
+  events: OwnerEvent[];
   /** The failures that still stand. */
   failures: Failure[];
   phase: Extract<
@@ -124,6 +128,7 @@ function planSet(input: SetInput): ReplicaSetPlan {
   return {
     steps,
     status: saysTheSame(set.status, status) ? null : { ...status, writes: (set.status?.writes ?? 0) + 1 },
+    events: statusEvents(set.status, status),
     failures,
     phase: phaseOf(input, members),
     counts: {

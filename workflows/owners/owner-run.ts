@@ -17,6 +17,7 @@ import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource
 import { summary } from '../../decisions/lib/summary.ts';
 import { failuresOf, type Backoffs, type Failure } from '../../decisions/pool/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
+import type { OwnerEvent } from '../../decisions/status/events.ts';
 import { onSignal } from '../handlers.ts';
 import { changed, type PoolRef } from '../messages.ts';
 import { DroverPhase } from '../search-attributes.ts';
@@ -52,6 +53,8 @@ export interface PlannedOwner {
   failures: Failure[];
   phase: PoolPlan['phase'];
   wakeAt: number | null;
+  /** Events about what its status says that the stored one does not. */
+  events?: OwnerEvent[];
 }
 
 const PLAN_AGAIN_MS = 10_000;
@@ -237,7 +240,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       if (!standing.has(failure.reason)) failureBackoff.passed(failure.reason, failure);
     this.beginSteps(planned);
     const status = this.statusOf(planned);
-    if (status !== null) this.#statusWriter.write(planned.key, status);
+    if (status !== null) this.#statusWriter.write(planned.key, status, planned.events ?? []);
     else this.#statusWriter.keep();
     this.announce(planned);
     if (planned.phase !== this.#phase)

@@ -5,6 +5,7 @@ import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
+import type { OwnerEvent } from '../../decisions/status/events.ts';
 import { writeStatus } from '../pool/steps.ts';
 import type { FailureBackoff } from './failure-backoff.ts';
 import type { InFlight } from './in-flight.ts';
@@ -41,7 +42,8 @@ export class StatusWriter {
     this.#isDue ||= this.#options.inProgress.has('status');
   }
 
-  write(key: OwnerKey, status: PoolStatus | ReplicaSetStatus): void {
+  /** `events`: what the status says that the one before did not. */
+  write(key: OwnerKey, status: PoolStatus | ReplicaSetStatus, events: OwnerEvent[]): void {
     const { inProgress, onWritten } = this.#options;
     // When these end, another turn begins, and writes the status that was held back here.
     const comeAndGo = inProgress.has('creating') || inProgress.has('deleting');
@@ -54,7 +56,7 @@ export class StatusWriter {
         summary: summary(`write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} VMs ready`),
       };
       const written = await writeStatus
-        .executeWithOptions(words, [key, status])
+        .executeWithOptions(words, events.length === 0 ? [key, status] : [key, status, events])
         .catch((error: Error) => this.#failed(error));
       if (written === undefined) return onWritten({}, true);
       this.#failures = 0;

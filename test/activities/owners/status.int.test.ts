@@ -6,7 +6,8 @@ import type { PoolKey } from '../../../activities/owners/types.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import type { DisruptedVm, PoolStatus } from '../../../api/pool/pool.ts';
-import { VirtualMachinePools } from '../../../api/resources.ts';
+import { CoreEvents, VirtualMachinePools } from '../../../api/resources.ts';
+import type { OwnerEvent } from '../../../decisions/status/events.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
 import { aFleet } from '../../integration/fleet.ts';
 import { aWorkerCache } from '../cache/worker-cache.ts';
@@ -17,7 +18,10 @@ const noWatch = (_method: string, path: string): Fate => (path.includes('watch=t
 const claim: DisruptedVm = { vm: 'web-1', by: 'power/default/one', at: '2026-01-01T00:00:00Z' };
 
 /** A pool with a status written by drover, and a worker that has seen both and has been suspended since. */
-async function suspended(): Promise<{ key: PoolKey; goOn: (status: PoolStatus) => Promise<WrittenStatus> }> {
+async function suspended(): Promise<{
+  key: PoolKey;
+  goOn: (status: PoolStatus, events?: OwnerEvent[]) => Promise<WrittenStatus>;
+}> {
   const namespace = await cluster().namespace();
   const { metadata } = await cluster().createPool(namespace, 'web');
   const key = { namespace, name: 'web', uid: metadata.uid };
@@ -27,7 +31,7 @@ async function suspended(): Promise<{ key: PoolKey; goOn: (status: PoolStatus) =
   const places = new DisruptionClaims(workerCache.client, workerCache.cache);
   const options = { ...workerCache, places, revisions: new Revisions(workerCache), burst: 250, concurrency: 8 };
   const { writeStatus } = createPoolActivities(options);
-  return { key, goOn: (status) => new MockActivityEnvironment().run(() => writeStatus(key, status)) };
+  return { key, goOn: (...what) => new MockActivityEnvironment().run(() => writeStatus(key, ...what)) };
 }
 
 /** Writes to the status, as another worker does, or a workflow that disrupts VMs. */
@@ -40,6 +44,18 @@ test('drops a stale status write if another worker has written the status since'
   const newer = await write(key, { replicas: 3, readyReplicas: 3, writes: 2 });
   expect(await goOn({ replicas: 2, writes: 2 })).toEqual({ isLate: true, pools: newer.metadata.resourceVersion });
   expect(await statusOf(key)).toEqual({ replicas: 3, readyReplicas: 3, writes: 2 });
+});
+
+test('an Event about a new status is recorded once, also if the answer to the write is lost', async () => {
+  const { key, goOn } = await suspended();
+  const event = { type: 'Normal', reason: 'SuccessfulPaused', action: 'Pause', note: 'Paused' } as const;
+  // The first write succeeds, and its worker, of which the cache has stopped, does not know.
+  for (const attempt of [1, 2]) {
+    const written = await goOn({ replicas: 2, writes: 2 }, [event]);
+    expect(written.isLate).toBe(attempt === 1 ? undefined : true);
+  }
+  const { items } = await cluster().kube.list(CoreEvents, { namespace: key.namespace });
+  expect(items).toMatchObject([{ reason: 'SuccessfulPaused', message: 'Paused', involvedObject: { uid: key.uid } }]);
 });
 
 test('a status is written beside claims of which the worker has not heard, and leaves them', async () => {

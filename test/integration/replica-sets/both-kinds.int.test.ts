@@ -90,7 +90,15 @@ describe.each(KINDS)('%s', (_, kind) => {
     await until(async () => expect(await sets.condition(namespace, 'web', 'Paused')).toMatchObject({ status: 'True' }));
     await sets.patch(namespace, 'web', { paused: false });
     await sets.settled(namespace, 'web', 3);
-    expect(await sets.events(namespace)).toEqual(expect.arrayContaining(['SuccessfulRelease', 'SuccessfulAdopt']));
+    await until(async () =>
+      expect(await sets.condition(namespace, 'web', 'Paused')).toMatchObject({ status: 'False' }),
+    );
+    await until(async () => {
+      const reasons = await sets.events(namespace);
+      expect(reasons).toEqual(expect.arrayContaining(['SuccessfulRelease', 'SuccessfulAdopt']));
+      for (const once of ['SuccessfulPaused', 'SuccessfulResumed'])
+        expect(reasons.filter((reason) => reason === once)).toEqual([once]);
+    });
   });
 
   test('a quota that is full is reported in its own words, and the set goes on when there is room', async () => {

@@ -115,6 +115,7 @@ test('a template that never comes up makes few VMIs, and the status says why and
   );
   expect(watched.made()).toBeGreaterThan(2);
   expect(watched.made()).toBeLessThan(8);
+  expect((await sets.events(namespace)).filter((reason) => reason === 'FailedStart')).toHaveLength(1);
   await sets.patch(namespace, 'bad', { template: instanceTemplateOf('bad', { 'sim.drover.dev/fail-starts': '0' }) });
   await sets.settled(namespace, 'bad', 2);
   await until(async () => expect(await sets.condition(namespace, 'bad', 'ReplicaFailure')).toBeUndefined());

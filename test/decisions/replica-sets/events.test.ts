@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { planReplicaSet, planVmiSet } from '../../../decisions/replica-sets/plan.ts';
+import { aFailedStart, aMember, anInstanceSet, aSet, calm, still } from './sets.ts';
+import { namesOf } from './steps.ts';
+
+const [A, B] = namesOf(2) as [string, string];
+
+/** Plans for a set whose status is that of the plan before. */
+const plan = (paused: boolean, before: ReturnType<typeof planReplicaSet> | null) => {
+  const set = { ...aSet({ replicas: 1, paused }), ...(before === null ? {} : { status: before.status! }) };
+  const planned = planReplicaSet({ ...still, set, vms: [aMember(A)] });
+  return planned.status === null ? { ...planned, status: set.status ?? null } : planned;
+};
+
+test('a set that is paused, and resumed, has an Event for either, once', () => {
+  const fresh = plan(false, null);
+  expect(fresh.events).toEqual([]);
+  const paused = plan(true, fresh);
+  expect(paused.events).toEqual([
+    { type: 'Normal', reason: 'SuccessfulPaused', action: 'Pause', note: 'Paused: spec.paused is true' },
+  ]);
+  expect(plan(true, null).events).toEqual(paused.events);
+  expect(plan(true, paused).events).toEqual([]);
+  const resumed = plan(false, paused);
+  expect(resumed.events).toEqual([{ type: 'Normal', reason: 'SuccessfulResumed', action: 'Resume', note: 'Resumed' }]);
+  expect(plan(false, resumed).events).toEqual([]);
+});
+
+test('VMIs that end before they have come up have one Event when the set begins to wait', () => {
+  const set = anInstanceSet({ replicas: 1 });
+  const first = planVmiSet({ ...calm, now: 1_000, set, vmis: [aFailedStart(A)] });
+  expect(first.events).toEqual([]);
+  const second = planVmiSet({ ...calm, now: 3_000, set, vmis: [aFailedStart(B, 2_000)], starts: first.starts });
+  expect(second.events).toMatchObject([
+    { type: 'Warning', reason: 'FailedStart', note: expect.stringContaining(`${B} ended before`) as string },
+  ]);
+  const told = { ...set, status: second.status! };
+  const third = planVmiSet({ ...calm, now: 20_000, set: told, vmis: [aFailedStart(A, 15_000)], starts: second.starts });
+  expect(third.starts?.inARow).toBe(3);
+  expect(third.events).toEqual([]);
+});

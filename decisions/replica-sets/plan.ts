@@ -184,20 +184,35 @@ function planMembers(input: SetInput, members: Members, room: Room): ReplicaSetS
     return !mayTry(input, 'FailedFinalizer')
       ? []
       : [{ kind: 'addFinalizer', reason: `the set must not go before its ${WORDS[input.places]}` }];
-  const steps = [...release(input, members), ...adopt(input, members)];
-  return input.set.spec.paused === true
-    ? steps
-    : [...steps, ...removeEnded(input, members, room), ...make(input, members), ...scaleIn(input, members, room)];
+  const all = input.set.spec.paused === true ? [release, adopt] : [release, adopt, removeEnded, make, scaleIn];
+  const steps: ReplicaSetStep[] = [];
+  // Each counts what those before it begin.
+  for (const plan of all) steps.push(...plan(begun(input, steps), members, room));
+  return steps;
 }
 
-function release(input: SetInput, { unmatched }: Members): ReplicaSetStep[] {
-  const chosen = free(unmatched, 'FailedRelease', input).slice(0, allowanceOf(input, 'FailedRelease'));
+/** The input as if these steps were in progress. */
+function begun({ inProgress: { creating, deleting }, ...input }: SetInput, steps: readonly ReplicaSetStep[]): SetInput {
+  const come: string[] = [];
+  const leave: string[] = [];
+  for (const step of steps) {
+    if (step.kind === 'createReplicas') come.push(...step.names);
+    else if ('vms' in step) (step.kind === 'adopt' ? come : leave).push(...step.vms.map(({ name }) => name));
+  }
+  return { ...input, inProgress: { creating: [...creating, ...come], deleting: [...deleting, ...leave] } };
+}
+
+function release(input: SetInput, { unmatched }: Members, room: Room): ReplicaSetStep[] {
+  const tried = free(unmatched, 'FailedRelease', input).slice(0, allowanceOf(input, 'FailedRelease'));
+  const chosen = room.release(tried);
   const reason = `release ${words(chosen)}: the labels no longer match the selector`;
   return chosen.length === 0 ? [] : [{ kind: 'release', vms: targets(chosen), because: 'Unmatched', reason }];
 }
 
 function adopt(input: SetInput, { orphans }: Members): ReplicaSetStep[] {
-  const chosen = free(orphans, 'FailedAdopt', input).slice(0, allowanceOf(input, 'FailedAdopt'));
+  const { burst, inProgress } = input;
+  const most = Math.min(burst - inProgress.creating.length, allowanceOf(input, 'FailedAdopt'));
+  const chosen = free(orphans, 'FailedAdopt', input).slice(0, Math.max(most, 0));
   const reason = `adopt ${words(chosen)}: the labels match the selector, and no controller owns them`;
   return chosen.length === 0 ? [] : [{ kind: 'adopt', vms: targets(chosen), reason }];
 }

@@ -57,6 +57,13 @@ export class Room {
     return taken;
   }
 
+  /** Returns those of these members that are released now: each takes a place, and a refusal is not one to delete. */
+  release<T>(members: readonly T[]): T[] {
+    const released = members.slice(0, this.#places);
+    this.#places -= released.length;
+    return released;
+  }
+
   /** Returns those that are asked now, of members that are going already. */
   again<T>(members: readonly T[]): T[] {
     const taken = members.slice(0, this.#allowance);

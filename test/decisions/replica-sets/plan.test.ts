@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ORPHAN_FINALIZER, REPLICA_SET_FINALIZER } from '../../../api/names.ts';
 import type { ReplicaSetSpec } from '../../../api/replica-set/replica-set.ts';
@@ -207,6 +208,45 @@ test('a paused set makes and deletes nothing, and goes on to release and adopt',
   expect(phase).toBe('Paused');
   expect(conditionOf(status, 'Paused')).toMatchObject({ status: 'True', reason: 'PausedBySpec' });
   expect(plan({ replicas: 0, paused: true }, [aMember(A)]).steps).toEqual([]);
+});
+
+test('no more members leave or come at once than the burst cap lets, however they do', () => {
+  const kindsOf = fc.constantFrom('unmatched', 'orphan', 'ended', 'active');
+  const input = fc.record({
+    members: fc.array(kindsOf, { maxLength: 30 }),
+    replicas: fc.nat(30),
+    burst: fc.integer({ min: 1, max: 8 }),
+    busy: fc.nat(8),
+  });
+  fc.assert(
+    fc.property(input, ({ members, replicas, burst, busy }) => {
+      const vms = members.map((kind, index) =>
+        aMember(`${kind}-${index}`, {
+          ...(kind === 'unmatched' ? { ownLabels: {} } : {}),
+          ...(kind === 'orphan' ? { owner: null } : {}),
+          ...(kind === 'ended' ? { runStrategy: 'Once', ready: false } : {}),
+        }),
+      );
+      const busyNames = (kind: string) =>
+        vms.flatMap(({ name }) => (name.startsWith(kind) ? [name] : [])).slice(0, busy);
+      const inProgress = { creating: busyNames('orphan'), deleting: busyNames('unmatched') };
+      const { steps } = plan(
+        { replicas },
+        vms.filter(({ owner }) => owner !== null),
+        {
+          burst,
+          inProgress,
+          uncontrolled: vms.filter(({ owner }) => owner === null),
+          vmiOf: (vm) => aVmi(vm, vm.name.startsWith('ended') ? { phase: 'Succeeded' } : {}),
+        },
+      );
+      const coming = [...namesIn(steps, 'adopt'), ...made(steps)];
+      const leaving = [...namesIn(steps, 'release'), ...deleted(steps)];
+      expect(coming.length).toBeLessThanOrEqual(Math.max(burst - inProgress.creating.length, 0));
+      expect(leaving.length).toBeLessThanOrEqual(Math.max(burst - inProgress.deleting.length, 0));
+      for (const names of [coming, leaving]) expect(new Set(names).size).toBe(names.length);
+    }),
+  );
 });
 
 test('a full quota holds up creations alone: what is to leave or to be adopted goes on', () => {

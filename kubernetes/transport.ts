@@ -31,7 +31,7 @@ const DEADLINE_MS = 30_000;
  * Longest wait that a server may ask for. A proxy that asks for an hour would have activities sleep into their timeouts,
  * and nobody told of the failure meanwhile.
  */
-const MOST_RETRY_AFTER_MS = 30_000;
+const MAX_RETRY_AFTER_MS = 30_000;
 const CREDENTIALS_FRESH_MS = 60_000;
 /** As Go's clients ask: KubeVirt's actions answer without a body, and refuse (406) clients that accept only JSON. */
 const ACCEPT = 'application/json, */*';
@@ -139,7 +139,7 @@ export class Transport {
   #refusal(status: number, text: string, retryAfter: string | string[] | undefined): KubeError {
     const seconds = Number(Array.isArray(retryAfter) ? retryAfter[0] : retryAfter);
     const retryAfterMs = Number.isFinite(seconds)
-      ? Math.min(Math.max(seconds * 1000, 0), MOST_RETRY_AFTER_MS)
+      ? Math.min(Math.max(seconds * 1000, 0), MAX_RETRY_AFTER_MS)
       : undefined;
     const { origin } = this.#server;
     try {

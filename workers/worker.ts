@@ -33,7 +33,7 @@ import { workflowsPath } from './workflows-path.ts';
 /** Longer than any one call to the API server, so that a worker that shuts down finishes what it has begun. */
 const GRACE = '35s';
 const CONNECT_AGAIN_MS = 500;
-const MOST_CONNECT_AGAIN_MS = 5_000;
+const MAX_CONNECT_AGAIN_MS = 5_000;
 /** A cluster has one watch; more slots are for successors of a watch that was just given up. */
 const WATCHES = 4;
 
@@ -182,7 +182,7 @@ async function connect(options: NativeConnectionOptions, logger: Logger, stop: A
   const problem = new RepeatedProblem((why) =>
     logger.warn(`Temporal at ${address} does not answer, and is tried again until it does: ${why}`, { address }),
   );
-  for (let delayMs = CONNECT_AGAIN_MS; ; delayMs = Math.min(2 * delayMs, MOST_CONNECT_AGAIN_MS)) {
+  for (let delayMs = CONNECT_AGAIN_MS; ; delayMs = Math.min(2 * delayMs, MAX_CONNECT_AGAIN_MS)) {
     try {
       return await NativeConnection.connect(options);
     } catch (error) {

@@ -42,7 +42,7 @@ export type AttemptWaits = AttemptId & Removed & { minVersions: ResourceVersions
 export type AttemptEnded = AttemptId & { outcome: AttemptEnd; minVersions: ResourceVersions };
 
 /** More VMs than a pool may have. */
-const MOST_VMS = 100_000;
+const MAX_VMS = 100_000;
 
 /** Accepts any payload, since the signal carries no state: invalid versions are left out. */
 export const minVersions: Reader<ResourceVersions> = (value) => {
@@ -97,7 +97,7 @@ const updateOutcome = object<UpdateOutcome>({
 export const batchEnd: Reader<BatchEnd> = object<BatchEnd>({
   n: whole,
   pool: optional(name),
-  outcomes: listOf(updateOutcome, MOST_VMS),
+  outcomes: listOf(updateOutcome, MAX_VMS),
   minVersions,
 });
 

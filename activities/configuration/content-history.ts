@@ -16,7 +16,7 @@ export interface Known {
 }
 
 /** As many as the API server may remember of an object that somebody is at work on. */
-const MOST_CHAPTERS = 4;
+const MAX_CHAPTERS = 4;
 
 /** What is known of an object that was not watched before. */
 export const firstSeen = ({ kind, name }: OwnReference, view: ContentView): Known => ({
@@ -50,7 +50,7 @@ export async function judged(
   return {
     view: after,
     content: { ...content, writtenAt, changedAt, same: same.map(({ after, before }) => ({ after, before })) },
-    earlier: moments.slice(0, MOST_CHAPTERS),
+    earlier: moments.slice(0, MAX_CHAPTERS),
   };
 }
 

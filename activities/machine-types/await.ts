@@ -1,7 +1,7 @@
 import type { OwningPool } from '../../decisions/disruption-budget/restart-budget.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { FailedVm, VmiInProgress } from '../../decisions/machine-types/limit.ts';
-import { MOST_TO_CHANGE, planTransition, type TransitionPlan } from '../../decisions/machine-types/plan.ts';
+import { MAX_TO_CHANGE, planTransition, type TransitionPlan } from '../../decisions/machine-types/plan.ts';
 import type { TransitionCounts } from '../../decisions/machine-types/transition.ts';
 import { inShort } from '../../decisions/runs/skipped.ts';
 import type { Changed } from '../cache/changes.ts';
@@ -112,7 +112,7 @@ function isPlenty(
   { patch, pools, check, settled, take, unmark }: Plan,
   { inProgress, maxRestarts }: AwaitTransitionRequest,
 ): boolean {
-  if (Math.max(patch.length, unmark.length) >= MOST_TO_CHANGE || pools.length + check.length > 0) return true;
+  if (Math.max(patch.length, unmark.length) >= MAX_TO_CHANGE || pools.length + check.length > 0) return true;
   return take.length >= Math.ceil(maxRestarts / 4) || (settled.length > 0 && settled.length === inProgress.length);
 }
 

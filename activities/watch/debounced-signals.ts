@@ -1,15 +1,15 @@
 const LEAST_MS = 250;
-const MOST_MS = 2_000;
+const MAX_MS = 2_000;
 const MS_A_KEY = 20;
 
 /**
  * Returns how long a key waits for its next signal, in milliseconds, if this many keys were just signalled: short while
  * little happens, since a rollout waits for it, and longer the more pools share the cost of what the signals trigger.
  */
-export const notifyInterval = (keys: number): number => Math.min(Math.max(keys * MS_A_KEY, LEAST_MS), MOST_MS);
+export const notifyInterval = (keys: number): number => Math.min(Math.max(keys * MS_A_KEY, LEAST_MS), MAX_MS);
 
 /** Maximum number of signals in flight: at the start, thousands of pools must be signalled, and the others wait. */
-const MOST_IN_FLIGHT = 50;
+const MAX_IN_FLIGHT = 50;
 
 /**
  * Calls `signal` for a key at once, and then at most once an interval while more come for the same key; the last signal
@@ -49,7 +49,7 @@ export class DebouncedSignals {
 
   #send(key: string): void {
     this.#wait(key);
-    if (this.#inFlight < MOST_IN_FLIGHT) this.#call(key);
+    if (this.#inFlight < MAX_IN_FLIGHT) this.#call(key);
     else this.#queued.add(key);
   }
 

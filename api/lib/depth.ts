@@ -2,10 +2,10 @@
  * Deeper than any object of KubeVirt's API, which has some twenty levels. Protects recursive code from a stack
  * overflow.
  */
-export const MOST_DEPTH = 64;
+export const MAX_DEPTH = 64;
 
 /** Returns the keys that lead to a value nested deeper than `most` levels; null if there is none. */
-export function tooDeep(value: unknown, most: number = MOST_DEPTH): string[] | null {
+export function tooDeep(value: unknown, most: number = MAX_DEPTH): string[] | null {
   const open: { value: unknown; path: readonly string[] }[] = [{ value, path: [] }];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (typeof next.value !== 'object' || next.value === null) continue;

@@ -1,5 +1,5 @@
 import { closest } from '../lib/closest.ts';
-import { MOST_DEPTH, tooDeep } from '../lib/depth.ts';
+import { MAX_DEPTH, tooDeep } from '../lib/depth.ts';
 import { eitherOf, listed } from '../lib/listed.ts';
 import { plainText } from '../lib/plain-text.ts';
 import { API_VERSION } from '../names.ts';
@@ -124,7 +124,7 @@ function read(object: unknown, written: (path: readonly PropertyKey[]) => string
   const deep = tooDeep(object);
   if (deep !== null)
     return {
-      findings: [{ path: deep, message: `is nested deeper than ${MOST_DEPTH} levels: nothing of KubeVirt is` }],
+      findings: [{ path: deep, message: `is nested deeper than ${MAX_DEPTH} levels: nothing of KubeVirt is` }],
     };
   if (missing.length > 0)
     return { findings: missing.map((key) => ({ path: [key], message: formatMissing(key, object) })) };

@@ -2,14 +2,14 @@ import * as z from 'zod';
 import { crossFieldRule, rules, uncheckedField, WholeNumber } from './text.ts';
 
 /** Keeps the numbers of a pool's VMs within five digits, or little more. */
-const MOST_STANDBY = 1_000;
+const MAX_STANDBY = 1_000;
 
 export const StandbyState = z.enum(['Stopped', 'Paused']);
 export type StandbyState = z.infer<typeof StandbyState>;
 
 export const Standby = z
   .strictObject({
-    replicas: WholeNumber.min(0).max(MOST_STANDBY).describe('How many standby VMs the pool has beside its replicas.'),
+    replicas: WholeNumber.min(0).max(MAX_STANDBY).describe('How many standby VMs the pool has beside its replicas.'),
     state: StandbyState.describe(
       'Stopped: their disks are there, and becoming a replica takes a start. Paused: they have come up and are paused, and ' +
         'becoming a replica takes a moment. Stopped by default.',

@@ -3,7 +3,7 @@ import type { Joining } from '../../decisions/membership/joining.ts';
 import { print, table } from '../cli/output.ts';
 
 /** How many fields a line names. */
-const MOST_FIELDS = 6;
+const MAX_FIELDS = 6;
 
 /** Prints how VMs compare with the pool's template, a line each. */
 export function printJoining(vms: readonly { name: string; joining: Joining }[]): void {
@@ -24,8 +24,8 @@ function fieldsOf({ fit: { differs, vmiDiffers, metadata, vmiMetadata } }: Joini
   ];
   const fields = [...new Set([...differs, ...vmiDiffers.map((path) => `the VMI's ${path}`), ...added])];
   if (fields.length === 0) return '-';
-  const more = fields.length - MOST_FIELDS;
-  return fields.slice(0, MOST_FIELDS).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const more = fields.length - MAX_FIELDS;
+  return fields.slice(0, MAX_FIELDS).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
 /** Returns the remark on VMs whose names the pool would not give; undefined if there are none. */

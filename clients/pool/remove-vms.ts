@@ -1,7 +1,7 @@
 import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
-import { MOST_NAMED, namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
+import { MAX_NAMED, namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
 import { isProtected } from '../../decisions/scaling/protection.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
@@ -51,9 +51,9 @@ export function removeVms(
     if (faults.length > 0) throw new Failure(`no VM is removed from pool ${key.name}: ${faults.join('; ')}`);
     const named = new Map(namedRemovals(pool.metadata.annotations).vms);
     for (const vm of vms) if (vm !== undefined) named.set(vm.metadata.name, vm.metadata.uid);
-    if (named.size > MOST_NAMED)
+    if (named.size > MAX_NAMED)
       throw new Failure(
-        `pool ${key.name} can remove ${MOST_NAMED} VMs by name at once, and would have ${named.size} to remove`,
+        `pool ${key.name} can remove ${MAX_NAMED} VMs by name at once, and would have ${named.size} to remove`,
       );
     if (dryRun === 'client') return replicas;
     const annotations = { [REMOVE_VMS_ANNOTATION]: removalsText(named) };

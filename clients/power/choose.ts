@@ -3,7 +3,7 @@ import { controllerOf } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { runsByItself } from '../../decisions/disruption-budget/availability.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
-import { bytesOfNames, MOST_BYTES } from '../../decisions/power/size.ts';
+import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import { OWNERS, Vms } from '../cli/kinds.ts';
@@ -79,8 +79,8 @@ export function ensureNotTooMany({ vms: { length }, targets }: Pick<ChosenVms, '
   const choose = 'choose by namespace or -l';
   if (length > MOST) throw new Failure(`${length} VMs are more than the ${MOST} that one run may have: ${choose}`);
   const bytes = bytesOfNames(targets);
-  if (bytes <= MOST_BYTES) return;
-  const fewer = Math.floor((length * MOST_BYTES) / bytes / 100) * 100;
+  if (bytes <= MAX_BYTES) return;
+  const fewer = Math.floor((length * MAX_BYTES) / bytes / 100) * 100;
   throw new Failure(`${length} VMs with names so long are more than the ${fewer} that one run may have: ${choose}`);
 }
 

@@ -21,7 +21,7 @@ export interface ListedRun<Memo extends RunMemo = RunMemo> {
   memo: Partial<Memo>;
 }
 
-const MOST_LISTED = 200;
+const MAX_LISTED = 200;
 /** Milliseconds to wait: Temporal lists new workflows with a delay. */
 const LISTED_MS = 5_000;
 const ASK_MS = 100;
@@ -42,7 +42,7 @@ export async function listRuns<Memo extends RunMemo>(
   try {
     for await (const run of client.workflow.list({ query })) {
       found.push(listed<Memo>(run));
-      if (found.length === MOST_LISTED) break;
+      if (found.length === MAX_LISTED) break;
     }
   } catch (error) {
     throw aboutSetup(error);

@@ -33,7 +33,7 @@ export interface OlderContentInput {
 }
 
 /** At most as many as the status holds. */
-const MOST_STORED = 100;
+const MAX_STORED = 100;
 
 /** Reports whether VMs of the pool restart when what they have read changes. */
 export const restartsOnChange = ({ spec }: Pick<StoredPool, 'spec'>): boolean =>
@@ -71,16 +71,16 @@ export function olderContent({ pool, vms, vmiOf, templateOf, contents }: OlderCo
       return changes.get(vmi.uid)!;
     },
     judged: () => {
-      const told = new Map<string, Content>();
+      const byName = new Map<string, Content>();
       for (const vm of vms) {
         const vmi = vmiOf(vm);
         // A VMI that has started since needs none of that.
         for (const content of vmi === undefined ? [] : contentsFor(vm, vmi))
           if (isJudged(content) && vmi!.createdAt <= Math.max(content.writtenAt, content.changedAt))
-            told.set(namespacedName(content), content);
+            byName.set(namespacedName(content), content);
       }
-      const newest = [...told.values()].sort((one, other) => other.writtenAt - one.writtenAt || byKey(one, other));
-      return newest.slice(0, MOST_STORED).sort(byKey).map(contentToStore);
+      const newest = [...byName.values()].sort((one, other) => other.writtenAt - one.writtenAt || byKey(one, other));
+      return newest.slice(0, MAX_STORED).sort(byKey).map(contentToStore);
     },
   };
 }

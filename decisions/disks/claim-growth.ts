@@ -33,13 +33,13 @@ export function requestFor({ spec }: GrowingClaim, from: string | null, to: stri
 /** `request`: the storage that the claim requests. */
 export function growthOf({ status = {} }: GrowingClaim, request: unknown): Growth {
   const conditions = (status.conditions ?? []).filter(isObject);
-  const told = (type: string): Json | undefined =>
+  const trueCondition = (type: string): Json | undefined =>
     conditions.find((condition) => condition['type'] === type && condition['status'] === 'True');
   if ((amountOf(status.capacity?.['storage']) ?? 0n) >= (amountOf(request) ?? 0n)) return { state: 'grown' };
   // The volume has grown; its file system is resized under the VMI that uses it, or under the next one.
-  if (told('FileSystemResizePending') !== undefined) return { state: 'grown' };
-  const error = told('ControllerResizeError') ?? told('NodeResizeError');
-  const words = textOf(error, 'message') ?? textOf(error, 'reason') ?? textOf(told('Resizing'), 'message');
+  if (trueCondition('FileSystemResizePending') !== undefined) return { state: 'grown' };
+  const error = trueCondition('ControllerResizeError') ?? trueCondition('NodeResizeError');
+  const words = textOf(error, 'message') ?? textOf(error, 'reason') ?? textOf(trueCondition('Resizing'), 'message');
   if (status.allocatedResourceStatuses?.['storage']?.endsWith('Infeasible') === true)
     return { state: 'refused', why: words ?? 'the storage cannot give it that size' };
   return { state: 'growing', why: words };

@@ -13,7 +13,7 @@ export const CLAIM_MS = 60_000;
 /** A holder acts on its claim within this time, or claims again. */
 export const ACT_WITHIN_MS = 10_000;
 /** Most claims in one pool's status. */
-const MOST_CLAIMS = 1_000;
+const MAX_CLAIMS = 1_000;
 
 /** A pool and its VMs, at least as new as the claims in the pool's status. */
 export interface ClaimContext {
@@ -134,7 +134,7 @@ export function grantClaims(
     // An existing claim is no permission to act: other VMs may have failed since.
     const hasRoom = !isCounted || servesNobody(ask.vm, ask.vmi) || (names.has(name) ? used <= most : used < most);
     if (!hasRoom) return whyFull(pool, budget);
-    if (held === undefined && claims.size >= MOST_CLAIMS) return `${MOST_CLAIMS} are being disrupted already`;
+    if (held === undefined && claims.size >= MAX_CLAIMS) return `${MAX_CLAIMS} are being disrupted already`;
     if (isCounted && !names.has(name)) used++;
     if (isCounted) names.add(name);
     claims.set(name, claimOf(ask, live, at));

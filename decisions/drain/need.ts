@@ -41,7 +41,7 @@ export interface EvacuationInput {
 }
 
 /** After so many failed migrations in a row a VM is restarted instead. */
-export const MOST_FAILURES = 3;
+export const MAX_FAILURES = 3;
 
 const FIRST_DELAY_MS = 10_000;
 const LAST_DELAY_MS = 300_000;
@@ -149,7 +149,7 @@ function choiceOf(
   if (!canMigrate) return restart('KubeVirt cannot migrate it');
   if (isPast) return restart(`it could not be migrated within ${deadlineSeconds} s`);
   const tried = inARow(vmi);
-  return tried !== null && tried.failures >= MOST_FAILURES
+  return tried !== null && tried.failures >= MAX_FAILURES
     ? restart(`${tried.failures} migrations have failed${reason(tried)}`)
     : migrate;
 }

@@ -56,8 +56,8 @@ export function nodeReport({ onNode, membersOf, vmiOf, clusterStrategy, now }: N
     const controller = vm === null ? (vmi.standalone?.owner ?? null) : vm.owner;
     const owner = controller === null ? null : `${controller.kind}/${controller.name}`;
     const standing = pool === null || vm === null ? undefined : standingOf(pool, vm);
-    const told = standing ?? withoutStanding(vmi, pool, clusterStrategy);
-    return { namespace, name, owner, state: told.state, message: told.message };
+    const { state, message } = standing ?? withoutStanding(vmi, pool, clusterStrategy);
+    return { namespace, name, owner, state, message };
   });
 }
 

@@ -53,7 +53,7 @@ export interface DrainInput {
 }
 
 /** Most VMs that are begun with at once. */
-const MOST_AT_ONCE = 100;
+const MAX_AT_ONCE = 100;
 /** How often to look again while others have claimed the budget: a released claim causes no event of the pool. */
 const CLAIMS_AGAIN_MS = 2_000;
 
@@ -144,8 +144,7 @@ class Drain {
           `waits: ${used} VMs are unavailable or being moved, and maxUnavailable allows ${most - budget.availableSurge.size}${besideExtra(budget)}`,
         );
         if (claimed.length > 0) this.#wake(now + CLAIMS_AGAIN_MS);
-      } else if (this.#evacuate.length >= MOST_AT_ONCE)
-        this.#add(vm, 'Waiting', `waits: ${MOST_AT_ONCE} begin at once`);
+      } else if (this.#evacuate.length >= MAX_AT_ONCE) this.#add(vm, 'Waiting', `waits: ${MAX_AT_ONCE} begin at once`);
       else {
         if (takes) used++;
         names.add(vm.name);

@@ -15,10 +15,10 @@ export type HealingReport = Pick<HealingPlan, 'state' | 'suspended' | 'notReplac
  * `Healing`: VMs are being replaced. `HealingSuspended`: sick VMs are left as they are, and why. Returns no conditions
  * if the pool has no autohealing and no cycle in progress.
  */
-export function healingConditions(pool: StoredPool, told: HealingReport, now: string): Condition[] {
-  const { cycles } = told.state;
+export function healingConditions(pool: StoredPool, report: HealingReport, now: string): Condition[] {
+  const { cycles } = report.state;
   if (pool.spec.autohealing === undefined && cycles.length === 0) return [];
-  const { notReplaced, notListed } = told;
+  const { notReplaced, notListed } = report;
   const sentences = [...formatCycles(cycles), ...notReplaced.map(formatNotReplaced)];
   const message = inOneMessage(sentences, MESSAGE_LENGTH, notListed);
   const waits = notReplaced.some(({ waitsFor }) => waitsFor !== undefined);
@@ -26,7 +26,7 @@ export function healingConditions(pool: StoredPool, told: HealingReport, now: st
     cycles.length === 0
       ? { type: 'Healing', status: 'False', reason: waits ? 'Waiting' : 'NothingToHeal', message }
       : { type: 'Healing', status: 'True', reason: 'ReplacingVms', message };
-  return [healing, suspended(told)].map((condition) => withTime(pool, condition, now));
+  return [healing, suspended(report)].map((condition) => withTime(pool, condition, now));
 }
 
 function suspended({ state: { paused }, suspended: why }: HealingReport): Untimed {
@@ -51,8 +51,8 @@ export type CompactStatus = Omit<PoolStatus, 'healing'> & { healing?: HealingSta
 export const compactStatus = (status: PoolStatus | null): CompactStatus | null =>
   status?.healing === undefined ? status : { ...status, healing: null };
 
-export function fullStatus({ healing, ...status }: CompactStatus, told: HealingReport): PoolStatus {
-  return healing === undefined ? status : { ...status, healing: healing ?? healingStatus(told) };
+export function fullStatus({ healing, ...status }: CompactStatus, report: HealingReport): PoolStatus {
+  return healing === undefined ? status : { ...status, healing: healing ?? healingStatus(report) };
 }
 
 /** The healing status: enough for another run of the workflow to resume from. */

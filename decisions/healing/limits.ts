@@ -5,7 +5,7 @@ import type { HealingState } from './state.ts';
 import { hasEverRun, type HealingView } from './view.ts';
 
 /** The most cycles per pool, and per turn: the workflow's knowledge of them is in its history at every turn. */
-const MOST_CYCLES = 100;
+const MAX_CYCLES = 100;
 const BEGUN_AT_ONCE = 50;
 /** In a small pool a percentage would mean one VM or none, but two that fail at once are no sign of a common cause. */
 const LEAST_SHARE = 2;
@@ -39,7 +39,7 @@ export function roomFor(
     .flatMap((one) => holdsUpUntil(one, now) ?? []);
   const limits = [
     {
-      count: Math.min(Math.min(burst, MOST_CYCLES) - holding.length - cycles.length, BEGUN_AT_ONCE),
+      count: Math.min(Math.min(burst, MAX_CYCLES) - holding.length - cycles.length, BEGUN_AT_ONCE),
       full: 'others are in flight',
     },
   ];

@@ -58,7 +58,7 @@ const MARK_AGAIN_MS = 60_000;
 /** When to look again at a VM whose cycle has ended and that is sick. */
 const LOOK_AGAIN_MS = 1_000;
 /** How many VMs that are not replaced are listed; the rest are counted. */
-const MOST_LISTED = 50;
+const MAX_LISTED = 50;
 
 /**
  * Plans which attempts to begin and to cancel, and what becomes of the cycles in progress. Ends all cycles if the pool
@@ -97,8 +97,8 @@ export function planHealing(input: HealingInput): HealingPlan {
     mark: inTurn(mark, burst, now),
     state: carried(withBegun({ ...state, cycles, finished: found.finished, hold }, begin, now)),
     suspended,
-    notReplaced: notReplaced.slice(0, MOST_LISTED),
-    notListed: Math.max(notReplaced.length - MOST_LISTED, 0),
+    notReplaced: notReplaced.slice(0, MAX_LISTED),
+    notListed: Math.max(notReplaced.length - MAX_LISTED, 0),
     wakeAt: [
       wakeAt,
       free.length < found.sick.length ? now + LOOK_AGAIN_MS : null,

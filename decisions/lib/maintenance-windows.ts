@@ -41,11 +41,11 @@ interface Schedule {
 }
 
 /** Windows may follow each other without end: limits how many are joined. */
-const MOST_JOINED = 8;
+const MAX_JOINED = 8;
 
 function endOf(schedules: readonly Schedule[], now: number): number {
   let end = now;
-  for (let joined = 0; joined < MOST_JOINED; joined++) {
+  for (let joined = 0; joined < MAX_JOINED; joined++) {
     const later = Math.max(...schedules.map((schedule) => lastOpening(schedule, end) + schedule.ms));
     if (later <= end) break;
     end = later;
@@ -62,7 +62,7 @@ const lastOpening = ({ cron }: Schedule, time: number): number =>
 
 /** Cached, because parsing is expensive and a pool asks on each of its turns. */
 const KEPT = new Map<string, Schedule | { fault: string }>();
-const MOST_KEPT = 100;
+const MAX_KEPT = 100;
 
 function scheduleOf(window: MaintenanceWindow): Schedule | { fault: string } {
   const { cron, duration, timeZone = DEFAULT_TIME_ZONE } = window;
@@ -70,7 +70,7 @@ function scheduleOf(window: MaintenanceWindow): Schedule | { fault: string } {
   const known = KEPT.get(key);
   if (known !== undefined) return known;
   const schedule = read({ cron, duration, timeZone });
-  if (KEPT.size >= MOST_KEPT) KEPT.clear();
+  if (KEPT.size >= MAX_KEPT) KEPT.clear();
   KEPT.set(key, schedule);
   return schedule;
 }

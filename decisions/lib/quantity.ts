@@ -1,5 +1,5 @@
 /** Longer than any 64-bit amount in Kubernetes; longer texts would only cost time. */
-const MOST_LENGTH = 64;
+const MAX_LENGTH = 64;
 const SCALE = 9;
 const TEN = 10n;
 const KIBI = 1024n;
@@ -13,7 +13,7 @@ const BINARY = { Ki: 1n, Mi: 2n, Gi: 3n, Ti: 4n, Pi: 5n, Ei: 6n };
 export function amountOf(quantity: unknown): bigint | null {
   if (typeof quantity !== 'string' && typeof quantity !== 'number') return null;
   const text = String(quantity);
-  if (text.length > MOST_LENGTH) return null;
+  if (text.length > MAX_LENGTH) return null;
   const parts = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,2})|(n|u|m|k|[KMGTPE]i|[MGTPE]))?$/.exec(text);
   if (parts === null) return null;
   const [, sign, whole = '', fraction = '', exponent, suffix = ''] = parts;

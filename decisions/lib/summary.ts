@@ -1,5 +1,5 @@
 /** Temporal refuses a summary whose payload has more than 400 bytes, some of which are its encoding. */
-const MOST_BYTES = 300;
+const MAX_BYTES = 300;
 
 /**
  * Truncates a sentence for the summary of a workflow, an activity or a timer, by its size in JSON, and never within a
@@ -11,9 +11,9 @@ export function summary(text: string): string {
   let fits = '';
   for (const character of text) {
     bytes += bytesOf(character);
-    if (bytes > MOST_BYTES) return `${fits}…`;
+    if (bytes > MAX_BYTES) return `${fits}…`;
     kept += character;
-    if (bytes <= MOST_BYTES - 3) fits = kept;
+    if (bytes <= MAX_BYTES - 3) fits = kept;
   }
   return kept;
 }

@@ -14,7 +14,7 @@ import { NO_COUNTS, type TransitionCounts } from './transition.ts';
 import { transitionNeed, type TransitionNeed } from './vm-need.ts';
 
 /** The most VMs per turn that are changed, and the most whose marks are cleared. */
-export const MOST_TO_CHANGE = 500;
+export const MAX_TO_CHANGE = 500;
 
 export interface TransitionPlanInput {
   rules: TransitionRules;
@@ -36,7 +36,7 @@ export interface TransitionPlanInput {
 
 /** VMs and pools are named by `namespace/name`. */
 export interface TransitionPlan {
-  /** VMs to be changed, or only marked, as `transitionNeed` says; at most `MOST_TO_CHANGE`. */
+  /** VMs to be changed, or only marked, as `transitionNeed` says; at most `MAX_TO_CHANGE`. */
   patch: string[];
   /** Pools whose templates are to be changed, as `poolTransitionState` says. */
   pools: string[];
@@ -45,7 +45,7 @@ export interface TransitionPlan {
   /** Outcomes of VMs in flight, and, as Failed, VMs that their pools could not update. */
   settled: PowerOutcome[];
   take: Omit<VmiInProgress, 'takenAt'>[];
-  /** VMs whose marks are to be cleared; at most `MOST_TO_CHANGE`. */
+  /** VMs whose marks are to be cleared; at most `MAX_TO_CHANGE`. */
   unmark: string[];
   counts: TransitionCounts;
   skipped: Skipped[];
@@ -135,7 +135,7 @@ class Turn {
       check: acts ? this.#groups.all : [],
       settled: [...restarts.settled, ...this.#failures],
       take: restarts.take.map((one) => ({ ...one, vmi: this.#vmis.get(one.vm)! })),
-      unmark: this.#unmark.slice(0, MOST_TO_CHANGE),
+      unmark: this.#unmark.slice(0, MAX_TO_CHANGE),
       counts: this.#counts,
       skipped: [...this.#apart.all, ...restarts.skipped],
       full: isHeldUp && !window.open ? [formatWindow(window.next), ...restarts.full] : restarts.full,
@@ -179,7 +179,7 @@ class Turn {
     switch (need.need) {
       case 'patch':
       case 'mark':
-        if (this.#patch.length < MOST_TO_CHANGE) this.#patch.push(key);
+        if (this.#patch.length < MAX_TO_CHANGE) this.#patch.push(key);
         break;
       case 'check':
         this.#groups.add(vm, need.group);

@@ -1,4 +1,4 @@
-import { MOST_DEPTH, tooDeep } from '../../api/lib/depth.ts';
+import { MAX_DEPTH, tooDeep } from '../../api/lib/depth.ts';
 import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { stateFrom } from '../healing/state.ts';
@@ -47,7 +47,7 @@ export function containedPlan(input: PoolPlanInput): ContainedPlan {
 
 /** The sentence for a template that is nested too deep; `path` leads there. */
 export const deepTemplate = (path: readonly string[]): string =>
-  `${['spec.template', ...path.slice(0, SHOWN_KEYS)].join('.')} is nested deeper than ${MOST_DEPTH} levels: ` +
+  `${['spec.template', ...path.slice(0, SHOWN_KEYS)].join('.')} is nested deeper than ${MAX_DEPTH} levels: ` +
   'the template is not supported';
 
 /** The sentence for an error in a decision. */
@@ -66,11 +66,11 @@ export function stalledConditions(
     { type: 'Stalled', status: 'True', reason, message: message.slice(0, MESSAGE_LENGTH) },
     now,
   );
-  const { conditions: told = [], observedGeneration } = status ?? {};
-  const before = told.find(({ type }) => type === 'Stalled');
+  const { conditions = [], observedGeneration } = status ?? {};
+  const before = conditions.find(({ type }) => type === 'Stalled');
   const isSaid =
     before?.status === 'True' && before.message === condition.message && observedGeneration === metadata.generation;
-  return isSaid ? null : [...told.filter(({ type }) => type !== 'Stalled'), condition];
+  return isSaid ? null : [...conditions.filter(({ type }) => type !== 'Stalled'), condition];
 }
 
 /** Returns a plan that does nothing and reports why. */

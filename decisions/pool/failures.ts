@@ -139,6 +139,13 @@ export function replicaFailure(failures: readonly Failure[]): Condition[] {
     sentences.map((sentence) => sentence.slice(0, SENTENCE_LENGTH)),
     MESSAGE_LENGTH,
   );
-  const told = others.length === 0 ? message : all;
-  return [{ type: 'ReplicaFailure', status: 'True', reason, message: told, lastTransitionTime: since }];
+  return [
+    {
+      type: 'ReplicaFailure',
+      status: 'True',
+      reason,
+      message: others.length === 0 ? message : all,
+      lastTransitionTime: since,
+    },
+  ];
 }

@@ -93,7 +93,6 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
   const changing = membersChanging(input, healing.state.cycles, at);
-  const told = { kept, drifted, draining: drain.statuses, changing, contents, judged: older.judged(), now: at };
   const status = poolStatus({
     pool,
     all: vms,
@@ -104,7 +103,13 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     healing,
     blocked,
     waiting,
-    ...told,
+    kept,
+    drifted,
+    draining: drain.statuses,
+    changing,
+    contents,
+    judged: older.judged(),
+    now: at,
   });
   const isSaid = isStatusCurrent(pool.status, status) && !hasOnlyReleasedClaims({ pool, vms, vmiOf }, now);
   const { superseded, lost, waits, target, current, state, phase } = rollout;

@@ -13,7 +13,7 @@ export interface PowerFailure {
 }
 
 /** Most bytes that the names may take in JSON. The rest of the 2 MiB is for everything else. */
-export const MOST_BYTES = 1_800_000;
+export const MAX_BYTES = 1_800_000;
 
 /** JSON around the name of a failed VM: the longest of all outcomes. */
 const FAILED = JSON.stringify({ vm: '', why: '', wasDown: false } satisfies PowerFailure).length + 1;

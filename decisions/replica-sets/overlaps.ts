@@ -89,11 +89,11 @@ export function overlapping(
     ['ControlledByOthers', controlled, `its selector matches ${what} that others control: ${formatNames(controlled)}`],
     ['NamesTaken', names, `names that it leaves out, for others have them: ${formatNames(names)}`],
   ] as const;
-  const told = sentences.filter(([, about]) => about.length > 0);
-  const reason = told[0]?.[0];
+  const existing = sentences.filter(([, about]) => about.length > 0);
+  const reason = existing[0]?.[0];
   if (reason === undefined) return null;
   const message = inOneMessage(
-    told.map(([, , sentence]) => sentence),
+    existing.map(([, , sentence]) => sentence),
     length,
   );
   return { type: 'Overlapping', status: 'True', reason, message };

@@ -19,13 +19,13 @@ export function withChanges(context: RolloutContext, state: RolloutStatus): Roll
   const newest = [...changes.values()].reduce<ContentChange | null>(laterChange, null);
   if (newest === null) return state;
   const at = new Date(newest.at).toISOString();
-  const told = { what: newest.what, at };
+  const changed = { what: newest.what, at };
   if (isNews(state, newest) && (state.completedAt !== undefined || isAborted(state, newest)))
-    return { ...begun(state.revision, context.now, state), changed: told };
+    return { ...begun(state.revision, context.now, state), changed };
   const isStale = ({ vm, at: failedAt }: RolloutStatus['failures'][number]): boolean =>
     (changes.get(vm)?.at ?? -Infinity) > Date.parse(failedAt);
   const failures = state.failures.filter((failure) => !isStale(failure));
-  const next = { ...state, ...(isNews(state, newest) ? { changed: told } : {}) };
+  const next = { ...state, ...(isNews(state, newest) ? { changed } : {}) };
   return failures.length === state.failures.length ? next : goingOn({ ...next, failures }, context);
 }
 

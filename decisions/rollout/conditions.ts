@@ -91,7 +91,7 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progress
       reason: 'ProgressDeadlineExceeded',
       message: far.slice(0, MESSAGE_LENGTH),
     };
-  const told: Record<Exclude<RolloutPlan['phase'], Ended>, ReasonAndMessage> = {
+  const ongoing: Record<Exclude<RolloutPlan['phase'], Ended>, ReasonAndMessage> = {
     Complete: {
       reason: 'Complete',
       message: words === '' ? `all VMs are of revision ${target}` : `revision ${target} is rolled out; ${words}`,
@@ -101,7 +101,7 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progress
     Waiting: { reason: waitReason(waits), message: words },
     Paused: { reason: 'Paused', message: words },
   };
-  const { reason, message } = hasEnded(phase) ? conditionOfEnd(phase, plan) : told[phase];
+  const { reason, message } = hasEnded(phase) ? conditionOfEnd(phase, plan) : ongoing[phase];
   const status = phase === 'RollingOut' || phase === 'Waiting' || phase === 'Undoing' ? 'True' : 'False';
   return { type: 'Progressing', status, reason, message: message.slice(0, MESSAGE_LENGTH) };
 }

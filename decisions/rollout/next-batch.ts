@@ -19,7 +19,7 @@ import type { RolloutContext } from './context.ts';
 import type { VmsInProgress } from './in-progress.ts';
 
 /** Most VMs in one batch: few enough to act on within a moment, and for a person to read. */
-const MOST_IN_BATCH = 100;
+const MAX_IN_BATCH = 100;
 /** How long freed budget is gathered, unless a quarter of the budget is free earlier. */
 const GATHER_MS = 1_000;
 
@@ -63,7 +63,7 @@ export function nextVms(
   const claimed = claimedNames({ pool, vms, vmiOf }, now);
   const taken = [...inProgress.unsettled, ...claimed, ...evacuating];
   const budget = disruptionBudget({ pool, vms, vmiOf, inProgress: taken, now });
-  const places = Math.min(burst - inProgress.all.size, MOST_IN_BATCH);
+  const places = Math.min(burst - inProgress.all.size, MAX_IN_BATCH);
   // Standby VMs first: what they show of the new revision costs nobody anything.
   const standby = free.filter(({ vm }) => !isRegular(vm));
   const isStandbyFirst = standby.length > 0 || inProgress.all.size > inProgress.regular.size;

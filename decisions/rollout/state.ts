@@ -72,8 +72,8 @@ export function withFailures(
   const isUndo = state.halted?.kind === 'Undoing';
   if ((revision === state.revision) === isUndo) return state;
   const others = state.failures.filter(({ vm }) => !failures.some((other) => other.vm === vm));
-  const told = isUndo ? failures.map((failure) => onTheWayBack(failure, state)) : failures;
-  return { ...state, failures: [...others, ...told].slice(-FAILURES_KEPT) };
+  const added = isUndo ? failures.map((failure) => onTheWayBack(failure, state)) : failures;
+  return { ...state, failures: [...others, ...added].slice(-FAILURES_KEPT) };
 }
 
 /** A VM that the rollout brought down was not down by itself; both failures are reported. */

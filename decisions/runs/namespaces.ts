@@ -1,5 +1,5 @@
 /** Temporal takes at most 2 KB for one search attribute, and names have at most 63 characters. */
-const MOST_BYTES = 1_500;
+const MAX_BYTES = 1_500;
 
 /**
  * Adds the namespaces of these `namespace/name` to the list. Returns the same list if it has them all, and null if they
@@ -10,5 +10,5 @@ export function withNamespaces(known: string[] | null, keys: readonly string[]):
   const all = new Set([...known, ...keys.map((key) => key.slice(0, key.indexOf('/')))]);
   if (all.size === known.length) return known;
   const namespaces = [...all];
-  return JSON.stringify(namespaces).length > MOST_BYTES ? null : namespaces;
+  return JSON.stringify(namespaces).length > MAX_BYTES ? null : namespaces;
 }

@@ -22,12 +22,12 @@ const WHY_LENGTH = 300;
  */
 export function inShort(skipped: readonly Skipped[]): Skipped[] {
   const first = skipped.slice(0, MAX_REASONS);
-  const told = first.map(({ why, isExcluded, count, vms }) => {
+  const shortened = first.map(({ why, isExcluded, count, vms }) => {
     return { why: why.slice(0, WHY_LENGTH), isExcluded, count, vms: vms.slice(0, MAX_NAMES) };
   });
   const rest = skipped.slice(MAX_REASONS);
   return [
-    ...told,
+    ...shortened,
     ...[true, false].flatMap((isExcluded) =>
       others(
         isExcluded,

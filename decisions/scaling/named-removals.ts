@@ -10,7 +10,7 @@ export interface NamedRemovals {
 }
 
 /** How many VMs may be named at once: an object's annotations have 256 KiB together. */
-export const MOST_NAMED = 500;
+export const MAX_NAMED = 500;
 const LONGEST_NAME = 253;
 const LONGEST_UID = 128;
 
@@ -21,7 +21,7 @@ export function namedRemovals(annotations: Readonly<Record<string, string>> | un
   const named = parsed(text);
   if (!isObject(named)) return unreadable('it must be a JSON object with the UID of each VM by its name');
   const entries = Object.entries(named);
-  if (entries.length > MOST_NAMED) return unreadable(`it names ${entries.length} VMs, and may name ${MOST_NAMED}`);
+  if (entries.length > MAX_NAMED) return unreadable(`it names ${entries.length} VMs, and may name ${MAX_NAMED}`);
   return entries.every(isRight)
     ? { vms: new Map(entries as [string, string][]), fault: null }
     : unreadable('each VM must be given by its name and its UID');

@@ -90,9 +90,9 @@ function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | nul
 function whyStopped({ rollout, startedAt }: RecheckInput, { spec, status }: StoredPool): string | null {
   if (spec.paused === true) return 'spec.paused is true';
   if (revisionOf(poolTemplate(spec)) !== rollout) return 'the template has changed';
-  const { paused, halted, revision: told } = status?.rollout ?? {};
+  const { paused, halted, revision: reported } = status?.rollout ?? {};
   if (paused !== undefined && Date.parse(paused.at) > startedAt) return `paused by ${paused.by}`;
-  return told === rollout && halted !== undefined && Date.parse(halted.at) > startedAt
+  return reported === rollout && halted !== undefined && Date.parse(halted.at) > startedAt
     ? `the rollout has ended: ${halted.kind}`
     : null;
 }

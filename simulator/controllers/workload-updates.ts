@@ -8,7 +8,7 @@ import { isOver } from '../vmi/migration.ts';
 import { isDeleting, isMigrating, phaseOf } from '../vmi/vmi.ts';
 
 const MARK = 'kubevirt.io/workloadUpdateMigration';
-const MOST_AT_ONCE = 5;
+const MAX_AT_ONCE = 5;
 const ALL = 'all';
 
 /**
@@ -82,4 +82,4 @@ export const isToMigrate = (vmi: VirtualMachineInstance): boolean =>
   waitsForPlugs(vmi);
 
 export const mostAtOnce = (kubevirt: KubeVirt | undefined): number =>
-  kubevirt?.spec?.configuration?.migrations?.parallelMigrationsPerCluster ?? MOST_AT_ONCE;
+  kubevirt?.spec?.configuration?.migrations?.parallelMigrationsPerCluster ?? MAX_AT_ONCE;

@@ -1,7 +1,7 @@
 import { amountOf, binary } from '../quantity.ts';
 import type { Domain, VmiSpec, KubeVirt, Quantity } from '../types.ts';
 
-const MOST_VCPUS = 512;
+const MAX_VCPUS = 512;
 const LEAST_MEMORY = 2 ** 30;
 
 export const isLiveUpdate = (kubevirt: KubeVirt | undefined): boolean =>
@@ -47,7 +47,7 @@ function mostSockets(cpu: Domain['cpu'], { maxHotplugRatio: ratio = RATIO, maxCp
   const { sockets = 0, cores = 0, threads = 0 } = cpu ?? {};
   if (maxCpuSockets) return Math.max(maxCpuSockets, sockets);
   const most = sockets * ratio;
-  return most * cores * threads > MOST_VCPUS ? Math.max(Math.floor(MOST_VCPUS / (cores * threads)), sockets) : most;
+  return most * cores * threads > MAX_VCPUS ? Math.max(Math.floor(MAX_VCPUS / (cores * threads)), sockets) : most;
 }
 
 /** Returns undefined if memory can't grow. */

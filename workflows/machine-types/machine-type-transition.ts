@@ -60,7 +60,7 @@ const { checkMachineTypes, patchMachineTypes, patchPoolTemplates, clearMarks, be
   proxyActivities<MachineTypeActivities>(untilDone);
 
 /** More failures than this end the transition: its report and its state would grow without bounds. */
-const MOST_FAILURES = 1_000;
+const MAX_FAILURES = 1_000;
 const MAX_FAILURES_LISTED = 250;
 const MAX_CHANGED_LISTED = 100;
 const WHY_LENGTH = 300;
@@ -125,7 +125,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
 
   protected isTripped(): boolean {
     const { broken, failures } = this.#state;
-    return broken > this.#input.transition.maxFailures || failures > MOST_FAILURES;
+    return broken > this.#input.transition.maxFailures || failures > MAX_FAILURES;
   }
 
   protected override onAsked(): void {

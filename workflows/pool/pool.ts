@@ -36,7 +36,7 @@ type PlannedPool = Extract<Planned, { gone: false }>;
  * A worker keeps the input of a run's local activities until the run ends, and each plan's input has all VMs of the
  * batches: 200 bytes for each. Twenty pools of 500 VMs held 150 MB, long before Temporal called their histories long.
  */
-const MOST_VMS_HANDED = 2_500;
+const MAX_VMS_HANDED = 2_500;
 
 /** Keeps one pool as its spec says, for as long as the pool exists. */
 export const pool = ({ carried, ...ref }: PoolInput): Promise<void> => new PoolRun(ref, carried).runUntilDeleted();
@@ -146,7 +146,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
     // Creations and deletions may take minutes, during which a pool that waits for them would not answer.
     const { inProgress } = this;
     return (
-      this.#vmsHanded >= MOST_VMS_HANDED &&
+      this.#vmsHanded >= MAX_VMS_HANDED &&
       !(['creating', 'deleting', 'standby'] as const).some((kind) => inProgress.has(kind))
     );
   }

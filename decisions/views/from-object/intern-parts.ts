@@ -1,6 +1,6 @@
-import { MOST_DEPTH } from '../../../api/lib/depth.ts';
+import { MAX_DEPTH } from '../../../api/lib/depth.ts';
 
-const MOST_KEPT = 20_000;
+const MAX_KEPT = 20_000;
 /** Each object by the values and the numbers of the parts that it consists of. */
 const kept = new Map<string, object>();
 const numbers = new WeakMap<object, number>();
@@ -11,12 +11,12 @@ let last = 0;
  * thousands of VMs differ in a few fields. Null for a value that is nested deeper than KubeVirt's API.
  */
 export function internParts<T extends object>(value: T): T | null {
-  if (kept.size >= MOST_KEPT) kept.clear();
+  if (kept.size >= MAX_KEPT) kept.clear();
   return partOf(value, 0) as T | null;
 }
 
 function partOf(value: object, depth: number): object | null {
-  if (depth >= MOST_DEPTH) return null;
+  if (depth >= MAX_DEPTH) return null;
   let key = Array.isArray(value) ? '[' : '{';
   const parts: [string, unknown][] = [];
   for (const [name, inner] of Object.entries(value) as [string, unknown][]) {

@@ -1,4 +1,4 @@
-const MOST_KEPT = 1000;
+const MAX_KEPT = 1000;
 const kept = new Map<string, string>();
 
 /**
@@ -7,7 +7,7 @@ const kept = new Map<string, string>();
 export function intern(text: string): string {
   const known = kept.get(text);
   if (known !== undefined) return known;
-  if (kept.size >= MOST_KEPT) kept.clear();
+  if (kept.size >= MAX_KEPT) kept.clear();
   kept.set(text, text);
   return text;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import type { VmiInProgress } from '../../../decisions/machine-types/limit.ts';
-import { MOST_TO_CHANGE, planTransition, type TransitionPlanInput } from '../../../decisions/machine-types/plan.ts';
+import { MAX_TO_CHANGE, planTransition, type TransitionPlanInput } from '../../../decisions/machine-types/plan.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
@@ -58,8 +58,8 @@ const heldOf = (vm: VmView, fields: Partial<VmiInProgress> = {}): VmiInProgress 
 });
 
 test('old VMs are patched a few hundred at a time, and all are counted', () => {
-  const { patch, counts, isOver } = plan({ vms: many(MOST_TO_CHANGE + 1) });
-  expect([patch.length, counts.toPatch, isOver]).toEqual([MOST_TO_CHANGE, MOST_TO_CHANGE + 1, false]);
+  const { patch, counts, isOver } = plan({ vms: many(MAX_TO_CHANGE + 1) });
+  expect([patch.length, counts.toPatch, isOver]).toEqual([MAX_TO_CHANGE, MAX_TO_CHANGE + 1, false]);
 });
 
 test('groups that nobody has looked at wait for a dry run, which is asked for once each', () => {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_IN_PROGRESS } from '../../../decisions/power/plan.ts';
-import { bytesOfNames, MOST_BYTES, noteFailure, type PowerFailure } from '../../../decisions/power/size.ts';
+import { bytesOfNames, MAX_BYTES, noteFailure, type PowerFailure } from '../../../decisions/power/size.ts';
 import { inShort } from '../../../decisions/runs/skipped.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 
 /** Temporal's default limit for one payload, in bytes. */
-const MOST_OF_TEMPORAL = 2 * 1024 * 1024;
+const MAX_TEMPORAL_BYTES = 2 * 1024 * 1024;
 const UID = '0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f';
 
 interface Names {
@@ -21,7 +21,7 @@ const vmisOf = (namespace: string, names: string[]) => ({
 /** Returns as many VMs with names of this length as one restart may have. */
 function most(namespace: string, length: number): string[] {
   const names = namesOf({ length, of: 10_000 });
-  return names.slice(0, (10_000 * MOST_BYTES) / bytesOfNames(vmisOf(namespace, names)));
+  return names.slice(0, (10_000 * MAX_BYTES) / bytesOfNames(vmisOf(namespace, names)));
 }
 
 /** The largest input that a run hands to the next run: every VM has the longest possible report. */
@@ -80,13 +80,13 @@ describe('what a restart hands to its next run', () => {
     (length) => {
       const namespace = 'n'.repeat(Math.min(length, 63));
       const names = most(namespace, length);
-      expect(bytesOf(worstInput(namespace, names))).toBeLessThan(MOST_OF_TEMPORAL);
+      expect(bytesOf(worstInput(namespace, names))).toBeLessThan(MAX_TEMPORAL_BYTES);
       expect(names.length).toBeGreaterThan(2_500);
     },
   );
 
   test('10,000 VMs with names of 30 letters are not too much', () => {
-    expect(bytesOfNames(vmisOf('n'.repeat(20), namesOf({ length: 30, of: 10_000 })))).toBeLessThan(MOST_BYTES);
+    expect(bytesOfNames(vmisOf('n'.repeat(20), namesOf({ length: 30, of: 10_000 })))).toBeLessThan(MAX_BYTES);
   });
 });
 

@@ -5,7 +5,7 @@ import type { PoolSpec, ScaleInStrategy } from '../../../api/pool/pool.ts';
 import { isActive } from '../../../decisions/disruption-budget/availability.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
-import { MOST_NAMED, namedRemovals, removalsText } from '../../../decisions/scaling/named-removals.ts';
+import { MAX_NAMED, namedRemovals, removalsText } from '../../../decisions/scaling/named-removals.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import { aFailure, failed } from '../model/backoffs.ts';
 import { anyFleet, aPool, aVm, quiet } from '../model/fleets.ts';
@@ -170,7 +170,7 @@ describe('what people write in the annotation', () => {
     ['{"web-7": true}', 'each VM must be given by its name and its UID'],
     ['{"web-7": ""}', 'each VM must be given by its name and its UID'],
     [
-      JSON.stringify(Object.fromEntries(Array.from({ length: MOST_NAMED + 1 }, (_, n) => [`web-${n}`, 'u']))),
+      JSON.stringify(Object.fromEntries(Array.from({ length: MAX_NAMED + 1 }, (_, n) => [`web-${n}`, 'u']))),
       'it names 501 VMs, and may name 500',
     ],
   ])('%.20s… holds all scale-in back, and is told', (text, why) => {

@@ -15,7 +15,7 @@ import { ReadinessWatch } from '../readiness-watch.ts';
 
 const fleet = aFleet({ workers: 0 });
 const VMS = 30;
-const MOST_DOWN = 6;
+const MAX_DOWN = 6;
 const MEDDLING_MS = soak(45_000, 15_000);
 /** drover learns of disruptions by people, and of newly created VMs, with a delay. */
 const HINDSIGHT_MS = 3_000;
@@ -57,7 +57,7 @@ test(
     const workers = [await start(), await start()];
     await fleet().createPool(namespace, 'web', {
       replicas: VMS,
-      maxUnavailable: MOST_DOWN,
+      maxUnavailable: MAX_DOWN,
       template: templateOf(1),
       scaleInStrategy: { proactive: { selectionPolicy: { basePolicy: 'Newest' } } },
     });
@@ -182,7 +182,7 @@ test(
     const isByDrover = (vm: string, since: number) => byDrover.some(({ name, at }) => name === vm && at === since);
     const counts = ({ name, since }: { name: string; since: number }, at: number) =>
       isByDrover(name, since) || (since <= at - HINDSIGHT_MS && !isTheirs(name, at));
-    expect(byDrover.filter(({ down, at }) => down.filter((one) => counts(one, at)).length > MOST_DOWN)).toEqual([]);
+    expect(byDrover.filter(({ down, at }) => down.filter((one) => counts(one, at)).length > MAX_DOWN)).toEqual([]);
     expect(byDrover.filter((departure) => departure.revision === revision)).toEqual([]);
     console.log(
       `${acts.length} acts of people, ${byDrover.length} VMIs restarted by drover, up to revision ${cores}, at most ${watch.log.mostUnavailable()} down`,

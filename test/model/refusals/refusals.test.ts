@@ -12,7 +12,7 @@ import type { World } from '../world/world.ts';
 
 const MINUTE_MS = 60_000;
 /** Tries within a minute of delays that double from a second on, and one for the answer to the change itself. */
-const MOST_TRIES = 9;
+const MAX_TRIES = 9;
 
 const denied = new KubeError(403, 'Forbidden', 'admission webhook "protection" denied the request');
 const isOf =
@@ -46,7 +46,7 @@ async function triedWithDelays(
   if (!(await world.until(() => count() > 0, 5 * MINUTE_MS))) world.break('G25: it is never tried');
   const before = count();
   await world.wait(MINUTE_MS);
-  if (count() - before > MOST_TRIES) world.break(`G25: it is tried ${count() - before} times in a minute`);
+  if (count() - before > MAX_TRIES) world.break(`G25: it is tried ${count() - before} times in a minute`);
   if (!(await world.until(() => failureOf(world)?.reason === reason, 5_000)))
     world.break(`G25: ${reason} is not told: ${JSON.stringify(failureOf(world))}`);
   expect(failureOf(world)?.message).toContain('denied the request');
@@ -191,7 +191,7 @@ test('a VM too many of a replica set', () =>
       const count = refusing(world, deletesVm);
       await world.changeOwner(kind, SETS[kind], { replicas: 2 });
       await world.wait(MINUTE_MS);
-      if (count() > MOST_TRIES) world.break(`G25: it is tried ${count()} times in a minute`);
+      if (count() > MAX_TRIES) world.break(`G25: it is tried ${count()} times in a minute`);
       world.refuse = () => null;
       if (!(await world.until(() => members() === 2, 2 * MINUTE_MS)))
         world.break('G25: it is not deleted once it may be');

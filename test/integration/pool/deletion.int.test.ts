@@ -2,15 +2,19 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { REMOVING_ANNOTATION } from '../../../api/names.ts';
+import type { Stored } from '../../../api/objects.ts';
 import {
   ControllerRevisions,
   DataVolumes,
   PersistentVolumeClaims,
+  VirtualMachineInstances,
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
+import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../../kubernetes/retry.ts';
 import type { Claim } from '../../../simulator/types.ts';
 import { poolIdOf } from '../../../workflows/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
@@ -158,21 +162,45 @@ test('scale-in with statePreservation Offline keeps the disks, and the VM that c
   expect(disk.metadata.ownerReferences?.[0]?.uid).toBe(metadata.uid);
 });
 
+/** Keeps a VMI that is told to stop, so that its VM does not go either, until the returned function is called. */
+async function holdVmi(namespace: string, name: string): Promise<() => Promise<void>> {
+  const write = (change: (finalizers: string[]) => string[]): Promise<void> =>
+    retryOnConflict(async () => {
+      const { metadata } = await fleet().kube.get(VirtualMachineInstances, { namespace, name });
+      const { resourceVersion, finalizers = [] } = metadata;
+      const patch = { metadata: { resourceVersion, finalizers: change(finalizers) } };
+      await fleet().kube.patch(VirtualMachineInstances, { namespace, name }, 'merge', patch);
+    });
+  await write((finalizers) => [...finalizers, HOLD]);
+  return () => write((finalizers) => finalizers.filter((one) => one !== HOLD));
+}
+const HOLD = 'test.drover.dev/hold';
+
+const vmIn = (namespace: string, name: string) =>
+  fleet().kube.get<VirtualMachine>(VirtualMachines, { namespace, name });
+/** Waits until the VM is halted, so that it leaves with its disks kept. */
+const leaves = (namespace: string, name: string): Promise<void> =>
+  until(async () =>
+    expect(await vmIn(namespace, name)).toMatchObject({
+      metadata: { annotations: { [REMOVING_ANNOTATION]: expect.any(String) as string } },
+      spec: { runStrategy: 'Halted' },
+    }),
+  );
+
 test('a VM that a person starts while it is halted to keep its disks is halted again, and goes without them', async () => {
   const namespace = await fleet().namespace();
-  const metadata = { annotations: { 'sim.drover.dev/stop-time': '2s' } };
-  const { template: vmi } = diskTemplate.spec;
-  const template = { spec: { ...diskTemplate.spec, template: { ...vmi, metadata } } };
   await fleet().createPool(namespace, 'web', {
     replicas: 1,
-    template,
+    template: diskTemplate,
     scaleInStrategy: { proactive: { statePreservation: 'Offline' } },
   });
   await running(namespace, 1);
+  const letGo = await holdVmi(namespace, 'web-1');
   await fleet().patchPool(namespace, 'web', { replicas: 0 });
-  const vm = () => fleet().kube.get(VirtualMachines, { namespace, name: 'web-1' });
-  await until(async () => expect((await vm()).metadata.annotations).toMatchObject({ 'drover.dev/removing': 'true' }));
+  await leaves(namespace, 'web-1');
   await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-1' }, 'merge', { spec: { runStrategy: 'Always' } });
+  await leaves(namespace, 'web-1');
+  await letGo();
   await fleet().settled(namespace, 'web', []);
   expect(
     (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items.map(({ metadata: { name } }) => name),
@@ -236,29 +264,26 @@ test('a kept disk comes back as what it is, and not at all once the pool keeps n
 
 test('a deleted pool leaves the disks that it has kept, also those of VMs that were just leaving', async () => {
   const namespace = await fleet().namespace();
-  const { template: vmi } = diskTemplate.spec;
-  const slow = { ...vmi, metadata: { annotations: { 'sim.drover.dev/stop-time': '1s' } } };
-  const template = { spec: { ...diskTemplate.spec, template: slow } };
   await fleet().createPool(namespace, 'web', {
     replicas: 2,
-    template,
+    template: diskTemplate,
     scaleInStrategy: { proactive: { statePreservation: 'Offline', selectionPolicy: { basePolicy: 'Newest' } } },
   });
   await running(namespace, 2);
-  const leaving = (await fleet().vms(namespace)).map(({ metadata: { name } }) => name);
+  const letGo = await Promise.all(namesUpTo('web', 2).map((name) => holdVmi(namespace, name)));
   await fleet().patchPool(namespace, 'web', { replicas: 1 });
-  await until(async () =>
-    expect(
-      (await fleet().vms(namespace)).filter(
-        ({ metadata: { annotations } }) => annotations?.[REMOVING_ANNOTATION] !== undefined,
-      ),
-    ).toHaveLength(1),
-  );
+  const leaving = async () =>
+    (await fleet().vms(namespace)).filter(
+      ({ metadata: { annotations } }) => annotations?.[REMOVING_ANNOTATION] !== undefined,
+    );
+  await until(async () => expect(await leaving()).toHaveLength(1));
+  const [{ metadata }] = (await leaving()) as [Stored];
   await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
+  await Promise.all(letGo.map((each) => each()));
   await gone(namespace);
   await until(async () =>
     expect((await fleet().kube.list(PersistentVolumeClaims, { namespace })).items).toHaveLength(1),
   );
   const [claim] = (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items;
-  expect(leaving).toContain(`web-${keptDiskOf(claim!.metadata)?.number}`);
+  expect(metadata.name).toBe(`web-${keptDiskOf(claim!.metadata)?.number}`);
 });

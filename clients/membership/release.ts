@@ -267,9 +267,10 @@ async function leaveToKubeVirt(
     const of = vm.metadata.labels?.[KUBEVIRT_REVISION_LABEL];
     return of === undefined || (vmi !== undefined && vmi.metadata.labels?.[KUBEVIRT_REVISION_LABEL] !== of);
   });
-  await resumeKubeVirtPool(kube, resource, key, { stays: others.length > 0 });
   const all = vms.map(({ vm }) => vm.metadata.name);
   await recordMembers(kube, resource, theirs, { reason: 'SuccessfulRelease', verb: 'Released by drover:', vms: all });
+  // The last write: a command that was killed before goes on up to here.
+  await resumeKubeVirtPool(kube, resource, key, { stays: others.length > 0 });
   print(`${labelOf(KubeVirtPools, name)} has ${vms.length} VMs`);
   if (others.length === 0) return;
   const names = formatNames(others.map(({ vm }) => vm.metadata.name));

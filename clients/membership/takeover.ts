@@ -238,9 +238,10 @@ async function finish(session: Session, pool: Stored<Pool>, patience: Patience):
   const vms = await controlledBy(kube, namespace, uid);
   // Somebody may have deleted the pool of KubeVirt by hand, and the worker not have seen all VMs.
   await waitUntilCounted(session, { namespace, name }, patience);
-  const change = membershipChangeOf(pool);
-  if (change !== null && change !== 'unreadable') await new MembershipLease(kube, { namespace, name }, change).end();
   const names = vms.map((vm) => vm.metadata.name);
   await recordMembers(kube, VirtualMachinePools, pool, { reason: 'SuccessfulAdopt', verb: 'Took over', vms: names });
+  // The last write: a command that was killed before goes on up to here.
+  const change = membershipChangeOf(pool);
+  if (change !== null && change !== 'unreadable') await new MembershipLease(kube, { namespace, name }, change).end();
   print(`${labelOf(VirtualMachinePools, name)} has taken over ${vms.length} VMs`);
 }

@@ -1,5 +1,5 @@
-import type { ChildProcess } from 'node:child_process';
-import { drover, nowhere, start, type Outcome } from '../../clients/drover.ts';
+import { drover, nowhere, outcomeOf, start, type Outcome } from '../../clients/drover.ts';
+import { startChaosProxy } from '../chaos-proxy.ts';
 import type { TestFleet } from '../fleet.ts';
 
 const environment = ({ stack }: TestFleet): NodeJS.ProcessEnv => ({
@@ -12,9 +12,57 @@ const environment = ({ stack }: TestFleet): NodeJS.ProcessEnv => ({
 export const run = (fleet: TestFleet, namespace: string, ...args: string[]): Promise<Outcome> =>
   drover([...args, '-n', namespace], environment(fleet));
 
-/** Starts the command, for a test that kills it. */
-export const begin = (fleet: TestFleet, namespace: string, ...args: string[]): ChildProcess => {
-  const child = start([...args, '-n', namespace], environment(fleet));
+/** A call of the command on the API server: its method, and its path with the query. */
+export type Call = (method: string, path: string) => boolean;
+
+/** A write to the object that this path ends with. */
+export const writeTo =
+  (...path: string[]): Call =>
+  (method, url) =>
+    method !== 'GET' && url.split('?')[0]!.endsWith(`/${path.join('/')}`);
+
+/**
+ * Runs the command, and kills it right before the first call that is `last`, which does not reach the API server: what
+ * it did until then is done, and no more. Returns its outcome, whose `signal` is null if it ended without that call.
+ */
+export async function killedBefore(fleet: TestFleet, namespace: string, args: string[], last: Call): Promise<Outcome> {
+  const proxy = await startChaosProxy(fleet.stack.kubeconfig, (method, path) => {
+    if (!child.killed && !last(method, path)) return 'pass';
+    child.kill('SIGKILL');
+    return 'hang';
+  });
+  const child = start([...args, '-n', namespace], { ...environment(fleet), KUBECONFIG: proxy.kubeconfig });
   child.stdin!.end();
-  return child;
-};
+  try {
+    return await outcomeOf(child);
+  } finally {
+    proxy.close();
+  }
+}
+
+/**
+ * Kills the command before each kind of write that it does, and runs it again each time, until it ends by itself.
+ * `check` is called after each kill. Returns how often the command was killed, and its last outcome.
+ */
+export async function killedBeforeEachWrite(
+  fleet: TestFleet,
+  namespace: string,
+  args: string[],
+  check: () => void,
+): Promise<{ kills: number; outcome: Outcome }> {
+  const met = new Set<string>();
+  for (;;) {
+    const counts = new Map<string, number>();
+    const outcome = await killedBefore(fleet, namespace, args, (method, path) => {
+      if (method === 'GET') return false;
+      const write = `${method} ${path}`;
+      const count = (counts.get(write) ?? 0) + 1;
+      counts.set(write, count);
+      const isNew = !met.has(`${write} ${count}`);
+      met.add(`${write} ${count}`);
+      return isNew;
+    });
+    if (outcome.signal === null) return { kills: met.size, outcome };
+    check();
+  }
+}

@@ -68,7 +68,7 @@ test('a VM whose pod is to be evicted restarts, and no other', async () => {
   await drain.left('web', 2);
   expect((await drain.uids())['web-2']).toBe(before['web-2']);
   const told = (await drain.events()).map(({ regarding, reason }) => `${regarding.name} ${reason}`);
-  expect(told.filter((words) => words.endsWith('Evacuating'))).toEqual(['web-1 Evacuating']);
+  expect(told.filter((event) => event.endsWith('Evacuating'))).toEqual(['web-1 Evacuating']);
 });
 
 test('a pool whose evictions KubeVirt lets pass has a PodDisruptionBudget, which follows it', async () => {
@@ -126,7 +126,7 @@ test('a VM waits for a window, and for nothing once its eviction was cancelled',
     name: 'web-1',
     owner: 'VirtualMachinePool/web',
     state: 'Window',
-    words: expect.stringMatching(/^waits: the next window opens at 20/) as string,
+    message: expect.stringMatching(/^waits: the next window opens at 20/) as string,
   });
   expect((await status(node)).stdout).toMatch(/web-1 +VirtualMachinePool\/web +Window +waits: the next window/);
   expect(await status('sim-node-99')).toMatchObject({ code: 1, stderr: 'error: there is no node sim-node-99\n' });

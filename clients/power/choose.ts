@@ -1,15 +1,18 @@
 import type { ChosenByNamespace } from '../../activities/power/chosen-uids.ts';
-import { controllerOf } from '../../api/objects.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { runsByItself } from '../../decisions/disruption-budget/availability.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
 import { OWNERS, Vms } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { namedTargetsOf, ownerOf, type NamedOwner, type OwnerOptions } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
+import type { Vm } from '../owners/members.ts';
 import type { Session } from '../session/session.ts';
 import { pendingAmong } from './pending.ts';
 import { readNamed, readVms, type VmScope, type VmWithVmi } from './running.ts';
@@ -35,6 +38,8 @@ export interface ChosenVms {
   vms: { vm: string; why: string | null }[];
   /** Named VMs to which nothing is to be done, since they run already, or don't run. */
   idle: string[];
+  /** VMs that would have been chosen, but are no replicas of their pool: their pool starts and stops them itself. */
+  apart: string[];
 }
 
 /** Returns the namespaces and labels asked for. Throws `UsageError`. */
@@ -95,11 +100,21 @@ async function chooseAmong(
   const all = await readVms(kube, scope);
   const own = all.filter(({ vm }) => uid === undefined || controllerOf(vm)?.uid === uid);
   const why = new Map(pendingAmong(pending ? own : []).map(({ vmi, why }) => [vmi, why]));
-  return chosenOf(
-    action,
-    pending ? own.filter(({ vmi }) => why.has(vmi?.metadata.uid ?? '')) : own,
-    ({ vmi }) => why.get(vmi?.metadata.uid ?? '') ?? null,
-  );
+  const wanted = pending ? own.filter(({ vmi }) => why.has(vmi?.metadata.uid ?? '')) : own;
+  const { apart = [], replicas = [] } = Object.groupBy(wanted, ({ vm }) => (isApart(vm) ? 'apart' : 'replicas'));
+  return {
+    ...chosenOf(action, replicas, ({ vmi }) => why.get(vmi?.metadata.uid ?? '') ?? null),
+    apart: apart.filter((one) => targetOf(action, one) !== null).map(({ vm }) => vm.metadata.name),
+  };
+}
+
+/** Reports whether the VM is a standby VM of a pool, or an extra one. */
+const isApart = (vm: Stored<Vm>): boolean => roleOf(vm.metadata.labels) !== null && controllerOf(vm) !== undefined;
+
+/** Says that VMs are left out which their pool has beside its replicas, and starts and stops itself. */
+export function formatApart(apart: readonly string[], verb: string): string {
+  const [why, them] = apart.length === 1 ? ['it is no replica', 'it'] : ['they are no replicas', 'them'];
+  return `left out: ${formatNames(apart)}: ${why} of a pool; to ${verb} ${them} all the same, give names`;
 }
 
 async function uidOf(kube: KubeClient, { namespace }: VmScope, { kind, name }: NamedOwner): Promise<string> {
@@ -124,7 +139,7 @@ function chosenOf(action: PowerAction, read: VmWithVmi[], whyOf: (one: VmWithVmi
     (targets[namespace] ??= {})[name] = target;
     vms.push({ vm: `${namespace}/${name}`, why: whyOf(one) });
   }
-  return { targets, vms, idle: [] };
+  return { targets, vms, idle: [], apart: [] };
 }
 
 /** Returns the UID of what is acted on; null if there is nothing to do. */

@@ -110,7 +110,7 @@ function powerCommand(action: PowerAction, { description, limit, deadline, examp
 
 async function begin(session: Session, action: PowerAction, names: string[], options: PowerOptions): Promise<void> {
   const { pending = false, allNamespaces = false, selector, pool, owner, dryRun, reason = null } = options;
-  const [{ choose }, { limitOf, startRun }] = await Promise.all([
+  const [{ choose, formatApart }, { limitOf, startRun }] = await Promise.all([
     import('../../power/choose.ts'),
     import('../../power/begin.ts'),
   ]);
@@ -118,6 +118,7 @@ async function begin(session: Session, action: PowerAction, names: string[], opt
   const { verb, done } = ACTION_LABELS[action];
   for (const name of chosen.idle)
     note(`vm ${name} ${action === 'Start' ? 'runs already' : 'does not run'}: nothing to ${verb}`);
+  if (chosen.apart.length > 0) note(formatApart(chosen.apart, verb));
   if (chosen.vms.length === 0) return note(`nothing to ${verb}`);
   const atOnce = limitOf(chosen, action === 'Restart' ? options.maxUnavailable : options.atOnce);
   const what = `${chosen.vms.length} ${chosen.vms.length === 1 ? 'VM' : 'VMs'}, ${atOnce} at a time`;

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import { ROLE_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
 import type { Vm } from '../../../clients/owners/members.ts';
-import { choose, type Choice } from '../../../clients/power/choose.ts';
+import { choose, formatApart, type Choice } from '../../../clients/power/choose.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
 
@@ -13,6 +14,8 @@ interface Shape {
   /** Name of the pool that owns it. */
   pool?: string;
   waits?: boolean;
+  /** What it is for, if it is none of its pool's replicas. */
+  role?: 'Standby' | 'Surge';
 }
 
 const SHAPES: Record<string, Shape> = {
@@ -22,6 +25,9 @@ const SHAPES: Record<string, Shape> = {
   halted: { runStrategy: 'Halted', pool: 'web' },
   stops: { runStrategy: 'Manual' },
   ended: { runStrategy: 'Once', phase: 'Succeeded' },
+  standby: { runStrategy: 'Halted', pool: 'web', role: 'Standby' },
+  paused: { runStrategy: 'Always', phase: 'Running', pool: 'web', role: 'Standby', waits: true },
+  extra: { runStrategy: 'Always', phase: 'Running', pool: 'web', role: 'Surge', waits: true },
 };
 
 const meta = (name: string, uid: string, owner?: { kind: string; name: string; uid: string }) => ({
@@ -33,8 +39,11 @@ const meta = (name: string, uid: string, owner?: { kind: string; name: string; u
   ...(owner === undefined ? {} : { ownerReferences: [{ apiVersion: 'v1', controller: true, ...owner }] }),
 });
 
-const VMS = Object.entries(SHAPES).map(([name, { runStrategy, pool, waits }]): Stored<Vm> => ({
-  metadata: meta(name, `vm ${name}`, pool === undefined ? undefined : { kind: 'P', name: pool, uid: `pool ${pool}` }),
+const VMS = Object.entries(SHAPES).map(([name, { runStrategy, pool, waits, role }]): Stored<Vm> => ({
+  metadata: {
+    ...meta(name, `vm ${name}`, pool === undefined ? undefined : { kind: 'P', name: pool, uid: `pool ${pool}` }),
+    ...(role === undefined ? {} : { labels: { [ROLE_LABEL]: role } }),
+  },
   spec: { runStrategy },
   status: waits === true ? { conditions: [{ type: 'RestartRequired', status: 'True', message: 'new CPU' }] } : {},
 }));
@@ -91,6 +100,7 @@ describe('which VMs', () => {
       targets: { shop: { halted: 'vm halted' } },
       vms: [{ vm: 'shop/halted', why: null }],
       idle: ['runs'],
+      apart: [],
     });
     expect(await chosen('Stop', ['runs', 'halted'])).toMatchObject({
       targets: { shop: { runs: 'vm runs' } },
@@ -100,6 +110,26 @@ describe('which VMs', () => {
       targets: { shop: { waits: 'vmi waits' } },
       idle: ['stops'],
     });
+  });
+
+  test.each<[PowerAction, Partial<Choice>, string[]]>([
+    ['Start', { pool: 'web' }, ['standby']],
+    ['Stop', { pool: 'web' }, ['extra', 'paused']],
+    ['Stop', byLabel, ['extra', 'paused']],
+    ['Restart', { pending: true }, ['extra', 'paused']],
+    ['Stop', { pool: 'other' }, []],
+  ])('a %s of %j leaves out VMs that are no replicas', async (action, choice, names) => {
+    expect((await chosen(action, [], choice)).apart).toEqual(names);
+  });
+
+  test('VMs that are no replicas are for people who name them', async () => {
+    expect(await chosen('Start', ['standby'])).toMatchObject({
+      targets: { shop: { standby: 'vm standby' } },
+      apart: [],
+    });
+    expect(formatApart(['web-4', 'web-5'], 'start')).toBe(
+      'left out: web-4, web-5: they are no replicas of a pool; to start them all the same, give names',
+    );
   });
 
   test('those that wait for a restart come with why', async () => {

@@ -2,6 +2,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { FIELD_MANAGER } from '../api/names.ts';
 import type { KubeList, KubeObject, Stored } from '../api/objects.ts';
 import { apiVersionOf, pathOf, type Resource } from '../api/resources.ts';
+import type { ServerClock } from './server-clock.ts';
 import { Transport, type HttpRequest, type TransportOptions } from './transport.ts';
 
 /** Options of every call: a signal that aborts it, and its own deadline in milliseconds. */
@@ -67,6 +68,10 @@ export class KubeClient {
 
   get server(): string {
     return this.#transport.server;
+  }
+
+  get clock(): ServerClock {
+    return this.#transport.clock;
   }
 
   get<T extends KubeObject>(

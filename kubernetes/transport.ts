@@ -4,6 +4,7 @@ import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import { KubeConfigError } from './config.ts';
 import { KubeError, KubeUnreachable } from './errors.ts';
 import { proxyFor } from './proxy.ts';
+import { ServerClock } from './server-clock.ts';
 
 export interface HttpRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -43,6 +44,7 @@ const ACCEPT = 'application/json, */*';
  * exec plugins, tokens, proxies) and speaks HTTP through undici's shared pool.
  */
 export class Transport {
+  readonly clock = new ServerClock();
   readonly #config: KubeConfig;
   readonly #options: TransportOptions;
   readonly #server: URL;
@@ -76,7 +78,10 @@ export class Transport {
     for (let attempt = 1; ; attempt++) {
       await this.#refresh();
       if (request.method !== 'GET') await this.#options.beforeWrite?.();
+      const sentAt = Date.now();
       const { statusCode, headers, body } = await this.#send(this.#calls!, request, deadlineMs);
+      // A refusal may come from a proxy.
+      if (statusCode < 400) this.clock.note(headers['date'], sentAt, Date.now());
       const text = await body.text().catch((error: unknown) => this.#fail(request, error));
       if (statusCode < 400) return (text === '' ? {} : JSON.parse(text)) as T;
       if (statusCode === 401 && attempt === 1) {

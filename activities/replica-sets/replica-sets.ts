@@ -35,18 +35,20 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
       : containedVmiSetPlan({ ...vmiSetSnapshot(cache, set as StoredVmiSet), ...asked, burst, starts });
   return {
     /**
-     * Returns the next steps of a set, planned on a snapshot that is not older than `minVersions`. A local activity: it writes
-     * nothing.
+     * Returns the next steps of a set, planned on a snapshot that is not older than `minVersions`, and by the API server's
+     * clock, of which the times of VMs and VMIs are. A local activity: it writes nothing.
      */
     async planReplicaSet(request: ReplicaSetRequest): Promise<PlannedSet> {
       const { kind, namespace, name, minVersions, resultUnknown } = request;
+      const now = client.clock.now();
+      const clockAheadMs = now - request.now;
       if (cache.lost.aborted) throw serverLost();
       if (resultUnknown) await cache[kindOfOwner({ kind }).members.cache].relist();
       const reached = await cache.catchUp(minVersions);
       const set = await knownSet(client, cache, { kind, namespace, name });
       if (set === undefined) return { gone: true };
       const { uid, generation = 0 } = set.metadata;
-      const { plan, error } = planOf(request, set);
+      const { plan, error } = planOf({ ...request, now }, set);
       if (error !== null) {
         onPlanFailed?.({ kind, namespace, name });
         const why = error.stack ?? error.message;
@@ -56,7 +58,8 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
         });
       }
       const key = { kind, namespace, name, uid };
-      return { gone: false, key, generation, minVersions: reached, ...plan };
+      const wakeAt = plan.wakeAt === null ? null : plan.wakeAt - clockAheadMs;
+      return { gone: false, key, generation, minVersions: reached, ...plan, wakeAt, clockAheadMs };
     },
 
     ...createMakeActivities({ client, cache, concurrency }),

@@ -28,10 +28,17 @@ export interface ReplicaSetRequest {
   now: number;
 }
 
-/** `generation` is that of the spec that the plan was made for. */
 export type PlannedSet =
   | { gone: true }
-  | ({ gone: false; key: ReplicaSetKey; generation: number; minVersions: ResourceVersions } & ReplicaSetPlan);
+  | ({
+      gone: false;
+      key: ReplicaSetKey;
+      /** That of the spec that the plan was made for. */
+      generation: number;
+      minVersions: ResourceVersions;
+      /** By how much the API server's clock is ahead of the workflow's: `wakeAt` is a time of the workflow's. */
+      clockAheadMs: number;
+    } & ReplicaSetPlan);
 
 export interface CreateReplicasOptions {
   /** Generation of the set's spec when this was planned. */

@@ -13,7 +13,7 @@ export interface Circumstances {
   inProgress: { creating: readonly string[]; deleting: readonly string[] };
   /** Names that were to be created, and of which nobody knows whether they were, or still will be. */
   uncertain: readonly string[];
-  /** Milliseconds since the epoch. */
+  /** By the API server's clock, in milliseconds since the epoch. */
   now: number;
   /** How many members may be in flight at once, for creations and deletions each. */
   burst: number;

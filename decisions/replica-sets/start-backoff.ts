@@ -7,7 +7,10 @@ const LAST_MS = 300_000;
 /** A VMI that ends sooner has not come up: without a readiness probe, one that crashes at once was ready, too. */
 const LEAST_RUN_MS = 10_000;
 
-/** Starts of VMIs that have failed since one came up. Plain data: a run of the workflow hands it to the next. */
+/**
+ * Starts of VMIs that have failed since one came up. Plain data: a run of the workflow hands it to the next. Times are
+ * those of the API server's clock.
+ */
 export interface FailedStarts {
   /** How often in a row. VMIs that were made before the last delay was over count as one failure. */
   inARow: number;

@@ -48,8 +48,9 @@ class ReplicaSetRun extends OwnerRun<Planned> {
   /** What the plan in progress was told of them. */
   #told: readonly string[] = [];
   #starting: number | undefined;
-  /** VMIs that failed to start, since one came up. */
+  /** VMIs that failed to start, since one came up; times are the API server's. */
   #starts: FailedStarts | null;
+  #clockAheadMs = 0;
 
   constructor(ref: PoolRef, carried: ReplicaSetInput['carried'], kind: SetKind) {
     super(ref, carried, { owner: 'set', wait: WAITS[kind] });
@@ -72,8 +73,8 @@ class ReplicaSetRun extends OwnerRun<Planned> {
 
   /** When the next try after a failure is due; RFC 3339. */
   #retryAt(): string | null {
-    const { failureBackoff } = this;
-    const time = failureBackoff.retryAt ?? this.#starts?.retryAt ?? null;
+    const startAt = this.#starts === null ? null : this.#starts.retryAt - this.#clockAheadMs;
+    const time = this.failureBackoff.retryAt ?? startAt;
     return time === null || time <= Date.now() ? null : new Date(time).toISOString();
   }
 
@@ -94,8 +95,9 @@ class ReplicaSetRun extends OwnerRun<Planned> {
     this.#starts = null;
   }
 
-  protected override note({ phase, counts, uncertain, starts }: Planned): void {
+  protected override note({ phase, counts, uncertain, starts, clockAheadMs }: Planned): void {
     this.#starts = starts;
+    this.#clockAheadMs = clockAheadMs;
     this.#starting = phase === 'Starting' ? counts.present - counts.ready : 0;
     const left = new Set(uncertain);
     for (const name of this.#told) if (!left.has(name)) this.#uncertain.delete(name);

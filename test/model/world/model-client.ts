@@ -11,6 +11,7 @@ import type {
   WriteOptions,
 } from '../../../kubernetes/client.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
+import { ServerClock } from '../../../kubernetes/server-clock.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
 import { jsonPatch, mergePatch, withoutUndefined, type ApiServer, type JsonPatch } from './api-server.ts';
 import { timeNow, type Process } from './virtual-time.ts';
@@ -45,6 +46,7 @@ const BOOKMARK_MS = 60_000;
 export class ModelClient {
   readonly #in: ModelClientOptions;
   readonly server = 'https://model';
+  readonly clock = new ServerClock();
 
   constructor(options: ModelClientOptions) {
     this.#in = options;

@@ -38,9 +38,10 @@ test.each([
   expect(await refusedWith(retryAfter)).toMatchObject({ status: 503, message: 'busy', retryAfterMs });
 });
 
+const aheadOf = ({ clock }: Transport): number => clock.now() - Date.now();
+
 test("the server's clock is learned from its answers, and not from refusals", async () => {
   const hour = 3_600_000;
-  const aheadOf = ({ clock }: Transport): number => clock.now() - Date.now();
   const transport = await transportTo(({ url }, response) => {
     const [status, ahead] = url === '/refused' ? [503, -hour] : [200, hour];
     response.writeHead(status, { date: new Date(Date.now() + ahead).toUTCString() }).end('{}');

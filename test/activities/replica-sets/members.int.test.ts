@@ -4,11 +4,12 @@ import { createReleaseActivities } from '../../../activities/owners/release-vms.
 import type { Done } from '../../../activities/owners/types.ts';
 import { createAdoptionActivities } from '../../../activities/replica-sets/adopt-vms.ts';
 import type { ReplicaSetKey } from '../../../activities/replica-sets/types.ts';
-import type { OwnerReference, Stored } from '../../../api/objects.ts';
+import { ORPHAN_FINALIZER } from '../../../api/names.ts';
+import { controllerOf, type OwnerReference, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type SetKind } from '../../../api/owner-kinds.ts';
 import { ownerReference } from '../../../decisions/template/vm-from-template.ts';
-import { aFleet } from '../../integration/fleet.ts';
-import { KINDS, TestSets } from '../../integration/replica-sets/sets.ts';
+import { aFleet, until } from '../../integration/fleet.ts';
+import { KINDS, TestSets, uidsOf } from '../../integration/replica-sets/sets.ts';
 import { aWorkerCache } from '../cache/worker-cache.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
@@ -34,6 +35,7 @@ describe.each(KINDS)('%s', (_, kind) => {
   async function afterwards(
     step: 'adopt' | 'release',
     now: (set: Stored) => { labels: Record<string, string>; ownerReferences?: OwnerReference[] },
+    meanwhile: (set: Stored) => Promise<void> = async () => {},
   ): Promise<{ done: Done; set: Stored; before: Stored; after: Stored }> {
     const { kube } = cluster();
     const namespace = await cluster().namespace();
@@ -43,6 +45,7 @@ describe.each(KINDS)('%s', (_, kind) => {
       metadata: { ...metadata, namespace, name: 'one', ...now(set) },
       spec: template,
     });
+    await meanwhile(set);
     const workerCache = await aWorkerCache(cluster().stack.kubeconfig);
     await workerCache.cache.start();
     const { name, uid } = before.metadata;
@@ -80,4 +83,44 @@ describe.each(KINDS)('%s', (_, kind) => {
     expect(after.metadata.ownerReferences).toEqual([owner, own(set)]);
     expect(done).toMatchObject({ count: 1, minVersions: { [members]: after.metadata.resourceVersion } });
   });
+
+  test('none is adopted by a set that is being deleted, with its members or without', async () => {
+    const { kube } = cluster();
+    for (const propagationPolicy of ['Background', 'Orphan'] as const) {
+      const { before, after } = await afterwards(
+        'adopt',
+        () => ({ labels: { app: 'web' } }),
+        async ({ metadata }) => {
+          const held = { metadata: { finalizers: ['test.drover.dev/hold'] } };
+          await kube.patch(kind.sets, metadata, 'merge', held);
+          await kube.delete(kind.sets, metadata, { propagationPolicy });
+        },
+      );
+      expect(after.metadata).toEqual(before.metadata);
+    }
+  });
+});
+
+// No garbage collector runs here: that of Kubernetes may be as late as it likes.
+test('members of a set that is deleted without them are let go before Kubernetes has looked at them, and stay', async () => {
+  const { kube } = cluster();
+  const worker = await cluster().startWorker();
+  const namespace = await cluster().namespace();
+  await Promise.all(
+    KINDS.map(async ([, kind]) => {
+      const sets = new TestSets(cluster, kind);
+      const { metadata } = await sets.create(namespace, 'web', { replicas: 3, template: kind.idle('web') });
+      const members = await sets.settled(namespace, 'web', 3);
+      await kube.delete(kind.sets, metadata, { propagationPolicy: 'Orphan' });
+      await until(async () =>
+        expect((await sets.get(namespace, 'web'))!.metadata.finalizers).toEqual([ORPHAN_FINALIZER]),
+      );
+      const { items: left } = await kube.list(kind.members, { namespace });
+      expect(uidsOf(left)).toEqual(uidsOf(members));
+      expect(left.map((one) => [controllerOf(one), one.metadata.deletionTimestamp])).toEqual(
+        left.map(() => [undefined, undefined]),
+      );
+    }),
+  );
+  await worker.stop();
 });

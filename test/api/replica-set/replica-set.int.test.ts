@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { droverCrds } from '../../../api/crd/crds.ts';
 import type { KubeObject } from '../../../api/objects.ts';
 import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
@@ -39,16 +38,13 @@ test.each(entriesOf(REFUSED, REFUSED_INSTANCES))(
   },
 );
 
-test('the API server refuses another selector, and takes all else that changes', async () => {
-  await server().client.create(VirtualMachineReplicaSets, bareSet());
+test.each([
+  ['VMs', bareSet()],
+  ['instances', bareInstanceSet()],
+])('the API server refuses another selector of %s, and takes all else that changes', async (_, set) => {
+  await server().client.create<KubeObject>(kindOf(set), set);
   const change = (spec: object) =>
-    server().client.patch(
-      VirtualMachineReplicaSets,
-      { namespace: 'default', name: 'web' },
-      'merge',
-      { spec },
-      { dryRun: true },
-    );
+    server().client.patch(kindOf(set), { namespace: 'default', name: 'web' }, 'merge', { spec }, { dryRun: true });
   expect(await refusalOf(change({ selector: { matchLabels: { tier: 'front' } } }))).toContain(
     'must stay as it is: make another set for another selector',
   );
@@ -65,17 +61,39 @@ test('the API server takes the examples', async () => {
   }
 });
 
+/** As kubectl asks for what it prints. */
+const AS_TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+interface Table {
+  columnDefinitions: { name: string }[];
+  rows: { cells: unknown[] }[];
+}
+
 test.each([
-  ['vmrs', bareSet()],
-  ['dvmirs', bareInstanceSet()],
-])('the API server shows how many members a set wants and has, and knows it as %s', (short, set) => {
-  const { spec } = droverCrds().find(({ spec: { names } }) => names.kind === set.kind)!;
-  expect(spec.names.shortNames).toEqual([short]);
-  expect(spec.versions[0]!.additionalPrinterColumns.map(({ name }) => name)).toEqual([
+  ['vmrs', bareSet({ replicas: 5 })],
+  ['dvmirs', bareInstanceSet({ replicas: 5 })],
+])('the API server shows how many members a set wants and has, and knows it as %s', async (short, set) => {
+  const { client } = server();
+  const resource = kindOf(set);
+  const name = { namespace: 'default', name: `shown-${short}` };
+  await client.create(resource, { ...set, metadata: name } as KubeObject);
+  const status = { replicas: 4, readyReplicas: 3, availableReplicas: 2 };
+  await client.patch(resource, name, 'merge', { status }, { subresource: 'status' });
+  const { group, version, plural } = resource;
+  const api = `/apis/${group}/${version}`;
+  const { columnDefinitions, rows } = await client.request<Table>({
+    method: 'GET',
+    path: `${api}/namespaces/default/${plural}/${name.name}`,
+    accept: AS_TABLE,
+  });
+  expect(columnDefinitions.map((column) => column.name)).toEqual([
+    'Name',
     'Desired',
     'Current',
     'Ready',
     'Available',
     'Age',
   ]);
+  expect(rows.map(({ cells }) => cells)).toEqual([[name.name, 5, 4, 3, 2, expect.any(String)]]);
+  const { resources } = await client.request<{ resources: object[] }>({ method: 'GET', path: api });
+  expect(resources).toContainEqual(expect.objectContaining({ name: plural, shortNames: [short] }));
 });

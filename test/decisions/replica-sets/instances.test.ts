@@ -30,8 +30,9 @@ describe('a place is held', () => {
     expect(isActiveVmi(anInstance(A, fields))).toBe(false);
   });
 
-  test('by a VMI that is ready, and by a VMI that is not', () => {
+  test('by a VMI that is ready, by a VMI that is not, and by one that migrates', () => {
     expect(isActiveVmi(anInstance(A))).toBe(true);
+    expect(isActiveVmi(anInstance(A, { migrating: true, ready: false }))).toBe(true);
     expect(isActiveVmi(anInstance(A, { ready: false, phase: 'Scheduling', runningSince: null }))).toBe(true);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Stored } from '../../../api/objects.ts';
 import {
   ConfigMaps,
   Namespaces,
@@ -76,6 +77,9 @@ describe.each(KINDS)('%s', (_, kind) => {
     await sets.create(namespace, 'web', { replicas: 2 });
     const [member] = await sets.settled(namespace, 'web', 2);
     const { uid } = member!.metadata;
+    const vmi = (): Promise<Stored> => fleet().kube.get(VirtualMachineInstances, member!.metadata);
+    await until(async () => expect(await vmi()).toMatchObject({ status: { phase: 'Running' } }));
+    const running = (await vmi()).metadata.uid;
     const relabel = (app: string) =>
       fleet().kube.patch(kind.members, member!.metadata, 'merge', { metadata: { labels: { app } } });
     await relabel('debug');
@@ -83,6 +87,7 @@ describe.each(KINDS)('%s', (_, kind) => {
     const released = await fleet().kube.get(kind.members, member!.metadata);
     expect(released.metadata).toMatchObject({ uid, labels: { app: 'debug' } });
     expect(released.metadata.ownerReferences ?? []).toEqual([]);
+    expect(await vmi()).toMatchObject({ metadata: { uid: running }, status: { phase: 'Running' } });
     await sets.patch(namespace, 'web', { replicas: 3, paused: true });
     await relabel('web');
     await until(async () => expect(uidsOf(await sets.members(namespace, 'web'))).toContain(uid));

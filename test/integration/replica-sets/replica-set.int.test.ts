@@ -1,5 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { Nodes, VirtualMachineInstances, VirtualMachineReplicaSets, VirtualMachines } from '../../../api/resources.ts';
+import type { Stored } from '../../../api/objects.ts';
+import {
+  DataVolumes,
+  Nodes,
+  VirtualMachineInstances,
+  VirtualMachineReplicaSets,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import { newNode } from '../../../simulator/controllers/node-controller.ts';
 import { aFleet, until } from '../fleet.ts';
 import { mostVms, templateOf, TestSets, uidsOf } from './sets.ts';
@@ -29,6 +36,8 @@ test('a set is scaled out and in by its scale subresource, and a VM that is not 
   await scaleTo(3);
   const left = await sets.settled(namespace, 'web', 3);
   expect(left.map(({ metadata }) => metadata.uid)).not.toContain(stopped!.metadata.uid);
+  await scaleTo(0);
+  await sets.settled(namespace, 'web', 0);
   expect(await sets.events(namespace)).toContain('SuccessfulDelete');
 });
 
@@ -145,4 +154,13 @@ test('each VM has a disk of its own, and it goes with the VM', async () => {
       template: { spec: { volumes: [{ dataVolume: { name } }] } },
     });
   }
+  const disks = async (): Promise<string[]> =>
+    (await fleet().kube.list(DataVolumes, { namespace })).items.map(({ metadata }) => metadata.name).sort();
+  const disksOf = (vms: readonly Stored[]): string[] =>
+    vms.map(({ metadata }) => `scratch-${metadata.name.slice('web-'.length)}`).sort();
+  await until(async () => expect(await disks()).toEqual(disksOf(await sets.members(namespace, 'web'))));
+  expect(await disks()).toHaveLength(2);
+  await sets.patch(namespace, 'web', { replicas: 1 });
+  const left = await sets.settled(namespace, 'web', 1);
+  await until(async () => expect(await disks()).toEqual(disksOf(left)));
 });

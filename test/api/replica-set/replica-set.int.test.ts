@@ -75,7 +75,7 @@ test.each([
   const { client } = server();
   const resource = kindOf(set);
   const name = { namespace: 'default', name: `shown-${short}` };
-  await client.create(resource, { ...set, metadata: name } as KubeObject);
+  await client.create(resource, { ...set, metadata: name });
   const status = { replicas: 4, readyReplicas: 3, availableReplicas: 2 };
   await client.patch(resource, name, 'merge', { status }, { subresource: 'status' });
   const { group, version, plural } = resource;

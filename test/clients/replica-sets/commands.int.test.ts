@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { controllerOf } from '../../../api/objects.ts';
+import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { aFleet, until } from '../../integration/fleet.ts';
-import { templateOf, TestSets } from '../../integration/replica-sets/sets.ts';
+import { INSTANCES, templateOf, TestSets, VMS, type Kind } from '../../integration/replica-sets/sets.ts';
 import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 
 const fleet = aFleet();
@@ -28,86 +28,148 @@ const manifest = (name: string, replicas: number, kind = 'VirtualMachineReplicaS
     },
   });
 
-/** As the proposal writes it: with a name in the template, and the spec of an instance. */
-const proposed = (name: string, replicas: number): string => {
-  const { metadata, spec } = templateOf(name).spec.template as { metadata: object; spec: object };
+/** How a kind is called. */
+interface Words {
+  kind: Kind;
+  /** In commands: the set's kind, and that of its members. */
+  set: string;
+  members: string;
+  /** In answers. */
+  noun: string;
+  membersNoun: string;
+  workflow: string;
+  proposal: string;
+}
+const KINDS: [string, Words][] = [
+  [
+    'VMs',
+    {
+      kind: VMS,
+      set: 'vmrs',
+      members: 'vms',
+      noun: 'replica set',
+      membersNoun: 'VMs',
+      workflow: 'replica-set',
+      proposal: 'kubevirt.io/v1alpha1',
+    },
+  ],
+  [
+    'VMIs',
+    {
+      kind: INSTANCES,
+      set: 'dvmirs',
+      members: 'vmis',
+      noun: 'VMI replica set',
+      membersNoun: 'VMIs',
+      workflow: 'vmi-replica-set',
+      proposal: 'kubevirt.io/v1alpha2',
+    },
+  ],
+];
+
+/** As the proposals write it: with a name in the template, and the spec of an instance. */
+const proposed = (name: string, replicas: number, { kind, proposal }: Words): string => {
+  const { metadata, spec } = INSTANCES.template(name);
   return JSON.stringify({
-    apiVersion: 'kubevirt.io/v1alpha1',
-    kind: 'VirtualMachineReplicaSet',
+    apiVersion: proposal,
+    kind: kind.sets.kind,
     metadata: { name },
     spec: {
       replicas,
       selector: { matchLabels: { app: name } },
-      template: { metadata: { ...metadata, name: 'test', labels: { app: name } }, spec },
+      template: { metadata: { ...metadata, name: 'test' }, spec },
     },
   });
 };
 
-test('a set is applied as the proposal writes it, shown, scaled, watched and deleted with its VMs', async () => {
-  const namespace = await fleet().namespace();
-  const drover = droverIn(namespace);
-  const applied = await drover('apply -f -', proposed('runners', 2));
-  expect(applied).toMatchObject(done(`${SET}/runners created`));
-  expect(applied.stderr).toMatch(/^standard input:1: kubevirt\.io\/v1alpha1 is read as drover\.dev\/v1alpha1: /);
-  await sets.settled(namespace, 'runners', 2);
-  expect(await drover('apply -f -', proposed('runners', 2))).toMatchObject(done(`${SET}/runners unchanged`));
-  const differs = await drover('diff -f -', proposed('runners', 4));
-  expect(differs.stdout).toContain('-replicas: 2\n+replicas: 4\n');
-  expect(differs.stdout).toContain('replica set runners: 2 VMs would be added, 2 to 4\n');
+test.each(KINDS)(
+  'a set of %s is applied as the proposal writes it, shown, scaled, watched and deleted with its members',
+  async (_, words) => {
+    const { kind, set, noun, membersNoun } = words;
+    const sets = new TestSets(fleet, kind);
+    const namespace = await fleet().namespace();
+    const drover = droverIn(namespace);
+    const full = `${kind.sets.kind.toLowerCase()}.drover.dev`;
+    const manifestOf = (replicas: number): string => proposed('runners', replicas, words);
+    const applied = await drover('apply -f -', manifestOf(2));
+    expect(applied).toMatchObject(done(`${full}/runners created`));
+    expect(applied.stderr).toMatch(
+      new RegExp(`^standard input:1: ${words.proposal.replace('.', '\\.')} is read as drover\\.dev/v1alpha1: `),
+    );
+    await sets.settled(namespace, 'runners', 2);
+    expect(await drover('apply -f -', manifestOf(2))).toMatchObject(done(`${full}/runners unchanged`));
+    const differs = await drover('diff -f -', manifestOf(4));
+    expect(differs.stdout).toContain('-replicas: 2\n+replicas: 4\n');
+    expect(differs.stdout).toContain(`${noun} runners: 2 ${membersNoun} would be added, 2 to 4\n`);
 
-  const child = start(['status', 'vmrs', 'runners', '-n', namespace, '--watch'], env());
-  let seen = '';
-  child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
-  const watched = outcomeOf(child);
-  await until(async () => expect(seen).toContain('2/2 ready, 2 total, 2 available'));
-  expect(await drover('scale vmrs runners --replicas 4 --current-replicas 3')).toMatchObject({
-    code: 1,
-    stderr: 'error: replica set runners is meant to have 2 VMs, not 3: left as it is\n',
-  });
-  expect(await drover('scale vmrs runners --replicas 4')).toMatchObject(done(`${SET}/runners scaled`));
-  await until(async () => expect(seen).toContain('4/4 ready, 4 total, 4 available'));
-  child.kill('SIGINT');
-  expect(await watched).toMatchObject({ code: 130, stderr: '' });
+    const child = start(['status', set, 'runners', '-n', namespace, '--watch'], env());
+    let seen = '';
+    child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+    const watched = outcomeOf(child);
+    await until(async () => expect(seen).toContain('2/2 ready, 2 total, 2 available'));
+    expect(await drover(`scale ${set} runners --replicas 4 --current-replicas 3`)).toMatchObject({
+      code: 1,
+      stderr: `error: ${noun} runners is meant to have 2 ${membersNoun}, not 3: left as it is\n`,
+    });
+    expect(await drover(`scale ${set} runners --replicas 4`)).toMatchObject(done(`${full}/runners scaled`));
+    await until(async () => expect(seen).toContain('4/4 ready, 4 total, 4 available'));
+    child.kill('SIGINT');
+    expect(await watched).toMatchObject({ code: 130, stderr: '' });
 
-  expect((await drover('get vmrs')).stdout).toMatch(
-    /^NAME +DESIRED +CURRENT +READY +AVAILABLE +AGE\nrunners +4 +4 +4 +4 +\d+s\n$/,
-  );
-  expect(JSON.parse((await drover('get vmrs runners -o json')).stdout)).toMatchObject({
-    apiVersion: 'drover.dev/v1alpha1',
-    kind: 'VirtualMachineReplicaSet',
-    metadata: { name: 'runners' },
-    status: { readyReplicas: 4 },
-  });
-  expect(await drover('get virtualmachinereplicasets -o name')).toMatchObject(done(`${SET}/runners`));
-  const vms = (await sets.members(namespace, 'runners')).map(({ metadata }) => metadata.name).sort();
-  const tree = (await drover('get vmrs/runners')).stdout.trim().split('\n');
-  const shown = tree.slice(4).map((line) => line.trim().split(/ +/)[0]!);
-  expect(shown.sort()).toEqual(vms);
-  const owned = (await drover('get vms --owner vmrs/runners --no-headers')).stdout.trim().split('\n');
-  expect(owned.map((line) => line.split(/ +/)[3])).toEqual(vms.map(() => 'vmrs/runners'));
+    expect((await drover(`get ${set}`)).stdout).toMatch(
+      /^NAME +DESIRED +CURRENT +READY +AVAILABLE +AGE\nrunners +4 +4 +4 +4 +\d+s\n$/,
+    );
+    expect(JSON.parse((await drover(`get ${set} runners -o json`)).stdout)).toMatchObject({
+      apiVersion: 'drover.dev/v1alpha1',
+      kind: kind.sets.kind,
+      metadata: { name: 'runners' },
+      status: { readyReplicas: 4 },
+    });
+    expect(await drover(`get ${kind.sets.plural} -o name`)).toMatchObject(done(`${full}/runners`));
+    const members = (await sets.members(namespace, 'runners')).map(({ metadata }) => metadata.name).sort();
+    const tree = (await drover(`get ${set}/runners`)).stdout.trim().split('\n');
+    const shown = tree.slice(4).map((line) => line.trim().split(/ +/)[0]!);
+    expect(shown.sort()).toEqual(members);
+    const owned = await drover(`get ${words.members} --owner ${set}/runners -o json`);
+    const list = JSON.parse(owned.stdout) as { items: Stored[] };
+    expect(list.items.map(({ metadata }) => metadata.name).sort()).toEqual(members);
+    const lines = (await drover(`get ${words.members} --owner ${set}/runners --no-headers`)).stdout.trim().split('\n');
+    expect(lines.filter((line) => line.includes(`${set}/runners`))).toHaveLength(4);
 
-  const described = (await drover('describe vmrs/runners')).stdout;
-  expect(described).toMatch(/^VMs: +4 desired, 4 total, 4 ready, 4 available$/m);
-  expect(described).toMatch(new RegExp(`^Workflow: +replica-set/default/${namespace}/runners$`, 'm'));
-  expect(described).toMatch(/^In progress: +nothing$/m);
-  expect(described).toMatch(/^ {2}Normal +SuccessfulCreate +\d+s +Created runners-/m);
+    const described = (await drover(`describe ${set}/runners`)).stdout;
+    expect(described).toMatch(new RegExp(`^${membersNoun}: +4 desired, 4 total, 4 ready, 4 available$`, 'm'));
+    expect(described).toMatch(new RegExp(`^Workflow: +${words.workflow}/default/${namespace}/runners$`, 'm'));
+    expect(described).toMatch(/^In progress: +nothing$/m);
+    expect(described).toMatch(/^ {2}Normal +SuccessfulCreate +\d+s +Created runners-/m);
 
-  const history = JSON.parse((await drover('history vmrs runners -o json')).stdout) as {
-    action: string;
-    vms: string[];
-  }[];
-  const created = history.filter(({ action }) => action === 'create').flatMap((action) => action.vms);
-  expect(created.sort()).toEqual(vms);
-  expect((await drover(`history vm ${vms[0]}`)).stdout).toMatch(
-    new RegExp(`create +${vms[0]} +<none> +<none> +drover +Done +2 missing of `),
-  );
+    const history = JSON.parse((await drover(`history ${set} runners -o json`)).stdout) as {
+      action: string;
+      vms: string[];
+    }[];
+    const created = history.filter(({ action }) => action === 'create').flatMap((action) => action.vms);
+    expect(created.sort()).toEqual(members);
+    expect((await drover(`history ${set} runners --vm ${members[0]}`)).stdout).toMatch(
+      new RegExp(`create +${members[0]} +<none> +<none> +drover +Done +2 missing of `),
+    );
+    if (kind === VMS)
+      expect((await drover(`history vm ${members[0]}`)).stdout).toMatch(
+        new RegExp(`create +${members[0]} +<none> +<none> +drover +Done +2 missing of `),
+      );
 
-  expect(await drover('delete -f - --timeout 60s', proposed('runners', 4))).toMatchObject(
-    done(`${SET} "runners" deleted`),
-  );
-  expect(await sets.get(namespace, 'runners')).toBeUndefined();
-  expect(await fleet().vms(namespace)).toEqual([]);
-});
+    expect(await drover('delete -f - --timeout 60s', manifestOf(4))).toMatchObject(done(`${full} "runners" deleted`));
+    expect(await sets.get(namespace, 'runners')).toBeUndefined();
+    expect((await fleet().kube.list(kind.members, { namespace })).items).toEqual([]);
+
+    expect(await drover('apply -f -', manifestOf(1))).toMatchObject(done(`${full}/runners created`));
+    const [member] = await sets.settled(namespace, 'runners', 1);
+    expect(await drover(`delete ${set} runners --cascade=orphan`)).toMatchObject(done(`${full} "runners" deleted`));
+    expect(await sets.get(namespace, 'runners')).toBeUndefined();
+    const left = await fleet().kube.get(kind.members, member!.metadata);
+    expect(left.metadata).toMatchObject({ uid: member!.metadata.uid });
+    expect(left.metadata.deletionTimestamp).toBeUndefined();
+    expect(controllerOf(left)).toBeUndefined();
+  },
+);
 
 test('a set and a pool of one name are two, and VMs outlive a set that is deleted without them', async () => {
   const namespace = await fleet().namespace();

@@ -139,6 +139,9 @@ test('a paused set makes and deletes nothing', async () => {
   await sets.settled(namespace, 'web', 3);
 });
 
+const disksOf = (vms: readonly Stored[]): string[] =>
+  vms.map(({ metadata }) => `scratch-${metadata.name.slice('web-'.length)}`).sort();
+
 test('each VM has a disk of its own, and it goes with the VM', async () => {
   const namespace = await fleet().namespace();
   const pvc = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
@@ -156,8 +159,6 @@ test('each VM has a disk of its own, and it goes with the VM', async () => {
   }
   const disks = async (): Promise<string[]> =>
     (await fleet().kube.list(DataVolumes, { namespace })).items.map(({ metadata }) => metadata.name).sort();
-  const disksOf = (vms: readonly Stored[]): string[] =>
-    vms.map(({ metadata }) => `scratch-${metadata.name.slice('web-'.length)}`).sort();
   await until(async () => expect(await disks()).toEqual(disksOf(await sets.members(namespace, 'web'))));
   expect(await disks()).toHaveLength(2);
   await sets.patch(namespace, 'web', { replicas: 1 });

@@ -59,7 +59,7 @@ test('a VMI that is being deleted is replaced at once, also if a finalizer holds
 
 test('VMIs that have ended are deleted and replaced, and each that comes up counts anew', async () => {
   const namespace = await fleet().namespace();
-  const annotations = { 'sim.drover.dev/run-time': '11s', 'sim.drover.dev/run-end': 'Succeeded' };
+  const annotations = { 'sim.drover.dev/run-time': '11s', 'sim.drover.dev/run-end': 'Failed' };
   await sets.create(namespace, 'job', { replicas: 2, template: instanceTemplateOf('job', annotations) });
   const first = await sets.settled(namespace, 'job', 2);
   await until(async () => {

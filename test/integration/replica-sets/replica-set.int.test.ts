@@ -72,7 +72,7 @@ test('a VM that has run to its end is deleted and replaced', async () => {
         annotations: {
           'sim.drover.dev/boot-time': '50ms',
           'sim.drover.dev/run-time': '1s',
-          'sim.drover.dev/run-end': 'Succeeded',
+          'sim.drover.dev/run-end': 'Failed',
         },
       },
       spec: { domain: { devices: {}, memory: { guest: '64Mi' } } },

@@ -102,9 +102,11 @@ export const templateOf = (app: string, spec: object = {}): ReplicaSetSpec['temp
 
 /** A template of stopped VMs, for tests of creation rather than boot. */
 export const haltedTemplateOf = (app: string): ReplicaSetSpec['template'] => templateOf(app, { runStrategy: 'Halted' });
-/** The same of VMIs, for which no node is found. */
-const waitingTemplateOf = (app: string): VmiSetSpec['template'] =>
-  instanceTemplateOf(app, { 'sim.drover.dev/unschedulable': 'true' });
+/** The same of VMIs, which wait for a node that there is not. */
+function waitingTemplateOf(app: string): VmiSetSpec['template'] {
+  const template = instanceTemplateOf(app);
+  return { ...template, spec: { ...template.spec, nodeSelector: { 'kubernetes.io/hostname': 'nowhere' } } };
+}
 
 /** A template of VMIs that start, and stop, at once; annotations may say otherwise. */
 export const instanceTemplateOf = (app: string, annotations: Record<string, string> = {}): VmiSetSpec['template'] => ({

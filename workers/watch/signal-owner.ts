@@ -34,7 +34,7 @@ const WORDS: Record<VmOwnerKind, Words> = {
     details: (place) => `Keeps the VMs of replica set ${place} at its number, and never above it.`,
   },
   VirtualMachineInstanceReplicaSet: {
-    summary: 'Instance replica set',
+    summary: 'VMI replica set',
     details: (place) => `Keeps the VMIs of replica set ${place} at its number, and replaces at once what ends.`,
   },
 };

@@ -33,13 +33,14 @@ export function activityDetails(
   doing: readonly string[],
   { state: { recentErrors }, retryAt }: Pick<FailureBackoff, 'state' | 'retryAt'>,
   byState: Record<string, number>,
+  members: 'VMs' | 'VMIs' = 'VMs',
 ): string[] {
   const states = Object.entries(byState).map(([state, count]) => `${count} ${state}`);
   return [
     retryAt === null ? '' : `Next try at ${new Date(retryAt).toISOString()}`,
     ...recentErrors.toReversed().map(({ time, reason, message }) => `- ${time} ${reason}: ${escapeMarkdown(message)}`),
     ...doing.map((reason) => `- ${reason}`),
-    states.length === 0 ? '' : `VMs: ${states.join(', ')}`,
+    states.length === 0 ? '' : `${members}: ${states.join(', ')}`,
   ];
 }
 

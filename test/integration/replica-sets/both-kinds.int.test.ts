@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
+import type { SetKind } from '../../../api/owner-kinds.ts';
 import {
   ConfigMaps,
   Namespaces,
@@ -10,9 +11,11 @@ import {
 } from '../../../api/resources.ts';
 import { replicaNames } from '../../../decisions/replica-sets/names.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
+import { ownerIdOf } from '../../../workflows/ids.ts';
+import { DroverCluster } from '../../../workflows/search-attributes.ts';
 import { aFleet, until } from '../fleet.ts';
 import { setQuota } from '../quota.ts';
-import { haltedTemplateOf, KINDS, TestSets, uidsOf } from './sets.ts';
+import { haltedTemplateOf, KINDS, TestSets, uidsOf, VMS } from './sets.ts';
 
 const fleet = aFleet();
 
@@ -104,6 +107,35 @@ describe.each(KINDS)('%s', (_, kind) => {
       for (const once of ['SuccessfulPaused', 'SuccessfulResumed'])
         expect(reasons.filter((reason) => reason === once)).toEqual([once]);
     });
+  });
+
+  test("Temporal's Web UI finds a set, and tells how it stands and what is done", async () => {
+    const namespace = await fleet().namespace();
+    const { kind: setKind } = kind.sets;
+    await sets.create(namespace, 'web', { replicas: 2 });
+    await sets.settled(namespace, 'web', 2);
+    const { workflow } = fleet().temporal.client;
+    const query = `DroverReplicaSet = 'web' AND DroverNamespace = '${namespace}' AND DroverPhase = 'Steady'`;
+    const found: string[] = [];
+    await until(async () => {
+      found.length = 0;
+      for await (const { workflowId } of workflow.list({ query })) found.push(workflowId);
+      expect(found).toEqual([ownerIdOf(setKind as SetKind, { cluster: 'default', namespace, name: 'web' })]);
+    });
+    const handle = workflow.getHandle(found[0]!);
+    const described = await handle.describe();
+    expect(described.typedSearchAttributes.get(DroverCluster)).toBe('default');
+    expect(await described.staticSummary()).toMatch(new RegExp(`eplica set ${namespace}/web$`));
+    expect(await described.staticDetails()).toContain(`replica set **web** in namespace **${namespace}**`);
+    const { currentDetails } = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+    const noun = kind === VMS ? 'VMs' : 'VMIs';
+    expect(currentDetails).toBe(`**Steady**: 2 wanted, 2 present, 2 ready\n\n${noun}: 2 Running`);
+    const { events } = await handle.fetchHistory();
+    const summaries = (events ?? []).map(({ userMetadata }) =>
+      Buffer.from(userMetadata?.summary?.data ?? []).toString(),
+    );
+    for (const words of [/look at the set/, /^"create web-.*: 2 missing of 2"$/])
+      expect(summaries).toContainEqual(expect.stringMatching(words));
   });
 
   test('a quota that is full is reported in its own words, and the set goes on when there is room', async () => {

@@ -194,20 +194,32 @@ test('a set and a pool of one name are two, and VMs outlive a set that is delete
   });
 });
 
-test('what is not there, or not right, has one sentence', async () => {
-  const drover = droverIn(await fleet().namespace());
-  const missing = { code: 1, stdout: '', stderr: `error: virtualmachinereplicasets.drover.dev "nope" not found\n` };
-  const commands = ['get', 'describe', 'status', 'delete', 'history'].map((command) => `${command} vmrs nope`);
-  for (const outcome of await Promise.all([...commands, 'scale vmrs nope --replicas 1'].map((line) => drover(line))))
-    expect(outcome).toMatchObject(missing);
-  expect(await drover('delete vmrs nope --ignore-not-found')).toMatchObject({ code: 0, stdout: '' });
-  const wrong = JSON.parse(manifest('web', 1)) as { spec: { template: { spec: { template: object } } } };
-  wrong.spec.template.spec.template = { spce: {}, spec: { domain: { devices: {} } } };
-  expect(await drover('apply -f -', JSON.stringify(wrong))).toMatchObject({
-    code: 1,
-    stdout: '',
-    stderr: expect.stringMatching(
-      /^error: standard input:1: no VM can be created from spec\.template of replica set web: .*spce.*\n$/,
-    ) as string,
-  });
-});
+test.each(KINDS)(
+  'what is not there of a set of %s, or not right, has one sentence',
+  async (_, { kind, set, noun, membersNoun }) => {
+    const drover = droverIn(await fleet().namespace());
+    const missing = { code: 1, stdout: '', stderr: `error: ${kind.sets.plural}.drover.dev "nope" not found\n` };
+    const commands = ['get', 'describe', 'status', 'delete', 'history'].map((command) => `${command} ${set} nope`);
+    for (const outcome of await Promise.all(
+      [...commands, `scale ${set} nope --replicas 1`].map((line) => drover(line)),
+    ))
+      expect(outcome).toMatchObject(missing);
+    expect(await drover(`delete ${set} nope --ignore-not-found`)).toMatchObject({ code: 0, stdout: '' });
+    const template = kind.template('web');
+    const wrong = JSON.stringify({
+      apiVersion: 'drover.dev/v1alpha1',
+      kind: kind.sets.kind,
+      metadata: { name: 'web' },
+      spec: { replicas: 1, selector: { matchLabels: { app: 'web' } }, template },
+    }).replace('"memory":', '"memroy":');
+    expect(await drover('apply -f -', wrong)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        new RegExp(
+          `^error: standard input:1: no ${membersNoun.slice(0, -1)} can be created from spec\\.template of ${noun} web: .*memroy`,
+        ),
+      ) as string,
+    });
+  },
+);

@@ -20,6 +20,8 @@ const planOf = (set: StoredReplicaSet, vms: VmView[], input: Partial<ReplicaSetI
   planReplicaSet({ ...still, vmiOf: (vm) => aVmi(vm), ...input, set, vms });
 const plan = (spec: Partial<ReplicaSetSpec>, vms: VmView[], input: Partial<ReplicaSetInput> = {}) =>
   planOf(aSet(spec), vms, input);
+const going = (finalizers: string[]) => aSet({}, { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers });
+
 describe('VMs are made', () => {
   test('for the places that nobody holds', () => {
     expect(made(plan({ replicas: 3 }, []).steps)).toEqual([A, B, C]);
@@ -83,7 +85,7 @@ describe('VMs are made', () => {
 
   test('a name is uncertain until a VM has it', () => {
     expect(plan({ replicas: 3 }, [aMember(A)], { uncertain: [A, B] }).uncertain).toEqual([B]);
-    expect(plan({ replicas: 3 }, [], { uncertain: [A], isVmNameTaken: () => true }).uncertain).toEqual([]);
+    expect(plan({ replicas: 3 }, [], { uncertain: [A], isVmNameTaken: (name) => name === A }).uncertain).toEqual([]);
   });
 });
 
@@ -104,6 +106,16 @@ describe('VMs leave', () => {
     const order = ['fails', 'starts', 'migrates', 'new', 'mid', 'old'];
     for (let left = 0; left <= vms.length; left++)
       expect(deleted(plan({ replicas: left }, vms, { vmiOf: migrating }).steps)).toEqual(order.slice(0, 6 - left));
+  });
+
+  test('with their disks, why ever they leave', () => {
+    const ended = aMember(A, { runStrategy: 'Once', ready: false });
+    for (const { steps } of [
+      plan({ replicas: 0 }, [aMember(A)]),
+      plan({ replicas: 1 }, [ended], { vmiOf: (vm) => aVmi(vm, { phase: 'Succeeded' }) }),
+      planOf(going([REPLICA_SET_FINALIZER]), [aMember(A)]),
+    ])
+      expect(steps).toMatchObject([{ kind: 'delete', keepDisks: false, vms: [{ name: A }] }]);
   });
 
   test('not one whose deletion was refused, while that waits', () => {
@@ -262,8 +274,6 @@ test('a full quota holds up creations alone: what is to leave or to be adopted g
   const { steps: end } = planOf(going([REPLICA_SET_FINALIZER]), [aMember(A), aMember(B)], input);
   expect(deleted(end)).toEqual([B, A]);
 });
-
-const going = (finalizers: string[]) => aSet({}, { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers });
 
 describe('a set that is deleted', () => {
   test('takes its VMs down first, and makes and adopts none', () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { VmiSetSpec } from '../../../api/replica-set/replica-set.ts';
 import type { VmiSetInput } from '../../../decisions/replica-sets/plan-input.ts';
 import { planVmiSet } from '../../../decisions/replica-sets/plan.ts';
 import { startDelayMs, type FailedStarts } from '../../../decisions/replica-sets/start-backoff.ts';
@@ -116,6 +117,15 @@ describe('after starts that failed again', () => {
       expect(made(planned.steps)).toEqual([]);
       expect(planned.starts).toEqual(failed());
     }
+  });
+
+  test('a set that is full or paused does not wake for the next try', () => {
+    const waits = (spec: Partial<VmiSetSpec>): number | null =>
+      plan([anInstance(A, { ready: false, runningSince: null })], { starts: failed(), set: anInstanceSet(spec) })
+        .wakeAt;
+    expect(waits({ replicas: 2 })).toBe(T + 10_000);
+    expect(waits({ replicas: 1 })).toBeNull();
+    expect(waits({ replicas: 2, paused: true })).toBeNull();
   });
 
   test('a refusal of the API server is told first', () => {

@@ -298,6 +298,16 @@ describe('a set that is deleted', () => {
   });
 });
 
+const phaseOf = (replicas: number, ...vms: VmView[]): string => plan({ replicas }, vms).phase;
+
+test('a set scales in while it has too many, or some that go, and scales out while it has too few', () => {
+  expect(phaseOf(1, aMember(A), aMember(B))).toBe('ScalingIn');
+  expect(phaseOf(1, aMember(A), aMember(B, { deleting: true }))).toBe('ScalingIn');
+  expect(phaseOf(2, aMember(A))).toBe('ScalingOut');
+  expect(phaseOf(1, aMember(A))).toBe('Steady');
+  expect(phaseOf(1, aMember(A, { ready: false }))).toBe('Starting');
+});
+
 test('a set gets its finalizer before its first VM', () => {
   expect(planOf(aSet({}, { finalizers: [] }), []).steps).toMatchObject([{ kind: 'addFinalizer' }]);
 });

@@ -27,6 +27,10 @@ const failed = (fields: Partial<FailedStarts> = {}): FailedStarts => ({
   ...fields,
 });
 
+/** When a set with one VMI that starts wakes after failures. */
+const waits = (spec: Partial<VmiSetSpec>): number | null =>
+  plan([anInstance(A, { ready: false, runningSince: null })], { starts: failed(), set: anInstanceSet(spec) }).wakeAt;
+
 test('the first failure delays nothing, and then the delay doubles from 10 s to 5 minutes', () => {
   expect([1, 2, 3, 4, 5, 6, 7, 8, 99].map(startDelayMs)).toEqual(
     [0, 10, 20, 40, 80, 160, 300, 300, 300].map((seconds) => seconds * 1000),
@@ -120,9 +124,6 @@ describe('after starts that failed again', () => {
   });
 
   test('a set that is full or paused does not wake for the next try', () => {
-    const waits = (spec: Partial<VmiSetSpec>): number | null =>
-      plan([anInstance(A, { ready: false, runningSince: null })], { starts: failed(), set: anInstanceSet(spec) })
-        .wakeAt;
     expect(waits({ replicas: 2 })).toBe(T + 10_000);
     expect(waits({ replicas: 1 })).toBeNull();
     expect(waits({ replicas: 2, paused: true })).toBeNull();

@@ -151,3 +151,23 @@ test('whose a VMI is, and its labels, are kept only if no VM has it', () => {
   const { ownerReferences: _, ...metadata } = aVmi().metadata;
   expect(vmiView({ ...aVmi(), metadata }).standalone?.owner).toBeNull();
 });
+
+test.each([
+  [
+    'its pod was ready before its guest ran',
+    '2026-01-02T04:00:00Z',
+    '2026-01-02T04:01:00Z',
+    Date.UTC(2026, 0, 2, 4, 1),
+  ],
+  ['its pod was ready after that', '2026-01-02T04:02:00Z', '2026-01-02T04:01:00Z', Date.UTC(2026, 0, 2, 4, 2)],
+  ['nothing says since when its pod is', undefined, '2026-01-02T04:01:00Z', Date.UTC(2026, 0, 2, 4, 1)],
+  ['nothing says since when its guest runs', '2026-01-02T04:00:00Z', undefined, Date.UTC(2026, 0, 2, 4)],
+])('one that is ready has been so since its guest runs: %s', (_, podReady, running, since) => {
+  const status = (ready: 'True' | 'False') => ({
+    conditions: [{ type: 'Ready', status: ready, ...(podReady === undefined ? {} : { lastTransitionTime: podReady }) }],
+    phaseTransitionTimestamps: running === undefined ? [] : [{ phase: 'Running', phaseTransitionTimestamp: running }],
+  });
+  expect(vmiView(aVmi({ status: status('True') })).readySince).toBe(since);
+  const notReadySince = podReady === undefined ? null : Date.parse(podReady);
+  expect(vmiView(aVmi({ status: status('False') })).readySince).toBe(notReadySince);
+});

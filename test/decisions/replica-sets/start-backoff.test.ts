@@ -27,6 +27,8 @@ const failed = (fields: Partial<FailedStarts> = {}): FailedStarts => ({
   ...fields,
 });
 
+const runsSince = (name: string, since: number): VmiView =>
+  anInstance(name, { runningSince: since, readySince: since });
 /** When a set with one VMI that starts wakes after failures. */
 const waits = (spec: Partial<VmiSetSpec>): number | null =>
   plan([anInstance(A, { ready: false, runningSince: null })], { starts: failed(), set: anInstanceSet(spec) }).wakeAt;
@@ -100,6 +102,25 @@ describe('after starts that failed again', () => {
     expect(made(steps)).toEqual([B, C]);
     expect(starts).toBeNull();
     expect(conditionOf(status, 'ReplicaFailure')).toBeUndefined();
+  });
+
+  test('the set wakes when the first of several will have come up', () => {
+    const { wakeAt } = plan([runsSince(A, T + 5_000), runsSince(B, T + 3_000), runsSince(C, T + 4_000)], {
+      starts: failed(),
+      now: T + 6_000,
+    });
+    expect(wakeAt).toBe(T + 13_000);
+  });
+
+  test.each<[string, Partial<VmiView>]>([
+    ['is not ready', { ready: false }],
+    ['is being deleted', { deleting: true }],
+    ['is on a node that does not answer', { nodeLost: true }],
+    ['has ended', { phase: 'Succeeded', endedAt: T + 12_000 }],
+    ['does not run yet', { runningSince: null }],
+  ])('one that %s has not come up', (_, fields) => {
+    const vmi = anInstance(A, { createdAt: T, runningSince: T + 1_000, readySince: T + 1_000, ...fields });
+    expect(plan([vmi], { starts: failed(), now: T + 15_000 }).starts).toMatchObject({ inARow: 2 });
   });
 
   test('one that came up before proves nothing', () => {

@@ -374,6 +374,11 @@ describe('the status', () => {
     });
   });
 
+  test('says of a stopped VM on a node that does not answer only that it is not available: its guest may still run', () => {
+    const { status } = plan({ replicas: 1 }, [stopped(A)], withVmis({ nodeLost: true }));
+    expect(conditionOf(status, 'Available')?.message).toBe(`0 of 1 VMs are available; not available: ${A}`);
+  });
+
   test('calls a set available that has as many as it wants, whatever else it has', () => {
     const { status } = plan({ replicas: 1 }, [aMember(A), aMember(B, { ready: false }), stopped(C)], IF_ANY);
     expect(conditionOf(status, 'Available')).toMatchObject({

@@ -92,6 +92,7 @@ const updateOutcome = object<UpdateOutcome>({
     Superseded: true,
   }),
   why: optional(text),
+  isOwn: optional(flag),
 });
 
 export const batchEnd: Reader<BatchEnd> = object<BatchEnd>({

@@ -7,6 +7,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { Backoffs } from '../../decisions/pool/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { Batch } from '../../decisions/rollout/batch.ts';
+import type { DeferredVm } from '../../decisions/rollout/deferred.ts';
 import type { MemberRole } from '../../decisions/views/vm.ts';
 
 /** A pool, identified by its UID: what is done for it is not done for a later pool of the same name. */
@@ -40,6 +41,8 @@ export interface PlanRequest {
   refusals?: RefusedEvacuation[];
   rollout: RolloutStatus | null;
   batches: Batch[];
+  /** VMs that batches have given back for reasons of their own; absent if there are none. */
+  deferred?: DeferredVm[];
   healing: HealingState | null;
   /** Milliseconds since the epoch. */
   batchesNotBefore: number;

@@ -5,18 +5,20 @@ import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
 import { standbyFrom } from '../../decisions/standby/new-standby.ts';
+import { ownReferences } from '../../decisions/template/references.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { References } from '../configuration/references.ts';
 import { ensureDisksAreFree } from '../disks/free.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { createEach } from '../owners/create-members.ts';
 import { knownPool } from '../owners/live-owner.ts';
 import { nothingDone, type Done, type CreateOptions, type PoolKey } from '../owners/types.ts';
 import type { Revisions } from '../rollout/revisions.ts';
-import { OwnReferences } from './own-references.ts';
 
 export interface CreationOptions {
   client: KubeClient;
@@ -48,7 +50,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
         const target = await creationTargetOf(key, revision);
         if (target === undefined) return { ...nothingDone, notWanted: items.map(({ name }) => name) };
         const { pool, template } = target;
-        const references = new OwnReferences(client, cancellationSignal());
+        const references = new References(client, cancellationSignal());
         return createEach({
           client,
           key,
@@ -63,7 +65,9 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           vmOf: async ({ number }) => {
             const vm = vmFromTemplate(pool, template, number, role);
             await ensureDisksAreFree(client, cache, pool, vm, number);
-            await references.ensureTheyExist(template, vm);
+            const missing = await references.missing(key.namespace, ownReferences(vm.spec, template.nameGeneration));
+            if (missing !== null)
+              throw new KubeError(422, 'ReferenceMissing', `${vm.metadata.name} is not created: ${missing}`);
             if (role === 'Standby') return standbyFrom(vm, standbyRules(pool.spec).state);
             if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
             return vm;

@@ -4,14 +4,12 @@ import type { Stored } from '../../api/objects.ts';
 import { withDefaults } from '../../api/pool-defaults.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
-import { activeVmi, liveVmi } from '../../decisions/disruption-budget/availability.ts';
+import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
-import { grownDisks, mergePatch, mergeVm } from '../../decisions/merge/vm.ts';
+import { grownDisks, mergePatch } from '../../decisions/merge/vm.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
-import { numberOf } from '../../decisions/scaling/vm-names.ts';
-import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
-import { vmFromTemplate, type NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';
+import { poolTemplate } from '../../decisions/template/template.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -23,10 +21,11 @@ import { ignoreStale, isTransient, KubeError } from '../../kubernetes/errors.ts'
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
+import { References } from '../configuration/references.ts';
 import { growDisks } from '../disks/grow.ts';
 import { claimFor } from '../disruption-budget/place-for.ts';
 import type { DisruptionClaim, DisruptionClaims } from '../disruption-budget/places.ts';
-import { refuseDrift, rightVm, type RightVm } from '../drift/right-vm.ts';
+import { refuseDrift, type RightVm } from '../drift/right-vm.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
@@ -35,6 +34,7 @@ import type { PoolKey } from '../owners/types.ts';
 import { restartVm } from '../power/restart-vm.ts';
 import { recordUpdates } from './events.ts';
 import type { Revisions } from './revisions.ts';
+import { VmTargets, type VmTargetsOptions } from './vm-targets.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
 
 /** KubeVirt observes a new spec within moments if it is healthy. */
@@ -101,6 +101,7 @@ export function createUpdateActivities({ client, cache, places, revisions, concu
           revision,
           rollout,
           template,
+          references: new References(client, cancellationSignal()),
           startedAt,
         });
         const outcomes = await forEachConcurrently(updater, vms, concurrency);
@@ -112,15 +113,10 @@ export function createUpdateActivities({ client, cache, places, revisions, concu
 
 export type UpdateActivities = ReturnType<typeof createUpdateActivities>;
 
-interface VmUpdaterOptions {
-  client: KubeClient;
-  cache: ClusterCache;
+interface VmUpdaterOptions extends VmTargetsOptions {
   places: DisruptionClaims;
-  revisions: Revisions;
-  key: PoolKey;
   revision: string;
   rollout: string;
-  template: PoolTemplate;
   startedAt: number;
 }
 
@@ -139,21 +135,17 @@ const asRun = (vmi: VmiView, right: RightVm | undefined): VmiView =>
 
 const deferred = ({ name }: BatchVm, why: string): UpdateOutcome => ({ vm: name, end: 'Deferred', why });
 
-function numberIn({ name }: PoolKey, vm: Stored<VirtualMachine>): number {
-  const number = numberOf(name, vm.metadata.name);
-  if (number === null) throw new KubeError(422, 'Invalid', "its name does not match the pool's naming scheme");
-  return number;
-}
-
 /** Brings the VMs of one batch to their revision. */
 class VmUpdater {
   readonly #in: VmUpdaterOptions;
+  readonly #targets: VmTargets;
   readonly #places = new Map<string, DisruptionClaim>();
   #vms: string | undefined;
   #vmis: string | undefined;
 
   constructor(options: VmUpdaterOptions) {
     this.#in = options;
+    this.#targets = new VmTargets(options);
   }
 
   get minVersions(): ResourceVersions {
@@ -182,8 +174,8 @@ class VmUpdater {
       return { vm: held.name, end: 'Gone' };
     if (take.take === 'later') return deferred(held, take.why);
     if (take.take === 'nothing') return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
-    const full = take.disrupts ? await this.#claim(view, own) : null;
-    if (full !== null) return deferred(held, full);
+    const later = await this.#whyLater(held, take, { pool, vm, own, right }, view);
+    if (later !== null) return later;
     // Its removal claims the place again.
     if (held.act === 'replace') return null;
 
@@ -196,6 +188,21 @@ class VmUpdater {
     return { vm: held.name, end: 'Updated' };
   }
 
+  /** Claims what the act on the VM needs; returns its outcome if that is not there. */
+  async #whyLater(
+    held: BatchVm,
+    { restarts, disrupts }: Extract<Recheck, { take: 'act' }>,
+    { pool, vm, own, right }: Look & { pool: StoredPool; vm: Stored<VirtualMachine> },
+    view: VmView,
+  ): Promise<UpdateOutcome | null> {
+    const replaces = held.act === 'replace';
+    const startsAgain = replaces || restarts !== null;
+    const missing = startsAgain ? await this.#targets.missing(pool, vm, right, replaces) : null;
+    if (missing !== null) return { ...deferred(held, missing), isOwn: true };
+    const full = disrupts ? await this.#claim(view, own) : null;
+    return full === null ? null : deferred(held, full);
+  }
+
   /** Reads the pool, the VM and its VMI as they are now, and what is to be set right. */
   async #look(held: BatchVm): Promise<Look> {
     const { client, key } = this.#in;
@@ -205,7 +212,8 @@ class VmUpdater {
       livePool(client, key, signal),
       liveVmWithVmi(client, at, signal),
     ]);
-    const right = pool && vm && (await this.#setRight(held, pool, vm, own));
+    const setsRight = held.setsRight === true;
+    const right = setsRight && pool && vm ? await this.#targets.rightVm(pool, vm, own) : undefined;
     return { pool, vm, own, right };
   }
 
@@ -258,27 +266,6 @@ class VmUpdater {
     return recheckVm({ held, revision, rollout, startedAt, vm, vmi, pool, correction });
   }
 
-  /** Returns the VM without its drift, if that is still wanted; undefined if nothing is to be set right. */
-  async #setRight(
-    held: BatchVm,
-    pool: StoredPool,
-    vm: Stored<VirtualMachine>,
-    own: VmiView | undefined,
-  ): Promise<RightVm | undefined> {
-    const made = held.setsRight === true ? await this.#madeOf(pool, vm) : null;
-    const { client, cache } = this.#in;
-    const strategy = pool.spec.vmRolloutStrategy ?? cache.rolloutStrategy();
-    return made === null ? undefined : rightVm(client, pool, { vm, vmi: activeVmi(vmView(vm), own), made, strategy });
-  }
-
-  /** What the pool would make from the VM's own revision; null if that is not known any more. */
-  async #madeOf(pool: StoredPool, vm: Stored<VirtualMachine>): Promise<NewVirtualMachine | null> {
-    const { revisions, key } = this.#in;
-    const { revision } = vmView(vm);
-    const template = revision === null ? undefined : await revisions.find(key, revision);
-    return template === undefined ? null : vmFromTemplate(pool, template, numberIn(key, vm));
-  }
-
   /** The VMI runs drifted content, so its revision label is removed until it has restarted or was updated live. */
   async #forgetRevision({ namespace, name, uid }: VmiView): Promise<void> {
     const patch = { metadata: { uid, labels: { [REVISION_LABEL]: null } } };
@@ -297,9 +284,8 @@ class VmUpdater {
     own: VmiView | undefined,
     right: RightVm | undefined,
   ): Promise<VmView> {
-    const { client, key, template, startedAt } = this.#in;
-    const target = vmFromTemplate(pool, template, numberIn(key, vm));
-    const merged = mergeVm(right?.vm ?? vm, await this.#madeOf(pool, vm), target);
+    const { client, key, startedAt } = this.#in;
+    const { target, merged } = await this.#targets.targetOf(pool, vm, right);
     const patch = mergePatch(vm, merged);
     if (patch === null) return vmView(vm);
     // Before the write: a VM whose disks can't grow is not at the new revision.

@@ -8,6 +8,7 @@ import type { VmiHistory } from '../healing/never-ran.ts';
 import type { HealingState } from '../healing/state.ts';
 import type { KeptRevision } from '../revisions/retained.ts';
 import type { Batch } from '../rollout/batch.ts';
+import type { DeferredVm } from '../rollout/deferred.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -53,6 +54,8 @@ export interface PoolPlanInput {
   /** State of the rollout; null if only the pool's status can tell. */
   rollout: RolloutStatus | null;
   batches: readonly Batch[];
+  /** VMs that batches have given back for reasons of their own; absent if there are none. */
+  deferred?: readonly DeferredVm[];
   /** State of healing; null or absent if only the pool's status can tell. */
   healing?: HealingState | null;
   /** No batch begins earlier; milliseconds since the epoch. */

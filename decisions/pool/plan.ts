@@ -222,6 +222,7 @@ function rolloutOf(
     changeFor: older.changeFor,
     state: input.rollout,
     batches,
+    deferred: input.deferred ?? [],
     busy: new Set([
       ...busyNames(input),
       ...leaving,

@@ -58,4 +58,6 @@ export interface UpdateOutcome {
     /** Begun, but not awaited: a newer revision replaces it. */
     | 'Superseded';
   why?: string;
+  /** Deferred for a reason that concerns this VM alone: others go on. */
+  isOwn?: boolean;
 }

@@ -8,6 +8,7 @@ import { isRegular, type VmView } from '../views/vm.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../vm-update/need.ts';
 import type { UpdateAct } from './batch.ts';
 import type { RolloutContext } from './context.ts';
+import type { DeferredVm } from './deferred.ts';
 import { reservedNames } from './reserved-names.ts';
 import { hasFailed } from './state.ts';
 
@@ -21,6 +22,8 @@ export interface Candidate {
   setsRight: boolean;
   /** Taking it makes no VM unavailable that is not so already. */
   down: boolean;
+  /** The last batch that took it gave it back for a reason of its own: others come first. */
+  wasDeferred: boolean;
 }
 
 export interface RolloutNeeds {
@@ -45,9 +48,13 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
     void apart[kind].set(why, [...(apart[kind].get(why) ?? []), vm.name]);
   const { held: inProgress } = reservedNames(batches, context.input.vms, () => false);
   const ofStandby = standbyTarget(target);
+  const deferred = deferredVms(context, target);
   for (const vm of [...context.standby, ...context.active]) {
+    // A VM that is just tried again is still said to wait: the status would change with each try.
+    if (inProgress.has(vm.name) && deferred.has(vm.name)) setApart('Vms', vm, deferred.get(vm.name)!.why);
     if (inProgress.has(vm.name) || busy.has(vm.name)) continue;
-    const need = inTime(context, vm, isStandby(vm) ? standbyNeed(vm, vmiOf, ofStandby) : updateNeed(vm, vmiOf, target));
+    const wanted = isStandby(vm) ? standbyNeed(vm, vmiOf, ofStandby) : updateNeed(vm, vmiOf, target);
+    const need = inTime(context, vm, wanted, deferred.get(vm.name));
     if (need.need === 'nothing') continue;
     if (need.need === 'left') {
       // Not counted, because an opt-out lasts: the current revision would never advance, and a later undo would take
@@ -65,7 +72,8 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
     } else {
       const { act, change, setsRight = false } = need;
       const down = !isRegular(vm) || isDown(vm, vmiOf(vm));
-      needs.free.push({ vm, act, setsRight, ...(change === undefined ? {} : { change }), down });
+      const wasDeferred = deferred.has(vm.name);
+      needs.free.push({ vm, act, setsRight, ...(change === undefined ? {} : { change }), down, wasDeferred });
     }
   }
   // The order of VMs in a snapshot is arbitrary and must not change the wording.
@@ -76,9 +84,22 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   return needs;
 }
 
+/** VMs that batches to the goal's revision have given back for reasons of their own, by name. */
+const deferredVms = ({ input: { deferred = [] } }: RolloutContext, target: RolloutTarget): Map<string, DeferredVm> =>
+  new Map(deferred.filter(({ revision }) => revision === target.revision).map((one) => [one.vm, one]));
+
 /** A VM that is being moved is taken once it is there, and what has changed in this very second is read after it. */
-function inTime({ waits, input: { now, evacuating } }: RolloutContext, vm: VmView, need: UpdateNeed): UpdateNeed {
+function inTime(
+  { waits, input: { now, evacuating } }: RolloutContext,
+  vm: VmView,
+  need: UpdateNeed,
+  deferred: DeferredVm | undefined,
+): UpdateNeed {
   if (need.need !== 'act') return need;
+  if (deferred !== undefined && now < deferred.notBefore && (need.act === 'restart' || need.act === 'replace')) {
+    waits.wake(deferred.notBefore);
+    return { need: 'later', why: deferred.why };
+  }
   if (evacuating.has(vm.name)) return { need: 'later', why: 'it is being moved off its node' };
   const until = need.change === undefined ? null : settlesAt(need.change, now);
   if (until === null) return need;

@@ -9,6 +9,7 @@ import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type RegularVm, type SurgeVm, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { Batch } from './batch.ts';
+import type { DeferredVm } from './deferred.ts';
 import { RolloutWaits } from './waits.ts';
 
 export interface RolloutInput {
@@ -25,6 +26,8 @@ export interface RolloutInput {
   /** State of the rollout; null if none is known. */
   state: RolloutStatus | null;
   batches: readonly Batch[];
+  /** VMs that batches have given back for reasons of their own; absent if there are none. */
+  deferred?: readonly DeferredVm[];
   /** Names of VMs that other parts of drover are working on. */
   busy: ReadonlySet<string>;
   /** Names of VMs that are being moved off nodes that are drained: they may go down at any moment. */

@@ -214,15 +214,16 @@ function reasonOf(chosen: readonly Candidate[], vms: readonly BatchVm[], revisio
 
 /**
  * Puts VMs that are down first: they already count against the budget. Before a step, VMs of its revision (`begun`)
- * come before all others: a VM that was already begun takes no other VM's place.
+ * come before all others: a VM that was already begun takes no other VM's place. VMs that were given back for reasons
+ * of their own come last, so that they don't hold up the others.
  */
 function inOrder({ spec }: RolloutContext, free: readonly Candidate[], begun: string | null): Candidate[] {
   const byVm = new Map(free.map((candidate) => [candidate.vm, candidate]));
   const policy = spec.update.kind === 'proactive' ? spec.update.selectionPolicy : undefined;
   const ordered = updateOrder([...byVm.keys()], (vm) => byVm.get(vm)!.down, policy).map((vm) => byVm.get(vm)!);
-  if (begun === null) return ordered;
-  const isBegun = ({ vm }: Candidate): boolean => vm.revision === begun;
-  return [...ordered.filter(isBegun), ...ordered.filter((candidate) => !isBegun(candidate))];
+  const rank = ({ vm, wasDeferred }: Candidate): number =>
+    2 * Number(wasDeferred) + Number(begun !== null && vm.revision !== begun);
+  return ordered.toSorted((one, other) => rank(one) - rank(other));
 }
 
 /** Reports whether a batch that could begin must wait for a maintenance window or a delay. */

@@ -68,6 +68,10 @@ export const REFERENCE_KINDS: Record<keyof NameGeneration, OwnReference['kind']>
   appendPostfixToConfigMapReferences: 'ConfigMap',
 };
 
+/** Returns what a VMI of a VM with this spec can't start without. */
+export const requiredReferences = (vmSpec: unknown): OwnReference[] =>
+  ownReferences(vmSpec, { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: true });
+
 /** Returns what a VM with this spec, in which names have their number, has for itself and can't start without. */
 export function ownReferences(vmSpec: unknown, nameGeneration: NameGeneration = {}): OwnReference[] {
   const own = NAME_GENERATION_FLAGS.filter((flag) => nameGeneration[flag] === true).flatMap((flag) =>

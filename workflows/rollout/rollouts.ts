@@ -13,6 +13,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { Batch } from '../../decisions/rollout/batch.ts';
+import { deferredAfter, type DeferredVm } from '../../decisions/rollout/deferred.ts';
 import type { PlannedBatch } from '../../decisions/rollout/next-batch.ts';
 import { halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout/state.ts';
 import { onSignal } from '../handlers.ts';
@@ -27,6 +28,8 @@ export interface RolloutsState {
   /** Null before the first look, which reads it from the pool's status. */
   rollout: RolloutStatus | null;
   batches: Batch[];
+  /** VMs that batches have given back for reasons of their own; absent in older histories. */
+  deferred?: DeferredVm[];
   notBefore: number;
   /** Batches in a row of which no VM could be taken. */
   deferrals: number;
@@ -81,11 +84,13 @@ export class Rollouts {
   }
 
   /** Returns what a plan needs to know. */
-  request(): Pick<PlanRequest, 'rollout' | 'batches' | 'batchesNotBefore' | 'now'> {
+  request(): Pick<PlanRequest, 'rollout' | 'batches' | 'deferred' | 'batchesNotBefore' | 'now'> {
     if (this.state.rollout !== null) this.#asks = [];
+    const { deferred = [] } = this.state;
     return {
       rollout: this.state.rollout,
       batches: [...this.state.batches],
+      ...(deferred.length === 0 ? {} : { deferred }),
       batchesNotBefore: this.state.notBefore,
       now: Date.now(),
     };
@@ -170,6 +175,8 @@ export class Rollouts {
     if (pool !== undefined && this.#pool !== null && pool !== this.#pool) return;
     const batch = state.batches.find((one) => one.n === n);
     this.#forget(n);
+    if (batch !== undefined)
+      state.deferred = deferredAfter(state.deferred ?? [], { revision: batch.revision, outcomes }, Date.now());
     if (outcomes.some(({ end }) => end === 'Deferred')) this.#putOff(outcomes.every(({ end }) => end === 'Deferred'));
     else state.deferrals = 0;
     if (batch !== undefined && batch.superseded !== true) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ownReferences } from '../../../decisions/template/references.ts';
+import { ownReferences, requiredReferences } from '../../../decisions/template/references.ts';
 
 const volumes = [
   { name: 'key', secret: { secretName: 'key-1' } },
@@ -23,4 +23,5 @@ test('what a VM has for itself is each Secret and ConfigMap whose name gets its 
     ownReferences(spec, { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: true }),
   ).toEqual([...secrets, ...configMaps]);
   expect(ownReferences(spec)).toEqual([]);
+  expect(requiredReferences(spec)).toEqual([...secrets, ...configMaps]);
 });

@@ -3,7 +3,8 @@ import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
 import { Secrets } from '../../../api/resources.ts';
 import { aFleet, until } from '../fleet.ts';
 import { aProxiedWorker } from '../proxied-worker.ts';
-import { aSecond, change, create, label, readingPool } from './configuration.ts';
+import { templateOf } from '../rollout/rollouts.ts';
+import { aSecond, change, create, label, readingPool, volumes } from './configuration.ts';
 
 const fleet = aFleet({ workers: 0 });
 const meet = aProxiedWorker(fleet);
@@ -69,6 +70,25 @@ test("a change of one VM's own Secret restarts that VM alone", async () => {
   await until(async () => expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']));
   await pool.untilSaid({ UpToDate: 'UpToDate' });
   expect((await pool.vmiUids())['web-2']).toBe(before['web-2']);
+});
+
+test('a VM is not restarted onto what is missing: it runs on, others are updated, and the status says why', async () => {
+  const pool = await readingPool(fleet(), { replicas: 2, nameGeneration: { appendPostfixToSecretReferences: true } });
+  const { namespace } = pool;
+  const before = await pool.vmiUids();
+  await fleet().kube.delete(Secrets, { namespace, name: 'user-1' });
+  await pool.change(templateOf({ memory: '96Mi', vmi: { volumes } }));
+  await until(async () =>
+    expect(await pool.condition('Progressing')).toMatchObject({
+      reason: 'RollingOut',
+      message: expect.stringMatching(/1 of 2 VMs updated .*; web-1: Secret user-1 is missing/) as string,
+    }),
+  );
+  expect(await pool.vmiUids()).toMatchObject({ 'web-1': before['web-1'] });
+  expect(await pool.status()).toMatchObject({ readyReplicas: 2, unavailableReplicas: 0, rollout: { failures: [] } });
+  await create(fleet(), namespace, { kind: 'Secret', name: 'user-1' }, 'second');
+  await pool.untilSaid({ UpToDate: 'UpToDate', Progressing: 'Complete' });
+  expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']);
 });
 
 test('a worker that may not see them says what it lacks, and does all else', async () => {

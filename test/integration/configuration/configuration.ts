@@ -6,7 +6,7 @@ import type { TestFleet } from '../fleet.ts';
 import { templateOf, TestPool } from '../rollout/rollouts.ts';
 
 /** What VMs of the tests read: the Secret `user` by cloud-init, and the ConfigMap `settings` as a disk. */
-const volumes = [
+export const volumes = [
   { name: 'seed', cloudInitNoCloud: { secretRef: { name: 'user' } } },
   { name: 'settings', configMap: { name: 'settings' } },
 ];

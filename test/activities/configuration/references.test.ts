@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { OwnReferences } from '../../../activities/pool/own-references.ts';
+import { References } from '../../../activities/configuration/references.ts';
+import { ownReferences } from '../../../decisions/template/references.ts';
 import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
@@ -26,13 +27,10 @@ async function look(
     if (hidden.includes(plural)) return Promise.reject(new KubeError(403, 'Forbidden', ''));
     return there.includes(name) ? Promise.resolve({}) : Promise.reject(new KubeError(404, 'NotFound', ''));
   };
-  const references = new OwnReferences({ getMetadata } as unknown as KubeClient, AbortSignal.timeout(10_000));
+  const references = new References({ getMetadata } as unknown as KubeClient, AbortSignal.timeout(10_000));
   const vm = vmFromTemplate(aPool(), template, 3);
-  const said = async (): Promise<string> =>
-    references.ensureTheyExist(template, vm).then(
-      () => 'all there',
-      (error: Error) => error.message,
-    );
+  const own = ownReferences(vm.spec, template.nameGeneration);
+  const said = async (): Promise<string> => (await references.missing('shop', own)) ?? 'all there';
   await said();
   return { said: await said(), asked };
 }
@@ -42,9 +40,9 @@ test('a VM is made when all is there that it has for itself', async () => {
 });
 
 test('all that is missing is named, by kind and with its number', async () => {
-  expect((await look(['user-3', 'net-3'])).said).toBe('web-3 is not created: ConfigMap settings-3 is missing');
+  expect((await look(['user-3', 'net-3'])).said).toBe('ConfigMap settings-3 is missing');
   expect((await look(['user', 'net', 'settings'])).said).toBe(
-    'web-3 is not created: Secret user-3, Secret net-3 and ConfigMap settings-3 are missing',
+    'Secret user-3, Secret net-3 and ConfigMap settings-3 are missing',
   );
 });
 
@@ -52,5 +50,5 @@ test('a worker that may not read Secrets makes VMs without asking for each, and 
   const { said, asked } = await look(['settings-3'], ['secrets']);
   expect(said).toBe('all there');
   expect(asked).toEqual(['secrets/user-3', 'secrets/net-3', 'configmaps/settings-3', 'configmaps/settings-3']);
-  expect((await look([], ['secrets'])).said).toBe('web-3 is not created: ConfigMap settings-3 is missing');
+  expect((await look([], ['secrets'])).said).toBe('ConfigMap settings-3 is missing');
 });

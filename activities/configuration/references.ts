@@ -1,0 +1,37 @@
+import { listed } from '../../api/lib/listed.ts';
+import { REFERENCE_RESOURCES, type OwnReference } from '../../decisions/template/references.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+
+/** Looks whether Secrets and ConfigMaps are there, and reads nothing that they hold. */
+export class References {
+  readonly #client: KubeClient;
+  readonly #signal: AbortSignal;
+  /** Kinds that this worker may not read: then VMs wait for them in KubeVirt. */
+  readonly #hidden = new Set<OwnReference['kind']>();
+
+  constructor(client: KubeClient, signal: AbortSignal) {
+    this.#client = client;
+    this.#signal = signal;
+  }
+
+  /** Returns which of these are missing, in words; null if all are there, as far as this worker may know. */
+  async missing(namespace: string, references: readonly OwnReference[]): Promise<string | null> {
+    const isThere = await Promise.all(references.map((reference) => this.#isThere(namespace, reference)));
+    const missing = references.filter((_, index) => !isThere[index]).map(({ kind, name }) => `${kind} ${name}`);
+    return missing.length === 0 ? null : `${listed(missing)} ${missing.length === 1 ? 'is' : 'are'} missing`;
+  }
+
+  async #isThere(namespace: string, { kind, name }: OwnReference): Promise<boolean> {
+    if (this.#hidden.has(kind)) return true;
+    try {
+      await this.#client.getMetadata(REFERENCE_RESOURCES[kind], { namespace, name }, { signal: this.#signal });
+      return true;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      if (!(error instanceof KubeError) || error.status !== 403) throw error;
+      this.#hidden.add(kind);
+      return true;
+    }
+  }
+}

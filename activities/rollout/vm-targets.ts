@@ -1,0 +1,80 @@
+import type { Stored } from '../../api/objects.ts';
+import { activeVmi } from '../../decisions/disruption-budget/availability.ts';
+import { mergeVm } from '../../decisions/merge/vm.ts';
+import { numberOf } from '../../decisions/scaling/vm-names.ts';
+import { requiredReferences } from '../../decisions/template/references.ts';
+import type { PoolTemplate } from '../../decisions/template/template.ts';
+import { vmFromTemplate, type NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import type { References } from '../configuration/references.ts';
+import { rightVm, type RightVm } from '../drift/right-vm.ts';
+import type { PoolKey } from '../owners/types.ts';
+import type { Revisions } from './revisions.ts';
+
+export interface VmTargetsOptions {
+  client: KubeClient;
+  cache: ClusterCache;
+  revisions: Revisions;
+  references: References;
+  key: PoolKey;
+  /** The template that VMs are brought to. */
+  template: PoolTemplate;
+}
+
+/** What an update makes of each VM of a pool, and what that takes. */
+export class VmTargets {
+  readonly #in: VmTargetsOptions;
+
+  constructor(options: VmTargetsOptions) {
+    this.#in = options;
+  }
+
+  /** Returns the VM that the pool would make now, and what becomes of this one. */
+  async targetOf(
+    pool: StoredPool,
+    vm: Stored<VirtualMachine>,
+    right: RightVm | undefined,
+  ): Promise<{ target: NewVirtualMachine; merged: Stored<VirtualMachine> }> {
+    const target = vmFromTemplate(pool, this.#in.template, this.#numberOf(vm));
+    return { target, merged: mergeVm(right?.vm ?? vm, await this.#madeOf(pool, vm), target) };
+  }
+
+  /** Returns which Secrets and ConfigMaps are missing without which the VM could not start again; null if none are. */
+  async missing(
+    pool: StoredPool,
+    vm: Stored<VirtualMachine>,
+    right: RightVm | undefined,
+    isReplaced: boolean,
+  ): Promise<string | null> {
+    const { references, key } = this.#in;
+    const { target, merged } = await this.targetOf(pool, vm, right);
+    return references.missing(key.namespace, requiredReferences((isReplaced ? target : merged).spec));
+  }
+
+  /** Returns the VM without its drift, if that is still wanted; undefined if nothing is to be set right. */
+  async rightVm(pool: StoredPool, vm: Stored<VirtualMachine>, own: VmiView | undefined): Promise<RightVm | undefined> {
+    const { client, cache } = this.#in;
+    const made = await this.#madeOf(pool, vm);
+    const strategy = pool.spec.vmRolloutStrategy ?? cache.rolloutStrategy();
+    return made === null ? undefined : rightVm(client, pool, { vm, vmi: activeVmi(vmView(vm), own), made, strategy });
+  }
+
+  /** What the pool would make from the VM's own revision; null if that is not known any more. */
+  async #madeOf(pool: StoredPool, vm: Stored<VirtualMachine>): Promise<NewVirtualMachine | null> {
+    const { revisions, key } = this.#in;
+    const { revision } = vmView(vm);
+    const template = revision === null ? undefined : await revisions.find(key, revision);
+    return template === undefined ? null : vmFromTemplate(pool, template, this.#numberOf(vm));
+  }
+
+  #numberOf({ metadata }: Stored<VirtualMachine>): number {
+    const number = numberOf(this.#in.key.name, metadata.name);
+    if (number === null) throw new KubeError(422, 'Invalid', "its name does not match the pool's naming scheme");
+    return number;
+  }
+}

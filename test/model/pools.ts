@@ -14,6 +14,8 @@ export interface Shape {
   disk?: string;
   /** KubeVirt's default if left out. */
   machineType?: string;
+  sockets?: number;
+  memory?: string;
 }
 
 /** A template of VMs that boot in a second by default. */
@@ -25,6 +27,8 @@ export function aTemplate({
   failsToStart = false,
   disk,
   machineType,
+  sockets,
+  memory,
 }: Shape = {}): VmTemplate {
   const annotations = {
     'sim.drover.dev/boot-time': `${bootMs}ms`,
@@ -34,6 +38,10 @@ export function aTemplate({
   };
   const volumes = disk === undefined ? {} : { volumes: [{ name: 'root', dataVolume: { name: disk } }] };
   const disks = disk === undefined ? {} : { devices: { disks: [{ name: 'root', disk: { bus: 'virtio' } }] } };
+  const size = {
+    cpu: { cores: version, ...(sockets === undefined ? {} : { sockets }) },
+    ...(memory === undefined ? {} : { memory: { guest: memory } }),
+  };
   const machine = machineType === undefined ? {} : { machine: { type: machineType } };
   return {
     spec: {
@@ -50,7 +58,7 @@ export function aTemplate({
           }),
       template: {
         metadata: { annotations },
-        spec: { domain: { cpu: { cores: version }, ...machine, ...disks }, ...volumes },
+        spec: { domain: { ...size, ...machine, ...disks }, ...volumes },
       },
     },
   };

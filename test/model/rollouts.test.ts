@@ -1,13 +1,45 @@
 import './world/real-code.ts';
+import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { Guarantees } from './guarantees.ts';
 import { aSpec } from './pools.ts';
 import { RolloutLog } from './rollout-log.ts';
-import { stories, type Story } from './rollout-stories.ts';
+import { stories as budget } from './rollouts/budget/stories.ts';
+import { stories as canary } from './rollouts/canary/stories.ts';
+import { stories as failure } from './rollouts/failure/stories.ts';
+import { stories as healing } from './rollouts/healing/stories.ts';
+import { stories as liveUpdate } from './rollouts/live-update/stories.ts';
+import { stories as people } from './rollouts/people/stories.ts';
+import { stories as scale } from './rollouts/scale/stories.ts';
+import type { Stories, Story } from './rollouts/story.ts';
+import { stories as surge } from './rollouts/surge/stories.ts';
+import { stories as twoChanges } from './rollouts/two-changes/stories.ts';
+import { stories as updateStrategy } from './rollouts/update-strategy/stories.ts';
+import { stories as windows } from './rollouts/windows/stories.ts';
+import { lostAfter, type Ending } from './rollouts/worker-lost/between-steps.ts';
+import { stories as workerLost } from './rollouts/worker-lost/stories.ts';
 import { World } from './world/world.ts';
 
+const ROLLOUTS = new URL('rollouts/', import.meta.url);
+const MOST_FILES = 15;
 const HOUR_MS = 3_600_000;
+
+/** Each folder of `rollouts/` with what it tells. */
+const FOLDERS: [string, Stories][] = [
+  ['budget', budget],
+  ['surge', surge],
+  ['canary', canary],
+  ['failure', failure],
+  ['people', people],
+  ['scale', scale],
+  ['healing', healing],
+  ['windows', windows],
+  ['two-changes', twoChanges],
+  ['update-strategy', updateStrategy],
+  ['live-update', liveUpdate],
+  ['worker-lost', workerLost],
+];
 
 /** Plays a story, and returns what happened from the moment in which its pool had come up. */
 async function told({ spec, live, options }: Story, seed: number): Promise<string> {
@@ -28,16 +60,39 @@ async function told({ spec, live, options }: Story, seed: number): Promise<strin
   return text;
 }
 
-describe('a rollout goes as it is written down', () => {
-  test.each(Object.entries(stories))('%s', async (name, story) => {
-    const heading = `${name}\n${story.about}\n\n`;
-    await expect(heading + (await told(story, 1))).toMatchFileSnapshot(`rollouts/${name.replaceAll(/\W+/g, '-')}.txt`);
+const fileOf = (name: string): string => `${name.replaceAll(/\W+/g, '-')}.txt`;
+
+describe.each(FOLDERS)('%s', (folder, stories) => {
+  test.each(Object.entries(stories))('goes as it is written down: %s', async (name, story) => {
+    const text = `${name}\n${story.about}\n\n${await told(story, 1)}`;
+    await expect(text).toMatchFileSnapshot(`rollouts/${folder}/${fileOf(name)}`);
   });
 
-  test.each(Object.entries(stories))(
-    '%s, and no guarantee is broken if things take other times',
-    async (_name, story) => {
-      for (const seed of [2, 3]) await told(story, seed);
-    },
-  );
+  test('has a file for each story, no others, and not too many', () => {
+    const files = readdirSync(new URL(folder, ROLLOUTS));
+    expect(files.filter((file) => file.endsWith('.txt'))).toEqual(Object.keys(stories).map(fileOf).sort());
+    expect(files.length).toBeLessThanOrEqual(MOST_FILES);
+  });
+
+  test.each(Object.entries(stories))('breaks no guarantee if things take other times: %s', async (_name, story) => {
+    for (const seed of [2, 3]) await told(story, seed);
+  });
+});
+
+test('a rollout ends the same, within its budget, if its worker is lost between any two steps', async () => {
+  const played = async (lostAt: number, seed: number): Promise<Ending> => {
+    let ending: Ending | undefined;
+    const story = lostAfter(
+      (_step, count) => count === lostAt,
+      (ended) => (ending = ended),
+    );
+    await told(story, seed);
+    return ending!;
+  };
+  const undisturbed = await played(Infinity, 1);
+  expect(undisturbed.steps).toBeGreaterThan(20);
+  for (let step = 1; step <= undisturbed.steps; step++) {
+    const { vms } = await played(step, 1);
+    expect(vms, `lost after step ${step}`).toEqual(undisturbed.vms);
+  }
 });

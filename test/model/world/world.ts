@@ -17,8 +17,13 @@ import { createUpdateActivities } from '../../../activities/rollout/update-vms.t
 import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';
-import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { CustomResourceDefinitions, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import type { PoolSpec, VmRolloutStrategy } from '../../../api/pool/pool.ts';
+import {
+  CustomResourceDefinitions,
+  KubeVirts,
+  VirtualMachineInstances,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
@@ -64,6 +69,8 @@ export interface WorldOptions {
   longHistory?: number;
   /** Kinds of owners that there may be; pools alone if left out. */
   owners?: readonly VmOwnerKind[];
+  /** How KubeVirt applies changes to VMIs that run; its default if left out. */
+  vmRolloutStrategy?: VmRolloutStrategy;
 }
 
 /** Notified of writes and calls at the moment in which they happen. */
@@ -112,6 +119,7 @@ export class World {
       delays: {},
       longHistory: 400,
       owners: ['VirtualMachinePool'],
+      vmRolloutStrategy: 'LiveUpdate',
       ...options,
     };
     this.time = new VirtualTime(BEGINNING, options.seed);
@@ -501,6 +509,13 @@ export class World {
         status: { conditions: [{ type: 'Established', status: 'True' }] },
       });
     }
+    this.server.create(KubeVirts, {
+      metadata: { name: 'kubevirt', namespace: 'kubevirt' },
+      spec: {
+        configuration: { vmRolloutStrategy: this.#options.vmRolloutStrategy },
+        workloadUpdateStrategy: { workloadUpdateMethods: ['LiveMigrate'] },
+      },
+    });
     await runAs(this.#kubevirt, () => this.#beginKubeVirt());
     for (let n = 0; n < this.#options.workers; n++) await this.addWorker();
     this.temporal.start('watch', watchIdOf(CLUSTER), [{ cluster: CLUSTER }]);

@@ -100,7 +100,7 @@ describe('VMs leave', () => {
       aMember('new', { createdAt: 3 }),
       aMember('mid', { createdAt: 2 }),
       aMember('migrates', { createdAt: 1 }),
-      aMember('starts', { createdAt: 1, ready: false }),
+      aMember('starts', { createdAt: 2, ready: false }),
       aMember('fails', { createdAt: 1, ready: false, startFailures: 2 }),
     ];
     const order = ['fails', 'starts', 'migrates', 'new', 'mid', 'old'];

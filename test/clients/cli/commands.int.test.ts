@@ -133,6 +133,29 @@ describe('apply', () => {
     expect(await applied(namespace, manifest('web', { template }), '--no-vm-check')).toMatchObject({ code: 0 });
   });
 
+  test("tells at once what KubeVirt's admission refuses, and which Secrets of VMs' own are missing", async () => {
+    const namespace = await fleet().namespace();
+    const template = structuredClone(haltedTemplate);
+    const vmi = template.spec.template as { spec: { domain: object; volumes?: object[] } };
+    Object.assign(vmi.spec.domain, { machine: { type: 'abacus' } });
+    const refused = await applied(namespace, manifest('web', { template }));
+    expect(refused).toMatchObject({
+      stderr: expect.stringMatching(
+        /^error: standard input:1: no VM can be created from spec\.template of pool web: .*machine\.type is not supported: abacus/,
+      ) as string,
+      code: 1,
+      stdout: '',
+    });
+    expect(await fleet().pool(namespace, 'web')).toBeUndefined();
+
+    Object.assign(vmi.spec, { domain: { devices: {} }, volumes: [{ name: 'key', secret: { secretName: 'key' } }] });
+    const nameGeneration = { appendPostfixToSecretReferences: true };
+    expect(await applied(namespace, manifest('web', { template, nameGeneration }))).toMatchObject({
+      code: 0,
+      stderr: 'pool web: Secrets key-1, key-2 are missing: their VMs wait until they are there\n',
+    });
+  });
+
   test('tells with --dry-run and `diff` what a change would do to VMs', async () => {
     const namespace = await fleet().namespace();
     await applied(namespace, manifest('web'));

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import { VirtualMachines } from '../../../api/resources.ts';
+import type { PoolStatus } from '../../../api/pool/pool.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { PoolDrift } from '../../../clients/drift/read.ts';
-import { aFleet, namesUpTo, until } from '../../integration/fleet.ts';
+import { aFleet, namesUpTo, runningTemplate, until } from '../../integration/fleet.ts';
 import { drover as run, nowhere, type Outcome } from '../drover.ts';
 
 const fleet = aFleet();
@@ -33,4 +34,36 @@ test('`drover drift` names the fields that a person has changed, by VM, and noth
     stdout: '',
     stderr: 'error: virtualmachinepools.drover.dev "nope" not found\n',
   });
+});
+
+test('`drover rollout restart --drifted` sets right what people have changed, and restarts no other VM', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 2, template: runningTemplate });
+  const says = (status: Partial<PoolStatus>): Promise<void> =>
+    until(async () => expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject(status));
+  await says({ readyReplicas: 2, driftedReplicas: 0 });
+  const vmi = async (name: string): Promise<{ uid: string; guest: string }> => {
+    const { metadata, ...rest } = await fleet().kube.get(VirtualMachineInstances, { namespace, name });
+    const { domain } = rest['spec'] as { domain: { memory: { guest: string } } };
+    return { uid: metadata.uid, guest: domain.memory.guest };
+  };
+  const [first, second] = [await vmi('web-1'), await vmi('web-2')];
+  const memory = { spec: { template: { spec: { domain: { memory: { guest: '128Mi' } } } } } };
+  await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-2' }, 'merge', memory);
+  expect(await drover('vm', 'restart', 'web-2', '-n', namespace)).toMatchObject({ code: 0, stderr: '' });
+  const drifted = await vmi('web-2');
+  expect(drifted).toEqual({ uid: expect.not.stringMatching(second.uid) as string, guest: '128Mi' });
+  await says({ readyReplicas: 2, driftedReplicas: 1 });
+
+  const path = 'spec.template.spec.domain.memory.guest';
+  expect(await drover('rollout', 'restart', 'pool', 'web', '--drifted', '-n', namespace)).toMatchObject({
+    code: 0,
+    stdout: `virtualmachine.kubevirt.io/web-2 is to be set right: ${path}\n`,
+    stderr: '',
+  });
+  await says({ driftedReplicas: 0 });
+  await until(async () => expect((await vmi('web-2')).guest).toBe('64Mi'));
+  await says({ readyReplicas: 2, updatedReplicas: 2 });
+  expect((await vmi('web-2')).uid).not.toBe(drifted.uid);
+  expect(await vmi('web-1')).toEqual(first);
 });

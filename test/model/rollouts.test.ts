@@ -79,20 +79,22 @@ describe.each(FOLDERS)('%s', (folder, stories) => {
   });
 });
 
+/** Plays a rollout whose worker is lost after this step, and returns how the rollout has ended. */
+async function endingOf(lostAt: number): Promise<Ending> {
+  let ending: Ending | undefined;
+  const story = lostAfter(
+    (_step, count) => count === lostAt,
+    (ended) => (ending = ended),
+  );
+  await told(story, 1);
+  return ending!;
+}
+
 test('a rollout ends the same, within its budget, if its worker is lost between any two steps', async () => {
-  const played = async (lostAt: number, seed: number): Promise<Ending> => {
-    let ending: Ending | undefined;
-    const story = lostAfter(
-      (_step, count) => count === lostAt,
-      (ended) => (ending = ended),
-    );
-    await told(story, seed);
-    return ending!;
-  };
-  const undisturbed = await played(Infinity, 1);
+  const undisturbed = await endingOf(Infinity);
   expect(undisturbed.steps).toBeGreaterThan(20);
   for (let step = 1; step <= undisturbed.steps; step++) {
-    const { vms } = await played(step, 1);
+    const { vms } = await endingOf(step);
     expect(vms, `lost after step ${step}`).toEqual(undisturbed.vms);
   }
 });

@@ -38,6 +38,7 @@ export async function adopt(session: Session, key: PoolAt, chosen: Chosen, optio
   });
   if (pending.length > 0) return adopt(session, key, chosen, options);
   const vms = await vmsToAdopt(kube, pool, chosen);
+  checkCount('adopt', vms);
   if (vms.length === 0) return note(`No VM to adopt in ${key.namespace} namespace.`);
   const compared = (await withVmis(kube, key.namespace, vms)).map((one) => ({
     name: one.vm.metadata.name,
@@ -49,8 +50,7 @@ export async function adopt(session: Session, key: PoolAt, chosen: Chosen, optio
   if (keepReplicas) note(`pool ${key.name} goes on wanting ${pool.spec.replicas} VMs: what is too many leaves`);
   if (dryRun !== 'none') return print(`${vms.length} VMs would be adopted${dryRunRemark(dryRun)}`);
   const changed = vms.map(({ metadata: { name, uid } }) => ({ name, uid }));
-  const replicas = keepReplicas ? 0 : vms.length;
-  await changeMembers(session, key, { kind: 'adopt', vms: changed, replicas }, options);
+  await changeMembers(session, key, { kind: 'adopt', vms: changed, isCounted: !keepReplicas }, options);
 }
 
 const joiningOf = (pool: Stored<Pool>, { vm, vmi }: VmWithVmi): Joining =>
@@ -60,9 +60,7 @@ async function vmsToAdopt(kube: KubeClient, pool: Stored<Pool>, chosen: Chosen):
   const { namespace, name, uid } = pool.metadata;
   if ('selector' in chosen) {
     const { items } = await kube.list<VirtualMachine>(VirtualMachines, { namespace, labelSelector: chosen.selector });
-    const free = items.filter((vm) => controllerOf(vm) === undefined && vm.metadata.deletionTimestamp === undefined);
-    checkCount('adopt', free);
-    return free;
+    return items.filter((vm) => controllerOf(vm) === undefined && vm.metadata.deletionTimestamp === undefined);
   }
   const vms = await Promise.all(
     [...new Set(chosen.names)].map((vm) => kube.get<VirtualMachine>(VirtualMachines, { namespace, name: vm })),

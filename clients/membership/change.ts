@@ -5,6 +5,7 @@ import type { ConditionReason } from '../../api/reasons.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import {
   changeAnnotation,
+  isListed,
   membershipChangeOf,
   type ChangeKind,
   type MembershipChange,
@@ -69,24 +70,25 @@ export function unfinished({ metadata: { name } }: Stored<Pool>, change: Members
 
 /**
  * Writes the change on the pool: from then on the pool begins nothing. Changes its number of VMs in the same write.
+ * `changeOf` is asked for the change of the pool as it is then, and returns null if there is nothing to do, as this does.
  * `mayFollow`: whether it may take the place of a change that has not ended. Throws `Failure` if it may not.
  */
-export async function beginChange(
+export async function beginChange<Change extends NewChange | null>(
   kube: KubeClient,
   key: PoolAt,
-  change: NewChange,
-  {
-    replicas = 0,
-    mayFollow = () => false,
-  }: { replicas?: number; mayFollow?: (other: MembershipChange) => boolean } = {},
-): Promise<Stored<Pool>> {
+  changeOf: (pool: Stored<Pool>) => Promise<Change>,
+  mayFollow: (other: MembershipChange) => boolean = () => false,
+): Promise<Stored<Pool> | Extract<Change, null>> {
   const by = await requestedBy(async () => kube);
-  const written: MembershipChange = { ...change, by, at: new Date().toISOString() };
   return retryOnConflict(
     async () => {
       const pool = await poolToChange(kube, key);
       const other = membershipChangeOf(pool);
       if (other !== null && (other === 'unreadable' || !mayFollow(other))) throw unfinished(pool, other);
+      const change = await changeOf(pool);
+      if (change === null) return change as Extract<Change, null>;
+      const written: MembershipChange = { ...change, by, at: new Date().toISOString() };
+      const replicas = isListed(written) ? written.replicas : 0;
       const patch = {
         metadata: { resourceVersion: pool.metadata.resourceVersion, annotations: changeAnnotation(written) },
         ...(replicas === 0 ? {} : { spec: { replicas: pool.spec.replicas + replicas } }),

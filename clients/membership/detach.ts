@@ -1,5 +1,5 @@
 import { POOL_LABEL } from '../../api/names.ts';
-import { controllerOf, type Stored } from '../../api/objects.ts';
+import { controllerOf } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { membershipChangeOf, type ChangedVm } from '../../decisions/membership/change.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
@@ -12,11 +12,10 @@ import { print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 import { whyExtra } from '../pool/extra.ts';
-import type { Pool } from '../pool/objects.ts';
 import type { Session } from '../session/session.ts';
 import { poolAt, poolToChange, type Patience, type PoolAt } from './change.ts';
 import { recordMembers } from './event.ts';
-import { changeMembers, finishPending, leavingMove, wordsOf } from './listed.ts';
+import { changeMembers, checkCount, checkNumber, finishPending, leavingMove, wordsOf } from './listed.ts';
 import { move, type Vm } from './members.ts';
 
 export interface DetachOptions extends Patience {
@@ -45,7 +44,7 @@ export async function detach(
   const { decrement = false, dryRun } = options;
   const kube = await session.kube();
   const leaving = await leavingOf(kube, namespace, names, decrement);
-  if (decrement) for (const { pool, vms } of leaving) checkNumber(await poolToChange(kube, pool), vms);
+  if (decrement) for (const { pool, vms } of leaving) await checkFewer(kube, pool, vms);
   for (const { pool, vms } of leaving) {
     if (decrement) await detachFewer(session, pool, vms, options);
     else await detachAll(kube, pool, vms, dryRun);
@@ -65,13 +64,12 @@ async function detachAll(kube: KubeClient, pool: Leaving['pool'], vms: ChangedVm
   if (now?.metadata.uid === pool.uid) await recordMembers(kube, VirtualMachinePools, now, what);
 }
 
-/** Refuses what would leave a change half done: the pool can't want less than none. */
-function checkNumber(pool: Stored<Pool>, vms: readonly ChangedVm[]): void {
-  const { name } = pool.metadata;
-  const { replicas } = pool.spec;
+/** Throws `Failure` if the pool can't want so many VMs less. */
+async function checkFewer(kube: KubeClient, key: PoolAt, vms: readonly ChangedVm[]): Promise<void> {
+  checkCount('detach', vms);
+  const pool = await poolToChange(kube, key);
   // Of a change that has not ended, they are counted already.
-  if (membershipChangeOf(pool) === null && replicas < vms.length)
-    throw new Failure(`pool ${name} wants ${replicas} VMs, and can't want ${vms.length} less: leave --decrement out`);
+  if (membershipChangeOf(pool) === null) checkNumber(pool, 'detach', vms);
 }
 
 async function detachFewer(
@@ -85,9 +83,8 @@ async function detachFewer(
   const finished = await finishPending(session, now, 'detach', { timeout, isDryRun: dryRun !== 'none' });
   const fresh = vms.filter(({ uid }) => !finished.some((one) => one.uid === uid));
   if (fresh.length === 0) return;
-  checkNumber(await poolToChange(kube, pool), fresh);
   if (dryRun !== 'none') return detachAll(kube, pool, fresh, dryRun);
-  await changeMembers(session, pool, { kind: 'detach', vms: fresh, replicas: -fresh.length }, { timeout });
+  await changeMembers(session, pool, { kind: 'detach', vms: fresh, isCounted: true }, { timeout });
 }
 
 /** Returns the VMs by their pools. Throws a `Failure` for each VM that can't be detached, before any is. */

@@ -114,8 +114,7 @@ export async function pauseKubeVirtPool(
     await sleep(PAUSE_MS);
   } while (Date.now() < deadline);
   throw new Failure(
-    `pool ${key.name} of KubeVirt was paused, and virt-controller has not confirmed that within ${timeout / 1000} s: does it run? ` +
-      `Run this again, or \`drover release pool ${key.name}\` to have the pool as it was`,
+    `virt-controller has not confirmed within ${timeout / 1000} s that pool ${key.name} of KubeVirt is paused: does it run?`,
   );
 }
 

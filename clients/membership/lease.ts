@@ -11,6 +11,7 @@ import {
 import { SILENCE_MS } from '../../decisions/membership/silent-change.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { Failure } from '../cli/failure.ts';
 import type { Pool } from '../pool/objects.ts';
 import { poolAt, TRIES, type PoolAt } from './change.ts';
 
@@ -35,7 +36,7 @@ export class MembershipLease {
 
   /**
    * Reports that the command works, now and then. Returns false if the pool is no longer held by this change: another
-   * command has finished it, or the pool has gone on. Nothing more may be moved then.
+   * command has finished it, the pool has gone on, or is being deleted. Nothing more may be moved then.
    */
   async keep(): Promise<boolean> {
     for (;;) {
@@ -43,6 +44,15 @@ export class MembershipLease {
       const isHeld = await this.#report();
       if (!isHeld || performance.now() - askedAt < NEWS_MS) return isHeld;
     }
+  }
+
+  /** The same for a command that has nothing more to do then: throws `Failure` instead of returning false. */
+  async mustKeep(): Promise<true> {
+    if (await this.keep()) return true;
+    const { name } = this.#key;
+    throw new Failure(
+      `pool ${name}: another command has ended this ${this.#change.kind}, or the pool is being deleted`,
+    );
   }
 
   #report(): Promise<boolean> {
@@ -67,7 +77,8 @@ export class MembershipLease {
     return retryOnConflict(
       async () => {
         const pool = await poolAt(this.#kube, this.#key);
-        const change = pool === undefined ? null : membershipChangeOf(pool);
+        const isStaying = pool !== undefined && pool.metadata.deletionTimestamp === undefined;
+        const change = isStaying ? membershipChangeOf(pool) : null;
         if (change === null || change === 'unreadable' || !isSameChange(this.#change, change)) return false;
         await act(pool!, change);
         return true;

@@ -35,16 +35,59 @@ export function checkCount(kind: Kind, { length }: readonly unknown[]): void {
   if (length > MOST) throw new Failure(`${length} VMs are too many for one ${kind}: at most ${MOST} at a time`);
 }
 
+/** Which VMs a command moves. */
+export interface Wanted {
+  kind: Kind;
+  vms: readonly ChangedVm[];
+  /** Whether the pool wants so many more, or less, as it gets or loses VMs. */
+  isCounted: boolean;
+}
+
 /** Holds the pool, changes the number of VMs that it wants in the same write, moves these VMs, and lets it go on. */
 export async function changeMembers(
   session: Session,
   key: PoolAt,
-  change: ListedChange,
+  { kind, vms, isCounted }: Wanted,
   patience: Patience,
 ): Promise<void> {
-  checkCount(change.kind, change.vms);
-  const pool = await beginChange(await session.kube(), key, change, { replicas: change.replicas });
-  await carryOut(session, pool, membershipChangeOf(pool) as Change, patience);
+  const kube = await session.kube();
+  // Another command may have moved some since they were chosen: the write is refused if one begins after this look.
+  const changeOf = async (pool: Stored<Pool>): Promise<ListedChange | null> => {
+    const left = await toMove(kube, pool, kind, vms);
+    if (left.length === 0) return null;
+    if (isCounted) checkNumber(pool, kind, left);
+    const sign = kind === 'adopt' ? 1 : -1;
+    return { kind, vms: left, replicas: isCounted ? sign * left.length : 0 };
+  };
+  const pool = await beginChange(kube, key, changeOf);
+  if (pool === null) return note(goneWords(vms.length));
+  const change = membershipChangeOf(pool) as Change;
+  if (change.vms.length < vms.length) note(goneWords(vms.length - change.vms.length));
+  await carryOut(session, pool, change, patience);
+}
+
+const goneWords = (count: number): string => `${count} VMs were moved by others, or deleted, meanwhile`;
+
+/** Refuses what would leave a change half done: the pool can't want less than none. */
+export function checkNumber(pool: Stored<Pool>, kind: Kind, vms: readonly ChangedVm[]): void {
+  const { name } = pool.metadata;
+  const { replicas } = pool.spec;
+  if (kind === 'detach' && replicas < vms.length)
+    throw new Failure(`pool ${name} wants ${replicas} VMs, and can't want ${vms.length} less: leave --decrement out`);
+}
+
+/** Returns those of the VMs that a change of this kind has to move. */
+async function toMove(
+  kube: KubeClient,
+  { metadata: { namespace, uid } }: Stored<Pool>,
+  kind: Kind,
+  vms: readonly ChangedVm[],
+): Promise<ChangedVm[]> {
+  const { items } = await kube.list(VirtualMachines, { namespace });
+  const from = kind === 'adopt' ? undefined : uid;
+  const movable = items.filter((vm) => vm.metadata.deletionTimestamp === undefined && controllerOf(vm)?.uid === from);
+  const uids = new Set(movable.map((vm) => vm.metadata.uid));
+  return vms.filter((vm) => uids.has(vm.uid));
 }
 
 /**
@@ -78,9 +121,11 @@ async function carryOut(session: Session, pool: Stored<Pool>, change: Change, pa
   if (isHeld && (await waitUntilCounted(session, key, patience, () => hold.keep())))
     await hold.end({ replicas: correctionOf(change, (vm) => moved.includes(vm) === (change.kind === 'adopt')) });
   else if (others.length > 0)
-    failures.push(new Failure(`pool ${name} went on without this command: run it again for what is left`));
+    failures.push(
+      new Failure(`pool ${name} went on without this command, or is being deleted: run it again for what is left`),
+    );
   const gone = others.length - failures.length;
-  if (isHeld && gone > 0) note(`${gone} VMs were deleted, or came to belong to others, meanwhile`);
+  if (isHeld && gone > 0) note(goneWords(gone));
   throwAll(failures);
 }
 

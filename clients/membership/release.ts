@@ -18,7 +18,8 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { membershipChangeOf } from '../../decisions/membership/change.ts';
+import { membershipChangeOf, type MembershipChange } from '../../decisions/membership/change.ts';
+import { formerMemberAnnotation } from '../../decisions/membership/former-member.ts';
 import { asFormer } from '../../decisions/membership/label-patch.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
@@ -56,6 +57,7 @@ import {
   type KubeVirtPool,
   type PausedPool,
 } from './kubevirt-pool.ts';
+import { MembershipLease } from './lease.ts';
 import { controlledBy, move, withVmis, type Move, type VmWithVmi } from './members.ts';
 
 export interface ReleaseOptions extends Patience {
@@ -86,16 +88,18 @@ export async function release(session: Session, key: PoolAt, options: ReleaseOpt
       `${labelOf(KubeVirtPools, key.name)} would get ${vms.length} VMs of pool ${key.name}${dryRunRemark(options.dryRun)}`,
     );
   }
-  await beginChange(
+  const held = await beginChange(
     kube,
     key,
-    { kind: 'release', kubevirtUid: theirs?.metadata.uid ?? null },
-    { mayFollow: ({ kind }) => kind === 'takeover' || kind === 'release' },
+    async () => ({ kind: 'release', kubevirtUid: theirs?.metadata.uid ?? null }),
+    ({ kind }) => kind === 'takeover' || kind === 'release',
   );
   await waitUntilHeld(session, key, 'release', options);
+  if (theirs !== undefined) await touchEach(kube, theirs);
   const heir = theirs ?? (await create(kube, resource, ours, { dryRun: 'none' }));
-  await handBack(kube, ours, heir, await revisionFor(kube, resource, heir));
-  await waitUntilCounted(session, key, options);
+  const hold = new MembershipLease(kube, key, membershipChangeOf(held) as MembershipChange);
+  await handBack(kube, ours, heir, { revision: await revisionFor(kube, resource, heir), hold });
+  await waitUntilCounted(session, key, options, () => hold.mustKeep());
   await leaveToKubeVirt(session, { key, resource, ours, theirs: heir }, options);
 }
 
@@ -122,6 +126,19 @@ function checkPool(ours: Stored<Pool>, theirs: Stored<KubeVirtPool> | undefined,
   }
   const extra = vms.flatMap(({ vm }) => whyExtra(name, vm) ?? []);
   if (extra.length > 0) throw new Failure(`${extra.join('; ')}: wait until that has ended`);
+}
+
+/**
+ * Writes to each VM that a takeover has not moved. A takeover that was frozen right before such a move would go on with it
+ * at any time later, and give the VM to a pool that is gone: its write is refused once the VM has changed.
+ */
+async function touchEach(kube: KubeClient, theirs: Stored<KubeVirtPool>): Promise<void> {
+  const { namespace = '', name, uid } = theirs.metadata;
+  for (const { metadata } of await controlledBy(kube, namespace, uid))
+    for (const value of [formerMemberAnnotation({ pool: name, revision: null })[DETACHED_ANNOTATION], null]) {
+      const patch = { metadata: { uid: metadata.uid, annotations: { [DETACHED_ANNOTATION]: value } } };
+      await ignoreStale(kube.patch(VirtualMachines, { namespace, name: metadata.name }, 'merge', patch));
+    }
 }
 
 /** Creates the pool of KubeVirt, which is paused until it has all VMs. */
@@ -189,7 +206,7 @@ async function handBack(
   kube: KubeClient,
   ours: Stored<Pool>,
   theirs: Stored<KubeVirtPool>,
-  revision: string,
+  { revision, hold }: { revision: string; hold: MembershipLease },
 ): Promise<void> {
   const { namespace = '', name, uid: from } = ours.metadata;
   for (let round = 0; round < ROUNDS; round++) {
@@ -197,7 +214,8 @@ async function handBack(
     if (vms.length === 0) return;
     for (const { metadata } of vms) {
       const key = { namespace, name: metadata.name, uid: metadata.uid };
-      if (await move(kube, key, (one) => handingBack(ours, theirs, revision, one)))
+      const moveOf = (one: VmWithVmi): Move => handingBack(ours, theirs, revision, one);
+      if (await move(kube, key, moveOf, () => hold.mustKeep()))
         print(`${labelOf(VirtualMachines, metadata.name)} released`);
     }
   }

@@ -38,6 +38,8 @@ async function waitForDeletionIn(kube: KubeClient, going: Going, timeoutMs?: num
   const { kind, namespace, uids } = going;
   const left = new Set(uids.values());
   const gone = Promise.withResolvers<void>();
+  // It may be rejected before it is awaited.
+  gone.promise.catch(() => {});
   const check = (): void => {
     if (left.size === 0) gone.resolve();
   };

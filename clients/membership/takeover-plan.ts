@@ -1,0 +1,123 @@
+import { matchesLabels } from '../../api/lib/label-selector.ts';
+import { readKubeVirtPool } from '../../api/manifest/kubevirt-pool.ts';
+import { formatPath } from '../../api/manifest/problem.ts';
+import { PAUSED_POOL_ANNOTATION } from '../../api/names.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
+import type { LabelSelector } from '../../api/pool/pool.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { joining, type Joining } from '../../decisions/membership/joining.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { Failure } from '../cli/failure.ts';
+import { note } from '../cli/output.ts';
+import type { Pool } from '../pool/objects.ts';
+import { pausedPoolOf, type KubeVirtPool } from './kubevirt-pool.ts';
+import { controlledBy, withVmis } from './members.ts';
+import { otherNames, printJoining } from './rows.ts';
+
+/** What a takeover is about to do. */
+export interface Plan {
+  pool: KubeObject & Pool;
+  vms: { name: string; joining: Joining }[];
+  /** Remarks for who runs the command. */
+  notes: string[];
+}
+
+/**
+ * Returns what would become of the pool and of each VM. Throws `Failure` for what can't be taken over as it is.
+ * `isPaused`: whether KubeVirt's pool stays paused until somebody acts.
+ */
+export async function plan(
+  kube: KubeClient,
+  theirs: Stored<KubeVirtPool>,
+  ours: Stored<Pool> | undefined,
+  isPaused = pausedPoolOf(theirs) !== null,
+): Promise<Plan> {
+  const { namespace = '', name, uid } = theirs.metadata;
+  const vms = await controlledBy(kube, namespace, uid);
+  const going = vms
+    .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
+    .map(({ metadata }) => metadata.name);
+  if (going.length > 0)
+    throw new Failure(
+      `${formatNames(going)} of pool ${name} of KubeVirt: being deleted: ${isPaused ? endedBy(name) : 'wait until that has ended'}`,
+    );
+  const selector = theirs.spec.selector as LabelSelector;
+  const strangers = vms
+    .filter(({ metadata }) => !matchesLabels(selector, metadata.labels ?? {}))
+    .map(({ metadata }) => metadata.name);
+  // KubeVirt releases such VMs without checking which owner references it removes.
+  if (strangers.length > 0)
+    throw new Failure(
+      `${formatNames(strangers)} of pool ${name} of KubeVirt: no match of its selector: KubeVirt is just letting go of them`,
+    );
+  const { pool, notes: poolNotes } = ours === undefined ? converted(theirs) : { pool: ours, notes: [] };
+  const wanted = pool.spec.replicas;
+  const total = vms.length + (ours === undefined ? 0 : (await controlledBy(kube, namespace, ours.metadata.uid)).length);
+  if (total > wanted)
+    throw new Failure(
+      `pool ${name} has ${total} VMs and wants ${wanted}, and drover would remove the others: ` +
+        (ours === undefined
+          ? "scale KubeVirt's pool first"
+          : "scale drover's pool first, or delete those that are too many"),
+    );
+  const stored = { ...pool, metadata: { ...pool.metadata, uid: '' } } as unknown as StoredPool;
+  const compared = (await withVmis(kube, namespace, vms)).map(({ vm, vmi }) => ({
+    name: vm.metadata.name,
+    joining: joining(stored, vm, vmi),
+  }));
+  const isMissing = ours === undefined && vms.length < wanted;
+  const notes = [
+    ...poolNotes,
+    ...(isMissing
+      ? [`pool ${name} of KubeVirt has ${vms.length} of ${wanted} VMs: drover makes the others at the end`]
+      : []),
+  ];
+  const isDisturbing = compared.some(({ joining: one }) => one.fate !== 'left');
+  if (ours !== undefined || !isDisturbing) return { pool, vms: compared, notes };
+  notes.push(
+    `not all VMs are as the template makes them: pool ${name} is made with spec.paused, so that nothing restarts; ` +
+      `\`kubectl patch dpool ${name} --type merge -p '{"spec":{"paused":false}}'\` has them updated`,
+  );
+  return { pool: { ...pool, spec: { ...pool.spec, paused: true } }, vms: compared, notes };
+}
+
+export function printPlan({ pool, vms, notes }: Plan): void {
+  if (vms.length > 0) printJoining(vms);
+  const remark = otherNames(pool.metadata.name, vms);
+  for (const line of [...(remark === undefined ? [] : [remark]), ...notes]) note(line);
+}
+
+/** A paused pool of KubeVirt does not take its finalizer off VMs that are being deleted. */
+export const endedBy = (name: string): string => `\`drover release pool ${name}\` has KubeVirt end that`;
+
+/** Returns drover's pool, and what is to be said of it. Throws a `Failure` for each field that drover has no words for. */
+function converted(theirs: Stored<KubeVirtPool>): { pool: KubeObject & Pool; notes: string[] } {
+  const { metadata, spec, apiVersion } = theirs;
+  const { namespace, name, labels, annotations: all = {} } = metadata;
+  const { [PAUSED_POOL_ANNOTATION]: _, ...annotations } = all;
+  const before = pausedPoolOf(theirs);
+  const { autohealing: __, paused: ___, ...rest } = spec;
+  const asItWas =
+    before === null
+      ? spec
+      : { ...rest, paused: before.paused, ...(before.autohealing === null ? {} : { autohealing: before.autohealing }) };
+  const document = {
+    apiVersion: apiVersion ?? 'pool.kubevirt.io/v1beta1',
+    kind: 'VirtualMachinePool',
+    metadata: { namespace, name, ...(labels && { labels }), annotations },
+    spec: asItWas,
+  };
+  const reading = readKubeVirtPool(document, () => undefined);
+  if ('findings' in reading)
+    throw new AggregateError(
+      reading.findings.map(
+        ({ path, message }) => new Failure(`pool ${name} of KubeVirt: ${formatPath(path)}: ${message}`),
+      ),
+    );
+  const notes = reading.notes.filter((line) => !ABOUT_MANIFESTS.test(line));
+  return { pool: reading.object as unknown as KubeObject & Pool, notes };
+}
+
+/** Notes of the conversion that say how a manifest would be read. */
+const ABOUT_MANIFESTS = / is read as drover\.dev|^metadata|^status/;

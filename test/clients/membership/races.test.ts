@@ -1,0 +1,194 @@
+import { beforeEach, expect, test } from 'vitest';
+import { POOL_FINALIZER } from '../../../api/names.ts';
+import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
+import { KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { adopt } from '../../../clients/membership/adopt.ts';
+import { detach } from '../../../clients/membership/detach.ts';
+import { release } from '../../../clients/membership/release.ts';
+import { takeOver } from '../../../clients/membership/takeover.ts';
+import type { Pool } from '../../../clients/pool/objects.ts';
+import { membershipChangeOf } from '../../../decisions/membership/change.ts';
+import { Cluster, namespace, silence } from './cluster.ts';
+
+beforeEach(silence);
+
+const options = { timeout: 2_000, dryRun: 'none' } as const;
+const key = { namespace, name: 'web' };
+
+/**
+ * Plays the command once for each of its calls, and has something else happen right before that call. Whether the
+ * command succeeds is its own affair: `check` looks at what it leaves.
+ */
+async function beforeEachCall({
+  given,
+  command,
+  happens,
+  check,
+}: {
+  given: () => Cluster | Promise<Cluster>;
+  command: (cluster: Cluster) => Promise<void>;
+  happens: (cluster: Cluster) => Promise<unknown>;
+  check: (cluster: Cluster, call: string) => void;
+}): Promise<void> {
+  for (let number = 1; ; number++) {
+    const cluster = await given();
+    let met: string | undefined;
+    cluster.before = async ({ verb, resource, name }) => {
+      if (cluster.calls !== number) return;
+      cluster.before = async () => {};
+      met = `call ${number}: ${verb} ${resource.plural}.${resource.group} ${name}`;
+      await happens(cluster).catch(() => {});
+    };
+    await command(cluster).catch(() => {});
+    if (met === undefined) return;
+    check(cluster, met);
+  }
+}
+
+const poolIn = (cluster: Cluster): Stored<Pool> => cluster.find<Pool>(VirtualMachinePools)!;
+
+/** The pool wants as many VMs as it has. */
+function expectBalance(cluster: Cluster, call: string): void {
+  const pool = poolIn(cluster);
+  expect({ call, replicas: pool.spec.replicas }).toEqual({ call, replicas: cluster.membersOf(pool).length });
+}
+
+test('two commands that adopt the same VM at once count it once', async () => {
+  const command = (cluster: Cluster) => adopt(cluster.session(), key, { names: ['web-7'] }, options);
+  await beforeEachCall({
+    given: () => {
+      const cluster = new Cluster();
+      cluster.pool('web-1', 'web-2');
+      cluster.vm('web-7');
+      return cluster;
+    },
+    command,
+    happens: command,
+    check: expectBalance,
+  });
+});
+
+test('two commands that detach the same VM at once count it once', async () => {
+  const command = (cluster: Cluster) =>
+    detach(cluster.session(), namespace, ['web-2'], { ...options, decrement: true });
+  await beforeEachCall({
+    given: () => {
+      const cluster = new Cluster();
+      cluster.pool('web-1', 'web-2', 'web-3');
+      return cluster;
+    },
+    command,
+    happens: command,
+    check: expectBalance,
+  });
+});
+
+/** Given a pool of KubeVirt that another command has begun to take over: web-0 is drover's. */
+async function halfTaken(): Promise<Cluster> {
+  const cluster = new Cluster();
+  cluster.kubeVirtPool('web-0', 'web-1', 'web-2');
+  cluster.before = async ({ verb, resource, name }) => {
+    if (verb === 'patch' && resource.plural === 'virtualmachines' && name === 'web-1') throw new Error('killed');
+  };
+  await takeOver(cluster.session(), key, options).catch(() => {});
+  cluster.before = async () => {};
+  cluster.calls = 0;
+  // As a worker does: a pool that is deleted stays until its VMs are gone.
+  const finalizers = [POOL_FINALIZER];
+  cluster.server.write(VirtualMachinePools, key, (pool) => ({ ...pool, metadata: { ...pool.metadata, finalizers } }));
+  expect(cluster.membersOf(poolIn(cluster))).toEqual(['web-0']);
+  return cluster;
+}
+
+/** Each VM has a controller that is there: else the garbage collector would delete the VM. */
+function expectOwners(cluster: Cluster, call: string): void {
+  const pools = [...cluster.server.all(VirtualMachinePools), ...cluster.server.all(KubeVirtPools)];
+  const uids = new Set(pools.map(({ metadata }) => metadata.uid));
+  const lost = cluster.server.all(VirtualMachines).filter((vm) => !uids.has(controllerOf(vm)?.uid ?? ''));
+  expect({ call, lost: lost.map(({ metadata }) => metadata.name) }).toEqual({ call, lost: [] });
+}
+
+test('a takeover that was frozen while somebody took it back gives no VM to the pool that is gone', async () => {
+  await beforeEachCall({
+    given: halfTaken,
+    command: (cluster) => takeOver(cluster.session(), key, options),
+    happens: (cluster) => release(cluster.session(), key, options),
+    check: expectOwners,
+  });
+});
+
+const ofKubeVirt = (): Cluster => {
+  const cluster = new Cluster();
+  cluster.kubeVirtPool('web-0', 'web-1');
+  return cluster;
+};
+const takeOverIn = (cluster: Cluster) => takeOver(cluster.session(), key, options);
+
+test('two takeovers at once take over each VM', async () => {
+  await beforeEachCall({
+    given: ofKubeVirt,
+    command: takeOverIn,
+    happens: takeOverIn,
+    check: (cluster, call) => {
+      expect({ call, vms: cluster.membersOf(poolIn(cluster)) }).toEqual({ call, vms: ['web-0', 'web-1'] });
+      expectBalance(cluster, call);
+      expect(cluster.find(KubeVirtPools)).toBeUndefined();
+      expect(membershipChangeOf(poolIn(cluster))).toBeNull();
+    },
+  });
+});
+
+test('what KubeVirt does until its pool is paused is taken over too', async () => {
+  const refused: string[] = [];
+  await beforeEachCall({
+    given: ofKubeVirt,
+    command: takeOverIn,
+    happens: async (cluster) => {
+      const theirs = cluster.find<KubeObject & { spec: { paused?: boolean } }>(KubeVirtPools);
+      if (theirs === undefined || theirs.spec.paused === true) return;
+      cluster.server.write(KubeVirtPools, key, (pool) => ({ ...pool, spec: { ...theirs.spec, replicas: 3 } }));
+      cluster.vm('web-2', theirs);
+    },
+    check: (cluster, call) => {
+      if (cluster.find(VirtualMachinePools) !== undefined) return expectBalance(cluster, call);
+      refused.push(call);
+      // It noticed in time, and has left KubeVirt's pool as it was.
+      expect({ call, spec: cluster.find(KubeVirtPools)?.['spec'] }).not.toMatchObject({ spec: { paused: true } });
+    },
+  });
+  // Only what happens before it has looked at VMs does not fit what it has read.
+  expect(refused.filter((call) => call.includes('patch'))).toEqual([]);
+});
+
+test('no command gives a pool that is being deleted another VM', async () => {
+  const commands: [given: () => Cluster | Promise<Cluster>, command: (cluster: Cluster) => Promise<void>][] = [
+    [halfTaken, takeOverIn],
+    [
+      () => {
+        const cluster = new Cluster();
+        cluster.pool('web-1');
+        for (const name of ['web-7', 'web-8', 'web-9']) cluster.vm(name);
+        return cluster;
+      },
+      (cluster) => adopt(cluster.session(), key, { names: ['web-7', 'web-8', 'web-9'] }, options),
+    ],
+  ];
+  for (const [given, command] of commands) {
+    let late: string[] = [];
+    await beforeEachCall({
+      given,
+      command,
+      happens: async (cluster) => {
+        late = [];
+        const { uid } = poolIn(cluster).metadata;
+        cluster.server.delete(VirtualMachinePools, key);
+        cluster.onVm = (vm) => {
+          if (controllerOf(vm)?.uid === uid) late.push(vm.metadata.name);
+        };
+      },
+      // What is under way at that moment ends.
+      check: (_cluster, call) =>
+        expect({ call, late: late.length > 0 && !call.includes('patch') }).toEqual({ call, late: false }),
+    });
+  }
+});

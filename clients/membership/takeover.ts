@@ -74,6 +74,8 @@ export async function takeOver(session: Session, key: PoolAt, options: TakeoverO
   await finish(session, pool, options);
 }
 
+const isTakeover = ({ kind }: MembershipChange): boolean => kind === 'takeover';
+
 async function dryRun(
   kube: KubeClient,
   theirs: Stored<KubeVirtPool>,
@@ -109,8 +111,7 @@ async function begin(
     if (ours === undefined) await create(kube, planned, paused, { dryRun: false, by });
     // Only `drover apply` owns what it has created: the next manifest would take the annotation off.
     const change = { kind: 'takeover', kubevirtUid: paused.metadata.uid } as const;
-    const mayFollow = ({ kind }: MembershipChange): boolean => kind === 'takeover';
-    return [await beginChange(kube, key, async () => change, mayFollow), paused];
+    return [await beginChange(kube, key, async () => change, isTakeover), paused];
   } catch (error) {
     if (!wasPaused && (await poolAt(kube, key)) === undefined)
       await ignoreNotFound(resumeKubeVirtPool(kube, resource, key));

@@ -106,7 +106,7 @@ export class Cluster {
       list,
       get: (resource: Resource, key: ObjectKey) => call('get', resource, key.name, () => server.get(resource, key)),
       create: (resource: Resource, object: KubeObject) =>
-        call('create', resource, object.metadata.name!, () => server.create(resource, object)),
+        call('create', resource, object.metadata.name, () => server.create(resource, object)),
       patch: (
         resource: Resource,
         key: ObjectKey,

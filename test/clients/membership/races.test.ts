@@ -53,8 +53,10 @@ function expectBalance(cluster: Cluster, call: string): void {
   expect({ call, replicas: pool.spec.replicas }).toEqual({ call, replicas: cluster.membersOf(pool).length });
 }
 
+const adoptIn = (cluster: Cluster) => adopt(cluster.session(), key, { names: ['web-7'] }, options);
+const detachIn = (cluster: Cluster) => detach(cluster.session(), namespace, ['web-2'], { ...options, decrement: true });
+
 test('two commands that adopt the same VM at once count it once', async () => {
-  const command = (cluster: Cluster) => adopt(cluster.session(), key, { names: ['web-7'] }, options);
   await beforeEachCall({
     given: () => {
       const cluster = new Cluster();
@@ -62,23 +64,21 @@ test('two commands that adopt the same VM at once count it once', async () => {
       cluster.vm('web-7');
       return cluster;
     },
-    command,
-    happens: command,
+    command: adoptIn,
+    happens: adoptIn,
     check: expectBalance,
   });
 });
 
 test('two commands that detach the same VM at once count it once', async () => {
-  const command = (cluster: Cluster) =>
-    detach(cluster.session(), namespace, ['web-2'], { ...options, decrement: true });
   await beforeEachCall({
     given: () => {
       const cluster = new Cluster();
       cluster.pool('web-1', 'web-2', 'web-3');
       return cluster;
     },
-    command,
-    happens: command,
+    command: detachIn,
+    happens: detachIn,
     check: expectBalance,
   });
 });

@@ -75,26 +75,29 @@ test('now ends a delay, skip ends a cycle, and each says who asked', async () =>
   await pool.pool.until({ readyReplicas: 3 });
 });
 
-test('a VM that is skipped while it is recreated is left as it is, though it fails again, until a person asks', async () => {
-  const pool = await waiting(1);
-  // The replacement fails as well.
-  const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
-  await pool.pool.patch({ template, updateStrategy: { unmanaged: {} } });
-  await pool.pool.until({});
-  await pool.pool.workflow.signal('healSkip', { vm: 'web-1', by: 'lee' });
-  await pool.untilFinished(1, { end: 'Skipped' });
-  await until(async () =>
-    expect((await pool.pool.condition('Healing'))?.message).toMatch(
-      /^web-1 is sick .*: its healing was skipped by a user$/,
-    ),
-  );
-  const before = await pool.uid(1);
-  expect((await pool.healing()).finished).toMatchObject([{ vm: 'web-1', uid: before, end: 'Skipped' }]);
-  await pool.pool.workflow.signal('healNow', { vm: 'web-1', by: 'lee' });
-  await pool.untilCycle(1, { phase: 'Waiting', attempt: 1 });
-});
+soakTest(
+  'a VM that is skipped while it is recreated is left as it is, though it fails again, until a person asks',
+  async () => {
+    const pool = await waiting(1);
+    // The replacement fails as well.
+    const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
+    await pool.pool.patch({ template, updateStrategy: { unmanaged: {} } });
+    await pool.pool.until({});
+    await pool.pool.workflow.signal('healSkip', { vm: 'web-1', by: 'lee' });
+    await pool.untilFinished(1, { end: 'Skipped' });
+    await until(async () =>
+      expect((await pool.pool.condition('Healing'))?.message).toMatch(
+        /^web-1 is sick .*: its healing was skipped by a user$/,
+      ),
+    );
+    const before = await pool.uid(1);
+    expect((await pool.healing()).finished).toMatchObject([{ vm: 'web-1', uid: before, end: 'Skipped' }]);
+    await pool.pool.workflow.signal('healNow', { vm: 'web-1', by: 'lee' });
+    await pool.untilCycle(1, { phase: 'Waiting', attempt: 1 });
+  },
+);
 
-test('a VM that gets well by itself while its removal is held is not deleted', async () => {
+soakTest('a VM that gets well by itself while its removal is held is not deleted', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: { ...SLOW, startupFailureThreshold: 3 } });
   const before = await pool.uid(1);
   const letGo = await pool.holdBack(1);
@@ -145,7 +148,7 @@ test.each(sample(['Removing', 'Waiting', 'Provisioning'] as const))(
   },
 );
 
-test('a pool that is deleted without its VMs during a delay leaves them', async () => {
+soakTest('a pool that is deleted without its VMs during a delay leaves them', async () => {
   const pool = await waiting(1);
   await fleet().kube.delete(
     VirtualMachinePools,
@@ -245,7 +248,7 @@ test.each(sample(['Removing', 'Waiting'] as const))(
   },
 );
 
-test('a cycle that is cancelled counts as skipped', async () => {
+soakTest('a cycle that is cancelled counts as skipped', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 2, autohealing: SLOW });
   await pool.pool.workflow.signal('healPause', { by: 'kim' });
   await pool.pool.workflow.signal('healResume', { by: 'kim' });

@@ -54,7 +54,7 @@ soakTest('two that are sick at once in a small pool are replaced', async () => {
     lives.expectFresh(number, count);
 });
 
-test('no more are healed at once than maxConcurrent', async () => {
+soakTest('no more are healed at once than maxConcurrent', async () => {
   const pool = await HealedPool.ready(fleet(), {
     replicas: 4,
     autohealing: { ...QUICK, maxConcurrent: 1, maxUnhealthy: '100%' },
@@ -97,7 +97,7 @@ soakTest('a new revision that never comes up trips the rollout, and no VM is rep
   expect(counts.toSorted((one, other) => one - other)).toEqual([1, 1, 1, 2]);
 });
 
-test('a VM gets its own number again, though lower ones are free', async () => {
+soakTest('a VM gets its own number again, though lower ones are free', async () => {
   const selectionPolicy = { basePolicy: 'Oldest' as const };
   const pool = await HealedPool.ready(fleet(), { replicas: 2, scaleInStrategy: { proactive: { selectionPolicy } } });
   // VMs created together may differ in age, as the second may change in between; hence two steps.

@@ -24,14 +24,17 @@ test('a VM whose disk is corrupt is replaced under its number, with a new disk a
   expect(reasons).toEqual(expect.arrayContaining(['Healing', 'Healed']));
 });
 
-test('a VM is noted to have run well once it has for minReadySeconds, though nothing happens in that moment', async () => {
-  const pool = await HealedPool.made(fleet(), { replicas: 1, rollout: { minReadySeconds: 3 } });
-  const hasRun = async (): Promise<boolean> =>
-    (await pool.pool.vm('web-1')).metadata.annotations?.['drover.dev/never-ran'] === undefined;
-  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
-  expect(await hasRun()).toBe(false);
-  await until(async () => expect(await hasRun()).toBe(true));
-});
+soakTest(
+  'a VM is noted to have run well once it has for minReadySeconds, though nothing happens in that moment',
+  async () => {
+    const pool = await HealedPool.made(fleet(), { replicas: 1, rollout: { minReadySeconds: 3 } });
+    const hasRun = async (): Promise<boolean> =>
+      (await pool.pool.vm('web-1')).metadata.annotations?.['drover.dev/never-ran'] === undefined;
+    await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
+    expect(await hasRun()).toBe(false);
+    await until(async () => expect(await hasRun()).toBe(true));
+  },
+);
 
 test('a VM is not recreated before its claim is really gone', async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 2 });
@@ -142,7 +145,7 @@ soakTest(
   },
 );
 
-test('a VM whose VMI a person pauses for long is not taken for sick when it goes on', async () => {
+soakTest('a VM whose VMI a person pauses for long is not taken for sick when it goes on', async () => {
   const pool = await HealedPool.ready(fleet(), {
     replicas: 2,
     autohealing: { ...QUICK, unhealthyAfter: { notReady: '2s' } },
@@ -220,7 +223,7 @@ test('VMIs that end before their liveness probe has judged them count as starts 
   expect((await pool.healing()).finished.length).toBe(1);
 });
 
-test('a VM that ran and is not ready for too long is replaced by the clock alone', async () => {
+soakTest('a VM that ran and is not ready for too long is replaced by the clock alone', async () => {
   const pool = await HealedPool.ready(fleet(), {
     replicas: 2,
     autohealing: { ...QUICK, unhealthyAfter: { notReady: '3s' } },
@@ -276,7 +279,7 @@ const told = (annotation: string): object => ({
   spec: { template: { metadata: { annotations: { [annotation]: 'true' } } } },
 });
 
-test('a VM that waits for a node, for a claim, or for its image, is never replaced', async () => {
+soakTest('a VM that waits for a node, for a claim, or for its image, is never replaced', async () => {
   // KubeVirt's times have no fractions, so a limit of 1 s may already have passed when the worker hears of the VMI.
   const autohealing = {
     ...QUICK,
@@ -316,7 +319,7 @@ test('a VM that waits for a node, for a claim, or for its image, is never replac
   expect(await pool.uid(2)).toBe(before[1]);
 });
 
-test("a VM that its owner wants left alone is not replaced, and a VM that was detached is nobody's", async () => {
+soakTest("a VM that its owner wants left alone is not replaced, and a VM that was detached is nobody's", async () => {
   const pool = await HealedPool.ready(fleet(), { replicas: 3 });
   const before = [await pool.uid(1), await pool.uid(2)];
   await pool.pool.patchVm('web-1', { metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } });

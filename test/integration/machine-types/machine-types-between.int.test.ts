@@ -3,6 +3,7 @@ import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import type { TransitionRecord } from '../../../decisions/machine-types/transition.ts';
 import { abort, pause } from '../../../workflows/messages.ts';
+import { soakTest } from '../../soak.ts';
 import type { Fate } from '../chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from '../fleet.ts';
 import { aProxiedWorker } from '../proxied-worker.ts';
@@ -92,7 +93,7 @@ test('a VM that somebody changes just before its patch is left, and taken up lik
   expect(await typedVms.type('vm')).toBe('q35');
 });
 
-test('VMs that their owners stop just before their restart stay stopped, and are done', async () => {
+soakTest('VMs that their owners stop just before their restart stay stopped, and are done', async () => {
   const strategies = { always: 'Always', once: 'Once', manual: 'Manual', rerun: 'RerunOnFailure' };
   const typedVms = await TypedVms.of(
     fleet(),
@@ -142,21 +143,24 @@ test('a VM that its owner restarts just before its restart is not restarted agai
   expect((await typedVms.vmi('vm'))?.metadata.uid).toBe(restarted);
 });
 
-test('a VM that its owner starts just before its patch is marked all the same, for its VMI is of the old type', async () => {
-  const typedVms = await TypedVms.of(fleet(), { vm: off });
-  justBefore(patchOf(typedVms, 'vm'), async () => {
-    await typedVms.power('vm', 'start');
-    await until(async () => expect((await typedVms.vmi('vm'))?.status?.machine?.type).toBe(OLD));
-  });
-  const transition = await typedVms.change();
-  await transition.until({ patched: 1, counts: { waiting: 1 } });
-  await until(async () => expect(await typedVms.mark('vm')).toBe(transition.id));
-  expect(await typedVms.record('vm')).toMatchObject({ from: OLD, to: 'q35', vmiType: OLD });
-  await typedVms.power('vm', 'restart');
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 } });
-});
+soakTest(
+  'a VM that its owner starts just before its patch is marked all the same, for its VMI is of the old type',
+  async () => {
+    const typedVms = await TypedVms.of(fleet(), { vm: off });
+    justBefore(patchOf(typedVms, 'vm'), async () => {
+      await typedVms.power('vm', 'start');
+      await until(async () => expect((await typedVms.vmi('vm'))?.status?.machine?.type).toBe(OLD));
+    });
+    const transition = await typedVms.change();
+    await transition.until({ patched: 1, counts: { waiting: 1 } });
+    await until(async () => expect(await typedVms.mark('vm')).toBe(transition.id));
+    expect(await typedVms.record('vm')).toMatchObject({ from: OLD, to: 'q35', vmiType: OLD });
+    await typedVms.power('vm', 'restart');
+    expect(await transition.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 } });
+  },
+);
 
-test('spec.running stays as it is, for a VM that runs and for one that does not', async () => {
+soakTest('spec.running stays as it is, for a VM that runs and for one that does not', async () => {
   const typedVms = await TypedVms.of(fleet(), { on: { running: true }, off: { running: false } });
   const vmis = await typedVms.vmis();
   expect(await (await typedVms.change({ restartNow: true })).result()).toMatchObject({
@@ -178,56 +182,62 @@ test('spec.running stays as it is, for a VM that runs and for one that does not'
   expect((await typedVms.vmi('on'))?.status?.machine?.type).toBe(NEW);
 });
 
-test('a VM that its owner restarts while its alias still stands for an old type waits on, and that is said', async () => {
-  await setAlias(fleet(), OLD);
-  onTestFinished(() => setAlias(fleet(), NEW));
-  const typedVms = await TypedVms.of(fleet(), { vm: { type: 'q35' } });
-  const transition = await typedVms.change();
-  await transition.until({ phase: 'Waiting', counts: { waiting: 1 }, skipped: [] });
-  await typedVms.power('vm', 'restart');
-  const why = `it was restarted, and came back with ${OLD}: q35 still stands for that`;
-  await transition.until({
-    phase: 'Waiting',
-    counts: { waiting: 1 },
-    skipped: [{ why, isExcluded: false, vms: [typedVms.key('vm')] }],
-  });
-  expect(await typedVms.mark('vm')).toBe(transition.id);
-  await setAlias(fleet(), NEW);
-  await typedVms.power('vm', 'restart');
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 }, skipped: [] });
-});
+soakTest(
+  'a VM that its owner restarts while its alias still stands for an old type waits on, and that is said',
+  async () => {
+    await setAlias(fleet(), OLD);
+    onTestFinished(() => setAlias(fleet(), NEW));
+    const typedVms = await TypedVms.of(fleet(), { vm: { type: 'q35' } });
+    const transition = await typedVms.change();
+    await transition.until({ phase: 'Waiting', counts: { waiting: 1 }, skipped: [] });
+    await typedVms.power('vm', 'restart');
+    const why = `it was restarted, and came back with ${OLD}: q35 still stands for that`;
+    await transition.until({
+      phase: 'Waiting',
+      counts: { waiting: 1 },
+      skipped: [{ why, isExcluded: false, vms: [typedVms.key('vm')] }],
+    });
+    expect(await typedVms.mark('vm')).toBe(transition.id);
+    await setAlias(fleet(), NEW);
+    await typedVms.power('vm', 'restart');
+    expect(await transition.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 }, skipped: [] });
+  },
+);
 
-test('a VM that another transition takes just before its patch is left to that transition, and taken once it has ended', async () => {
-  const typedVms = await TypedVms.of(fleet(), { paused: {}, vm: {} });
-  await typedVms.vmiPower('paused', 'pause');
-  await until(async () =>
-    expect((await typedVms.vmi('paused'))?.status?.conditions).toContainEqual(
-      expect.objectContaining({ type: 'Paused', status: 'True' }),
-    ),
-  );
-  let other = '';
-  justBefore(patchOf(typedVms, 'vm'), async () => {
-    const metadata = {
-      labels: { [MACHINE_TYPE_RESTART_LABEL]: other },
-      annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: recordBy(other) },
-    };
-    await typedVms.patch('vm', { metadata, spec: { template: { spec: { domain: { machine: { type: 'q35' } } } } } });
-  });
-  // The transition has written nothing yet, so others can't know of it.
-  const first = await typedVms.change({ scope: { names: ['paused'] } });
-  await first.until({ counts: { deferred: 1 } });
-  other = first.id;
-  const second = await typedVms.change({ scope: { names: ['vm'] } });
-  const why = `machine-types/default/${first.id} is at work on it, until that ends, or \`drover machine-types abort ${first.id}\` ends it`;
-  await second.until({ counts: { deferred: 1 }, skipped: [{ why, vms: [typedVms.key('vm')] }] });
-  expect([await typedVms.mark('vm'), (await typedVms.record('vm'))?.id]).toEqual([first.id, first.id]);
-  await first.handle.terminate();
-  await second.until({ counts: { deferred: 0, waiting: 1 }, skipped: [] });
-  expect([await typedVms.mark('vm'), (await typedVms.record('vm'))?.id]).toEqual([second.id, second.id]);
-  expect(await typedVms.record('vm')).toMatchObject({ from: OLD, vmiType: OLD });
-});
+soakTest(
+  'a VM that another transition takes just before its patch is left to that transition, and taken once it has ended',
+  async () => {
+    const typedVms = await TypedVms.of(fleet(), { paused: {}, vm: {} });
+    await typedVms.vmiPower('paused', 'pause');
+    await until(async () =>
+      expect((await typedVms.vmi('paused'))?.status?.conditions).toContainEqual(
+        expect.objectContaining({ type: 'Paused', status: 'True' }),
+      ),
+    );
+    let other = '';
+    justBefore(patchOf(typedVms, 'vm'), async () => {
+      const metadata = {
+        labels: { [MACHINE_TYPE_RESTART_LABEL]: other },
+        annotations: { [MACHINE_TYPE_TRANSITION_ANNOTATION]: recordBy(other) },
+      };
+      await typedVms.patch('vm', { metadata, spec: { template: { spec: { domain: { machine: { type: 'q35' } } } } } });
+    });
+    // The transition has written nothing yet, so others can't know of it.
+    const first = await typedVms.change({ scope: { names: ['paused'] } });
+    await first.until({ counts: { deferred: 1 } });
+    other = first.id;
+    const second = await typedVms.change({ scope: { names: ['vm'] } });
+    const why = `machine-types/default/${first.id} is at work on it, until that ends, or \`drover machine-types abort ${first.id}\` ends it`;
+    await second.until({ counts: { deferred: 1 }, skipped: [{ why, vms: [typedVms.key('vm')] }] });
+    expect([await typedVms.mark('vm'), (await typedVms.record('vm'))?.id]).toEqual([first.id, first.id]);
+    await first.handle.terminate();
+    await second.until({ counts: { deferred: 0, waiting: 1 }, skipped: [] });
+    expect([await typedVms.mark('vm'), (await typedVms.record('vm'))?.id]).toEqual([second.id, second.id]);
+    expect(await typedVms.record('vm')).toMatchObject({ from: OLD, vmiType: OLD });
+  },
+);
 
-test('the mark of a transition that was terminated goes with the next one that comes by', async () => {
+soakTest('the mark of a transition that was terminated goes with the next one that comes by', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: {}, apart: {} });
   const first = await typedVms.change();
   await first.until({ counts: { waiting: 2 } });
@@ -332,7 +342,7 @@ test('an abort in the middle of the patches leaves no mark, and what is changed 
   expect(await typedVms.vmis()).toEqual(vmis);
 });
 
-test('labels and annotations that somebody adds just before the first of ours stay', async () => {
+soakTest('labels and annotations that somebody adds just before the first of ours stay', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: {} });
   let edits = 0;
   const isVm = patchOf(typedVms, 'vm');

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { abort } from '../../../workflows/messages.ts';
+import { soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
 import { aProxiedWorker } from '../proxied-worker.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
@@ -90,7 +91,7 @@ test('a pool whose template cannot be changed is told as failed once, its VMs ar
   expect(await typedVms.type('web-1')).toBe(OLD);
 });
 
-test('a paused pool gets its new template, and rolls it once it goes on; what keeps it is reported', async () => {
+soakTest('a paused pool gets its new template, and rolls it once it goes on; what keeps it is reported', async () => {
   const typedVms = await TypedVms.empty(fleet());
   await aPool(typedVms, { replicas: 2, maxUnavailable: 1 });
   const vmis = await typedVms.vmis();
@@ -108,7 +109,7 @@ test('a paused pool gets its new template, and rolls it once it goes on; what ke
   await vmisAre(typedVms, NEW, 2);
 });
 
-test('a pool that leaves restarts to people is waited for, and that is said', async () => {
+soakTest('a pool that leaves restarts to people is waited for, and that is said', async () => {
   const typedVms = await TypedVms.empty(fleet());
   await aPool(typedVms, { replicas: 1, updateStrategy: { opportunistic: {} } });
   const transition = await typedVms.change({ restartNow: true });
@@ -126,7 +127,7 @@ test('a pool that leaves restarts to people is waited for, and that is said', as
   await vmisAre(typedVms, NEW, 1);
 });
 
-test('a pool that is rolling out something else goes on with both at once, within its budget', async () => {
+soakTest('a pool that is rolling out something else goes on with both at once, within its budget', async () => {
   const typedVms = await TypedVms.empty(fleet());
   await aPool(typedVms, { replicas: 3, maxUnavailable: 1 });
   const watch = await watched(typedVms);

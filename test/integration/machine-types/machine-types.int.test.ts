@@ -10,6 +10,7 @@ import { DroverCluster, DroverNamespaces, DroverPhase } from '../../../workflows
 import { needs } from '../../cluster/given/needs.ts';
 import { rulesOf } from '../../deploy/rights.ts';
 import { ClusterRoles, createServiceAccounts, kubeconfigOf } from '../../deploy/service-accounts.ts';
+import { soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, until, type TestWorker } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { TypedVms, NEW, OLD, setAlias } from './machine-types.ts';
@@ -126,7 +127,7 @@ test('with restartNow VMs of every run strategy are restarted within the limit, 
   }
 });
 
-test('a VM whose spec says an alias is judged by its VMI: it is marked, its spec stays', async () => {
+soakTest('a VM whose spec says an alias is judged by its VMI: it is marked, its spec stays', async () => {
   await setAlias(fleet(), OLD);
   onTestFinished(() => setAlias(fleet(), NEW));
   const typedVms = await TypedVms.of(fleet(), {
@@ -150,24 +151,32 @@ test('a VM whose spec says an alias is judged by its VMI: it is marked, its spec
   expect(await typedVms.mark('old')).toBeUndefined();
 });
 
-test('an alias that is to go takes along the VMIs that run with another type than their VMs are to have', async () => {
-  await setAlias(fleet(), OLD);
-  onTestFinished(() => setAlias(fleet(), NEW));
-  const typedVms = await TypedVms.of(fleet(), { old: { type: 'q35' } });
-  await setAlias(fleet(), NEW);
-  await typedVms.add('new', { type: 'q35' });
-  await typedVms.ready(['new']);
-  const before = await typedVms.vmis();
-  const transition = await typedVms.change({ scope: { glob: 'q35' }, to: NEW, restartNow: true });
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 2, restarted: 1, counts: { done: 2 } });
-  for (const name of ['old', 'new']) {
-    expect(await typedVms.type(name)).toBe(NEW);
-    expect((await typedVms.vmi(name))?.status?.machine?.type).toBe(NEW);
-  }
-  const after = await typedVms.vmis();
-  expect(after['old']).not.toBe(before['old']);
-  expect(after['new']).toBe(before['new']);
-});
+soakTest(
+  'an alias that is to go takes along the VMIs that run with another type than their VMs are to have',
+  async () => {
+    await setAlias(fleet(), OLD);
+    onTestFinished(() => setAlias(fleet(), NEW));
+    const typedVms = await TypedVms.of(fleet(), { old: { type: 'q35' } });
+    await setAlias(fleet(), NEW);
+    await typedVms.add('new', { type: 'q35' });
+    await typedVms.ready(['new']);
+    const before = await typedVms.vmis();
+    const transition = await typedVms.change({ scope: { glob: 'q35' }, to: NEW, restartNow: true });
+    expect(await transition.result()).toMatchObject({
+      phase: 'Complete',
+      patched: 2,
+      restarted: 1,
+      counts: { done: 2 },
+    });
+    for (const name of ['old', 'new']) {
+      expect(await typedVms.type(name)).toBe(NEW);
+      expect((await typedVms.vmi(name))?.status?.machine?.type).toBe(NEW);
+    }
+    const after = await typedVms.vmis();
+    expect(after['old']).not.toBe(before['old']);
+    expect(after['new']).toBe(before['new']);
+  },
+);
 
 test('a VMI that never ran, for no node has the type that it asks for, is restarted and runs', async () => {
   needs('machine types on nodes');
@@ -187,7 +196,7 @@ test('a VMI that never ran, for no node has the type that it asks for, is restar
   expect((await typedVms.vmi('vm'))?.status?.machine?.type).toBe(NEW);
 });
 
-test('a paused VM is put off wholly, and taken up when it runs again', async () => {
+soakTest('a paused VM is put off wholly, and taken up when it runs again', async () => {
   const typedVms = await TypedVms.of(fleet(), { paused: {} });
   await typedVms.vmiPower('paused', 'pause');
   await until(async () =>
@@ -236,7 +245,7 @@ test('what a transition has changed is undone, but for what somebody has changed
   expect(await typedVms.type('edited')).toBe('pc-q35-rhel9.2.0');
 });
 
-test('--only, names, labels and exclusions narrow it', async () => {
+soakTest('--only, names, labels and exclusions narrow it', async () => {
   const off = { runStrategy: 'Halted' };
   const typedVms = await TypedVms.of(fleet(), {
     'a-1': off,
@@ -319,7 +328,7 @@ test('whatever a person sends with a pause, it is paused, and goes on answering'
   expect(await transition.result()).toMatchObject({ phase: 'Aborted' });
 });
 
-test('a VMI that does not come up ends the restarts: no more are begun, and it is reported', async () => {
+soakTest('a VMI that does not come up ends the restarts: no more are begun, and it is reported', async () => {
   const typedVms = await TypedVms.of(fleet(), Object.fromEntries(namesUpTo('vm', 3).map((name) => [name, {}])));
   for (const name of namesUpTo('vm', 3)) await typedVms.patch(name, neverReady);
   const transition = await typedVms.change({ restartNow: true, deadlineMs: 1_500 });
@@ -334,7 +343,7 @@ test('a VMI that does not come up ends the restarts: no more are begun, and it i
   expect(result.counts.toRestart).toBe(2);
 });
 
-test('a VMI that is ready but has an old type again has failed', async () => {
+soakTest('a VMI that is ready but has an old type again has failed', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: {} });
   // A dry run doesn't show what the alias resolves to.
   await setAlias(fleet(), OLD);
@@ -350,7 +359,7 @@ test('a VMI that is ready but has an old type again has failed', async () => {
   expect(await typedVms.mark('vm')).toBeUndefined();
 });
 
-test('if the resulting type would still match, it is refused in words, and nothing is written', async () => {
+soakTest('if the resulting type would still match, it is refused in words, and nothing is written', async () => {
   needs('machine types on nodes');
   const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
   const back = await typedVms.change({ scope: { glob: '*' } });
@@ -367,7 +376,7 @@ test('if the resulting type would still match, it is refused in words, and nothi
   expect(await typedVms.type('off')).toBe('pc-q35-rhel11.0.0');
 });
 
-test('a VM of another transition is skipped with its name, and taken over once that has ended', async () => {
+soakTest('a VM of another transition is skipped with its name, and taken over once that has ended', async () => {
   const typedVms = await TypedVms.of(fleet(), { vm: {} });
   const first = await typedVms.change();
   await first.until({ counts: { waiting: 1 } });
@@ -384,29 +393,32 @@ test('a VM of another transition is skipped with its name, and taken over once t
   expect(await third.result()).toMatchObject({ phase: 'Complete', counts: { done: 1 } });
 });
 
-test('VMs whose owners ask that nothing disrupts them are left, and restarts wait for a window, not so the patches', async () => {
-  const typedVms = await TypedVms.of(fleet(), {
-    precious: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
-    runs: {},
-  });
-  const vmis = await typedVms.vmis();
-  // Opens on February 29 only.
-  const transition = await typedVms.change({ restartNow: true, windows: [{ cron: '0 2 29 2 *', duration: '1h' }] });
-  await transition.until({
-    patched: 1,
-    counts: { left: 1, toRestart: 1 },
-    full: [expect.stringContaining('the next window opens at')],
-  });
-  expect(await typedVms.type('runs')).toBe('q35');
-  expect(await typedVms.vmis()).toEqual(vmis);
-  expect(await typedVms.type('precious')).toBe(OLD);
-  // The VM's owner need not wait for the window.
-  await fleet().kube.patch(VirtualMachines, { namespace: typedVms.namespace, name: 'runs' }, 'merge', {
-    metadata: { labels: { restarted: 'by-hand' } },
-  });
-  await typedVms.power('runs', 'restart');
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, counts: { left: 1, done: 1 } });
-});
+soakTest(
+  'VMs whose owners ask that nothing disrupts them are left, and restarts wait for a window, not so the patches',
+  async () => {
+    const typedVms = await TypedVms.of(fleet(), {
+      precious: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
+      runs: {},
+    });
+    const vmis = await typedVms.vmis();
+    // Opens on February 29 only.
+    const transition = await typedVms.change({ restartNow: true, windows: [{ cron: '0 2 29 2 *', duration: '1h' }] });
+    await transition.until({
+      patched: 1,
+      counts: { left: 1, toRestart: 1 },
+      full: [expect.stringContaining('the next window opens at')],
+    });
+    expect(await typedVms.type('runs')).toBe('q35');
+    expect(await typedVms.vmis()).toEqual(vmis);
+    expect(await typedVms.type('precious')).toBe(OLD);
+    // The VM's owner need not wait for the window.
+    await fleet().kube.patch(VirtualMachines, { namespace: typedVms.namespace, name: 'runs' }, 'merge', {
+      metadata: { labels: { restarted: 'by-hand' } },
+    });
+    await typedVms.power('runs', 'restart');
+    expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, counts: { left: 1, done: 1 } });
+  },
+);
 
 test('a history that has grown long is left behind, also with a VM in progress, and nothing is done twice', async () => {
   const names = namesUpTo('vm', 3);

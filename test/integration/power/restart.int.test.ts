@@ -86,7 +86,7 @@ test('two at once over the same VMs restart none twice, and keep within one budg
   });
 });
 
-test('a VM that is not ready in time stops it, and the others are left as they are', async () => {
+soakTest('a VM that is not ready in time stops it, and the others are left as they are', async () => {
   const names = namesUpTo('vm', 4);
   const vms = await TestVms.of(fleet(), each(names, {}));
   // Whichever VM is restarted first doesn't become ready.
@@ -112,45 +112,48 @@ test('a VM that is not ready in time stops it, and the others are left as they a
   expect(second.failed).toMatchObject([{ vm: result.failed[0]!.vm, wasDown: true }]);
 });
 
-test("what nobody may touch is left, what can't be touched now is waited for, and what does not run is nothing to do", async () => {
-  const vms = await TestVms.of(fleet(), {
-    well: {},
-    paused: {},
-    stays: {},
-    wish: { vm: { 'drover.dev/do-not-disrupt': 'true' } },
-    off: { runStrategy: 'Halted' },
-    stops: { runStrategy: 'Manual' },
-  });
-  await vms.vmiPower('paused', 'pause');
-  await vms.vmiPower('stays', 'pause');
-  const vmis = await vms.vmis();
-  await vms.virtctl('stops', 'stop');
-  await until(async () => expect(Object.keys(await vms.vmis())).not.toContain('stops'));
-  // A paused VMI is not ready: a budget of one would block everything.
-  const restart = await vms.restart({ chosen: { [vms.namespace]: vmis }, atOnce: 3, deadlineMs: 6_000 });
-  await restart.until({ done: [vms.key('well')] });
-  expect((await restart.progress()).skipped).toEqual(
-    expect.arrayContaining([
-      {
-        why: 'it is paused',
-        isExcluded: false,
-        count: 2,
-        vms: expect.arrayContaining([vms.key('paused'), vms.key('stays')]) as string[],
-      },
-      { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: [vms.key('wish')] },
-    ]),
-  );
-  await vms.vmiPower('paused', 'unpause');
-  const result = await restart.result();
-  expect(result).toMatchObject({ phase: 'Complete', chosen: 5, failed: [], open: 1 });
-  expect(result.done).toEqual([vms.key('well'), vms.key('paused')]);
-  expect(result.skipped.find(({ isExcluded }) => !isExcluded)).toMatchObject({
-    why: 'it is paused',
-    vms: [vms.key('stays')],
-  });
-  expect(await vms.restarts()).toEqual({ well: 1, paused: 1, stays: 0, wish: 0, off: 0, stops: 0 });
-  expect((await vms.vm('off')).spec.runStrategy).toBe('Halted');
-});
+soakTest(
+  "what nobody may touch is left, what can't be touched now is waited for, and what does not run is nothing to do",
+  async () => {
+    const vms = await TestVms.of(fleet(), {
+      well: {},
+      paused: {},
+      stays: {},
+      wish: { vm: { 'drover.dev/do-not-disrupt': 'true' } },
+      off: { runStrategy: 'Halted' },
+      stops: { runStrategy: 'Manual' },
+    });
+    await vms.vmiPower('paused', 'pause');
+    await vms.vmiPower('stays', 'pause');
+    const vmis = await vms.vmis();
+    await vms.virtctl('stops', 'stop');
+    await until(async () => expect(Object.keys(await vms.vmis())).not.toContain('stops'));
+    // A paused VMI is not ready: a budget of one would block everything.
+    const restart = await vms.restart({ chosen: { [vms.namespace]: vmis }, atOnce: 3, deadlineMs: 6_000 });
+    await restart.until({ done: [vms.key('well')] });
+    expect((await restart.progress()).skipped).toEqual(
+      expect.arrayContaining([
+        {
+          why: 'it is paused',
+          isExcluded: false,
+          count: 2,
+          vms: expect.arrayContaining([vms.key('paused'), vms.key('stays')]) as string[],
+        },
+        { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: [vms.key('wish')] },
+      ]),
+    );
+    await vms.vmiPower('paused', 'unpause');
+    const result = await restart.result();
+    expect(result).toMatchObject({ phase: 'Complete', chosen: 5, failed: [], open: 1 });
+    expect(result.done).toEqual([vms.key('well'), vms.key('paused')]);
+    expect(result.skipped.find(({ isExcluded }) => !isExcluded)).toMatchObject({
+      why: 'it is paused',
+      vms: [vms.key('stays')],
+    });
+    expect(await vms.restarts()).toEqual({ well: 1, paused: 1, stays: 0, wish: 0, off: 0, stops: 0 });
+    expect((await vms.vm('off')).spec.runStrategy).toBe('Halted');
+  },
+);
 
 test('a person pauses, resumes and aborts it; what restarts already comes back', async () => {
   const names = namesUpTo('vm', 6);
@@ -214,7 +217,7 @@ function otherTemplate(of = runningTemplate): PoolSpec['template'] {
   return template;
 }
 
-test('VMs of a pool that is rolling out are left to its rollout', async () => {
+soakTest('VMs of a pool that is rolling out are left to its rollout', async () => {
   const vms = await TestVms.ofPool(fleet(), { replicas: 4, maxUnavailable: 1 });
   const vmis = { chosen: { [vms.namespace]: await vms.vmis() }, atOnce: 4 };
   await fleet().patchPool(vms.namespace, 'web', { template: otherTemplate() });

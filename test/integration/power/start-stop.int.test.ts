@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { abort, pause, resume } from '../../../workflows/messages.ts';
+import { soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms } from './vms.ts';
 
@@ -85,7 +86,7 @@ test('what a person does meanwhile stays, and a pause, a failure and an abort le
   expect([first!, done[0]!].filter((key) => nameOf(key) in left)).toEqual([]);
 });
 
-test('a VM that is not ready in time ends a start, and the others are not started', async () => {
+soakTest('a VM that is not ready in time ends a start, and the others are not started', async () => {
   const shape = { runStrategy: 'Halted', vmi: { 'sim.drover.dev/never-ready': 'true' } };
   const vms = await TestVms.of(fleet(), each(namesUpTo('vm', 3), shape));
   const result = await (await vms.power('Start', namesUpTo('vm', 3), { deadlineMs: 1_500 })).result();

@@ -84,7 +84,7 @@ describe('pause', () => {
 });
 
 describe('abort', () => {
-  test('leaves the VMs as they are, and a resume goes on', async () => {
+  soakTest('leaves the VMs as they are, and a resume goes on', async () => {
     const pool = await aPool({ rollout: { steps: [approvalAt(1)] } });
     const next = await pool.change(templateOf({ cores: 2 }));
     await pool.untilSaid({ Progressing: 'WaitingForApproval' });
@@ -244,7 +244,7 @@ describe('failures', () => {
     expect(await pool.vmiUids()).toMatchObject(others);
   });
 
-  test('VMIs that fail to start count as well', async () => {
+  soakTest('VMIs that fail to start count as well', async () => {
     const pool = await aPool({ rollout: deadline });
     await pool.change(templateOf({ cores: 2, annotations: { 'sim.drover.dev/fail-starts': 'always' } }));
     await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
@@ -294,7 +294,7 @@ describe('failures', () => {
     expect(watch.log.mostUnavailable()).toBe(1);
   });
 
-  test('Continue: goes on past those that fail', async () => {
+  soakTest('Continue: goes on past those that fail', async () => {
     const pool = await aPool({ maxUnavailable: '100%', rollout: { ...deadline, onFailure: 'Continue' } });
     const bad = await pool.change(badTemplate(2));
     await pool.untilSaid({ Degraded: 'UpdateFailed', Progressing: 'Complete' });

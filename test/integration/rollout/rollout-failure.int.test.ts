@@ -65,7 +65,7 @@ describe('with a worker that lives', () => {
       await pool.untilComplete(next);
     });
 
-    test('knows at which step it is, and numbers its batches on', async () => {
+    soakTest('knows at which step it is, and numbers its batches on', async () => {
       const pool = await aPool({ rollout: { steps: [approvalAt(1), approvalAt(2)] } });
       const next = await pool.change(templateOf({ cores: 2 }));
       await pool.untilSaid({ Progressing: 'WaitingForApproval' });
@@ -150,7 +150,7 @@ describe('with a worker that lives', () => {
     },
   );
 
-  test('a scale-in after a rollout has failed takes the VM that failed, and none that is ready', async () => {
+  soakTest('a scale-in after a rollout has failed takes the VM that failed, and none that is ready', async () => {
     const pool = await aPool({ replicas: 4, rollout: { progressDeadlineSeconds: 2 } });
     const bad = await pool.change(badTemplate(2));
     await pool.untilSaid({ Progressing: 'Failed' });

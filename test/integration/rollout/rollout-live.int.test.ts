@@ -13,6 +13,7 @@ import {
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { Claim } from '../../../simulator/types.ts';
 import { needs } from '../../cluster/given/needs.ts';
+import { soakTest } from '../../soak.ts';
 import { deny } from '../admission-policy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { templateOf, TestPool } from './rollouts.ts';
@@ -124,7 +125,7 @@ describe('what a VMI has no room for', () => {
     expect((await pool.vmi('web-1')).status).toMatchObject({ currentCPUTopology: { sockets: 5 } });
   });
 
-  test('waits if the pool allows no restart, and is told of; whoever restarts the VM ends the wait', async () => {
+  soakTest('waits if the pool allows no restart, and is told of; whoever restarts the VM ends the wait', async () => {
     needs('live migration');
     const pool = await aPool(atMost('Live'));
     const before = await pool.vmiUids();
@@ -156,7 +157,7 @@ describe('what a VMI has no room for', () => {
     expect((await pool.status()).rollout!.failures).toEqual([]);
   });
 
-  test('as only KubeVirt knows, waits if the pool allows no restart', async () => {
+  soakTest('as only KubeVirt knows, waits if the pool allows no restart', async () => {
     needs('live migration');
     const pool = await aPool(atMost('Live'));
     const before = await pool.vmiUids();
@@ -168,7 +169,7 @@ describe('what a VMI has no room for', () => {
     expect((await pool.status()).rollout!.failures).toEqual([]);
   });
 
-  test('as the room itself, takes a restart', async () => {
+  soakTest('as the room itself, takes a restart', async () => {
     const pool = await aPool();
     const before = await pool.vmiUids();
     await pool.untilComplete(await pool.change(templateOf({ ...small, maxSockets: 8 })));
@@ -186,7 +187,7 @@ describe('the strategy', () => {
     await until(async () => expect(await acts(pool)).toEqual(['restart']));
   });
 
-  test('of the pool is heeded when it changes in the middle', async () => {
+  soakTest('of the pool is heeded when it changes in the middle', async () => {
     needs('live migration');
     const pool = await aPool({ ...atMost('Live'), vmRolloutStrategy: 'Stage' });
     const before = await pool.vmiUids();
@@ -199,7 +200,7 @@ describe('the strategy', () => {
     expect(await pool.vmiUids()).toEqual(before);
   });
 
-  test('Stage of the pool: as of the cluster, for this pool', async () => {
+  soakTest('Stage of the pool: as of the cluster, for this pool', async () => {
     const pool = await aPool({ vmRolloutStrategy: 'Stage' });
     const before = await pool.vmiUids();
     await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
@@ -385,7 +386,7 @@ describe('disruption', () => {
     expect(await allUids(pool)).toEqual(before);
   });
 
-  test('Replace: a VM that a person has stopped is recreated as well, and stays stopped', async () => {
+  soakTest('Replace: a VM that a person has stopped is recreated as well, and stays stopped', async () => {
     const pool = await aPool({ template: templateOf(disks('4Gi')), ...atMost('Replace') });
     await pool.power('web-1', 'stop');
     await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2']));

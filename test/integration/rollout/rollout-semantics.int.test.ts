@@ -108,7 +108,7 @@ describe('revisions', () => {
     expect(await numbers(pool)).toEqual([[first, 1]]);
   });
 
-  test('beyond the limit are forgotten, and those in use never', async () => {
+  soakTest('beyond the limit are forgotten, and those in use never', async () => {
     const pool = await aPool({ replicas: 2, maxUnavailable: 2, revisionHistoryLimit: 1 });
     await pool.patchVm('web-1', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
     const [third = '', fourth = ''] = [3, 4].map((cores) => revisionOf(templateOf({ cores })));
@@ -139,7 +139,7 @@ describe('revisions', () => {
     await until(async () => expect(await numbers(pool)).toEqual([[fourth, 4]]));
   });
 
-  test('a change that is taken back restarts only what it had taken', async () => {
+  soakTest('a change that is taken back restarts only what it had taken', async () => {
     const pool = await aPool({ replicas: 4, maxUnavailable: 1, template: templateOf(slow) });
     const watch = await pool.watched();
     const next = await pool.change(templateOf({ cores: 2, ...slow }));
@@ -169,7 +169,7 @@ describe('revisions', () => {
 });
 
 describe('strategies', () => {
-  test('unmanaged touches nothing, and new VMs are made of the newest template', async () => {
+  soakTest('unmanaged touches nothing, and new VMs are made of the newest template', async () => {
     const pool = await aPool({ replicas: 2, updateStrategy: { unmanaged: {} } });
     await pool.power('web-1', 'stop');
     await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-2']));
@@ -246,7 +246,7 @@ soakTest(
   },
 );
 
-test('a pool without VMs is of its newest template at once', async () => {
+soakTest('a pool without VMs is of its newest template at once', async () => {
   const pool = await aPool({ replicas: 0 });
   const next = await pool.change(templateOf({ cores: 2 }));
   await pool.untilComplete(next);
@@ -267,7 +267,7 @@ async function grown(spec: Partial<PoolSpec>, replicas: number): Promise<TestPoo
 }
 
 describe('the order', () => {
-  test('is that of the ordered policies, then of the base policy', async () => {
+  soakTest('is that of the ordered policies, then of the base policy', async () => {
     const orderedPolicies = [
       { labelSelector: { matchLabels: { tier: 'canary' } } },
       { labelSelector: { matchLabels: { tier: 'second' } } },
@@ -284,7 +284,7 @@ describe('the order', () => {
     expect(orderOfRestarts(watch)).toEqual(['web-3', 'web-2', 'web-4', 'web-1']);
   });
 
-  test('begins with a VM that is broken, which costs no more than it does already', async () => {
+  soakTest('begins with a VM that is broken, which costs no more than it does already', async () => {
     const pool = await grown(
       { replicas: 1, updateStrategy: { proactive: { selectionPolicy: { basePolicy: 'Oldest' } } } },
       3,
@@ -350,7 +350,7 @@ soakTest(
   },
 );
 
-test('a newer template does not wait for VMs that do not come up with the one before', async () => {
+soakTest('a newer template does not wait for VMs that do not come up with the one before', async () => {
   const pool = await aPool({ maxUnavailable: 1 });
   const bad = await pool.change(badTemplate(2));
   await until(async () => expect(await pool.running(bad)).toHaveLength(1));
@@ -364,19 +364,24 @@ test('a newer template does not wait for VMs that do not come up with the one be
 });
 
 describe("people's will", () => {
-  test('a VM whose owner asks that nothing disrupts it is left alone and reported, until the annotation is gone', async () => {
-    const pool = await aPool({ replicas: 3 });
-    await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
-    const { 'web-2': uid } = await pool.vmiUids();
-    const next = await pool.change(templateOf({ cores: 2 }));
-    await pool.until({ readyReplicas: 3, updatedReplicas: 2, currentRevision: next });
-    await pool.untilSaid({ Progressing: 'Complete' });
-    expect((await pool.condition('Progressing'))!.message).toContain('web-2: its owner asked that nothing disrupts it');
-    expect(await pool.vmiUids()).toMatchObject({ 'web-2': uid });
-    expect(await pool.revisions()).toMatchObject({ 'web-2': [first, first] });
-    await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: null } } });
-    await pool.untilComplete(next);
-  });
+  soakTest(
+    'a VM whose owner asks that nothing disrupts it is left alone and reported, until the annotation is gone',
+    async () => {
+      const pool = await aPool({ replicas: 3 });
+      await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } } });
+      const { 'web-2': uid } = await pool.vmiUids();
+      const next = await pool.change(templateOf({ cores: 2 }));
+      await pool.until({ readyReplicas: 3, updatedReplicas: 2, currentRevision: next });
+      await pool.untilSaid({ Progressing: 'Complete' });
+      expect((await pool.condition('Progressing'))!.message).toContain(
+        'web-2: its owner asked that nothing disrupts it',
+      );
+      expect(await pool.vmiUids()).toMatchObject({ 'web-2': uid });
+      expect(await pool.revisions()).toMatchObject({ 'web-2': [first, first] });
+      await pool.patchVm('web-2', { metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: null } } });
+      await pool.untilComplete(next);
+    },
+  );
 
   soakTest('a VM that a person stopped is written without a start, costs nothing and stays stopped', async () => {
     const pool = await aPool({ replicas: 3, maxUnavailable: 1 });
@@ -491,7 +496,7 @@ describe('in the middle of a rollout', () => {
     await pool.untilComplete(next);
   });
 
-  test('a VM that its owner stops while it restarts is no failure, and stays stopped', async () => {
+  soakTest('a VM that its owner stops while it restarts is no failure, and stays stopped', async () => {
     const pool = await aPool({
       maxUnavailable: 1,
       template: templateOf(slow),

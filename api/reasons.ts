@@ -88,6 +88,9 @@ export const CONDITION_REASONS = {
     Waiting: 'VMs wait for what passes by itself',
     Stuck: 'VMs may wait forever',
   },
+  EvictionsNotLimited: {
+    NameTaken: 'the PodDisruptionBudget that the pool would have belongs to something else',
+  },
   ConfigurationNotWatched: {
     Forbidden: 'the worker may not see whether Secrets and ConfigMaps change',
   },
@@ -142,7 +145,7 @@ export const EVENT_REASONS = {
   Started: 'a VM was started, because a person asked for that',
   Stopped: 'a VM was stopped, because a person asked for that',
   Restarted: 'a VM was restarted, because a person asked for that',
-  FailedPodDisruptionBudget: 'the PodDisruptionBudget that a pool would have belongs to something else',
+  FailedPodDisruptionBudget: 'the PodDisruptionBudget of a pool could not be written',
   Evacuating: 'a VM is migrated or restarted, to leave a node that is drained',
   MachineTypeChanged: 'the machine type of a VM or of a template was changed',
   Healing: 'a sick VM is being replaced',

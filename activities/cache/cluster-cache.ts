@@ -17,7 +17,12 @@ import {
 } from '../../api/resources.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
 import { evacuationOf, type Evacuation } from '../../decisions/drain/evacuation.ts';
-import { podBudgetView, type PodBudgetView, type PodDisruptionBudget } from '../../decisions/drain/pod-budget.ts';
+import {
+  podBudgetName,
+  podBudgetView,
+  type PodBudgetView,
+  type PodDisruptionBudget,
+} from '../../decisions/drain/pod-budget.ts';
 import type { VmiHistory } from '../../decisions/healing/never-ran.ts';
 import { VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { keptClaimView } from '../../decisions/views/from-object/kept-claim.ts';
@@ -78,7 +83,8 @@ export class ClusterCache implements OwnerCaches {
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
   /** Those by which drover moves VMs off their nodes. */
   readonly migrations: LabelledObjects<VirtualMachineInstanceMigration, MigrationView>;
-  readonly podBudgets: LabelledObjects<PodDisruptionBudget, PodBudgetView>;
+  /** PodDisruptionBudgets whose names are those of pools', whosever they are. */
+  readonly podBudgets: ListWatch<PodDisruptionBudget, PodBudgetView | null>;
   readonly revisions: LabelledObjects<ControllerRevision, RevisionView>;
   readonly nodes: ListWatch<Node, NodeView>;
   readonly keptClaims: LabelledObjects<KubeObject, KeptClaim & { poolUid: string }>;
@@ -126,12 +132,13 @@ export class ClusterCache implements OwnerCaches {
       ownerOf: ({ vmiUid }) => vmiUid,
       onChange: (before, after) => this.#notify({ kind: 'migration', before, after }),
     });
-    this.podBudgets = new LabelledObjects({
+    this.podBudgets = new ListWatch<PodDisruptionBudget, PodBudgetView | null>({
       ...common(PodDisruptionBudgets),
-      labelSelector: POOL_LABEL,
       view: podBudgetView,
-      ownerOf: ({ poolUid }) => poolUid,
-      onChange: (before, after) => this.#notify({ kind: 'pod budget', before, after }),
+      onChange: (_key, before, after) => {
+        if ((after ?? before) != null)
+          this.#notify({ kind: 'pod budget', before: before ?? undefined, after: after ?? undefined });
+      },
     });
     this.revisions = new LabelledObjects({
       ...common(ControllerRevisions),
@@ -273,9 +280,9 @@ export class ClusterCache implements OwnerCaches {
     return this.revisions.of(poolUid);
   }
 
-  /** Returns the PodDisruptionBudgets that the pool with this UID controls. */
-  podBudgetsOf(poolUid: string): PodBudgetView[] {
-    return this.podBudgets.of(poolUid);
+  /** Returns the PodDisruptionBudget that has the name of the pool's, whosever it is. */
+  podBudgetOf(namespace: string, pool: string): PodBudgetView | undefined {
+    return this.podBudgets.get(`${namespace}/${podBudgetName(pool)}`) ?? undefined;
   }
 
   /** Returns the claims that are marked as kept for the pool with this UID. */

@@ -21,11 +21,11 @@ export function snapshotOf(
   | 'zoneOf'
   | 'revisions'
   | 'keptClaims'
-  | 'podBudgets'
+  | 'podBudget'
   | 'contents'
   | 'strategy'
 > {
-  const { namespace, uid } = pool.metadata;
+  const { namespace, name, uid } = pool.metadata;
   return {
     pool,
     vms: cache.ownedBy(uid),
@@ -34,11 +34,11 @@ export function snapshotOf(
     failedVmisOf: (vm) => cache.failedVmisOf(vm.uid),
     lastFailureOf: (vm) => cache.lastFailureOf(vm.uid),
     vmiHistoryOf: (vm) => cache.vmiHistoryOf(vm.uid),
-    isVmNameTaken: (name) => cache.isVmNameTaken(namespace, name, uid),
+    isVmNameTaken: (vm) => cache.isVmNameTaken(namespace, vm, uid),
     zoneOf: (node) => cache.nodes.get(node)?.zone ?? null,
     revisions: cache.revisionsOf(uid),
     keptClaims: cache.keptClaimsOf(uid),
-    podBudgets: cache.podBudgetsOf(uid),
+    podBudget: cache.podBudgetOf(namespace, name),
     contents: cache.contents.of(pool),
     strategy: cache.rolloutStrategy(),
   };

@@ -20,6 +20,7 @@ const REMARKABLE = new Set([
   'Healing',
   'HealingSuspended',
   'MembershipChanging',
+  'EvictionsNotLimited',
   'ConfigurationNotWatched',
 ]);
 

@@ -1,5 +1,6 @@
 import { API_VERSION, POOL_LABEL } from '../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
+import type { Condition } from '../../api/pool/pool.ts';
 import {
   isActive,
   isMeantToRun,
@@ -10,6 +11,7 @@ import {
 } from '../disruption-budget/availability.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { isStandby } from '../standby/standby.ts';
+import { withTime } from '../status/conditions.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
@@ -25,26 +27,36 @@ export interface PodBudgetSpec {
   unhealthyPodEvictionPolicy: 'AlwaysAllow';
 }
 
-/** What drover keeps of a PodDisruptionBudget of a pool. */
+/** What drover keeps of a PodDisruptionBudget that has the name of a pool's, whosever it is. */
 export interface PodBudgetView {
   namespace: string;
   name: string;
-  /** Of the pool that controls it. */
+  /** The pool whose PodDisruptionBudget would have this name. */
   pool: string;
-  poolUid: string;
+  /** UID of the pool of drover's that controls it; null if none does. */
+  poolUid: string | null;
   /** Canonical JSON of its spec. */
   spec: string;
 }
 
-/** Returns null for a PodDisruptionBudget that no pool of drover's controls. */
-export function podBudgetView(budget: Stored<PodDisruptionBudget>): PodBudgetView | null {
-  const owner = controllerOf(budget);
-  if (owner?.kind !== 'VirtualMachinePool' || owner.apiVersion !== API_VERSION) return null;
-  const { namespace, name } = budget.metadata;
-  return { namespace: namespace!, name, pool: owner.name, poolUid: owner.uid, spec: canonical(budget.spec ?? null) };
-}
+const PREFIX = 'drover-';
 
-export const podBudgetName = (pool: string): string => `drover-${pool}`;
+export const podBudgetName = (pool: string): string => `${PREFIX}${pool}`;
+
+/** Returns null for a PodDisruptionBudget whose name is that of no pool's. */
+export function podBudgetView(budget: Stored<PodDisruptionBudget>): PodBudgetView | null {
+  const { namespace, name } = budget.metadata;
+  if (!name.startsWith(PREFIX)) return null;
+  const owner = controllerOf(budget);
+  const isOfPool = owner?.kind === 'VirtualMachinePool' && owner.apiVersion === API_VERSION;
+  return {
+    namespace: namespace!,
+    name,
+    pool: name.slice(PREFIX.length),
+    poolUid: isOfPool ? owner.uid : null,
+    spec: canonical(budget.spec ?? null),
+  };
+}
 
 /**
  * The spec for this number of pods that must stay up. Only an absolute `minAvailable` works for the pods of VMs: Kubernetes
@@ -60,39 +72,55 @@ export interface PodBudgetInput {
   pool: StoredPool;
   vms: readonly VmView[];
   vmiOf: VmiOf;
-  /** PodDisruptionBudgets that the pool controls. */
-  podBudgets: readonly PodBudgetView[];
+  /** The PodDisruptionBudget that has the name of the pool's; absent if there is none. */
+  podBudget?: PodBudgetView | undefined;
 }
 
 /**
  * Returns how many pods must stay up, for the PodDisruptionBudget of a pool with `drain` whose evictions KubeVirt lets
  * pass: null if the pool is to have none.
  */
-export function minAvailableOf({ pool, vms, vmiOf }: Omit<PodBudgetInput, 'podBudgets'>): number | null {
+export function minAvailableOf({ pool, vms, vmiOf }: Omit<PodBudgetInput, 'podBudget'>): number | null {
   if (pool.spec.drain === undefined || pool.metadata.deletionTimestamp !== undefined) return null;
   if (poolTemplate(pool.spec).spec.template.spec?.evictionStrategy !== 'None') return null;
   const active = vms.filter(isRegular).filter(isActive);
   const missing = runsByItself(pool.spec.template) ? Math.max(pool.spec.replicas - active.length, 0) : 0;
   const wanted = active.filter((vm) => isMeantToRun(vm, vmiOf(vm))).length + missing;
-  // The pods of paused standby VMs have the pool's label too, and Kubernetes counts them as healthy.
-  const standby = vms.filter((vm) => isStandby(vm) && liveVmi(vmiOf(vm))?.phase === 'Running').length;
+  // The pods of standby VMs have the pool's label too, and Kubernetes counts those that are ready: not once they are paused.
+  const standby = vms.filter((vm) => isStandby(vm) && liveVmi(vmiOf(vm))?.ready === true).length;
   return Math.max(wanted - maxUnavailableOf(pool), 0) + standby;
 }
 
-/** The step that brings the pool's PodDisruptionBudget to what it should be; none if it is. */
+/** Reports whether a PodDisruptionBudget that is not the pool's own has taken the name: nobody touches that. */
+const isTaken = ({ pool, podBudget }: PodBudgetInput): boolean =>
+  podBudget !== undefined && podBudget.poolUid !== pool.metadata.uid;
+
+/** The step that brings the pool's PodDisruptionBudget to what it should be; none if it is, or can't be. */
 export function podBudgetSteps(
   input: PodBudgetInput,
 ): { kind: 'updatePodDisruptionBudget'; minAvailable: number | null; reason: string }[] {
-  const { pool, podBudgets } = input;
+  const { pool, podBudget } = input;
+  if (isTaken(input)) return [];
   const minAvailable = minAvailableOf(input);
-  const { name } = pool.metadata;
-  const has = podBudgets.find((budget) => budget.name === podBudgetName(name));
   if (minAvailable === null)
-    return has === undefined
+    return podBudget === undefined
       ? []
       : [{ kind: 'updatePodDisruptionBudget', minAvailable, reason: 'remove the PodDisruptionBudget' }];
-  if (has?.spec === canonical(podBudgetSpec(name, minAvailable))) return [];
+  if (podBudget?.spec === canonical(podBudgetSpec(pool.metadata.name, minAvailable))) return [];
   return [
     { kind: 'updatePodDisruptionBudget', minAvailable, reason: `have ${minAvailable} pods stay up at evictions` },
   ];
+}
+
+/**
+ * `EvictionsNotLimited`: the pool can't have the PodDisruptionBudget that it should have. There only while that is so.
+ * `now` is RFC 3339.
+ */
+export function podBudgetCondition(input: PodBudgetInput, now: string): Condition[] {
+  if (!isTaken(input) || minAvailableOf(input) === null) return [];
+  const message =
+    `PodDisruptionBudget ${input.podBudget!.name} does not belong to the pool, and stays as it is: ` +
+    'evictions of its VMs are not limited by maxUnavailable';
+  const condition = { type: 'EvictionsNotLimited', status: 'True', reason: 'NameTaken', message } as const;
+  return [withTime(input.pool, condition, now)];
 }

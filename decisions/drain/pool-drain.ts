@@ -25,7 +25,7 @@ export function drainOfPool(input: PoolPlanInput, { leaving, updating }: BesideD
 
 /** The steps that begin with these VMs, and have the pool's PodDisruptionBudget be as it should. */
 export function drainSteps({ evacuate }: DrainPlan, input: PoolPlanInput): PoolStep[] {
-  const guards = podBudgetSteps({ ...input, podBudgets: input.podBudgets ?? [] });
+  const guards = podBudgetSteps(input);
   if (evacuate.length === 0) return guards;
   const nodes = formatNames([...new Set(evacuate.map(({ node }) => node))]);
   const names = formatNames(evacuate.map(({ name }) => name));

@@ -45,8 +45,8 @@ export interface PoolPlanInput {
   revisions: readonly KeptRevision[];
   /** Claims of the pool that are marked as kept; absent if they are not watched. */
   keptClaims?: readonly KeptClaim[];
-  /** PodDisruptionBudgets that the pool controls; absent if they are not watched. */
-  podBudgets?: readonly PodBudgetView[];
+  /** The PodDisruptionBudget that has the name of the pool's, whosever it is; absent if there is none. */
+  podBudget?: PodBudgetView | undefined;
   /** What is known of Secrets and ConfigMaps; null or absent if nothing is yet, or the pool doesn't ask for it. */
   contents?: Contents | null;
   /** How KubeVirt applies changes to running VMs. */

@@ -6,6 +6,7 @@ import { isActive, isReady } from '../disruption-budget/availability.ts';
 import { hasOnlyReleasedClaims } from '../disruption-budget/claims.ts';
 import { drainingMessage } from '../drain/condition.ts';
 import type { DrainPlan } from '../drain/plan.ts';
+import { podBudgetCondition } from '../drain/pod-budget.ts';
 import { drainOfPool, drainSteps, evacuatingNames } from '../drain/pool-drain.ts';
 import { correctionOf, driftedVms } from '../drift/members.ts';
 import { planHealing, type HealingPlan } from '../healing/plan.ts';
@@ -106,6 +107,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     kept,
     drifted,
     draining: drain.statuses,
+    notLimited: podBudgetCondition(input, at),
     changing,
     contents,
     judged: older.judged(),

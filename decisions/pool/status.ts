@@ -36,6 +36,7 @@ const OURS = new Set([
   'Drifted',
   'MembershipChanging',
   'Draining',
+  'EvictionsNotLimited',
   'ConfigurationNotWatched',
 ]);
 
@@ -56,6 +57,8 @@ export interface StatusInput {
   kept: ReadonlyMap<number, readonly KeptClaim[]>;
   /** VMs that are to leave nodes that are drained. */
   draining: readonly EvacuationStatus[];
+  /** The condition of a pool whose VMs may be evicted whatever `maxUnavailable` says; empty without. */
+  notLimited: readonly Condition[];
   /** VMs that people have changed. */
   drifted: readonly DriftedVm[];
   /** The condition of a pool whose members are changing; empty without. */
@@ -79,6 +82,7 @@ export function poolStatus({
   waiting,
   kept,
   draining,
+  notLimited,
   drifted,
   changing,
   contents,
@@ -116,6 +120,7 @@ export function poolStatus({
       ...rolloutConditions(pool, rollout, { blocked, waiting }, now),
       ...surplusCondition(pool, blocked, now),
       ...drainingCondition(pool, draining, now),
+      ...notLimited,
       ...healingConditions(pool, healing, now),
       ...configurationCondition(pool, contents, now),
       ...driftCondition(pool, drifted, now),

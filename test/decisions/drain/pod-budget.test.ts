@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import {
+  podBudgetCondition,
   podBudgetSteps,
   podBudgetView,
   podBudgetSpec,
@@ -13,6 +14,7 @@ import { aPool, aVm, aVmi } from '../model/fleets.ts';
 const withStrategy = (evictionStrategy: string): PoolSpec['template'] => ({
   spec: { runStrategy: 'Always', template: { spec: { domain: {}, evictionStrategy } } },
 });
+const NOW = '2026-11-21T04:13:46Z';
 const none = { drain: {}, template: withStrategy('None'), maxUnavailable: 2 };
 const there = (minAvailable: number): PodBudgetView => ({
   namespace: 'shop',
@@ -22,13 +24,14 @@ const there = (minAvailable: number): PodBudgetView => ({
   spec: canonical(podBudgetSpec('web', minAvailable)),
 });
 
-const steps = (spec: Partial<PoolSpec>, vms: VmView[], podBudgets: PodBudgetView[] = [], metadata = {}) =>
-  podBudgetSteps({
-    pool: aPool({ replicas: vms.length, ...spec }, metadata),
-    vms,
-    vmiOf: (vm) => (vm.runStrategy === 'Halted' ? undefined : aVmi(vm)),
-    podBudgets,
-  }).map(({ minAvailable }) => minAvailable);
+const given = (spec: Partial<PoolSpec>, vms: VmView[], podBudget?: PodBudgetView, metadata = {}) => ({
+  pool: aPool({ replicas: vms.length, ...spec }, metadata),
+  vms,
+  vmiOf: (vm: VmView) => (vm.runStrategy === 'Halted' ? undefined : aVmi(vm)),
+  podBudget,
+});
+const steps = (...args: Parameters<typeof given>) =>
+  podBudgetSteps(given(...args)).map(({ minAvailable }) => minAvailable);
 
 const five = ['web-1', 'web-2', 'web-3', 'web-4', 'web-5'].map((name) => aVm(name));
 
@@ -41,19 +44,21 @@ describe('the PodDisruptionBudget of a pool', () => {
     expect(steps({ ...none, maxUnavailable: 9 }, five)).toEqual([0]);
   });
 
-  test('counts pods that are up beside those of replicas: of paused standby VMs, and not of extra VMs, which stand in', () => {
+  test('counts pods that are ready beside those of replicas: of standby VMs, and not of extra VMs, which stand in', () => {
     expect(steps({ ...none, replicas: 5 }, [...five, aVm('web-6', { role: 'Standby' })])).toEqual([4]);
+    const paused = aVm('web-6', { role: 'Standby', ready: false, state: 'Paused' });
+    expect(steps({ ...none, replicas: 5 }, [...five, paused])).toEqual([3]);
     const stopped = aVm('web-6', { role: 'Standby', runStrategy: 'Halted' });
     expect(steps({ ...none, replicas: 5 }, [...five, stopped])).toEqual([3]);
     expect(steps({ ...none, replicas: 5 }, [...five, aVm('web-6', { role: 'Surge' })])).toEqual([3]);
   });
 
   test('is written when it differs, and removed when it is not wanted any more', () => {
-    expect(steps(none, five, [there(3)])).toEqual([]);
-    expect(steps(none, five, [there(4)])).toEqual([3]);
-    expect(steps({ ...none, drain: {}, template: withStrategy('External') }, five, [there(3)])).toEqual([null]);
-    expect(steps({ template: withStrategy('None') }, five, [there(3)])).toEqual([null]);
-    expect(steps(none, five, [there(3)], { deletionTimestamp: '2026-01-01T00:00:00Z' })).toEqual([null]);
+    expect(steps(none, five, there(3))).toEqual([]);
+    expect(steps(none, five, there(4))).toEqual([3]);
+    expect(steps({ ...none, drain: {}, template: withStrategy('External') }, five, there(3))).toEqual([null]);
+    expect(steps({ template: withStrategy('None') }, five, there(3))).toEqual([null]);
+    expect(steps(none, five, there(3), { deletionTimestamp: '2026-01-01T00:00:00Z' })).toEqual([null]);
   });
 
   test('is none in a pool whose VMs drover moves, or nobody', () => {
@@ -61,7 +66,21 @@ describe('the PodDisruptionBudget of a pool', () => {
     expect(steps({ template: withStrategy('None') }, five)).toEqual([]);
   });
 
-  test('is known by its owner', () => {
+  test('is left alone, and that is said, while it is not of this pool', () => {
+    const theirs = { ...there(3), poolUid: null };
+    for (const podBudget of [theirs, { ...theirs, poolUid: 'of-another' }, { ...theirs, spec: '{}' }]) {
+      expect(steps(none, five, podBudget)).toEqual([]);
+      expect(steps({ template: withStrategy('None') }, five, podBudget)).toEqual([]);
+      expect(podBudgetCondition(given(none, five, podBudget), NOW)).toMatchObject([
+        { type: 'EvictionsNotLimited', status: 'True', reason: 'NameTaken', lastTransitionTime: NOW },
+      ]);
+      expect(podBudgetCondition(given({ template: withStrategy('None') }, five, podBudget), NOW)).toEqual([]);
+    }
+    expect(podBudgetCondition(given(none, five, there(3)), NOW)).toEqual([]);
+    expect(podBudgetCondition(given(none, five), NOW)).toEqual([]);
+  });
+
+  test('is known by its name and its owner', () => {
     const owner = {
       apiVersion: 'drover.dev/v1alpha1',
       kind: 'VirtualMachinePool',
@@ -72,8 +91,9 @@ describe('the PodDisruptionBudget of a pool', () => {
     const metadata = { namespace: 'shop', name: 'drover-web', uid: 'u', resourceVersion: '1', creationTimestamp: '' };
     const spec = podBudgetSpec('web', 3);
     expect(podBudgetView({ metadata: { ...metadata, ownerReferences: [owner] }, spec })).toEqual(there(3));
-    expect(podBudgetView({ metadata, spec })).toBeNull();
+    expect(podBudgetView({ metadata: { ...metadata, name: 'web' }, spec })).toBeNull();
+    expect(podBudgetView({ metadata, spec })).toEqual({ ...there(3), poolUid: null });
     const theirs = { ...owner, apiVersion: 'pool.kubevirt.io/v1beta1' };
-    expect(podBudgetView({ metadata: { ...metadata, ownerReferences: [theirs] }, spec })).toBeNull();
+    expect(podBudgetView({ metadata: { ...metadata, ownerReferences: [theirs] }, spec })?.poolUid).toBeNull();
   });
 });

@@ -87,6 +87,17 @@ test('a pool whose evictions KubeVirt lets pass has a PodDisruptionBudget, which
       .map(([key, value]) => `${key}=${value}`)
       .join();
     expect((await kube.list(Pods, { namespace: drain.namespace, labelSelector })).items).toHaveLength(3);
+  } else {
+    await drain.pods('web', { 'web-1': true, 'web-2': true, 'web-3': true, 'web-4': false });
+    await drain.judge('drover-web', { healthy: 3 });
+    expect(await drain.evictionOf('web-1')).toBe('evicted');
+    expect(await drain.evictionOf('web-2')).toMatch(
+      "Cannot evict pod as it would violate the pod's disruption budget.",
+    );
+    await drain.judge('drover-web', { healthy: 1 });
+    expect(await drain.evictionOf('web-4')).toBe('evicted');
+    await drain.judge('drover-web', { healthy: 3 });
+    expect(await drain.evictionOf('web-2')).toBe('evicted');
   }
   await fleet().patchPool(drain.namespace, 'web', { replicas: 2 });
   await holds(1);
@@ -96,19 +107,28 @@ test('a pool whose evictions KubeVirt lets pass has a PodDisruptionBudget, which
   await holds(undefined);
 });
 
-test("a PodDisruptionBudget of that name that is not the pool's stays as it is", async () => {
+test("a PodDisruptionBudget of that name that is not the pool's stays as it is, which the status says", async () => {
   const { kube } = fleet();
   const drain = await TestDrain.in(fleet());
   const metadata = { namespace: drain.namespace, name: 'drover-web' };
   const spec = { minAvailable: 0, selector: { matchLabels: { app: 'mine' } } };
   const made = await kube.create(PodDisruptionBudgets, { metadata, spec });
   await drain.pool('web', {}, {}, 'None');
-  await until(async () =>
-    expect((await drain.events()).map(({ reason }) => reason)).toContain('FailedPodDisruptionBudget'),
-  );
-  await fleet().patchPool(drain.namespace, 'web', { drain: null } as object);
-  await fleet().settled(drain.namespace, 'web', ['web-1']);
+  const notLimited = async () => (await fleet().condition(drain.namespace, 'web', 'EvictionsNotLimited'))?.reason;
+  await until(async () => expect(await notLimited()).toBe('NameTaken'));
   expect(await kube.get(PodDisruptionBudgets, metadata)).toMatchObject({ metadata: { uid: made.metadata.uid }, spec });
+  await fleet().patchPool(drain.namespace, 'web', { drain: null } as object);
+  await until(async () => expect(await notLimited()).toBeUndefined());
+  expect(await kube.get(PodDisruptionBudgets, metadata)).toMatchObject({ metadata: { uid: made.metadata.uid }, spec });
+  await fleet().patchPool(drain.namespace, 'web', { drain: {} });
+  await until(async () => expect(await notLimited()).toBe('NameTaken'));
+  await kube.delete(PodDisruptionBudgets, metadata, { uid: made.metadata.uid });
+  await until(async () =>
+    expect(await ignoreNotFound(kube.get<PodDisruptionBudget>(PodDisruptionBudgets, metadata))).toMatchObject({
+      metadata: { ownerReferences: [{ kind: 'VirtualMachinePool' }] },
+    }),
+  );
+  await until(async () => expect(await notLimited()).toBeUndefined());
 });
 
 test('a VM waits for a window, and for nothing once its eviction was cancelled', async () => {

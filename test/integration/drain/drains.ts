@@ -1,13 +1,17 @@
 import { expect, onTestFinished } from 'vitest';
+import { POOL_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import {
   Events,
   Nodes,
+  PodDisruptionBudgets,
   Pods,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
 } from '../../../api/resources.ts';
+import type { PodDisruptionBudget } from '../../../decisions/drain/pod-budget.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';
@@ -80,13 +84,51 @@ export class TestDrain {
   async #evictPod(vm: string): Promise<void> {
     const { kube } = this.#fleet;
     const { items } = await kube.list(Pods, { namespace: this.namespace, labelSelector: `vm.kubevirt.io/name=${vm}` });
-    const { name } = items[0]!.metadata;
-    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace: this.namespace } };
-    const path = `/api/v1/namespaces/${this.namespace}/pods/${name}/eviction`;
-    await expect(kube.request({ method: 'POST', path, body })).rejects.toMatchObject({
-      status: 429,
-      message: expect.stringContaining('Eviction triggered evacuation of VMI') as string,
-    });
+    expect(await this.evictionOf(items[0]!.metadata.name)).toMatch('Eviction triggered evacuation of VMI');
+  }
+
+  /** Asks to evict a pod; resolves to what the API server says to that. */
+  async evictionOf(pod: string): Promise<string> {
+    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod, namespace: this.namespace } };
+    const path = `/api/v1/namespaces/${this.namespace}/pods/${pod}/eviction`;
+    return this.#fleet.kube.request({ method: 'POST', path, body }).then(
+      () => 'evicted',
+      (error: unknown) => {
+        if (error instanceof KubeError && error.status === 429) return error.message;
+        throw error;
+      },
+    );
+  }
+
+  /** Creates pods such as those of the pool's VMs, which are ready or not: the simulator makes none. */
+  async pods(pool: string, ready: Record<string, boolean>): Promise<void> {
+    const { kube } = this.#fleet;
+    const path = `/api/v1/namespaces/${this.namespace}/serviceaccounts`;
+    await kube.request({ method: 'POST', path, body: { metadata: { name: 'default' } } });
+    for (const [name, isReady] of Object.entries(ready)) {
+      const metadata = { namespace: this.namespace, name, labels: { [POOL_LABEL]: pool } };
+      const spec = { containers: [{ name: 'compute', image: 'launcher' }], automountServiceAccountToken: false };
+      await kube.create(Pods, { metadata, spec });
+      const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False' }];
+      const status = { phase: 'Running', conditions };
+      await kube.patch(Pods, metadata, 'merge', { status }, { subresource: 'status' });
+    }
+  }
+
+  /** Writes what Kubernetes' disruption controller, which is not there, finds if so many pods are ready. */
+  async judge(budget: string, { healthy }: { healthy: number }): Promise<void> {
+    const { kube } = this.#fleet;
+    const at = { namespace: this.namespace, name: budget };
+    const { metadata, spec } = await kube.get<PodDisruptionBudget>(PodDisruptionBudgets, at);
+    const { minAvailable } = spec!;
+    const status = {
+      observedGeneration: metadata.generation,
+      currentHealthy: healthy,
+      desiredHealthy: minAvailable,
+      expectedPods: healthy,
+      disruptionsAllowed: Math.max(healthy - minAvailable, 0),
+    };
+    await kube.patch(PodDisruptionBudgets, at, 'merge', { status }, { subresource: 'status' });
   }
 
   /** Takes that back, as `virtctl evacuate-cancel` does. */

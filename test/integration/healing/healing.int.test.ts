@@ -279,7 +279,7 @@ const told = (annotation: string): object => ({
   spec: { template: { metadata: { annotations: { [annotation]: 'true' } } } },
 });
 
-soakTest('a VM that waits for a node, for a claim, or for its image, is never replaced', async () => {
+test('a VM that waits for a node, for a claim, or for its image, is never replaced', async () => {
   // KubeVirt's times have no fractions, so a limit of 1 s may already have passed when the worker hears of the VMI.
   const autohealing = {
     ...QUICK,

@@ -83,7 +83,7 @@ export class ClusterCache implements OwnerCaches {
   readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
   /** Those by which drover moves VMs off their nodes. */
   readonly migrations: LabelledObjects<VirtualMachineInstanceMigration, MigrationView>;
-  /** PodDisruptionBudgets whose names are those of pools', whosever they are. */
+  /** PodDisruptionBudgets with the names that pools give theirs, whoever owns them. */
   readonly podBudgets: ListWatch<PodDisruptionBudget, PodBudgetView | null>;
   readonly revisions: LabelledObjects<ControllerRevision, RevisionView>;
   readonly nodes: ListWatch<Node, NodeView>;
@@ -280,7 +280,7 @@ export class ClusterCache implements OwnerCaches {
     return this.revisions.of(poolUid);
   }
 
-  /** Returns the PodDisruptionBudget that has the name of the pool's, whosever it is. */
+  /** Returns the PodDisruptionBudget with the name that the pool gives its own, whoever owns it. */
   podBudgetOf(namespace: string, pool: string): PodBudgetView | undefined {
     return this.podBudgets.get(`${namespace}/${podBudgetName(pool)}`) ?? undefined;
   }

@@ -14,8 +14,9 @@ import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 
 /**
- * Sets `minAvailable` of the pool's PodDisruptionBudget, or deletes it (null). Leaves a PodDisruptionBudget of that name
- * alone if another object owns it, or none: the pool's status says so. If the API server refuses, an Event says why.
+ * Sets `minAvailable` of the pool's PodDisruptionBudget, or deletes it (null). Leaves a PodDisruptionBudget of that
+ * name alone if another object owns it, or none: the pool's status says so. If the API server refuses, an Event says
+ * why.
  */
 export async function updatePodDisruptionBudget(
   client: KubeClient,

@@ -35,8 +35,8 @@ export function createReplicaSetActivities(options: ReplicaSetActivityOptions) {
       : containedVmiSetPlan({ ...vmiSetSnapshot(cache, set as StoredVmiSet), ...asked, burst, starts });
   return {
     /**
-     * Returns the next steps of a set, planned on a snapshot that is not older than `minVersions`, and by the API server's
-     * clock, of which the times of VMs and VMIs are. A local activity: it writes nothing.
+     * Returns the next steps of a set, planned on a snapshot that is not older than `minVersions`, and by the API
+     * server's clock, of which the times of VMs and VMIs are. A local activity: it writes nothing.
      */
     async planReplicaSet(request: ReplicaSetRequest): Promise<PlannedSet> {
       const { kind, namespace, name, minVersions, resultUnknown } = request;

@@ -70,7 +70,7 @@ export function unfinished({ metadata: { name } }: Stored<Pool>, change: Members
 
 /**
  * Writes the change on the pool: from then on the pool begins nothing. Changes its number of VMs in the same write.
- * `changeOf` is asked for the change of the pool as it is then, and returns null if there is nothing to do, as this does.
+ * `changeOf` returns the change for the pool as it is then, or null if there is nothing to do: then this returns null.
  * `mayFollow`: whether it may take the place of a change that has not ended. Throws `Failure` if it may not.
  */
 export async function beginChange<Change extends NewChange | null>(

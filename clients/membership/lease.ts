@@ -34,6 +34,12 @@ export class MembershipLease {
     this.#change = change;
   }
 
+  /** The lease of the change that is written on this pool. */
+  static of(kube: KubeClient, pool: Stored<Pool>): MembershipLease {
+    const { namespace = '', name } = pool.metadata;
+    return new MembershipLease(kube, { namespace, name }, membershipChangeOf(pool) as MembershipChange);
+  }
+
   /**
    * Reports that the command works, now and then. Returns false if the pool is no longer held by this change: another
    * command has finished it, the pool has gone on, or is being deleted. Nothing more may be moved then.

@@ -25,14 +25,14 @@ import { MembershipLease } from './lease.ts';
 import { move, type Move, type VmWithVmi } from './members.ts';
 
 /** Its annotation must hold them all. */
-const MOST = 500;
+const MAX_VMS = 500;
 
 type Kind = ListedChange['kind'];
 type Change = MembershipChange & ListedChange;
 
 /** Throws `Failure` for more VMs than one change takes. */
 export function checkCount(kind: Kind, { length }: readonly unknown[]): void {
-  if (length > MOST) throw new Failure(`${length} VMs are too many for one ${kind}: at most ${MOST} at a time`);
+  if (length > MAX_VMS) throw new Failure(`${length} VMs are too many for one ${kind}: at most ${MAX_VMS} at a time`);
 }
 
 /** Which VMs a command moves. */

@@ -18,7 +18,7 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { membershipChangeOf, type MembershipChange } from '../../decisions/membership/change.ts';
+import { membershipChangeOf } from '../../decisions/membership/change.ts';
 import { formerMemberAnnotation } from '../../decisions/membership/former-member.ts';
 import { asFormer } from '../../decisions/membership/label-patch.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
@@ -97,7 +97,7 @@ export async function release(session: Session, key: PoolAt, options: ReleaseOpt
   await waitUntilHeld(session, key, 'release', options);
   if (theirs !== undefined) await touchEach(kube, theirs);
   const heir = theirs ?? (await create(kube, resource, ours, { dryRun: 'none' }));
-  const hold = new MembershipLease(kube, key, membershipChangeOf(held) as MembershipChange);
+  const hold = MembershipLease.of(kube, held);
   await handBack(kube, ours, heir, { revision: await revisionFor(kube, resource, heir), hold });
   await waitUntilCounted(session, key, options, () => hold.mustKeep());
   await leaveToKubeVirt(session, { key, resource, ours, theirs: heir }, options);
@@ -129,8 +129,8 @@ function checkPool(ours: Stored<Pool>, theirs: Stored<KubeVirtPool> | undefined,
 }
 
 /**
- * Writes to each VM that a takeover has not moved. A takeover that was frozen right before such a move would go on with it
- * at any time later, and give the VM to a pool that is gone: its write is refused once the VM has changed.
+ * Writes to each VM that a takeover has not moved. A takeover that was frozen right before such a move would go on with
+ * it at any time later, and give the VM to a pool that is gone: its write is refused once the VM has changed.
  */
 async function touchEach(kube: KubeClient, theirs: Stored<KubeVirtPool>): Promise<void> {
   const { namespace = '', name, uid } = theirs.metadata;

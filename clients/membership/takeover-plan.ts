@@ -19,7 +19,7 @@ import { otherNames, printJoining } from './rows.ts';
 export interface Plan {
   pool: KubeObject & Pool;
   vms: { name: string; joining: Joining }[];
-  /** Remarks for who runs the command. */
+  /** Remarks for the person who runs the command. */
   notes: string[];
 }
 
@@ -91,7 +91,7 @@ export function printPlan({ pool, vms, notes }: Plan): void {
 /** A paused pool of KubeVirt does not take its finalizer off VMs that are being deleted. */
 export const endedBy = (name: string): string => `\`drover release pool ${name}\` has KubeVirt end that`;
 
-/** Returns drover's pool, and what is to be said of it. Throws a `Failure` for each field that drover has no words for. */
+/** Returns drover's pool, with remarks. Throws a `Failure` for each field that drover has no words for. */
 function converted(theirs: Stored<KubeVirtPool>): { pool: KubeObject & Pool; notes: string[] } {
   const { metadata, spec, apiVersion } = theirs;
   const { namespace, name, labels, annotations: all = {} } = metadata;

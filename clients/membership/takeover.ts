@@ -67,7 +67,7 @@ export async function takeOver(session: Session, key: PoolAt, options: TakeoverO
   }
   if (options.dryRun !== 'none') return dryRun(kube, theirs, ours, options.dryRun);
   const [pool, paused] = await begin(kube, resource, { theirs, ours }, options);
-  const hold = holdOf(kube, pool);
+  const hold = MembershipLease.of(kube, pool);
   await handOver(kube, pool, paused, hold);
   await waitUntilCounted(session, key, options, () => hold.mustKeep());
   await deleteEmptied(kube, resource, paused, hold);
@@ -90,8 +90,8 @@ async function dryRun(
 }
 
 /**
- * Pauses the pool of KubeVirt, and makes drover's, which is held. What KubeVirt does until it is paused counts: the plan
- * is made once more then. If nothing comes of it, the pool of KubeVirt goes on. Returns both pools.
+ * Pauses the pool of KubeVirt, and makes drover's, which is held. What KubeVirt does until it is paused counts: the
+ * plan is made once more then. If nothing comes of it, the pool of KubeVirt goes on. Returns both pools.
  */
 async function begin(
   kube: KubeClient,
@@ -199,7 +199,7 @@ async function deleteEmptied(
 /** Lets drover's pool go on: it has all VMs. */
 async function finish(session: Session, pool: Stored<Pool>, patience: Patience): Promise<void> {
   const kube = await session.kube();
-  const hold = holdOf(kube, pool);
+  const hold = MembershipLease.of(kube, pool);
   const { namespace = '', name, uid } = pool.metadata;
   const key = { namespace, name };
   const vms = await controlledBy(kube, namespace, uid);
@@ -210,9 +210,4 @@ async function finish(session: Session, pool: Stored<Pool>, patience: Patience):
   // The last write: a command that was killed before goes on up to here.
   await hold.end();
   print(`${labelOf(VirtualMachinePools, name)} has taken over ${vms.length} VMs`);
-}
-
-function holdOf(kube: KubeClient, pool: Stored<Pool>): MembershipLease {
-  const { namespace = '', name } = pool.metadata;
-  return new MembershipLease(kube, { namespace, name }, membershipChangeOf(pool) as MembershipChange);
 }

@@ -21,7 +21,7 @@ import { readNamed, readVms, type VmScope, type VmWithVmi } from './running.ts';
 const VM_OWNERS = OWNERS.filter(({ members }) => members.resource === VirtualMachines);
 
 /** Limited because names and UIDs of all VMs go into one workflow's input. */
-const MOST = 10_000;
+const MAX_VMS = 10_000;
 
 export interface Choice extends OwnerOptions {
   /** Only VMs that wait for a restart. */
@@ -82,7 +82,8 @@ function checkedOwner(action: PowerAction, names: string[], choice: Choice): Nam
 /** Throws `Failure` if there are too many VMs for one run, or if their names are too long in all. */
 export function ensureNotTooMany({ vms: { length }, targets }: Pick<ChosenVms, 'vms' | 'targets'>): void {
   const choose = 'choose by namespace or -l';
-  if (length > MOST) throw new Failure(`${length} VMs are more than the ${MOST} that one run may have: ${choose}`);
+  if (length > MAX_VMS)
+    throw new Failure(`${length} VMs are more than the ${MAX_VMS} that one run may have: ${choose}`);
   const bytes = bytesOfNames(targets);
   if (bytes <= MAX_BYTES) return;
   const fewer = Math.floor((length * MAX_BYTES) / bytes / 100) * 100;

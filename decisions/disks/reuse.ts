@@ -65,8 +65,8 @@ export function unmarkStep(
 ): PoolStep[] {
   const used = claims.filter(({ kept }) => isBack(vmName(pool.metadata.name, kept.number)));
   if (used.length === 0) return [];
-  const marks = used.slice(0, MOST).map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
+  const marks = used.slice(0, MAX_DISKS).map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
   return [{ kind: 'unmarkKeptDisks', claims: marks, reason: `${marks.length} kept disks are in use again` }];
 }
 
-const MOST = 250;
+const MAX_DISKS = 250;

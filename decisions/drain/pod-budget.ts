@@ -27,7 +27,7 @@ export interface PodBudgetSpec {
   unhealthyPodEvictionPolicy: 'AlwaysAllow';
 }
 
-/** What drover keeps of a PodDisruptionBudget that has the name of a pool's, whosever it is. */
+/** What drover keeps of a PodDisruptionBudget with a name that a pool gives its own, whoever owns it. */
 export interface PodBudgetView {
   namespace: string;
   name: string;
@@ -43,7 +43,7 @@ const PREFIX = 'drover-';
 
 export const podBudgetName = (pool: string): string => `${PREFIX}${pool}`;
 
-/** Returns null for a PodDisruptionBudget whose name is that of no pool's. */
+/** Returns null for a PodDisruptionBudget with a name that no pool gives its own. */
 export function podBudgetView(budget: Stored<PodDisruptionBudget>): PodBudgetView | null {
   const { namespace, name } = budget.metadata;
   if (!name.startsWith(PREFIX)) return null;
@@ -72,7 +72,7 @@ export interface PodBudgetInput {
   pool: StoredPool;
   vms: readonly VmView[];
   vmiOf: VmiOf;
-  /** The PodDisruptionBudget that has the name of the pool's; absent if there is none. */
+  /** The PodDisruptionBudget with the name that the pool gives its own; absent if there is none. */
   podBudget?: PodBudgetView | undefined;
 }
 
@@ -86,7 +86,7 @@ export function minAvailableOf({ pool, vms, vmiOf }: Omit<PodBudgetInput, 'podBu
   const active = vms.filter(isRegular).filter(isActive);
   const missing = runsByItself(pool.spec.template) ? Math.max(pool.spec.replicas - active.length, 0) : 0;
   const wanted = active.filter((vm) => isMeantToRun(vm, vmiOf(vm))).length + missing;
-  // The pods of standby VMs have the pool's label too, and Kubernetes counts those that are ready: not once they are paused.
+  // The pods of standby VMs have the pool's label too. Kubernetes counts those that are ready, which no paused VM's is.
   const standby = vms.filter((vm) => isStandby(vm) && liveVmi(vmiOf(vm))?.ready === true).length;
   return Math.max(wanted - maxUnavailableOf(pool), 0) + standby;
 }

@@ -5,7 +5,7 @@ import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 
 /** How many VMs one step labels. */
-const MOST = 250;
+const MAX_VMS = 250;
 
 export interface MembersInput {
   pool: StoredPool;
@@ -27,8 +27,8 @@ export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[
   const { name } = pool.metadata;
   const held = heldSteps({ pool, uncontrolled });
   if (pool.metadata.deletionTimestamp !== undefined) return held;
-  const came = unlabelledMembers({ pool, vms }).slice(0, MOST);
-  const left = uncontrolled.filter((vm) => hasLeft(vm, name) && !vm.deleting).slice(0, MOST);
+  const came = unlabelledMembers({ pool, vms }).slice(0, MAX_VMS);
+  const left = uncontrolled.filter((vm) => hasLeft(vm, name) && !vm.deleting).slice(0, MAX_VMS);
   return [
     ...(came.length === 0
       ? []
@@ -56,5 +56,5 @@ function heldSteps({ pool, uncontrolled }: Pick<MembersInput, 'pool' | 'uncontro
   const vms = uncontrolled.filter((vm) => hasLeft(vm, pool.metadata.name) && vm.deleting && vm.keepsDisks);
   if (vms.length === 0) return [];
   const reason = `keep the disks of ${words(vms)}, and let their deletion end: nobody controls them any more`;
-  return [{ kind: 'removeDiskFinalizers', vms: targets(vms.slice(0, MOST)), reason }];
+  return [{ kind: 'removeDiskFinalizers', vms: targets(vms.slice(0, MAX_VMS)), reason }];
 }

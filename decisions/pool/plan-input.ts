@@ -45,7 +45,7 @@ export interface PoolPlanInput {
   revisions: readonly KeptRevision[];
   /** Claims of the pool that are marked as kept; absent if they are not watched. */
   keptClaims?: readonly KeptClaim[];
-  /** The PodDisruptionBudget that has the name of the pool's, whosever it is; absent if there is none. */
+  /** The PodDisruptionBudget with the name that the pool gives its own, whoever owns it; absent if there is none. */
   podBudget?: PodBudgetView | undefined;
   /** What is known of Secrets and ConfigMaps; null or absent if nothing is yet, or the pool doesn't ask for it. */
   contents?: Contents | null;

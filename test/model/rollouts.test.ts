@@ -22,7 +22,7 @@ import { stories as workerLost } from './rollouts/worker-lost/stories.ts';
 import { World } from './world/world.ts';
 
 const ROLLOUTS = new URL('rollouts/', import.meta.url);
-const MOST_FILES = 15;
+const MAX_FILES = 15;
 const HOUR_MS = 3_600_000;
 
 /** Each folder of `rollouts/` with what it tells. */
@@ -71,7 +71,7 @@ describe.each(FOLDERS)('%s', (folder, stories) => {
   test('has a file for each story, no others, and not too many', () => {
     const files = readdirSync(new URL(folder, ROLLOUTS));
     expect(files.filter((file) => file.endsWith('.txt'))).toEqual(Object.keys(stories).map(fileOf).sort());
-    expect(files.length).toBeLessThanOrEqual(MOST_FILES);
+    expect(files.length).toBeLessThanOrEqual(MAX_FILES);
   });
 
   test.each(Object.entries(stories))('breaks no guarantee if things take other times: %s', async (_name, story) => {

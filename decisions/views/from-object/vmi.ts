@@ -6,6 +6,7 @@ import {
   type OwnerReference,
   type Stored,
 } from '../../../api/objects.ts';
+import { later } from '../../lib/times.ts';
 import { formerMemberOf } from '../../membership/former-member.ts';
 import { placementOf } from '../../vm-update/live-update.ts';
 import { kindOf } from '../owner-kind.ts';
@@ -67,6 +68,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     phase: status?.phase ?? '',
     phaseSince: sincePhase(status, status?.phase ?? ''),
     ready: ready?.status === 'True',
+    // KubeVirt takes over since when the pod is ready, which may be long before its guest runs.
     readySince: ready?.status === 'True' ? later(timeOf(ready), sincePhase(status, 'Running')) : timeOf(ready),
     scheduledAt: sincePhase(status, 'Scheduled'),
     runningSince: sincePhase(status, 'Running'),
@@ -143,9 +145,5 @@ function timeOf(condition: Condition | undefined): number | null {
   const time = Date.parse(condition?.lastTransitionTime ?? '');
   return Number.isNaN(time) ? null : time;
 }
-
-/** KubeVirt takes over since when the pod is ready, which may be long before its guest runs. */
-const later = (one: number | null, other: number | null): number | null =>
-  one === null || other === null ? (one ?? other) : Math.max(one, other);
 
 const text = (quantity: Quantity | undefined): string | null => (quantity === undefined ? null : String(quantity));

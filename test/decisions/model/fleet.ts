@@ -102,8 +102,8 @@ const HEARTBEAT_MS = 10_000;
 const BEGINNING = Date.UTC(2026, 0, 1);
 const LANES = 3;
 const TRIES = 8;
-const MOST_TURNS = 3_000;
-const MOST_MOMENTS = 100_000;
+const MAX_TURNS = 3_000;
+const MAX_MOMENTS = 100_000;
 
 /** How long after the last event a person unblocks healing. */
 const PATIENCE_MS = 24 * 3_600_000;
@@ -246,7 +246,7 @@ export class ModelFleet {
   run(): Ending {
     try {
       this.#requestTurn();
-      for (let moments = 0; this.clock.next(); moments++) if (moments > MOST_MOMENTS) this.#broken('it does not end');
+      for (let moments = 0; this.clock.next(); moments++) if (moments > MAX_MOMENTS) this.#broken('it does not end');
       this.#checkEnd(this.#last!);
       return { plan: this.#last!, turns: this.#turns, restarts: this.#restarts, replacements: this.#replacements };
     } catch (error) {
@@ -396,7 +396,7 @@ export class ModelFleet {
   }
 
   #turn(): void {
-    if (++this.#turns > MOST_TURNS) this.#broken('it does not end');
+    if (++this.#turns > MAX_TURNS) this.#broken('it does not end');
     this.#isPlanning = true;
     this.#affected = false;
     if (this.#rollout !== null) this.#asks = [];

@@ -8,7 +8,6 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import { newNode } from '../../../simulator/controllers/node-controller.ts';
-import { soakTest } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
 import { mostVms, templateOf, TestSets, uidsOf } from './sets.ts';
 
@@ -125,7 +124,7 @@ test('a VM whose VMI KubeVirt gives up with its node keeps its place until the n
   expect(watched.most()).toBe(1);
 });
 
-soakTest('a paused set makes and deletes nothing', async () => {
+test('a paused set makes and deletes nothing', async () => {
   const namespace = await fleet().namespace();
   await sets.create(namespace, 'web', { replicas: 1 });
   const [vm] = await sets.settled(namespace, 'web', 1);

@@ -1,5 +1,8 @@
 import { listed } from '../../api/lib/listed.ts';
-import { REFERENCE_RESOURCES, type OwnReference } from '../../decisions/template/references.ts';
+import type { Stored } from '../../api/objects.ts';
+import { REFERENCE_RESOURCES, requiredReferences, type OwnReference } from '../../decisions/template/references.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
 
@@ -20,6 +23,13 @@ export class References {
     const isThere = await Promise.all(references.map((reference) => this.#isThere(namespace, reference)));
     const missing = references.filter((_, index) => !isThere[index]).map(({ kind, name }) => `${kind} ${name}`);
     return missing.length === 0 ? null : `${listed(missing)} ${missing.length === 1 ? 'is' : 'are'} missing`;
+  }
+
+  /** Refuses the restart of a VM that is ready, if something is missing without which it could not start again. */
+  async refuseRestart({ spec }: Stored<VirtualMachine>, vmi: VmiView | undefined): Promise<void> {
+    if (vmi?.ready !== true) return;
+    const missing = await this.missing(vmi.namespace, requiredReferences(spec));
+    if (missing !== null) throw new KubeError(422, 'ReferenceMissing', `not restarted: ${missing}`);
   }
 
   async #isThere(namespace: string, { kind, name }: OwnReference): Promise<boolean> {

@@ -16,6 +16,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isConflict, isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { References } from '../configuration/references.ts';
 import { claimFor } from '../disruption-budget/place-for.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { recordVmEvent } from '../lib/events.ts';
@@ -82,10 +83,12 @@ interface EvacuatorOptions {
 /** Begins to move VMs of one pool. */
 class Evacuator {
   readonly #in: EvacuatorOptions;
+  readonly #references: References;
   #minVersions: ResourceVersions = {};
 
   constructor(options: EvacuatorOptions) {
     this.#in = options;
+    this.#references = new References(options.client, cancellationSignal());
   }
 
   /** What caches must have reached to show what was done or found. */
@@ -119,6 +122,7 @@ class Evacuator {
     const vmi = { ...live, evacuation: cache.evacuationOf(live.uid) };
     this.#note({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
     if (!isWanted(target, pool, vm, vmi)) return null;
+    if (target.act === 'restart') await this.#references.refuseRestart(stored, vmi);
     const attempt = (vmi.evacuation?.attempt ?? 0) + 1;
     const place = await claimFor(places, key, vm, vmi, target.act === 'migrate' ? attempt : undefined);
     if (typeof place === 'string') return place;

@@ -1,4 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
+import type { Stored } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { isRestarting, liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import { claimedNames } from '../../decisions/disruption-budget/claims.ts';
@@ -13,7 +14,7 @@ import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts
 import { roomFor } from '../../decisions/power/allowance.ts';
 import { powerNeed } from '../../decisions/power/need.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -21,6 +22,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { References } from '../configuration/references.ts';
 import { claimFor } from '../disruption-budget/place-for.ts';
 import type { DisruptionClaim, DisruptionClaims } from '../disruption-budget/places.ts';
 import { recordVmEvent } from '../lib/events.ts';
@@ -60,6 +62,14 @@ export interface VmPowerOptions {
   note: string;
 }
 
+/** A VM as the API server has it, with its VMI and its pool; nothing if there is no VM of that name. */
+interface FoundVm {
+  stored?: Stored<VirtualMachine>;
+  vm?: VmView;
+  vmi?: VmiView;
+  owner?: OwningPool | undefined;
+}
+
 /**
  * Starts, stops or restarts VMs one by one, each decided again right before acting: only the chosen one, only if it
  * still needs that and nothing stands in its way, and only while the limits allow it.
@@ -69,12 +79,14 @@ export interface VmPowerOptions {
  */
 export class VmPower {
   readonly #in: VmPowerOptions;
+  readonly #references: References;
   /** VMs that are in progress, and not known to be done. */
   readonly #acting: Set<string>;
   #minVersions: ResourceVersions = {};
 
   constructor(options: VmPowerOptions) {
     this.#in = options;
+    this.#references = new References(options.client, cancellationSignal());
     this.#acting = new Set(options.others);
   }
 
@@ -100,9 +112,9 @@ export class VmPower {
 
   async #take(key: string): Promise<PowerOutcome | null> {
     const { action, chosen, client, note } = this.#in;
-    const { vm, vmi, owner } = await this.#read(key);
+    const { stored, vm, vmi, owner } = await this.#read(key);
     const need = powerNeed(action, { target: chosen.get(key)!, vm, vmi, owner });
-    if (vm === undefined || need.need === 'nothing' || isAsked(action, vm, vmi)) {
+    if (stored === undefined || vm === undefined || need.need === 'nothing' || isAsked(action, vm, vmi)) {
       // It is done already, perhaps by an earlier attempt of this activity whose result was lost.
       this.#minVersions = maxVersions(this.#minVersions, { vms: vm?.resourceVersion });
       this.#acting.add(key);
@@ -111,6 +123,7 @@ export class VmPower {
     if (need.need !== 'act') return { vm: key, end: 'Deferred', why: need.why };
     const full = this.#whyNoRoom(vm, vmi);
     if (full !== null) return { vm: key, end: 'Deferred', why: full };
+    if (action === 'Restart') await this.#references.refuseRestart(stored, vmi);
     // If the answer is lost, the VM counts until its state is known.
     this.#acting.add(key);
     const done = await this.#act(vm, vmi, owner).catch((error: unknown) => {
@@ -141,17 +154,17 @@ export class VmPower {
   }
 
   /** Returns the VM, its VMI and its pool as the API server has them now. */
-  async #read(key: string): Promise<{ vm?: VmView; vmi?: VmiView; owner?: OwningPool | undefined }> {
+  async #read(key: string): Promise<FoundVm> {
     const { client, cache } = this.#in;
     const [namespace = '', name = ''] = key.split('/');
     const signal = cancellationSignal();
     const { vm: stored, ...own } = await liveVmWithVmi(client, { namespace, name }, signal);
     if (stored === undefined) return {};
     const vm = vmView(stored);
-    if (vm.owner?.kind !== VirtualMachinePools.kind) return { vm, ...own };
+    if (vm.owner?.kind !== VirtualMachinePools.kind) return { stored, vm, ...own };
     // KubeVirt's own pools have the same kind: the UID tells them apart.
     const pool = await livePool(client, { namespace, ...vm.owner }, signal);
-    return { vm, ...own, owner: ownerOf(cache, vm, pool) };
+    return { stored, vm, ...own, owner: ownerOf(cache, vm, pool) };
   }
 
   /**

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
 import { Secrets } from '../../../api/resources.ts';
+import { TestDrain } from '../drain/drains.ts';
 import { aFleet, until } from '../fleet.ts';
+import { TestVms } from '../power/vms.ts';
 import { aProxiedWorker } from '../proxied-worker.ts';
 import { templateOf } from '../rollout/rollouts.ts';
 import { aSecond, change, create, label, readingPool, volumes } from './configuration.ts';
@@ -89,6 +91,31 @@ test('a VM is not restarted onto what is missing: it runs on, others are updated
   await create(fleet(), namespace, { kind: 'Secret', name: 'user-1' }, 'second');
   await pool.untilSaid({ UpToDate: 'UpToDate', Progressing: 'Complete' });
   expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']);
+});
+
+test('no restart by a person and no drain takes a VM down onto what is missing', async () => {
+  const pool = await readingPool(fleet(), {
+    replicas: 2,
+    nameGeneration: { appendPostfixToSecretReferences: true },
+    drain: { method: 'Restart' },
+  });
+  const { namespace } = pool;
+  const before = await pool.vmiUids();
+  await fleet().kube.delete(Secrets, { namespace, name: 'user-1' });
+  const restart = await (await TestVms.in(fleet(), namespace)).restart({ maxFailures: 1 });
+  const why = 'not restarted: Secret user-1 is missing';
+  expect(await restart.result()).toMatchObject({
+    phase: 'Failed',
+    done: [`${namespace}/web-2`],
+    failed: [{ vm: `${namespace}/web-1`, why }],
+  });
+  await (await TestDrain.in(fleet(), namespace)).evict('web-1');
+  await until(async () =>
+    expect(await pool.condition('Draining')).toMatchObject({ message: expect.stringContaining(why) as string }),
+  );
+  expect((await pool.vmiUids())['web-1']).toBe(before['web-1']);
+  await create(fleet(), namespace, { kind: 'Secret', name: 'user-1' }, 'first');
+  await until(async () => expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']));
 });
 
 test('a worker that may not see them says what it lacks, and does all else', async () => {

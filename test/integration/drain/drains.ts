@@ -34,8 +34,8 @@ export class TestDrain {
     this.namespace = namespace;
   }
 
-  static async in(fleet: TestFleet): Promise<TestDrain> {
-    return new TestDrain(fleet, await fleet.namespace());
+  static async in(fleet: TestFleet, namespace?: string): Promise<TestDrain> {
+    return new TestDrain(fleet, namespace ?? (await fleet.namespace()));
   }
 
   /** Creates a pool whose VMIs have these annotations; resolves when they are ready. */

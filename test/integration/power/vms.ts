@@ -34,7 +34,11 @@ export class TestVms {
   }
 
   static async empty(fleet: TestFleet): Promise<TestVms> {
-    const namespace = await fleet.namespace();
+    return TestVms.in(fleet, await fleet.namespace());
+  }
+
+  /** The VMs that are there already. */
+  static async in(fleet: TestFleet, namespace: string): Promise<TestVms> {
     const watch = await ReadinessWatch.start(fleet.kube, namespace);
     onTestFinished(() => watch.stop());
     return new TestVms(fleet, namespace, watch);

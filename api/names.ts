@@ -69,6 +69,13 @@ export const NOT_YET_RUN_ANNOTATION = `${GROUP}/never-ran`;
 /** On a migration by which drover moves a VM off its node: the UID of the VMI. */
 export const EVACUATION_LABEL = `${GROUP}/evacuation`;
 /**
+ * On such a migration: what drover's migrations of that VMI before it came to (`EarlierMigrations`, in JSON). KubeVirt
+ * deletes those that have ended, but for the newest five of all that anybody makes.
+ */
+export const EARLIER_MIGRATIONS_ANNOTATION = `${GROUP}/earlier-migrations`;
+/** KubeVirt's own, on every migration: the name of the VMI. */
+export const MIGRATED_VMI_LABEL = 'kubevirt.io/vmi-name';
+/**
  * In a template's `spec.template.metadata.annotations`: a new time requests a restart of every VM, as `drover rollout
  * restart` writes it.
  */

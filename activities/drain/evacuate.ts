@@ -1,19 +1,23 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { EVACUATION_LABEL, POOL_LABEL } from '../../api/names.ts';
+import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, MIGRATED_VMI_LABEL, POOL_LABEL } from '../../api/names.ts';
 import { drainRules } from '../../api/pool-defaults.ts';
 import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
 import { migrationName } from '../../decisions/drain/evacuation.ts';
-import { evacuationNeed } from '../../decisions/drain/need.ts';
+import { evacuationNeed, triesInARow } from '../../decisions/drain/need.ts';
 import type { EvacuationTarget } from '../../decisions/drain/plan.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { membershipChangeOf } from '../../decisions/membership/change.ts';
-import type { VirtualMachineInstanceMigration } from '../../decisions/views/from-object/migration.ts';
+import {
+  earlierMigrationsText,
+  isInFlight,
+  type VirtualMachineInstanceMigration,
+} from '../../decisions/views/from-object/migration.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, isConflict, isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, isConflict, isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
@@ -28,13 +32,14 @@ import type { PoolKey } from '../owners/types.ts';
 import { restartVm } from '../power/restart-vm.ts';
 import { updatePodDisruptionBudget } from './guard-pods.ts';
 
-/** A VM that could not be moved. `isFinal`: the API server refused it; else the budget had no room. */
+/** A VM that drover could not begin to move. */
 export interface NotMoved {
   vm: string;
   /** Of the VMI. */
   uid: string;
+  /** The budget had no room; somebody else migrates it, or is about to; or the API server refused it. */
+  reason: 'NoPlace' | 'OtherMigration' | 'Refused';
   why: string;
-  isRefused: boolean;
 }
 
 export interface Evacuated {
@@ -99,18 +104,16 @@ class Evacuator {
   /** Returns null if there is nothing more to do. Throws transient errors, for the caller to retry. */
   async take(target: EvacuationTarget): Promise<NotMoved | null> {
     const { name, uid } = target;
-    const notMoved = (why: string, isRefused: boolean): NotMoved => ({ vm: name, uid, why, isRefused });
     try {
-      const full = await retryOnConflict(() => this.#take(target));
-      return full === null ? null : notMoved(full, false);
+      const held = await retryOnConflict(() => this.#take(target));
+      return held === null ? null : { vm: name, uid, ...held };
     } catch (error) {
       if (!isRefusal(error) && !isConflict(error)) throw error;
-      return notMoved(error.message, true);
+      return { vm: name, uid, reason: 'Refused', why: error.message };
     }
   }
 
-  /** Returns why the VM has no place in the budget; null if it needs none any more. */
-  async #take(target: EvacuationTarget): Promise<string | null> {
+  async #take(target: EvacuationTarget): Promise<Held | null> {
     const { client, key, cache, places } = this.#in;
     const signal = cancellationSignal();
     const [pool, { vm: stored, vmi: live }] = await Promise.all([
@@ -124,15 +127,20 @@ class Evacuator {
     if (!isWanted(target, pool, vm, vmi)) return null;
     if (target.act === 'restart') await this.#references.refuseRestart(stored, vmi);
     const attempt = (vmi.evacuation?.attempt ?? 0) + 1;
-    const place = await claimFor(places, key, vm, vmi, target.act === 'migrate' ? attempt : undefined);
-    if (typeof place === 'string') return place;
+    const migration = target.act === 'migrate' ? migrationOf(vmi, attempt, key) : undefined;
+    const other = migration && (await this.#otherInFlight(migration));
+    if (other !== undefined) return other;
+    const place = await claimFor(places, key, vm, vmi, migration && attempt);
+    if (typeof place === 'string') return { reason: 'NoPlace', why: place };
     try {
-      const done = target.act === 'migrate' ? this.#migrate(vmi, attempt) : restartVm(client, vm, vmi);
+      const done = migration === undefined ? restartVm(client, vm, vmi) : this.#create(migration);
       this.#note(await done);
     } catch (error) {
       // Not after a transient error: it is retried, and the call may have succeeded all the same.
-      if (error instanceof KubeError && !isTransient(error)) await place.release();
-      throw error;
+      if (isRefusal(error)) await place.release();
+      const isSooner = migration !== undefined && isRefusal(error) ? await this.#otherInFlight(migration) : undefined;
+      if (isSooner === undefined) throw error;
+      return isSooner;
     }
     const what = target.act === 'migrate' ? `Migrated (attempt ${attempt})` : 'Restarted';
     const note = `${what} to leave node ${target.node}, which is drained: ${target.why}`;
@@ -140,23 +148,15 @@ class Evacuator {
     return null;
   }
 
-  async #migrate(vmi: VmiView, attempt: number): Promise<ResourceVersions> {
-    const { client, key } = this.#in;
+  async #create(migration: VirtualMachineInstanceMigration): Promise<ResourceVersions> {
+    const { client } = this.#in;
     const signal = cancellationSignal();
-    const at = { namespace: vmi.namespace, name: migrationName(vmi.uid, attempt) };
-    const { apiVersion, kind } = { apiVersion: apiVersionOf(VirtualMachineInstances), ...VirtualMachineInstances };
-    const migration: VirtualMachineInstanceMigration = {
-      metadata: {
-        ...at,
-        labels: { [POOL_LABEL]: key.name, [EVACUATION_LABEL]: vmi.uid },
-        ownerReferences: [{ apiVersion, kind, name: vmi.name, uid: vmi.uid }],
-      },
-      spec: { vmiName: vmi.name },
-    };
     const made = await client
       .create(VirtualMachineInstanceMigrations, migration, { signal })
       .catch(async (error: unknown) => {
         // KubeVirt refuses a second migration in flight, before Kubernetes can say that it is this one.
+        const { namespace, name } = migration.metadata;
+        const at = { namespace: namespace!, name };
         const there = isRefusal(error)
           ? await ignoreNotFound(client.get(VirtualMachineInstanceMigrations, at, { signal }))
           : undefined;
@@ -166,9 +166,45 @@ class Evacuator {
     return { migrations: made.metadata.resourceVersion };
   }
 
+  /** KubeVirt migrates a VMI once at a time, and refuses another migration of the VMI meanwhile. */
+  async #otherInFlight(own: VirtualMachineInstanceMigration): Promise<Held | undefined> {
+    const other = (await this.#inFlight(own)).find(({ metadata }) => metadata.name !== own.metadata.name);
+    if (other === undefined) return undefined;
+    const phase = other.status?.phase || 'Pending';
+    return { reason: 'OtherMigration', why: `another migration of it, ${other.metadata.name}, is ${phase}` };
+  }
+
+  async #inFlight({ metadata, spec }: VirtualMachineInstanceMigration) {
+    const { items } = await this.#in.client.list<VirtualMachineInstanceMigration>(VirtualMachineInstanceMigrations, {
+      namespace: metadata.namespace!,
+      labelSelector: `${MIGRATED_VMI_LABEL}=${spec.vmiName}`,
+      signal: cancellationSignal(),
+    });
+    return items.filter(isInFlight);
+  }
   #note(newer: ResourceVersions): void {
     this.#minVersions = maxVersions(this.#minVersions, newer);
   }
+}
+
+/** Why a VM is not begun with now. */
+type Held = Pick<NotMoved, 'reason' | 'why'>;
+
+function migrationOf(vmi: VmiView, attempt: number, { name: pool }: PoolKey): VirtualMachineInstanceMigration {
+  const { namespace, name, uid } = vmi;
+  const tried = triesInARow(vmi, Date.now());
+  return {
+    metadata: {
+      namespace,
+      name: migrationName(uid, attempt),
+      labels: { [POOL_LABEL]: pool, [EVACUATION_LABEL]: uid },
+      ...(tried === null ? {} : { annotations: { [EARLIER_MIGRATIONS_ANNOTATION]: earlierMigrationsText(tried) } }),
+      ownerReferences: [
+        { apiVersion: apiVersionOf(VirtualMachineInstances), kind: VirtualMachineInstances.kind, name, uid },
+      ],
+    },
+    spec: { vmiName: name },
+  };
 }
 
 /** Decides again, on the VM and the pool as they are now, whether this is to be done to the VM. */

@@ -1,17 +1,13 @@
-import type { MigrationView } from '../views/migration.ts';
+import type { EarlierMigrations, MigrationView } from '../views/migration.ts';
 
-/** What the migrations say by which drover has tried to move a VMI since it last moved. */
-export interface Evacuation {
-  /** The newest migration. */
+/** What the migrations say by which drover has tried to move a VMI, in a row, without moving it. */
+export interface Evacuation extends EarlierMigrations {
+  /** The newest migration, which the sums include. */
   attempt: number;
   state: MigrationView['state'];
-  /** How many have failed in a row. */
-  failures: number;
-  /** When the first of those in a row was created, in milliseconds since the epoch. */
-  since: number;
   /** When the newest ended, in milliseconds since the epoch; null while it is unfinished. */
   endedAt: number | null;
-  /** Why the last one failed, in KubeVirt's words; null if it has not, or KubeVirt gives none. */
+  /** Why the newest failed, in KubeVirt's words; null if it has not, or KubeVirt gives none. */
   whyFailed: string | null;
 }
 
@@ -27,20 +23,20 @@ export function attemptOf(vmiUid: string, name: string): number | null {
   return Number.isSafeInteger(attempt) && attempt > 0 ? attempt : null;
 }
 
-/** Sums up drover's migrations of one VMI; null if there are none. */
+/** Sums up drover's migrations of one VMI, of which KubeVirt may have deleted the older ones; null if there are none. */
 export function evacuationOf(migrations: readonly MigrationView[]): Evacuation | null {
-  const inOrder = migrations.toSorted((one, other) => one.attempt - other.attempt);
-  const newest = inOrder.at(-1);
-  if (newest === undefined) return null;
-  const before = inOrder.slice(0, -1);
-  const inARow = [...before.slice(before.findLastIndex(({ state }) => state === 'Succeeded') + 1), newest];
+  const [first, ...others] = migrations;
+  if (first === undefined) return null;
+  const newest = others.reduce((one, other) => (other.attempt > one.attempt ? other : one), first);
+  const { attempt, state, begunAt, createdAt, endedAt, failedToMove, whyFailed, earlier } = newest;
   return {
-    attempt: newest.attempt,
-    state: newest.state,
-    failures: inARow.filter(({ state }) => state === 'Failed').length,
-    since: inARow[0]!.createdAt,
-    endedAt: newest.state === 'Unfinished' ? null : (newest.endedAt ?? newest.createdAt),
-    whyFailed: inARow.findLast(({ whyFailed }) => whyFailed !== null)?.whyFailed ?? null,
+    attempt,
+    state,
+    ended: earlier.ended + Number(state === 'Failed'),
+    failures: earlier.failures + Number(failedToMove),
+    since: earlier.since ?? begunAt,
+    endedAt: state === 'Unfinished' ? null : (endedAt ?? createdAt),
+    whyFailed,
   };
 }
 

@@ -3,7 +3,7 @@ import { isActive, isMeantToRun, isRestarting, liveVmi, servesNobody } from '../
 import { EXTERNAL } from '../template/template.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { isEvacuating } from './evacuation.ts';
+import { isEvacuating, type Evacuation } from './evacuation.ts';
 
 export type EvacuationAct = 'migrate' | 'restart';
 
@@ -24,7 +24,7 @@ export interface RefusedEvacuation {
   /** Of the VMI. */
   uid: string;
   why: string;
-  /** Since when the API server has refused it in a row, null if the budget had no room; and how often it has. */
+  /** Since when the API server has refused it in a row, null if it has not; and how often it has. */
   since: number | null;
   times: number;
   /** Before when it is not tried again. These times are milliseconds since the epoch. */
@@ -42,6 +42,11 @@ export interface EvacuationInput {
 
 /** After so many failed migrations in a row a VM is restarted instead. */
 export const MAX_FAILURES = 3;
+/**
+ * Migrations no longer count, and neither do refusals, if nothing has followed them for this time, twice the longest
+ * delay: they were for an earlier drain, or something held the VM that has nothing to do with migrations.
+ */
+export const FORGOTTEN_MS = 600_000;
 
 const FIRST_DELAY_MS = 10_000;
 const LAST_DELAY_MS = 300_000;
@@ -77,22 +82,26 @@ const waits = (why: string, { isStuck = false, until = null as number | null } =
   until,
 });
 
-/** When migrations have taken too long; in milliseconds since the epoch. */
-function deadlineOf({ vmi, rules, refusal }: EvacuationInput): number {
-  const since = Math.min(inARow(vmi)?.since ?? Infinity, refusal?.since ?? Infinity);
+/** When migrations have taken too long; in milliseconds since the epoch. Never, if KubeVirt has not begun any. */
+function deadlineOf({ vmi, rules, refusal, now }: EvacuationInput): number {
+  const since = Math.min(triesInARow(vmi, now)?.since ?? Infinity, refusal?.since ?? Infinity);
   return since + rules.deadlineSeconds * 1000;
 }
 
-/** What drover has tried since the VM last moved. */
-const inARow = (vmi: VmiView | undefined): VmiView['evacuation'] =>
-  vmi?.evacuation?.state === 'Succeeded' ? null : (vmi?.evacuation ?? null);
+/** What drover has tried since the VM last moved, or was last to move; null if nothing. */
+export function triesInARow(vmi: Pick<VmiView, 'evacuation'> | undefined, now: number): Evacuation | null {
+  const evacuation = vmi?.evacuation ?? null;
+  if (evacuation === null || evacuation.state === 'Succeeded') return null;
+  return (evacuation.endedAt ?? now) + FORGOTTEN_MS > now ? evacuation : null;
+}
 
 function migrating(input: EvacuationInput, vmi: VmiView, isPast: boolean): EvacuationNeed {
-  const attempt = vmi.evacuation!.attempt;
+  const { attempt, since } = vmi.evacuation!;
   const deadline = deadlineOf(input);
-  return isPast
-    ? waits(`migration ${attempt} has taken longer than ${input.rules.deadlineSeconds} s`, { isStuck: true })
-    : { need: 'underway', message: `migrates (attempt ${attempt})`, until: deadline };
+  if (isPast)
+    return waits(`migration ${attempt} has taken longer than ${input.rules.deadlineSeconds} s`, { isStuck: true });
+  const message = since === null ? `waits for KubeVirt to begin migration ${attempt}` : `migrates (attempt ${attempt})`;
+  return { need: 'underway', message, until: Number.isFinite(deadline) ? deadline : null };
 }
 
 /** The owner's settings take precedence, and operations by KubeVirt or other controllers are not interrupted. */
@@ -109,7 +118,7 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
   const { vm, refusal, now } = input;
   const { act, why } = choiceOf(input, vmi, isPast);
   if (act === 'none') return waits(why, { isStuck: true });
-  const tried = inARow(vmi);
+  const tried = triesInARow(vmi, now);
   // What is done changes when the deadline passes.
   const soonest = isPast ? Infinity : deadlineOf(input);
   if (refusal !== undefined && refusal.notBefore > now)
@@ -117,7 +126,7 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
       until: Math.min(refusal.notBefore, soonest),
       isStuck: isPast,
     });
-  const again = tried === null ? 0 : (tried.endedAt ?? 0) + delayAfter(tried.failures);
+  const again = tried === null ? 0 : (tried.endedAt ?? 0) + delayAfter(tried.ended);
   if (act === 'migrate' && again > now)
     return waits(`its migration has failed${reason(tried)}, and is tried again at ${iso(again)}`, {
       until: Math.min(again, soonest),
@@ -129,7 +138,7 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
 
 /** How the VM is to leave its node, and why so; `none`: in no way that its pool and its owner allow. */
 function choiceOf(
-  { vm, rules: { method, deadlineSeconds } }: EvacuationInput,
+  { vm, rules: { method, deadlineSeconds }, now }: EvacuationInput,
   vmi: VmiView,
   isPast: boolean,
 ): { act: EvacuationAct | 'none'; why: string } {
@@ -148,12 +157,12 @@ function choiceOf(
       : { act: 'none', why: 'KubeVirt cannot migrate it, and its pool wants no restart for a drain' };
   if (!canMigrate) return restart('KubeVirt cannot migrate it');
   if (isPast) return restart(`it could not be migrated within ${deadlineSeconds} s`);
-  const tried = inARow(vmi);
+  const tried = triesInARow(vmi, now);
   return tried !== null && tried.failures >= MAX_FAILURES
     ? restart(`${tried.failures} migrations have failed${reason(tried)}`)
     : migrate;
 }
 
 const restart = (why: string) => ({ act: 'restart', why }) as const;
-const reason = (tried: VmiView['evacuation']): string => (tried?.whyFailed == null ? '' : ` (${tried.whyFailed})`);
+const reason = (tried: Evacuation | null): string => (tried?.whyFailed == null ? '' : ` (${tried.whyFailed})`);
 const iso = (time: number): string => new Date(time).toISOString();

@@ -12,8 +12,26 @@ export interface MigrationView {
   state: 'Unfinished' | 'Succeeded' | 'Failed';
   /** Milliseconds since the epoch. */
   createdAt: number;
+  /** When KubeVirt began it, in milliseconds since the epoch; null while KubeVirt has others to do first. */
+  begunAt: number | null;
   /** When it ended, in milliseconds since the epoch; null while it is unfinished, or if KubeVirt doesn't say. */
   endedAt: number | null;
+  /** It failed though its target was ready and nobody aborted it: the next one may fail in the same way. */
+  failedToMove: boolean;
   /** Why it failed, in KubeVirt's words; null if it has not, or KubeVirt gives none. */
   whyFailed: string | null;
+  /** What those before it came to. */
+  earlier: EarlierMigrations;
 }
+
+/** What drover's migrations of one VMI came to, in a row, without moving it. */
+export interface EarlierMigrations {
+  /** How many have ended. */
+  ended: number;
+  /** How many of these have failed to move it. */
+  failures: number;
+  /** When KubeVirt began the first of them, in milliseconds since the epoch; null if it has begun none. */
+  since: number | null;
+}
+
+export const NO_EARLIER_MIGRATIONS: EarlierMigrations = { ended: 0, failures: 0, since: null };

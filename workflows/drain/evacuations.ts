@@ -1,7 +1,7 @@
 import { ActivityFailure, isCancellation, log, proxyActivities } from '@temporalio/workflow';
 import type { DrainActivities, NotMoved } from '../../activities/drain/evacuate.ts';
 import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
-import { delayAfter, type RefusedEvacuation } from '../../decisions/drain/need.ts';
+import { delayAfter, FORGOTTEN_MS, type RefusedEvacuation } from '../../decisions/drain/need.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
@@ -12,8 +12,8 @@ const { evacuateVms } = proxyActivities<DrainActivities>(ON_VMS);
 
 /** How long to wait with a VM for which a claim found no room although the plan had seen some. */
 const NO_PLACE_MS = 2_000;
-/** A refusal that nothing has followed is forgotten after this time. */
-const FORGOTTEN_MS = 600_000;
+/** How long to wait with a VM that somebody else is about to migrate. */
+const OTHER_MIGRATION_MS = 10_000;
 
 export interface EvacuationsOptions {
   /** What a run hands to the next. */
@@ -58,7 +58,7 @@ export class Evacuations {
         log.warn('VMs could not be moved off their nodes', { reason, message });
         this.#note(
           names,
-          vms.map(({ name, uid }) => ({ vm: name, uid, why: message, isRefused: true })),
+          vms.map(({ name, uid }) => ({ vm: name, uid, reason: 'Refused' as const, why: message })),
         );
       }
     });
@@ -69,11 +69,18 @@ export class Evacuations {
     const now = Date.now();
     const before = new Map(this.refusals.map((refusal) => [refusal.uid, refusal]));
     const others = this.refusals.filter(({ vm, notBefore }) => !tried.includes(vm) && notBefore + FORGOTTEN_MS > now);
-    const refused = notMoved.map(({ vm, uid, why, isRefused }): RefusedEvacuation => {
+    const refused = notMoved.map(({ vm, uid, reason, why }): RefusedEvacuation => {
       const { since = null, times = 0 } = before.get(uid) ?? {};
-      const again = isRefused ? delayAfter(times + 1) : NO_PLACE_MS;
-      const inARow = isRefused ? { since: since ?? now, times: times + 1 } : { since, times };
-      return { vm, uid, why: why.slice(0, 1024), ...inARow, notBefore: now + again };
+      const base = { vm, uid, why: why.slice(0, 1024) };
+      switch (reason) {
+        case 'NoPlace':
+          return { ...base, since, times, notBefore: now + NO_PLACE_MS };
+        case 'OtherMigration':
+          // Whatever was refused until now may have been so because of that one: no deadline begins by it.
+          return { ...base, since: null, times: 0, notBefore: now + OTHER_MIGRATION_MS };
+        case 'Refused':
+          return { ...base, since: since ?? now, times: times + 1, notBefore: now + delayAfter(times + 1) };
+      }
     });
     this.refusals = [...others, ...refused];
   }

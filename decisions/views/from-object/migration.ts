@@ -1,7 +1,7 @@
-import { EVACUATION_LABEL, POOL_LABEL } from '../../../api/names.ts';
+import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, POOL_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { attemptOf } from '../../drain/evacuation.ts';
-import type { MigrationView } from '../migration.ts';
+import { NO_EARLIER_MIGRATIONS, type EarlierMigrations, type MigrationView } from '../migration.ts';
 import { intern } from './intern.ts';
 
 /** The fields of KubeVirt's VirtualMachineInstanceMigration that drover reads and writes. */
@@ -10,21 +10,25 @@ export interface VirtualMachineInstanceMigration extends KubeObject {
   status?: {
     phase?: string;
     phaseTransitionTimestamps?: { phase?: string; phaseTransitionTimestamp?: string }[];
+    conditions?: { type?: string; status?: string }[];
     migrationState?: { failureReason?: string };
   };
 }
 
+/** KubeVirt has handed the migration to the nodes. A failure that comes quickly is seen without `Running`. */
+const AT_WORK: readonly (string | undefined)[] = ['TargetReady', 'Running'];
+
 /** Returns null for a migration that is not as drover makes them. */
-export function migrationView({ metadata, status }: Stored<VirtualMachineInstanceMigration>): MigrationView | null {
+export function migrationView(object: Stored<VirtualMachineInstanceMigration>): MigrationView | null {
+  const { metadata, status } = object;
   const { labels = {}, name, resourceVersion } = metadata;
   const vmiUid = labels[EVACUATION_LABEL];
   const pool = labels[POOL_LABEL];
   const attempt = vmiUid === undefined ? null : attemptOf(vmiUid, name);
   if (vmiUid === undefined || pool === undefined || attempt === null) return null;
-  const state = status?.phase === 'Succeeded' || status?.phase === 'Failed' ? status.phase : 'Unfinished';
-  const endedAt = Date.parse(
-    status?.phaseTransitionTimestamps?.findLast(({ phase }) => phase === state)?.phaseTransitionTimestamp ?? '',
-  );
+  const hasFailed = status?.phase === 'Failed';
+  const state = status?.phase === 'Succeeded' || hasFailed ? status.phase : 'Unfinished';
+  const wasAtWork = status?.phaseTransitionTimestamps?.some(({ phase }) => AT_WORK.includes(phase)) ?? false;
   return {
     namespace: metadata.namespace!,
     name,
@@ -32,9 +36,55 @@ export function migrationView({ metadata, status }: Stored<VirtualMachineInstanc
     pool: intern(pool),
     vmiUid,
     attempt,
-    state,
+    state: state as MigrationView['state'],
     createdAt: Date.parse(metadata.creationTimestamp),
-    endedAt: Number.isNaN(endedAt) ? null : endedAt,
-    whyFailed: (state === 'Failed' && status?.migrationState?.failureReason) || null,
+    begunAt: begunAt(object),
+    endedAt: timeOf(object, (phase) => phase === state),
+    failedToMove: hasFailed && wasAtWork && metadata.deletionTimestamp === undefined,
+    whyFailed: (hasFailed && status.migrationState?.failureReason) || null,
+    earlier: earlierMigrations(metadata.annotations?.[EARLIER_MIGRATIONS_ANNOTATION]),
   };
 }
+
+/** Reports whether a migration of whatever maker has not ended: KubeVirt then refuses another one of the same VMI. */
+export const isInFlight = ({ status }: VirtualMachineInstanceMigration): boolean =>
+  status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
+
+const isPending = (phase: string | undefined): boolean => phase === undefined || phase === '' || phase === 'Pending';
+
+/** KubeVirt leaves a migration pending while too many others run. One that a quota holds up waits for no others. */
+function begunAt(object: Stored<VirtualMachineInstanceMigration>): number | null {
+  const { metadata, status } = object;
+  const isRefused = status?.conditions?.some(
+    ({ type, status: is }) => type === 'migrationRejectedByResourceQuota' && is === 'True',
+  );
+  if (isPending(status?.phase) && isRefused !== true) return null;
+  return timeOf(object, (phase) => !isPending(phase)) ?? Date.parse(metadata.creationTimestamp);
+}
+
+/** When it came to the first of such phases, in milliseconds since the epoch; null if KubeVirt doesn't say. */
+function timeOf(
+  { status }: VirtualMachineInstanceMigration,
+  isMeant: (phase: string | undefined) => boolean,
+): number | null {
+  const transition = status?.phaseTransitionTimestamps?.find(({ phase }) => isMeant(phase));
+  const time = Date.parse(transition?.phaseTransitionTimestamp ?? '');
+  return Number.isNaN(time) ? null : time;
+}
+
+/** Returns the value of the annotation that the next migration gets. */
+export const earlierMigrationsText = ({ ended, failures, since }: EarlierMigrations): string =>
+  JSON.stringify({ ended, failures, since });
+
+/** Anybody may write the annotation. */
+function earlierMigrations(text: string | undefined): EarlierMigrations {
+  try {
+    const { ended, failures, since } = JSON.parse(text ?? '') as Partial<Record<keyof EarlierMigrations, unknown>>;
+    if (!isCount(ended) || !isCount(failures)) return NO_EARLIER_MIGRATIONS;
+    return { ended, failures, since: isCount(since) ? since : null };
+  } catch {
+    return NO_EARLIER_MIGRATIONS;
+  }
+}
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;

@@ -189,7 +189,8 @@ test('a status is written once more if nothing but spent claims is left to be sa
 test('a claim for a migration ends with that, though the VMI is the same', () => {
   const claims = [claimOf(one, { migration: 2 })];
   const states = (evacuation: Partial<Evacuation> | null) => {
-    const sum = { attempt: 2, state: 'Unfinished', failures: 0, since: 0, endedAt: null, whyFailed: null } as const;
+    const tried = { ended: 0, failures: 0, since: 0, endedAt: null, whyFailed: null };
+    const sum: Evacuation = { attempt: 2, state: 'Unfinished', ...tried };
     const own = evacuation === null ? null : { ...sum, ...evacuation };
     const context = contextOf({ claims, vmiOf: (vm) => aVmi(vm, vm === one ? { evacuation: own } : {}) });
     return activeClaims(context, never).map(({ state }) => state);

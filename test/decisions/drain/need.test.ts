@@ -33,6 +33,7 @@ const tried = (fields: Partial<Evacuation> = {}): { evacuation: Evacuation } => 
   evacuation: {
     attempt: 1,
     state: 'Unfinished',
+    ended: 0,
     failures: 0,
     since: NOW - 5000,
     endedAt: null,
@@ -41,7 +42,7 @@ const tried = (fields: Partial<Evacuation> = {}): { evacuation: Evacuation } => 
   },
 });
 const failed = (failures: number, endedAt: number): { evacuation: Evacuation } =>
-  tried({ attempt: failures, state: 'Failed', failures, endedAt, whyFailed: 'no node' });
+  tried({ attempt: failures, state: 'Failed', ended: failures, failures, endedAt, whyFailed: 'no node' });
 
 const migrates = { need: 'act', act: 'migrate', needsBudget: true };
 const restarts = { need: 'act', act: 'restart', needsBudget: true };
@@ -74,6 +75,16 @@ describe('a VM that runs', () => {
       { vmi: tried(), rules: { method: 'Restart' } },
       { need: 'underway' },
     ],
+    [
+      'is not late while KubeVirt has other migrations to do first',
+      { vmi: tried({ since: null }), rules: { deadlineSeconds: 1 } },
+      { need: 'underway', until: null, message: 'waits for KubeVirt to begin migration 1' },
+    ],
+    [
+      'is late if KubeVirt has begun an earlier migration long ago',
+      { vmi: tried({ attempt: 2, ended: 1, since: NOW - DEADLINE }) },
+      restarts,
+    ],
     ['restarts when its migration is late', { vmi: tried({ since: NOW - DEADLINE }) }, restarts],
     [
       'is stuck then where its pool wants no restart',
@@ -92,6 +103,21 @@ describe('a VM that runs', () => {
       'restarts after three failures',
       { vmi: failed(3, NOW) },
       { ...restarts, why: '3 migrations have failed (no node)' },
+    ],
+    [
+      'does not restart after migrations that were aborted, or for which there was no room',
+      { vmi: tried({ attempt: 5, state: 'Failed', ended: 5, failures: 2, endedAt: NOW - 500_000 }) },
+      migrates,
+    ],
+    [
+      'waits longer after each of these',
+      { vmi: tried({ attempt: 5, state: 'Failed', ended: 5, failures: 2, endedAt: NOW - 159_000 }) },
+      { need: 'wait', until: NOW + 1000 },
+    ],
+    [
+      'begins anew if its migrations are those of an earlier drain',
+      { vmi: tried({ ...failed(3, NOW - 600_000).evacuation, since: NOW - 2 * DEADLINE }) },
+      { ...migrates, isBegun: false },
     ],
     ['migrates on where that must not be', { vmi: failed(3, NOW - 60_000), rules: { method: 'Migrate' } }, migrates],
     [

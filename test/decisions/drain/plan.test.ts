@@ -16,6 +16,7 @@ const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', node: 
 const UNDERWAY: Evacuation = {
   attempt: 1,
   state: 'Unfinished',
+  ended: 0,
   failures: 0,
   since: NOW,
   endedAt: null,
@@ -88,6 +89,7 @@ describe('VMs on a node that is drained', () => {
     const failed: Evacuation = {
       ...UNDERWAY,
       state: 'Failed',
+      ended: 1,
       failures: 1,
       since: NOW - 60_000,
       endedAt: NOW - 30_000,
@@ -147,8 +149,9 @@ const anyEvacuation: fc.Arbitrary<Evacuation | null> = fc.option(
   fc.record({
     attempt: fc.integer({ min: 1, max: 9 }),
     state: fc.constantFrom('Unfinished', 'Succeeded', 'Failed'),
+    ended: fc.nat(4),
     failures: fc.nat(4),
-    since: fc.integer({ min: NOW - 3_600_000, max: NOW }),
+    since: fc.option(fc.integer({ min: NOW - 3_600_000, max: NOW })),
     endedAt: fc.constant(NOW - 15_000),
     whyFailed: fc.constantFrom(null, 'no node'),
   }),

@@ -10,6 +10,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { OwnerKey } from '../../activities/owners/types.ts';
+import { OWNER_KINDS, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
@@ -64,9 +65,9 @@ const PLAN_AGAIN_MS = 10_000;
  */
 const LEAST_WAIT_MS = 50;
 
-/** How the sentences of a run call its owner and what it waits for. */
-export interface OwnerLabels {
-  owner: 'pool' | 'set';
+/** The owner that a run is of. */
+export interface OwnerOfRun {
+  kind: VmOwnerKind;
   /** Summary of a wait for a time that the plan has named. */
   wait: string;
 }
@@ -83,7 +84,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   protected readonly inProgress = new InFlight();
   protected readonly failureBackoff: FailureBackoff;
   readonly #statusWriter: StatusWriter;
-  readonly #words: OwnerLabels;
+  readonly #owner: OwnerOfRun;
   #minVersions: ResourceVersions;
   #uid: string | undefined;
   /** Whether a step has failed with an unknown part of it done. */
@@ -95,14 +96,15 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   #phase: PlannedOwner['phase'] | undefined;
   #generation: number | undefined;
 
-  constructor(ref: PoolRef, carried: CarriedOwner | undefined, words: OwnerLabels) {
+  constructor(ref: PoolRef, carried: CarriedOwner | undefined, owner: OwnerOfRun) {
     this.ref = ref;
-    this.#words = words;
+    this.#owner = owner;
     this.#minVersions = carried?.minVersions ?? {};
     this.#uid = carried?.uid;
     this.#resultUnknown = carried?.resultUnknown ?? false;
     this.failureBackoff = new FailureBackoff(carried?.failureBackoff);
     this.#statusWriter = new StatusWriter({
+      kind: owner.kind,
       inProgress: this.inProgress,
       failureBackoff: this.failureBackoff,
       onWritten: (newer, isDue) => {
@@ -111,8 +113,22 @@ export abstract class OwnerRun<P extends PlannedOwner> {
         this.#turnRequested ||= isDue || this.#isPlanning;
       },
     });
-    const look = `Look again at the ${words.owner} and its VMs.`;
-    onSignal(changed, look, (newer?: ResourceVersions) => this.requestTurn(newer));
+    onSignal(
+      changed,
+      `Look again at the ${this.labels.owner} and its ${this.labels.members}.`,
+      (newer?: ResourceVersions) => this.requestTurn(newer),
+    );
+  }
+
+  /** What sentences call the owner and its members. */
+  protected get labels(): { owner: string; members: string } {
+    const { noun, members } = OWNER_KINDS[this.#owner.kind];
+    return { owner: noun, members: `${members.noun}s` };
+  }
+
+  /** Summary of the activity that plans. */
+  protected get planSummary(): string {
+    return `look at the ${this.labels.owner} and its ${this.labels.members}, and plan the next steps`;
   }
 
   async runUntilDeleted(): Promise<void> {
@@ -196,7 +212,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       if (isCancellation(error)) throw error;
       // Errors thrown by a local activity are not always wrapped.
       const { message } = error instanceof ActivityFailure ? (error.cause ?? error) : (error as Error);
-      log.warn(`the ${this.#words.owner} could not be planned`, { message });
+      log.warn(`the ${this.labels.owner} could not be planned`, { message });
       this.failureBackoff.note('NotPlanned', message);
       this.#resultUnknown ||= request.resultUnknown;
       return null;
@@ -272,6 +288,6 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     const delayMs = retryAt === null ? Infinity : retryAt - Date.now();
     const planMs = wakeAt === null ? Infinity : Math.max(wakeAt - Date.now(), LEAST_WAIT_MS);
     if (delayMs !== Infinity && delayMs <= planMs) return { ms: delayMs, summary: 'the delay after a failure' };
-    return planMs === Infinity ? null : { ms: planMs, summary: summary(this.#words.wait) };
+    return planMs === Infinity ? null : { ms: planMs, summary: summary(this.#owner.wait) };
   }
 }

@@ -1,5 +1,6 @@
 import { CancelledFailure, sleep } from '@temporalio/workflow';
 import type { OwnerKey } from '../../activities/owners/types.ts';
+import { OWNER_KINDS, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
@@ -14,6 +15,8 @@ import type { InFlight } from './in-flight.ts';
 const GAP_MS = 500;
 
 export interface StatusWriterOptions {
+  /** Of the owner. */
+  kind: VmOwnerKind;
   inProgress: InFlight;
   failureBackoff: FailureBackoff;
   /**
@@ -44,7 +47,8 @@ export class StatusWriter {
 
   /** `events`: what the status says that the one before did not. */
   write(key: OwnerKey, status: PoolStatus | ReplicaSetStatus, events: OwnerEvent[]): void {
-    const { inProgress, onWritten } = this.#options;
+    const { kind, inProgress, onWritten } = this.#options;
+    const { noun } = OWNER_KINDS[kind].members;
     // When these end, another turn begins, and writes the status that was held back here.
     const comeAndGo = inProgress.has('creating') || inProgress.has('deleting');
     const tooSoon = comeAndGo && Date.now() - this.#last < GAP_MS;
@@ -53,7 +57,7 @@ export class StatusWriter {
     this.#last = Date.now();
     void inProgress.run({ kind: 'status', reason: 'write the status' }, async () => {
       const words = {
-        summary: summary(`write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} VMs ready`),
+        summary: summary(`write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} ${noun}s ready`),
       };
       const written = await writeStatus
         .executeWithOptions(words, events.length === 0 ? [key, status] : [key, status, events])

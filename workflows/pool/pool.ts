@@ -51,7 +51,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
   #starting: number | undefined;
 
   constructor(ref: PoolRef, carried: PoolInput['carried']) {
-    super(ref, carried, { owner: 'pool', wait: 'wait until the pool must be planned again' });
+    super(ref, carried, { kind: 'VirtualMachinePool', wait: 'wait until the pool must be planned again' });
     const { inProgress } = this;
     const onChange = (newer?: ResourceVersions): void => this.requestTurn(newer);
     this.#rollouts = new Rollouts({
@@ -99,7 +99,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       ...this.#evacuations.request(),
     };
     this.#vmsHanded += request.batches.reduce((sum, { vms }) => sum + vms.length, 0);
-    return plan.executeWithOptions({ summary: 'look at the pool and its VMs, and plan the next steps' }, [request]);
+    return plan.executeWithOptions({ summary: this.planSummary }, [request]);
   }
 
   protected override reset(uid: string): void {

@@ -53,7 +53,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
   #clockAheadMs = 0;
 
   constructor(ref: PoolRef, carried: ReplicaSetInput['carried'], kind: SetKind) {
-    super(ref, carried, { owner: 'set', wait: WAITS[kind] });
+    super(ref, carried, { kind, wait: WAITS[kind] });
     this.#kind = kind;
     this.#starts = carried?.starts ?? null;
     this.#uncertain = new Set(carried?.uncertain);
@@ -80,14 +80,13 @@ class ReplicaSetRun extends OwnerRun<Planned> {
 
   protected override plan(asked: OwnerRequest): Promise<PlannedSet> {
     this.#told = [...this.#uncertain];
-    const words = { summary: 'look at the set and its VMs, and plan the next steps' };
     const own = {
       kind: this.#kind,
       uncertain: [...this.#told],
       starts: this.#starts,
       now: Date.now(),
     };
-    return planReplicaSet.executeWithOptions(words, [{ ...asked, ...own }]);
+    return planReplicaSet.executeWithOptions({ summary: this.planSummary }, [{ ...asked, ...own }]);
   }
 
   protected override reset(): void {

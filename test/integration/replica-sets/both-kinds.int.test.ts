@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import type { SetKind } from '../../../api/owner-kinds.ts';
+import { OWNER_KINDS, type SetKind } from '../../../api/owner-kinds.ts';
 import {
   ConfigMaps,
   Namespaces,
@@ -134,7 +134,8 @@ describe.each(KINDS)('%s', (_, kind) => {
     const summaries = (events ?? []).map(({ userMetadata }) =>
       Buffer.from(userMetadata?.summary?.data ?? []).toString(),
     );
-    for (const words of [/look at the set/, /^"create web-.*: 2 missing of 2"$/])
+    const look = `look at the ${OWNER_KINDS[setKind as SetKind].noun} and its ${noun}, and plan the next steps`;
+    for (const words of [look, /^"create web-.*: 2 missing of 2"$/, `2 of 2 ${noun} ready`])
       expect(summaries).toContainEqual(expect.stringMatching(words));
   });
 

@@ -40,10 +40,10 @@ const namespacesOf = (keys: Key[]): string[] => [...new Set(keys.map(({ namespac
 
 async function each(keys: Key[], call: (key: Key) => Promise<unknown>): Promise<void> {
   let next = 0;
-  const lane = async (): Promise<void> => {
+  const connection = async (): Promise<void> => {
     while (next < keys.length) await call(keys[next++]!);
   };
-  await Promise.all(Array.from({ length: CONNECTIONS }, lane));
+  await Promise.all(Array.from({ length: CONNECTIONS }, connection));
 }
 
 async function make({ kube }: Bench, keys: Key[]): Promise<void> {
@@ -225,7 +225,7 @@ await onStack(async (bench) => {
   });
   const grown = (await waiting.handle.describe()).historyLength - before;
   console.log(
-    `the worker's CPU: ${idle} of one core without a transition, ${still} while ${VMS} VMs wait, ${affected} where a VMI of them ` +
+    `the worker's CPU: ${idle} of one core without a transition, ${still} while ${VMS} VMs wait, ${affected} if a VMI of them ` +
       `changes each second; ${grown} events of history in ${2 * SECONDS} s; ${memoryOf(bench)}`,
   );
   await waiting.handle.signal(abort);

@@ -30,10 +30,10 @@ const names = Array.from({ length: POOLS }, (_, index) => `pool-${index + 1}`);
 
 async function each<T>(items: T[], call: (item: T) => Promise<unknown>): Promise<void> {
   let next = 0;
-  const lane = async (): Promise<void> => {
+  const connection = async (): Promise<void> => {
     while (next < items.length) await call(items[next++]!);
   };
-  await Promise.all(Array.from({ length: CONNECTIONS }, lane));
+  await Promise.all(Array.from({ length: CONNECTIONS }, connection));
 }
 
 async function untilAllPools({ kube }: Bench, holds: (pool: KubeObject, status: PoolStatus) => boolean): Promise<void> {

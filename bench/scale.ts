@@ -71,10 +71,10 @@ function asDroverMakesIt(name: string): NewMember {
 
 async function each(call: (name: string) => Promise<unknown>): Promise<void> {
   let next = 0;
-  const lane = async (): Promise<void> => {
+  const connection = async (): Promise<void> => {
     while (next < MEMBERS) await call(`bare-${next++}`);
   };
-  await Promise.all(Array.from({ length: CONNECTIONS }, lane));
+  await Promise.all(Array.from({ length: CONNECTIONS }, connection));
 }
 
 /** Milliseconds from the beginning of the act until the API server has exactly that many members. */

@@ -125,11 +125,11 @@ export class DisruptionClaims {
       const pool = await livePool(this.#client, key);
       if (pool === undefined) return asks.map(() => ({ whyNot: 'its pool is gone' }));
       const isGone = await this.#goneSurge(pool);
-      const standing = await this.#standing(pool, released);
+      const active = await this.#active(pool, released);
       const at = new Date().toISOString();
       const context = this.#context(pool);
       const vms = context.vms.filter((vm) => !isGone(vm));
-      const { claims, answers } = grantClaims({ ...context, vms }, standing, asks, at);
+      const { claims, answers } = grantClaims({ ...context, vms }, active, asks, at);
       const isGranted = answers.includes(null);
       if (!isGranted && released.length === 0) return answers.map(refused);
       const status = { ...(pool.status === undefined ? { replicas: 0 } : {}), disruptedVMs: claims };
@@ -144,22 +144,22 @@ export class DisruptionClaims {
   }
 
   /** Returns the claims that still count, as seen in caches that are newer than the claims. */
-  async #standing(pool: StoredPool, released: readonly DisruptedVm[]): Promise<DisruptedVm[]> {
+  async #active(pool: StoredPool, released: readonly DisruptedVm[]): Promise<DisruptedVm[]> {
     const { uid } = pool.metadata;
     const claims = pool.status?.disruptedVMs ?? [];
     this.#observed.note(uid, claims);
     await this.#cache.catchUp(versionsOfVm(claims));
     const isReleased = (claim: DisruptedVm): boolean =>
       released.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
-    const standing = activeClaims(this.#context(pool), isReleased);
-    const kept = standing.map(async ({ claim, state }) => {
+    const active = activeClaims(this.#context(pool), isReleased);
+    const kept = active.map(async ({ claim, state }) => {
       if (!this.#observed.isExpired(uid, claim)) return true;
       // Expired. If used, its VM counts as unavailable by itself. Otherwise, the API server knows better than this
       // worker's caches whether the VMI was ended late.
       return state === 'unused' && (await this.#isUsed(pool, claim));
     });
     const keeps = await Promise.all(kept);
-    return standing.filter((_, index) => keeps[index]).map(({ claim }) => claim);
+    return active.filter((_, index) => keeps[index]).map(({ claim }) => claim);
   }
 
   async #isUsed(pool: StoredPool, claim: DisruptedVm): Promise<boolean> {

@@ -64,7 +64,7 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
           const late: string[] = [];
           for (const held of pending.values()) {
             const vm = ownedVm(key, held.name);
-            const standing = progressOf({
+            const progress = progressOf({
               held,
               revision,
               vm,
@@ -72,13 +72,13 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
               minReadyMs,
               now,
             });
-            if (standing.state === 'applied') await label(key, vm!, template);
-            const outcome = outcomeOf(held, standing, now >= deadline);
+            if (progress.state === 'applied') await label(key, vm!, template);
+            const outcome = outcomeOf(held, progress, now >= deadline);
             if (outcome?.end === 'Failed' && !isConfirmed) late.push(`${key.namespace}/${held.name}`);
             else if (outcome !== null) {
               outcomes.push(outcome);
               pending.delete(held.name);
-            } else if (standing.state === 'waiting' && standing.until !== undefined) times.push(standing.until);
+            } else if (progress.state === 'waiting' && progress.until !== undefined) times.push(progress.until);
           }
           const found = { outcomes, minVersions: cache.versionsOf('vms', 'vmis') };
           return { found, worth: pending.size === 0 ? 'enough' : 'nothing', shouldReport: false, times, late };
@@ -108,17 +108,17 @@ export type AwaitActivities = ReturnType<typeof createAwaitActivities>;
 
 const gone = (vm: string): UpdateOutcome => ({ vm, end: 'Gone' });
 
-function outcomeOf({ name: vm }: BatchVm, standing: UpdateProgress, isLate: boolean): UpdateOutcome | null {
-  switch (standing.state) {
+function outcomeOf({ name: vm }: BatchVm, progress: UpdateProgress, isLate: boolean): UpdateOutcome | null {
+  switch (progress.state) {
     case 'well':
       return { vm, end: 'Updated' };
     case 'gone':
       return gone(vm);
     case 'refused':
-      return { vm, end: 'RestartRequired', why: standing.why };
+      return { vm, end: 'RestartRequired', why: progress.why };
     case 'applied':
       return null;
     case 'waiting':
-      return isLate ? { vm, end: 'Failed', why: `not ready in time: it waited for ${standing.for}` } : null;
+      return isLate ? { vm, end: 'Failed', why: `not ready in time: it waited for ${progress.for}` } : null;
   }
 }

@@ -35,7 +35,7 @@ function convert(spec: KubeVirtPoolSpec, notes: string[]): PoolSpec {
   if (autohealing !== undefined) {
     if (autohealing.minFailingToStartDuration === undefined) {
       notes.push(
-        "spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only where it is written",
+        "spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only if it is set",
       );
     } else {
       notes.push(

@@ -56,14 +56,14 @@ async function untilGroupIsThere(kube: KubeClient, { kind, owners }: Group, time
 }
 
 function failureOf(kind: OwnerKind, owner: Stored<Owner>, timeoutMs: number): Failure | undefined {
-  const standing = readyStateOf(kind, owner);
-  if (standing.state === 'there') return undefined;
+  const readyState = readyStateOf(kind, owner);
+  if (readyState.state === 'there') return undefined;
   const title = `${kind.noun} ${owner.metadata.name}`;
-  if (standing.state === 'stuck')
-    return new Failure(standing.why.startsWith(title) ? standing.why : `${title}: ${standing.why}`);
-  const why = [standing.message, ...standing.remarks].filter(Boolean).join('; ');
+  if (readyState.state === 'stuck')
+    return new Failure(readyState.why.startsWith(title) ? readyState.why : `${title}: ${readyState.why}`);
+  const why = [readyState.message, ...readyState.remarks].filter(Boolean).join('; ');
   return new Failure(
-    `${title} is still ${standing.phase} after ${shortDuration(timeoutMs)}: ${why}; drover goes on with it`,
+    `${title} is still ${readyState.phase} after ${shortDuration(timeoutMs)}: ${why}; drover goes on with it`,
   );
 }
 
@@ -82,13 +82,13 @@ class ProgressNotes {
   take(owners: readonly Stored<Owner>[]): ReadyState[] {
     return owners.map((owner) => {
       const { name } = owner.metadata;
-      const standing = readyStateOf(this.#kind, owner);
-      const phase = standing.state === 'going' ? standing.phase : standing.state;
-      if (this.#phases.get(name) !== phase) this.#say(name, standing);
+      const readyState = readyStateOf(this.#kind, owner);
+      const phase = readyState.state === 'going' ? readyState.phase : readyState.state;
+      if (this.#phases.get(name) !== phase) this.#say(name, readyState);
       this.#phases.set(name, phase);
-      if (standing.state === 'going')
-        for (const remark of standing.remarks) this.#note(`${this.#title(name)}: ${remark}`);
-      return standing;
+      if (readyState.state === 'going')
+        for (const remark of readyState.remarks) this.#note(`${this.#title(name)}: ${remark}`);
+      return readyState;
     });
   }
 
@@ -104,12 +104,12 @@ class ProgressNotes {
     for (const line of missing) this.#note(line);
   }
 
-  #say(name: string, standing: ReadyState): void {
-    if (standing.state === 'stuck') return;
+  #say(name: string, readyState: ReadyState): void {
+    if (readyState.state === 'stuck') return;
     const line =
-      standing.state === 'there'
+      readyState.state === 'there'
         ? `${this.#title(name)} matches its spec`
-        : `${this.#title(name)}: ${standing.phase}: ${plain(standing.message)}`;
+        : `${this.#title(name)}: ${readyState.phase}: ${plain(readyState.message)}`;
     if (this.#messages.get(name) === line) return;
     this.#messages.set(name, line);
     print(line);

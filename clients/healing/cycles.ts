@@ -54,7 +54,7 @@ export async function askCycle(
   return { done, pool: await requestOfPool(session, pool, { signal, more: { vm }, what, isHandled }, options) };
 }
 
-/** The outcome for the VM in words. Nothing can hurry a VM that is still shutting down. */
+/** The outcome for the VM in words. Nothing can speed up a VM that is still shutting down. */
 export function doneOf(signal: CycleSignal, view: HealView, vm: string): string {
   if (signal === 'healSkip') return 'skipped';
   return `does not wait any more${cycleOf(view, vm)?.phase === 'Removing' ? ', except until it is gone with its VMI' : ''}`;

@@ -103,7 +103,7 @@ function recordedOf(
 ): { seen: How | null; from: string | null; to: string | null; vmiType: string | null } {
   if (vm.transition?.id === id) {
     const { from, to, vmiType } = vm.transition;
-    return { seen: standing(vm, vm.transition, isCutOff), from, to, vmiType };
+    return { seen: stateOf(vm, vm.transition, isCutOff), from, to, vmiType };
   }
   const ofPool = pools.get(vm.owner?.uid ?? '');
   if (ofPool?.id === id) return { seen: stateInPool(vm, ofPool), ...recordInPool(vm, ofPool) };
@@ -147,7 +147,7 @@ const changedAgain = ({ namespace, name }: ReportedVm, { id, from }: TransitionR
   why: `transition ${id} has changed it since`,
 });
 
-function standing(
+function stateOf(
   { machineType, transitionMark, vmiType }: ReportedVm,
   record: TransitionRecord,
   isCutOff: boolean,

@@ -33,7 +33,7 @@ export type ClaimState =
   | 'over';
 
 /**
- * Returns the claims that still count in this scene, with their states, but none for which `isExpired`. A VM that is only
+ * Returns the claims that still count in this context, with their states, but none for which `isExpired`. A VM that is only
  * ready to become one of the pool's replicas costs no budget.
  */
 export function activeClaims(
@@ -110,7 +110,7 @@ export interface Claimed {
  */
 export function grantClaims(
   context: ClaimContext,
-  standing: readonly DisruptedVm[],
+  active: readonly DisruptedVm[],
   asks: readonly Ask[],
   at: string,
 ): Claimed {
@@ -118,7 +118,7 @@ export function grantClaims(
   const asked = new Map(asks.map((ask) => [ask.vm.name, ask]));
   const vms = context.vms.filter(isActive).map((vm) => asked.get(vm.name)?.vm ?? vm);
   const vmiOf: VmiOf = (vm) => (asked.has(vm.name) ? asked.get(vm.name)!.vmi : context.vmiOf(vm));
-  const claims = new Map(standing.map((claim) => [claim.vm, claim]));
+  const claims = new Map(active.map((claim) => [claim.vm, claim]));
   const restarting = vms.filter((vm) => isRestarting(vm, vmiOf(vm))).map(({ name }) => name);
   const inProgress = [...claims.keys(), ...restarting];
   const budget = disruptionBudget({ pool, vms, vmiOf, inProgress, now: Date.parse(at) });

@@ -19,7 +19,7 @@ const REASONS: readonly [EvacuationStatus['state'], NonNullable<PoolStatus['drai
 /** `Draining`: VMs are to leave nodes that are drained. There only while there are such VMs. */
 export function drainingCondition(pool: StoredPool, statuses: readonly EvacuationStatus[], now: string): Condition[] {
   if (statuses.length === 0) return [];
-  const [, reason] = REASONS.find(([state]) => statuses.some((standing) => standing.state === state))!;
+  const [, reason] = REASONS.find(([state]) => statuses.some((status) => status.state === state))!;
   const message = drainingMessage(statuses);
   return [withTime(pool, { type: 'Draining', status: 'True', reason, message }, now)];
 }
@@ -32,7 +32,7 @@ export function drainingCounts(
   if (statuses.length === 0 && status?.draining === undefined) return {};
   const counts = REASONS.map(([state, reason]) => ({
     reason,
-    vms: statuses.filter((standing) => standing.state === state).length,
+    vms: statuses.filter((status) => status.state === state).length,
   }));
   return { draining: counts.filter(({ vms }) => vms > 0) };
 }

@@ -43,27 +43,27 @@ export interface NodeReportInput {
 /** Returns what each of the VMIs on a node does, or waits for, to leave it. */
 export function nodeReport({ onNode, membersOf, vmiOf, clusterStrategy, now }: NodeReportInput): NodeReportItem[] {
   const statuses = new Map<string, Map<string, EvacuationStatus>>();
-  const standingOf = (pool: StoredPool, vm: VmView): EvacuationStatus | undefined => {
+  const statusOf = (pool: StoredPool, vm: VmView): EvacuationStatus | undefined => {
     const known = statuses.get(pool.metadata.uid);
     if (known !== undefined) return known.get(vm.name);
     const vms = membersOf(pool);
     const plan = planDrain({ pool, vms, vmiOf, acting: [], busy: new Map(), refusals: [], now });
-    statuses.set(pool.metadata.uid, new Map(plan.statuses.map((standing) => [standing.vm, standing])));
-    return standingOf(pool, vm);
+    statuses.set(pool.metadata.uid, new Map(plan.statuses.map((status) => [status.vm, status])));
+    return statusOf(pool, vm);
   };
   return onNode.map(({ vmi, vm, pool }) => {
     const { namespace, name } = vmi;
     const controller = vm === null ? (vmi.standalone?.owner ?? null) : vm.owner;
     const owner = controller === null ? null : `${controller.kind}/${controller.name}`;
-    const standing = pool === null || vm === null ? undefined : standingOf(pool, vm);
-    const { state, message } = standing ?? withoutStanding(vmi, pool, clusterStrategy);
+    const status = pool === null || vm === null ? undefined : statusOf(pool, vm);
+    const { state, message } = status ?? withoutStatus(vmi, pool, clusterStrategy);
     return { namespace, name, owner, state, message };
   });
 }
 
 type NodeReportState = Pick<NodeReportItem, 'state' | 'message'>;
 
-function withoutStanding(vmi: VmiView, pool: StoredPool | null, clusterStrategy: string): NodeReportState {
+function withoutStatus(vmi: VmiView, pool: StoredPool | null, clusterStrategy: string): NodeReportState {
   if (liveVmi(vmi) === undefined) return { state: 'Ends', message: 'is ending' };
   const strategy = vmi.evictionStrategy ?? clusterStrategy;
   const drains = pool?.spec.drain !== undefined;

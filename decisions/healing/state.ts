@@ -245,9 +245,9 @@ export function withEnd(
 export function withSkippedDelay(state: HealingState, vm: string): HealingState {
   const { cycles } = state;
   if (!cycles.some((cycle) => cycle.vm === vm)) return unblocked(state, vm);
-  const hurry = (cycle: Cycle): Cycle =>
+  const skipDelay = (cycle: Cycle): Cycle =>
     cycle.vm === vm && cycle.phase !== 'Provisioning' ? { ...cycle, skipDelay: true } : cycle;
-  return { ...state, cycles: cycles.map(hurry) };
+  return { ...state, cycles: cycles.map(skipDelay) };
 }
 
 /** Has the next plan end the VM's cycle, and leave the VM as it is. */

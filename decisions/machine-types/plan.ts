@@ -1,7 +1,7 @@
 import { isActive } from '../disruption-budget/availability.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
 import { windowAt } from '../lib/maintenance-windows.ts';
-import type { PowerOutcome, Verdict } from '../power/outcome.ts';
+import type { PowerOutcome, Verification } from '../power/outcome.ts';
 import { planPower, type PowerPlan } from '../power/plan.ts';
 import { SkippedVms, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
@@ -226,7 +226,7 @@ class Turn {
       atOnce: maxRestarts,
       deadlineMs: rules.transition.deadlineMs,
       takes: takes && rules.transition.restartNow,
-      verify: (vm, vmi) => verdictOn(rules, vm, vmi),
+      verify: (vm, vmi) => verificationOf(rules, vm, vmi),
       now,
     });
   }
@@ -247,8 +247,8 @@ class Turn {
   }
 }
 
-/** The verdict on a VMI that is ready after its restart. */
-function verdictOn(rules: TransitionRules, vm: VmView, vmi: VmiView): Verdict {
+/** Whether a VMI is as it should be that is ready after its restart. */
+function verificationOf(rules: TransitionRules, vm: VmView, vmi: VmiView): Verification {
   // Somebody has set an old type on the VM again meanwhile: that is what they want.
   if (isSetBack(rules, vm)) return { is: 'well' };
   if (vmi.machineType === null) return { is: 'unknown', waitsFor: 'its machine type to be known' };

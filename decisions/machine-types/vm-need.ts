@@ -223,8 +223,8 @@ function needOfOther(rules: TransitionRules, vm: VmView, live: VmiView | undefin
   if (wanted === undefined && (live === undefined || !isOldVmi(rules, vm, live))) return NOTHING;
   const held = whoHolds(rules, vm.transitionMark, vm.transition?.id);
   if (held !== null) return { need: 'deferred', why: held };
-  const hindered = blockedBy(vm, live);
-  if (hindered !== null) return hindered;
+  const blocked = blockedBy(vm, live);
+  if (blocked !== null) return blocked;
   if (wanted === undefined) return { need: 'mark' };
   const group = groupOf(vm, wanted);
   const result = rules.resultOf(group);

@@ -25,7 +25,7 @@ const MORE_BY_DEFAULT = new Set(['terminationGracePeriodSeconds', 'tolerationSec
 const MAPS = new Set(['annotations', 'labels', 'limits', 'matchLabels', 'nodeSelector', 'requests']);
 
 /**
- * Fields that KubeVirt replaces by what follows from them: the instance type and the preference by their content, where
+ * Fields that KubeVirt replaces by what follows from them: the instance type and the preference by their content, if
  * the cluster is configured so, and what a volume tells of them by their names.
  */
 const RESOLVED = new Set(['inferFromVolume', 'inferFromVolumeFailurePolicy', 'instancetype', 'preference']);

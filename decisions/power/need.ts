@@ -42,8 +42,8 @@ export function powerNeed(action: PowerAction, context: PowerContext): PowerNeed
 function restartNeed(vm: VmView, { target, vmi, owner }: PowerContext): PowerNeed {
   const live = liveVmi(vmi);
   if (live?.uid !== target || !isMeantToRun(vm, live)) return { need: 'nothing' };
-  const hindered = blockedBy(vm, live);
-  if (hindered !== null) return hindered;
+  const blocked = blockedBy(vm, live);
+  if (blocked !== null) return blocked;
   if (owner !== undefined && isRollingOut(owner))
     return { need: 'later', why: `its pool ${namespacedName(owner.pool.metadata)} is rolling out` };
   // The next VMI would start from the spec that KubeVirt has observed.
@@ -56,8 +56,8 @@ function startNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
   // Under Manual, a VM that somebody has just stopped looks the same.
   if (isRestarting(vm, vmi) && vmi !== undefined) return { need: 'later', why: 'it is stopping or restarting' };
   if (isMeantToRun(vm, vmi)) return { need: 'nothing' };
-  const hindered = blockedBy({ ...vm, optedOut: false }, undefined);
-  if (hindered !== null) return hindered;
+  const blocked = blockedBy({ ...vm, optedOut: false }, undefined);
+  if (blocked !== null) return blocked;
   // KubeVirt refuses these.
   if (vm.runStrategy === 'Once') return { need: 'left', why: 'its run strategy is Once, and it has run' };
   if (vmi !== undefined && !isFinal(vmi)) return { need: 'later', why: 'its last VMI has not stopped yet' };
@@ -67,8 +67,8 @@ function startNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
 function stopNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
   if (!isMeantToRun(vm, vmi)) return { need: 'nothing' };
   const live = liveVmi(vmi);
-  const hindered = blockedBy(vm, live);
-  if (hindered !== null) return hindered;
+  const blocked = blockedBy(vm, live);
+  if (blocked !== null) return blocked;
   // KubeVirt refuses that.
   if (live === undefined && !IS_SWITCHED.has(vm.runStrategy)) return { need: 'later', why: 'it has no VMI yet' };
   return { need: 'act' };

@@ -31,7 +31,7 @@ export interface PowerOutcome {
   why?: string;
 }
 
-export type Verdict = { is: 'well' } | { is: 'unknown'; waitsFor: string } | { is: 'wrong'; why: string };
+export type Verification = { is: 'well' } | { is: 'unknown'; waitsFor: string } | { is: 'wrong'; why: string };
 
 export interface OutcomeInput {
   action: PowerAction;
@@ -42,7 +42,7 @@ export interface OutcomeInput {
   /** How long a VM may take to become ready, or to stop. */
   deadlineMs: number;
   /** A further check of a new VMI that is ready; none if absent. */
-  verify?: (vm: VmView, live: VmiView) => Verdict;
+  verify?: (vm: VmView, live: VmiView) => Verification;
   /** Milliseconds since the epoch. */
   now: number;
 }
@@ -52,20 +52,20 @@ export function outcomeOf({ vm: key, uid, takenAt }: VmInProgress, input: Outcom
   const { action, snapshot, now, deadlineMs } = input;
   const vm = snapshot.vmOf(key);
   if (vm === undefined || vm.uid !== uid || vm.deleting) return { vm: key, end: 'Gone', why: 'it was deleted' };
-  const standing = action === 'Stop' ? standingOfStop(vm, snapshot.vmiOf(vm)) : standingOfStart(key, vm, input);
-  if ('end' in standing) return { vm: key, ...standing };
+  const progress = action === 'Stop' ? progressOfStop(vm, snapshot.vmiOf(vm)) : progressOfStart(key, vm, input);
+  if ('end' in progress) return { vm: key, ...progress };
   const late = action === 'Stop' ? 'not stopped in time' : 'not ready in time';
   return now < takenAt + deadlineMs
     ? null
-    : { vm: key, end: 'Failed', why: `${late}: it waited for ${standing.waitsFor}` };
+    : { vm: key, end: 'Failed', why: `${late}: it waited for ${progress.waitsFor}` };
 }
 
-type Standing = Omit<PowerOutcome, 'vm'> | { waitsFor: string };
+type Progress = Omit<PowerOutcome, 'vm'> | { waitsFor: string };
 
 const STOPPING = { waitsFor: 'its VMI to stop' };
 
 /** Of a VM that was started or restarted. */
-function standingOfStart(key: string, vm: VmView, { action, chosen, snapshot, verify, now }: OutcomeInput): Standing {
+function progressOfStart(key: string, vm: VmView, { action, chosen, snapshot, verify, now }: OutcomeInput): Progress {
   const vmi = snapshot.vmiOf(vm);
   // Asks the VM's own status too: the cached VMI may be older.
   const hasStopped = vmi === undefined ? !vm.hasVmi : isFinal(vmi) && !vmi.deleting;
@@ -74,12 +74,12 @@ function standingOfStart(key: string, vm: VmView, { action, chosen, snapshot, ve
   const progress = progressOfRestart({ vm, vmi, isNew, minReadyMs: 0, now });
   if (progress.state === 'waiting') return { waitsFor: progress.for };
   const live = liveVmi(vmi);
-  const verdict: Verdict = (live && verify?.(vm, live)) ?? { is: 'well' };
-  if (verdict.is === 'unknown') return verdict;
-  return verdict.is === 'well' ? { end: ACTION_LABELS[action].done } : { end: 'Failed', why: verdict.why };
+  const verified: Verification = (live && verify?.(vm, live)) ?? { is: 'well' };
+  if (verified.is === 'unknown') return verified;
+  return verified.is === 'well' ? { end: ACTION_LABELS[action].done } : { end: 'Failed', why: verified.why };
 }
 
-function standingOfStop(vm: VmView, vmi: VmiView | undefined): Standing {
+function progressOfStop(vm: VmView, vmi: VmiView | undefined): Progress {
   if (isAtRest(vm, vmi)) return { end: 'Stopped' };
   // A request to stop stays in the VM's status until its VMI has ended.
   const runsAgain = isMeantToRun(vm, vmi) && !vm.changingState && vm.hasVmi && liveVmi(vmi) !== undefined;

@@ -23,13 +23,13 @@ export function inProgressOf(context: RolloutContext): VmsInProgress {
   for (const { revision, vms } of batches) {
     for (const held of vms) {
       const vm = byName.get(held.name);
-      const standing = progressOf({ held, revision, vm, vmiOf, hasDrift, minReadyMs, now });
-      if (standing.state === 'well' || standing.state === 'gone') continue;
+      const progress = progressOf({ held, revision, vm, vmiOf, hasDrift, minReadyMs, now });
+      if (progress.state === 'well' || progress.state === 'gone') continue;
       all.add(held.name);
       const role = vm === undefined ? (held.role ?? null) : vm.role;
       if (role === null) regular.add(held.name);
       if (role === null && held.act !== 'write') unsettled.add(held.name);
-      if (standing.state === 'waiting' && standing.until !== undefined) context.waits.wake(standing.until);
+      if (progress.state === 'waiting' && progress.until !== undefined) context.waits.wake(progress.until);
     }
   }
   return { all, regular, unsettled };

@@ -6,7 +6,7 @@ export interface UserRequest {
   why: string | null;
 }
 
-/** The state of a run that people steer. */
+/** The state of a run that people control. */
 export interface ControlledRun {
   paused: UserRequest | null;
   aborted: UserRequest | null;

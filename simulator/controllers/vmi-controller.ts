@@ -134,10 +134,10 @@ export class VmiController {
     const { uid, deletionTimestamp } = vmi.metadata;
     const stage = isDeleting(vmi) ? 'deleting' : (phaseOf(vmi) ?? '');
     const transition = vmi.status?.phaseTransitionTimestamps?.findLast(({ phase }) => phase === stage);
-    const told = Date.parse(
+    const recorded = Date.parse(
       deletionTimestamp ?? transition?.phaseTransitionTimestamp ?? vmi.metadata.creationTimestamp,
     );
-    return this.#clock.since(uid, stage, told, now);
+    return this.#clock.since(uid, stage, recorded, now);
   }
 }
 

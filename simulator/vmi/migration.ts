@@ -89,6 +89,6 @@ export function inPhase(
   const passed = migration.status?.phaseTransitionTimestamps ?? [];
   const transitions = [...passed, { phase, phaseTransitionTimestamp: timestamp(now) }];
   const state = vmi?.status?.migrationState;
-  const told = state?.migrationUid === migration.metadata.uid ? { migrationState: state } : {};
-  return { ...migration, status: { ...migration.status, phase, phaseTransitionTimestamps: transitions, ...told } };
+  const recorded = state?.migrationUid === migration.metadata.uid ? { migrationState: state } : {};
+  return { ...migration, status: { ...migration.status, phase, phaseTransitionTimestamps: transitions, ...recorded } };
 }

@@ -6,11 +6,11 @@
 export class StageClock {
   readonly #seen = new Map<string, { stage: string; since: number }>();
 
-  /** `told`: the start of the stage according to the object. All times are in milliseconds since the epoch. */
-  since(uid: string, stage: string, told: number, now: number): number {
+  /** `recorded`: the start of the stage according to the object. All times are in milliseconds since the epoch. */
+  since(uid: string, stage: string, recorded: number, now: number): number {
     const known = this.#seen.get(uid);
     if (known?.stage === stage) return known.since;
-    const since = Math.min(Math.max(now, told), told + 999);
+    const since = Math.min(Math.max(now, recorded), recorded + 999);
     this.#seen.set(uid, { stage, since });
     return since;
   }

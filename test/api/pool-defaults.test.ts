@@ -5,7 +5,7 @@ import type { PoolSpec } from '../../api/pool/pool.ts';
 const bare: PoolSpec = { replicas: 3, template: { spec: { running: true, template: {} } } };
 
 describe('withDefaults', () => {
-  it('says what the proposal says where the pool says nothing', () => {
+  it('says what the proposal says if the pool says nothing', () => {
     expect(withDefaults(bare)).toMatchObject({
       replicas: 3,
       maxUnavailable: '25%',

@@ -11,7 +11,7 @@ const BY_HAND = {
 
 /** Files that could run on a given cluster, and why they don't. */
 const SKIPPED: Record<string, string> = {
-  'test/cluster/run.int.test.ts': 'it tests this lane',
+  'test/cluster/run.int.test.ts': 'it tests this runner',
   'test/deploy/cluster.int.test.ts': "it applies deploy/ as a whole, with drover's own namespace",
   'test/deploy/image.int.test.ts': 'it runs the image, which is on every machine the same',
   'test/deploy/rights.int.test.ts':

@@ -12,7 +12,7 @@ const PROJECT = resolve(import.meta.dirname, '../..');
 const labelSelector = 'drover.dev/test-run';
 
 /** Runs `npm run test:cluster` on this file's servers, as if they were a user's. */
-function lane(...args: string[]) {
+function clusterTests(...args: string[]) {
   const program = join(PROJECT, 'test/cluster/run.ts');
   const child = spawn(process.execPath, [program, '--kubeconfig', fleet().stack.kubeconfig, ...args], {
     cwd: PROJECT,
@@ -33,7 +33,7 @@ async function expectNothingLeft(): Promise<void> {
 }
 
 test('a run that is interrupted removes what it made', async () => {
-  const run = lane('test/integration/pool/scale.int.test.ts');
+  const run = clusterTests('test/integration/pool/scale.int.test.ts');
   await until(async () => expect((await fleet().kube.list(VirtualMachines)).items).not.toEqual([]));
   run.child.kill('SIGINT');
   const { code, said } = await run.ended;
@@ -43,7 +43,8 @@ test('a run that is interrupted removes what it made', async () => {
 });
 
 test('a test that wants what only the simulator does is skipped, with its reason', async () => {
-  const { code, said } = await lane('test/integration/healing/healing.int.test.ts', '-t', 'waits for a node').ended;
+  const { code, said } = await clusterTests('test/integration/healing/healing.int.test.ts', '-t', 'waits for a node')
+    .ended;
   expect(said).toContain('it asks the simulator for');
   expect(code).toBe(0);
   await expectNothingLeft();
@@ -52,7 +53,7 @@ test('a test that wants what only the simulator does is skipped, with its reason
 test("a cluster with pools of somebody's is refused, and nothing is touched", async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 0 });
-  const { code, said } = await lane().ended;
+  const { code, said } = await clusterTests().ended;
   expect(said).toContain(`the cluster has 1 of drover's pools and sets (${namespace}/web)`);
   expect(code).toBe(1);
   await expectNothingLeft();

@@ -145,7 +145,7 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     await cluster.configure({ metadata: { annotations: { 'sim.drover.dev/backoff-factor': null } } });
   });
 
-  test('leaves a VM unschedulable, or not ready, where it is told so, until it is told otherwise', async () => {
+  test('leaves a VM unschedulable, or not ready, if it is told so, until it is told otherwise', async () => {
     await cluster.createMachine('nowhere', { annotations: { 'sim.drover.dev/unschedulable': 'true' } });
     await cluster.shows('nowhere', 'ErrorUnschedulable');
     await cluster.patch(VirtualMachineInstances, 'nowhere', {

@@ -155,7 +155,7 @@ export class Healings {
           // An attempt of an earlier cycle, or for an earlier pool of this name, has the id.
           if (isThere) this.#send(id, 'cancel', (handle) => handle.cancel());
           this.#beginLater(id, isAgain ? 'Unknown' : 'NotBegun', error);
-        } else if (skipDelay) this.#send(id, 'hurry', (handle) => handle.signal(healNow, {}));
+        } else if (skipDelay) this.#send(id, 'speed up', (handle) => handle.signal(healNow, {}));
       }
     });
   }
@@ -187,7 +187,7 @@ export class Healings {
   #healNow({ vm, ...asked }: VmRequestPayload): void {
     if (vm === undefined) return;
     const cycle = this.state?.cycles.find((one) => one.vm === vm);
-    if (cycle?.run.state === 'Running') this.#send(cycle, 'hurry', (handle) => handle.signal(healNow, asked));
+    if (cycle?.run.state === 'Running') this.#send(cycle, 'speed up', (handle) => handle.signal(healNow, asked));
     this.#ask((state) => withSkippedDelay(state, vm));
   }
 

@@ -1,4 +1,4 @@
-/** What a workflow has begun and not yet seen end: the lanes that run in parallel, and the VMs that each holds. */
+/** What a workflow has begun and not yet seen end: the operations that run in parallel, and the VMs that each holds. */
 export class InFlight {
   readonly #operations = new Map<number, { kind: OperationKind; names: readonly string[]; reason: string }>();
   readonly #held = new Set<OperationKind>();
@@ -42,7 +42,7 @@ export class InFlight {
       .flatMap((operation) => operation.names);
   }
 
-  /** Returns what concerns VMs, one sentence each; lanes of one step share theirs. */
+  /** Returns what concerns VMs, one sentence each; operations of one step share theirs. */
   reasons(): string[] {
     return [
       ...new Set(

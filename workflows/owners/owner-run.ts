@@ -250,10 +250,10 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     else this.#minVersions = maxVersions(this.#minVersions, planned.minVersions);
     if (this.#generation !== undefined && planned.generation !== this.#generation) failureBackoff.tryNow();
     this.#generation = planned.generation;
-    const standing = new Set(planned.failures.map(({ reason }) => reason));
+    const ongoing = new Set(planned.failures.map(({ reason }) => reason));
     // A failure that came during planning is not the one that the plan saw pass.
     for (const failure of failuresOf(asked.backoffs))
-      if (!standing.has(failure.reason)) failureBackoff.passed(failure.reason, failure);
+      if (!ongoing.has(failure.reason)) failureBackoff.passed(failure.reason, failure);
     this.beginSteps(planned);
     const status = this.statusOf(planned);
     if (status !== null) this.#statusWriter.write(planned.key, status, planned.events ?? []);

@@ -31,7 +31,7 @@ export interface StepContext extends OwnerStepContext {
   evacuations: Evacuations;
 }
 
-/** Begins a step, in as many lanes as it needs, and returns at once: the lanes report their ends. */
+/** Begins a step, in as many operations as it needs, and returns at once: the operations report their ends. */
 export function begin(step: PoolStep, context: StepContext): void {
   const { key, minVersions } = context;
   const { reason } = step;

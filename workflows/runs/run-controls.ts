@@ -13,7 +13,7 @@ interface RunControlsOptions {
 }
 
 /**
- * Runs what people steer. A requested cancellation, which the Web UI offers, means an abort: otherwise the run would
+ * Runs what people control. A requested cancellation, which the Web UI offers, means an abort: otherwise the run would
  * end with VMs in flight and marks to clear.
  */
 export const withControls = <T>(run: () => Promise<T>): Promise<T> => CancellationScope.nonCancellable(run);

@@ -7,7 +7,7 @@ import { healStatusCommand } from './status.ts';
 /** `drover heal` and its commands. */
 export function healCommand(): Command {
   const heal = new Command('heal')
-    .description("follow and steer the autohealing of a pool's VMs")
+    .description("follow and control the autohealing of a pool's VMs")
     .addHelpText(
       'after',
       examples(

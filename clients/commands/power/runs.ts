@@ -8,7 +8,7 @@ import { inSession, type Session } from '../../session/session.ts';
 /** `drover vm runs`, which lists starts, stops and restarts of VMs, and its commands for one of them. */
 export function runsCommand(): Command {
   const runs = new Command('runs')
-    .description('what `drover vm start`, `stop` and `restart` have begun: list, follow and steer it')
+    .description('what `drover vm start`, `stop` and `restart` have begun: list, follow and control it')
     .addHelpText(
       'after',
       examples(

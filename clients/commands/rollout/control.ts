@@ -63,10 +63,10 @@ const control = (name: string, which: Which): Command =>
     .argument('[names...]')
     .addOption(dryRunOption())
     .action((word: string, words: string[], options: ControlOptions, command: Command) =>
-      inSession(command, (session) => steer(session, [word, ...words], which, options)),
+      inSession(command, (session) => sendControl(session, [word, ...words], which, options)),
     );
 
-async function steer(session: Session, words: string[], which: Which, options: ControlOptions): Promise<void> {
+async function sendControl(session: Session, words: string[], which: Which, options: ControlOptions): Promise<void> {
   const [{ namedPools }, all, { rolloutLines }, { knownRevisions }, { rolloutView }] = await Promise.all([
     import('../../rollout/pools.ts'),
     import('../../rollout/control.ts'),

@@ -9,7 +9,7 @@ import { restartCommand, undoCommand } from './template.ts';
 /** `drover rollout` and its commands. */
 export function rolloutCommand(): Command {
   const rollout = new Command('rollout')
-    .description("follow, steer, undo and compare rollouts of a pool's template")
+    .description("follow, control, undo and compare rollouts of a pool's template")
     .addHelpText(
       'after',
       examples(

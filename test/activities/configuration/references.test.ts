@@ -16,7 +16,7 @@ const template: PoolTemplate = {
   nameGeneration: { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: true },
 };
 
-/** Looks for what VM 3 needs, where only these objects are there; returns what is said, and what was asked for. */
+/** Looks for what VM 3 needs, if only these objects are there; returns what is said, and what was asked for. */
 async function look(
   there: readonly string[],
   hidden: readonly string[] = [],

@@ -257,8 +257,8 @@ const aClaim = (namespace: string): Promise<unknown> =>
 
 test.each<[string, Autohealing, boolean, 'deleted' | 'halted']>([
   ['has run keeps its disks', {}, true, 'halted'],
-  ['has run loses its disks where the pool says so', { preserveStorage: false }, true, 'deleted'],
-  ['has never run keeps its disks where the pool says so', { preserveStorage: true }, false, 'halted'],
+  ['has run loses its disks if the pool says so', { preserveStorage: false }, true, 'deleted'],
+  ['has never run keeps its disks if the pool says so', { preserveStorage: true }, false, 'halted'],
 ])('a VM that %s', async (_what, autohealing, holdsData, became) => {
   const context = await Scene.make({ autohealing });
   expect(await context.remove({ holdsData })).toMatchObject({ end: 'Removed' });
@@ -284,12 +284,12 @@ test('a VM that has never run keeps a disk that is older than itself, and loses 
 test.each<[string, object, 'deleted' | 'halted']>([
   ['keeps its disks: nobody was there to see it run', {}, 'halted'],
   [
-    'keeps its disks, where starts have failed since that nobody followed',
+    'keeps its disks, if starts have failed since that nobody followed',
     { mark: 'first', lastFailedVMIUID: 'third' },
     'halted',
   ],
   [
-    'loses them, where KubeVirt still speaks of the start up to which nothing had run',
+    'loses them, if KubeVirt still speaks of the start up to which nothing had run',
     { mark: 'third', lastFailedVMIUID: 'third' },
     'deleted',
   ],

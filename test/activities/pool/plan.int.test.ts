@@ -50,7 +50,7 @@ const request = (namespace: string, minVersions = {}, resultUnknown = false) => 
   now: Date.now(),
 });
 
-test('a plan is never older than what was last written: it lists where its watch is behind', async () => {
+test('a plan is never older than what was last written: it lists if its watch is behind', async () => {
   const namespace = await fleet().namespace();
   const pool = await fleet().createPool(namespace, 'web', { replicas: 2 });
   const worker = await behindTheTimes();

@@ -150,7 +150,7 @@ describe("KubeVirt's own pool", () => {
     const spec = { ...vmTemplate.spec, dataVolumeTemplates: [{ metadata: { name: 'd' } }] };
     const { notes } = read(kubevirtPool({ autohealing: {}, virtualMachineTemplate: { ...vmTemplate, spec } }));
     expect(notes).toContain(
-      "spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only where it is written",
+      "spec.autohealing: VMs are healed by failed starts alone; KubeVirt's 5m of failing counts only if it is set",
     );
     expect(notes).toContain(
       'spec.updateStrategy: a change of dataVolumeTemplates replaces VMs only under proactive.disruption: Replace; in KubeVirt always',

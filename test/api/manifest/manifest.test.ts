@@ -46,7 +46,7 @@ describe('extra VMs while others are updated', () => {
     ['nothing may go down', { maxUnavailable: 0, maxSurge: 1 }],
     ['a share of nothing may go down', { maxUnavailable: '0%', maxSurge: '5%' }],
     ['disks that an update replaces', { maxSurge: 1, template: withDisk, updateStrategy: REPLACE }],
-    ['none, where VMs have disks', { maxSurge: 0, template: withDisk }],
+    ['none, if VMs have disks', { maxSurge: 0, template: withDisk }],
   ])('%s', (_, fields) => {
     expect(messagesOf(withFields(fields))).toEqual([]);
   });
@@ -223,7 +223,7 @@ describe('what is wrong', () => {
     [
       'an extra VM without the data of the others',
       { maxSurge: 1, template: withDisk },
-      'spec.maxSurge: must be 0 where VMs have disks of their own (dataVolumeTemplates), unless ' +
+      'spec.maxSurge: must be 0 if VMs have disks of their own (dataVolumeTemplates), unless ' +
         'updateStrategy.proactive.disruption is Replace: an extra VM has none of their data, found 1',
     ],
     [
@@ -395,7 +395,7 @@ describe('what is wrong', () => {
       "spec.nameGeneration.appendIndexToSecretRefs: unknown field; this is KubeVirt's word (pool.kubevirt.io) for appendPostfixToSecretReferences",
     ],
     [
-      'standby VMs where nobody starts the VMs of the template',
+      'standby VMs if nobody starts the VMs of the template',
       {
         standby: { replicas: 1 },
         template: { spec: { runStrategy: 'Manual', template: { spec: { domain: {} } } } },
@@ -540,7 +540,7 @@ describe('kinds', () => {
     expect(messagesOf(stringify({ apiVersion, kind }))).toEqual([message]);
   });
 
-  it('are asked for where they are missing', () => {
+  it('are asked for if they are missing', () => {
     expect(messagesOf('metadata: {name: a}')).toEqual([
       'apiVersion: is missing: drover applies objects of apiVersion drover.dev/v1alpha1',
       'kind: is missing: drover applies objects of kind VirtualMachinePool, VirtualMachineReplicaSet or VirtualMachineInstanceReplicaSet',

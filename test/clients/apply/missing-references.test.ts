@@ -18,7 +18,7 @@ const aPool = (replicas: number, nameGeneration: object): Stored<Pool> => {
 };
 const ALL = { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: true };
 
-/** What is said of the pool, where these Secrets and no ConfigMap are there; `null`: Secrets can't be listed. */
+/** What is said of the pool, if these Secrets and no ConfigMap are there; `null`: Secrets can't be listed. */
 function said(pool: Stored<Pool>, secrets: readonly string[] | null): Promise<string[]> {
   const list = ({ plural }: { plural: string }): Promise<object> => {
     if (plural === 'configmaps') return Promise.resolve({ items: [] });

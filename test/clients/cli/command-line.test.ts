@@ -254,7 +254,7 @@ describe('a failure has exit code 1 and one sentence', () => {
       'cannot serve the request now (503): the server is currently unable to handle the request',
     ],
     [401, 'Unauthorized', 'rejected these credentials; use others with --kubeconfig or --context'],
-  ])('where the API server answers %i', async (status, message, sentence) => {
+  ])('if the API server answers %i', async (status, message, sentence) => {
     const server = createServer((_request, response) =>
       response.writeHead(status).end(JSON.stringify({ kind: 'Status', message })),
     );

@@ -52,7 +52,7 @@ test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, stri
     {},
     ['NothingToHeal: nothing to heal', 'suspended, TooManyUnhealthy: 5 of 10 are'],
   ],
-])('it says so where %s', (_what, healing, conditions, spec, lines) => {
+])('it says so if %s', (_what, healing, conditions, spec, lines) => {
   expect(linesOf(healingPool({ healing, conditions, spec })).slice(0, lines.length)).toEqual(lines);
 });
 

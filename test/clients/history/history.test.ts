@@ -98,7 +98,7 @@ describe("a replica set's workflow", () => {
   });
 
   test('tells of VMs that were not made, because the set wanted them no more, as such', () => {
-    const lane = {
+    const operation = {
       eventId: 1,
       eventTime: { seconds: 1 },
       activityTaskScheduledEventAttributes: {
@@ -113,7 +113,7 @@ describe("a replica set's workflow", () => {
       activityTaskCompletedEventAttributes: { scheduledEventId: 1, result: payloads(done) },
     };
     const started = { workflowExecutionStartedEventAttributes: { workflowType: { name: 'replicaSet' } } };
-    expect(actionsOf('w', { events: [started, lane, ended] } as unknown as History)).toMatchObject([
+    expect(actionsOf('w', { events: [started, operation, ended] } as unknown as History)).toMatchObject([
       { action: 'create', vms: ['web-bcdfg'], end: 'Done' },
       { action: 'create', vms: ['web-cdfgh'], end: 'NotWanted', why: 'no longer wanted when its turn came' },
     ]);

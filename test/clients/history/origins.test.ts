@@ -18,21 +18,27 @@ const anAction = (to: string | null, more: Partial<Action> = {}): Action => ({
 });
 const origin = (hash: string, changeCause: string | null = null): Origin => ({
   hash,
-  requestedBy: `asker of ${hash}`,
+  requestedBy: `requester of ${hash}`,
   changeCause,
 });
-const askers = (actions: Action[], revisions: Origin[]): (string | null)[] =>
+const requesters = (actions: Action[], revisions: Origin[]): (string | null)[] =>
   withOrigins(actions, revisions).map(({ requestedBy }) => requestedBy);
 
 test('who asked for an update is who asked for its revision, unless the update says so itself', () => {
   const actions = [anAction('a'), anAction('b', { requestedBy: 'ada' }), anAction('c')];
-  expect(askers(actions, [origin('a'), origin('b')])).toEqual(['asker of a', 'ada', null]);
+  expect(requesters(actions, [origin('a'), origin('b')])).toEqual(['requester of a', 'ada', null]);
 });
 
 test('a revision that has come back tells only of the last time', () => {
   const pause = anAction(null, { action: 'pause' });
   const actions = [anAction('a'), anAction('b'), anAction('a'), pause, anAction('a')];
-  expect(askers(actions, [origin('a'), origin('b')])).toEqual([null, 'asker of b', 'asker of a', null, 'asker of a']);
+  expect(requesters(actions, [origin('a'), origin('b')])).toEqual([
+    null,
+    'requester of b',
+    'requester of a',
+    null,
+    'requester of a',
+  ]);
 });
 
 test("what is drover's own doing stays so, and a VM that is made is of no rollout", () => {
@@ -41,7 +47,7 @@ test("what is drover's own doing stays so, and a VM that is made is of no rollou
   const other = anAction('b', { action: 'create' });
   const told = withOrigins([anAction('a'), made, undone, other, anAction('a')], [origin('a', 'leaks')]);
   expect(told.slice(1, 4)).toEqual([made, undone, other]);
-  expect([told[0]!.requestedBy, told[4]!.requestedBy]).toEqual(['asker of a', 'asker of a']);
+  expect([told[0]!.requestedBy, told[4]!.requestedBy]).toEqual(['requester of a', 'requester of a']);
 });
 
 test('why a revision was asked for stands behind what was done', () => {

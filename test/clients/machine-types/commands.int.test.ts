@@ -561,7 +561,10 @@ describe("what can't be done", () => {
   });
 
   test('a VM that does not come back fails it', async () => {
-    const typedVms = await TypedVms.of(fleet(), { db: { knobs: { 'sim.drover.dev/boot-time': '100ms' } }, 'db-2': {} });
+    const typedVms = await TypedVms.of(fleet(), {
+      db: { simulation: { 'sim.drover.dev/boot-time': '100ms' } },
+      'db-2': {},
+    });
     for (const name of ['db', 'db-2']) await typedVms.patch(name, neverReady);
     const failed = await update(typedVms, '--restart-now', '--deadline', '2s');
     const id = idIn(failed);

@@ -54,12 +54,12 @@ test('a plan has a line for each VM, and says what it is in all', () => {
 });
 
 test('what a transition begins with, and nobody would expect of it, is reported in a line for each reason', () => {
-  const wish = { need: 'Left', why: 'its owner asked that nothing disrupts it' } as const;
+  const exempt = { need: 'Left', why: 'its owner asked that nothing disrupts it' } as const;
   const plan = planned([
     item('db-1', {}),
     item('db-2', { need: 'Later', why: 'it is paused' }),
-    item('mail-1', wish),
-    item('mail-2', wish),
+    item('mail-1', exempt),
+    item('mail-2', exempt),
     item('web', { kind: 'VirtualMachinePool' }),
     item('web-1', { need: 'Pool', pool: 'web' }),
   ]);

@@ -32,7 +32,7 @@ const linesOf = (...fields: Parameters<typeof progress>): string[] =>
   transitionLines(ID, progress(...fields)).map(stripVTControlCharacters);
 
 const group = { wanted: null, architecture: null, preference: null };
-const wish = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
+const exempt = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
 const later = { why: 'it is paused', isExcluded: false, count: 150, vms: ['shop/vm-7', 'shop/vm-8'] };
 
 describe('a transition in lines', () => {
@@ -83,7 +83,7 @@ describe('a transition in lines', () => {
         aborted: { ...by, why: null },
         inProgress: ['shop/vm-3', 'shop/vm-4'],
         full: ['2 at a time', 'the window opens at 2026-01-02T02:00:00Z'],
-        skipped: [wish, later],
+        skipped: [exempt, later],
         failed: [{ vm: 'shop/vm-9', why: 'it came back\u001B[2J with pc-q35-rhel8.2.0' }],
         failures: 1,
       }).slice(2),
@@ -132,14 +132,14 @@ describe('how a transition ended', () => {
   });
 
   test('reports no shortfall if all VMs are done, waited for or excluded', () => {
-    expect(shortfalls(ID, progress({ phase: 'Complete', skipped: [wish], counts: { left: 1 } }))).toEqual([]);
+    expect(shortfalls(ID, progress({ phase: 'Complete', skipped: [exempt], counts: { left: 1 } }))).toEqual([]);
     expect(
       shortfalls(ID, progress({ phase: 'Waiting', skipped: [later], counts: { waiting: 9, deferred: 1 } })),
     ).toEqual([]);
     expect(
       shortfalls(ID, progress({ phase: 'Aborted', aborted: { by: 'bob', at: '', why: null }, counts: { done: 2 } })),
     ).toEqual([]);
-    expect(exclusions(progress({ skipped: [wish, later] }))).toEqual([
+    expect(exclusions(progress({ skipped: [exempt, later] }))).toEqual([
       'left alone: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
   });

@@ -123,12 +123,12 @@ describe('one run', () => {
 
 describe('a restart in words', () => {
   const later = { why: 'it is paused', isExcluded: false, count: 1, vms: ['shop/vm-5'] };
-  const wish = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
+  const exempt = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
 
   test('how far it is, and what holds it', () => {
     const lines = progressLines(
       'power/default/a',
-      progress({ inProgress: ['shop/vm-3'], open: 5, skipped: [later, wish], full: ['1 at a time'] }),
+      progress({ inProgress: ['shop/vm-3'], open: 5, skipped: [later, exempt], full: ['1 at a time'] }),
     );
     expect(lines[0]).toMatch(/^power\/default\/a {2}\S+ 2\/10 restarted, 1 restarting, 5 to go$/);
     expect(lines.slice(1)).toEqual([
@@ -152,11 +152,11 @@ describe('a restart in words', () => {
   });
 
   test('its end, without anything that was not done', () => {
-    expect(formatEnd(progress({ phase: 'Complete', skipped: [wish] }))).toBe(
+    expect(formatEnd(progress({ phase: 'Complete', skipped: [exempt] }))).toBe(
       '2 of 10 VMs restarted; nothing to do for 7: stopped, deleted, or restarted meanwhile',
     );
-    expect(shortfalls('a', progress({ phase: 'Complete', skipped: [wish] }))).toEqual([]);
-    expect(exclusions(progress({ skipped: [later, wish] }))).toEqual([
+    expect(shortfalls('a', progress({ phase: 'Complete', skipped: [exempt] }))).toEqual([]);
+    expect(exclusions(progress({ skipped: [later, exempt] }))).toEqual([
       'left alone: shop/vm-6: its owner asked that nothing disrupts it',
     ]);
   });
@@ -177,7 +177,7 @@ describe('a restart in words', () => {
   test.each<[string, Partial<PowerProgress>, string[]]>([
     [
       'left',
-      { phase: 'Complete', open: 1, skipped: [later, wish] },
+      { phase: 'Complete', open: 1, skipped: [later, exempt] },
       ['1 VM was left as it is: shop/vm-5: it is paused'],
     ],
     [

@@ -38,7 +38,7 @@ test("what a rollout has set is drover apply's, as if the last manifest had said
   ]);
 });
 
-test('the wish to restart stays with the rollout: no manifest takes it back', () => {
+test('the request to restart stays with the rollout: no manifest takes it back', () => {
   const both = { ...structuredClone(restartedAt), 'f:metadata': annotation('drover.dev/requested-by') };
   expect(handedOver([entry('drover-rollout', 'Update', both)])).toEqual([
     entry('drover-apply', 'Apply', { 'f:metadata': annotation('drover.dev/requested-by') }),

@@ -88,7 +88,7 @@ describe('the end', () => {
     ['the spec is newer than the status', { generation: 3 }],
     ['the status is about another template', { spec: { template: templateOf(3) } }],
     ['the status tells nothing of a rollout', { status: { conditions: [] } }],
-  ] as [string, UserRequest][])('is not known where %s', (_why, said) =>
+  ] as [string, UserRequest][])('is not known if %s', (_why, said) =>
     expect(rolloutView(poolWith({ progressing: ['Complete', 'False'], ...said }))).toMatchObject({
       phase: 'Pending',
       end: null,

@@ -8,18 +8,18 @@ const clusterOf = (username: string | undefined) => async () =>
   ({ create: async () => ({ status: { userInfo: { username } } }) }) as unknown as KubeClient;
 const noCluster = () => Promise.reject(new Error('no cluster to talk to'));
 
-test('the asker is the user that the API server knows', async () => {
+test('the requester is the user that the API server knows', async () => {
   expect(await requestedBy(clusterOf('ada@example.com'), {})).toBe('ada@example.com');
 });
 
-test('the environment names another asker', async () => {
+test('the environment names another requester', async () => {
   expect(await requestedBy(clusterOf('ada@example.com'), { DROVER_REQUESTED_BY: 'ci: deploy of 42\n' })).toBe(
     'ci: deploy of 42',
   );
   expect(await requestedBy(clusterOf('ada@example.com'), { DROVER_REQUESTED_BY: ' ' })).toBe('ada@example.com');
 });
 
-test('the asker is the user of this machine if the API server does not say', async () => {
+test('the requester is the user of this machine if the API server does not say', async () => {
   expect(await requestedBy(clusterOf(undefined), {})).toBe(here);
   expect(await requestedBy(noCluster, {})).toBe(here);
 });

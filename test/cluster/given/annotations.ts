@@ -11,7 +11,7 @@ const SLOW_MS = 3_000;
  * or need not.
  */
 export function beyond(given: GivenCluster, object: unknown): string | undefined {
-  for (const [name, value] of knobsIn(object)) {
+  for (const [name, value] of annotationsIn(object)) {
     const reason = reasonFor(given, name, value);
     if (reason !== undefined) return reason;
   }
@@ -19,11 +19,11 @@ export function beyond(given: GivenCluster, object: unknown): string | undefined
 }
 
 /** Reports whether an object or a patch sets this simulator annotation to `true`. */
-export const asksFor = (object: unknown, knob: string): boolean =>
-  [...knobsIn(object)].some(([name, value]) => name === knob && value === 'true');
+export const asksFor = (object: unknown, name: string): boolean =>
+  [...annotationsIn(object)].some(([key, value]) => key === name && value === 'true');
 
 /** Yields every simulator annotation, without its prefix, anywhere in an object or a patch. */
-function* knobsIn(value: unknown): Generator<[name: string, value: unknown]> {
+function* annotationsIn(value: unknown): Generator<[name: string, value: unknown]> {
   for (const [name, inner] of entriesIn(value)) if (name.startsWith(PREFIX)) yield [name.slice(PREFIX.length), inner];
 }
 

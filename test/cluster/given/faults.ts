@@ -67,7 +67,7 @@ export class Faults {
 
   async #isToFail(vmi: Vmi): Promise<boolean> {
     if (await this.#hasCorruptDisk(vmi)) return true;
-    const asked = knob(vmi, 'fail-starts');
+    const asked = annotation(vmi, 'fail-starts');
     if (asked === undefined || asked === '0') return false;
     if (asked === 'always') return true;
     const owner = `${controllerOf(vmi)?.uid}/${asked}`;
@@ -87,7 +87,7 @@ export class Faults {
 
   async #endWhenDue(vmi: Vmi): Promise<void> {
     const { uid } = vmi.metadata;
-    const runTime = knob(vmi, 'run-time');
+    const runTime = annotation(vmi, 'run-time');
     if (runTime === undefined || this.#met.has(uid)) return;
     this.#met.add(uid);
     await sleep(parseDuration(runTime) ?? 0);
@@ -96,7 +96,7 @@ export class Faults {
 
   async #setReady(vmi: Vmi): Promise<void> {
     const ready = vmi.status?.conditions?.find(({ type }) => type === 'Ready')?.status;
-    const wanted = knob(vmi, 'never-ready') === 'true' ? 'False' : 'True';
+    const wanted = annotation(vmi, 'never-ready') === 'true' ? 'False' : 'True';
     if (ready === wanted) return;
     for (const pod of await this.#podsOf(vmi)) {
       const conditions = pod.status?.conditions?.map((condition) =>
@@ -119,7 +119,7 @@ export class Faults {
   }
 }
 
-const knob = ({ metadata }: Vmi, name: string): string | undefined => metadata.annotations?.[PREFIX + name];
+const annotation = ({ metadata }: Vmi, name: string): string | undefined => metadata.annotations?.[PREFIX + name];
 
 async function tolerating(call: Promise<unknown>): Promise<void> {
   try {

@@ -5,18 +5,18 @@ const asking = (storage: string) => ({ spec: { resources: { requests: { storage 
 
 describe('what a claim asks for', () => {
   test.each([
-    ['the new size, where it asks for the old one', '10Gi', '10Gi', '20Gi', '20Gi'],
+    ['the new size, if it asks for the old one', '10Gi', '10Gi', '20Gi', '20Gi'],
     [
-      'the same share more than the template, where CDI asked for more',
+      'the same share more than the template, if CDI asked for more',
       '11Gi',
       '10Gi',
       '20Gi',
       String(22n * 2n ** 30n + 1n),
     ],
-    ['no more, where it has been asked already', '20Gi', '10Gi', '20Gi', null],
+    ['no more, if it has been asked already', '20Gi', '10Gi', '20Gi', null],
     ['no more, also with its share', '22Gi', '10Gi', '20Gi', null],
     ['never less than it does', '30Gi', null, '20Gi', null],
-    ['the new size, where the template named none', '10Gi', null, '20Gi', '20Gi'],
+    ['the new size, if the template named none', '10Gi', null, '20Gi', '20Gi'],
   ])('%s', (_title, asked, from, to, request) => {
     expect(requestFor(asking(asked), from, to)).toBe(request);
   });

@@ -64,7 +64,7 @@ const creations = ({ steps }: PoolPlan): unknown =>
   steps.flatMap((step) => (step.kind === 'create' ? [[step.revision, step.numbers]] : []));
 
 describe('a VM whose disk was kept', () => {
-  test('is made of the newest template where its disk is of it, whatever else has changed', () => {
+  test('is made of the newest template if its disk is of it, whatever else has changed', () => {
     expect(creations(plan({ replicas: 2 }, [aClaim(1)]))).toEqual([[revisionOf(OLD), [1, 2]]]);
     const template = { ...OLD, metadata: { labels: { tier: 'db' } } };
     expect(creations(plan({ replicas: 2, template }, [aClaim(1)]))).toEqual([[revisionOf(template), [1, 2]]]);
@@ -73,16 +73,13 @@ describe('a VM whose disk was kept', () => {
   test.each([
     ['larger', disk('2Gi')],
     ['filled from another source', disk('1Gi', 'http://b')],
-  ])(
-    'is made of the template that its disk is of where the new one is %s: it is not called updated',
-    (_how, changed) => {
-      const template = templateOf(changed);
-      expect(creations(plan({ replicas: 2, template }, [aClaim(1)]))).toEqual([
-        [revisionOf(OLD), [1]],
-        [revisionOf(template), [2]],
-      ]);
-    },
-  );
+  ])('is made of the template that its disk is of if the new one is %s: it is not called updated', (_how, changed) => {
+    const template = templateOf(changed);
+    expect(creations(plan({ replicas: 2, template }, [aClaim(1)]))).toEqual([
+      [revisionOf(OLD), [1]],
+      [revisionOf(template), [2]],
+    ]);
+  });
 
   test('is not made if nobody knows any more what its disk was made from', () => {
     const planned = plan({ replicas: 2, template: templateOf(disk('2Gi')) }, [aClaim(1, { revision: 'forgotten' })]);

@@ -61,11 +61,11 @@ test.each<[string, Given]>([
 
 describe('a VM that runs', () => {
   test.each<[string, Given, object]>([
-    ['migrates where KubeVirt can', {}, { ...migrates, isBegun: false }],
-    ['restarts where it cannot', { vmi: { migratable: false } }, restarts],
-    ['restarts where its pool wants that', { rules: { method: 'Restart' } }, restarts],
+    ['migrates if KubeVirt can', {}, { ...migrates, isBegun: false }],
+    ['restarts if it cannot', { vmi: { migratable: false } }, restarts],
+    ['restarts if its pool wants that', { rules: { method: 'Restart' } }, restarts],
     [
-      'stays where both are out',
+      'stays if both are out',
       { vmi: { migratable: false }, rules: { method: 'Migrate' } },
       { need: 'wait', isStuck: true },
     ],
@@ -87,7 +87,7 @@ describe('a VM that runs', () => {
     ],
     ['restarts when its migration is late', { vmi: tried({ since: NOW - DEADLINE }) }, restarts],
     [
-      'is stuck then where its pool wants no restart',
+      'is stuck then if its pool wants no restart',
       { vmi: tried({ since: NOW - DEADLINE }), rules: { method: 'Migrate' } },
       { need: 'wait', isStuck: true },
     ],
@@ -119,7 +119,7 @@ describe('a VM that runs', () => {
       { vmi: tried({ ...failed(3, NOW - 600_000).evacuation, since: NOW - 2 * DEADLINE }) },
       { ...migrates, isBegun: false },
     ],
-    ['migrates on where that must not be', { vmi: failed(3, NOW - 60_000), rules: { method: 'Migrate' } }, migrates],
+    ['migrates on if that must not be', { vmi: failed(3, NOW - 60_000), rules: { method: 'Migrate' } }, migrates],
     [
       'begins anew once it has moved',
       { vmi: tried({ state: 'Succeeded', since: 0, endedAt: NOW }) },
@@ -135,7 +135,7 @@ describe('a VM that serves nobody', () => {
     ['down', { vm: { ready: false } }],
     ['not running yet', { vm: { ready: false }, vmi: { phase: 'Scheduled', migratable: false } }],
     [
-      'down, where its pool wants no restart and KubeVirt cannot migrate it',
+      'down, if its pool wants no restart and KubeVirt cannot migrate it',
       { vm: { ready: false }, vmi: { migratable: false }, rules: { method: 'Migrate' } },
     ],
   ])('%s: it restarts, and takes no place', (_what, given) => {

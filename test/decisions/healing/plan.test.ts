@@ -141,7 +141,7 @@ describe('a sick VM', () => {
     ['a person has paused its VMI', {}, { paused: true }],
     ['it is going', { deleting: true }, {}],
     ['it leaves the pool with its disks', { removing: true }, {}],
-  ])('is left alone where %s', (_why, vm, vmi) => {
+  ])('is left alone if %s', (_why, vm, vmi) => {
     const planned = plan({
       vms: [sick(1, vm), ...numbered(well, 2, 5)],
       vmiOf: (one) => aVmi(one, one.name === 'web-1' ? { ready: false, ...vmi } : {}),
@@ -907,25 +907,20 @@ const holds = (vm: VmView, vmiHistory: VmiHistory | null, given: Given = {}): bo
 
 describe('the disks of a VM', () => {
   test.each<[string, VmView, VmiHistory | null, boolean]>([
-    ['hold nothing where a worker has followed it since it was made, and no VMI ran', young(), seenAll, false],
-    ['hold something where nobody was there to follow it, though nothing says that it ran', young(), null, true],
-    ['hold something where a VMI ran that nobody noted', young(), { ...seenAll, longestRunMs: 60_000 }, true],
+    ['hold nothing if a worker has followed it since it was made, and no VMI ran', young(), seenAll, false],
+    ['hold something if nobody was there to follow it, though nothing says that it ran', young(), null, true],
+    ['hold something if a VMI ran that nobody noted', young(), { ...seenAll, longestRunMs: 60_000 }, true],
+    ['hold something if the VM has run well, or was not made by its pool', young({ notYetRun: null }), seenAll, true],
     [
-      'hold something where the VM has run well, or was not made by its pool',
-      young({ notYetRun: null }),
-      seenAll,
-      true,
-    ],
-    [
-      'hold nothing where KubeVirt still speaks of the failed start up to which nothing had run',
+      'hold nothing if KubeVirt still speaks of the failed start up to which nothing had run',
       young({ notYetRun: 'third' }),
       null,
       false,
     ],
-    ['hold something where starts have failed since that nobody followed', young({ notYetRun: 'second' }), null, true],
+    ['hold something if starts have failed since that nobody followed', young({ notYetRun: 'second' }), null, true],
   ])('%s', (_what, vm, vmiHistory, expected) => expect(holds(vm, vmiHistory)).toBe(expected));
 
-  test('hold something where its VMI has run, ready or not, for longer than a start takes to pass', () => {
+  test('hold something if its VMI has run, ready or not, for longer than a start takes to pass', () => {
     const ran = (probationMs: number | null) => ({
       vmiOf: (one: VmView) => aVmi(one, { ready: false, phase: 'Running', runningSince: NOW - MINUTE, probationMs }),
     });
@@ -1034,7 +1029,7 @@ describe('a VM whose VMI a person has paused', () => {
     expect(begun(given({}))).toEqual(['web-1']);
   });
 
-  test('is judged so too where it is one that was recreated', () => {
+  test('is judged so too if it is one that was recreated', () => {
     const made = {
       ...during,
       vmiPauses: [{ vmUid: 'uid-of-web-1', endedAt: null }],

@@ -123,8 +123,8 @@ describe('a VM that has run', () => {
   const stuck: Case = { vmi: running, hasRun: true, rules };
   test.each<[string, Case, boolean]>([
     ['is sick when it is not ready for so long', stuck, true],
-    ['is not, where the pool says nothing of it', { ...stuck, rules: {} }, false],
-    ['is not, where it has never run', { ...stuck, hasRun: false }, false],
+    ['is not, if the pool says nothing of it', { ...stuck, rules: {} }, false],
+    ['is not, if it has never run', { ...stuck, hasRun: false }, false],
     ['is not, as long as it is stopping', { ...stuck, vmi: { ...running, deleting: true } }, false],
     ['is not, as long as it has no node', { ...stuck, vmi: {} }, false],
     ['is not, as long as it has no VMI', { ...stuck, vmi: null }, false],
@@ -169,7 +169,7 @@ describe('the end of a VMI', () => {
     ['within the probation of its liveness probe', live({ probationMs: MINUTE }), 0, true],
     ['after it', live({ probationMs: MINUTE - 1 }), 0, false],
     ['within minReadySeconds', live({}), MINUTE, true],
-    ['where neither is asked for', live({}), 0, false],
+    ['if neither is asked for', live({}), 0, false],
     ['that never ran, which KubeVirt counts', live({ probationMs: MINUTE, runningSince: null }), 0, false],
     ['by its own will', live({ probationMs: MINUTE, phase: 'Succeeded' }), 0, false],
   ])('%s', (_what, vmi, minReadyMs, early) => expect(endedEarly(vmi, minReadyMs)).toBe(early));

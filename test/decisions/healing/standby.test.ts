@@ -76,7 +76,7 @@ describe('a standby VM that is gone, and would be made again', () => {
     expect(found.steps).toEqual([]);
   });
 
-  test('comes back where a scale-in would not have taken it, as a replica does', () => {
+  test('comes back if a scale-in would not have taken it, as a replica does', () => {
     const found = plan({ ...given, standby: 1, strategy: { unmanaged: {} } });
     expect(found.steps).toMatchObject([{ kind: 'create', numbers: [3], role: 'Standby' }]);
   });

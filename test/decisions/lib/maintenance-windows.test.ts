@@ -99,7 +99,7 @@ describe('windowAt', () => {
     ['2026-06-02T03:59:59.999Z', 'open until 06-02T04:00'],
     ['2026-06-02T04:00Z', 'closed until 06-02T22:00'],
     ['2026-06-06T05:00Z', 'closed until 06-08T22:00'],
-  ])('is UTC where no time zone is named: %s', (time, state) => {
+  ])('is UTC if no time zone is named: %s', (time, state) => {
     expect(stateAt({ cron: '0 22 * * 1-5', duration: '6h' }, time)).toBe(state);
   });
 
@@ -196,7 +196,7 @@ describe('windowAt', () => {
     { cron: '0 * * * *', duration: '1h' },
     { cron: '0 0 * * *', duration: '30h' },
     { cron: '0 0 1 * *', duration: '800h' },
-  ])('is always open where %j lasts until it opens again', (window) => {
+  ])('is always open if %j lasts until it opens again', (window) => {
     for (let day = 0; day < 400; day += 3.7) {
       const now = at('2026-01-01T00:00Z') + day * 24 * 60 * MINUTE;
       const state = windowAt([window], now);

@@ -36,7 +36,7 @@ const EVENTS = [
   'pause',
   'unpause',
   'snapshot',
-  'wish',
+  'exempt',
   'crash',
   'delete',
   'late',
@@ -141,7 +141,7 @@ class Story {
     else if (what === 'start' && vm.runStrategy === 'Halted') cluster.change(key, STARTS);
     else if (what === 'pause' || what === 'unpause') cluster.change(key, {}, { paused: what === 'pause' });
     else if (what === 'snapshot') cluster.change(key, { snapshotting: !vm.snapshotting });
-    else if (what === 'wish') cluster.change(key, { optedOut: !vm.optedOut });
+    else if (what === 'exempt') cluster.change(key, { optedOut: !vm.optedOut });
     else if (what === 'crash') cluster.change(key, { ready: false }, { ready: false });
     else if (what === 'delete') cluster.remove(key);
     else if (what === 'roll') cluster.rollPool();

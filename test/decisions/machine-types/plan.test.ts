@@ -77,7 +77,7 @@ test('each VM counts in one number, by what it needs', () => {
     ...many(2),
     anOldVm('marked', MARKED),
     anOldVm('done', { ...MARKED, transitionMark: null }),
-    anOldVm('wish', { optedOut: true }),
+    anOldVm('exempt', { optedOut: true }),
     anOldVm('snapshot', { snapshotting: true }),
     anOldVm('new', { machineType: NEW }),
     anOldVm('held', MARKED),
@@ -95,7 +95,7 @@ test('each VM counts in one number, by what it needs', () => {
     done: 1,
   });
   expect(found.skipped).toEqual([
-    { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/wish'] },
+    { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/exempt'] },
     { why: 'a snapshot of it is taken or restored', isExcluded: false, count: 1, vms: ['shop/snapshot'] },
   ]);
   const patient = plan({ vms, vmiFields, transition: aTransition({ restartNow: false }) });
@@ -254,7 +254,7 @@ describe('its end', () => {
       unmark: ['shop/done'],
       isOver: false,
     });
-    expect(plan({ vms: [anOldVm('wish', { optedOut: true })] }).isOver).toBe(true);
+    expect(plan({ vms: [anOldVm('exempt', { optedOut: true })] }).isOver).toBe(true);
     expect(plan({ vms: [anOldVm('back', { ...MARKED, machineType: OLD })] })).toMatchObject({ unmark: ['shop/back'] });
   });
   test('does not wait for a mark that nobody can take off', () => {
@@ -271,7 +271,7 @@ describe('its end', () => {
   test('leaves no mark of a transition that was terminated, and that of no other, nor any out of its scope', () => {
     const vms = [
       anOldVm('new', { machineType: NEW }),
-      anOldVm('wish', { optedOut: true }),
+      anOldVm('exempt', { optedOut: true }),
       anOldVm('bank', { machineType: NEW, namespace: 'bank' }),
       anOldVm('goes', { deleting: true }),
     ];
@@ -279,7 +279,7 @@ describe('its end', () => {
     const vmiFields = vms.map(({ machineType }) => ({ machineType }));
     const transition = aTransition({ scope: { namespaces: ['shop'] } });
     expect(plan({ vms: marked, vmiFields, transition })).toMatchObject({
-      unmark: ['shop/new', 'shop/wish'],
+      unmark: ['shop/new', 'shop/exempt'],
       isOver: false,
     });
     const rules = rulesOf(transition, { othersRunning: new Set([OTHER]) });

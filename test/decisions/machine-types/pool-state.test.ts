@@ -49,7 +49,7 @@ describe('a pool whose template has the old type', () => {
       standOf(oldPool, vmsOf(oldPool), aTransition({ to: NEW }), { results: [resultOf(vmsOf(oldPool)[0]!, NEW)] }),
     ).toMatchObject({ state: 'change', to: NEW });
   });
-  test('is changed though it has no VMs yet, where its first would be in scope', () => {
+  test('is changed though it has no VMs yet, if its first would be in scope', () => {
     expect(standOf(oldPool, [])).toMatchObject({ state: 'change', to: null });
     expect(standOf(oldPool, [], aTransition({ scope: { namespaces: ['bank'] } })).state).toBe('apart');
     expect(standOf(oldPool, [], aTransition({ scope: { exclude: ['web-*'] } })).state).toBe('apart');
@@ -106,8 +106,8 @@ describe('a pool whose template has the old type', () => {
     });
   });
   test('does not wait for what a VM would get that its owner wants nobody to disrupt', () => {
-    const wish = { optedOut: true, machineType: 'pc-q35-rhel8.2.0' };
-    expect(standOf(oldPool, [...vmsOf(oldPool, 1), aPoolVm(2, oldPool, wish)])).toMatchObject({
+    const exempt = { optedOut: true, machineType: 'pc-q35-rhel8.2.0' };
+    expect(standOf(oldPool, [...vmsOf(oldPool, 1), aPoolVm(2, oldPool, exempt)])).toMatchObject({
       state: 'change',
       needs: [{ need: 'pool' }, { need: 'left' }],
     });

@@ -48,7 +48,7 @@ test('what a percentage of restarts is of: all that run and may be restarted her
   const others = [
     anOldVm('off', { runStrategy: 'Halted', hasVmi: false }),
     anOldVm('new', { machineType: NEW }),
-    anOldVm('wish', { optedOut: true }),
+    anOldVm('exempt', { optedOut: true }),
     ...[1, 2, 3].map((number) => aPoolVm(number, pool)),
   ];
   const vms = [...free, ...others];

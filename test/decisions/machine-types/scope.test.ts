@@ -6,7 +6,7 @@ import { anOldVm, anOldVmi, NEW, OLD, scopeOf } from './snapshots.ts';
 const vm: Chooseable = { namespace: 'shop', name: 'web-1', ownLabels: { tier: 'a' } };
 
 test.each<[string, Partial<TransitionScope>, boolean]>([
-  ['all, where nothing narrows it', {}, true],
+  ['all, if nothing narrows it', {}, true],
   ['its namespace', { namespaces: ['bank', 'shop'] }, true],
   ['another namespace', { namespaces: ['bank'] }, false],
   ['no namespace at all', { namespaces: [] }, false],

@@ -100,7 +100,7 @@ describe('any VM, any templates', () => {
     );
   });
 
-  test('it is powered by one field, and differently only where it was powered as its base says', () => {
+  test('it is powered by one field, and differently only if it was powered as its base says', () => {
     fc.assert(
       fc.property(anyThree, anyPower, ([live, base, target], power) => {
         const { running: _running, runStrategy: _runStrategy, ...rest } = live.spec;
@@ -166,9 +166,9 @@ const merged = (live: object, base: object | null, target: object): Json =>
 
 describe('fields', () => {
   const cases: [title: string, live: object, base: object | null, target: object, result: object][] = [
-    ["a person's value stays where the template stays", { a: 'person' }, { a: 1 }, { a: 1 }, { a: 'person' }],
+    ["a person's value stays if the template stays", { a: 'person' }, { a: 1 }, { a: 1 }, { a: 'person' }],
     ['also what they removed', { b: 2 }, { a: 1 }, { a: 1 }, { b: 2 }],
-    ["the template's value wins where it changes", { a: 'person' }, { a: 1 }, { a: 2 }, { a: 2 }],
+    ["the template's value wins if it changes", { a: 'person' }, { a: 1 }, { a: 2 }, { a: 2 }],
     [
       'leaf by leaf',
       { a: { x: 'person', y: 'person' } },
@@ -201,7 +201,7 @@ describe('lists of what has a name', () => {
     target: object[] | undefined,
     result: object[] | undefined,
   ][] = [
-    ['nothing is changed where the template stays', [mine, two, one], [one, two], [one, two], [mine, two, one]],
+    ['nothing is changed if the template stays', [mine, two, one], [one, two], [one, two], [mine, two, one]],
     [
       'nor comes back what a person removed',
       [two],
@@ -235,14 +235,14 @@ describe('other lists', () => {
   const [one, two, mine] = [{ key: 'one' }, { key: 'two' }, { key: 'mine' }];
   type List = unknown[] | undefined;
   const cases: [title: string, live: List, base: List | null, target: List, result: List][] = [
-    ['stay as they are where the template stays', [mine, one], [one], [one], [mine, one]],
+    ['stay as they are if the template stays', [mine, one], [one], [one], [mine, one]],
     ["take the template's items, and keep a person's", [mine, one], [one], [two], [two, mine]],
     ['without doubles', [two, one], [one], [two], [two]],
     ["keep a person's when the template gives the list up", [one, mine], [one], undefined, [mine]],
     ['go when nothing is left', [one], [one], undefined, undefined],
     ['keep all without a base', [one, mine], null, [two], [two, one, mine]],
-    ['stay away where a person removed the list', undefined, [one], [one], undefined],
-    ['come back where they change', undefined, [one], [one, two], [one, two]],
+    ['stay away if a person removed the list', undefined, [one], [one], undefined],
+    ['come back if they change', undefined, [one], [one, two], [one, two]],
     [
       'of which two have one name keep both',
       [
@@ -258,7 +258,7 @@ describe('other lists', () => {
     ],
     ['a command is one value', ['cat', '/b'], ['cat', '/a'], ['cat', '/c'], ['cat', '/c']],
     ['also without a base', ['cat', '/b'], null, ['cat', '/c'], ['cat', '/c']],
-    ["and a person's where the template stays", ['cat', '/b'], ['cat', '/a'], ['cat', '/a'], ['cat', '/b']],
+    ["and a person's if the template stays", ['cat', '/b'], ['cat', '/a'], ['cat', '/a'], ['cat', '/b']],
   ];
   test.each(cases)('%s', (_title, live, base, target, result) => {
     expect(merged(holding(live), base === null ? null : holding(base), holding(target))).toEqual(holding(result));

@@ -14,7 +14,7 @@ import {
   type VmsSnapshot,
 } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { powerNeed } from '../../../decisions/power/need.ts';
-import type { Verdict, VmInProgress } from '../../../decisions/power/outcome.ts';
+import type { Verification, VmInProgress } from '../../../decisions/power/outcome.ts';
 import { MAX_IN_PROGRESS, planPower, type PowerPlanInput } from '../../../decisions/power/plan.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -274,7 +274,7 @@ describe('what becomes of a VM in progress', () => {
   });
   test('more may be asked of its VMI than to be ready', () => {
     const back = { vms: [vm], vmis: [aVmi(vm, { uid: 'the next' })] };
-    const end = (is: Verdict, takenAt = 1_000_000) =>
+    const end = (is: Verification, takenAt = 1_000_000) =>
       plan(back, {
         chosen: chosenOf([vm]),
         inProgress: [held(vm, { takenAt })],
@@ -454,7 +454,7 @@ const anyEvent = fc.record({
     'up',
     'up',
     'crash',
-    'wish',
+    'exempt',
     'pause',
     'unpause',
     'halt',
@@ -487,7 +487,7 @@ test('any fleet, any events, two restarts at once: never beyond a budget, never 
         if (what === 'first' || what === 'second') runs[what === 'first' ? 0 : 1]!.turn(between);
         else if (what === 'up') model.comeUp(key);
         else if (what === 'crash') model.change(key, ...DOWN);
-        else if (what === 'wish') model.change(key, { optedOut: true });
+        else if (what === 'exempt') model.change(key, { optedOut: true });
         else if (what === 'pause' || what === 'unpause') model.change(key, {}, { paused: what === 'pause' });
         else if (what === 'time') model.now += 60_000;
         else if (!model.vmiOfVm.has(key)) model.change(key, { runStrategy: 'Halted', hasVmi: false });

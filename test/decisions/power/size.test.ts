@@ -90,7 +90,7 @@ describe('what a restart hands to its next run', () => {
   });
 });
 
-test('of many failures the last keep their reasons, cut where they are long', () => {
+test('of many failures the last keep their reasons, cut if they are long', () => {
   const failed: PowerFailure[] = [];
   for (let n = 0; n < 250; n++)
     noteFailure(failed, { vm: `shop/vm-${n}`, why: `${n} ${'x'.repeat(1_000)}`, wasDown: false });

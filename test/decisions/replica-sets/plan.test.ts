@@ -68,7 +68,7 @@ describe('VMs are made', () => {
     expect(
       made(plan({ replicas: 2 }, [], { uncertain, backoffs: backoffFor('FailedCreate', { allowance: 1 }) }).steps),
     ).toEqual([C]);
-    // A lane works on it, and another may work beside it.
+    // An operation works on it, and another may work beside it.
     expect(made(plan({ replicas: 2 }, [], { uncertain, inProgress: { creating: [C], deleting: [] } }).steps)).toEqual([
       A,
     ]);

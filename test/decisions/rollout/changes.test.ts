@@ -49,7 +49,7 @@ describe('VMs with older content', () => {
     expect(planned).toMatchObject({ phase: 'RollingOut', updated: 3, behind: 1 });
   });
 
-  test('wait for the budget, and are left where they are stopped, opted out, or the pool wants that', () => {
+  test('wait for the budget, and are left if they are stopped, opted out, or the pool wants that', () => {
     const changeFor = changed('web-1', 'web-2', 'web-3', 'web-4');
     const vms = [fresh(1, HALTED), fresh(2, { optedOut: true }), fresh(3), fresh(4)];
     expect(acts(plan({ ...settled, vms, changeFor }))).toHaveLength(1);

@@ -265,7 +265,7 @@ describe('no batch begins', () => {
       Date.UTC(2026, 0, 1, 22),
     ],
     [
-      'where no window can be read',
+      'if no window can be read',
       { spec: { rollout: { windows: [{ cron: '0 22 * * *', duration: '2 hours' }] } } },
       'Waiting',
       [
@@ -728,10 +728,10 @@ describe('currentRevision', () => {
 describe('new VMs get', () => {
   const first = [fresh(1), old(2)];
   test.each<[string, RolloutFields, string]>([
-    ['the newest revision, where all have it', { vms: all(2, fresh) }, NEW],
+    ['the newest revision, if all have it', { vms: all(2, fresh) }, NEW],
     ['the last one, until the newest has proven itself', { vms: all(2) }, OLD],
     ['the last one, while the first VMI of the newest comes up', { vms: [fresh(1, DOWN), old(2)] }, OLD],
-    ['the last one, where the newest has only been written down', { vms: [fresh(1, HALTED), old(2)] }, OLD],
+    ['the last one, if the newest has only been written down', { vms: [fresh(1, HALTED), old(2)] }, OLD],
     ['the newest, once a VMI of it is ready', { vms: first }, NEW],
     ['the last one, while it is paused', { vms: first, spec: { paused: true } }, OLD],
     [
@@ -745,10 +745,10 @@ describe('new VMs get', () => {
       OLD,
     ],
     ['the last one, below a step', { vms: first, spec: { rollout: { steps: [aStep(1)] } } }, OLD],
-    ['the newest, where the last one is lost', { vms: all(2), kept: [] }, NEW],
-    ['the newest, where people update', { vms: all(2), spec: { updateStrategy: { unmanaged: {} } } }, NEW],
+    ['the newest, if the last one is lost', { vms: all(2), kept: [] }, NEW],
+    ['the newest, if people update', { vms: all(2), spec: { updateStrategy: { unmanaged: {} } } }, NEW],
     [
-      'the newest, where VMs are updated as they stop',
+      'the newest, if VMs are updated as they stop',
       { vms: all(2), spec: { updateStrategy: { opportunistic: {} } } },
       NEW,
     ],

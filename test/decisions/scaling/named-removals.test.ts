@@ -41,7 +41,7 @@ describe('a VM that is to be removed by name', () => {
     ['protection that came later', {}, { protected: true }],
     ['a pool that has grown back', { replicas: 3 }, {}],
     ['a pause', { paused: true }, {}],
-    ["its owner's wish that nothing disrupts it", {}, { optedOut: true }],
+    ['its owner, who asks that nothing disrupts it', {}, { optedOut: true }],
   ])('is not held back by %s', (_what, spec, fields) => {
     const named = aVm('web-2', fields);
     expect(leaving(plan(without([named], { replicas: 2, ...spec }), [three[0], named, three[2]]))).toEqual(['web-2']);
@@ -107,7 +107,7 @@ describe('a VM that is to be removed by name', () => {
   test.each<[string, ScaleInStrategy]>([
     ['unmanaged', { unmanaged: {} }],
     ['proactive', { proactive: {} }],
-  ])('does not come back where healing has deleted it already, under %s scale-in', (_kind, scaleInStrategy) => {
+  ])('does not come back if healing has deleted it already, under %s scale-in', (_kind, scaleInStrategy) => {
     const cycle = { vm: 'web-2', uid: 'uid-of-web-2', attempt: 1, phase: 'Provisioning', why: 'sick' } as const;
     const run = { state: 'Ended', outcome: { end: 'Removed', keptDisks: false, nextAt: '' } } as const;
     const startedAt = new Date(quiet.now).toISOString();

@@ -106,7 +106,7 @@ test.each([
   [{ replicas: 3, maxUnavailable: '25%', maxSurge: 1 }, 1],
   // The API server refuses it, and may have stored it before it knew the rule.
   [{ replicas: 4, maxUnavailable: 0 }, 1],
-])('none may go down only where others come up first: %j', (spec, count) => {
+])('none may go down only if others come up first: %j', (spec, count) => {
   expect(maxUnavailableOf(aPool(spec))).toBe(count);
 });
 

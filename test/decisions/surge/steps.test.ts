@@ -179,7 +179,7 @@ describe('a rollout without the extra VMs that it needs', () => {
     expect(updated(planned([], { backoffs, spec: { maxUnavailable: 1 } }))).toHaveLength(1);
   });
 
-  test('keeps one that has failed, where others may fail too, and says that it is held up', () => {
+  test('keeps one that has failed, if others may fail too, and says that it is held up', () => {
     const failed = extra(5, { ...DOWN, createdAt: NOW - 700_000 });
     const state = rolling({ startedAt: at(NOW - 800_000), failures: [failure('web-5')] });
     const plan = planned([failed], { rollout: state, spec: { rollout: { maxFailures: 1 } } });

@@ -48,7 +48,7 @@ describe('refused', () => {
     ['more than that, by little', to(2, '4097Mi'), vmi(), /4097Mi of memory are more than the 4Gi/],
     ['less, but not less than at the start', to(2, '1Gi'), vmi(), null],
     ['less than at the start', to(2, '1023Mi'), vmi(), /1023Mi of memory are less than the 1Gi/],
-    ['less, where nobody knows the start', to(2, '1Gi'), vmi({}, { atBoot: null }), /less than the 2Gi/],
+    ['less, if nobody knows the start', to(2, '1Gi'), vmi({}, { atBoot: null }), /less than the 2Gi/],
     ['the same by another name', to(2, '2048Mi'), vmi({}, {}, STUCK), null],
     ['the same as a number', to(2, 2 ** 31), vmi({}, {}, STUCK), null],
     [

@@ -92,7 +92,7 @@ describe('the least disruption that does the job, up to what the pool allows', (
       { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') },
     ],
     [
-      'sockets where KubeVirt waits for a restart already',
+      'sockets if KubeVirt waits for a restart already',
       { to: { sockets: 2 }, vm: { restartRequired: { since: 0, why: '' } } },
       { None: act('write'), Live: act('write'), Restart: act('restart'), Replace: act('restart') },
     ],

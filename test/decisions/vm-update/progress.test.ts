@@ -5,7 +5,7 @@ import { progressOf, type UpdateProgress, type ProgressInput } from '../../../de
 import { aVmi } from '../model/fleets.ts';
 import { aTemplate, DOWN, fresh, HALTED, held, NEW, NOW, OLD, old } from '../model/rollout-pools.ts';
 
-const standing = (
+const progress = (
   vm: VmView | undefined,
   vmi: Partial<VmiView> | null = {},
   fields: Partial<ProgressInput> = {},
@@ -80,19 +80,19 @@ describe('of a restart', () => {
       { state: 'well' },
     ],
   ])('%s', (_what, vm, vmi, expected) => {
-    expect(standing(vm, vmi)).toEqual(expected);
+    expect(progress(vm, vmi)).toEqual(expected);
   });
 
   test('it is well only once it has been ready for long enough, and says when', () => {
     const until = NOW + 7_000;
     const vmi = { readySince: NOW - 3_000 };
-    expect(standing(fresh(1), vmi, { minReadyMs: 10_000 })).toEqual({
+    expect(progress(fresh(1), vmi, { minReadyMs: 10_000 })).toEqual({
       state: 'waiting',
       for: 'it to have been ready for long enough',
       until,
     });
-    expect(standing(fresh(1), vmi, { minReadyMs: 10_000, now: until })).toEqual({ state: 'well' });
-    expect(standing(fresh(1), { readySince: null }, { minReadyMs: 10_000 })).toEqual({ state: 'well' });
+    expect(progress(fresh(1), vmi, { minReadyMs: 10_000, now: until })).toEqual({ state: 'well' });
+    expect(progress(fresh(1), { readySince: null }, { minReadyMs: 10_000 })).toEqual({ state: 'well' });
   });
 });
 
@@ -101,7 +101,7 @@ const sockets = (count: number): VmiView['cpu'] => ({ sockets: count, maxSockets
 describe('of a live update', () => {
   const { spec } = aTemplate({ sockets: 2 });
   const live = (vm: VmView, vmi: Partial<VmiView>): UpdateProgress =>
-    standing({ ...vm, spec }, { revision: OLD, ...vmi }, { held: held(old(1), 'live') });
+    progress({ ...vm, spec }, { revision: OLD, ...vmi }, { held: held(old(1), 'live') });
 
   test.each<[string, VmView, Partial<VmiView>, UpdateProgress]>([
     ['the VMI has it, and is to be told so', fresh(1), { cpu: sockets(2) }, { state: 'applied' }],
@@ -120,11 +120,11 @@ describe('of a live update', () => {
 });
 
 test('of a write alone, the spec is all that counts', () => {
-  expect(standing(fresh(1, DOWN), { revision: OLD }, { held: held(old(1), 'write') })).toEqual({ state: 'well' });
-  expect(standing(old(1), {}, { held: held(old(1), 'write') })).toEqual({ state: 'waiting', for: 'its new spec' });
+  expect(progress(fresh(1, DOWN), { revision: OLD }, { held: held(old(1), 'write') })).toEqual({ state: 'well' });
+  expect(progress(old(1), {}, { held: held(old(1), 'write') })).toEqual({ state: 'waiting', for: 'its new spec' });
 });
 
-const replaced = (vm: VmView | undefined): UpdateProgress => standing(vm, {}, { held: held(old(1), 'replace') });
+const replaced = (vm: VmView | undefined): UpdateProgress => progress(vm, {}, { held: held(old(1), 'replace') });
 
 describe('of a replacement', () => {
   test('another VM must take its place, and be well', () => {
@@ -139,6 +139,6 @@ describe('of a replacement', () => {
 
 test('a VMI that restarts for what it has read is new when its UID is', () => {
   const it = held(fresh(1), 'restart', { from: NEW, vmi: 'the old one' });
-  expect(standing(fresh(1), { uid: 'the old one' }, { held: it })).toEqual({ state: 'waiting', for: 'its restart' });
-  expect(standing(fresh(1), { uid: 'a new one' }, { held: it })).toEqual({ state: 'well' });
+  expect(progress(fresh(1), { uid: 'the old one' }, { held: it })).toEqual({ state: 'waiting', for: 'its restart' });
+  expect(progress(fresh(1), { uid: 'a new one' }, { held: it })).toEqual({ state: 'well' });
 });

@@ -114,7 +114,7 @@ describe('a VM is taken', () => {
     expect(take({ held: held(old(1), 'write'), vmi: null })).toEqual(written);
   });
 
-  test('and written to only, where its VMI ran as that was planned; one that runs only by now might be stopped by it, or changed', () => {
+  test('and written to only, if its VMI ran as that was planned; one that runs only by now might be stopped by it, or changed', () => {
     const written = { take: 'act', writes: true, restarts: null, disrupts: false };
     expect(take({ held: held(old(1), 'write', { runs: true }) })).toEqual(written);
     expect(take({ held: held(old(1), 'write') })).toEqual(later('it runs by now'));

@@ -31,7 +31,7 @@ test.each([
   ['devel', 'LiveUpdate'],
   ['', 'LiveUpdate'],
   [null, 'LiveUpdate'],
-] as const)('where it says nothing, KubeVirt %s means %s', (version, strategy) => {
+] as const)('if it says nothing, KubeVirt %s means %s', (version, strategy) => {
   expect(strategyOf({ strategy: null, liveUpdateGate: false, version })).toBe(strategy);
 });
 

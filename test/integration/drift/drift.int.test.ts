@@ -122,7 +122,7 @@ test('a worker that is killed in the middle is made up for, and people who edit 
   await order(pool);
   const taken = await pool.waitUntilUpdating();
   await worker.kill();
-  // What others add, and what they change where nobody asked, stays.
+  // What others add, and what they change if nobody asked, stays.
   for (const name of ['web-1', 'web-2', 'web-3'])
     await pool.patchVm(name, {
       metadata: { labels: { mine: 'yes' } },

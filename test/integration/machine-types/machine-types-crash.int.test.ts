@@ -30,13 +30,13 @@ async function aScene(counts: { stopped: number; running: number }): Promise<Sce
     ...stopped.map((name): [string, Shape] => [name, { runStrategy: 'Halted' }]),
     ...running.map((name, n): [string, Shape] => [
       name,
-      { runStrategy: strategies[n % strategies.length]!, knobs: { 'sim.drover.dev/boot-time': '500ms' } },
+      { runStrategy: strategies[n % strategies.length]!, simulation: { 'sim.drover.dev/boot-time': '500ms' } },
     ]),
   ];
-  const lane = async (): Promise<void> => {
+  const connection = async (): Promise<void> => {
     for (let next = shapes.shift(); next !== undefined; next = shapes.shift()) await typedVms.add(...next);
   };
-  await Promise.all(Array.from({ length: 16 }, lane));
+  await Promise.all(Array.from({ length: 16 }, connection));
   await typedVms.ready(running);
   const watch = await ReadinessWatch.start(fleet().kube, typedVms.namespace);
   onTestFinished(() => watch.stop());

@@ -275,7 +275,7 @@ test('pause lets no further VM be changed or restarted, resume goes on, abort en
   const names = namesUpTo('vm', 4);
   const typedVms = await TypedVms.of(
     fleet(),
-    Object.fromEntries(names.map((name) => [name, { knobs: { 'sim.drover.dev/boot-time': '2s' } }])),
+    Object.fromEntries(names.map((name) => [name, { simulation: { 'sim.drover.dev/boot-time': '2s' } }])),
   );
   const transition = await typedVms.change({ restartNow: true });
   await until(async () => expect((await transition.progress()).restarted).toBeGreaterThanOrEqual(1));
@@ -299,7 +299,7 @@ test('who requests its cancellation, as the Web UI offers to, aborts it: what re
   const names = namesUpTo('vm', 3);
   const typedVms = await TypedVms.of(
     fleet(),
-    Object.fromEntries(names.map((name) => [name, { knobs: { 'sim.drover.dev/boot-time': '1s' } }])),
+    Object.fromEntries(names.map((name) => [name, { simulation: { 'sim.drover.dev/boot-time': '1s' } }])),
   );
   const transition = await typedVms.change({ restartNow: true });
   await transition.until({ inProgress: [expect.any(String)] });

@@ -32,7 +32,7 @@ export interface Shape {
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
   /** Annotations of its VMI template, which control the simulator. */
-  knobs?: Record<string, string>;
+  simulation?: Record<string, string>;
 }
 
 /** VMs of several machine types in a namespace of their own, and what tests do to them. */
@@ -61,10 +61,10 @@ export class TypedVms {
 
   async add(
     name: string,
-    { running, runStrategy = 'Always', type = OLD, labels = {}, annotations = {}, knobs = {} }: Shape = {},
+    { running, runStrategy = 'Always', type = OLD, labels = {}, annotations = {}, simulation = {} }: Shape = {},
   ): Promise<void> {
     const { namespace } = this;
-    const asked = { 'sim.drover.dev/boot-time': '200ms', 'sim.drover.dev/stop-time': '100ms', ...knobs };
+    const asked = { 'sim.drover.dev/boot-time': '200ms', 'sim.drover.dev/stop-time': '100ms', ...simulation };
     const spec = {
       ...(running === undefined ? { runStrategy } : { running }),
       template: {

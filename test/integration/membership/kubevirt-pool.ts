@@ -58,7 +58,7 @@ export class KubeVirtPoolOfTest {
   }
 
   /**
-   * Creates the pool; where there is no pool controller, with the VMs that it would have made, and the word that it
+   * Creates the pool; if there is no pool controller, with the VMs that it would have made, and the word that it
    * pauses. `numbers`: of its VMs, as far as the test may choose.
    */
   static async running(

@@ -119,7 +119,7 @@ soakTest(
       well: {},
       paused: {},
       stays: {},
-      wish: { vm: { 'drover.dev/do-not-disrupt': 'true' } },
+      exempt: { vm: { 'drover.dev/do-not-disrupt': 'true' } },
       off: { runStrategy: 'Halted' },
       stops: { runStrategy: 'Manual' },
     });
@@ -139,7 +139,7 @@ soakTest(
           count: 2,
           vms: expect.arrayContaining([vms.key('paused'), vms.key('stays')]) as string[],
         },
-        { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: [vms.key('wish')] },
+        { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: [vms.key('exempt')] },
       ]),
     );
     await vms.vmiPower('paused', 'unpause');
@@ -150,7 +150,7 @@ soakTest(
       why: 'it is paused',
       vms: [vms.key('stays')],
     });
-    expect(await vms.restarts()).toEqual({ well: 1, paused: 1, stays: 0, wish: 0, off: 0, stops: 0 });
+    expect(await vms.restarts()).toEqual({ well: 1, paused: 1, stays: 0, exempt: 0, off: 0, stops: 0 });
     expect((await vms.vm('off')).spec.runStrategy).toBe('Halted');
   },
 );

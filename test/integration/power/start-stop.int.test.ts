@@ -19,15 +19,15 @@ test('VMs of every run strategy are stopped and started again, each as KubeVirt 
     m: { runStrategy: 'Manual' },
     o: { runStrategy: 'Once' },
     r: { runStrategy: 'RerunOnFailure' },
-    wish: { vm: { 'drover.dev/do-not-disrupt': 'true' } },
+    exempt: { vm: { 'drover.dev/do-not-disrupt': 'true' } },
   };
   const names = Object.keys(shapes);
   const vms = await TestVms.of(fleet(), shapes);
   const stopped = await (await vms.power('Stop', names, { atOnce: 6, reason: 'the sale is over' })).result();
   expect(stopped).toMatchObject({ phase: 'Complete', chosen: 6, failed: [], open: 0, inProgress: [] });
   expect(stopped.done.toSorted()).toEqual(['a', 'm', 'o', 'r'].map((name) => vms.key(name)));
-  expect(stopped.skipped).toMatchObject([{ vms: [vms.key('wish')], isExcluded: true }]);
-  expect(Object.keys(await vms.vmis())).toEqual(['wish']);
+  expect(stopped.skipped).toMatchObject([{ vms: [vms.key('exempt')], isExcluded: true }]);
+  expect(Object.keys(await vms.vmis())).toEqual(['exempt']);
   expect(await vms.strategies(names)).toEqual(['Halted', 'Halted', 'Manual', 'Halted', 'RerunOnFailure', 'Always']);
   expect(await vms.events()).toEqual(
     ['a', 'm', 'o', 'r'].map((name) => `VirtualMachine ${name}: Stopped, requested by ada: the sale is over`),

@@ -401,7 +401,7 @@ describe("people's will", () => {
   });
 
   test.each(['Manual', 'RerunOnFailure', 'Once'] as const)(
-    'a VM of run strategy %s is restarted once where it runs, and not started where it does not',
+    'a VM of run strategy %s is restarted once if it runs, and not started if it does not',
     async (runStrategy) => {
       const shape = { vm: { runStrategy } };
       const namespace = await fleet().namespace();

@@ -15,7 +15,7 @@ const setUp = (of: typeof first): Promise<void> =>
   setup({ kube: of().kube, temporal: first().temporal, cluster: 'default', say: () => {} });
 const startWorkerOf = (of: typeof first) => first().startWorker({ KUBECONFIG: of().workerKubeconfig });
 
-test('the second cluster of a name is refused by its worker, by setup, and by the commands that start or steer workflows', async () => {
+test('the second cluster of a name is refused by its worker, by setup, and by the commands that start or control workflows', async () => {
   const told = new RegExp(
     String.raw`can't be called "default": workflow watch/default watches the cluster .* ${await clusterUidOf(first().kube)}`,
   );

@@ -4,7 +4,7 @@ import type { Onlooker, World } from '../world/world.ts';
 
 const MINUTE_MS = 60_000;
 /**
- * How often an owner may be refused in a minute: for each reason seven tries, of three VMs at most, and some more where
+ * How often an owner may be refused in a minute: for each reason seven tries, of three VMs at most, and some more if
  * people change its spec, after which all is tried again. Without a delay there would be six hundred and more.
  */
 const MOST = 80;

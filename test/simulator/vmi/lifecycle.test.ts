@@ -59,7 +59,7 @@ describe('on the way up', () => {
   test.each([
     ['no node fits', {}, { node: undefined }],
     ['it is marked', annotated({ 'sim.drover.dev/unschedulable': 'true' }), {}],
-  ])('it is unschedulable where %s', (_why, metadata, some) => {
+  ])('it is unschedulable if %s', (_why, metadata, some) => {
     const { vmi: next } = nextMove(aVmi('Pending', notReady, metadata), around(some));
     expect(next.status?.phase).toBe('Scheduling');
     expect(conditionsOf(next)).toEqual({ Ready: 'False GuestNotRunning', PodScheduled: 'False Unschedulable' });

@@ -6,15 +6,15 @@ import type { EvacuationStatus } from '../../../decisions/drain/plan.ts';
 import { DrainGauge } from '../../../workers/metrics/drain-gauge.ts';
 import { aPool } from '../../decisions/model/fleets.ts';
 
-const standing = (vm: string, state: EvacuationStatus['state']): EvacuationStatus => ({
+const status = (vm: string, state: EvacuationStatus['state']): EvacuationStatus => ({
   vm,
   node: 'node-1',
   state,
   message: 'waits',
 });
-const poolWith = (standings: EvacuationStatus[], spec: Partial<PoolSpec> = { drain: {} }) => {
+const poolWith = (statuses: EvacuationStatus[], spec: Partial<PoolSpec> = { drain: {} }) => {
   const pool = aPool(spec);
-  return { ...pool, status: { ...pool.status!, ...drainingCounts(pool, standings) } };
+  return { ...pool, status: { ...pool.status!, ...drainingCounts(pool, statuses) } };
 };
 
 async function metricsOf(...looks: ReturnType<typeof poolWith>[][]): Promise<string> {
@@ -28,7 +28,7 @@ const line = (reason: string, count: number): string =>
   `drover_pool_draining_vms{namespace="shop",pool="web",reason="${reason}"} ${count}\n`;
 
 test('VMs that leave drained nodes are counted by what they wait for, and zero again afterwards', async () => {
-  const busy = poolWith([standing('web-1', 'Evacuating'), standing('web-2', 'Budget'), standing('web-3', 'Budget')]);
+  const busy = poolWith([status('web-1', 'Evacuating'), status('web-2', 'Budget'), status('web-3', 'Budget')]);
   expect(busy.status.draining).toEqual([
     { reason: 'Evacuating', vms: 1 },
     { reason: 'WaitingForBudget', vms: 2 },

@@ -58,7 +58,7 @@ describe('an undo', () => {
     expect(() => undoTarget(poolWith(), [revisions[2]!])).toThrow('pool web has no other revision to go back to'));
 });
 
-test('a restart changes nothing but the wish for it', () => {
+test('a restart changes nothing but the request for it', () => {
   const before = templateOf(2);
   const after = restarted(before, '2026-01-01T00:00:00Z');
   expect(before).toEqual(templateOf(2));

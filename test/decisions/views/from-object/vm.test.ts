@@ -42,7 +42,7 @@ test('of a VM that says nothing, nothing is made up', () => {
   expect(view({}, { template: { spec: { domain: { machine: { type: '' } } } } }).machineType).toBeNull();
 });
 
-test('its machine type, and what decides on the one that it gets where its own is cleared', () => {
+test('its machine type, and what decides on the one that it gets if its own is cleared', () => {
   const spec = {
     preference: { kind: 'VirtualMachinePreference', name: 'rhel' },
     template: { spec: { architecture: 'arm64', domain: { machine: { type: 'virt' } } } },

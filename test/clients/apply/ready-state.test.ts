@@ -25,34 +25,34 @@ const complete = (more: UserRequest['status'] = {}, others: Conditions = []) =>
       ...more,
     },
   });
-const standing = (pool: ReturnType<typeof poolWith>) => readyStateOf(Pools, pool);
+const readyState = (pool: ReturnType<typeof poolWith>) => readyStateOf(Pools, pool);
 
 const stuck = (pool: ReturnType<typeof poolWith>): string | null => {
-  const told = standing(pool);
+  const told = readyState(pool);
   return told.state === 'stuck' ? told.why : null;
 };
 
 test('a pool is there once all VMs are updated and available, for the newest spec', () => {
-  expect(standing(complete())).toEqual({ state: 'there' });
-  expect(standing({ ...complete(), metadata: { ...complete().metadata, generation: 3 } })).toMatchObject({
+  expect(readyState(complete())).toEqual({ state: 'there' });
+  expect(readyState({ ...complete(), metadata: { ...complete().metadata, generation: 3 } })).toMatchObject({
     state: 'going',
     phase: 'Pending',
   });
-  expect(standing(complete({ unavailableReplicas: 2 }))).toMatchObject({
+  expect(readyState(complete({ unavailableReplicas: 2 }))).toMatchObject({
     state: 'going',
     message: '2 of 10 VMs are not available',
   });
-  expect(standing(complete({ replicas: 8, unavailableReplicas: 2 }))).toMatchObject({ state: 'going' });
+  expect(readyState(complete({ replicas: 8, unavailableReplicas: 2 }))).toMatchObject({ state: 'going' });
 });
 
 test('what may pass is reported, and waited for', () => {
   const refused = condition('ReplicaFailure', 'FailedCreate');
-  expect(standing(complete({ replicas: 8, unavailableReplicas: 2 }, [refused]))).toMatchObject({
+  expect(readyState(complete({ replicas: 8, unavailableReplicas: 2 }, [refused]))).toMatchObject({
     state: 'going',
     remarks: ['FailedCreate: so it is'],
   });
   for (const reason of ['RollingOut', 'WaitingForApproval', 'WaitingForWindow', 'ProgressDeadlineExceeded'])
-    expect(standing(poolWith({ progressing: [reason, 'True'] }))).toMatchObject({ state: 'going', phase: reason });
+    expect(readyState(poolWith({ progressing: [reason, 'True'] }))).toMatchObject({ state: 'going', phase: reason });
 });
 
 test('what does not pass by itself is an end', () => {

@@ -8,6 +8,7 @@ import { ignoreNotFound, isNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Kind } from '../cli/kinds.ts';
+import { requestedBy } from '../session/requester.ts';
 import type { PoolAt } from './change.ts';
 
 /** KubeVirt's own pools, as commands name them. */
@@ -116,6 +117,29 @@ export async function pauseKubeVirtPool(
   throw new Failure(
     `virt-controller has not confirmed within ${timeout / 1000} s that pool ${key.name} of KubeVirt is paused: does it run?`,
   );
+}
+
+/**
+ * Notes on a pool that drover has paused who is at work on it now. A takeover that was frozen right before it deleted the
+ * pool would otherwise do so at any time later, with the VMs that it has got back. Returns the pool.
+ */
+export async function pauseAgain(
+  kube: KubeClient,
+  resource: Resource,
+  { metadata: { namespace = '', name, uid } }: Stored<KubeVirtPool>,
+): Promise<Stored<KubeVirtPool>> {
+  const by = await requestedBy(async () => kube);
+  return retryOnConflict(async () => {
+    const pool = await kube.get<KubeVirtPool>(resource, { namespace, name });
+    const before = pausedPoolOf(pool);
+    if (pool.metadata.uid !== uid || before === null)
+      throw new Failure(`pool ${name} of KubeVirt is not paused by drover any more: run this again`);
+    const { resourceVersion } = pool.metadata;
+    const paused: PausedPool = { ...before, by, at: new Date().toISOString() };
+    return kube.patch<KubeVirtPool>(resource, { namespace, name }, 'merge', {
+      metadata: { resourceVersion, annotations: { [PAUSED_POOL_ANNOTATION]: JSON.stringify(paused) } },
+    });
+  });
 }
 
 /** Gives a pool of KubeVirt back what drover paused. `stays`: it is left paused, for it would restart VMs. */

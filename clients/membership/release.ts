@@ -7,7 +7,7 @@ import {
   PAUSED_POOL_ANNOTATION,
   POOL_LABEL,
 } from '../../api/names.ts';
-import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { controllerOf, type Stored } from '../../api/objects.ts';
 import type { LabelSelector } from '../../api/pool/pool.ts';
 import {
   apiVersionOf,
@@ -27,7 +27,7 @@ import { vmView } from '../../decisions/views/from-object/vm.ts';
 import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import { ignoreStale } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
 import { dryRunRemark } from '../cli/options.ts';
@@ -51,12 +51,14 @@ import {
 import { recordMembers } from './event.ts';
 import {
   kubeVirtPools,
+  pauseAgain,
   pausedPoolOf,
   resumeKubeVirtPool,
   stayingKubeVirtPool,
   type KubeVirtPool,
   type PausedPool,
 } from './kubevirt-pool.ts';
+import { deleteLeftRevisions, referenceTo, revisionFor } from './kubevirt-revisions.ts';
 import { MembershipLease } from './lease.ts';
 import { controlledBy, move, withVmis, type Move, type VmWithVmi } from './members.ts';
 
@@ -96,7 +98,10 @@ export async function release(session: Session, key: PoolAt, options: ReleaseOpt
   );
   await waitUntilHeld(session, key, 'release', options);
   if (theirs !== undefined) await touchEach(kube, theirs);
-  const heir = theirs ?? (await create(kube, resource, ours, { dryRun: 'none' }));
+  const heir =
+    theirs === undefined
+      ? await create(kube, resource, ours, { dryRun: 'none' })
+      : await pauseAgain(kube, resource, theirs);
   const hold = MembershipLease.of(kube, held);
   await handBack(kube, ours, heir, { revision: await revisionFor(kube, resource, heir), hold });
   await waitUntilCounted(session, key, options, () => hold.mustKeep());
@@ -166,40 +171,11 @@ async function create(
     spec: { ...rest, paused: true },
   } as unknown as KubeVirtPool;
   if (dryRun === 'client') return object as Stored<KubeVirtPool>;
+  if (dryRun === 'none') await deleteLeftRevisions(kube, resource, { namespace: namespace!, name });
   const made = await kube.create<KubeVirtPool>(resource, object, { dryRun: dryRun === 'server' });
   if (dryRun === 'none') print(`${labelOf(KubeVirtPools, name)} created, paused`);
   return made;
 }
-
-type Revision = KubeObject & { revision: number; data: object };
-
-/**
- * Makes the revision that KubeVirt would have made with the VMs of its template: without it, KubeVirt rewrites every VM
- * and restarts it. Returns its name.
- */
-async function revisionFor(kube: KubeClient, resource: Resource, theirs: Stored<KubeVirtPool>): Promise<string> {
-  const { namespace, uid, generation = 1 } = theirs.metadata;
-  // By its UID: an earlier pool of that name may have left revisions behind.
-  const name = `vmpool-${uid}`;
-  if ((await ignoreNotFound(kube.get(ControllerRevisions, { namespace, name }))) !== undefined) return name;
-  const ownerReferences = [referenceTo(resource, theirs)];
-  const revision: Revision = {
-    metadata: { namespace: namespace!, name, ownerReferences },
-    revision: generation,
-    data: theirs.spec,
-  };
-  await kube.create<Revision>(ControllerRevisions, revision);
-  return name;
-}
-
-const referenceTo = (resource: Resource, { metadata: { name, uid } }: Stored<KubeVirtPool>): OwnerReference => ({
-  apiVersion: apiVersionOf(resource),
-  kind: resource.kind,
-  name,
-  uid,
-  controller: true,
-  blockOwnerDeletion: true,
-});
 
 /** Hands VM by VM over, until drover's pool controls none. */
 async function handBack(

@@ -30,6 +30,7 @@ import {
   resumeKubeVirtPool,
   type KubeVirtPool,
 } from './kubevirt-pool.ts';
+import { deleteRevisionsOf } from './kubevirt-revisions.ts';
 import { MembershipLease } from './lease.ts';
 import { controlledBy, move, type Move, type VmWithVmi } from './members.ts';
 import { endedBy, plan, printPlan, type Plan } from './takeover-plan.ts';
@@ -189,6 +190,7 @@ async function deleteEmptied(
       throw new Failure(
         `somebody has unpaused pool ${name} of KubeVirt${made.length === 0 ? '' : `, which has made ${formatNames(made)}`}: run this again`,
       );
+    if (isTheirs) await deleteRevisionsOf(kube, now, () => hold.mustKeep());
     await hold.mustKeep();
     if (!isTheirs) return;
     const { resourceVersion } = now.metadata;

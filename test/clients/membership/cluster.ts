@@ -13,10 +13,17 @@ import { templateOf } from '../rollout/pools.ts';
 
 export const namespace = 'default';
 
-/** What the commands print says nothing in these tests. */
+/** What the commands have remarked in this test. */
+export let remarks: string[] = [];
+
+/** Keeps what the commands print off the terminal. */
 export const silence = (): void => {
+  remarks = [];
   vi.spyOn(process.stdout, 'write').mockReturnValue(true);
-  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    remarks.push(String(text));
+    return true;
+  });
 };
 
 interface Call {
@@ -169,7 +176,7 @@ function patched(before: Stored, patch: KubeObject): KubeObject {
   return mergePatch({ ...before, metadata }, patch) as KubeObject;
 }
 
-const referenceTo = ({ apiVersion = '', kind = '', metadata: { name, uid } }: Stored): OwnerReference => ({
+export const referenceTo = ({ apiVersion = '', kind = '', metadata: { name, uid } }: Stored): OwnerReference => ({
   apiVersion,
   kind,
   name,

@@ -1,14 +1,14 @@
 import { beforeEach, expect, test } from 'vitest';
-import { POOL_FINALIZER } from '../../../api/names.ts';
+import { KUBEVIRT_REVISION_LABEL, POOL_FINALIZER } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
-import { KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { ControllerRevisions, KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { adopt } from '../../../clients/membership/adopt.ts';
 import { detach } from '../../../clients/membership/detach.ts';
 import { release } from '../../../clients/membership/release.ts';
 import { takeOver } from '../../../clients/membership/takeover.ts';
 import type { Pool } from '../../../clients/pool/objects.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';
-import { Cluster, namespace, silence } from './cluster.ts';
+import { Cluster, namespace, referenceTo, silence } from './cluster.ts';
 
 beforeEach(silence);
 
@@ -114,6 +114,39 @@ test('a takeover that was frozen while somebody took it back gives no VM to the 
     command: (cluster) => takeOver(cluster.session(), key, options),
     happens: (cluster) => release(cluster.session(), key, options),
     check: expectOwners,
+  });
+});
+
+/** KubeVirt would rewrite and restart a VM whose revision is gone. */
+function expectRevisions(cluster: Cluster, call: string): void {
+  const names = new Set(cluster.server.all(ControllerRevisions).map(({ metadata }) => metadata.name));
+  const labels = cluster.server.all(VirtualMachines).map(({ metadata }) => metadata.labels?.[KUBEVIRT_REVISION_LABEL]);
+  const lost = labels.filter((label) => label !== undefined && !names.has(label));
+  expect({ call, lost }).toEqual({ call, lost: [] });
+}
+
+test('a takeover that was frozen while a release gave VMs back, and was killed, takes nothing from them', async () => {
+  await beforeEachCall({
+    given: async () => {
+      const cluster = await halfTaken();
+      // An earlier release has made it.
+      const theirs = cluster.find(KubeVirtPools)!;
+      const metadata = { namespace, name: `vmpool-${theirs.metadata.uid}`, ownerReferences: [referenceTo(theirs)] };
+      cluster.server.create(ControllerRevisions, { metadata, revision: 1, data: theirs['spec'] });
+      return cluster;
+    },
+    command: (cluster) => takeOver(cluster.session(), key, options),
+    happens: async (cluster) => {
+      cluster.before = async ({ verb, resource }) => {
+        if (verb === 'delete' && resource.group === VirtualMachinePools.group) throw new Error('killed');
+      };
+      await release(cluster.session(), key, options).catch(() => {});
+      cluster.before = async () => {};
+    },
+    check: (cluster, call) => {
+      expectOwners(cluster, call);
+      expectRevisions(cluster, call);
+    },
   });
 });
 

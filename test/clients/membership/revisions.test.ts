@@ -1,0 +1,67 @@
+import { beforeEach, expect, test } from 'vitest';
+import { ControllerRevisions, KubeVirtPools, VirtualMachines } from '../../../api/resources.ts';
+import { release } from '../../../clients/membership/release.ts';
+import { takeOver } from '../../../clients/membership/takeover.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import { templateOf } from '../rollout/pools.ts';
+import { Cluster, namespace, referenceTo, remarks, silence } from './cluster.ts';
+
+beforeEach(silence);
+
+const options = { timeout: 2_000, dryRun: 'none' } as const;
+const key = { namespace, name: 'web' };
+
+type Owner = Parameters<typeof referenceTo>[0];
+const kubeVirts = { replicas: 1, virtualMachineTemplate: templateOf(1) };
+
+function revision(cluster: Cluster, name: string, owner?: Owner, data: object = kubeVirts): void {
+  const ownerReferences = owner === undefined ? [] : [referenceTo(owner)];
+  cluster.server.create(ControllerRevisions, { metadata: { namespace, name, ownerReferences }, revision: 1, data });
+}
+
+const revisionsIn = (cluster: Cluster): string[] =>
+  cluster.server.all(ControllerRevisions).map(({ metadata }) => metadata.name);
+
+test('a takeover deletes the revisions of the pool of KubeVirt, and no others', async () => {
+  const cluster = new Cluster();
+  const pool = cluster.kubeVirtPool('web-0', 'web-1');
+  const vm = cluster.find(VirtualMachines, 'web-0')!;
+  for (const name of ['web-1', 'web-2', `vmpool-${pool.metadata.uid}`]) revision(cluster, name, pool);
+  revision(cluster, 'web-0-instancetype', vm);
+  revision(cluster, 'web-9');
+  await takeOver(cluster.session(), key, options);
+  expect(revisionsIn(cluster)).toEqual(['web-0-instancetype', 'web-9']);
+  expect(cluster.find(KubeVirtPools)).toBeUndefined();
+});
+
+test('before a release makes a pool, it deletes what KubeVirt would take for revisions of that', async () => {
+  const cluster = new Cluster();
+  cluster.pool('web-1');
+  const other = cluster.server.create(KubeVirtPools, { metadata: { namespace, name: 'web-db' }, spec: {} });
+  const gone = { ...other, metadata: { ...other.metadata, name: 'web', uid: 'uid-of-a-former-pool' } };
+  const set = { apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { ...gone.metadata, name: 'web' } };
+  revision(cluster, 'web-1', gone);
+  revision(cluster, 'web-12');
+  revision(cluster, 'web-2', other);
+  revision(cluster, 'web-3', set);
+  revision(cluster, 'web-4', undefined, { spec: { template: {} } });
+  revision(cluster, 'web-5a');
+  revision(cluster, 'web-db-1');
+  await release(cluster.session(), key, options);
+  const { uid } = cluster.find(KubeVirtPools)!.metadata;
+  expect(revisionsIn(cluster).sort()).toEqual(
+    ['web-2', 'web-3', 'web-4', 'web-5a', 'web-db-1', `vmpool-${uid}`].sort(),
+  );
+});
+
+test('who may not delete revisions is told so, and is not held up', async () => {
+  const cluster = new Cluster();
+  revision(cluster, 'web-1', cluster.kubeVirtPool('web-0'));
+  cluster.before = async ({ verb, resource }) => {
+    if (verb === 'delete' && resource.plural === ControllerRevisions.plural)
+      throw new KubeError(403, 'Forbidden', 'controllerrevisions.apps "web-1" is forbidden');
+  };
+  await takeOver(cluster.session(), key, options);
+  expect(cluster.find(KubeVirtPools)).toBeUndefined();
+  expect(remarks.join('')).toContain('a new pool web of KubeVirt would take them for its own');
+});

@@ -56,6 +56,8 @@ export const SET_RIGHT_ANNOTATION = `${GROUP}/correct-drift`;
 export const MEMBERSHIP_CHANGE_ANNOTATION = `${GROUP}/membership-change`;
 /** On a VM that has left its pool, and on its VMI: what it was there (`FormerMember`, in JSON), in case it returns. */
 export const DETACHED_ANNOTATION = `${GROUP}/detached`;
+/** On a VM that people have put into its pool, by a command or by hand: it is not the first to leave. */
+export const JOINED_ANNOTATION = `${GROUP}/joined`;
 /** On a pool of KubeVirt that drover has paused: what its spec had before (`PausedPool`, in JSON). */
 export const PAUSED_POOL_ANNOTATION = `${GROUP}/paused`;
 

@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { POOL_LABEL } from '../../api/names.ts';
+import { JOINED_ANNOTATION, POOL_LABEL } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
@@ -32,6 +32,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
         const done = await onEach(key, vms, {
           isMeant: (vm) => controllerOf(vm)?.uid === key.uid,
           patchOf: ({ metadata }, revision) => asMember(key.name, metadata, revision),
+          vmAnnotations: { [JOINED_ANNOTATION]: 'true' },
         });
         await report(key, done, 'SuccessfulAttach', 'Attached');
       }),
@@ -54,6 +55,8 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
     how: {
       isMeant: (vm: Stored<VirtualMachine>) => boolean;
       patchOf: (object: Stored, revision: string | null) => LabelPatch;
+      /** Annotations of the VM alone. */
+      vmAnnotations?: Record<string, string>;
     },
   ): Promise<string[]> {
     const done: string[] = [];
@@ -68,7 +71,9 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
         await ignoreStale(client.patch(VirtualMachineInstances, { namespace, name }, 'merge', patch, { signal }));
       }
       const { resourceVersion } = vm.metadata;
-      const patch = vmLabelPatch(how.patchOf(vm, null), { uid, resourceVersion });
+      const own = how.patchOf(vm, null);
+      const annotations = { ...own.annotations, ...how.vmAnnotations };
+      const patch = vmLabelPatch({ ...own, annotations }, { uid, resourceVersion });
       const stored = await ignoreStale(client.patch(VirtualMachines, { namespace, name }, 'merge', patch, { signal }));
       if (stored !== undefined) done.push(name);
     };

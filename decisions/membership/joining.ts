@@ -1,5 +1,6 @@
 import {
   DETACHED_ANNOTATION,
+  JOINED_ANNOTATION,
   KUBEVIRT_POOL_FINALIZER,
   KUBEVIRT_REVISION_LABEL,
   POOL_LABEL,
@@ -77,6 +78,8 @@ export const joiningTransfer = (
   annotations: {
     ...(revision === null ? {} : fit.metadata.annotations),
     [DETACHED_ANNOTATION]: null,
+    // All VMs of a pool that is taken over come at once.
+    [JOINED_ANNOTATION]: from === null ? 'true' : null,
     // Somebody may have put the VM back that was leaving another pool.
     [REMOVING_ANNOTATION]: null,
   },

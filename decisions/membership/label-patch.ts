@@ -1,6 +1,7 @@
 import {
   DETACHED_ANNOTATION,
   DISKS_FINALIZER,
+  JOINED_ANNOTATION,
   NOT_YET_RUN_ANNOTATION,
   POOL_LABEL,
   PROTECT_ANNOTATION,
@@ -49,6 +50,7 @@ export function asFormer(pool: string, { labels = {}, annotations, finalizers }:
     },
     annotations: {
       [REMOVING_ANNOTATION]: null,
+      [JOINED_ANNOTATION]: null,
       [NOT_YET_RUN_ANNOTATION]: null,
       [SET_RIGHT_ANNOTATION]: null,
       [PROTECT_ANNOTATION]: null,

@@ -2,7 +2,7 @@ import { matchesLabels } from '../../api/lib/label-selector.ts';
 import type { SelectionPolicy } from '../../api/pool/pool.ts';
 import { scatter } from '../lib/scatter.ts';
 import { isBroken, isFailing, isHalted, type VmView } from '../views/vm.ts';
-import { servingRank } from './serving-rank.ts';
+import { SERVING, servingRank } from './serving-rank.ts';
 import { spreadOut, type Spreading } from './spread.ts';
 import { numberOf } from './vm-names.ts';
 
@@ -24,9 +24,9 @@ export interface OrderOptions {
 }
 
 /**
- * Sorts VMs in the order in which they leave a pool: first VMs that are being healed and VMs whose names the pool would
- * not give, then VMs that can't run as they are, then by the policy's label selectors in their order, then by its base
- * policy. Trouble that may pass by itself, such as a lost node or a full cluster, puts a VM first only if the policy has
+ * Sorts VMs in the order in which they leave a pool: first VMs that are being healed, then VMs that can't run as they
+ * are, then by the policy's label selectors in their order, then by its base policy, for which VMs that people have put
+ * into the pool come last. Trouble that may pass by itself, such as a lost node or a full cluster, puts a VM first only if the policy has
  * no label selectors; otherwise it counts less than these, and more than the base policy. The order is total and
  * deterministic: the same fleet always gives the same order.
  */
@@ -34,13 +34,18 @@ export function scaleInOrder(vms: readonly VmView[], options: OrderOptions = {})
   const { policy = {}, isSick = () => false, isAtRest = isHalted, isMigrating = () => false } = options;
   const isExplicit = (policy.orderedPolicies ?? []).length > 0;
   const isRandom = (policy.basePolicy ?? 'Random') === 'Random';
+  /** What it costs to lose the VM. Who puts a halted VM into a pool wants to keep it there. */
+  const lossRank = (vm: VmView): number => {
+    if (isAtRest(vm)) return vm.joined ? SERVING : 0;
+    return servingRank({ isReady: vm.ready, isMigrating: isMigrating(vm) });
+  };
   const rankOf = (vm: VmView): number[] => [
     isSick(vm) ? 0 : 1,
-    isNamedOtherwise(vm) ? 0 : 1,
     isFailing(vm) || (!isExplicit && isBroken(vm)) ? 0 : 1,
     labelRank(vm, policy),
     isBroken(vm) ? 0 : 1,
-    ...(isRandom ? [isAtRest(vm) ? 0 : servingRank({ isReady: vm.ready, isMigrating: isMigrating(vm) })] : []),
+    ...(isRandom ? [lossRank(vm)] : []),
+    vm.joined ? 1 : 0,
     ...(isRandom ? [updateRank(options.isUpdated?.(vm) ?? true)] : []),
   ];
   return inOrder(vms, rankOf, policy, options.spread);
@@ -104,9 +109,6 @@ function tieRank(vm: VmView, { basePolicy = 'Random' }: SelectionPolicy): number
       return [scatter(vm.uid)];
   }
 }
-
-/** A VM with a name that the pool would not give was adopted by hand: no number of the pool stands for it. */
-const isNamedOtherwise = ({ owner, name }: VmView): boolean => owner !== null && numberOf(owner.name, name) === null;
 
 /** 0 for a VM whose name the pool would not give. */
 const numberIn = ({ owner, name }: VmView): number => (owner === null ? null : numberOf(owner.name, name)) ?? 0;

@@ -88,6 +88,8 @@ export interface VmView {
   notYetRun: string | null;
   /** A person has ordered by annotation that its drift is set right. */
   setRight: boolean;
+  /** People have put it into its pool, which has not made it. */
+  joined: boolean;
   /** A person has protected it from scale-in by annotation. */
   protected: boolean;
   /** Its owner opted out of disruption by annotation. */

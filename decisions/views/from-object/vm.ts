@@ -1,13 +1,15 @@
 import {
   DISKS_FINALIZER,
   DO_NOT_DISRUPT_ANNOTATION,
+  JOINED_ANNOTATION,
   NOT_YET_RUN_ANNOTATION,
   MACHINE_TYPE_RESTART_LABEL,
+  POOL_LABEL,
   REMOVING_ANNOTATION,
   REVISION_LABEL,
   STANDBY_ANNOTATION,
 } from '../../../api/names.ts';
-import { controllerOf, type Condition, type KubeObject, type Stored } from '../../../api/objects.ts';
+import { controllerOf, type Condition, type KubeObject, type ObjectMeta, type Stored } from '../../../api/objects.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { isToBeSetRight } from '../../drift/order.ts';
 import type { Json } from '../../lib/json.ts';
@@ -86,6 +88,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     notReadySince: notReadySince(status?.conditions),
     notYetRun: notYetRun(metadata.annotations),
     setRight: isToBeSetRight(metadata.annotations),
+    joined: isOfPool && isJoined(owner.name, metadata),
     protected: isProtected(metadata.annotations),
     optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
     restartRequired: restartRequired(status?.conditions),
@@ -94,6 +97,10 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     snapshotting: Boolean(status?.snapshotInProgress) || Boolean(status?.restoreInProgress),
   };
 }
+
+/** Until a worker has labelled it, the missing label tells that its owner reference was added by hand. */
+const isJoined = (pool: string, { labels, annotations }: ObjectMeta): boolean =>
+  annotations?.[JOINED_ANNOTATION] !== undefined || labels?.[POOL_LABEL] !== pool;
 
 const standbyStateOf = (annotations: Record<string, string> = {}): VmView['standby'] => {
   const state = annotations[STANDBY_ANNOTATION];

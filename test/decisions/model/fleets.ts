@@ -62,6 +62,7 @@ export function aVm(name: string, fields: Partial<VmView> = {}): VmView {
     lastFailedVmi: null,
     notYetRun: '',
     setRight: false,
+    joined: false,
     protected: false,
     optedOut: false,
     restartRequired: null,
@@ -139,6 +140,7 @@ export const anyVm = (number: number): fc.Arbitrary<VmView> =>
       ready: fc.boolean(),
       state: fc.constantFrom('Running', 'Stopped', 'CrashLoopBackOff', 'Starting'),
       startFailures: fc.nat(2),
+      joined: fc.boolean(),
       protected: fc.boolean(),
       labels: fc.record({ tier: fc.constantFrom('a', 'b') }, { requiredKeys: [] }),
     })

@@ -83,6 +83,32 @@ describe('the order of scale-in', () => {
     );
   });
 
+  test('a VM that people have put into the pool leaves after all others that work, whatever the policy makes of them', () => {
+    const bases = fc.constantFrom('Oldest', 'Newest', 'Random' as const);
+    const atRest = { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' };
+    const working = fc.record({ createdAt: fc.nat(9), revision: fc.constantFrom('old', 'new', null), uid: fc.uuid() });
+    const others = fc.array(working, { minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(bases, others, working, fc.boolean(), (basePolicy, fields, own, isHalted) => {
+        const joined = aVm('borrowed', { ...own, ...(isHalted ? atRest : {}), joined: true });
+        const vms = [joined, ...fields.map((field, number) => aVm(`web-${number}`, field))];
+        const ordered = scaleInOrder(vms, { policy: { basePolicy }, isUpdated: isNew });
+        expect(ordered.at(-1)).toBe(joined);
+      }),
+    );
+  });
+
+  test('a VM that people have put into the pool leaves before others if it is broken, or by the order of labels', () => {
+    fc.assert(
+      fc.property(fc.constantFrom('Oldest', 'Newest', 'Random' as const), fc.boolean(), (basePolicy, isBroken) => {
+        const orderedPolicies = [{ labelSelector: { matchLabels: { tier: 'spare' } } }];
+        const fields = isBroken ? { startFailures: 1, ready: false } : { labels: { tier: 'spare' } };
+        const vms = [aVm('web-1'), aVm('web-2', { ...fields, joined: true }), aVm('web-3')];
+        expect(scaleInOrder(vms, { policy: { basePolicy, orderedPolicies } })[0]?.name).toBe('web-2');
+      }),
+    );
+  });
+
   test.each(['Oldest', 'Newest'] as const)('%s is an order of age, which no revision changes', (basePolicy) => {
     const ordered = scaleInOrder(vms, { policy: { basePolicy }, isUpdated: ({ name }) => name !== 'web-2' }).map(
       ({ name }) => name,

@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import {
   DETACHED_ANNOTATION,
   DISKS_FINALIZER,
+  JOINED_ANNOTATION,
   KEPT_DISK,
   MEMBERSHIP_CHANGE_ANNOTATION,
   POOL_LABEL,
@@ -90,6 +91,7 @@ test('an owner reference that people take off a VM, and put back, takes the labe
   await until(async () => expect(await marksOf(pool, 'web-1')).toEqual(marks));
   await pool.until({ replicas: 3, readyReplicas: 3, updatedReplicas: 3 });
   expect(await uidsIn(fleet(), namespace)).toMatchObject(before);
+  expect((await pool.vm('web-1')).metadata.annotations).toHaveProperty([JOINED_ANNOTATION]);
 });
 
 test('VMs of no owner are adopted as they run: the pool makes and deletes none meanwhile, also when the command is killed', async () => {
@@ -139,9 +141,9 @@ test('VMs of no owner are adopted as they run: the pool makes and deletes none m
   log.expectNoneMadeOrDeleted();
   expect((await pool.vm('web-7')).metadata.labels).toMatchObject({ tier: 'web', adopt: 'me', [POOL_LABEL]: 'web' });
 
-  // The VM of another name leaves first.
+  // The VM that the pool has made leaves, and none that people have put into it.
   await pool.patch({ replicas: 3 });
-  await until(async () => expect([...(await pool.vms()).keys()].sort()).toEqual(['web-1', 'web-7', 'web-9']));
+  await until(async () => expect([...(await pool.vms()).keys()].sort()).toEqual(['old-web', 'web-7', 'web-9']));
   await pool.patch({ paused: false });
   await pool.until({ readyReplicas: 3, updatedReplicas: 3 });
   if (givenCluster() === undefined) expect((await uidsIn(fleet(), namespace))['web-7']).toEqual(before['web-7']);

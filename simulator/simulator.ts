@@ -2,12 +2,13 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { KubeClient } from '../kubernetes/client.ts';
 import {
   FIELD_MANAGER,
+  MIGRATION_PATH,
   VMI_PATH,
   VM_PATH,
   registerAdmission,
   unregisterAdmission,
 } from './api/admission-registration.ts';
-import { admitVmi, admitVm, answered, type Review } from './api/admission.ts';
+import { admitMigration, admitVmi, admitVm, answered, denied, Denied, type Review } from './api/admission.ts';
 import { reachable, register } from './api/register.ts';
 import { serve } from './api/server.ts';
 import { perform } from './api/subresources.ts';
@@ -24,8 +25,9 @@ import { WorkloadUpdates } from './controllers/workload-updates.ts';
 import type { Log } from './log.ts';
 import { Cluster } from './store/cluster.ts';
 import { OwnedKinds } from './store/owned-kinds.ts';
-import type { Preference, VirtualMachine } from './types.ts';
+import type { Migration, Preference, VirtualMachine } from './types.ts';
 import { preferenceOf } from './vm/preferences.ts';
+import { inFlight } from './vmi/new-migration.ts';
 
 export interface SimulatorOptions {
   port: number;
@@ -72,6 +74,7 @@ export async function startSimulator(
       async (review: Review) => answered(review, admitVm(review, cluster.kubevirt, await preferred(client, review))),
     ],
     [VMI_PATH, async (review: Review) => answered(review, admitVmi(review))],
+    [MIGRATION_PATH, (review: Review) => reviewMigration(cluster, review)],
   ]);
   const server = await serve({ ...options, perform: (call) => perform(cluster, call), hooks });
   await register(client, server.port);
@@ -95,6 +98,17 @@ export async function startSimulator(
     await client.close();
   };
   return { port: server.port, stop };
+}
+
+async function reviewMigration({ client, migrations }: Cluster, review: Review): Promise<object> {
+  const { metadata, spec } = review.request.object as Migration;
+  const other = await inFlight(client, migrations, metadata.namespace!, spec.vmiName ?? '');
+  try {
+    return answered(review, admitMigration(review, other));
+  } catch (error) {
+    if (error instanceof Denied) return denied(review, error);
+    throw error;
+  }
 }
 
 /** As in KubeVirt's admission, a preference that can't be read is ignored. */

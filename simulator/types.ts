@@ -203,7 +203,11 @@ export interface KubeVirt extends KubeObject {
       architectureConfiguration?: { defaultArchitecture?: string } & Partial<
         Record<'amd64' | 'arm64' | 's390x', { machineType?: string }>
       >;
-      migrations?: { parallelMigrationsPerCluster?: number; [field: string]: unknown };
+      migrations?: {
+        parallelMigrationsPerCluster?: number;
+        parallelOutboundMigrationsPerNode?: number;
+        [field: string]: unknown;
+      };
       liveUpdateConfiguration?: { maxHotplugRatio?: number; maxCpuSockets?: number; maxGuest?: Quantity };
       [field: string]: unknown;
     };

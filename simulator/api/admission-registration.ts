@@ -9,6 +9,7 @@ import { ensure } from './register.ts';
 export const FIELD_MANAGER = 'kubevirt-simulator';
 export const VM_PATH = '/admission/virtualmachines';
 export const VMI_PATH = '/admission/virtualmachineinstances';
+export const MIGRATION_PATH = '/admission/virtualmachineinstancemigrations';
 
 const NAME = 'virt-api.sim.drover.dev';
 const kind = (plural: string, name: string): Resource => ({
@@ -32,7 +33,7 @@ const vmi = 'object.spec.template.spec';
 const machineType = `${vmi}.domain.machine`;
 
 /**
- * Has the API server ask the simulator about VMs and VMIs that others write. If no answer comes, the write goes
+ * Has the API server ask the simulator about VMs, VMIs and migrations that others write. If no answer comes, the write goes
  * through. Throws if the certificate is for neither 127.0.0.1 nor localhost.
  */
 export async function registerAdmission(
@@ -69,6 +70,7 @@ export async function registerAdmission(
   const webhooks = [
     hook('virtualmachines', ['CREATE', 'UPDATE'], VM_PATH, active, untyped),
     hook('virtualmachineinstances', ['UPDATE'], VMI_PATH, restated),
+    hook('virtualmachineinstancemigrations', ['CREATE'], MIGRATION_PATH),
   ];
   await ensure(client, webhookConfigurations, { metadata: { name: NAME }, webhooks });
   for (const policy of checks) {

@@ -1,6 +1,8 @@
-import type { KubeVirt, Preference, VirtualMachine, VirtualMachineInstance } from '../types.ts';
+import type { Stored } from '../../api/objects.ts';
+import type { KubeVirt, Migration, Preference, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 import { defaultArchitecture, defaultMachineType } from '../vm/machine-type.ts';
 import { uuidFrom, withDefaults } from '../vmi/from-template.ts';
+import { admitted, whyRefused } from '../vmi/new-migration.ts';
 import { VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
 
 /** The parts of an AdmissionReview that are used here. */
@@ -52,6 +54,23 @@ export function admitVmi({ request }: Review): JsonPatch {
   const { status } = request.oldObject as VirtualMachineInstance;
   return status === undefined ? [{ op: 'remove', path: '/status' }] : [{ op: 'add', path: '/status', value: status }];
 }
+
+/** A write that KubeVirt's admission refuses, in these words. */
+export class Denied extends Error {}
+
+/** Gives a migration its label and its finalizer. Throws `Denied` if another one of its VMI has not ended. */
+export function admitMigration({ request }: Review, other: Stored<Migration> | undefined): JsonPatch {
+  if (other !== undefined) throw new Denied(whyRefused(other));
+  const { metadata } = admitted(request.object as Migration);
+  return [{ op: 'add', path: '/metadata', value: metadata }];
+}
+
+/** Returns the AdmissionReview that refuses the request. */
+export const denied = ({ request }: Review, { message }: Denied): object => ({
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  response: { uid: request.uid, allowed: false, status: { message, code: 400 } },
+});
 
 /** Returns the AdmissionReview that answers the request. */
 export const answered = ({ request }: Review, patch: JsonPatch): object => ({

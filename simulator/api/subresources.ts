@@ -6,6 +6,7 @@ import { timestamp, withCondition, withoutCondition } from '../store/conditions.
 import type { Store } from '../store/store.ts';
 import type { Migration, VirtualMachine, VirtualMachineInstance } from '../types.ts';
 import { checkVmi, Refusal, restart, start, stop, type Answer } from '../vm/power.ts';
+import { inFlight, newMigration, whyRefused } from '../vmi/new-migration.ts';
 import { phaseOf } from '../vmi/vmi.ts';
 
 export interface Call {
@@ -96,12 +97,11 @@ async function migrate({ vms, vmis, migrations, client }: Cluster, call: Call): 
   if (vmi === undefined) throw new Refusal(404, `virtualmachineinstance.kubevirt.io "${call.name}" not found`);
   if (phaseOf(vmi) !== 'Running') throw new Refusal(409, 'VM is not running');
   const added = call.body['addedNodeSelector'] as Record<string, string> | undefined;
-  const metadata = {
-    generateName: 'kubevirt-migrate-vm-',
-    namespace: call.namespace,
-  } as unknown as Migration['metadata'];
+  const other = await inFlight(client, migrations, call.namespace, call.name);
+  if (other !== undefined) throw new Refusal(500, whyRefused(other));
   const spec = { vmiName: call.name, ...(added === undefined ? {} : { addedNodeSelector: added }) };
-  await client.create<Migration>(migrations.resource, { metadata, spec }, { dryRun: isDryRun(call) });
+  const migration = newMigration({ generateName: 'kubevirt-migrate-vm-', namespace: call.namespace }, spec);
+  await client.create<Migration>(migrations.resource, migration, { dryRun: isDryRun(call) });
 }
 
 /** Reads from the API server, because the cache may not have the caller's last write yet. Undefined if not found. */

@@ -5,6 +5,7 @@ import type { Cluster } from '../store/cluster.ts';
 import { WorkQueue } from '../store/work-queue.ts';
 import type { Migration, VirtualMachineInstance } from '../types.ts';
 import { evictionOf } from '../vmi/eviction.ts';
+import { inFlight, newMigration } from '../vmi/new-migration.ts';
 
 /** As `kubectl drain` tries again. */
 const AGAIN_MS = 5_000;
@@ -85,7 +86,8 @@ export class EvictionController {
   /** As KubeVirt does by itself if the eviction strategy is to migrate. */
   async #migrate({ metadata: { namespace, name } }: Stored<VirtualMachineInstance>): Promise<void> {
     const { client, migrations } = this.#cluster;
-    const metadata = { generateName: 'kubevirt-evacuation-', namespace } as unknown as Migration['metadata'];
-    migrations.remember(await client.create<Migration>(migrations.resource, { metadata, spec: { vmiName: name } }));
+    if ((await inFlight(client, migrations, namespace!, name)) !== undefined) return;
+    const migration = newMigration({ generateName: 'kubevirt-evacuation-', namespace }, { vmiName: name });
+    migrations.remember(await client.create<Migration>(migrations.resource, migration));
   }
 }

@@ -1,18 +1,40 @@
 import type { Stored } from '../../api/objects.ts';
+import { ignoreStale } from '../../kubernetes/errors.ts';
+import { namespacedName } from '../../kubernetes/list-watch.ts';
 import type { Cluster } from '../store/cluster.ts';
+import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { WorkQueue } from '../store/work-queue.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance } from '../types.ts';
 import { defaultMachineType } from '../vm/machine-type.ts';
-import { begun, ended, inPhase, isOver, migrationStep } from '../vmi/migration.ts';
+import {
+  ended,
+  handedOff,
+  inPhase,
+  isLeftMigrating,
+  isOver,
+  isRunning,
+  migrationStep,
+  started,
+} from '../vmi/migration.ts';
+import { MIGRATION_FINALIZER } from '../vmi/new-migration.ts';
 import { fits, nextNode } from '../vmi/scheduling.ts';
-import { isMigrating } from '../vmi/vmi.ts';
+import { isDeleting } from '../vmi/vmi.ts';
+import { MigrationPlaces } from './migration-places.ts';
 
-const NO_NODE_AGAIN_MS = 5000;
+type Vmi = Stored<VirtualMachineInstance>;
+
+const AGAIN_MS = 5000;
+/** How many of a VMI's migrations that have ended are kept. */
+const KEPT = 5;
 
 /** Migrates VMIs between nodes, one migration per VMI at a time. A VMI's key stands for all migrations that name it. */
 export class MigrationController {
   readonly #cluster: Cluster;
   readonly #queue: WorkQueue;
+  readonly #places = new MigrationPlaces();
+  readonly #ofVmi = new Map<string, Set<string>>();
+  /** VMIs whose migrations wait for a place. */
+  readonly #pending = new Set<string>();
 
   constructor(cluster: Cluster, concurrency: number) {
     this.#cluster = cluster;
@@ -21,9 +43,9 @@ export class MigrationController {
       work: (key) => this.#reconcile(key),
       onError: (key, error) => cluster.log.warn(`migration of ${key}: ${error.message}`),
     });
-    cluster.migrations.subscribe((_key, before, after) => this.#queue.add(vmiKey((after ?? before)!)));
-    cluster.vmis.subscribe((key, _before, after) => {
-      if (after !== undefined && isMigrating(after)) this.#queue.add(key);
+    cluster.migrations.subscribe((key, before, after) => this.#see(key, before, after));
+    cluster.vmis.subscribe((key) => {
+      if (this.#ofVmi.has(key)) this.#queue.add(key);
     });
   }
 
@@ -35,72 +57,111 @@ export class MigrationController {
     return this.#queue.stop();
   }
 
+  #see(key: string, before: Stored<Migration> | undefined, after: Stored<Migration> | undefined): void {
+    const { metadata, spec } = (after ?? before)!;
+    const vmi = `${metadata.namespace}/${spec.vmiName}`;
+    const own = this.#ofVmi.get(vmi) ?? new Set();
+    this.#ofVmi.set(vmi, own);
+    if (after === undefined) own.delete(key);
+    else own.add(key);
+    if (own.size === 0) this.#ofVmi.delete(vmi);
+    if (after !== undefined && isRunning(after))
+      this.#places.note(metadata.uid, this.#cluster.vmis.get(vmi)?.status?.nodeName);
+    if (after === undefined || isOver(after)) this.#free(metadata.uid);
+    this.#queue.add(vmi);
+  }
+
+  #free(uid: string): void {
+    if (!this.#places.free(uid)) return;
+    for (const key of this.#pending) this.#queue.add(key);
+    this.#pending.clear();
+  }
+
   async #reconcile(key: string): Promise<number | undefined> {
     const { vmis, migrations } = this.#cluster;
+    const all = [...(this.#ofVmi.get(key) ?? [])].flatMap((name) => migrations.get(name) ?? []).sort(byAge);
     const vmi = vmis.get(key);
-    const now = Date.now();
-    const asked = [...migrations.values()].filter((migration) => vmiKey(migration) === key && !isOver(migration));
-    const step = migrationStep(vmi, asked.sort(byAge), now);
+    await this.#tidy(all.filter(isOver));
+    const unfinished = all.filter((migration) => !isOver(migration));
+    const { migrationUid } = vmi?.status?.migrationState ?? {};
+    const current = unfinished.find(({ metadata }) => metadata.uid === migrationUid) ?? unfinished[0];
+    if (current !== undefined) return this.#act(vmi, current, Date.now());
+    if (vmi !== undefined && isLeftMigrating(vmi)) await this.#write(ended(vmi, false, Date.now()));
+    return undefined;
+  }
+
+  /** Lets go of those that have ended, and deletes all but the newest. */
+  async #tidy(over: readonly Stored<Migration>[]): Promise<void> {
+    const { client, migrations } = this.#cluster;
+    for (const migration of over)
+      if (hasFinalizer(migration, MIGRATION_FINALIZER))
+        await ignoreStale(removeFinalizer(this.#cluster, migrations, migration, MIGRATION_FINALIZER));
+    const kept = over.filter((migration) => !isDeleting(migration));
+    for (const { metadata } of kept.slice(0, Math.max(kept.length - KEPT, 0)))
+      await ignoreStale(client.delete(migrations.resource, keyOf(metadata), { uid: metadata.uid }));
+  }
+
+  async #act(vmi: Vmi | undefined, migration: Stored<Migration>, now: number): Promise<number | undefined> {
+    const step = migrationStep(vmi, migration, now);
     switch (step.do) {
+      case 'delete':
+        return this.#delete(migration);
       case 'nothing':
         return undefined;
       case 'wait':
         return step.until - now;
-      case 'begin':
-        return this.#begin(vmi!, step.migration, now);
-      case 'end':
-        await this.#write(ended(vmi!, step.succeeded, now));
-        if (step.migration !== undefined)
-          await this.#note(step.migration, step.succeeded ? 'Succeeded' : 'Failed', now, this.#cluster.vmis.get(key));
-        return undefined;
       case 'note':
-        await this.#note(step.migration, step.phase, now, vmi);
-        return undefined;
+        return this.#note(migration, step.phase, now, vmi);
+      case 'takePlace':
+        if (this.#places.take(migration.metadata.uid, vmi!.status?.nodeName, this.#cluster.kubevirt))
+          return this.#note(migration, 'Scheduling', now);
+        this.#pending.add(namespacedName(vmi!));
+        return AGAIN_MS;
+      case 'findNode':
+        if (this.#targetFor(vmi!, migration) !== undefined) return this.#note(migration, 'Scheduled', now);
+        return step.until > now ? AGAIN_MS : this.#note(migration, 'Failed', now);
+      case 'handOff': {
+        const target = this.#targetFor(vmi!, migration);
+        if (target === undefined) return this.#note(migration, 'Failed', now);
+        return this.#write(handedOff(vmi!, migration, target));
+      }
+      case 'start':
+        return this.#write(started(vmi!, now));
+      case 'end':
+        return this.#write(ended(vmi!, step.succeeded, now));
     }
   }
 
-  async #begin(
-    vmi: Stored<VirtualMachineInstance>,
-    migration: Stored<Migration>,
-    now: number,
-  ): Promise<number | undefined> {
+  #targetFor({ spec, status }: Vmi, migration: Stored<Migration>): string | undefined {
     const { nodes, kubevirt } = this.#cluster;
-    const { spec, status } = vmi;
     const nodeSelector = { ...spec.nodeSelector, ...migration.spec.addedNodeSelector };
     const machineType =
       status?.machine?.type ?? spec.domain.machine?.type ?? defaultMachineType(kubevirt, spec.architecture);
     const others = [...nodes.values()].filter(({ metadata }) => metadata.name !== status?.nodeName);
-    const target = nextNode(others, status?.nodeName, (node) => fits(node, { ...spec, nodeSelector }, machineType));
-    if (target === undefined) {
-      if (migration.status?.phase !== 'Scheduling') await this.#note(migration, 'Scheduling', now);
-      return NO_NODE_AGAIN_MS;
-    }
-    await this.#write(begun(vmi, migration, target, now));
-    await this.#note(migration, 'Running', now);
-    return undefined;
+    return nextNode(others, status?.nodeName, (node) => fits(node, { ...spec, nodeSelector }, machineType));
   }
 
-  async #write(vmi: Stored<VirtualMachineInstance>): Promise<void> {
+  async #delete(migration: Stored<Migration>): Promise<undefined> {
+    const { client, migrations } = this.#cluster;
+    const { metadata } = migration;
+    if (hasFinalizer(migration, MIGRATION_FINALIZER))
+      await ignoreStale(removeFinalizer(this.#cluster, migrations, migration, MIGRATION_FINALIZER));
+    await ignoreStale(client.delete(migrations.resource, keyOf(metadata), { uid: metadata.uid }));
+  }
+
+  async #write(vmi: Vmi): Promise<undefined> {
     const { client, vmis } = this.#cluster;
     vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, vmi));
   }
 
-  async #note(
-    migration: Stored<Migration>,
-    phase: MigrationPhase,
-    now: number,
-    vmi?: Stored<VirtualMachineInstance>,
-  ): Promise<void> {
+  async #note(migration: Stored<Migration>, phase: MigrationPhase, now: number, vmi?: Vmi): Promise<undefined> {
     const { client, migrations } = this.#cluster;
-    migrations.remember(
-      await client.update<Migration>(migrations.resource, inPhase(migration, phase, now, vmi), {
-        subresource: 'status',
-      }),
-    );
+    const noted = inPhase(migration, phase, now, vmi);
+    migrations.remember(await client.update<Migration>(migrations.resource, noted, { subresource: 'status' }));
   }
 }
 
-const vmiKey = ({ metadata, spec }: Migration): string => `${metadata.namespace}/${spec.vmiName}`;
+const keyOf = ({ namespace, name }: Stored<Migration>['metadata']) => ({ namespace: namespace!, name });
 
 const byAge = (a: Stored<Migration>, b: Stored<Migration>): number =>
   a.metadata.creationTimestamp < b.metadata.creationTimestamp

@@ -2,13 +2,14 @@ import type { Stored } from '../../api/objects.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { isTrue } from '../store/conditions.ts';
 import { WorkQueue } from '../store/work-queue.ts';
-import type { KubeVirt, Migration, VirtualMachineInstance } from '../types.ts';
+import type { Migration, VirtualMachineInstance } from '../types.ts';
 import { waitsForPlugs } from '../vm/hotplug.ts';
 import { isOver } from '../vmi/migration.ts';
+import { newMigration } from '../vmi/new-migration.ts';
 import { isDeleting, isMigrating, phaseOf } from '../vmi/vmi.ts';
+import { mostAtOnce } from './migration-places.ts';
 
 const MARK = 'kubevirt.io/workloadUpdateMigration';
-const MAX_AT_ONCE = 5;
 const ALL = 'all';
 
 /**
@@ -63,16 +64,11 @@ export class WorkloadUpdates {
   }
 }
 
-export function migrationOf({ metadata }: Stored<VirtualMachineInstance>): Migration {
-  const { namespace, name } = metadata;
-  // The API server generates its name.
-  const made = {
-    generateName: 'kubevirt-workload-update-',
-    namespace,
-    annotations: { [MARK]: '' },
-  } as unknown as Migration['metadata'];
-  return { metadata: made, spec: { vmiName: name } };
-}
+const migrationOf = ({ metadata: { namespace, name } }: Stored<VirtualMachineInstance>): Migration =>
+  newMigration(
+    { generateName: 'kubevirt-workload-update-', namespace, annotations: { [MARK]: '' } },
+    { vmiName: name },
+  );
 
 export const isToMigrate = (vmi: VirtualMachineInstance): boolean =>
   phaseOf(vmi) === 'Running' &&
@@ -80,6 +76,3 @@ export const isToMigrate = (vmi: VirtualMachineInstance): boolean =>
   !isMigrating(vmi) &&
   isTrue(vmi, 'LiveMigratable') &&
   waitsForPlugs(vmi);
-
-export const mostAtOnce = (kubevirt: KubeVirt | undefined): number =>
-  kubevirt?.spec?.configuration?.migrations?.parallelMigrationsPerCluster ?? MAX_AT_ONCE;

@@ -3,62 +3,100 @@ import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
 import { timestamp } from '../store/conditions.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance } from '../types.ts';
 import { plugged } from '../vm/hotplug.ts';
-import { isDeleting, isMigrating, NODE_LABEL, phaseOf } from './vmi.ts';
+import { isDeleting, isFinal, isMigrating, NODE_LABEL, phaseOf } from './vmi.ts';
 
 type Vmi = Stored<VirtualMachineInstance>;
 
-/** The next step in migrating a VMI. */
+/** The next step of a migration that has not ended. */
 export type MigrationStep =
+  /** Deletes the migration: its VMI is gone. */
+  | { do: 'delete' }
   | { do: 'nothing' }
-  | { do: 'begin'; migration: Stored<Migration> }
   | { do: 'wait'; until: number }
-  /** Ends the migration in progress; `migration` is undefined if the object was deleted. */
-  | { do: 'end'; migration: Stored<Migration> | undefined; succeeded: boolean }
-  /** Records the result of a migration that has already ended or couldn't begin. */
-  | { do: 'note'; migration: Stored<Migration>; phase: MigrationPhase };
+  /** Takes one of the places that the cluster has for migrations. */
+  | { do: 'takePlace' }
+  /** Looks for a node that the VMI may migrate to, until this time at most; in milliseconds since the epoch. */
+  | { do: 'findNode'; until: number }
+  /** Writes to the VMI which migration moves it, and where to; or that it has begun to. */
+  | { do: 'handOff' | 'start' }
+  | { do: 'end'; succeeded: boolean }
+  | { do: 'note'; phase: MigrationPhase };
 
 const MIGRATION_MS = 1000;
+/** How long KubeVirt waits for a node that takes the target pod. */
+const UNSCHEDULABLE_MS = 300_000;
 
 export const isOver = ({ status }: Migration): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
-/** `migrations`: those of the VMI that are not over, oldest first. */
-export function migrationStep(
-  vmi: Vmi | undefined,
-  migrations: readonly Stored<Migration>[],
-  now: number,
-): MigrationStep {
-  const state = vmi?.status?.migrationState;
-  if (vmi !== undefined && state !== undefined && isMigrating(vmi)) {
-    const migration = migrations.find(({ metadata }) => metadata.uid === state.migrationUid);
-    const possible = phaseOf(vmi) === 'Running' && !isDeleting(vmi);
-    if (migration === undefined || isDeleting(migration) || !possible)
-      return { do: 'end', migration, succeeded: false };
-    const until =
-      Date.parse(state.startTimestamp ?? timestamp(now)) +
-      (durationOf(vmi.metadata, SimulatorAnnotation.migrationTime) ?? MIGRATION_MS);
-    const succeeded = !isOn(vmi.metadata, SimulatorAnnotation.migrationFails);
-    return until > now ? { do: 'wait', until } : { do: 'end', migration, succeeded };
-  }
-  const [migration] = migrations;
-  if (migration === undefined) return { do: 'nothing' };
-  if (state?.migrationUid === migration.metadata.uid)
-    return { do: 'note', migration, phase: state.failed === true ? 'Failed' : 'Succeeded' };
-  if (vmi === undefined || phaseOf(vmi) !== 'Running' || isDeleting(vmi))
-    return { do: 'note', migration, phase: 'Failed' };
-  return { do: 'begin', migration };
+/** Reports whether the migration counts against the cluster's limits. */
+export const isRunning = (migration: Migration): boolean =>
+  !isOver(migration) && ![undefined, 'Pending'].includes(migration.status?.phase);
+
+/** Reports whether a migration that is not there any more was moving the VMI. */
+export const isLeftMigrating = ({ status }: Vmi): boolean =>
+  status?.migrationState?.migrationUid !== undefined && status.migrationState.completed !== true;
+
+export function migrationStep(vmi: Vmi | undefined, migration: Stored<Migration>, now: number): MigrationStep {
+  if (vmi === undefined) return { do: 'delete' };
+  const state = vmi.status?.migrationState;
+  const isHandedOff = state?.migrationUid === migration.metadata.uid;
+  if (isHandedOff && state?.completed === true)
+    return { do: 'note', phase: state.failed === true ? 'Failed' : 'Succeeded' };
+  if (isFinal(vmi) || isDeleting(vmi) || isDeleting(migration))
+    return isHandedOff ? { do: 'end', succeeded: false } : { do: 'note', phase: 'Failed' };
+  return nextPhase(vmi, migration, isHandedOff, now);
 }
 
-export function begun(vmi: Vmi, migration: Stored<Migration>, targetNode: string, now: number): Vmi {
+function nextPhase(
+  vmi: Vmi,
+  { metadata, status }: Stored<Migration>,
+  isHandedOff: boolean,
+  now: number,
+): MigrationStep {
+  switch (status?.phase) {
+    case undefined:
+      return { do: 'note', phase: 'Pending' };
+    case 'Pending':
+      return { do: phaseOf(vmi) === 'Running' ? 'takePlace' : 'nothing' };
+    case 'Scheduling':
+      return { do: 'findNode', until: Date.parse(metadata.creationTimestamp) + UNSCHEDULABLE_MS };
+    case 'Scheduled':
+      return isHandedOff ? { do: 'note', phase: 'PreparingTarget' } : { do: 'handOff' };
+    case 'PreparingTarget':
+      return { do: 'note', phase: 'TargetReady' };
+    case 'TargetReady':
+      return isMigrating(vmi) ? { do: 'note', phase: 'Running' } : { do: 'start' };
+    case 'Running':
+      return progress(vmi, now);
+    case 'Succeeded':
+    case 'Failed':
+      return { do: 'nothing' };
+  }
+}
+
+function progress({ metadata, status }: Vmi, now: number): MigrationStep {
+  const began = Date.parse(status?.migrationState?.startTimestamp ?? timestamp(now));
+  const until = began + (durationOf(metadata, SimulatorAnnotation.migrationTime) ?? MIGRATION_MS);
+  return until > now
+    ? { do: 'wait', until }
+    : { do: 'end', succeeded: !isOn(metadata, SimulatorAnnotation.migrationFails) };
+}
+
+export function handedOff(vmi: Vmi, migration: Stored<Migration>, targetNode: string): Vmi {
   const sourceNode = vmi.status?.nodeName;
   const migrationState = {
     migrationUid: migration.metadata.uid,
     ...(sourceNode === undefined ? {} : { sourceNode }),
     targetNode,
-    startTimestamp: timestamp(now),
     mode: 'PreCopy',
   };
   return { ...vmi, status: { ...vmi.status, migrationState } };
 }
+
+export const started = (vmi: Vmi, now: number): Vmi => ({
+  ...vmi,
+  status: { ...vmi.status, migrationState: { ...vmi.status?.migrationState, startTimestamp: timestamp(now) } },
+});
 
 export function ended(vmi: Vmi, succeeded: boolean, now: number): Vmi {
   const { metadata, status } = vmi;
@@ -79,7 +117,7 @@ export function ended(vmi: Vmi, succeeded: boolean, now: number): Vmi {
   });
 }
 
-/** `vmi`: the migrated one, if it tells how the migration went. */
+/** `vmi`: the one that was to be migrated, which tells how that went. */
 export function inPhase(
   migration: Stored<Migration>,
   phase: MigrationPhase,
@@ -89,6 +127,7 @@ export function inPhase(
   const passed = migration.status?.phaseTransitionTimestamps ?? [];
   const transitions = [...passed, { phase, phaseTransitionTimestamp: timestamp(now) }];
   const state = vmi?.status?.migrationState;
-  const recorded = state?.migrationUid === migration.metadata.uid ? { migrationState: state } : {};
+  const isOfThis = state?.completed === true && state.migrationUid === migration.metadata.uid;
+  const recorded = isOfThis ? { migrationState: state } : {};
   return { ...migration, status: { ...migration.status, phase, phaseTransitionTimestamps: transitions, ...recorded } };
 }

@@ -220,7 +220,10 @@ async function happenToVm(
     }
     case 'stop':
     case 'start':
+    case 'migrate':
       return world.power(name, what);
+    case 'abort migration':
+      return world.abortMigration(name);
     case 'crash':
       return world.crash(name);
     case 'corrupt':

@@ -28,6 +28,8 @@ export type Happening =
   | { what: 'protect' | 'unprotect' | 'remove'; vm: number }
   /** Its pod is to be evicted; `fails`: and its migrations fail. */
   | { what: 'evict'; vm: number; fails: boolean }
+  /** By virtctl: of whatever migration of the VM is in flight. */
+  | { what: 'migrate' | 'abort migration'; vm: number }
   | { what: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume'; pool: number }
   /** About a VM of the pool that is being healed, and the workflow of its attempt. */
   | { what: 'healNow' | 'healSkip' | 'cancel attempt' | 'terminate attempt'; pool: number }
@@ -197,11 +199,17 @@ const transitions: fc.Arbitrary<Happening> = fc.record({
   maxRestarts: fc.integer({ min: 1, max: 3 }),
 });
 const accidents: fc.Arbitrary<Happening> = fc.record({ what: fc.constantFrom('crash', 'corrupt'), vm });
-const evictions: fc.Arbitrary<Happening> = fc.record({
-  what: fc.constant('evict'),
-  vm,
-  fails: fc.oneof({ arbitrary: fc.constant(false), weight: 3 }, { arbitrary: fc.constant(true), weight: 1 }),
-});
+const evictions: fc.Arbitrary<Happening> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      what: fc.constant('evict'),
+      vm,
+      fails: fc.oneof({ arbitrary: fc.constant(false), weight: 3 }, { arbitrary: fc.constant(true), weight: 1 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constantFrom('migrate', 'abort migration'), vm }) },
+);
 const faults: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('freeze', 'cut off'), worker, ms: fc.constantFrom(3_000, 30_000, 120_000) }),
   fc.record({ what: fc.constant('kill'), worker }),

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { controllerOf } from '../../api/objects.ts';
-import { Namespaces, Nodes, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import {
+  Namespaces,
+  Nodes,
+  VirtualMachineInstanceMigrations,
+  VirtualMachineInstances,
+  VirtualMachines,
+} from '../../api/resources.ts';
 import { conditionOf } from '../../simulator/store/conditions.ts';
 import type { RunStrategy, VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
 import { NOT_LIVE } from '../../simulator/vm/rollout.ts';
@@ -115,6 +121,11 @@ describe.each(definitions)('the simulator, with %s', (_which, crds) => {
     await cluster.shows('moves', 'Running');
     expect(await cluster.call('virtualmachines/moves/migrate')).toBe('ok');
     await cluster.shows('moves', 'Migrating');
+    expect(await cluster.call('virtualmachines/moves/migrate')).toMatch(/in-flight migration detected/);
+    const another = { metadata: { namespace: 'default', name: 'another' }, spec: { vmiName: 'moves' } };
+    await expect(cluster.kube.create(VirtualMachineInstanceMigrations, another)).rejects.toThrow(
+      /^admission webhook ".*" denied the request: in-flight migration detected/,
+    );
     await cluster.patch(VirtualMachineInstances, 'moves', {
       metadata: { annotations: { 'sim.drover.dev/migration-time': '0s' } },
     });

@@ -21,13 +21,14 @@ import type { PoolSpec, VmRolloutStrategy } from '../../../api/pool/pool.ts';
 import {
   CustomResourceDefinitions,
   KubeVirts,
+  VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
   VirtualMachines,
 } from '../../../api/resources.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
-import { admitVmi, admitVm } from '../../../simulator/api/admission.ts';
+import { admitMigration, admitVmi, admitVm, Denied } from '../../../simulator/api/admission.ts';
 import { perform } from '../../../simulator/api/subresources.ts';
 import { DataVolumeController } from '../../../simulator/controllers/data-volume-controller.ts';
 import { EvictionController } from '../../../simulator/controllers/eviction-controller.ts';
@@ -40,8 +41,9 @@ import { VmiController } from '../../../simulator/controllers/vmi-controller.ts'
 import { WorkloadUpdates } from '../../../simulator/controllers/workload-updates.ts';
 import { Cluster } from '../../../simulator/store/cluster.ts';
 import { OwnedKinds } from '../../../simulator/store/owned-kinds.ts';
-import type { VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { Refusal } from '../../../simulator/vm/power.ts';
+import { isOver } from '../../../simulator/vmi/migration.ts';
 import { signalsOf } from '../../../workers/watch/signal-owner.ts';
 import * as workflows from '../../../workflows/index.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
@@ -413,7 +415,8 @@ export class World {
       .catch(ignored);
   }
 
-  async power(name: string, action: 'start' | 'stop' | 'restart'): Promise<void> {
+  /** By virtctl. */
+  async power(name: string, action: 'start' | 'stop' | 'restart' | 'migrate'): Promise<void> {
     this.say(`-- ${name}: ${action}`);
     await this.#client
       .request({
@@ -457,6 +460,16 @@ export class World {
         },
       },
     }));
+  }
+
+  /** Deletes the migration of the VM that has not ended, as virtctl aborts it. */
+  async abortMigration(name: string): Promise<void> {
+    const all = this.server.all<Migration>(VirtualMachineInstanceMigrations);
+    const found = all.find((one) => one.spec.vmiName === name && !isOver(one));
+    if (found === undefined) return;
+    this.say(`-- ${found.metadata.name}, a migration of ${name}, is aborted`);
+    const at = { namespace: NAMESPACE, name: found.metadata.name };
+    await this.#client.delete(VirtualMachineInstanceMigrations, at).catch(ignored);
   }
 
   signal(name: string, signal: string, ...args: unknown[]): void {
@@ -556,6 +569,17 @@ export class World {
       return jsonPatch(object, admitVm({ request }, undefined) as JsonPatch);
     if (plural === 'virtualmachineinstances' && before !== undefined && !isKubeVirt)
       return jsonPatch(object, admitVmi({ request }) as JsonPatch);
+    if (plural === 'virtualmachineinstancemigrations' && before === undefined && !isKubeVirt) {
+      const { vmiName } = (object as Migration).spec;
+      const all = this.server.all<Migration>(VirtualMachineInstanceMigrations);
+      const other = all.find((one) => one.spec.vmiName === vmiName && !isOver(one));
+      try {
+        return jsonPatch(object, admitMigration({ request }, other) as JsonPatch);
+      } catch (error) {
+        if (!(error instanceof Denied)) throw error;
+        throw new KubeError(400, 'BadRequest', `admission webhook "virt-api" denied the request: ${error.message}`);
+      }
+    }
     if (plural === 'persistentvolumeclaims' && before === undefined)
       return {
         ...object,

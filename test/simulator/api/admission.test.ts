@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { admitVmi, admitVm, answered } from '../../../simulator/api/admission.ts';
+import { admitMigration, admitVmi, admitVm, answered, denied, Denied } from '../../../simulator/api/admission.ts';
 import { aVmi, aVm } from '../simulated.ts';
 
 const review = (operation: string, object: unknown, oldObject?: unknown) => ({
@@ -71,6 +71,27 @@ describe('admission', () => {
     expect(admitVmi(review('UPDATE', aVmi('Failed'), aVmi('Running')))).toEqual([
       { op: 'add', path: '/status', value: { phase: 'Running' } },
     ]);
+  });
+
+  test("gives a migration KubeVirt's label and finalizer, and refuses another one of a VMI", () => {
+    const migration = { metadata: { name: 'm', namespace: 'default', uid: 'm-uid' }, spec: { vmiName: 'web-1' } };
+    expect(admitMigration(review('CREATE', migration), undefined)).toEqual([
+      {
+        op: 'add',
+        path: '/metadata',
+        value: {
+          ...migration.metadata,
+          labels: { 'kubevirt.io/vmi-name': 'web-1' },
+          finalizers: ['kubevirt.io/migrationJobFinalize'],
+        },
+      },
+    ]);
+    const other = { ...migration, metadata: { ...aVm().metadata, uid: 'other' } };
+    const refused = () => admitMigration(review('CREATE', migration), other);
+    expect(refused).toThrow(/^in-flight migration detected. Active migration job \(other\)/);
+    expect(denied(review('CREATE', migration), new Denied('no'))).toMatchObject({
+      response: { uid: 'review-uid', allowed: false, status: { message: 'no' } },
+    });
   });
 
   test('answers by the review', () => {

@@ -1,41 +1,78 @@
 import { describe, expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import { isToMigrate, mostAtOnce } from '../../../simulator/controllers/workload-updates.ts';
-import type { Migration } from '../../../simulator/types.ts';
+import { MigrationPlaces, mostAtOnce } from '../../../simulator/controllers/migration-places.ts';
+import { isToMigrate } from '../../../simulator/controllers/workload-updates.ts';
+import type { Migration, MigrationPhase, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { withPlugs } from '../../../simulator/vm/hotplug.ts';
-import { begun, ended, migrationStep } from '../../../simulator/vmi/migration.ts';
+import { ended, handedOff, inPhase, isOver, migrationStep, started } from '../../../simulator/vmi/migration.ts';
 import { condition, aVmi, aVm, NOW } from '../simulated.ts';
 
-const asked = (metadata = {}): Stored<Migration> => ({
+type Vmi = Stored<VirtualMachineInstance>;
+
+const asked = (phase?: MigrationPhase, metadata = {}): Stored<Migration> => ({
   metadata: { ...aVm().metadata, name: 'm', uid: 'm-uid', ...metadata },
   spec: { vmiName: 'web-1' },
+  ...(phase === undefined ? {} : { status: { phase } }),
 });
 
+const DELETED = { deletionTimestamp: '2026-05-04T10:00:00Z' };
+const running = aVmi('Running', { nodeName: 'n1' });
+const moving = started(handedOff(running, asked(), 'n2'), NOW);
+
+/** Plays a migration to its end, with a place and a node at once. */
+function played(vmi: Vmi): { phases: (string | undefined)[]; vmi: Vmi } {
+  let migration = asked();
+  for (let now = NOW; !isOver(migration); now += 1000) {
+    const step = migrationStep(vmi, migration, now);
+    if (step.do === 'note') migration = inPhase(migration, step.phase, now, vmi);
+    else if (step.do === 'takePlace') migration = inPhase(migration, 'Scheduling', now);
+    else if (step.do === 'findNode') migration = inPhase(migration, 'Scheduled', now);
+    else if (step.do === 'handOff') vmi = handedOff(vmi, migration, 'n2');
+    else if (step.do === 'start') vmi = started(vmi, now);
+    else if (step.do === 'end') vmi = ended(vmi, step.succeeded, now);
+    else if (step.do !== 'wait') throw new Error(step.do);
+  }
+  const transitions = (migration.status?.phaseTransitionTimestamps ?? []) as { phase: string }[];
+  return { phases: transitions.map(({ phase }) => phase), vmi };
+}
+
 describe('migrations', () => {
-  const running = aVmi('Running', { nodeName: 'n1' });
-  const moving = begun(running, asked(), 'n2', NOW);
+  const BEFORE = ['Pending', 'Scheduling', 'Scheduled', 'PreparingTarget', 'TargetReady', 'Running'];
 
-  test('one after the other, and only of what runs', () => {
-    expect(migrationStep(running, [], NOW)).toEqual({ do: 'nothing' });
-    expect(migrationStep(running, [asked()], NOW)).toEqual({ do: 'begin', migration: asked() });
-    expect(migrationStep(aVmi('Pending'), [asked()], NOW)).toMatchObject({ do: 'note', phase: 'Failed' });
-    expect(migrationStep(undefined, [asked()], NOW)).toMatchObject({ do: 'note', phase: 'Failed' });
-    expect(migrationStep(moving, [asked(), asked({ uid: 'next' })], NOW)).toEqual({ do: 'wait', until: NOW + 1000 });
-  });
-
-  test('end on the other node, or where they began', () => {
-    expect(migrationStep(moving, [asked()], NOW + 1000)).toMatchObject({ do: 'end', succeeded: true });
-    expect(ended(moving, true, NOW).status).toMatchObject({
+  test("go through KubeVirt's phases, and end on the other node or where they began", () => {
+    const well = played(running);
+    expect(well.phases).toEqual([...BEFORE, 'Succeeded']);
+    expect(well.vmi.status).toMatchObject({
       nodeName: 'n2',
       migrationState: { sourceNode: 'n1', completed: true },
     });
-    expect(migrationStep(moving, [asked({ deletionTimestamp: '2026-05-04T10:00:00Z' })], NOW)).toMatchObject({
-      do: 'end',
-      succeeded: false,
-    });
-    expect(migrationStep(moving, [], NOW)).toEqual({ do: 'end', migration: undefined, succeeded: false });
-    expect(ended(moving, false, NOW).status).toMatchObject({ nodeName: 'n1', migrationState: { failed: true } });
-    expect(migrationStep(ended(moving, true, NOW), [asked()], NOW)).toMatchObject({ do: 'note', phase: 'Succeeded' });
+    const annotations = { 'sim.drover.dev/migration-fails': 'true' };
+    const bad = played(aVmi('Running', { nodeName: 'n1' }, { annotations }));
+    expect(bad.phases).toEqual([...BEFORE, 'Failed']);
+    expect(bad.vmi.status).toMatchObject({ nodeName: 'n1', migrationState: { failed: true } });
+  });
+
+  test('take as long as the VMI says', () => {
+    expect(migrationStep(moving, asked('Running'), NOW)).toEqual({ do: 'wait', until: NOW + 1000 });
+  });
+
+  test('wait for a VMI that is not up yet, fail with one that ends, and go with one that is gone', () => {
+    expect(migrationStep(aVmi('Scheduled'), asked('Pending'), NOW)).toEqual({ do: 'nothing' });
+    expect(migrationStep(aVmi('Failed'), asked('Pending'), NOW)).toEqual({ do: 'note', phase: 'Failed' });
+    const ending = { ...moving, metadata: { ...moving.metadata, ...DELETED } };
+    expect(migrationStep(ending, asked('Running'), NOW)).toEqual({ do: 'end', succeeded: false });
+    expect(migrationStep(undefined, asked('Running'), NOW)).toEqual({ do: 'delete' });
+  });
+
+  test('are aborted by their deletion, before the VMI is handed off to the nodes and after', () => {
+    expect(migrationStep(running, asked('Scheduled', DELETED), NOW)).toEqual({ do: 'note', phase: 'Failed' });
+    expect(migrationStep(moving, asked('Running', DELETED), NOW)).toEqual({ do: 'end', succeeded: false });
+  });
+
+  test('look for a node for five minutes', () => {
+    const { creationTimestamp } = asked().metadata;
+    const until = Date.parse(creationTimestamp) + 300_000;
+    expect(migrationStep(running, asked('Scheduling'), NOW)).toEqual({ do: 'findNode', until });
   });
 
   test('bring sockets and memory that were plugged in', () => {
@@ -68,6 +105,19 @@ describe('migrations', () => {
   });
 });
 
+test('five migrations run at once, and two from one node, unless KubeVirt is configured otherwise', () => {
+  const places = new MigrationPlaces();
+  const take = (uid: string, node: string) => places.take(uid, node, undefined);
+  expect([take('a', 'n1'), take('b', 'n1'), take('c', 'n1')]).toEqual([true, true, false]);
+  expect([take('a', 'n1'), take('d', 'n2'), take('e', 'n2')]).toEqual([true, true, true]);
+  expect([take('f', 'n3'), take('g', 'n4')]).toEqual([true, false]);
+  expect([places.free('a'), places.free('a'), take('c', 'n1')]).toEqual([true, false, true]);
+  const migrations = { parallelMigrationsPerCluster: 7, parallelOutboundMigrationsPerNode: 1 };
+  const kubevirt = { metadata: { name: 'kubevirt' }, spec: { configuration: { migrations } } };
+  expect([places.take('g', 'n4', kubevirt), places.take('h', 'n4', kubevirt)]).toEqual([true, false]);
+  expect([mostAtOnce(kubevirt), mostAtOnce(undefined)]).toEqual([7, 5]);
+});
+
 test('a VMI is migrated for its plugs if it runs, can, and does not already', () => {
   const waiting = aVmi('Running', {
     conditions: [condition('HotVCPUChange', 'True'), condition('LiveMigratable', 'True')],
@@ -79,7 +129,6 @@ test('a VMI is migrated for its plugs if it runs, can, and does not already', ()
   expect(
     isToMigrate({ ...waiting, metadata: { ...waiting.metadata, deletionTimestamp: '2026-05-04T10:00:00Z' } }),
   ).toBe(false);
-  expect(isToMigrate(begun(waiting, asked(), 'n2', NOW))).toBe(false);
+  expect(isToMigrate(started(handedOff(waiting, asked(), 'n2'), NOW))).toBe(false);
   expect(isToMigrate(aVmi('Running', { conditions: [condition('LiveMigratable', 'True')] }))).toBe(false);
-  expect(mostAtOnce(undefined)).toBe(5);
 });

@@ -1,0 +1,83 @@
+import '../world/real-code.ts';
+import { expect, test } from 'vitest';
+import { KubeVirts, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
+import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { NAMESPACE, type World } from '../world/world.ts';
+import { begun, play, statusOf } from './story.ts';
+
+const MINUTE_MS = 60_000;
+
+/** Has KubeVirt run no more migrations at once than this. */
+const limit = (world: World, parallelMigrationsPerCluster: number) =>
+  world.client.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
+    spec: { configuration: { migrations: { parallelMigrationsPerCluster } } },
+  });
+
+const uidsOf = (world: World): Record<string, string> =>
+  Object.fromEntries(world.server.all(VirtualMachineInstances).map(({ metadata }) => [metadata.name, metadata.uid]));
+
+const migrationsOf = (world: World, name: string) =>
+  world.server.all<Migration>(VirtualMachineInstanceMigrations).filter(({ spec }) => spec.vmiName === name);
+
+const draining = (world: World) => statusOf(world)?.conditions?.find(({ type }) => type === 'Draining');
+
+function setMigrationTime(world: World, name: string, time: string): void {
+  world.server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({
+    ...vmi,
+    metadata: { ...vmi.metadata, annotations: { ...vmi.metadata.annotations, 'sim.drover.dev/migration-time': time } },
+  }));
+}
+
+test('a VM that somebody else is about to migrate is not restarted, however long that takes', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 2, drain: { deadlineSeconds: 60 } });
+    const before = uidsOf(world);
+    await limit(world, 0);
+    await world.power('web-1', 'migrate');
+    await world.wait(5_000);
+    world.evict('web-1', false);
+    await world.wait(30 * MINUTE_MS);
+    expect(draining(world)).toMatchObject({ reason: 'Waiting' });
+    expect(draining(world)!.message).toMatch(/another migration of it, kubevirt-migrate-vm-\w+, is Pending/);
+    expect(migrationsOf(world, 'web-1')).toHaveLength(1);
+    await limit(world, 5);
+    expect(await world.until(() => draining(world) === undefined, 2 * MINUTE_MS)).toBe(true);
+    expect(uidsOf(world)).toEqual(before);
+    expect(migrationsOf(world, 'web-1')).toHaveLength(1);
+  }));
+
+test('the deadline of a VM does not pass while KubeVirt has other migrations to do first', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 4, maxUnavailable: 4, drain: { deadlineSeconds: 60 } });
+    const before = uidsOf(world);
+    await limit(world, 1);
+    for (const name of Object.keys(before)) {
+      setMigrationTime(world, name, '40s');
+      world.evict(name, false);
+    }
+    await world.wait(MINUTE_MS);
+    expect(draining(world)!.message).toMatch(/waits for KubeVirt to begin migration 1/);
+    expect(await world.until(() => draining(world) === undefined, 5 * MINUTE_MS)).toBe(true);
+    expect(uidsOf(world)).toEqual(before);
+  }));
+
+test('three failures count, though KubeVirt keeps five migrations and aborted ones are none', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 1, drain: {} });
+    const before = uidsOf(world);
+    const vmi = () => world.vmi('web-1') as VirtualMachineInstance | undefined;
+    setMigrationTime(world, 'web-1', '1h');
+    world.evict('web-1', false);
+    for (let times = 0; times < 4; times++) {
+      const runs = () => migrationsOf(world, 'web-1').some(({ status }) => status?.phase === 'Running');
+      expect(await world.until(runs, MINUTE_MS)).toBe(true);
+      await world.abortMigration('web-1');
+      await world.wait(MINUTE_MS / 2);
+    }
+    expect(uidsOf(world)).toEqual(before);
+    expect(vmi()!.status?.evacuationNodeName).toBe(vmi()!.status?.nodeName);
+    await world.abortMigration('web-1');
+    setMigrationTime(world, 'web-1', '1s');
+    world.evict('web-1', true);
+    expect(await world.until(() => uidsOf(world)['web-1'] !== before['web-1'], 5 * MINUTE_MS)).toBe(true);
+  }));

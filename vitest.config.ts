@@ -36,6 +36,8 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.int.test.ts'],
           testTimeout: 30_000,
+          // Evaluating its modules again for each file took a fifth of the CPU: see test/own-modules.ts.
+          isolate: false,
           sequence: { groupOrder: 0 },
           // Half of the cores, by default: these tests do nothing but work.
           maxWorkers: '100%',

@@ -1,3 +1,4 @@
+import '../../own-modules.ts';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { checkHeals, pause, resume, type HealControl } from '../../../clients/healing/control.ts';
 import {

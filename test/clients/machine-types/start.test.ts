@@ -1,3 +1,4 @@
+import '../../own-modules.ts';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { startTransition } from '../../../clients/machine-types/start.ts';
 import type { Session } from '../../../clients/session/session.ts';

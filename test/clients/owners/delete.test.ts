@@ -1,3 +1,4 @@
+import '../../own-modules.ts';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Resource } from '../../../api/resources.ts';
 import { ownerKindOf, Pools } from '../../../clients/cli/kinds.ts';

@@ -1,3 +1,4 @@
+import '../../own-modules.ts';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import {

@@ -1,3 +1,4 @@
+import '../../own-modules.ts';
 import { NamespaceNotFoundError, WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { sentenceOf, UsageError } from '../../../clients/cli/failure.ts';

@@ -1,3 +1,4 @@
+import '../../own-modules.ts';
 import { vi } from 'vitest';
 
 /**

@@ -1,3 +1,4 @@
+import '../../own-modules.ts';
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import { InFlight } from '../../../workflows/owners/in-flight.ts';

@@ -4,11 +4,10 @@ import type { Condition, KubeObject, Stored } from '../../api/objects.ts';
 import { KubeVirtPools, type Resource } from '../../api/resources.ts';
 import { isObject } from '../../decisions/lib/json.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, isNotFound } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Kind } from '../cli/kinds.ts';
-import { requestedBy } from '../session/requester.ts';
 import type { PoolAt } from './change.ts';
 
 /** KubeVirt's own pools, as commands name them. */
@@ -35,6 +34,8 @@ export interface PausedPool {
 }
 
 const PAUSE_MS = 300;
+/** The condition by which virt-controller says that a pool is paused. */
+const PAUSED = 'ReplicaPaused';
 
 /** Returns the resource in the version that this KubeVirt prefers. Throws `Failure` if it has no pools. */
 export async function kubeVirtPools(kube: KubeClient): Promise<Resource> {
@@ -86,77 +87,94 @@ export function pausedPoolOf({ metadata: { annotations } }: Stored<KubeVirtPool>
   }
 }
 
+/** Who pauses a pool of KubeVirt, and when: that tells one command from another. */
+export type Pausing = Pick<PausedPool, 'by' | 'at'>;
+
 /**
- * Pauses a pool of KubeVirt and its healing, which goes on in a paused pool, and waits until virt-controller says that it
- * has seen this. Does nothing to a pool that drover has paused before.
+ * Pauses a pool of KubeVirt and its healing, which goes on in a paused pool. One that drover has paused before is noted
+ * as paused by this command: what a frozen one does to the version that it knows is refused. Returns the pool.
  */
-export async function pauseKubeVirtPool(
+export const notePaused = (
   kube: KubeClient,
   resource: Resource,
-  key: PoolAt,
-  { by, timeout }: { by: string; timeout: number },
-): Promise<Stored<KubeVirtPool>> {
-  await retryOnConflict(async () => {
-    const pool = await kube.get<KubeVirtPool>(resource, key);
-    const before = pausedPoolOf(pool);
-    if (before !== null && pool.spec.paused === true && pool.spec.autohealing === undefined) return;
-    const { paused = false, autohealing = null } = pool.spec;
-    const note: PausedPool = before ?? { paused, autohealing, by, at: new Date().toISOString() };
+  { metadata: { namespace = '', name, uid } }: Stored<KubeVirtPool>,
+  { by, at }: Pausing,
+): Promise<Stored<KubeVirtPool>> =>
+  retryOnConflict(async () => {
+    const pool = await kube.get<KubeVirtPool>(resource, { namespace, name });
     const { resourceVersion } = pool.metadata;
-    await kube.patch(resource, key, 'merge', {
+    if (pool.metadata.uid !== uid) throw new Failure(`pool ${name} of KubeVirt is another by now: run this again`);
+    const { paused = false, autohealing = null } = pool.spec;
+    const note: PausedPool = { ...(pausedPoolOf(pool) ?? { paused, autohealing }), by, at };
+    return kube.patch<KubeVirtPool>(resource, { namespace, name }, 'merge', {
       metadata: { resourceVersion, annotations: { [PAUSED_POOL_ANNOTATION]: JSON.stringify(note) } },
       spec: { paused: true, autohealing: null },
     });
   });
+
+/** Pauses the pool, and waits until virt-controller says that it has seen this. */
+export async function pauseKubeVirtPool(
+  kube: KubeClient,
+  resource: Resource,
+  theirs: Stored<KubeVirtPool>,
+  { timeout, ...pausing }: Pausing & { timeout: number },
+): Promise<Stored<KubeVirtPool>> {
+  const { namespace = '', name } = theirs.metadata;
+  const key = { namespace, name };
+  const noted = await notePaused(kube, resource, theirs, pausing);
+  if (isConfirmed(noted)) await takeConfirmationBack(kube, resource, key);
   const deadline = Date.now() + timeout;
   do {
     const pool = await kube.get<KubeVirtPool>(resource, key);
-    if (pool.status?.conditions?.some(({ type, status }) => type === 'ReplicaPaused' && status === 'True')) return pool;
+    if (isConfirmed(pool)) return pool;
     await sleep(PAUSE_MS);
   } while (Date.now() < deadline);
   throw new Failure(
-    `virt-controller has not confirmed within ${timeout / 1000} s that pool ${key.name} of KubeVirt is paused: does it run?`,
+    `virt-controller has not confirmed within ${timeout / 1000} s that pool ${name} of KubeVirt is paused: does it run?`,
   );
 }
 
+const isConfirmed = ({ status }: Stored<KubeVirtPool>): boolean =>
+  status?.conditions?.some(({ type, status: is }) => type === PAUSED && is === 'True') ?? false;
+
 /**
- * Notes on a pool that drover has paused who is at work on it now. A takeover that was frozen right before it deleted the
- * pool would otherwise do so at any time later, with the VMs that it has got back. Returns the pool.
+ * Removes what virt-controller has said before, as of a pool that was paused and healed: once it says so again, it has
+ * seen that nothing is healed any more. Who may not do that goes by what was said.
  */
-export async function pauseAgain(
-  kube: KubeClient,
-  resource: Resource,
-  { metadata: { namespace = '', name, uid } }: Stored<KubeVirtPool>,
-): Promise<Stored<KubeVirtPool>> {
-  const by = await requestedBy(async () => kube);
-  return retryOnConflict(async () => {
-    const pool = await kube.get<KubeVirtPool>(resource, { namespace, name });
-    const before = pausedPoolOf(pool);
-    if (pool.metadata.uid !== uid || before === null)
-      throw new Failure(`pool ${name} of KubeVirt is not paused by drover any more: run this again`);
-    const { resourceVersion } = pool.metadata;
-    const paused: PausedPool = { ...before, by, at: new Date().toISOString() };
-    return kube.patch<KubeVirtPool>(resource, { namespace, name }, 'merge', {
-      metadata: { resourceVersion, annotations: { [PAUSED_POOL_ANNOTATION]: JSON.stringify(paused) } },
+async function takeConfirmationBack(kube: KubeClient, resource: Resource, key: PoolAt): Promise<void> {
+  try {
+    await retryOnConflict(async () => {
+      const { metadata, status } = await kube.get<KubeVirtPool>(resource, key);
+      const { resourceVersion } = metadata;
+      const conditions = status?.conditions?.filter(({ type }) => type !== PAUSED) ?? [];
+      const patch = { metadata: { resourceVersion }, status: { conditions } };
+      await kube.patch(resource, key, 'merge', patch, { subresource: 'status' });
     });
-  });
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.status !== 403) throw error;
+  }
 }
 
-/** Gives a pool of KubeVirt back what drover paused. `stays`: it is left paused, for it would restart VMs. */
-export async function resumeKubeVirtPool(
+/**
+ * Gives a pool of KubeVirt back what the command that paused it so has changed. `staysPaused`: whether it is left paused,
+ * for it would restart VMs. Returns false if another command has paused or resumed it since.
+ */
+export const resumeKubeVirtPool = (
   kube: KubeClient,
   resource: Resource,
   key: PoolAt,
-  { stays = false }: { stays?: boolean } = {},
-): Promise<void> {
-  await retryOnConflict(async () => {
+  pausing: Pausing,
+  staysPaused: (pool: Stored<KubeVirtPool>) => Promise<boolean> = async () => false,
+): Promise<boolean> =>
+  retryOnConflict(async () => {
     const pool = await kube.get<KubeVirtPool>(resource, key);
     const before = pausedPoolOf(pool);
-    if (before === null) return;
+    if (before?.by !== pausing.by || before.at !== pausing.at) return false;
     const { resourceVersion } = pool.metadata;
+    const paused = (await staysPaused(pool)) || before.paused;
     await kube.patch(resource, key, 'merge', {
       metadata: { resourceVersion, annotations: { [PAUSED_POOL_ANNOTATION]: null } },
-      spec: { paused: stays || before.paused, autohealing: before.autohealing },
+      spec: { paused, autohealing: before.autohealing },
     });
+    return true;
   });
-}

@@ -1,6 +1,8 @@
 import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { apiVersionOf, ControllerRevisions, KubeVirtPools, type Resource } from '../../api/resources.ts';
 import { isObject } from '../../decisions/lib/json.ts';
+import { isSameTemplate } from '../../decisions/membership/same-template.ts';
+import { hashOf } from '../../decisions/revisions/hash.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
@@ -24,12 +26,13 @@ export const referenceTo = (resource: Resource, { metadata: { name, uid } }: Sto
 
 /**
  * Makes the revision that KubeVirt would have made with the VMs of its template: without it, KubeVirt rewrites every VM
- * and restarts it. Returns its name. A revision that is there is written to: a takeover that was frozen right before it
- * deleted that revision would otherwise do so at any time later.
+ * and restarts it. Returns its name, which is that of the template: somebody may change the pool before all VMs are its
+ * own, and what was labelled until then is of the former template. A revision that is there is written to, so that a
+ * takeover that was frozen right before it deleted that revision can't do so any more.
  */
 export async function revisionFor(kube: KubeClient, resource: Resource, theirs: Stored<KubeVirtPool>): Promise<string> {
   const { namespace = '', uid, generation = 1 } = theirs.metadata;
-  const key = { namespace, name: `vmpool-${uid}` };
+  const key = { namespace, name: `vmpool-${uid}-${hashOf(theirs.spec['virtualMachineTemplate'])}` };
   await retryOnConflict(
     async () => {
       const known = await ignoreNotFound(kube.get<Revision>(ControllerRevisions, key));
@@ -47,6 +50,18 @@ export async function revisionFor(kube: KubeClient, resource: Resource, theirs: 
     { isRace },
   );
   return key.name;
+}
+
+/** Returns the names of the revisions whose VMs are as the pool's template makes them now. */
+export async function currentRevisions(
+  kube: KubeClient,
+  { metadata: { namespace = '' }, spec }: Stored<KubeVirtPool>,
+): Promise<Set<string>> {
+  const { items } = await kube.list<Revision>(ControllerRevisions, { namespace });
+  const current = items.filter(
+    ({ data }) => isObject(data) && isSameTemplate(data['virtualMachineTemplate'], spec['virtualMachineTemplate']),
+  );
+  return new Set(current.map(({ metadata }) => metadata.name));
 }
 
 /**
@@ -76,7 +91,7 @@ export async function deleteLeftRevisions(kube: KubeClient, resource: Resource, 
     return (await kubeVirtPoolAt(kube, resource, { ...pool, name }))?.metadata.uid !== uid;
   };
   await deleteEach(kube, pool, async ({ metadata: { name, ownerReferences = [] }, data }) => {
-    if (!isNamedAfter(pool.name, name) || !isObject(data['virtualMachineTemplate'])) return false;
+    if (!isNamedAfter(pool.name, name) || !isObject(data) || !isObject(data['virtualMachineTemplate'])) return false;
     for (const owner of ownerReferences) if (!(await isGone(owner))) return false;
     return true;
   });

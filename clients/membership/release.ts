@@ -18,14 +18,13 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { membershipChangeOf } from '../../decisions/membership/change.ts';
 import { formerMemberAnnotation } from '../../decisions/membership/former-member.ts';
 import { asFormer } from '../../decisions/membership/label-patch.ts';
+import { isSameTemplate } from '../../decisions/membership/same-template.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import { vmiView } from '../../decisions/views/from-object/vmi.ts';
-import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
@@ -35,36 +34,30 @@ import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 import { waitForDeletion } from '../owners/wait-for-deletion.ts';
-import { whyExtra } from '../pool/extra.ts';
 import type { Pool } from '../pool/objects.ts';
 import { requestedBy } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
-import {
-  beginChange,
-  poolAt,
-  unfinished,
-  waitUntilCounted,
-  waitUntilHeld,
-  type Patience,
-  type PoolAt,
-} from './change.ts';
+import { beginChange, poolAt, waitUntilCounted, waitUntilHeld, type Patience, type PoolAt } from './change.ts';
 import { recordMembers } from './event.ts';
 import {
   kubeVirtPools,
-  pauseAgain,
+  notePaused,
   pausedPoolOf,
   resumeKubeVirtPool,
   stayingKubeVirtPool,
   type KubeVirtPool,
   type PausedPool,
 } from './kubevirt-pool.ts';
-import { deleteLeftRevisions, referenceTo, revisionFor } from './kubevirt-revisions.ts';
+import { currentRevisions, deleteLeftRevisions, referenceTo, revisionFor } from './kubevirt-revisions.ts';
 import { MembershipLease } from './lease.ts';
 import { controlledBy, move, withVmis, type Move, type VmWithVmi } from './members.ts';
+import { checkPool } from './release-check.ts';
 
 export interface ReleaseOptions extends Patience {
   dryRun: DryRun;
 }
+
+const now = (): string => new Date().toISOString();
 
 /** How often VMs are looked for that were not handed over. */
 const ROUNDS = 5;
@@ -93,44 +86,22 @@ export async function release(session: Session, key: PoolAt, options: ReleaseOpt
   const held = await beginChange(
     kube,
     key,
-    async () => ({ kind: 'release', kubevirtUid: theirs?.metadata.uid ?? null }),
+    async ({ metadata: { uid } }) => {
+      if (uid !== ours.metadata.uid) throw new Failure(`pool ${key.name} is another by now: run this again`);
+      return { kind: 'release', kubevirtUid: theirs?.metadata.uid ?? null };
+    },
     ({ kind }) => kind === 'takeover' || kind === 'release',
   );
   await waitUntilHeld(session, key, 'release', options);
   if (theirs !== undefined) await touchEach(kube, theirs);
   const heir =
     theirs === undefined
-      ? await create(kube, resource, ours, { dryRun: 'none' })
-      : await pauseAgain(kube, resource, theirs);
+      ? await create(kube, resource, held, { dryRun: 'none' })
+      : await notePaused(kube, resource, theirs, { by: await requestedBy(async () => kube), at: now() });
   const hold = MembershipLease.of(kube, held);
-  await handBack(kube, ours, heir, { revision: await revisionFor(kube, resource, heir), hold });
+  await handBack(kube, held, heir, { revision: await revisionFor(kube, resource, heir), hold });
   await waitUntilCounted(session, key, options, () => hold.mustKeep());
-  await leaveToKubeVirt(session, { key, resource, ours, theirs: heir }, options);
-}
-
-/** Throws `Failure` for a pool whose VMs can't change hands now. */
-function checkPool(ours: Stored<Pool>, theirs: Stored<KubeVirtPool> | undefined, vms: readonly VmWithVmi[]): void {
-  const { name } = ours.metadata;
-  const change = membershipChangeOf(ours);
-  if (change !== null && (change === 'unreadable' || change.kind === 'adopt' || change.kind === 'detach'))
-    throw unfinished(ours, change);
-  if (theirs !== undefined && pausedPoolOf(theirs) === null)
-    throw new Failure(`pool ${name} of KubeVirt is there, and drover has not paused it: delete it, or rename it`);
-  const healed = (ours.status?.healing?.cycles ?? []).map(({ vm }) => vm);
-  if (change === null && healed.length > 0)
-    throw new Failure(`pool ${name}: ${formatNames(healed)} are being healed: wait until that has ended`);
-  const others = vms.filter(({ vm }) => roleOf(vm.metadata.labels) === 'Standby');
-  if (change === null && others.length > 0)
-    throw new Failure(
-      `pool ${name}: ${formatNames(others.map(({ vm }) => vm.metadata.name))} are standby, which KubeVirt does not know: take standby out of its spec, and wait until they have left`,
-    );
-  const going = vms.filter(({ vm }) => vm.metadata.deletionTimestamp !== undefined || vmView(vm).removing);
-  if (going.length > 0) {
-    const names = formatNames(going.map(({ vm }) => vm.metadata.name));
-    throw new Failure(`pool ${name}: ${names} are leaving it: wait until that has ended`);
-  }
-  const extra = vms.flatMap(({ vm }) => whyExtra(name, vm) ?? []);
-  if (extra.length > 0) throw new Failure(`${extra.join('; ')}: wait until that has ended`);
+  await leaveToKubeVirt(session, { key, resource, ours: held, theirs: heir }, options);
 }
 
 /**
@@ -158,7 +129,7 @@ async function create(
   for (const line of notes) note(line);
   const { paused = false, autohealing, ...rest } = spec;
   const by = await requestedBy(async () => kube);
-  const before: PausedPool = { paused, autohealing: autohealing ?? null, by, at: new Date().toISOString() };
+  const before: PausedPool = { paused, autohealing: autohealing ?? null, by, at: now() };
   const object = {
     apiVersion: apiVersionOf(resource),
     kind: resource.kind,
@@ -185,12 +156,16 @@ async function handBack(
   { revision, hold }: { revision: string; hold: MembershipLease },
 ): Promise<void> {
   const { namespace = '', name, uid: from } = ours.metadata;
+  const { virtualMachineTemplate } = toKubeVirtPool(name, ours.spec).spec;
+  // Somebody may have changed one of the two templates since the takeover.
+  const isTheirs = isSameTemplate(virtualMachineTemplate, theirs.spec['virtualMachineTemplate']);
+  const newest = isTheirs ? revisionOf(poolTemplate(ours.spec)) : null;
   for (let round = 0; round < ROUNDS; round++) {
     const vms = await controlledBy(kube, namespace, from);
     if (vms.length === 0) return;
     for (const { metadata } of vms) {
       const key = { namespace, name: metadata.name, uid: metadata.uid };
-      const moveOf = (one: VmWithVmi): Move => handingBack(ours, theirs, revision, one);
+      const moveOf = (one: VmWithVmi): Move => handingBack(ours, theirs, { newest, revision }, one);
       if (await move(kube, key, moveOf, () => hold.mustKeep()))
         print(`${labelOf(VirtualMachines, metadata.name)} released`);
     }
@@ -201,12 +176,22 @@ async function handBack(
   throw new Failure(`${names} stayed with pool ${name}: run this again once they are not being deleted`);
 }
 
+/** `newest`: what drover calls the revision of KubeVirt's template; null if it knows that template by none. */
+interface Revisions {
+  newest: string | null;
+  revision: string;
+}
+
 /** What a VM gets, and its VMI. KubeVirt lets go of VMs that don't match the selector of their pool, and breaks on it. */
-function handingBack(ours: Stored<Pool>, theirs: Stored<KubeVirtPool>, revision: string, { vm, vmi }: VmWithVmi): Move {
+function handingBack(
+  ours: Stored<Pool>,
+  theirs: Stored<KubeVirtPool>,
+  { newest, revision }: Revisions,
+  { vm, vmi }: VmWithVmi,
+): Move {
   const selector = theirs.spec.selector as LabelSelector;
   const { name, uid } = ours.metadata;
-  const newest = revisionOf(poolTemplate(ours.spec));
-  const isNewest = vmView(vm).revision === newest;
+  const isNewest = newest !== null && vmView(vm).revision === newest;
   const runsNewest = isNewest && vmi !== undefined && vmiView(vmi).revision === newest;
   const { labels, annotations } = asFormer(name, vm.metadata);
   const wanted = { ...labels, ...selector.matchLabels, [KUBEVIRT_REVISION_LABEL]: isNewest ? revision : null };
@@ -257,14 +242,16 @@ async function leaveToKubeVirt(
       );
   }
   const vms = await withVmis(kube, namespace, await controlledBy(kube, namespace, theirs.metadata.uid));
-  const others = vms.filter(({ vm, vmi }) => {
-    const of = vm.metadata.labels?.[KUBEVIRT_REVISION_LABEL];
-    return of === undefined || (vmi !== undefined && vmi.metadata.labels?.[KUBEVIRT_REVISION_LABEL] !== of);
-  });
   const all = vms.map(({ vm }) => vm.metadata.name);
   await recordMembers(kube, resource, theirs, { reason: 'SuccessfulRelease', verb: 'Released by drover:', vms: all });
   // The last write: a command that was killed before goes on up to here.
-  await resumeKubeVirtPool(kube, resource, key, { stays: others.length > 0 });
+  let others: VmWithVmi[] = [];
+  const staysPaused = async (pool: Stored<KubeVirtPool>): Promise<boolean> => {
+    others = await restartedBy(kube, pool, vms);
+    return others.length > 0;
+  };
+  if (!(await resumeKubeVirtPool(kube, resource, key, pausedPoolOf(theirs)!, staysPaused)))
+    return note(`another command has gone on with pool ${name} of KubeVirt`);
   print(`${labelOf(KubeVirtPools, name)} has ${vms.length} VMs`);
   if (others.length === 0) return;
   const names = formatNames(others.map(({ vm }) => vm.metadata.name));
@@ -272,4 +259,18 @@ async function leaveToKubeVirt(
     `${names} are not as the template makes them, and KubeVirt would restart them: its pool stays paused; ` +
       `\`kubectl patch vmpool ${name} --type merge -p '{"spec":{"paused":false}}'\` lets it go on`,
   );
+}
+
+/** Returns the VMs that KubeVirt would rewrite, or restart. */
+async function restartedBy(
+  kube: KubeClient,
+  pool: Stored<KubeVirtPool>,
+  vms: readonly VmWithVmi[],
+): Promise<VmWithVmi[]> {
+  const current = await currentRevisions(kube, pool);
+  return vms.filter(({ vm, vmi }) => {
+    const of = vm.metadata.labels?.[KUBEVIRT_REVISION_LABEL];
+    if (of === undefined || !current.has(of)) return true;
+    return vmi !== undefined && vmi.metadata.labels?.[KUBEVIRT_REVISION_LABEL] !== of;
+  });
 }

@@ -103,10 +103,11 @@ async function begin(
   const { namespace = '', name } = theirs.metadata;
   const key = { namespace, name };
   const by = await requestedBy(async () => kube);
+  const pausing = { by, at: new Date().toISOString() };
   const wasPaused = pausedPoolOf(theirs) !== null;
   await plan(kube, theirs, ours);
   try {
-    const paused = await pauseKubeVirtPool(kube, resource, key, { by, timeout });
+    const paused = await pauseKubeVirtPool(kube, resource, theirs, { ...pausing, timeout });
     const planned = await plan(kube, paused, ours, wasPaused);
     printPlan(planned);
     if (ours === undefined) await create(kube, planned, paused, { dryRun: false, by });
@@ -115,7 +116,7 @@ async function begin(
     return [await beginChange(kube, key, async () => change, isTakeover), paused];
   } catch (error) {
     if (!wasPaused && (await poolAt(kube, key)) === undefined)
-      await ignoreNotFound(resumeKubeVirtPool(kube, resource, key));
+      await ignoreNotFound(resumeKubeVirtPool(kube, resource, key, pausing));
     throw error;
   }
 }

@@ -38,5 +38,6 @@ export function rightFor(method: string, url: string): string {
   return right(WRITES[method] ?? reads, group, resource, subresource);
 }
 
-const right = (verb: string, group: string, resource = '', subresource?: string): string =>
+/** Returns a right in the format of `rightsOf`. */
+export const right = (verb: string, group: string, resource = '', subresource?: string): string =>
   `${verb} ${resource}${group === '' ? '' : `.${group}`}${subresource === undefined ? '' : `/${subresource}`}`;

@@ -1,7 +1,13 @@
 import { vi } from 'vitest';
-import { POOL_FINALIZER } from '../../../api/names.ts';
+import { KUBEVIRT_REVISION_LABEL, POOL_FINALIZER } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../../api/objects.ts';
-import { KubeVirtPools, VirtualMachinePools, VirtualMachines, type Resource } from '../../../api/resources.ts';
+import {
+  ControllerRevisions,
+  KubeVirtPools,
+  VirtualMachinePools,
+  VirtualMachines,
+  type Resource,
+} from '../../../api/resources.ts';
 import type { Pool } from '../../../clients/pool/objects.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';
@@ -30,6 +36,7 @@ interface Call {
   verb: string;
   resource: Resource;
   name: string;
+  subresource?: string | undefined;
 }
 
 /**
@@ -39,6 +46,8 @@ interface Call {
 export class Cluster {
   readonly server = new ApiServer(() => Date.parse('2026-01-02T03:04:05Z'));
   calls = 0;
+  /** Without it, nobody confirms that a pool of KubeVirt is paused. */
+  hasVirtController = true;
   before: (call: Call) => Promise<void> = async () => {};
   /** Called with a VM that has changed. */
   onVm: (after: Stored) => void = () => {};
@@ -46,7 +55,7 @@ export class Cluster {
   constructor() {
     this.server.onWrite = ({ resource, after }) => {
       if (resource.plural === 'virtualmachines' && after !== undefined) this.onVm(after);
-      if (resource.group === KubeVirtPools.group) this.#pause();
+      if (resource.group === KubeVirtPools.group && this.hasVirtController) this.#pause();
       this.#count();
     };
   }
@@ -68,14 +77,16 @@ export class Cluster {
       metadata: { namespace, name: 'web' },
       spec: { replicas: vms.length, selector: { matchLabels: { app: 'web' } }, virtualMachineTemplate },
     });
-    for (const name of vms) this.vm(name, pool);
+    const revision = { namespace, name: 'web-1', ownerReferences: [referenceTo(pool)] };
+    this.server.create(ControllerRevisions, { metadata: revision, revision: 1, data: pool['spec'] });
+    for (const name of vms) this.vm(name, pool, { [KUBEVIRT_REVISION_LABEL]: 'web-1' });
     return pool;
   }
 
   /** Creates a VM as the template makes it, of this owner or of none. */
-  vm(name: string, owner?: Stored): Stored {
+  vm(name: string, owner?: Stored, labels: Record<string, string> = {}): Stored {
     const ownerReferences = owner === undefined ? [] : [referenceTo(owner)];
-    const metadata = { namespace, name, labels: { app: 'web' }, ownerReferences };
+    const metadata = { namespace, name, labels: { app: 'web', ...labels }, ownerReferences };
     return this.server.create(VirtualMachines, { spec: structuredClone(templateOf(1).spec), metadata });
   }
 
@@ -97,9 +108,15 @@ export class Cluster {
   }
 
   #client(): KubeClient {
-    const call = async <T>(verb: string, resource: Resource, name: string, act: () => unknown): Promise<T> => {
+    const call = async <T>(
+      verb: string,
+      resource: Resource,
+      name: string,
+      act: () => unknown,
+      subresource?: string,
+    ): Promise<T> => {
       this.calls++;
-      await this.before({ verb, resource, name });
+      await this.before({ verb, resource, name, subresource });
       return structuredClone(act()) as T;
     };
     const { server } = this;
@@ -121,10 +138,15 @@ export class Cluster {
         patch: KubeObject,
         { subresource }: WriteOptions = {},
       ) =>
-        call('patch', resource, key.name, () =>
-          type === 'apply' && server.find(resource, key) === undefined
-            ? server.create(resource, patch)
-            : server.write(resource, key, (before) => patched(before, patch), subresource),
+        call(
+          'patch',
+          resource,
+          key.name,
+          () =>
+            type === 'apply' && server.find(resource, key) === undefined
+              ? server.create(resource, patch)
+              : server.write(resource, key, (before) => patched(before, patch), subresource),
+          subresource,
         ),
       delete: (resource: Resource, key: ObjectKey, options: DeleteOptions) =>
         call('delete', resource, key.name, () => {

@@ -4,11 +4,13 @@ import { controllerOf, type KubeObject, type Stored } from '../../../api/objects
 import { ControllerRevisions, KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { adopt } from '../../../clients/membership/adopt.ts';
 import { detach } from '../../../clients/membership/detach.ts';
+import { pausedPoolOf, type KubeVirtPool } from '../../../clients/membership/kubevirt-pool.ts';
+import { revisionFor } from '../../../clients/membership/kubevirt-revisions.ts';
 import { release } from '../../../clients/membership/release.ts';
 import { takeOver } from '../../../clients/membership/takeover.ts';
 import type { Pool } from '../../../clients/pool/objects.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';
-import { Cluster, namespace, referenceTo, silence } from './cluster.ts';
+import { Cluster, namespace, silence } from './cluster.ts';
 
 beforeEach(silence);
 
@@ -130,9 +132,9 @@ test('a takeover that was frozen while a release gave VMs back, and was killed, 
     given: async () => {
       const cluster = await halfTaken();
       // An earlier release has made it.
-      const theirs = cluster.find(KubeVirtPools)!;
-      const metadata = { namespace, name: `vmpool-${theirs.metadata.uid}`, ownerReferences: [referenceTo(theirs)] };
-      cluster.server.create(ControllerRevisions, { metadata, revision: 1, data: theirs['spec'] });
+      const theirs = cluster.find<KubeVirtPool>(KubeVirtPools)!;
+      await revisionFor(await cluster.session().kube(), KubeVirtPools, theirs);
+      cluster.calls = 0;
       return cluster;
     },
     command: (cluster) => takeOver(cluster.session(), key, options),
@@ -146,6 +148,29 @@ test('a takeover that was frozen while a release gave VMs back, and was killed, 
     check: (cluster, call) => {
       expectOwners(cluster, call);
       expectRevisions(cluster, call);
+    },
+  });
+});
+
+test('a release that was frozen resumes no pool of KubeVirt that another command has paused since', async () => {
+  await beforeEachCall({
+    given: halfTaken,
+    command: (cluster) => release(cluster.session(), key, options),
+    happens: async (cluster) => {
+      await release(cluster.session(), key, options);
+      cluster.before = async ({ verb, resource, name }) => {
+        if (verb === 'patch' && resource.plural === 'virtualmachines' && name === 'web-1') throw new Error('killed');
+      };
+      await takeOver(cluster.session(), key, options).catch(() => {});
+      cluster.before = async () => {};
+    },
+    check: (cluster, call) => {
+      expectOwners(cluster, call);
+      const pool = cluster.find<Pool>(VirtualMachinePools);
+      const isTaking = pool !== undefined && membershipChangeOf(pool) !== null;
+      const theirs = cluster.find<KubeVirtPool>(KubeVirtPools)!;
+      const isPaused = theirs.spec.paused === true && pausedPoolOf(theirs) !== null;
+      expect({ call, isTaking, isPaused }).toEqual({ call, isTaking, isPaused: isTaking });
     },
   });
 });

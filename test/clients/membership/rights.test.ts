@@ -1,6 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
 import {
-  ControllerRevisions,
   KubeVirtPools,
   Pods,
   SelfSubjectReviews,
@@ -10,7 +9,7 @@ import {
 } from '../../../api/resources.ts';
 import { release } from '../../../clients/membership/release.ts';
 import { takeOver } from '../../../clients/membership/takeover.ts';
-import { readManifests, rightsOf } from '../../deploy/rights.ts';
+import { readManifests, right, rightsOf } from '../../deploy/rights.ts';
 import { Cluster, namespace, referenceTo, silence } from './cluster.ts';
 
 beforeEach(silence);
@@ -20,25 +19,24 @@ const key = { namespace, name: 'web' };
 
 test('the role drover-takeover has the rights that a takeover and a release use, and no others', async () => {
   const cluster = new Cluster();
-  const pool = cluster.kubeVirtPool('web-0', 'web-1');
+  cluster.kubeVirtPool('web-0', 'web-1');
   const vmi = cluster.server.create(VirtualMachineInstances, {
     metadata: { namespace, name: 'web-0', ownerReferences: [referenceTo(cluster.find(VirtualMachines, 'web-0')!)] },
     spec: {},
   });
   const labels = { 'kubevirt.io/created-by': vmi.metadata.uid };
   cluster.server.create(Pods, { metadata: { namespace, name: 'virt-launcher-web-0', labels } });
-  const ownerReferences = [referenceTo(pool)];
-  cluster.server.create(ControllerRevisions, { metadata: { namespace, name: 'web-1', ownerReferences } });
 
   const used = new Set<string>();
   const runKilledBefore = async (command: typeof release, killing: { group: string }): Promise<void> => {
-    cluster.before = async ({ verb, resource: { plural, group } }) => {
-      if (plural !== SelfSubjectReviews.plural) used.add(`${verb} ${plural}${group === '' ? '' : `.${group}`}`);
+    cluster.before = async ({ verb, resource: { plural, group }, subresource }) => {
+      if (plural !== SelfSubjectReviews.plural) used.add(right(verb, group, plural, subresource));
       if (verb === 'delete' && plural === KubeVirtPools.plural && group === killing.group) throw new Error('killed');
     };
     await command(cluster.session(), key, options).catch(() => {});
   };
   const never = { group: 'none' };
+  await runKilledBefore(takeOver, KubeVirtPools);
   await runKilledBefore(takeOver, KubeVirtPools);
   await runKilledBefore(release, VirtualMachinePools);
   await runKilledBefore(release, never);

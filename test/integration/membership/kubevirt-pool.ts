@@ -1,10 +1,16 @@
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { KUBEVIRT_POOL_FINALIZER, KUBEVIRT_REVISION_LABEL } from '../../../api/names.ts';
 import type { Condition, KubeObject, Stored } from '../../../api/objects.ts';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
-import { KubeVirtPools, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import {
+  ControllerRevisions,
+  KubeVirtPools,
+  VirtualMachineInstances,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import { installCrds } from '../../../dev/crds/crds.ts';
-import { ignoreNotFound } from '../../../kubernetes/errors.ts';
+import { ignoreNotFound, ignoreStale } from '../../../kubernetes/errors.ts';
+import { ListWatch } from '../../../kubernetes/list-watch.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { until, type TestFleet } from '../fleet.ts';
 import { templateOf } from '../rollout/rollouts.ts';
@@ -112,8 +118,30 @@ export class KubeVirtPoolOfTest {
         },
         spec: JSON.parse(JSON.stringify(vm).replaceAll('"name":"disk"', `"name":"disk-${number}"`)) as object,
       });
-    const conditions = [{ type: 'ReplicaPaused', status: 'True' }];
-    await kube.patch(KubeVirtPools, metadata, 'merge', { status: { conditions } }, { subresource: 'status' });
+    const owned = { namespace: namespace!, name: 'web-1', ownerReferences: [{ ...owner, controller: true }] };
+    await kube.create<KubeObject>(ControllerRevisions, { metadata: owned, revision: 1, data: spec });
+    await this.#confirmPauses();
+  }
+
+  /** The status says whether the pool is paused. */
+  async #confirmPauses(): Promise<void> {
+    const { kube } = this.fleet;
+    const watch = new ListWatch<Stored<TheirPool>, Stored<TheirPool>>({
+      client: kube,
+      resource: KubeVirtPools,
+      namespace: this.namespace,
+      view: (pool) => pool,
+      onChange: (_key, _before, pool) => {
+        if (pool === undefined) return;
+        const conditions = pool.spec.paused === true ? [{ type: 'ReplicaPaused', status: 'True' }] : [];
+        if (pool.status?.conditions?.length === conditions.length) return;
+        const { resourceVersion } = pool.metadata;
+        const patch = { metadata: { resourceVersion }, status: { conditions } };
+        void ignoreStale(kube.patch(KubeVirtPools, pool.metadata, 'merge', patch, { subresource: 'status' }));
+      },
+    });
+    await watch.start().ready();
+    onTestFinished(() => watch.stop());
   }
 
   get(): Promise<Stored<TheirPool> | undefined> {

@@ -1,0 +1,159 @@
+import { beforeEach, expect, test } from 'vitest';
+import {
+  KUBEVIRT_REVISION_LABEL,
+  MEMBERSHIP_CHANGE_ANNOTATION,
+  POOL_LABEL,
+  REVISION_LABEL,
+} from '../../../api/names.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { ControllerRevisions, KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import type { KubeVirtPool } from '../../../clients/membership/kubevirt-pool.ts';
+import { revisionFor } from '../../../clients/membership/kubevirt-revisions.ts';
+import { release } from '../../../clients/membership/release.ts';
+import { takeOver } from '../../../clients/membership/takeover.ts';
+import { hashOf, templateOf } from '../rollout/pools.ts';
+import { Cluster, namespace, remarks, silence } from './cluster.ts';
+
+beforeEach(silence);
+
+const options = { timeout: 2_000, dryRun: 'none' } as const;
+const key = { namespace, name: 'web' };
+const KILLED = new Error('killed');
+
+const theirs = (cluster: Cluster): Stored<KubeVirtPool> => cluster.find<KubeVirtPool>(KubeVirtPools)!;
+
+function changeTheirs(cluster: Cluster, spec: object): void {
+  cluster.server.write(KubeVirtPools, key, (pool) => ({ ...pool, spec: { ...(pool['spec'] as object), ...spec } }));
+}
+
+/** As drover's pool has made the VM. */
+function markNewest(cluster: Cluster, name: string): void {
+  cluster.server.write(VirtualMachines, { namespace, name }, (vm) => ({
+    ...vm,
+    metadata: { ...vm.metadata, labels: { ...vm.metadata.labels, [POOL_LABEL]: 'web', [REVISION_LABEL]: hashOf(1) } },
+  }));
+}
+
+const otherTemplate = { virtualMachineTemplate: { metadata: { labels: { app: 'web' } }, ...templateOf(2) } };
+
+/** Runs the command until right before this call. */
+async function killedBefore(
+  cluster: Cluster,
+  command: typeof release,
+  last: { verb: string; plural: string; name?: string },
+): Promise<void> {
+  cluster.before = async ({ verb, resource, name }) => {
+    if (verb === last.verb && resource.plural === last.plural && (last.name ?? name) === name) throw KILLED;
+  };
+  await expect(command(cluster.session(), key, options)).rejects.toBe(KILLED);
+  cluster.before = async () => {};
+}
+
+const takenUpTo = (cluster: Cluster, name: string): Promise<void> =>
+  killedBefore(cluster, takeOver, { verb: 'patch', plural: VirtualMachines.plural, name });
+
+test('a pool whose VMs have names that KubeVirt would not give is not released, and nothing has begun', async () => {
+  const cluster = new Cluster();
+  cluster.pool('web-1', 'old-web', 'web-02');
+  await expect(release(cluster.session(), key, options)).rejects.toThrow(
+    "pool web: KubeVirt's pools name their VMs web-0, web-1, …, and can't have old-web, web-02: " +
+      '`drover detach old-web web-02 --decrement` takes them out, and they run on',
+  );
+  expect(cluster.find(KubeVirtPools)).toBeUndefined();
+  expect(cluster.find(VirtualMachinePools)?.metadata.annotations ?? {}).not.toHaveProperty([
+    MEMBERSHIP_CHANGE_ANNOTATION,
+  ]);
+});
+
+test('a takeover is taken back also if KubeVirt has a VM of another name', async () => {
+  const cluster = new Cluster();
+  const pool = cluster.kubeVirtPool('old-web', 'web-1');
+  await takenUpTo(cluster, 'web-1');
+  await release(cluster.session(), key, options);
+  expect(cluster.membersOf(pool)).toEqual(['old-web', 'web-1']);
+});
+
+/** What KubeVirt takes the VM to be made from: the template of its revision. */
+const templateOfVm = (cluster: Cluster, name: string): unknown => {
+  const revision = cluster.find(VirtualMachines, name)!.metadata.labels?.[KUBEVIRT_REVISION_LABEL];
+  if (revision === undefined) return undefined;
+  const { data } = cluster.find<KubeObject & { data: KubeVirtPool['spec'] }>(ControllerRevisions, revision)!;
+  return data['virtualMachineTemplate'];
+};
+
+test("VMs of a pool whose template KubeVirt's users have changed since are not passed off as made from that", async () => {
+  const cluster = new Cluster();
+  cluster.kubeVirtPool('web-0', 'web-1');
+  await takenUpTo(cluster, 'web-1');
+  changeTheirs(cluster, otherTemplate);
+  await release(cluster.session(), key, options);
+  expect(templateOfVm(cluster, 'web-0')).toBeUndefined();
+  expect(theirs(cluster).spec.paused).toBe(true);
+  expect(remarks.join('')).toContain('its pool stays paused');
+});
+
+test('a template that is changed in the middle of a release changes nothing of the VMs that have gone', async () => {
+  const cluster = new Cluster();
+  cluster.pool('web-1', 'web-2');
+  for (const { metadata } of cluster.server.all(VirtualMachines)) markNewest(cluster, metadata.name);
+  await killedBefore(cluster, release, { verb: 'patch', plural: VirtualMachines.plural, name: 'web-2' });
+  const made = theirs(cluster).spec['virtualMachineTemplate'];
+  expect(templateOfVm(cluster, 'web-1')).toEqual(made);
+  changeTheirs(cluster, otherTemplate);
+  await release(cluster.session(), key, options);
+  expect([templateOfVm(cluster, 'web-1'), templateOfVm(cluster, 'web-2')]).toEqual([made, undefined]);
+  expect(theirs(cluster).spec.paused).toBe(true);
+});
+
+test('a template that is changed at the end of a release keeps the pool paused: KubeVirt would restart its VMs', async () => {
+  const cluster = new Cluster();
+  cluster.pool('web-1');
+  markNewest(cluster, 'web-1');
+  await killedBefore(cluster, release, { verb: 'delete', plural: VirtualMachinePools.plural });
+  changeTheirs(cluster, otherTemplate);
+  await release(cluster.session(), key, options);
+  expect(theirs(cluster).spec.paused).toBe(true);
+});
+
+test('a takeover is taken back to the template that KubeVirt has now, whatever an earlier release has left', async () => {
+  const cluster = new Cluster();
+  const pool = cluster.kubeVirtPool('web-0', 'web-1') as Stored<KubeVirtPool>;
+  const { virtualMachineTemplate } = pool.spec;
+  const former = { ...pool, spec: { ...pool.spec, ...otherTemplate } };
+  await revisionFor(await cluster.session().kube(), KubeVirtPools, former);
+  await takenUpTo(cluster, 'web-1');
+  await release(cluster.session(), key, options);
+  expect(templateOfVm(cluster, 'web-0')).toEqual(virtualMachineTemplate);
+  expect(theirs(cluster).spec.paused).toBe(false);
+});
+
+test('a pool that goes to KubeVirt with its template as it was goes on', async () => {
+  const cluster = new Cluster();
+  cluster.pool('web-1', 'web-2');
+  for (const { metadata } of cluster.server.all(VirtualMachines)) markNewest(cluster, metadata.name);
+  await release(cluster.session(), key, options);
+  expect(theirs(cluster).spec.paused).toBe(false);
+});
+
+test('a pool that was paused already is paused again when its takeover is taken back, and heals as it did', async () => {
+  const cluster = new Cluster();
+  cluster.kubeVirtPool('web-0', 'web-1');
+  const before = { paused: true, autohealing: { startUpFailureThreshold: 5 } };
+  changeTheirs(cluster, before);
+  await takenUpTo(cluster, 'web-1');
+  expect(theirs(cluster).spec.autohealing).toBeUndefined();
+  await release(cluster.session(), key, options);
+  expect(theirs(cluster).spec).toMatchObject(before);
+});
+
+test('what virt-controller said of a pool that was paused already is no word that it has stopped to heal', async () => {
+  const cluster = new Cluster();
+  cluster.kubeVirtPool('web-0');
+  changeTheirs(cluster, { paused: true, autohealing: {} });
+  cluster.hasVirtController = false;
+  await expect(takeOver(cluster.session(), key, { ...options, timeout: 400 })).rejects.toThrow(
+    'virt-controller has not confirmed within 0.4 s that pool web of KubeVirt is paused',
+  );
+  expect(cluster.find(VirtualMachinePools)).toBeUndefined();
+  expect(theirs(cluster).spec).toMatchObject({ paused: true, autohealing: {} });
+});

@@ -3,7 +3,7 @@ import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, MIGRATED_VMI_LABEL, PO
 import { drainRules } from '../../api/pool-defaults.ts';
 import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
 import { migrationName } from '../../decisions/drain/evacuation.ts';
-import { evacuationNeed, triesInARow } from '../../decisions/drain/need.ts';
+import { evacuationNeed, triesInARow, whyHeldBy } from '../../decisions/drain/need.ts';
 import type { EvacuationTarget } from '../../decisions/drain/plan.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { membershipChangeOf } from '../../decisions/membership/change.ts';
@@ -171,7 +171,7 @@ class Evacuator {
     const other = (await this.#inFlight(own)).find(({ metadata }) => metadata.name !== own.metadata.name);
     if (other === undefined) return undefined;
     const phase = other.status?.phase || 'Pending';
-    return { reason: 'OtherMigration', why: `another migration of it, ${other.metadata.name}, is ${phase}` };
+    return { reason: 'OtherMigration', why: whyHeldBy({ name: other.metadata.name, phase }) };
   }
 
   async #inFlight({ metadata, spec }: VirtualMachineInstanceMigration) {

@@ -1,4 +1,3 @@
-import { EVACUATION_LABEL } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import {
   KubeVirts,
@@ -11,7 +10,11 @@ import {
 import { evacuationOf } from '../../decisions/drain/evacuation.ts';
 import type { NodeReportInput, OnNode } from '../../decisions/drain/node-report.ts';
 import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
-import { migrationView, type VirtualMachineInstanceMigration } from '../../decisions/views/from-object/migration.ts';
+import {
+  isInFlight,
+  migrationView,
+  type VirtualMachineInstanceMigration,
+} from '../../decisions/views/from-object/migration.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { MigrationView } from '../../decisions/views/migration.ts';
@@ -24,14 +27,19 @@ import { Failure } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { Pool } from '../pool/objects.ts';
 
-/** KubeVirt's own label on a VMI: the node that it is on. */
+/** KubeVirt's own label on a VMI: the node that it is on, once its pod has come up. */
 const NODE_LABEL = 'kubevirt.io/nodeName';
+
+/** `activePods`: the node of each pod, by its UID. */
+type StartingVmi = VirtualMachineInstance & { status?: { activePods?: Record<string, string> } };
 
 /** What is read of a namespace with VMIs on the node. */
 interface Namespace {
   pools: StoredPool[];
   vms: VmView[];
   vmis: VmiView[];
+  /** Migrations that have not ended and are not drover's, by the name of the VMI. */
+  otherMigrations: Map<string, { name: string; phase: string }>;
 }
 
 /** Reads what a report about the node takes. Throws `Failure` if there is no such node. */
@@ -39,21 +47,28 @@ export async function readNode(kube: KubeClient, node: string): Promise<Omit<Nod
   await kube.get(Nodes, { name: node }).catch((error: unknown) => {
     throw isNotFound(error) ? new Failure(`there is no node ${node}`, { cause: error }) : error;
   });
-  const labelSelector = `${NODE_LABEL}=${node}`;
-  const { items } = await ofKnownKind(
-    VirtualMachineInstances,
-    kube.list<VirtualMachineInstance>(VirtualMachineInstances, { labelSelector }),
-  );
+  const listed = (labelSelector: string) =>
+    ofKnownKind(
+      VirtualMachineInstances,
+      kube.list<StartingVmi>(VirtualMachineInstances, { labelSelector }).then(({ items }) => items),
+    );
+  const [there, onNoNode] = await Promise.all([listed(`${NODE_LABEL}=${node}`), listed(`!${NODE_LABEL}`)]);
+  const starting = onNoNode.filter(({ status }) => Object.values(status?.activePods ?? {}).includes(node));
+  const items = [...there, ...starting];
   const names = new Set(items.map(({ metadata }) => metadata.namespace!));
   const namespaces = new Map<string, Namespace>();
   for (const name of names) namespaces.set(name, await readNamespace(kube, name));
   const all = [...namespaces.values()];
   const vmis = new Map(all.flatMap((one) => one.vmis.map((vmi) => [vmi.vmUid, vmi] as const)));
   return {
-    onNode: items.map((item) => onNode(item, namespaces.get(item.metadata.namespace!)!)),
+    onNode: items.map((item) => ({
+      ...onNode(item, namespaces.get(item.metadata.namespace!)!),
+      isStarting: starting.includes(item),
+    })),
     membersOf: ({ metadata }) =>
       namespaces.get(metadata.namespace)!.vms.filter(({ owner }) => owner?.uid === metadata.uid),
     vmiOf: ({ uid }) => vmis.get(uid),
+    otherMigrationOf: ({ namespace, name }) => namespaces.get(namespace)?.otherMigrations.get(name),
     clusterStrategy: await strategyOf(kube),
   };
 }
@@ -65,19 +80,25 @@ async function readNamespace(kube: KubeClient, namespace: string): Promise<Names
     kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace }),
     kube.list<VirtualMachineInstanceMigration>(VirtualMachineInstanceMigrations, {
       namespace,
-      labelSelector: EVACUATION_LABEL,
     }),
   ]);
   const known = migrations.items.map(migrationView).filter((view): view is MigrationView => view !== null);
+  const others = migrations.items.filter((migration) => isInFlight(migration) && migrationView(migration) === null);
   const byVmi = Map.groupBy(known, ({ vmiUid }) => vmiUid);
   return {
     pools: pools.items as unknown as StoredPool[],
     vms: vms.items.map(vmView),
     vmis: vmis.items.map((vmi) => ({ ...vmiView(vmi), evacuation: evacuationOf(byVmi.get(vmi.metadata.uid) ?? []) })),
+    otherMigrations: new Map(
+      others.map(({ metadata, spec, status }) => [
+        spec.vmiName,
+        { name: metadata.name, phase: status?.phase || 'Pending' },
+      ]),
+    ),
   };
 }
 
-function onNode(item: Stored<VirtualMachineInstance>, { pools, vms, vmis }: Namespace): OnNode {
+function onNode(item: Stored<VirtualMachineInstance>, { pools, vms, vmis }: Namespace): Omit<OnNode, 'isStarting'> {
   const { uid } = item.metadata;
   const owner = controllerOf(item);
   const vm = vms.find((one) => one.uid === owner?.uid) ?? null;

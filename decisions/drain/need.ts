@@ -42,6 +42,13 @@ export interface EvacuationInput {
 
 /** After so many failed migrations in a row a VM is restarted instead. */
 export const MAX_FAILURES = 3;
+/** How long to wait with a VM that somebody else is about to migrate. */
+export const OTHER_MIGRATION_MS = 10_000;
+
+/** Why a VM waits for a migration that is not drover's. */
+export const whyHeldBy = ({ name, phase }: { name: string; phase: string }): string =>
+  `another migration of it, ${name}, is ${phase}`;
+
 /**
  * Migrations no longer count, and neither do refusals, if nothing has followed them for this time, twice the longest
  * delay: they were for an earlier drain, or something held the VM that has nothing to do with migrations.

@@ -1,9 +1,12 @@
 import { liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
+import { membershipChangeOf } from '../membership/change.ts';
 import { EXTERNAL } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
-import type { VmiView } from '../views/vmi.ts';
-import { planDrain, type EvacuationStatus } from './plan.ts';
+import { isFinal, type VmiView } from '../views/vmi.ts';
+import { OTHER_MIGRATION_MS, whyHeldBy, type RefusedEvacuation } from './need.ts';
+import { planDrain, type DrainPlan, type EvacuationStatus } from './plan.ts';
+import { MEMBERS_CHANGE } from './pool-drain.ts';
 
 /** How far a VMI is from leaving its node. */
 export interface NodeReportItem {
@@ -27,6 +30,8 @@ export interface OnNode {
   vm: VmView | null;
   /** The pool of drover's that owns the VM; null if none does. */
   pool: StoredPool | null;
+  /** Its pod is on the node, but has not come up, so that KubeVirt does not say yet that the VMI is there. */
+  isStarting: boolean;
 }
 
 export interface NodeReportInput {
@@ -34,6 +39,8 @@ export interface NodeReportInput {
   /** All VMs of a pool. */
   membersOf: (pool: StoredPool) => readonly VmView[];
   vmiOf: VmiOf;
+  /** Returns a migration of the VMI that has not ended and is not drover's; undefined if there is none. */
+  otherMigrationOf: (vmi: VmiView) => { name: string; phase: string } | undefined;
   /** The eviction strategy of VMIs that have none of their own. */
   clusterStrategy: string;
   /** Milliseconds since the epoch. */
@@ -41,31 +48,52 @@ export interface NodeReportInput {
 }
 
 /** Returns what each of the VMIs on a node does, or waits for, to leave it. */
-export function nodeReport({ onNode, membersOf, vmiOf, clusterStrategy, now }: NodeReportInput): NodeReportItem[] {
+export function nodeReport(input: NodeReportInput): NodeReportItem[] {
+  const { onNode, clusterStrategy } = input;
   const statuses = new Map<string, Map<string, EvacuationStatus>>();
   const statusOf = (pool: StoredPool, vm: VmView): EvacuationStatus | undefined => {
     const known = statuses.get(pool.metadata.uid);
     if (known !== undefined) return known.get(vm.name);
-    const vms = membersOf(pool);
-    const plan = planDrain({ pool, vms, vmiOf, acting: [], busy: new Map(), refusals: [], now });
-    statuses.set(pool.metadata.uid, new Map(plan.statuses.map((status) => [status.vm, status])));
+    const planned = planOf(pool, input).statuses;
+    statuses.set(pool.metadata.uid, new Map(planned.map((status) => [status.vm, status])));
     return statusOf(pool, vm);
   };
-  return onNode.map(({ vmi, vm, pool }) => {
+  return onNode.map((one) => {
+    const { vmi, vm, pool } = one;
     const { namespace, name } = vmi;
     const controller = vm === null ? (vmi.standalone?.owner ?? null) : vm.owner;
     const owner = controller === null ? null : `${controller.kind}/${controller.name}`;
     const status = pool === null || vm === null ? undefined : statusOf(pool, vm);
-    const { state, message } = status ?? withoutStatus(vmi, pool, clusterStrategy);
+    const { state, message } = status ?? withoutStatus(one, clusterStrategy);
     return { namespace, name, owner, state, message };
   });
 }
 
+/** Plans for the pool as its workflow does, as far as the cluster shows what that knows. */
+function planOf(pool: StoredPool, { membersOf, vmiOf, otherMigrationOf, now }: NodeReportInput): DrainPlan {
+  const vms = membersOf(pool);
+  const refusals = vms.flatMap((vm): RefusedEvacuation[] => {
+    const vmi = vmiOf(vm);
+    const other = vmi && otherMigrationOf(vmi);
+    if (other === undefined) return [];
+    const notBefore = now + OTHER_MIGRATION_MS;
+    return [{ vm: vm.name, uid: vmi!.uid, why: whyHeldBy(other), since: null, times: 0, notBefore }];
+  });
+  const busy = new Map(membershipChangeOf(pool) === null ? [] : vms.map(({ name }) => [name, MEMBERS_CHANGE]));
+  return planDrain({ pool, vms, vmiOf, acting: [], busy, refusals, now });
+}
+
 type NodeReportState = Pick<NodeReportItem, 'state' | 'message'>;
 
-function withoutStatus(vmi: VmiView, pool: StoredPool | null, clusterStrategy: string): NodeReportState {
+function withoutStatus({ vmi, pool, isStarting }: OnNode, clusterStrategy: string): NodeReportState {
+  if (isFinal(vmi)) return { state: 'Ends', message: 'has ended' };
   if (liveVmi(vmi) === undefined) return { state: 'Ends', message: 'is ending' };
   const strategy = vmi.evictionStrategy ?? clusterStrategy;
+  if (isStarting && (strategy === EXTERNAL || strategy === 'LiveMigrate'))
+    return {
+      state: 'Blocked',
+      message: `stays until it has come up (${vmi.whyNotReady ?? vmi.phase}), or its VMI is deleted: KubeVirt refuses to evict it before`,
+    };
   const drains = pool?.spec.drain !== undefined;
   if (strategy === EXTERNAL && drains)
     return { state: 'NotAsked', message: 'is moved within the budget of its pool once its pod is to be evicted' };

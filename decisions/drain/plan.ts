@@ -141,7 +141,7 @@ class Drain {
         this.#add(
           vm,
           'Budget',
-          `waits: ${used} VMs are unavailable or being moved, and maxUnavailable allows ${most - budget.availableSurge.size}${besideExtra(budget)}`,
+          `waits: ${used === 1 ? '1 VM is' : `${used} VMs are`} unavailable or being moved, and maxUnavailable allows ${most - budget.availableSurge.size}${besideExtra(budget)}`,
         );
         if (claimed.length > 0) this.#wake(now + CLAIMS_AGAIN_MS);
       } else if (this.#evacuate.length >= MAX_AT_ONCE) this.#add(vm, 'Waiting', `waits: ${MAX_AT_ONCE} begin at once`);

@@ -5,6 +5,8 @@ import type { PoolStep } from '../pool/steps.ts';
 import { planDrain, type DrainPlan } from './plan.ts';
 import { podBudgetSteps } from './pod-budget.ts';
 
+export const MEMBERS_CHANGE = 'the members of its pool are changing';
+
 interface BesideDrain {
   /** VMs that leave the pool. */
   leaving: readonly string[];
@@ -15,8 +17,7 @@ interface BesideDrain {
 /** Plans the drain of a pool beside all else that is done to its VMs. */
 export function drainOfPool(input: PoolPlanInput, { leaving, updating }: BesideDrain): DrainPlan {
   const busy = new Map<string, string>();
-  if (membershipChangeOf(input.pool) !== null)
-    for (const { name } of input.vms) busy.set(name, 'the members of its pool are changing');
+  if (membershipChangeOf(input.pool) !== null) for (const { name } of input.vms) busy.set(name, MEMBERS_CHANGE);
   for (const name of updating) busy.set(name, 'an update works on it');
   for (const name of leaving) busy.set(name, 'it leaves the pool');
   const { evacuating = [] } = input.inProgress;

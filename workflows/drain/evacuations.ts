@@ -1,7 +1,7 @@
 import { ActivityFailure, isCancellation, log, proxyActivities } from '@temporalio/workflow';
 import type { DrainActivities, NotMoved } from '../../activities/drain/evacuate.ts';
 import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
-import { delayAfter, FORGOTTEN_MS, type RefusedEvacuation } from '../../decisions/drain/need.ts';
+import { delayAfter, FORGOTTEN_MS, OTHER_MIGRATION_MS, type RefusedEvacuation } from '../../decisions/drain/need.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
@@ -12,8 +12,6 @@ const { evacuateVms } = proxyActivities<DrainActivities>(ON_VMS);
 
 /** How long to wait with a VM for which a claim found no room although the plan had seen some. */
 const NO_PLACE_MS = 2_000;
-/** How long to wait with a VM that somebody else is about to migrate. */
-const OTHER_MIGRATION_MS = 10_000;
 
 export interface EvacuationsOptions {
   /** What a run hands to the next. */

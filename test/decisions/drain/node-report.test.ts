@@ -1,29 +1,35 @@
 import { expect, test } from 'vitest';
 import { nodeReport, type NodeReportItem, type OnNode } from '../../../decisions/drain/node-report.ts';
+import { changeAnnotation } from '../../../decisions/membership/change.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi } from '../model/fleets.ts';
 
 const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1' };
+const STARTING: Partial<VmiView> = { evictionStrategy: 'External', phase: 'Scheduling', ready: false, node: null };
 const drained = aPool({ replicas: 3, maxUnavailable: 1, drain: {} });
 
 interface Member {
   vm?: VmView | null;
   vmi?: Partial<VmiView>;
   pool?: StoredPool | null;
+  isStarting?: boolean;
+  other?: { name: string; phase: string };
 }
 
 function report(members: Member[], clusterStrategy = 'None'): NodeReportItem[] {
-  const onNode = members.map(({ vm = aVm('web-1'), vmi, pool = null }): OnNode => ({
+  const onNode = members.map(({ vm = aVm('web-1'), vmi, pool = null, isStarting = false }): OnNode => ({
     vm,
     vmi: aVmi(vm ?? aVm('alone'), { ...(vm === null ? { vmUid: null } : {}), ...vmi }),
     pool,
+    isStarting,
   }));
   return nodeReport({
     onNode,
     membersOf: () => onNode.flatMap(({ vm }) => vm ?? []),
     vmiOf: ({ uid }) => onNode.find(({ vmi }) => vmi.vmUid === uid)?.vmi,
+    otherMigrationOf: ({ uid }) => members[onNode.findIndex(({ vmi }) => vmi.uid === uid)]?.other,
     clusterStrategy,
     now: 1_000_000,
   });
@@ -43,6 +49,36 @@ test('VMs of a pool with drain are told as the pool itself tells them', () => {
   expect(told[0]).toMatchObject({ namespace: 'shop', owner: 'VirtualMachinePool/web' });
 });
 
+test('VMs that are down hold nothing up: they are told to restart, whatever the budget', () => {
+  const members = ['web-1', 'web-2', 'web-3'].map((name) => ({
+    vm: aVm(name, { ready: name === 'web-1' }),
+    vmi: { ...EVICTED, ready: name === 'web-1' },
+    pool: drained,
+  }));
+  expect(report(members).map(({ name, message }) => `${name} ${message}`)).toEqual([
+    'web-1 waits: 2 VMs are unavailable or being moved, and maxUnavailable allows 1',
+    'web-2 is being restarted: it is not ready, so that a restart costs nothing',
+    'web-3 is being restarted: it is not ready, so that a restart costs nothing',
+  ]);
+});
+
+test('a VM waits for a migration of somebody else, and takes no place of another VM meanwhile', () => {
+  const pool = aPool({ replicas: 2, maxUnavailable: 1, drain: {} });
+  const members = ['web-1', 'web-2'].map((name) => ({ vm: aVm(name), vmi: EVICTED, pool }));
+  const told = report([{ ...members[0]!, other: { name: 'mine', phase: 'Pending' } }, members[1]!]);
+  expect(told.map(({ state: is }) => is)).toEqual(['Waiting', 'Evacuating']);
+  expect(told[0]!.message).toMatch('another migration of it, mine, is Pending');
+});
+
+test('VMs wait while the members of their pool change', () => {
+  const annotations = changeAnnotation({ kind: 'takeover', by: 'ann', at: '2026-01-01T00:00:00Z', kubevirtUid: null });
+  const pool = aPool({ replicas: 3, drain: {} }, { annotations });
+  expect(report([{ vmi: EVICTED, pool }])[0]).toMatchObject({
+    state: 'Waiting',
+    message: 'waits: the members of its pool are changing',
+  });
+});
+
 test.each<[string, Member, string | undefined, NodeReportItem['state']]>([
   ['LiveMigrate', { vmi: { evictionStrategy: 'LiveMigrate' } }, undefined, 'KubeVirt'],
   ['LiveMigrate that can not', { vmi: { evictionStrategy: 'LiveMigrate', migratable: false } }, undefined, 'Blocked'],
@@ -57,6 +93,15 @@ test.each<[string, Member, string | undefined, NodeReportItem['state']]>([
   ["the cluster's", {}, 'LiveMigrate', 'KubeVirt'],
   ['External, and nobody acts', { vmi: EVICTED, pool: aPool() }, undefined, 'Blocked'],
   ['a template before drain', { vmi: { evictionStrategy: 'LiveMigrate' }, pool: drained }, undefined, 'KubeVirt'],
+  ['External, of a VMI that has not come up', { vmi: STARTING, pool: drained, isStarting: true }, undefined, 'Blocked'],
+  [
+    'LiveMigrate, of the same',
+    { vmi: { ...STARTING, evictionStrategy: 'LiveMigrate' }, isStarting: true },
+    undefined,
+    'Blocked',
+  ],
+  ['None, of the same', { vmi: { ...STARTING, evictionStrategy: 'None' }, isStarting: true }, undefined, 'Ends'],
+  ['none of a VMI that has ended', { vmi: { ...EVICTED, phase: 'Failed' }, pool: drained }, undefined, 'Ends'],
   ['none of a VMI that ends', { vmi: { ...EVICTED, deleting: true }, pool: drained }, undefined, 'Ends'],
   ['none of a VMI without a VM', { vm: null }, undefined, 'Ends'],
 ])('the strategy %s', (_what, member, clusterStrategy, expected) => {

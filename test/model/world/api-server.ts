@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
+import { frozen } from './frozen.ts';
 
 export interface Event {
   version: number;
@@ -39,7 +40,10 @@ const WITH_STATUS = new Set([
   'virtualmachineinstancemigrations',
 ]);
 
-/** An in-memory API server: objects with versions, preconditions, finalizers and watches, as in Kubernetes. */
+/**
+ * An in-memory API server: objects with versions, preconditions, finalizers and watches, as in Kubernetes. All that it
+ * answers is frozen and shared.
+ */
 export class ApiServer {
   readonly #kinds = new Map<string, Kind>();
   readonly #now: () => number;
@@ -136,7 +140,7 @@ export class ApiServer {
         ? { ...before, status: wanted['status'] }
         : { ...wanted, metadata: { ...wanted.metadata, ...kept }, ...(hasStatus ? { status: before['status'] } : {}) };
     if (subresource !== 'status') next = this.admit(resource, next, before);
-    next = withoutUndefined(next);
+    next = frozen(next);
     if (isDeepStrictEqual(next, before)) return before;
     if (!isDeepStrictEqual(next['spec'], before['spec']))
       next = { ...next, metadata: { ...next.metadata, generation: (generation ?? 1) + 1 } };
@@ -177,10 +181,7 @@ export class ApiServer {
   }
 
   #put(resource: Resource, before: Stored | undefined, object: KubeObject): Stored {
-    const after = withoutUndefined({
-      ...object,
-      metadata: { ...object.metadata, resourceVersion: String(++this.#version) },
-    }) as Stored;
+    const after = this.#versioned(object);
     this.kind(resource).objects.set(namespacedName(after.metadata), after);
     this.#tell(resource, before === undefined ? 'ADDED' : 'MODIFIED', after);
     this.onWrite({ resource, before, after });
@@ -188,11 +189,15 @@ export class ApiServer {
   }
 
   #remove(resource: Resource, before: Stored, last: KubeObject): Stored {
-    const gone = { ...last, metadata: { ...last.metadata, resourceVersion: String(++this.#version) } } as Stored;
+    const gone = this.#versioned(last);
     this.kind(resource).objects.delete(namespacedName(before.metadata));
     this.#tell(resource, 'DELETED', gone);
     this.onWrite({ resource, before, after: undefined });
     return gone;
+  }
+
+  #versioned(object: KubeObject): Stored {
+    return frozen({ ...object, metadata: { ...object.metadata, resourceVersion: String(++this.#version) } }) as Stored;
   }
 
   #tell(resource: Resource, type: Event['type'], object: Stored): void {
@@ -211,9 +216,6 @@ const namespacedName = ({ namespace, name }: { namespace?: string | undefined; n
   namespace === undefined ? name : `${namespace}/${name}`;
 const versionOf = ({ group, version }: Resource): string => (group === '' ? version : `${group}/${version}`);
 
-/** A deep copy, as JSON would store it. */
-export const withoutUndefined = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
-
 /** Merge patch (RFC 7386). */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (patch === null || typeof patch !== 'object' || Array.isArray(patch)) return patch;
@@ -226,33 +228,50 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return result;
 }
 
-export type JsonPatch = readonly { op: string; path: string; value?: unknown }[];
+interface Operation {
+  op: string;
+  path: string;
+  value?: unknown;
+}
+
+export type JsonPatch = readonly Operation[];
 
 /** JSON patch (RFC 6902), with only the operations in use: add, replace, remove and test. */
-export function jsonPatch<T>(target: T, patch: JsonPatch): T {
-  const result = withoutUndefined(target);
-  for (const { op, path, value } of patch) {
-    const keys = path
-      .split('/')
-      .slice(1)
-      .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
-    const last = keys.pop()!;
-    let parent: unknown = result;
-    for (const key of keys) parent = (parent as Record<string, unknown> | undefined)?.[key];
-    const invalid = (): KubeError =>
-      new KubeError(422, 'Invalid', `the server rejected our request due to an error in our request: ${op} ${path}`);
-    if (parent === undefined || parent === null) throw invalid();
-    const holder = parent as Record<string, unknown>;
-    if (op === 'test') {
-      // To the API server, a missing value is null.
-      if (!isDeepStrictEqual(holder[last] ?? null, value ?? null)) throw invalid();
-    } else if (op === 'remove') {
-      if (!(last in holder)) throw invalid();
-      if (Array.isArray(holder)) holder.splice(Number(last), 1);
-      else delete holder[last];
-    } else if (Array.isArray(holder) && op === 'add')
-      holder.splice(last === '-' ? holder.length : Number(last), 0, value);
-    else holder[last] = withoutUndefined(value);
+export const jsonPatch = <T>(target: T, patch: JsonPatch): T =>
+  patch.reduce<unknown>((result, operation) => operated(result, keysOf(operation.path), operation), target) as T;
+
+const keysOf = (path: string): string[] =>
+  path
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+/** Copies what it changes, and nothing else. */
+function operated(holder: unknown, [key = '', ...inner]: string[], operation: Operation): unknown {
+  const { op, value } = operation;
+  if (typeof holder !== 'object' || holder === null) throw invalid(operation);
+  const part = (holder as Record<string, unknown>)[key];
+  if (inner.length > 0) return withPart(holder, key, operated(part, inner, operation));
+  if (op === 'test') {
+    // To the API server, a missing value is null.
+    if (!isDeepStrictEqual(part ?? null, value ?? null)) throw invalid(operation);
+    return holder;
   }
-  return result;
+  if (op === 'remove') return withoutPart(holder, key, operation);
+  if (Array.isArray(holder) && op === 'add')
+    return holder.toSpliced(key === '-' ? holder.length : Number(key), 0, value);
+  return withPart(holder, key, value);
 }
+
+const withPart = (holder: object, key: string, part: unknown): object =>
+  Array.isArray(holder) ? holder.with(Number(key), part) : { ...holder, [key]: part };
+
+function withoutPart(holder: object, key: string, operation: Operation): object {
+  if (!(key in holder)) throw invalid(operation);
+  if (Array.isArray(holder)) return holder.toSpliced(Number(key), 1);
+  const { [key]: _part, ...rest } = holder as Record<string, unknown>;
+  return rest;
+}
+
+const invalid = ({ op, path }: Operation): KubeError =>
+  new KubeError(422, 'Invalid', `the server rejected our request due to an error in our request: ${op} ${path}`);

@@ -13,7 +13,8 @@ import type {
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 import { ServerClock } from '../../../kubernetes/server-clock.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
-import { jsonPatch, mergePatch, withoutUndefined, type ApiServer, type JsonPatch } from './api-server.ts';
+import { jsonPatch, mergePatch, type ApiServer, type JsonPatch } from './api-server.ts';
+import { frozen } from './frozen.ts';
 import { timeNow, type Process } from './virtual-time.ts';
 
 /** A call of a process, as the API server receives it. */
@@ -73,16 +74,17 @@ export class ModelClient {
   }
 
   create<T extends KubeObject>(resource: Resource, object: T, options: WriteOptions = {}): Promise<Stored<T>> {
+    const sent = frozen(object);
     return this.#call('create', resource, object.metadata, options, () => {
-      if (resource.plural === 'events') return withoutUndefined(object) as Stored<T>;
+      if (resource.plural === 'events') return sent as Stored<T>;
       if (resource.plural === 'selfsubjectaccessreviews')
-        return { ...object, status: { allowed: true } } as unknown as Stored<T>;
+        return { ...sent, status: { allowed: true } } as unknown as Stored<T>;
       if (options.dryRun === true)
         return {
-          ...object,
-          metadata: { ...object.metadata, uid: 'dry-run', resourceVersion: '', creationTimestamp: '' },
+          ...sent,
+          metadata: { ...sent.metadata, uid: 'dry-run', resourceVersion: '', creationTimestamp: '' },
         };
-      return this.#in.server.create(resource, object) as Stored<T>;
+      return this.#in.server.create(resource, sent) as Stored<T>;
     });
   }
 
@@ -91,7 +93,7 @@ export class ModelClient {
     object: T,
     { subresource, ...options }: WriteOptions = {},
   ): Promise<Stored<T>> {
-    const written = withoutUndefined(object);
+    const written = frozen(object);
     return this.#call(
       'update',
       resource,
@@ -108,7 +110,7 @@ export class ModelClient {
     patch: unknown,
     { subresource, dryRun, ...options }: WriteOptions = {},
   ): Promise<Stored<T>> {
-    const sent = withoutUndefined(patch);
+    const sent = frozen(patch);
     return this.#call('patch', resource, key, { ...options, subresource }, () => {
       if (dryRun === true) return patched(this.#in.server.get(resource, key), type, sent) as Stored<T>;
       return this.#in.server.write(resource, key, (before) => patched(before, type, sent), subresource) as Stored<T>;
@@ -166,7 +168,7 @@ export class ModelClient {
       for (; cursor < kind.events.length; cursor++) {
         const { type, object, version: told } = kind.events[cursor]!;
         version = told;
-        if (isSelected(object, selected)) queue.push({ type, object: withoutUndefined(object) as Stored<T> });
+        if (isSelected(object, selected)) queue.push({ type, object: object as Stored<T> });
       }
       if (queue.length > 0) arrived.resolve();
     };
@@ -239,7 +241,7 @@ export class ModelClient {
     }
     await this.#way(undefined, false);
     if (failure !== undefined) throw failure as Error;
-    return structuredClone(answer as T);
+    return frozen(answer as T);
   }
 
   /**

@@ -13,6 +13,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
 } from '@temporalio/common';
 import { msOptionalToNumber, type Duration } from '@temporalio/common/lib/time.js';
+import { frozen } from './frozen.ts';
 import { Process, runAs, timeNow } from './virtual-time.ts';
 
 type Activities = Record<string, (...args: never[]) => Promise<unknown>>;
@@ -51,7 +52,6 @@ export interface Timing {
 export const workflowNow = new AsyncLocalStorage<{ run: Run; scope: Scope }>();
 
 const TASK_LOST_MS = 10_000;
-const json = <T>(value: T): T => (value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T));
 
 export class ContinueAsNew extends Error {
   readonly args: unknown[];
@@ -174,14 +174,14 @@ export class Temporal {
 
   signalWithStart(type: string, id: string, args: unknown[], name: string, signalArgs: unknown[]): void {
     if (this.runs.get(id)?.isOpen === true) this.signal(id, name, signalArgs);
-    else this.start(type, id, args, { name, args: signalArgs.map(json) });
+    else this.start(type, id, args, { name, args: signalArgs.map(frozen) });
   }
 
   /** Returns false if no workflow with that id runs. */
   signal(id: string, name: string, args: unknown[]): boolean {
     const run = this.runs.get(id);
     if (run?.isOpen !== true) return false;
-    run.buffered.push({ name, args: args.map(json) });
+    run.buffered.push({ name, args: args.map(frozen) });
     this.enter(run, () => this.#deliver(run));
     return true;
   }
@@ -190,7 +190,7 @@ export class Temporal {
   query(id: string, name: string): unknown {
     const run = this.runs.get(id);
     return run?.isOpen === true
-      ? json(workflowNow.run({ run, scope: run.root }, () => run.handlers.get(`query ${name}`)?.()))
+      ? frozen(workflowNow.run({ run, scope: run.root }, () => run.handlers.get(`query ${name}`)?.()))
       : undefined;
   }
 
@@ -244,15 +244,16 @@ export class Temporal {
   }
 
   #begin(type: string, id: string, args: unknown[]): Run {
-    const run = new Run(id, `run-${++this.#runs}`, type, args.map(json));
+    const run = new Run(id, `run-${++this.#runs}`, type, args.map(frozen));
     run.root = new Scope({ parent: null });
     this.runs.set(id, run);
     this.past.push(run);
     this.enter(run, () => {
       const body = this.#workflows[type];
       if (body === undefined) throw new StuckWorkflow(`no workflow type ${type}`);
-      body(...(json(run.args) as never[])).then(
-        (result) => this.#close(run, 'COMPLETED', () => run.result.resolve(json(result))),
+      // A workflow may go on with its arguments as its own state.
+      body(...(structuredClone(run.args) as never[])).then(
+        (result) => this.#close(run, 'COMPLETED', () => run.result.resolve(frozen(result))),
         (error: unknown) => this.#failed(run, error),
       );
       this.#deliver(run);
@@ -310,7 +311,7 @@ export class Temporal {
         run,
         type,
         options,
-        args: args.map(json),
+        args: args.map(frozen),
         isLocal,
         id: String(++this.#activities),
         delayMs: isLocal ? 0 : this.#timing.delayOf(type),
@@ -464,7 +465,7 @@ class ActivityTask {
 
   #ended(attempt: Attempt, ended: { result: unknown } | { error: unknown }): void {
     if (this.#isOver || attempt !== this.#current) return;
-    if ('result' in ended) return this.#settle((done) => done.resolve(json(ended.result)));
+    if ('result' in ended) return this.#settle((done) => done.resolve(frozen(ended.result)));
     const { type, options, isLocal } = this.#in;
     const { error } = ended;
     if (error instanceof CancelledFailure && this.#isCancelled)
@@ -557,7 +558,7 @@ class Attempt {
     );
     runAs(worker.process, () =>
       asyncLocalStorage.run(context, () => {
-        worker.activities[type]!(...(json(args) as never[])).then(
+        worker.activities[type]!(...(args as never[])).then(
           (result) => this.#answer({ result }),
           (error: unknown) => this.#answer({ error: asSent(error) }),
         );

@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { Clock } from '../../decisions/model/clock.ts';
 
 /**
@@ -31,7 +31,6 @@ export class Process {
 }
 
 const running = new AsyncLocalStorage<Process>();
-const inContext = (): (<T>(act: () => T) => T) => AsyncLocalStorage.snapshot();
 const {
   setTimeout: realSetTimeout,
   setInterval: realSetInterval,
@@ -77,11 +76,12 @@ export class VirtualTime extends Clock {
   /** Runs `act` in that process after so many milliseconds. */
   later(ms: number, process: Process, act: () => void): Timer {
     const timer = new Timer();
-    const within = inContext();
+    // What a snapshot does too, at half of the cost.
+    const context = new AsyncResource('later');
     this.in(ms, () => {
       // A thawed process may clear the timer before its turn comes.
       const turn = (): void => {
-        if (!timer.isOver) running.run(process, () => within(() => running.run(process, act)));
+        if (!timer.isOver) context.runInAsyncScope(() => running.run(process, act));
       };
       process.run(turn);
     });

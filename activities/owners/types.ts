@@ -7,7 +7,7 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { Backoffs } from '../../decisions/pool/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { Batch } from '../../decisions/rollout/batch.ts';
-import type { DeferredVm } from '../../decisions/rollout/deferred.ts';
+import type { DeferredVm } from '../../decisions/rollout/waits/deferred.ts';
 import type { MemberRole } from '../../decisions/views/vm.ts';
 
 /** A pool, identified by its UID: what is done for it is not done for a later pool of the same name. */

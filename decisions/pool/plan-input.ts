@@ -8,7 +8,7 @@ import type { VmiHistory } from '../healing/never-ran.ts';
 import type { HealingState } from '../healing/state.ts';
 import type { KeptRevision } from '../revisions/retained.ts';
 import type { Batch } from '../rollout/batch.ts';
-import type { DeferredVm } from '../rollout/deferred.ts';
+import type { DeferredVm } from '../rollout/waits/deferred.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';

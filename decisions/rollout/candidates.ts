@@ -8,9 +8,9 @@ import { isRegular, type VmView } from '../views/vm.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../vm-update/need.ts';
 import type { UpdateAct } from './batch.ts';
 import type { RolloutContext } from './context.ts';
-import type { DeferredVm } from './deferred.ts';
 import { reservedNames } from './reserved-names.ts';
 import { hasFailed } from './state.ts';
+import type { DeferredVm } from './waits/deferred.ts';
 
 /** A VM, and what an update would do to it. */
 export interface Candidate {

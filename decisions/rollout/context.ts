@@ -9,8 +9,8 @@ import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type RegularVm, type SurgeVm, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { Batch } from './batch.ts';
-import type { DeferredVm } from './deferred.ts';
-import { RolloutWaits } from './waits.ts';
+import type { DeferredVm } from './waits/deferred.ts';
+import { RolloutWaits } from './waits/waits.ts';
 
 export interface RolloutInput {
   pool: StoredPool;

@@ -13,10 +13,10 @@ import { surgeShortage } from '../surge/shortage.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch, BatchVm } from './batch.ts';
-import { blockedAt, type FullBudget } from './blocked.ts';
 import type { Candidate } from './candidates.ts';
 import type { RolloutContext } from './context.ts';
 import type { VmsInProgress } from './in-progress.ts';
+import { blockedAt, type FullBudget } from './waits/blocked.ts';
 
 /** Most VMs in one batch: few enough to act on within a moment, and for a person to read. */
 const MAX_IN_BATCH = 100;

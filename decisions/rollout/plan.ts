@@ -13,7 +13,7 @@ import { batchOf, nextVms, type PlannedBatch } from './next-batch.ts';
 import { withRegressions } from './regression.ts';
 import { begun, failuresOfThisWay, halted, isGoingBack } from './state.ts';
 import { stepRoom } from './steps.ts';
-import type { Wait } from './waits.ts';
+import type { Wait } from './waits/waits.ts';
 
 /** A batch is considered lost when it has reported nothing for this long after its deadline. */
 const LOST_AFTER_MS = 15 * 60_000;

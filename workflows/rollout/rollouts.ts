@@ -13,9 +13,9 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { Batch } from '../../decisions/rollout/batch.ts';
-import { deferredAfter, type DeferredVm } from '../../decisions/rollout/deferred.ts';
 import type { PlannedBatch } from '../../decisions/rollout/next-batch.ts';
 import { halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout/state.ts';
+import { deferredAfter, type DeferredVm } from '../../decisions/rollout/waits/deferred.ts';
 import { onSignal } from '../handlers.ts';
 import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type PoolRef } from '../messages.ts';
 import type { InFlight } from '../owners/in-flight.ts';

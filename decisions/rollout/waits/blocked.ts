@@ -1,8 +1,8 @@
-import type { RolloutStatus } from '../../api/pool/pool.ts';
-import type { DisruptionBudget } from '../disruption-budget/budget.ts';
-import type { SurgeShortage } from '../surge/shortage.ts';
-import type { RolloutContext } from './context.ts';
-import { goesOnSince } from './state.ts';
+import type { RolloutStatus } from '../../../api/pool/pool.ts';
+import type { DisruptionBudget } from '../../disruption-budget/budget.ts';
+import type { SurgeShortage } from '../../surge/shortage.ts';
+import type { RolloutContext } from '../context.ts';
+import { goesOnSince } from '../state.ts';
 
 /** A disruption budget that is full, and why extra VMs are missing that would add to it; null if none is. */
 export interface FullBudget {

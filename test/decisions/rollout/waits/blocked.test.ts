@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { RolloutStatus } from '../../../api/pool/pool.ts';
-import type { VmView } from '../../../decisions/views/vm.ts';
+import type { RolloutStatus } from '../../../../api/pool/pool.ts';
+import type { VmView } from '../../../../decisions/views/vm.ts';
 import {
   aBatch,
   at,
@@ -13,7 +13,7 @@ import {
   rolling,
   waits,
   type RolloutFields,
-} from '../model/rollout-pools.ts';
+} from '../../model/rollout-pools.ts';
 
 const MINUTE = 60_000;
 const startedAt = at(NOW - 60 * MINUTE);

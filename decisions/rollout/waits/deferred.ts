@@ -1,5 +1,5 @@
-import { backoffMs } from '../lib/backoff.ts';
-import type { UpdateOutcome } from './batch.ts';
+import { backoffMs } from '../../lib/backoff.ts';
+import type { UpdateOutcome } from '../batch.ts';
 
 /** A VM that a batch has given back for a reason of its own: it is tried again later, and holds up no other VM. */
 export interface DeferredVm {

@@ -1,0 +1,27 @@
+import { readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { expect, test } from 'vitest';
+
+const PROJECT = join(import.meta.dirname, '..');
+const NOT_OURS = new Set(['node_modules', '.git', '.ci']);
+const MAX_FILES = 15;
+
+/** Yields each folder below this one with the number of files that lie directly in it. */
+function* foldersBelow(folder: string): Generator<[folder: string, files: number]> {
+  const entries = readdirSync(folder, { withFileTypes: true });
+  for (const entry of entries)
+    if (entry.isDirectory() && !NOT_OURS.has(entry.name)) {
+      const below = join(folder, entry.name);
+      yield [
+        relative(PROJECT, below),
+        readdirSync(below, { withFileTypes: true }).filter((one) => one.isFile()).length,
+      ];
+      yield* foldersBelow(below);
+    }
+}
+
+test(`a folder has at most ${MAX_FILES} files, so that a newcomer finds a rule by names`, () => {
+  const folders = [...foldersBelow(PROJECT)];
+  expect(folders.length).toBeGreaterThan(50);
+  expect(folders.filter(([, files]) => files > MAX_FILES)).toEqual([]);
+});

@@ -1,7 +1,7 @@
 import { closest } from '../../api/lib/closest.ts';
 import type { Resource } from '../../api/resources.ts';
 import { UsageError } from './failure.ts';
-import { aNoun, kindArguments, KINDS, Pools, type Kind, type OwnerKind } from './kinds.ts';
+import { aNoun, kindArguments, KINDS, Pools, Vms, type Kind, type OwnerKind } from './kinds.ts';
 
 const NAME = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
@@ -57,6 +57,17 @@ export function namedTargetsOf<K extends Kind>(words: readonly string[], kinds: 
   const targets = targetsOf(words, kinds);
   if (targets.names.length === 0) throw new UsageError(`which ${targets.kind.words[0]}? Give its name`);
   return targets;
+}
+
+/**
+ * Parses names of VMs: `web-3`, `vm/web-3`, or `vm web-3`, each name once. A VM that is named as a kind is `vm/pool`.
+ * Throws `UsageError` if there are none.
+ */
+export function vmNamesOf(words: readonly string[]): string[] {
+  const isKind = words.length > 1 && KINDS.some((kind) => kind.words.includes(words[0]!.toLowerCase()));
+  const [kind, ...behind] = isKind ? words : [Vms.words[0]!, ...words];
+  const names = behind.map((word) => (word.includes('/') ? namedTargetsOf([word], [Vms]).names[0]! : word));
+  return [...new Set(namedTargetsOf([kind!, ...names], [Vms]).names)];
 }
 
 /** Returns for example `virtualmachinepool.drover.dev/web`, as kubectl names an object in its answers. */

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { Vms } from '../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, examples } from '../cli/options.ts';
 import { print } from '../cli/output.ts';
-import { labelOf, namedTargetsOf } from '../cli/targets.ts';
+import { labelOf, vmNamesOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 import { inSession } from '../session/session.ts';
 
@@ -29,7 +29,7 @@ const protection = (name: string, protect: boolean): Command =>
     .action((words: string[], { dryRun }: { dryRun: DryRun }, command: Command) =>
       inSession(command, async (session) => {
         const { setProtection } = await import('../power/protect.ts');
-        const { names } = namedTargetsOf(words.some((word) => word.includes('/')) ? words : ['vm', ...words], [Vms]);
+        const names = vmNamesOf(words);
         const [kube, namespace] = [await session.kube(), await session.namespace()];
         await setProtection(kube, names, { namespace, protect, dryRun }, (vm) =>
           print(`${labelOf(Vms.resource, vm)} ${name}ed${dryRunRemark(dryRun)}`),

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { UsageError } from '../cli/failure.ts';
-import { kindArguments, OWNERS, Pools, Vms, type OwnerKind } from '../cli/kinds.ts';
+import { kindArguments, OWNERS, Pools, type OwnerKind } from '../cli/kinds.ts';
 import { dryRunOption, dryRunRemark, examples } from '../cli/options.ts';
 import { print } from '../cli/output.ts';
-import { labelOf, namedTargetsOf, type Targets } from '../cli/targets.ts';
+import { labelOf, namedTargetsOf, vmNamesOf, type Targets } from '../cli/targets.ts';
 import { count, type DryRun } from '../cli/values.ts';
 import { scale } from '../owners/scale.ts';
 import { inSession, type Session } from '../session/session.ts';
@@ -63,11 +63,14 @@ async function run(session: Session, { kind, names }: Targets<OwnerKind>, option
 
 function checkRemoval(kind: OwnerKind, names: readonly string[]): void {
   if (kind !== Pools) throw new UsageError(`--remove is for pools: a ${kind.noun} chooses by itself what leaves it`);
-  if (names.length > 1) throw new UsageError('--remove names the VMs of one pool: give one');
+  if (names.length > 1)
+    throw new UsageError(
+      `--remove takes VMs of one pool, as NAME,NAME…, and there is more behind: ${names.slice(1).join(' ')}`,
+    );
 }
 
 /** Parses `web-7,web-9`. */
 const list = (text: string): string[] => {
   const names = text.split(',').map((name) => name.trim());
-  return namedTargetsOf(['vm', ...names.filter((name) => name !== '')], [Vms]).names;
+  return vmNamesOf(names.filter((name) => name !== ''));
 };

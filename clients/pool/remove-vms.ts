@@ -43,12 +43,13 @@ export function removeVms(
     const { namespace, resourceVersion } = pool.metadata;
     checkCurrent(Pools, key.name, pool.spec.replicas, currentReplicas);
     const replicas = pool.spec.replicas - names.length;
-    checkPool(pool, names.length);
+    checkPool(pool);
     const vms = await Promise.all(
       names.map((name) => ignoreNotFound(ofKnownKind(VirtualMachines, kube.get(VirtualMachines, { namespace, name })))),
     );
     const faults = names.flatMap((name, index) => whyNot(pool, name, vms[index]) ?? []);
     if (faults.length > 0) throw new Failure(`no VM is removed from pool ${key.name}: ${faults.join('; ')}`);
+    checkNumber(pool, names.length);
     const named = new Map(namedRemovals(pool.metadata.annotations).vms);
     for (const vm of vms) if (vm !== undefined) named.set(vm.metadata.name, vm.metadata.uid);
     if (named.size > MAX_NAMED)
@@ -65,19 +66,24 @@ export function removeVms(
   return retryOnConflict(write, { pauseMs: () => PAUSE_MS });
 }
 
-function checkPool({ metadata, spec: { replicas } }: Stored<Pool>, count: number): void {
+function checkPool({ metadata }: Stored<Pool>): void {
   const { name, deletionTimestamp, annotations } = metadata;
   if (deletionTimestamp !== undefined) throw new Failure(`pool ${name} is being deleted`);
   const { fault } = namedRemovals(annotations);
   if (fault !== null)
     throw new Failure(`the annotation ${REMOVE_VMS_ANNOTATION} of pool ${name} can't be read: ${fault}`);
+}
+
+function checkNumber({ metadata: { name }, spec: { replicas } }: Stored<Pool>, count: number): void {
   if (count > replicas)
     throw new Failure(`pool ${name} is meant to have ${countOf(Pools, replicas)}: ${count} can't be taken off`);
 }
 
 function whyNot(pool: Stored<Pool>, name: string, vm: Stored | undefined): string | undefined {
   if (vm === undefined) return `there is no vm ${name}`;
-  if (controllerOf(vm)?.uid !== pool.metadata.uid) return `vm ${name} is not one of its VMs`;
+  const owner = controllerOf(vm);
+  if (owner?.uid !== pool.metadata.uid)
+    return `vm ${name} is not one of its VMs${owner === undefined ? '' : `, but of ${owner.kind} ${owner.name}`}`;
   if (isLeaving(pool, vm)) return `vm ${name} is leaving already`;
   const extra = whyExtra(pool.metadata.name, vm);
   if (extra !== undefined) return extra;

@@ -8,9 +8,9 @@ import { bytesOfNames, MAX_BYTES } from '../../decisions/power/size.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, UsageError } from '../cli/failure.ts';
-import { OWNERS, Vms } from '../cli/kinds.ts';
+import { OWNERS } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
-import { namedTargetsOf, ownerOf, type NamedOwner, type OwnerOptions } from '../cli/targets.ts';
+import { ownerOf, vmNamesOf, type NamedOwner, type OwnerOptions } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
 import type { Vm } from '../owners/members.ts';
 import type { Session } from '../session/session.ts';
@@ -124,7 +124,7 @@ async function uidOf(kube: KubeClient, { namespace }: VmScope, { kind, name }: N
 }
 
 async function chooseNamed(session: Session, action: PowerAction, words: string[]): Promise<ChosenVms> {
-  const { names } = namedTargetsOf(words.some((word) => word.includes('/')) ? words : ['vm', ...words], [Vms]);
+  const names = vmNamesOf(words);
   const read = await readNamed(await session.kube(), await session.namespace(), names);
   const idle = read.filter((one) => targetOf(action, one) === null).map(({ vm }) => vm.metadata.name);
   return { ...chosenOf(action, read, () => null), idle };

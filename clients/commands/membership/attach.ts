@@ -1,8 +1,9 @@
 import { Command } from 'commander';
 import { dryRunOption, examples } from '../../cli/options.ts';
+import { vmNamesOf } from '../../cli/targets.ts';
 import type { AttachOptions } from '../../membership/attach.ts';
 import { inSession } from '../../session/session.ts';
-import { timeoutOption, vmNames } from './options.ts';
+import { timeoutOption } from './options.ts';
 
 export const attachCommand = (): Command =>
   new Command('attach')
@@ -22,6 +23,6 @@ export const attachCommand = (): Command =>
     .action((words: string[], options: AttachOptions, command: Command) =>
       inSession(command, async (session) => {
         const { attach } = await import('../../membership/attach.ts');
-        await attach(session, await session.namespace(), vmNames(words), options);
+        await attach(session, await session.namespace(), vmNamesOf(words), options);
       }),
     );

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
-import { UsageError } from '../../cli/failure.ts';
 import { dryRunOption, examples } from '../../cli/options.ts';
+import { vmNamesOf } from '../../cli/targets.ts';
 import type { DetachOptions } from '../../membership/detach.ts';
 import { inSession } from '../../session/session.ts';
-import { timeoutOption, vmNames } from './options.ts';
+import { timeoutOption } from './options.ts';
 
 export const detachCommand = (): Command =>
   new Command('detach')
@@ -21,8 +21,7 @@ export const detachCommand = (): Command =>
     )
     .action((words: string[], options: DetachOptions, command: Command) =>
       inSession(command, async (session) => {
-        const names = vmNames(words);
-        if (names.length === 0) throw new UsageError('which VMs? Give their names');
+        const names = vmNamesOf(words);
         const { detach } = await import('../../membership/detach.ts');
         await detach(session, await session.namespace(), names, options);
       }),

@@ -98,7 +98,11 @@ describe('wrong usage has exit code 2 and one sentence', () => {
       ['scale', 'pool', 'web', '--remove', 'web-7', '--replicas', '3'],
       'give --replicas or --remove, not both: --remove lowers the number by as many VMs',
     ],
-    [['scale', 'pool', 'web', 'db', '--remove', 'web-7'], '--remove names the VMs of one pool: give one'],
+    [
+      ['scale', 'pool', 'web', '--remove', 'web-7', 'web-9'],
+      '--remove takes VMs of one pool, as NAME,NAME…, and there is more behind: web-9',
+    ],
+    [['protect', 'pool', 'web'], '"pool" is a pool, and this command takes vm'],
     [
       ['scale', 'vmrs', 'web', '--remove', 'web-7'],
       '--remove is for pools: a replica set chooses by itself what leaves it',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { UsageError } from '../../../clients/cli/failure.ts';
 import { OWNERS, Pools, Vms } from '../../../clients/cli/kinds.ts';
-import { namedTargetsOf, targetsOf } from '../../../clients/cli/targets.ts';
+import { namedTargetsOf, targetsOf, vmNamesOf } from '../../../clients/cli/targets.ts';
 import { count, duration, yesOrNo } from '../../../clients/cli/values.ts';
 import { VmSets } from '../replica-sets/sets.ts';
 
@@ -53,4 +53,32 @@ test('durations, counts and choices are read strictly', () => {
     expect(() => count(wrong)).toThrow('Give a whole number');
   expect([yesOrNo('true'), yesOrNo('false')]).toEqual([true, false]);
   expect(() => yesOrNo('maybe')).toThrow('Give true or false');
+});
+
+test.each<[words: string[], names: string[]]>([
+  [['web-1'], ['web-1']],
+  [
+    ['web-1', 'vm/web-2', 'web-1'],
+    ['web-1', 'web-2'],
+  ],
+  [
+    ['vm', 'web-1', 'web-2'],
+    ['web-1', 'web-2'],
+  ],
+  [['VirtualMachines', 'web-1'], ['web-1']],
+  [['vm'], ['vm']],
+  [
+    ['vm/pool', 'web-1'],
+    ['pool', 'web-1'],
+  ],
+])('%j are names of VMs', (words, names) => expect(vmNamesOf(words)).toEqual(names));
+
+test.each<[words: string[], message: string]>([
+  [[], 'which vm? Give its name'],
+  [['pool', 'web'], '"pool" is a pool, and this command takes vm'],
+  [['pool/web'], '"pool" is a pool, and this command takes vm'],
+  [['web-1', 'Web'], '"Web" is no name of an object'],
+])('%j are no names of VMs', (words, message) => {
+  expect(() => vmNamesOf(words)).toThrow(UsageError);
+  expect(() => vmNamesOf(words)).toThrow(message);
 });

@@ -56,7 +56,8 @@ const labels = (role: string): object => ({ labels: { [ROLE_LABEL]: role } });
 
 test.each<[string, Stored[], RegExp]>([
   ['is not there', [], /there is no vm web-2/],
-  ['is of another pool', [vm('web-2', {}, 'other')], /vm web-2 is not one of its VMs/],
+  ['is of another pool', [vm('web-2', {}, 'other')], /vm web-2 is not one of its VMs, but of VirtualMachinePool web/],
+  ['is of no owner', [vm('web-2', { ownerReferences: [] })], /vm web-2 is not one of its VMs$/],
   ['is being deleted', [vm('web-2', { deletionTimestamp: '2026-01-01T00:00:30Z' })], /vm web-2 is leaving already/],
   ['leaves', [vm('web-2', { annotations: { [REMOVING_ANNOTATION]: '{}' } })], /vm web-2 is leaving already/],
   [

@@ -34,7 +34,12 @@ export function merge({ live, base, target }: Versions, key = ''): unknown {
   return wanted;
 }
 
-const isSame = (one: unknown, other: unknown): boolean => canonical(one ?? null) === canonical(other ?? null);
+const isSame = (one: unknown, other: unknown): boolean => {
+  const [a, b] = [one ?? null, other ?? null];
+  return isInner(a) && isInner(b) ? canonical(a) === canonical(b) : a === b;
+};
+
+const isInner = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
 const below = (base: unknown, key: string): unknown => (base === UNKNOWN ? UNKNOWN : field(base, key));
 

@@ -81,7 +81,6 @@ function plan(given: Given): PoolPlan {
     healing,
     burst: 250,
     now: NOW,
-    vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined),
     ...rest,
   });
 }

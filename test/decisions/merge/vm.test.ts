@@ -7,7 +7,7 @@ import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/templ
 import { aPool } from '../model/fleets.ts';
 import { anyPower, anyTemplate } from '../model/templates.ts';
 
-const RUNS = { numRuns: 1_000 };
+const RUNS = { numRuns: 400 };
 const DISKS = [{ metadata: { name: 'a' }, spec: { pvc: {} } }];
 
 const made = (template: VmTemplate): NewVirtualMachine => vmFromTemplate(aPool(), template, 1);

@@ -113,9 +113,19 @@ export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
   };
 }
 
+const vmis = new WeakMap<VmView, VmiView>();
+
+/** The VMI that `aVmi` makes, the same at each call as in a cache; undefined if the VM has none. */
+export function vmiOf(vm: VmView): VmiView | undefined {
+  if (!vm.hasVmi) return undefined;
+  const vmi = vmis.get(vm) ?? aVmi(vm);
+  vmis.set(vm, vmi);
+  return vmi;
+}
+
 /** What a plan reads besides the pool and its VMs: nothing is in progress, and all VMIs are healthy. */
 export const quiet: Omit<PoolPlanInput, 'pool' | 'vms' | 'burst'> = {
-  vmiOf: (vm) => (vm.hasVmi ? aVmi(vm) : undefined),
+  vmiOf,
   isVmNameTaken: () => false,
   inProgress: { creating: [], deleting: [] },
   revisions: [{ name: `web-${REVISION}`, revision: REVISION, number: 1, template: aPool().spec.template }],

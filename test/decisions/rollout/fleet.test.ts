@@ -166,10 +166,10 @@ test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
 ])(
   'a rollout keeps its rules and ends, whatever the fleet, where %s',
   (_what, kinds) => {
-    const runs = Number(process.env['RUNS'] ?? 300);
+    const runs = Number(process.env['RUNS'] ?? 60);
     fc.assert(
       fc.property(anyScenario(kinds), (scenario) => void new ModelFleet(scenario).run()),
-      { ...FLEETS, numRuns: runs, interruptAfterTimeLimit: runs * 8 },
+      { ...FLEETS, numRuns: runs },
     );
   },
   300_000,
@@ -187,10 +187,10 @@ test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
 ])(
   'a rollout and healing share the budget, never hold the same VM, and end, whatever the fleet, where %s',
   (_what, kinds) => {
-    const runs = Number(process.env['RUNS'] ?? 300);
+    const runs = Number(process.env['RUNS'] ?? 60);
     fc.assert(
       fc.property(anyScenario(kinds, healedSpec), (scenario) => void new ModelFleet(scenario).run()),
-      { ...FLEETS, numRuns: runs, interruptAfterTimeLimit: runs * 8 },
+      { ...FLEETS, numRuns: runs },
     );
   },
   300_000,
@@ -215,10 +215,10 @@ test.each<[string, fc.Arbitrary<Scenario['happenings']>]>([
 ])(
   'extra VMs stand in for others, are never too many, and go in the end, whatever the fleet, where %s',
   (_what, kinds) => {
-    const runs = Number(process.env['RUNS'] ?? 300);
+    const runs = Number(process.env['RUNS'] ?? 60);
     fc.assert(
       fc.property(anyScenario(kinds, surgingSpec), (scenario) => void new ModelFleet(scenario).run()),
-      { ...FLEETS, numRuns: runs, interruptAfterTimeLimit: runs * 8 },
+      { ...FLEETS, numRuns: runs },
     );
   },
   300_000,

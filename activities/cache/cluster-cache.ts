@@ -158,7 +158,8 @@ export class ClusterCache implements OwnerCaches {
       view: nodeView,
       // A new node has VMIs already if it was deleted before, or if their watch was faster.
       onChange: (_key, before, after) => {
-        if ((before?.ready ?? false) !== (after?.ready ?? false)) this.#notify({ kind: 'node', before, after });
+        const isSame = before?.ready === after?.ready && before?.schedulable === after?.schedulable;
+        if (!isSame) this.#notify({ kind: 'node', before, after });
       },
     });
     this.#strategy = new KubeVirtStrategy(common(KubeVirts), (before, after) =>
@@ -247,7 +248,14 @@ export class ClusterCache implements OwnerCaches {
   }
 
   #onItsNode(vmi: VmiView): VmiView {
+    if (this.isCordoned(vmi.podNode)) return { ...vmi, podNodeCordoned: true };
     return this.isLost(vmi.node) ? { ...vmi, nodeLost: true } : vmi;
+  }
+
+  /** Reports whether the node answers, and takes no new pods; false for null. */
+  isCordoned(node: string | null): boolean {
+    const view = node === null ? undefined : this.nodes.get(node);
+    return view !== undefined && view.ready && !view.schedulable;
   }
 
   /** Reports whether the node is not ready or no longer exists; false for null. */

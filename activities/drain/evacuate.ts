@@ -122,7 +122,8 @@ class Evacuator {
     ]);
     if (pool === undefined || stored === undefined || live === undefined) return null;
     const vm = vmView(stored);
-    const vmi = { ...live, evacuation: cache.evacuationOf(live.uid) };
+    const podNodeCordoned = cache.isCordoned(live.podNode);
+    const vmi = { ...live, podNodeCordoned, evacuation: cache.evacuationOf(live.uid) };
     this.#note({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
     if (!isWanted(target, pool, vm, vmi)) return null;
     if (target.act === 'restart') await this.#references.refuseRestart(stored, vmi);

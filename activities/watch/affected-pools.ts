@@ -100,7 +100,7 @@ export function vmisOn(
   { vmis }: Pick<ClusterCache, 'vmis'>,
 ): VmiView[] {
   const { name } = (after ?? before)!;
-  return [...vmis.values()].filter(({ node }) => node === name);
+  return [...vmis.values()].filter(({ node, podNode }) => node === name || podNode === name);
 }
 
 export const distinct = (keys: string[]): string[] => [...new Set(keys)];

@@ -15,6 +15,7 @@ import {
   migrationView,
   type VirtualMachineInstanceMigration,
 } from '../../decisions/views/from-object/migration.ts';
+import { nodeView, type Node } from '../../decisions/views/from-object/node.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { MigrationView } from '../../decisions/views/migration.ts';
@@ -30,9 +31,6 @@ import type { Pool } from '../pool/objects.ts';
 /** KubeVirt's own label on a VMI: the node that it is on, once its pod has come up. */
 const NODE_LABEL = 'kubevirt.io/nodeName';
 
-/** `activePods`: the node of each pod, by its UID. */
-type StartingVmi = VirtualMachineInstance & { status?: { activePods?: Record<string, string> } };
-
 /** What is read of a namespace with VMIs on the node. */
 interface Namespace {
   pools: StoredPool[];
@@ -44,22 +42,26 @@ interface Namespace {
 
 /** Reads what a report about the node takes. Throws `Failure` if there is no such node. */
 export async function readNode(kube: KubeClient, node: string): Promise<Omit<NodeReportInput, 'now'>> {
-  await kube.get(Nodes, { name: node }).catch((error: unknown) => {
-    throw isNotFound(error) ? new Failure(`there is no node ${node}`, { cause: error }) : error;
-  });
+  const { ready, schedulable } = nodeView(
+    await kube.get<Node>(Nodes, { name: node }).catch((error: unknown) => {
+      throw isNotFound(error) ? new Failure(`there is no node ${node}`, { cause: error }) : error;
+    }),
+  );
+  const onItsNode = (vmi: VmiView): VmiView =>
+    vmi.podNode === node ? { ...vmi, podNodeCordoned: ready && !schedulable } : vmi;
   const listed = (labelSelector: string) =>
     ofKnownKind(
       VirtualMachineInstances,
-      kube.list<StartingVmi>(VirtualMachineInstances, { labelSelector }).then(({ items }) => items),
+      kube.list<VirtualMachineInstance>(VirtualMachineInstances, { labelSelector }).then(({ items }) => items),
     );
   const [there, onNoNode] = await Promise.all([listed(`${NODE_LABEL}=${node}`), listed(`!${NODE_LABEL}`)]);
-  const starting = onNoNode.filter(({ status }) => Object.values(status?.activePods ?? {}).includes(node));
+  const starting = onNoNode.filter((vmi) => vmiView(vmi).podNode === node);
   const items = [...there, ...starting];
   const names = new Set(items.map(({ metadata }) => metadata.namespace!));
   const namespaces = new Map<string, Namespace>();
   for (const name of names) namespaces.set(name, await readNamespace(kube, name));
   const all = [...namespaces.values()];
-  const vmis = new Map(all.flatMap((one) => one.vmis.map((vmi) => [vmi.vmUid, vmi] as const)));
+  const vmis = new Map(all.flatMap((one) => one.vmis.map((vmi) => [vmi.vmUid, onItsNode(vmi)] as const)));
   return {
     onNode: items.map((item) => ({
       ...onNode(item, namespaces.get(item.metadata.namespace!)!),

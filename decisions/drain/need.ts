@@ -62,12 +62,23 @@ const LAST_DELAY_MS = 300_000;
 export const delayAfter = (failures: number): number =>
   Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 16), LAST_DELAY_MS);
 
-/** Reports whether the VMI is to leave the node that it is on, and KubeVirt leaves that to drover. */
+/**
+ * How long the pod of a VMI may take to come up on a node that is cordoned. KubeVirt refuses its eviction until then,
+ * and does not say that it was asked for.
+ */
+export const START_MS = 60_000;
+
+/** Reports whether the VMI is to leave the node that it, or its pod, is on, and KubeVirt leaves that to drover. */
 export const isToLeave = (vmi: VmiView | undefined): vmi is VmiView =>
-  liveVmi(vmi) !== undefined &&
-  vmi!.evacuationNode !== null &&
-  vmi!.evacuationNode === vmi!.node &&
-  vmi!.evictionStrategy === EXTERNAL;
+  liveVmi(vmi) !== undefined && vmi!.evictionStrategy === EXTERNAL && (isEvicted(vmi!) || isStarting(vmi!));
+
+const isEvicted = ({ evacuationNode, node }: VmiView): boolean => evacuationNode !== null && evacuationNode === node;
+
+/** Its pod has not come up on a node that is cordoned. */
+const isStarting = ({ node, podNodeCordoned }: VmiView): boolean => node === null && podNodeCordoned;
+
+/** The node that a VMI is to leave. */
+export const nodeToLeave = ({ node, podNode }: VmiView): string => node ?? podNode ?? '';
 
 /** Returns what is to be done to have the VM leave its node, whatever budget and windows say. */
 export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
@@ -79,6 +90,8 @@ export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
   const held = whyNot(vm, vmi);
   if (held !== null) return held;
   if (!isEvacuating(vmi) && vmi.migrating) return waits('another migration moves it');
+  const until = vmi.createdAt + START_MS;
+  if (isStarting(vmi) && until > input.now) return waits(`it is starting (${vmi.whyNotReady ?? vmi.phase})`, { until });
   return actOn(input, vmi, isPast);
 }
 
@@ -150,7 +163,7 @@ function choiceOf(
   isPast: boolean,
 ): { act: EvacuationAct | 'none'; why: string } {
   const canMigrate = vmi.migratable && vmi.phase === 'Running';
-  const migrate = { act: 'migrate', why: `it is to leave ${vmi.node}` } as const;
+  const migrate = { act: 'migrate', why: `it is to leave ${nodeToLeave(vmi)}` } as const;
   if (vmi.paused) {
     // A restart would end what its owner keeps by the pause.
     return canMigrate && method !== 'Restart' ? migrate : { act: 'none', why: 'it is paused' };

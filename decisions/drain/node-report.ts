@@ -89,6 +89,8 @@ function withoutStatus({ vmi, pool, isStarting }: OnNode, clusterStrategy: strin
   if (isFinal(vmi)) return { state: 'Ends', message: 'has ended' };
   if (liveVmi(vmi) === undefined) return { state: 'Ends', message: 'is ending' };
   const strategy = vmi.evictionStrategy ?? clusterStrategy;
+  if (isStarting && strategy === EXTERNAL && pool?.spec.drain !== undefined)
+    return { state: 'NotAsked', message: 'is restarted, once the node is cordoned, if it does not come up' };
   if (isStarting && (strategy === EXTERNAL || strategy === 'LiveMigrate'))
     return {
       state: 'Blocked',

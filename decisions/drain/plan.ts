@@ -7,7 +7,14 @@ import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
-import { evacuationNeed, isToLeave, type EvacuationAct, type EvacuationNeed, type RefusedEvacuation } from './need.ts';
+import {
+  evacuationNeed,
+  isToLeave,
+  nodeToLeave,
+  type EvacuationAct,
+  type EvacuationNeed,
+  type RefusedEvacuation,
+} from './need.ts';
 
 /** A VM to be moved off its node. The UID is that of its VMI: another one runs elsewhere, or was asked for since. */
 export interface EvacuationTarget {
@@ -148,8 +155,8 @@ class Drain {
       else {
         if (takes) used++;
         names.add(vm.name);
-        const { uid, node } = vmiOf(vm)!;
-        this.#evacuate.push({ name: vm.name, uid, node: node!, act: need.act, why: need.why });
+        const vmi = vmiOf(vm)!;
+        this.#evacuate.push({ name: vm.name, uid: vmi.uid, node: nodeToLeave(vmi), act: need.act, why: need.why });
         this.#add(vm, 'Evacuating', need.act === 'migrate' ? 'is being migrated' : `is being restarted: ${need.why}`);
       }
     }
@@ -169,7 +176,7 @@ class Drain {
   }
 
   #add(vm: VmView, state: EvacuationStatus['state'], message: string): void {
-    this.#statuses.push({ vm: vm.name, node: this.#in.vmiOf(vm)!.node!, state, message });
+    this.#statuses.push({ vm: vm.name, node: nodeToLeave(this.#in.vmiOf(vm)!), state, message });
   }
 
   #wake(at: number | null): void {

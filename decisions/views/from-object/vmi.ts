@@ -39,6 +39,8 @@ export interface VirtualMachineInstance extends KubeObject {
     reason?: string;
     nodeName?: string;
     evacuationNodeName?: string;
+    /** The node of each pod, by its UID. */
+    activePods?: Record<string, string>;
     conditions?: Condition[];
     phaseTransitionTimestamps?: { phase?: string; phaseTransitionTimestamp?: string }[];
     machine?: { type?: string };
@@ -83,7 +85,10 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     // Known from migrations, not the VMI: `ClusterCache.vmiOf` fills it in.
     evacuation: null,
     node: status?.nodeName ?? null,
-    // Known from the node, not the VMI: `ClusterCache.vmiOf` fills it in.
+    podNode:
+      status?.nodeName === undefined ? internOrNull(Object.values(status?.activePods ?? {})[0] || undefined) : null,
+    podNodeCordoned: false,
+    // Known from the node, not the VMI: `ClusterCache.vmiOf` fills both in.
     nodeLost: false,
     machineType: internOrNull(status?.machine?.type),
     specMachineType: internOrNull(spec?.domain?.machine?.type),

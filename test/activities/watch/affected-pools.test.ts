@@ -45,6 +45,8 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   migrating: false,
   migratable: true,
   node: 'node-1',
+  podNode: null,
+  podNodeCordoned: false,
   nodeLost: false,
   machineType: null,
   specMachineType: null,

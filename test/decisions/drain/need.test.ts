@@ -130,6 +130,26 @@ describe('a VM that runs', () => {
   });
 });
 
+describe('a VM whose pod has not come up, which KubeVirt refuses to evict', () => {
+  const vm = { ready: false };
+  const starting = { evacuationNode: null, node: null, phase: 'Scheduling', ready: false, podNode: 'node-1' };
+  const since = (ms: number) => ({ ...starting, podNodeCordoned: true, createdAt: NOW - ms });
+  test.each<[string, Given, object]>([
+    ['is left on a node that takes pods', { vm, vmi: { ...starting, createdAt: 0 } }, { need: 'nothing' }],
+    ['has a minute to start on a cordoned node', { vm, vmi: since(59_999) }, { need: 'wait', until: NOW + 1 }],
+    ['restarts after that', { vm, vmi: since(60_000) }, { ...restarts, needsBudget: false }],
+    [
+      'restarts if its pool wants migrations',
+      { vm, vmi: since(60_000), rules: { method: 'Migrate' } },
+      { act: 'restart' },
+    ],
+    ['is left to its owner', { vm: { ...vm, optedOut: true }, vmi: since(60_000) }, { need: 'wait', isStuck: true }],
+    ['is left to KubeVirt', { vm, vmi: { ...since(60_000), evictionStrategy: 'LiveMigrate' } }, { need: 'nothing' }],
+  ])('%s', (_what, given, expected) => {
+    expect(need(given)).toMatchObject(expected);
+  });
+});
+
 describe('a VM that serves nobody', () => {
   test.each<[string, Given]>([
     ['down', { vm: { ready: false } }],

@@ -8,6 +8,7 @@ import { aPool, aVm, aVmi } from '../model/fleets.ts';
 
 const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1' };
 const STARTING: Partial<VmiView> = { evictionStrategy: 'External', phase: 'Scheduling', ready: false, node: null };
+const CORDONED: Partial<VmiView> = { ...STARTING, podNode: 'node-1', podNodeCordoned: true };
 const drained = aPool({ replicas: 3, maxUnavailable: 1, drain: {} });
 
 interface Member {
@@ -93,7 +94,9 @@ test.each<[string, Member, string | undefined, NodeReportItem['state']]>([
   ["the cluster's", {}, 'LiveMigrate', 'KubeVirt'],
   ['External, and nobody acts', { vmi: EVICTED, pool: aPool() }, undefined, 'Blocked'],
   ['a template before drain', { vmi: { evictionStrategy: 'LiveMigrate' }, pool: drained }, undefined, 'KubeVirt'],
-  ['External, of a VMI that has not come up', { vmi: STARTING, pool: drained, isStarting: true }, undefined, 'Blocked'],
+  ['External, of a VMI that has not come up', { vmi: STARTING, isStarting: true }, undefined, 'Blocked'],
+  ['the same, of a pool with drain', { vmi: STARTING, pool: drained, isStarting: true }, undefined, 'NotAsked'],
+  ['the same, on a cordoned node', { vmi: CORDONED, pool: drained, isStarting: true }, undefined, 'Evacuating'],
   [
     'LiveMigrate, of the same',
     { vmi: { ...STARTING, evictionStrategy: 'LiveMigrate' }, isStarting: true },

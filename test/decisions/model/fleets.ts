@@ -97,6 +97,8 @@ export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
     migrating: false,
     migratable: true,
     node: 'node-1',
+    podNode: null,
+    podNodeCordoned: false,
     nodeLost: false,
     machineType: 'pc-q35-rhel9.6.0',
     specMachineType: vm.machineType,

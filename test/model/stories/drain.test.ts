@@ -1,7 +1,8 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { KubeVirts, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
+import { KubeVirts, Nodes, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
 import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { aSpec, aTemplate } from '../pools.ts';
 import { NAMESPACE, type World } from '../world/world.ts';
 import { begun, play, statusOf } from './story.ts';
 
@@ -80,4 +81,24 @@ test('three failures count, though KubeVirt keeps five migrations and aborted on
     setMigrationTime(world, 'web-1', '1s');
     world.evict('web-1', true);
     expect(await world.until(() => uidsOf(world)['web-1'] !== before['web-1'], 5 * MINUTE_MS)).toBe(true);
+  }));
+
+test('a VM whose pod does not come up on a cordoned node starts on another, though KubeVirt refuses its eviction', () =>
+  play(async (world) => {
+    const template = aTemplate();
+    const vmi = template.spec['template'] as { metadata: { annotations: Record<string, string> } };
+    vmi.metadata.annotations['sim.drover.dev/image-pull-fails'] = 'true';
+    await world.createPool('web', aSpec({ replicas: 2, drain: {}, template }));
+    const isScheduling = () => ['web-1', 'web-2'].every((name) => world.vmi(name)?.status?.phase === 'Scheduling');
+    expect(await world.until(isScheduling, MINUTE_MS)).toBe(true);
+    const before = uidsOf(world);
+    world.placePod('web-1', 'sim-node-1');
+    world.placePod('web-2', 'sim-node-2');
+    await world.wait(2 * MINUTE_MS);
+    expect(uidsOf(world)).toEqual(before);
+    await world.client.patch(Nodes, { name: 'sim-node-1' }, 'merge', { spec: { unschedulable: true } });
+    expect(await world.until(() => uidsOf(world)['web-1'] !== before['web-1'], MINUTE_MS)).toBe(true);
+    await world.wait(2 * MINUTE_MS);
+    expect(uidsOf(world)['web-2']).toBe(before['web-2']);
+    await world.client.patch(Nodes, { name: 'sim-node-1' }, 'merge', { spec: { unschedulable: null } });
   }));

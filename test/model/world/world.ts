@@ -462,6 +462,17 @@ export class World {
     }));
   }
 
+  /** Has KubeVirt say on which node the pod of the VMI is that has not come up: the simulator makes no pods. */
+  placePod(name: string, node: string): void {
+    this.say(`-- the pod of ${name} is on ${node}`);
+    runAs(this.#kubevirt, () =>
+      this.server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({
+        ...vmi,
+        status: { ...(vmi['status'] as object), activePods: { 'uid-of-pod': node } },
+      })),
+    );
+  }
+
   /** Deletes the migration of the VM that has not ended, as virtctl aborts it. */
   async abortMigration(name: string): Promise<void> {
     const all = this.server.all<Migration>(VirtualMachineInstanceMigrations);

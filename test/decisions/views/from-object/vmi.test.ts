@@ -37,6 +37,8 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     migrating: false,
     migratable: false,
     node: null,
+    podNode: null,
+    podNodeCordoned: false,
     nodeLost: false,
     scheduledAt: null,
     runningSince: null,
@@ -170,4 +172,19 @@ test.each([
   expect(vmiView(aVmi({ status: status('True') })).readySince).toBe(since);
   const notReadySince = podReady === undefined ? null : Date.parse(podReady);
   expect(vmiView(aVmi({ status: status('False') })).readySince).toBe(notReadySince);
+});
+
+test('the node of a pod that has not come up is known until KubeVirt says that the VMI is there', () => {
+  const metadata = {
+    name: 'web-1',
+    namespace: 'shop',
+    uid: 'u',
+    resourceVersion: '1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  };
+  const podNodeOf = (status: object) => vmiView({ metadata, status }).podNode;
+  expect(podNodeOf({})).toBeNull();
+  expect(podNodeOf({ activePods: { 'uid-of-pod': '' } })).toBeNull();
+  expect(podNodeOf({ activePods: { 'uid-of-pod': 'node-1' } })).toBe('node-1');
+  expect(podNodeOf({ activePods: { 'uid-of-pod': 'node-1' }, nodeName: 'node-1' })).toBeNull();
 });

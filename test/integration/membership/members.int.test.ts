@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import {
   DETACHED_ANNOTATION,
@@ -14,11 +15,14 @@ import { MembershipLease } from '../../../clients/membership/lease.ts';
 import { membershipChangeOf, type ListedChange, type MembershipChange } from '../../../decisions/membership/change.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
 import { needs } from '../../cluster/given/needs.ts';
+import { seeded, seedOf } from '../../seeded.ts';
+import { soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { withDisk } from '../healing/healings.ts';
 import { revisionIn, templateOf, TestPool } from '../rollout/rollouts.ts';
-import { killedBefore, run, writeTo } from './commands.ts';
-import { OwnershipLog, uidsIn } from './ownership-log.ts';
+import { killedAfter, killedBefore, run, writeTo } from './commands.ts';
+import { KubeVirtPoolOfTest } from './kubevirt-pool.ts';
+import { OwnershipLog, ownersIn, uidsIn } from './ownership-log.ts';
 
 const fleet = aFleet({ workers: 0 });
 let worker: TestWorker;
@@ -174,6 +178,9 @@ test('a pool that no worker has counted is held, and says by what: it makes and 
   await fleet().settled(namespace, 'web', ['web-1', 'web-2', 'web-3', 'web-8']);
 });
 
+/** A command takes about so long. */
+const KILLED_WITHIN_MS = 3000;
+
 const LONG_AGO = '2026-01-02T03:04:05Z';
 
 /** Kills the command before it moves the VM, and has its change look as if that was long ago. Returns the change. */
@@ -219,6 +226,45 @@ test('a pool whose command was killed goes on by itself: what has moved stays, n
   await goneOnWith(['web-1', 'web-6', 'web-7']);
   log.expectNoneMadeOrDeleted();
 });
+
+soakTest(
+  'a takeover and a release end, each VM with one owner throughout, though command and worker are killed at random',
+  async () => {
+    const random = seeded(seedOf());
+    const theirs = await KubeVirtPoolOfTest.running(fleet());
+    const { namespace } = theirs;
+    const before = await uidsIn(fleet(), namespace);
+    const log = await OwnershipLog.start(fleet(), namespace);
+    const replaceWorker = async (): Promise<void> => {
+      await sleep(random() * KILLED_WITHIN_MS);
+      await worker.kill();
+      worker = await fleet().startWorker();
+    };
+    for (const args of [
+      ['takeover', 'vmpool', 'web'],
+      ['release', 'pool', 'web'],
+    ]) {
+      for (let kills = 12; kills > 0; kills--) {
+        const killed = killedAfter(fleet(), namespace, args, random() * KILLED_WITHIN_MS);
+        await Promise.all([killed, kills % 3 === 0 ? replaceWorker() : undefined]);
+        log.expectOneOwnerEach();
+        if ((await killed).code === 0) break;
+      }
+      // What has ended before its last kill is refused, and else it goes on.
+      await run(fleet(), namespace, ...args);
+      const isTakeover = args[0] === 'takeover';
+      const owner = isTakeover ? 'drover.dev' : 'pool.kubevirt.io';
+      expect(await ownersIn(fleet(), namespace)).toEqual({ [owner]: ['web-0', 'web-1', 'web-2'] });
+      await until(async () => expect((await theirs.get()) === undefined).toBe(isTakeover));
+      const pool = await fleet().pool(namespace, 'web');
+      expect(pool?.metadata.annotations?.[MEMBERSHIP_CHANGE_ANNOTATION]).toBeUndefined();
+      expect(pool !== undefined).toBe(isTakeover);
+    }
+    expect((await theirs.get())?.spec.paused).toBe(false);
+    expect(await uidsIn(fleet(), namespace)).toEqual(before);
+    log.expectOneOwnerEach();
+  },
+);
 
 test('the deletion of a VM that people take out of its pool in the middle of it ends, and its disks are kept', async () => {
   needs('DataVolumes');

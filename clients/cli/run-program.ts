@@ -19,7 +19,7 @@ export const withPlainErrors = (command: Command): Command =>
     .configureOutput({ outputError: (text, write) => write(`${plain(withArgument(command, oneSentence(text)))}\n`) })
     .exitOverride();
 
-/** Runs one command line, and sets the exit code: 0, 1 for a failure, 2 for wrong usage. */
+/** Runs one command line in a process of its own, and sets its exit code: 0, 1 for a failure, 2 for wrong usage. */
 export async function runProgram(program: Command, args: string[]): Promise<void> {
   // A reader such as `head` has seen enough: exit as a program does that SIGPIPE ends.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -29,14 +29,21 @@ export async function runProgram(program: Command, args: string[]): Promise<void
   });
   // Without stderr, there is no way to report anything.
   process.stderr.on('error', () => process.exit(1));
+  const code = await runLine(program, args);
+  if (code !== 0) process.exitCode = code;
+}
+
+/** Runs one command line, and returns the exit code for its error: 0 if it has none. */
+export async function runLine(program: Command, args: string[]): Promise<number> {
   try {
     await program.parseAsync(
       args.map((word) => ALONE[word] ?? word),
       { from: 'user' },
     );
+    return 0;
   } catch (error) {
     report(error);
-    process.exitCode = exitCodeOf(error);
+    return exitCodeOf(error);
   }
 }
 

@@ -19,6 +19,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { VARIABLES } from '../../../workers/variables.ts';
 import { BIN, childrenOf, drover, nowhere, outcomeOf } from '../drover.ts';
+import { droverHere } from '../in-process.ts';
 
 const COMMANDS = [
   'apply',
@@ -62,7 +63,7 @@ describe('help', () => {
   });
 
   test.each(COMMANDS)('of %s has examples and the global flags', async (command) => {
-    const { code, stdout, stderr } = await drover([command, '--help']);
+    const { code, stdout, stderr } = await droverHere([command, '--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(new RegExp(`Examples:\n {2}# .+\n {2}.*drover ${command}`));
     expect(stdout).toContain('--kubeconfig');
@@ -200,7 +201,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
       "option '--cluster <name>' argument 'A b' is invalid. Give lower-case letters, digits, - and ., with a letter or digit at both ends.",
     ],
   ])('%j', async (args, sentence) => {
-    expect(await drover(args)).toEqual({ code: 2, signal: null, stdout: '', stderr: `error: ${sentence}\n` });
+    expect(await droverHere(args)).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
   });
 });
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { drover } from '../drover.ts';
+import { droverHere } from '../in-process.ts';
 
 test.each(['status', 'pause', 'resume', 'now', 'skip'])('help of %s has examples', async (command) => {
-  const { code, stdout, stderr } = await drover(['heal', command, '--help']);
+  const { code, stdout, stderr } = await droverHere(['heal', command, '--help']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(new RegExp(`Examples:\n {2}# .+\n {2}.*drover heal ${command}`));
 });
@@ -21,5 +21,5 @@ test.each([
     "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters.",
   ],
 ])('%j is wrong usage', async (args, sentence) => {
-  expect(await drover(args)).toEqual({ code: 2, signal: null, stdout: '', stderr: `error: ${sentence}\n` });
+  expect(await droverHere(args)).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
 });

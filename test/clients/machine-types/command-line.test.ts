@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { drover } from '../drover.ts';
+import { droverHere } from '../in-process.ts';
 
 test.each([
   [['undo'], "missing required argument 'id': as `list` shows it, or its last part"],
@@ -22,7 +22,7 @@ test.each([
     "option '-n, --namespace <name>' argument '' is invalid. Give lower-case letters, digits and -, with a letter or digit at both ends.",
   ],
 ])('machine-types %j is wrong usage', async (words, sentence) => {
-  const { code, stdout, stderr } = await drover(['machine-types', ...words]);
+  const { code, stdout, stderr } = await droverHere(['machine-types', ...words]);
   expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
 });
 
@@ -31,5 +31,5 @@ test.each([
   [['history', 'vm', 'a', '--vm', 'b'], '--vm chooses among the VMs of a pool or replica set'],
   [['vm', 'runs', 'abort', 'pool/default/shop/web'], 'pool/default/shop/web is no run of VMs'],
 ])('%s is wrong usage', async (words, sentence) => {
-  expect(await drover(words)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+  expect(await droverHere(words)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
 });

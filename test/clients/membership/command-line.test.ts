@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { drover } from '../drover.ts';
+import { droverHere } from '../in-process.ts';
 
 test.each<[line: string, says: string]>([
   ['adopt pool web', 'which VMs for pool web? Give their names, or -l SELECTOR'],
@@ -14,7 +14,7 @@ test.each<[line: string, says: string]>([
   ['detach', "missing required argument 'vms'"],
   ['attach web-1 --timeout 0', 'Give a duration longer than no time'],
 ])('drover %s is refused before anything is asked', async (line, says) => {
-  const { code, stderr } = await drover(line.split(' '));
+  const { code, stderr } = await droverHere(line.split(' '));
   expect(stderr).toContain(says);
   expect(code).toBe(2);
 });

@@ -6,7 +6,7 @@ import { pendingAmong } from '../../../clients/power/pending.ts';
 import { formatEnd, progressLines, shortfalls, exclusions } from '../../../clients/power/progress.ts';
 import type { Vmi, VmWithVmi } from '../../../clients/power/running.ts';
 import type { PowerProgress } from '../../../workflows/messages.ts';
-import { drover } from '../drover.ts';
+import { droverHere } from '../in-process.ts';
 
 const meta = (name: string, labels: Record<string, string> = {}) => ({
   namespace: 'shop',
@@ -239,6 +239,6 @@ test.each([
   ],
   [['runs', 'pause'], "missing required argument 'id': as `drover vm runs` lists it, or its last part"],
 ])('vm %s is wrong usage', async (words, sentence) => {
-  const { code, stdout, stderr } = await drover(['vm', ...words]);
+  const { code, stdout, stderr } = await droverHere(['vm', ...words]);
   expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
 });

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { drover } from '../drover.ts';
+import { droverHere } from '../in-process.ts';
 
 test.each(['status', 'history', 'diff', 'pause', 'resume', 'promote', 'abort', 'undo', 'restart'])(
   'help of %s has examples',
   async (command) => {
-    const { code, stdout, stderr } = await drover(['rollout', command, '--help']);
+    const { code, stdout, stderr } = await droverHere(['rollout', command, '--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(new RegExp(`Examples:\n {2}# .+\n {2}.*drover rollout ${command}`));
   },
@@ -31,5 +31,5 @@ test.each([
     "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters.",
   ],
 ])('%j is wrong usage', async (args, sentence) => {
-  expect(await drover(args)).toEqual({ code: 2, signal: null, stdout: '', stderr: `error: ${sentence}\n` });
+  expect(await droverHere(args)).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
 });

@@ -1,0 +1,83 @@
+import { Command } from 'commander';
+import packageJson from '../package.json' with { type: 'json' };
+import { addGlobalOptions } from './cli/globals.ts';
+import { examples } from './cli/options.ts';
+import { optionTerm, withPlainErrors } from './cli/run-program.ts';
+import { applyCommand } from './commands/apply.ts';
+import { deleteCommand } from './commands/delete.ts';
+import { describeCommand } from './commands/describe.ts';
+import { devCommand } from './commands/dev.ts';
+import { diffCommand } from './commands/diff.ts';
+import { disksCommand } from './commands/disks/disks.ts';
+import { drainCommand } from './commands/drain/drain.ts';
+import { driftCommand } from './commands/drift.ts';
+import { getCommand } from './commands/get.ts';
+import { healCommand } from './commands/healing/heal.ts';
+import { historyCommand } from './commands/history.ts';
+import { machineTypesCommand } from './commands/machine-types/machine-types.ts';
+import { adoptCommand } from './commands/membership/adopt.ts';
+import { attachCommand } from './commands/membership/attach.ts';
+import { detachCommand } from './commands/membership/detach.ts';
+import { releaseCommand, takeoverCommand } from './commands/membership/move.ts';
+import { vmCommand } from './commands/power/vm.ts';
+import { protectCommand, unprotectCommand } from './commands/protect.ts';
+import { rolloutCommand } from './commands/rollout/rollout.ts';
+import { scaleCommand } from './commands/scale.ts';
+import { setupCommand } from './commands/setup.ts';
+import { statusCommand } from './commands/status.ts';
+import { workerCommand } from './commands/worker.ts';
+
+/** The `drover` command with all of its subcommands. */
+export function droverProgram(): Command {
+  const program = addGlobalOptions(withPlainErrors(new Command('drover')))
+    .description('Herds KubeVirt virtual machines: pools and replica sets of them, kept by Temporal workflows.')
+    .version(packageJson.version, '--version', "print drover's version")
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: false, optionTerm })
+    .addHelpText(
+      'after',
+      examples(
+        ['Start everything on this machine: Temporal, Kubernetes, simulated KubeVirt, a worker', 'drover dev'],
+        ['Make a pool of VMs and see it come up', 'drover apply -f pool.yaml && drover status --watch'],
+        ['Scale it', 'drover scale pool web --replicas 20'],
+      ),
+    );
+  program.commandsGroup('Pools and replica sets:');
+  for (const command of [
+    applyCommand(),
+    diffCommand(),
+    getCommand(),
+    describeCommand(),
+    statusCommand(),
+    scaleCommand(),
+    rolloutCommand(),
+    driftCommand(),
+    healCommand(),
+    historyCommand(),
+    deleteCommand(),
+  ]) {
+    program.addCommand(inherit(command, program));
+  }
+  program.commandsGroup('Who is in a pool:');
+  for (const command of [detachCommand(), attachCommand(), adoptCommand(), takeoverCommand(), releaseCommand()])
+    program.addCommand(inherit(command, program));
+  program.commandsGroup('VMs:');
+  for (const command of [
+    vmCommand(),
+    protectCommand(),
+    unprotectCommand(),
+    drainCommand(),
+    disksCommand(),
+    machineTypesCommand(),
+  ])
+    program.addCommand(inherit(command, program));
+  program.commandsGroup('drover itself:');
+  for (const command of [setupCommand(), workerCommand(), devCommand()]) program.addCommand(inherit(command, program));
+  return program;
+}
+
+/** Copies inherited settings, such as that errors are thrown: `command()` does this, but `addCommand` doesn't. */
+function inherit(command: Command, parent: Command): Command {
+  withPlainErrors(command.copyInheritedSettings(parent));
+  for (const child of command.commands) inherit(child, command);
+  return command;
+}

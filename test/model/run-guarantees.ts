@@ -1,3 +1,4 @@
+import { isMarked } from '../../activities/owners/delete-member.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
@@ -19,6 +20,9 @@ const OF_SETS = 'adoptVms';
 const OF_ANY_VM = [OF_POWER, OF_LABELS, OF_SETS];
 /** Activities of machine type transitions, which people start, and which may change VMs of any owner. */
 const VM_FIELDS_OF_TRANSITIONS = ['patchMachineTypes', 'beginTransitionRestarts', 'clearMarks'];
+
+/** A VM that has left a pool that is deleted without its VMs, with a mark by which the next pool would delete it. */
+const isUnmarked = (activity: string | null, vm: Stored): boolean => activity === 'releaseVms' && isMarked(vm);
 
 /** A ready VMI that a run has deleted, until its VM is back. */
 interface Down {
@@ -60,8 +64,8 @@ export class RunGuarantees implements Onlooker {
   }
 
   /**
-   * Checks that a VM without a pool is changed only by a run that people started, or loses the labels of the pool that
-   * it has left, and never by a transition that excludes it.
+   * Checks that a VM without a pool is changed only by a run that people started, or loses the labels or the mark of the
+   * pool that it has left, and never by a transition that excludes it.
    */
   #checkScope(vm: Stored): void {
     const activity = activityNow();
@@ -71,7 +75,7 @@ export class RunGuarantees implements Onlooker {
     if (activity !== null && VM_FIELDS_OF_TRANSITIONS.includes(activity)) {
       if (transition?.scope.exclude.includes(name) === true)
         this.#broken('G4', `${name} is changed by ${activity}, and was left out`);
-    } else if (!OF_ANY_VM.includes(activity ?? '') && controllerOf(vm) === undefined) {
+    } else if (!OF_ANY_VM.includes(activity ?? '') && controllerOf(vm) === undefined && !isUnmarked(activity, vm)) {
       this.#broken('G4', `${name} is written by ${activity}, and is no pool's`);
     }
   }

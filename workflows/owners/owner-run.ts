@@ -126,8 +126,8 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     return { owner: noun, members: `${members.noun}s` };
   }
 
-  /** Summary of the activity that plans. */
-  protected get planSummary(): string {
+  /** What the activity that plans does. */
+  protected get planWords(): string {
     return `look at the ${this.labels.owner} and its ${this.labels.members}, and plan the next steps`;
   }
 

@@ -6,6 +6,7 @@ import type { RefusedEvacuation } from '../../decisions/drain/need.ts';
 import { fullStatus } from '../../decisions/healing/conditions.ts';
 import type { HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { summary } from '../../decisions/lib/summary.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
 import { Evacuations } from '../drain/evacuations.ts';
 import { onQuery } from '../handlers.ts';
@@ -99,7 +100,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       ...this.#evacuations.request(),
     };
     this.#vmsHanded += request.batches.reduce((sum, { vms }) => sum + vms.length, 0);
-    return plan.executeWithOptions({ summary: this.planSummary }, [request]);
+    return plan.executeWithOptions({ summary: summary(this.planWords) }, [request]);
   }
 
   protected override reset(uid: string): void {

@@ -86,7 +86,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
       starts: this.#starts,
       now: Date.now(),
     };
-    return planReplicaSet.executeWithOptions({ summary: this.planSummary }, [{ ...asked, ...own }]);
+    return planReplicaSet.executeWithOptions({ summary: summary(this.planWords) }, [{ ...asked, ...own }]);
   }
 
   protected override reset(): void {

@@ -107,7 +107,7 @@ test('a plan says of each VM what it would get and needs, and writes nothing', a
     new: { type: NEW },
     off: { runStrategy: 'Halted' },
     on: {},
-    exempt: { annotations: { 'drover.dev/do-not-disrupt': 'true' } },
+    stays: { annotations: { 'drover.dev/do-not-disrupt': 'true' } },
     paused: {},
   });
   await typedVms.vmiPower('paused', 'pause');
@@ -128,14 +128,14 @@ test('a plan says of each VM what it would get and needs, and writes nothing', a
     `NS | on | ${OLD} | q35 | change, restart`,
     matching(/^NS \| paused \| pc-q35-rhel8.6.0 \| q35 \| put off: /),
     matching(
-      /^NS \| exempt \| pc-q35-rhel8.6.0 \| pc-q35-rhel8.6.0 \| left alone: its owner asked that nothing disrupts it$/,
+      /^NS \| stays \| pc-q35-rhel8.6.0 \| pc-q35-rhel8.6.0 \| left alone: its owner asked that nothing disrupts it$/,
     ),
     '',
     '5 VMs: 1 to change, 1 to change and restart, 1 to restart, 1 put off, 1 left alone; 2 restarted at a time',
     '',
   ]);
   const marked = await planned(typedVms);
-  expect(needsOf(marked)).toEqual(['alias: Wait', 'off: Change', 'on: ChangeAndWait', 'paused: Later', 'exempt: Left']);
+  expect(needsOf(marked)).toEqual(['alias: Wait', 'off: Change', 'on: ChangeAndWait', 'paused: Later', 'stays: Left']);
   expect(marked).toMatchObject({
     vms: 5,
     counts: { Wait: 1, Change: 1, ChangeAndWait: 1, Later: 1, Left: 1 },

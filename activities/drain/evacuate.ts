@@ -137,11 +137,12 @@ class Evacuator {
       const done = migration === undefined ? restartVm(client, vm, vmi) : this.#create(migration);
       this.#note(await done);
     } catch (error) {
-      // Not after a transient error: it is retried, and the call may have succeeded all the same.
-      if (isRefusal(error)) await place.release();
-      const isSooner = migration !== undefined && isRefusal(error) ? await this.#otherInFlight(migration) : undefined;
-      if (isSooner === undefined) throw error;
-      return isSooner;
+      // A transient error is retried, and the call may have succeeded all the same: the VM keeps its place.
+      if (!isRefusal(error)) throw error;
+      await place.release();
+      const sooner = migration && (await this.#otherInFlight(migration));
+      if (sooner === undefined) throw error;
+      return sooner;
     }
     const what = target.act === 'migrate' ? `Migrated (attempt ${attempt})` : 'Restarted';
     const note = `${what} to leave node ${target.node}, which is drained: ${target.why}`;
@@ -183,6 +184,7 @@ class Evacuator {
     });
     return items.filter(isInFlight);
   }
+
   #note(newer: ResourceVersions): void {
     this.#minVersions = maxVersions(this.#minVersions, newer);
   }

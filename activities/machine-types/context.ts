@@ -24,7 +24,8 @@ export interface TransitionContext {
 }
 
 /**
- * Returns the context of a transition. What is known about other transitions is not older than `ageMs`, in milliseconds.
+ * Returns the context of a transition. What is known about other transitions is not older than `ageMs`, in
+ * milliseconds.
  */
 export async function contextOf(
   cache: ClusterCache,

@@ -58,7 +58,9 @@ export const kubeVirtPoolAt = async (
   key: PoolAt,
 ): Promise<Stored<KubeVirtPool> | undefined> => ignoreNotFound(kube.get<KubeVirtPool>(resource, key));
 
-/** Returns the pool; undefined if there is none. Waits for one that is being deleted, as after a takeover, to be gone. */
+/**
+ * Returns the pool; undefined if there is none. Waits for one that is being deleted, as after a takeover, to be gone.
+ */
 export async function stayingKubeVirtPool(
   kube: KubeClient,
   resource: Resource,
@@ -156,8 +158,8 @@ async function takeConfirmationBack(kube: KubeClient, resource: Resource, key: P
 }
 
 /**
- * Gives a pool of KubeVirt back what the command that paused it so has changed. `staysPaused`: whether it is left paused,
- * for it would restart VMs. Returns false if another command has paused or resumed it since.
+ * Gives a pool of KubeVirt back what the command that paused it so has changed. `staysPaused`: whether it is left
+ * paused, for it would restart VMs. Returns false if another command has paused or resumed it since.
  */
 export const resumeKubeVirtPool = (
   kube: KubeClient,

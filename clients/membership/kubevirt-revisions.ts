@@ -102,8 +102,8 @@ const isNamedAfter = (pool: string, name: string): boolean =>
   name.startsWith(`${pool}-`) && /^\d+$/.test(name.slice(pool.length + 1));
 
 /**
- * Deletes the revisions that `isMeant`, each in the version that was judged. Who may not do that is told so: it holds up
- * nothing.
+ * Deletes the revisions that `isMeant`, each in the version that was judged. A refusal for want of rights is reported,
+ * and holds up nothing.
  */
 async function deleteEach(
   kube: KubeClient,

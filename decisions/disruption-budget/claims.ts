@@ -33,8 +33,8 @@ export type ClaimState =
   | 'over';
 
 /**
- * Returns the claims that still count in this context, with their states, but none for which `isExpired`. A VM that is only
- * ready to become one of the pool's replicas costs no budget.
+ * Returns the claims that still count in this context, with their states, but none for which `isExpired`. A VM that is
+ * only ready to become one of the pool's replicas costs no budget.
  */
 export function activeClaims(
   context: ClaimContext,
@@ -63,7 +63,9 @@ function stateOf(claim: DisruptedVm, vm: VmView | undefined, vmiOf: VmiOf, areMi
   return isReady(vm, live) ? 'over' : 'used';
 }
 
-/** What became of a claim by which a migration was to be created: that moves the same VMI, and may leave it as it is. */
+/**
+ * What became of a claim by which a migration was to be created: that moves the same VMI, and may leave it as it is.
+ */
 function stateOfMigration(attempt: number, { evacuation }: VmiView): ClaimState {
   if (evacuation === null || evacuation.attempt < attempt) return 'unused';
   return evacuation.attempt === attempt && evacuation.state === 'Unfinished' ? 'used' : 'over';

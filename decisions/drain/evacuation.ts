@@ -23,7 +23,9 @@ export function attemptOf(vmiUid: string, name: string): number | null {
   return Number.isSafeInteger(attempt) && attempt > 0 ? attempt : null;
 }
 
-/** Sums up drover's migrations of one VMI, of which KubeVirt may have deleted the older ones; null if there are none. */
+/**
+ * Sums up drover's migrations of one VMI, of which KubeVirt may have deleted the older ones; null if there are none.
+ */
 export function evacuationOf(migrations: readonly MigrationView[]): Evacuation | null {
   const [first, ...others] = migrations;
   if (first === undefined) return null;

@@ -247,7 +247,7 @@ class Turn {
   }
 }
 
-/** Whether a VMI is as it should be that is ready after its restart. */
+/** Judges a VMI that is ready after its restart. */
 function verificationOf(rules: TransitionRules, vm: VmView, vmi: VmiView): Verification {
   // Somebody has set an old type on the VM again meanwhile: that is what they want.
   if (isSetBack(rules, vm)) return { is: 'well' };

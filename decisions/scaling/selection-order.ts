@@ -16,7 +16,8 @@ export interface OrderOptions {
   isMigrating?: (vm: VmView) => boolean;
   /**
    * Whether the VM has the revision that VMs are brought to. One that still needs the update leaves before its equals,
-   * because that saves a restart; one of which that is unknown, as of a VM that was attached by hand, leaves after them.
+   * because that saves a restart; one of which that is unknown, as of a VM that was attached by hand, leaves after
+   * them.
    */
   isUpdated?: (vm: VmView) => boolean | 'unknown';
   /** How VMs of equal rank are to be spread. */
@@ -26,9 +27,9 @@ export interface OrderOptions {
 /**
  * Sorts VMs in the order in which they leave a pool: first VMs that are being healed, then VMs that can't run as they
  * are, then by the policy's label selectors in their order, then by its base policy, for which VMs that people have put
- * into the pool come last. Trouble that may pass by itself, such as a lost node or a full cluster, puts a VM first only if the policy has
- * no label selectors; otherwise it counts less than these, and more than the base policy. The order is total and
- * deterministic: the same fleet always gives the same order.
+ * into the pool come last. Trouble that may pass by itself, such as a lost node or a full cluster, puts a VM first only
+ * if the policy has no label selectors; otherwise it counts less than these, and more than the base policy. The order
+ * is total and deterministic: the same fleet always gives the same order.
  */
 export function scaleInOrder(vms: readonly VmView[], options: OrderOptions = {}): VmView[] {
   const { policy = {}, isSick = () => false, isAtRest = isHalted, isMigrating = () => false } = options;

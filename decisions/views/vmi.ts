@@ -41,7 +41,9 @@ export interface VmiView {
   /** What drover has done to move it off its node; null if nothing. */
   evacuation: Evacuation | null;
   node: string | null;
-  /** The node of its pod until that has come up, while KubeVirt does not say yet that the VMI is there; null after that. */
+  /**
+   * The node of its pod until that has come up, while KubeVirt does not say yet that the VMI is there; null after that.
+   */
   podNode: string | null;
   /** That node is cordoned. */
   podNodeCordoned: boolean;

@@ -33,8 +33,8 @@ const vmi = 'object.spec.template.spec';
 const machineType = `${vmi}.domain.machine`;
 
 /**
- * Has the API server ask the simulator about VMs, VMIs and migrations that others write. If no answer comes, the write goes
- * through. Throws if the certificate is for neither 127.0.0.1 nor localhost.
+ * Has the API server ask the simulator about VMs, VMIs and migrations that others write. If no answer comes, the write
+ * goes through. Throws if the certificate is for neither 127.0.0.1 nor localhost.
  */
 export async function registerAdmission(
   client: KubeClient,

@@ -92,13 +92,19 @@ export class MigrationController {
 
   /** Lets go of those that have ended, and deletes all but the newest. */
   async #tidy(over: readonly Stored<Migration>[]): Promise<void> {
-    const { client, migrations } = this.#cluster;
-    for (const migration of over)
-      if (hasFinalizer(migration, MIGRATION_FINALIZER))
-        await ignoreStale(removeFinalizer(this.#cluster, migrations, migration, MIGRATION_FINALIZER));
+    for (const migration of over) await this.#letGo(migration);
     const kept = over.filter((migration) => !isDeleting(migration));
-    for (const { metadata } of kept.slice(0, Math.max(kept.length - KEPT, 0)))
-      await ignoreStale(client.delete(migrations.resource, keyOf(metadata), { uid: metadata.uid }));
+    for (const migration of kept.slice(0, Math.max(kept.length - KEPT, 0))) await this.#remove(migration);
+  }
+
+  async #letGo(migration: Stored<Migration>): Promise<void> {
+    if (!hasFinalizer(migration, MIGRATION_FINALIZER)) return;
+    await ignoreStale(removeFinalizer(this.#cluster, this.#cluster.migrations, migration, MIGRATION_FINALIZER));
+  }
+
+  async #remove({ metadata }: Stored<Migration>): Promise<void> {
+    const { client, migrations } = this.#cluster;
+    await ignoreStale(client.delete(migrations.resource, keyOf(metadata), { uid: metadata.uid }));
   }
 
   async #act(vmi: Vmi | undefined, migration: Stored<Migration>, now: number): Promise<number | undefined> {
@@ -142,11 +148,8 @@ export class MigrationController {
   }
 
   async #delete(migration: Stored<Migration>): Promise<undefined> {
-    const { client, migrations } = this.#cluster;
-    const { metadata } = migration;
-    if (hasFinalizer(migration, MIGRATION_FINALIZER))
-      await ignoreStale(removeFinalizer(this.#cluster, migrations, migration, MIGRATION_FINALIZER));
-    await ignoreStale(client.delete(migrations.resource, keyOf(metadata), { uid: metadata.uid }));
+    await this.#letGo(migration);
+    await this.#remove(migration);
   }
 
   async #write(vmi: Vmi): Promise<undefined> {

@@ -64,8 +64,8 @@ export class RunGuarantees implements Onlooker {
   }
 
   /**
-   * Checks that a VM without a pool is changed only by a run that people started, or loses the labels or the mark of the
-   * pool that it has left, and never by a transition that excludes it.
+   * Checks that a VM without a pool is changed only by a run that people started, or loses the labels or the mark of
+   * the pool that it has left, and never by a transition that excludes it.
    */
   #checkScope(vm: Stored): void {
     const activity = activityNow();

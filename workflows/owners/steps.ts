@@ -43,8 +43,8 @@ export interface OwnerStepContext {
   inProgress: InFlight;
   failureBackoff: FailureBackoff;
   /**
-   * Called when a operation has ended, with the resource versions that a later plan must have seen; null if it is unknown
-   * what the operation has done.
+   * Called when an operation has ended, with the resource versions that a later plan must have seen; null if it is
+   * unknown what the operation has done.
    */
   onEnd: (minVersions: ResourceVersions | null) => void;
 }
@@ -98,7 +98,10 @@ export interface OperationInput {
   kind: OperationKind;
   names: string[];
   reason: string;
-  /** Called with what the operation has done; null if that is unknown. Not called if the owner has been replaced by then. */
+  /**
+   * Called with what the operation has done; null if that is unknown. Not called if the owner has been replaced by
+   * then.
+   */
   onDone?: (done: Done | null) => void;
 }
 

@@ -18,6 +18,10 @@ import { ApiServer, mergePatch } from '../../model/world/api-server.ts';
 import { templateOf } from '../rollout/pools.ts';
 
 export const namespace = 'default';
+/** Of the pools in it. */
+export const key = { namespace, name: 'web' };
+/** Of commands. */
+export const options = { timeout: 2_000, dryRun: 'none' } as const;
 
 /** What the commands have remarked in this test. */
 export let remarks: string[] = [];

@@ -10,12 +10,9 @@ import { release } from '../../../clients/membership/release.ts';
 import { takeOver } from '../../../clients/membership/takeover.ts';
 import type { Pool } from '../../../clients/pool/objects.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';
-import { Cluster, namespace, silence } from './cluster.ts';
+import { Cluster, key, namespace, options, silence } from './cluster.ts';
 
 beforeEach(silence);
-
-const options = { timeout: 2_000, dryRun: 'none' } as const;
-const key = { namespace, name: 'web' };
 
 /**
  * Plays the command once for each of its calls, and has something else happen right before that call. Whether the

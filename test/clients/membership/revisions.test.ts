@@ -4,12 +4,9 @@ import { release } from '../../../clients/membership/release.ts';
 import { takeOver } from '../../../clients/membership/takeover.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { templateOf } from '../rollout/pools.ts';
-import { Cluster, namespace, referenceTo, remarks, silence } from './cluster.ts';
+import { Cluster, key, namespace, options, referenceTo, remarks, silence } from './cluster.ts';
 
 beforeEach(silence);
-
-const options = { timeout: 2_000, dryRun: 'none' } as const;
-const key = { namespace, name: 'web' };
 
 type Owner = Parameters<typeof referenceTo>[0];
 const kubeVirts = { replicas: 1, virtualMachineTemplate: templateOf(1) };

@@ -10,12 +10,9 @@ import {
 import { release } from '../../../clients/membership/release.ts';
 import { takeOver } from '../../../clients/membership/takeover.ts';
 import { readManifests, right, rightsOf } from '../../deploy/rights.ts';
-import { Cluster, namespace, referenceTo, silence } from './cluster.ts';
+import { Cluster, key, namespace, options, referenceTo, silence } from './cluster.ts';
 
 beforeEach(silence);
-
-const options = { timeout: 2_000, dryRun: 'none' } as const;
-const key = { namespace, name: 'web' };
 
 test('the role drover-takeover has the rights that a takeover and a release use, and no others', async () => {
   const cluster = new Cluster();

@@ -12,12 +12,10 @@ import { revisionFor } from '../../../clients/membership/kubevirt-revisions.ts';
 import { release } from '../../../clients/membership/release.ts';
 import { takeOver } from '../../../clients/membership/takeover.ts';
 import { hashOf, templateOf } from '../rollout/pools.ts';
-import { Cluster, namespace, remarks, silence } from './cluster.ts';
+import { Cluster, key, namespace, options, remarks, silence } from './cluster.ts';
 
 beforeEach(silence);
 
-const options = { timeout: 2_000, dryRun: 'none' } as const;
-const key = { namespace, name: 'web' };
 const KILLED = new Error('killed');
 
 const theirs = (cluster: Cluster): Stored<KubeVirtPool> => cluster.find<KubeVirtPool>(KubeVirtPools)!;

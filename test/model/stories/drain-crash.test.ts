@@ -22,7 +22,9 @@ const MAX_KILLS = 3;
 const TEN_MINUTES = 600_000;
 const lost = new KubeError(500, 'InternalError', 'the worker is gone');
 
-/** Kills the worker that makes such a call, before the call reaches the API server or once it has; three times at most. */
+/**
+ * Kills the worker that makes such a call, before the call reaches the API server or once it has; three times at most.
+ */
 function killAt(world: World, when: 'before' | 'after', isMeant: (call: Call, write?: Write) => boolean): () => number {
   let kills = 0;
   const kill = (call: Call, write?: Write): boolean => {

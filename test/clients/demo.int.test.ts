@@ -7,7 +7,7 @@ import { startedAt } from '../../dev/process/process-identity.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { spawnReaped } from '../reaped.ts';
 import { soakTest } from '../soak.ts';
-import { nowhere, outcomeOf, type Outcome } from './drover.ts';
+import { follow, nowhere, outcomeOf, type Outcome } from './drover.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Variables that locate the tools, but no server. */
@@ -34,12 +34,6 @@ const left = (state: string): string[] =>
     .filter(({ pid }) => startedAt(pid) !== undefined)
     .map(({ name }) => name);
 
-async function said(child: ChildProcess, text: string): Promise<void> {
-  let seen = '';
-  child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
-  await expect.poll(() => seen, { timeout: 90_000 }).toContain(text);
-}
-
 async function expectAllShown(outcome: Promise<Outcome>, state: string): Promise<void> {
   const { code, stdout, stderr } = await outcome;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -58,7 +52,7 @@ async function expectAllShown(outcome: Promise<Outcome>, state: string): Promise
 test('it shows all of it, says where to look, goes on until Ctrl-C, and leaves nothing behind', async () => {
   const { child, state } = demo();
   const outcome = outcomeOf(child);
-  await said(child, 'It goes on until Ctrl-C');
+  await follow(child.stdout!)('It goes on until Ctrl-C');
   child.kill('SIGINT');
   await expectAllShown(outcome, state);
 });
@@ -75,7 +69,7 @@ test.each([
 ])('Ctrl-C %s ends all of it', async (_when, sign) => {
   const { child, state } = demo('--exit');
   const outcome = outcomeOf(child);
-  await said(child, sign);
+  await follow(child.stdout!)(sign);
   child.kill('SIGINT');
   const { code, stderr } = await outcome;
   expect({ code, stderr }).toEqual({ code: 130, stderr: '' });

@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { on, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { inject } from 'vitest';
 
@@ -34,6 +35,23 @@ export async function outcomeOf(child: ChildProcess): Promise<Outcome> {
     once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>,
   ]);
   return { code, signal, stdout, stderr };
+}
+
+/**
+ * Follows what a process writes. The returned function resolves when the output contains `words`, and rejects if the
+ * output ends without them: only the test has a time limit, because a busy machine may need minutes.
+ */
+export function follow(output: Readable): (words: string) => Promise<void> {
+  let written = '';
+  output.on('data', (chunk: Buffer) => (written += chunk.toString()));
+  return async (words) => {
+    const chunks = on(output, 'data', { close: ['end'] });
+    while (!written.includes(words)) {
+      const { done } = output.readableEnded ? { done: true } : await chunks.next();
+      if (done) throw new Error(`the output ended without ${JSON.stringify(words)}:\n${written}`);
+    }
+    await chunks.return!();
+  };
 }
 
 export function drover(args: string[], env: NodeJS.ProcessEnv = nowhere, input = ''): Promise<Outcome> {

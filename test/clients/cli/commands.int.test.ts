@@ -12,7 +12,7 @@ import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts'
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until, type PoolObject } from '../../integration/fleet.ts';
-import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { drover as run, follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 
 const fleet = aFleet();
 
@@ -84,10 +84,9 @@ describe('apply', () => {
     const namespace = await fleet().namespace();
     const child = start(['apply', '-n', namespace, '-f', '-', '--wait'], env());
     child.stdin!.end(manifest('web', { template: neverReadyTemplate() }));
-    let seen = '';
-    child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+    const untilShown = follow(child.stdout!);
     const outcome = outcomeOf(child);
-    await expect.poll(() => seen, { timeout: 20_000 }).toMatch(/created\npool web: /);
+    await untilShown('created\npool web: ');
     child.kill('SIGINT');
     expect(await outcome).toMatchObject({ code: 130, stderr: '' });
     await until(async () => expect((await fleet().pool(namespace, 'web'))?.status?.replicas).toBe(2));
@@ -409,15 +408,15 @@ describe('status', () => {
     );
 
     const child = start(['status', 'pool', 'web', '-n', namespace, '--watch'], env());
-    let seen = '';
-    child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+    const untilShown = follow(child.stdout!);
     const outcome = outcomeOf(child);
-    await expect.poll(() => seen, { timeout: 20_000 }).toContain('0/2 ready');
+    await untilShown('0/2 ready');
     await fleet().patchPool(namespace, 'web', { replicas: 5 });
-    await expect.poll(() => seen, { timeout: 20_000 }).toContain('0/5 ready, 5 total, 5 updated');
+    await untilShown('0/5 ready, 5 total, 5 updated');
     child.kill('SIGINT');
-    expect(await outcome).toMatchObject({ code: 130, stderr: '' });
-    expect(seen).not.toContain('\u001B');
+    const { stdout, ...end } = await outcome;
+    expect(end).toMatchObject({ code: 130, stderr: '' });
+    expect(stdout).not.toContain('\u001B');
   });
 
   test('of a pool that is not there is a failure', async () => {

@@ -14,7 +14,7 @@ import { taskQueueOf, transitionProgress } from '../../../workflows/messages.ts'
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, neverReady, runningTemplate, until, type TestWorker } from '../../integration/fleet.ts';
 import { TypedVms, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
-import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { drover as run, follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 
 const fleet = aFleet({ workers: 0 });
 let worker: TestWorker;
@@ -386,12 +386,11 @@ describe('one that goes on', () => {
       env(),
     );
     const outcome = outcomeOf(child);
-    let seen = '';
-    child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
-    await expect.poll(() => seen, { timeout: 30_000 }).toContain('1 restarting');
+    const untilShown = follow(child.stdout!);
+    await untilShown('1 restarting');
     child.kill('SIGINT');
-    const { code, stderr } = await outcome;
-    const id = idIn({ stdout: seen });
+    const { code, stdout, stderr } = await outcome;
+    const id = idIn({ stdout });
     const how = `\`drover machine-types status ${id} --watch\` shows it, \`drover machine-types abort ${id}\` ends it`;
     expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${id} goes on: ${how}\n` });
     await fleet().letBecomeReady(typedVms.key('db'));
@@ -594,9 +593,7 @@ describe("what can't be done", () => {
       env(),
     );
     const outcome = outcomeOf(child);
-    let said = '';
-    child.stderr!.on('data', (chunk: Buffer) => (said += chunk.toString()));
-    await expect.poll(() => said, { timeout: 30_000 }).toBe(words);
+    await follow(child.stderr!)(words);
     child.kill('SIGINT');
     const { code, stdout } = await outcome;
     expect(code).toBe(130);

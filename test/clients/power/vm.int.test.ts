@@ -7,7 +7,7 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VirtualMachine } from '../../../simulator/types.ts';
 import { powerProgress, type PowerProgress } from '../../../workflows/messages.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until } from '../../integration/fleet.ts';
-import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { drover as run, follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 
 const fleet = aFleet();
 
@@ -213,12 +213,11 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   await makeNeverReady(namespace, names);
   const child = start(['vm', 'restart', ...names, '-n', namespace, '--reason', 'leaks'], env());
   const outcome = outcomeOf(child);
-  let seen = '';
-  child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
-  await expect.poll(() => seen, { timeout: 30_000 }).toContain('1 restarting');
+  const untilShown = follow(child.stdout!);
+  await untilShown('1 restarting');
   child.kill('SIGINT');
-  const { code, stderr } = await outcome;
-  const whole = /power\/default\/\w+/.exec(seen)![0];
+  const { code, stdout, stderr } = await outcome;
+  const whole = /power\/default\/\w+/.exec(stdout)![0];
   const id = whole.slice('power/default/'.length);
   const hint = `\`drover vm runs status ${whole} --watch\` shows it, \`drover vm runs abort ${whole}\` ends it`;
   expect({ code, stderr }).toEqual({ code: 130, stderr: `\n${whole} goes on: ${hint}\n` });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { aFleet, until } from '../../integration/fleet.ts';
 import { INSTANCES, templateOf, TestSets, VMS, type Kind } from '../../integration/replica-sets/sets.ts';
-import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { drover as run, follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 
 const fleet = aFleet();
 const sets = new TestSets(fleet);
@@ -103,16 +103,15 @@ test.each(KINDS)(
     expect(differs.stdout).toContain(`${noun} runners: 2 ${membersNoun} would be added, 2 to 4\n`);
 
     const child = start(['status', set, 'runners', '-n', namespace, '--watch'], env());
-    let seen = '';
-    child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+    const untilShown = follow(child.stdout!);
     const watched = outcomeOf(child);
-    await until(async () => expect(seen).toContain('2/2 ready, 2 total, 2 available'));
+    await untilShown('2/2 ready, 2 total, 2 available');
     expect(await drover(`scale ${set} runners --replicas 4 --current-replicas 3`)).toMatchObject({
       code: 1,
       stderr: `error: ${noun} runners is meant to have 2 ${membersNoun}, not 3: left as it is\n`,
     });
     expect(await drover(`scale ${set} runners --replicas 4`)).toMatchObject(done(`${full}/runners scaled`));
-    await until(async () => expect(seen).toContain('4/4 ready, 4 total, 4 available'));
+    await untilShown('4/4 ready, 4 total, 4 available');
     child.kill('SIGINT');
     expect(await watched).toMatchObject({ code: 130, stderr: '' });
 

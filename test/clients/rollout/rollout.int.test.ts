@@ -7,7 +7,7 @@ import { changeTemplate } from '../../../clients/rollout/change-template.ts';
 import type { RolloutView } from '../../../clients/rollout/view.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { aFleet, haltedTemplate, runningTemplate, until } from '../../integration/fleet.ts';
-import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { drover as run, follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { byApproval } from './pools.ts';
 
 const fleet = aFleet();
@@ -153,9 +153,8 @@ describe('a pool that its spec pauses', () => {
   test('is followed until it goes away', async () => {
     const child = start(['rollout', 'status', 'pool/web', '-n', namespace, '--watch'], env());
     const outcome = outcomeOf(child);
-    let seen = '';
-    child.stdout!.on('data', (chunk: Buffer) => (seen += chunk.toString()));
-    await expect.poll(() => seen, { timeout: 20_000 }).toContain('paused by spec.paused');
+    const untilShown = follow(child.stdout!);
+    await untilShown('paused by spec.paused');
     await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'web' });
     expect(await outcome).toMatchObject({ code: 1, stderr: 'error: pool web is gone\n' });
   });

@@ -18,6 +18,7 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { Pool } from '../pool/objects.ts';
+import { handedOver, type ManagedFields } from '../rollout/field-ownership.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
 import { requestedBy } from '../session/requester.ts';
 import type { Session } from '../session/session.ts';
@@ -90,13 +91,28 @@ export async function beginChange<Change extends NewChange | null>(
       const written: MembershipChange = { ...change, by, at: new Date().toISOString() };
       const replicas = isListed(written) ? written.replicas : 0;
       const patch = {
-        metadata: { resourceVersion: pool.metadata.resourceVersion, annotations: changeAnnotation(written) },
+        metadata: {
+          resourceVersion: pool.metadata.resourceVersion,
+          annotations: changeAnnotation(written),
+          ...(written.kind === 'takeover' ? givenToApply(pool) : {}),
+        },
         ...(replicas === 0 ? {} : { spec: { replicas: pool.spec.replicas + replicas } }),
       };
       return kube.patch<Pool>(VirtualMachinePools, key, 'merge', patch, { fieldManager: MEMBERS_MANAGER });
     },
     { tries: TRIES },
   );
+}
+
+/**
+ * Makes `drover apply` the owner of what a takeover has set as it created the pool, so that the next manifest may change
+ * it. What holds the pool stays: no manifest takes that off.
+ */
+function givenToApply({ metadata }: Stored<Pool>): { managedFields?: ManagedFields[] } {
+  const before = (metadata.managedFields ?? []) as ManagedFields[];
+  const but = ['metadata', 'annotations', MEMBERSHIP_CHANGE_ANNOTATION];
+  const after = handedOver(before, { from: MEMBERS_MANAGER, but });
+  return after === before ? {} : { managedFields: after };
 }
 
 /** How long to wait for a worker, in milliseconds. */

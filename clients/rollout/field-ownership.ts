@@ -9,7 +9,15 @@ export const ROLLOUT_MANAGER = 'drover-rollout';
 
 const TRIES = 20;
 /** A field below `spec.template` that `drover rollout restart` sets, and no manifest. */
-const RESTARTED_AT = ['spec', 'template', 'spec', 'template', 'metadata', 'annotations', RESTARTED_AT_ANNOTATION];
+export const RESTARTED_AT = [
+  'spec',
+  'template',
+  'spec',
+  'template',
+  'metadata',
+  'annotations',
+  RESTARTED_AT_ANNOTATION,
+];
 
 /** Kubernetes' FieldsV1: `f:<name>` is a field, and its value holds the fields below it. */
 export interface Fields {
@@ -35,7 +43,7 @@ export async function handOver(kube: KubeClient, key: ObjectKey): Promise<void> 
   const write = async (): Promise<void> => {
     const { metadata } = await kube.get(Pools.resource, key);
     const before = (metadata.managedFields ?? []) as ManagedFields[];
-    const after = handedOver(before);
+    const after = handedOver(before, { from: ROLLOUT_MANAGER, but: RESTARTED_AT });
     if (after === before) return;
     const patch = [
       { op: 'replace', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
@@ -46,14 +54,20 @@ export async function handOver(kube: KubeClient, key: ObjectKey): Promise<void> 
   await retryOnConflict(write, { tries: TRIES });
 }
 
-/** Returns `entries` itself if there is nothing to hand over. */
-export function handedOver(entries: ManagedFields[]): ManagedFields[] {
+/**
+ * Makes `drover apply` the owner of all fields that the manager `from` has set, except the field at the path `but`.
+ * Returns `entries` itself if there is nothing to hand over.
+ */
+export function handedOver(
+  entries: ManagedFields[],
+  { from, but }: { from: string; but: readonly string[] },
+): ManagedFields[] {
   const own = entries.find(
-    ({ manager, operation, subresource }) => manager === ROLLOUT_MANAGER && operation === 'Update' && !subresource,
+    ({ manager, operation, subresource }) => manager === from && operation === 'Update' && !subresource,
   );
   if (own === undefined) return entries;
   const given = structuredClone(own.fieldsV1);
-  const kept = take(given, RESTARTED_AT);
+  const kept = take(given, but);
   if (Object.keys(given).length === 0) return entries;
   const isApply = ({ manager, operation }: ManagedFields): boolean =>
     manager === APPLY_MANAGER && operation === 'Apply';
@@ -79,7 +93,7 @@ const union = (one: Fields, other: Fields): Fields => ({
  * Removes the field at `path` and all parents that this leaves empty. Returns the field within its parents; undefined
  * if there is no such field.
  */
-function take(fields: Fields, [first, ...rest]: string[]): Fields | undefined {
+function take(fields: Fields, [first, ...rest]: readonly string[]): Fields | undefined {
   const key = `f:${first}`;
   const below = fields[key];
   if (below === undefined) return undefined;

@@ -4,10 +4,10 @@ import { controllerOf, type KubeObject, type Stored } from '../../../api/objects
 import { ControllerRevisions, KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { adopt } from '../../../clients/membership/adopt.ts';
 import { detach } from '../../../clients/membership/detach.ts';
-import { pausedPoolOf, type KubeVirtPool } from '../../../clients/membership/kubevirt-pool.ts';
-import { revisionFor } from '../../../clients/membership/kubevirt-revisions.ts';
-import { release } from '../../../clients/membership/release.ts';
-import { takeOver } from '../../../clients/membership/takeover.ts';
+import { pausedPoolOf, type KubeVirtPool } from '../../../clients/membership/takeover/kubevirt-pool.ts';
+import { revisionFor } from '../../../clients/membership/takeover/kubevirt-revisions.ts';
+import { release } from '../../../clients/membership/takeover/release.ts';
+import { takeOver } from '../../../clients/membership/takeover/takeover.ts';
 import type { Pool } from '../../../clients/pool/objects.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';
 import { Cluster, key, namespace, options, silence } from './cluster.ts';
@@ -189,6 +189,47 @@ test('two takeovers at once take over each VM', async () => {
       expectBalance(cluster, call);
       expect(cluster.find(KubeVirtPools)).toBeUndefined();
       expect(membershipChangeOf(poolIn(cluster))).toBeNull();
+    },
+  });
+});
+
+/** A person has the pool, which has ended its takeover, want two more VMs. */
+function edit(cluster: Cluster): void {
+  cluster.server.write(VirtualMachinePools, key, (pool) => ({
+    ...pool,
+    spec: { ...(pool['spec'] as object), replicas: 4 },
+  }));
+}
+
+test('a takeover that was frozen while another one ended changes nothing of what people have made of the pool since', async () => {
+  await beforeEachCall({
+    given: ofKubeVirt,
+    command: takeOverIn,
+    happens: async (cluster) => {
+      await takeOverIn(cluster).catch(() => {});
+      edit(cluster);
+    },
+    check: (cluster, call) => {
+      const pool = cluster.find<Pool>(VirtualMachinePools)!;
+      const isEdited = cluster.find(KubeVirtPools) === undefined && pool.spec.replicas === 4;
+      expect({ call, isEdited, change: membershipChangeOf(pool) }).toEqual({ call, isEdited: true, change: null });
+    },
+  });
+});
+
+test('a takeover that was frozen while another one ended and was taken back leaves no pool that would make VMs', async () => {
+  await beforeEachCall({
+    given: ofKubeVirt,
+    command: takeOverIn,
+    happens: async (cluster) => {
+      await takeOverIn(cluster);
+      await release(cluster.session(), key, options);
+    },
+    check: (cluster, call) => {
+      expectOwners(cluster, call);
+      const pool = cluster.find<Pool>(VirtualMachinePools);
+      const goesOn = pool !== undefined && cluster.membersOf(pool).length < pool.spec.replicas;
+      expect({ call, goesOn }).toEqual({ call, goesOn: false });
     },
   });
 });

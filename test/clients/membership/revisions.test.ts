@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { ControllerRevisions, KubeVirtPools, VirtualMachines } from '../../../api/resources.ts';
-import { release } from '../../../clients/membership/release.ts';
-import { takeOver } from '../../../clients/membership/takeover.ts';
+import { release } from '../../../clients/membership/takeover/release.ts';
+import { takeOver } from '../../../clients/membership/takeover/takeover.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { templateOf } from '../rollout/pools.ts';
 import { Cluster, key, namespace, options, referenceTo, remarks, silence } from './cluster.ts';

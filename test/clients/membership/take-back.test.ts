@@ -7,10 +7,10 @@ import {
 } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
-import type { KubeVirtPool } from '../../../clients/membership/kubevirt-pool.ts';
-import { revisionFor } from '../../../clients/membership/kubevirt-revisions.ts';
-import { release } from '../../../clients/membership/release.ts';
-import { takeOver } from '../../../clients/membership/takeover.ts';
+import type { KubeVirtPool } from '../../../clients/membership/takeover/kubevirt-pool.ts';
+import { revisionFor } from '../../../clients/membership/takeover/kubevirt-revisions.ts';
+import { release } from '../../../clients/membership/takeover/release.ts';
+import { takeOver } from '../../../clients/membership/takeover/takeover.ts';
 import { hashOf, templateOf } from '../rollout/pools.ts';
 import { Cluster, key, namespace, options, remarks, silence } from './cluster.ts';
 

@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest';
-import { handedOver, type Fields, type ManagedFields } from '../../../clients/rollout/field-ownership.ts';
+import {
+  handedOver,
+  RESTARTED_AT,
+  ROLLOUT_MANAGER,
+  type Fields,
+  type ManagedFields,
+} from '../../../clients/rollout/field-ownership.ts';
+
+const rollouts = { from: ROLLOUT_MANAGER, but: RESTARTED_AT };
 
 const entry = (
   manager: string,
@@ -29,7 +37,7 @@ test("what a rollout has set is drover apply's, as if the last manifest had said
     'f:metadata': annotation('drover.dev/requested-by'),
     'f:spec': { 'f:template': { 'f:spec': { 'f:x': {} } } },
   });
-  expect(handedOver([apply, rollout, status])).toEqual([
+  expect(handedOver([apply, rollout, status], rollouts)).toEqual([
     status,
     entry('drover-apply', 'Apply', {
       'f:metadata': annotation('drover.dev/requested-by'),
@@ -40,7 +48,7 @@ test("what a rollout has set is drover apply's, as if the last manifest had said
 
 test('the request to restart stays with the rollout: no manifest takes it back', () => {
   const both = { ...structuredClone(restartedAt), 'f:metadata': annotation('drover.dev/requested-by') };
-  expect(handedOver([entry('drover-rollout', 'Update', both)])).toEqual([
+  expect(handedOver([entry('drover-rollout', 'Update', both)], rollouts)).toEqual([
     entry('drover-apply', 'Apply', { 'f:metadata': annotation('drover.dev/requested-by') }),
     entry('drover-rollout', 'Update', restartedAt),
   ]);
@@ -48,6 +56,6 @@ test('the request to restart stays with the rollout: no manifest takes it back',
 
 test('nothing is handed over if nothing else was set', () => {
   const entries = [entry('kubectl', 'Apply', { 'f:spec': {} }), entry('drover-rollout', 'Update', restartedAt)];
-  expect(handedOver(entries)).toBe(entries);
-  expect(handedOver([status])).toEqual([status]);
+  expect(handedOver(entries, rollouts)).toBe(entries);
+  expect(handedOver([status], rollouts)).toEqual([status]);
 });

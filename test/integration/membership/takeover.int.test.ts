@@ -8,6 +8,8 @@ import {
   VirtualMachineInstances,
   VirtualMachines,
 } from '../../../api/resources.ts';
+import { APPLY_MANAGER } from '../../../clients/apply/apply.ts';
+import type { ManagedFields } from '../../../clients/rollout/field-ownership.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, until } from '../fleet.ts';
 import { withDisk } from '../healing/healings.ts';
@@ -58,6 +60,10 @@ test('a pool of KubeVirt becomes a pool of drover and goes back: the same VMs an
   }
   if (hasPoolController()) expect(await podsOf(namespace)).toBe(3);
   log.expectOneOwnerEach();
+  // The next manifest changes the pool without a conflict.
+  const owners = ((await pool.get()).metadata.managedFields ?? []) as ManagedFields[];
+  const spec = owners.filter(({ fieldsV1 }) => 'f:spec' in fieldsV1);
+  expect(spec).toEqual([expect.objectContaining({ manager: APPLY_MANAGER, operation: 'Apply' })]);
 
   // The pool is alive, and fills the first gap from 1 on.
   await pool.patch({ replicas: 4 });

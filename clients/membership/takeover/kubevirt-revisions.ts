@@ -1,13 +1,13 @@
-import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
-import { apiVersionOf, ControllerRevisions, KubeVirtPools, type Resource } from '../../api/resources.ts';
-import { isObject } from '../../decisions/lib/json.ts';
-import { isSameTemplate } from '../../decisions/membership/same-template.ts';
-import { hashOf } from '../../decisions/revisions/hash.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { note } from '../cli/output.ts';
-import type { PoolAt } from './change.ts';
+import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../../api/objects.ts';
+import { apiVersionOf, ControllerRevisions, KubeVirtPools, type Resource } from '../../../api/resources.ts';
+import { isObject } from '../../../decisions/lib/json.ts';
+import { isSameTemplate } from '../../../decisions/membership/same-template.ts';
+import { hashOf } from '../../../decisions/revisions/hash.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { ignoreNotFound, isAlreadyExists, isConflict, isNotFound, KubeError } from '../../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../../kubernetes/retry.ts';
+import { note } from '../../cli/output.ts';
+import type { PoolAt } from '../change.ts';
 import { kubeVirtPoolAt, type KubeVirtPool } from './kubevirt-pool.ts';
 
 type Revision = KubeObject & { revision: number; data: Record<string, unknown> };

@@ -1,19 +1,19 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
-import { readKubeVirtPool } from '../../api/manifest/kubevirt-pool.ts';
-import { formatPath } from '../../api/manifest/problem.ts';
-import { PAUSED_POOL_ANNOTATION } from '../../api/names.ts';
-import type { KubeObject, Stored } from '../../api/objects.ts';
-import type { LabelSelector } from '../../api/pool/pool.ts';
-import { formatNames } from '../../decisions/lib/names.ts';
-import { joining, type Joining } from '../../decisions/membership/joining.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { Failure } from '../cli/failure.ts';
-import { note } from '../cli/output.ts';
-import type { Pool } from '../pool/objects.ts';
+import { matchesLabels } from '../../../api/lib/label-selector.ts';
+import { readKubeVirtPool } from '../../../api/manifest/kubevirt-pool.ts';
+import { formatPath } from '../../../api/manifest/problem.ts';
+import { PAUSED_POOL_ANNOTATION } from '../../../api/names.ts';
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import type { LabelSelector } from '../../../api/pool/pool.ts';
+import { formatNames } from '../../../decisions/lib/names.ts';
+import { joining, type Joining } from '../../../decisions/membership/joining.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { Failure } from '../../cli/failure.ts';
+import { note } from '../../cli/output.ts';
+import type { Pool } from '../../pool/objects.ts';
+import { controlledBy, withVmis } from '../members.ts';
+import { otherNames, printJoining } from '../rows.ts';
 import { pausedPoolOf, type KubeVirtPool } from './kubevirt-pool.ts';
-import { controlledBy, withVmis } from './members.ts';
-import { otherNames, printJoining } from './rows.ts';
 
 /** What a takeover is about to do. */
 export interface Plan {

@@ -1,15 +1,15 @@
-import type { Stored } from '../../api/objects.ts';
-import { formatNames } from '../../decisions/lib/names.ts';
-import { membershipChangeOf } from '../../decisions/membership/change.ts';
-import { numberOf } from '../../decisions/scaling/vm-names.ts';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
-import { roleOf } from '../../decisions/views/vm.ts';
-import { Failure } from '../cli/failure.ts';
-import { whyExtra } from '../pool/extra.ts';
-import type { Pool } from '../pool/objects.ts';
-import { unfinished } from './change.ts';
+import type { Stored } from '../../../api/objects.ts';
+import { formatNames } from '../../../decisions/lib/names.ts';
+import { membershipChangeOf } from '../../../decisions/membership/change.ts';
+import { numberOf } from '../../../decisions/scaling/vm-names.ts';
+import { vmView } from '../../../decisions/views/from-object/vm.ts';
+import { roleOf } from '../../../decisions/views/vm.ts';
+import { Failure } from '../../cli/failure.ts';
+import { whyExtra } from '../../pool/extra.ts';
+import type { Pool } from '../../pool/objects.ts';
+import { unfinished } from '../change.ts';
+import type { VmWithVmi } from '../members.ts';
 import { pausedPoolOf, type KubeVirtPool } from './kubevirt-pool.ts';
-import type { VmWithVmi } from './members.ts';
 
 /** Throws `Failure` for a pool whose VMs can't change hands now. */
 export function checkPool(

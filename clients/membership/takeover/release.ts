@@ -1,14 +1,14 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
-import { toKubeVirtPool } from '../../api/manifest/to-kubevirt-pool.ts';
+import { matchesLabels } from '../../../api/lib/label-selector.ts';
+import { toKubeVirtPool } from '../../../api/manifest/to-kubevirt-pool.ts';
 import {
   DETACHED_ANNOTATION,
   KUBEVIRT_POOL_FINALIZER,
   KUBEVIRT_REVISION_LABEL,
   PAUSED_POOL_ANNOTATION,
   POOL_LABEL,
-} from '../../api/names.ts';
-import { controllerOf, type Stored } from '../../api/objects.ts';
-import type { LabelSelector } from '../../api/pool/pool.ts';
+} from '../../../api/names.ts';
+import { controllerOf, type Stored } from '../../../api/objects.ts';
+import type { LabelSelector } from '../../../api/pool/pool.ts';
 import {
   apiVersionOf,
   ControllerRevisions,
@@ -16,29 +16,31 @@ import {
   VirtualMachinePools,
   VirtualMachines,
   type Resource,
-} from '../../api/resources.ts';
-import { formatNames } from '../../decisions/lib/names.ts';
-import { formerMemberAnnotation } from '../../decisions/membership/former-member.ts';
-import { asFormer } from '../../decisions/membership/label-patch.ts';
-import { isSameTemplate } from '../../decisions/membership/same-template.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
-import { poolTemplate } from '../../decisions/template/template.ts';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
-import { vmiView } from '../../decisions/views/from-object/vmi.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreStale } from '../../kubernetes/errors.ts';
-import { Failure } from '../cli/failure.ts';
-import { Pools } from '../cli/kinds.ts';
-import { dryRunRemark } from '../cli/options.ts';
-import { note, print } from '../cli/output.ts';
-import { labelOf } from '../cli/targets.ts';
-import type { DryRun } from '../cli/values.ts';
-import { waitForDeletion } from '../owners/wait-for-deletion.ts';
-import type { Pool } from '../pool/objects.ts';
-import { requestedBy } from '../session/requester.ts';
-import type { Session } from '../session/session.ts';
-import { beginChange, poolAt, waitUntilCounted, waitUntilHeld, type Patience, type PoolAt } from './change.ts';
-import { recordMembers } from './event.ts';
+} from '../../../api/resources.ts';
+import { formatNames } from '../../../decisions/lib/names.ts';
+import { formerMemberAnnotation } from '../../../decisions/membership/former-member.ts';
+import { asFormer } from '../../../decisions/membership/label-patch.ts';
+import { isSameTemplate } from '../../../decisions/membership/same-template.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { poolTemplate } from '../../../decisions/template/template.ts';
+import { vmView } from '../../../decisions/views/from-object/vm.ts';
+import { vmiView } from '../../../decisions/views/from-object/vmi.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { ignoreStale } from '../../../kubernetes/errors.ts';
+import { Failure } from '../../cli/failure.ts';
+import { Pools } from '../../cli/kinds.ts';
+import { dryRunRemark } from '../../cli/options.ts';
+import { note, print } from '../../cli/output.ts';
+import { labelOf } from '../../cli/targets.ts';
+import type { DryRun } from '../../cli/values.ts';
+import { waitForDeletion } from '../../owners/wait-for-deletion.ts';
+import type { Pool } from '../../pool/objects.ts';
+import { requestedBy } from '../../session/requester.ts';
+import type { Session } from '../../session/session.ts';
+import { beginChange, poolAt, waitUntilCounted, waitUntilHeld, type Patience, type PoolAt } from '../change.ts';
+import { recordMembers } from '../event.ts';
+import { MembershipLease } from '../lease.ts';
+import { controlledBy, move, withVmis, type Move, type VmWithVmi } from '../members.ts';
 import {
   kubeVirtPools,
   notePaused,
@@ -49,8 +51,6 @@ import {
   type PausedPool,
 } from './kubevirt-pool.ts';
 import { currentRevisions, deleteLeftRevisions, referenceTo, revisionFor } from './kubevirt-revisions.ts';
-import { MembershipLease } from './lease.ts';
-import { controlledBy, move, withVmis, type Move, type VmWithVmi } from './members.ts';
 import { checkPool } from './release-check.ts';
 
 export interface ReleaseOptions extends Patience {

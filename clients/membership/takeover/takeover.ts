@@ -1,27 +1,25 @@
-import { REQUESTED_BY_ANNOTATION } from '../../api/names.ts';
-import type { KubeObject, Stored } from '../../api/objects.ts';
-import { requesterStamp } from '../../api/requested-by.ts';
-import { VirtualMachinePools, VirtualMachines, type Resource } from '../../api/resources.ts';
-import { formatNames } from '../../decisions/lib/names.ts';
-import { changeAnnotation, membershipChangeOf, type MembershipChange } from '../../decisions/membership/change.ts';
-import { joining, joiningTransfer, joiningVmi } from '../../decisions/membership/joining.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
-import { poolTemplate } from '../../decisions/template/template.ts';
-import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { APPLY_MANAGER } from '../apply/apply.ts';
-import { Failure } from '../cli/failure.ts';
-import { dryRunRemark } from '../cli/options.ts';
-import { print } from '../cli/output.ts';
-import { labelOf } from '../cli/targets.ts';
-import type { DryRun } from '../cli/values.ts';
-import type { Pool } from '../pool/objects.ts';
-import { requestedBy } from '../session/requester.ts';
-import type { Session } from '../session/session.ts';
-import { beginChange, poolAt, unfinished, waitUntilCounted, type Patience, type PoolAt } from './change.ts';
-import { recordMembers } from './event.ts';
+import type { Stored } from '../../../api/objects.ts';
+import { VirtualMachinePools, VirtualMachines, type Resource } from '../../../api/resources.ts';
+import { formatNames } from '../../../decisions/lib/names.ts';
+import { membershipChangeOf } from '../../../decisions/membership/change.ts';
+import { joining, joiningTransfer, joiningVmi } from '../../../decisions/membership/joining.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../../kubernetes/retry.ts';
+import { Failure } from '../../cli/failure.ts';
+import { dryRunRemark } from '../../cli/options.ts';
+import { print } from '../../cli/output.ts';
+import { labelOf } from '../../cli/targets.ts';
+import type { DryRun } from '../../cli/values.ts';
+import type { Pool } from '../../pool/objects.ts';
+import { requestedBy } from '../../session/requester.ts';
+import type { Session } from '../../session/session.ts';
+import { poolAt, unfinished, waitUntilCounted, type Patience, type PoolAt } from '../change.ts';
+import { recordMembers } from '../event.ts';
+import { MembershipLease } from '../lease.ts';
+import { controlledBy, move, type Move, type VmWithVmi } from '../members.ts';
+import { createHeld, holdPool, rehearse } from './held-pool.ts';
 import {
   kubeVirtPoolAt,
   kubeVirtPools,
@@ -31,9 +29,7 @@ import {
   type KubeVirtPool,
 } from './kubevirt-pool.ts';
 import { deleteRevisionsOf } from './kubevirt-revisions.ts';
-import { MembershipLease } from './lease.ts';
-import { controlledBy, move, type Move, type VmWithVmi } from './members.ts';
-import { endedBy, plan, printPlan, type Plan } from './takeover-plan.ts';
+import { endedBy, plan, printPlan } from './takeover-plan.ts';
 
 export interface TakeoverOptions extends Patience {
   dryRun: DryRun;
@@ -75,8 +71,6 @@ export async function takeOver(session: Session, key: PoolAt, options: TakeoverO
   await finish(session, pool, options);
 }
 
-const isTakeover = ({ kind }: MembershipChange): boolean => kind === 'takeover';
-
 async function dryRun(
   kube: KubeClient,
   theirs: Stored<KubeVirtPool>,
@@ -85,7 +79,7 @@ async function dryRun(
 ): Promise<void> {
   const planned = await plan(kube, theirs, ours);
   printPlan(planned);
-  if (how === 'server' && ours === undefined) await create(kube, planned, theirs, { dryRun: true });
+  if (how === 'server' && ours === undefined) await rehearse(kube, planned, theirs);
   const { name } = theirs.metadata;
   print(`${labelOf(VirtualMachinePools, name)} would take over ${planned.vms.length} VMs${dryRunRemark(how)}`);
 }
@@ -110,39 +104,13 @@ async function begin(
     const paused = await pauseKubeVirtPool(kube, resource, theirs, { ...pausing, timeout });
     const planned = await plan(kube, paused, ours, wasPaused);
     printPlan(planned);
-    if (ours === undefined) await create(kube, planned, paused, { dryRun: false, by });
-    // Only `drover apply` owns what it has created: the next manifest would take the annotation off.
-    const change = { kind: 'takeover', kubevirtUid: paused.metadata.uid } as const;
-    return [await beginChange(kube, key, async () => change, isTakeover), paused];
+    const pool = ours ?? (await createHeld(kube, resource, planned, { theirs: paused, by }));
+    return [await holdPool(kube, pool, paused), paused];
   } catch (error) {
     if (!wasPaused && (await poolAt(kube, key)) === undefined)
       await ignoreNotFound(resumeKubeVirtPool(kube, resource, key, pausing));
     throw error;
   }
-}
-
-/** Creates drover's pool, which begins nothing until the takeover has ended. */
-async function create(
-  kube: KubeClient,
-  { pool }: Plan,
-  theirs: Stored<KubeVirtPool>,
-  { dryRun, by = '' }: { dryRun: boolean; by?: string },
-): Promise<Stored<Pool>> {
-  const { namespace = '', name, uid } = theirs.metadata;
-  const change = changeAnnotation({ kind: 'takeover', kubevirtUid: uid, by, at: new Date().toISOString() });
-  const annotations = {
-    ...pool.metadata.annotations,
-    ...(by === '' ? {} : { [REQUESTED_BY_ANNOTATION]: requesterStamp(by, revisionOf(poolTemplate(pool.spec))) }),
-    ...change,
-  };
-  const object: KubeObject = { ...pool, metadata: { ...pool.metadata, annotations } };
-  const key = { namespace, name };
-  const made = await kube.patch<Pool>(VirtualMachinePools, key, 'apply', object, {
-    dryRun,
-    fieldManager: APPLY_MANAGER,
-  });
-  if (!dryRun) print(`${labelOf(VirtualMachinePools, name)} created`);
-  return made;
 }
 
 /** Hands VM by VM over, until the pool of KubeVirt controls none. */

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PAUSED_POOL_ANNOTATION } from '../../api/names.ts';
-import type { Condition, KubeObject, Stored } from '../../api/objects.ts';
-import { KubeVirtPools, type Resource } from '../../api/resources.ts';
-import { isObject } from '../../decisions/lib/json.ts';
-import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, isNotFound, KubeError } from '../../kubernetes/errors.ts';
-import { retryOnConflict } from '../../kubernetes/retry.ts';
-import { Failure } from '../cli/failure.ts';
-import type { Kind } from '../cli/kinds.ts';
-import type { PoolAt } from './change.ts';
+import { PAUSED_POOL_ANNOTATION } from '../../../api/names.ts';
+import type { Condition, KubeObject, Stored } from '../../../api/objects.ts';
+import { KubeVirtPools, type Resource } from '../../../api/resources.ts';
+import { isObject } from '../../../decisions/lib/json.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { ignoreNotFound, isNotFound, KubeError } from '../../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../../kubernetes/retry.ts';
+import { Failure } from '../../cli/failure.ts';
+import type { Kind } from '../../cli/kinds.ts';
+import type { PoolAt } from '../change.ts';
 
 /** KubeVirt's own pools, as commands name them. */
 export const KubeVirtPoolKind: Kind = {

@@ -44,8 +44,8 @@ export const REMOVE_VMS_ANNOTATION = `${GROUP}/remove-vms`;
 export const PROTECT_ANNOTATION = `${GROUP}/protect-from-scale-in`;
 
 /**
- * On a VM: a person has ordered that what it differs in from its template is set right; who, and when. Whoever sets it right
- * takes the annotation off in the same write.
+ * On a VM: a person has ordered that what it differs in from its template is set right; who, and when. Whoever sets it
+ * right takes the annotation off in the same write.
  */
 export const SET_RIGHT_ANNOTATION = `${GROUP}/correct-drift`;
 

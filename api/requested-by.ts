@@ -1,6 +1,6 @@
 /**
- * The value of the annotation `drover.dev/requested-by`, `<who> <revision>`: who asked for a template. The revision keeps
- * it from vouching for a later template.
+ * The value of the annotation `drover.dev/requested-by`, `<who> <revision>`: who asked for a template. The revision
+ * keeps it from vouching for a later template.
  */
 export const requesterStamp = (who: string, revision: string): string => `${who} ${revision}`;
 

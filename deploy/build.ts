@@ -15,9 +15,9 @@ const NOT_BUNDLED = [/^@temporalio\//, /^protobufjs/];
 const OF_THE_IMAGE = { drover: 'clients/drover.ts', healthcheck: 'workers/health/healthcheck.ts' };
 
 /**
- * Writes programs into `folder`, each as `<name>.mjs`, and `workflows.js` for DROVER_WORKFLOW_BUNDLE. `programs`: modules
- * by name; those of the image by default. Outside the project, `node_modules` is linked into `folder`, for the packages
- * that are not bundled.
+ * Writes programs into `folder`, each as `<name>.mjs`, and `workflows.js` for DROVER_WORKFLOW_BUNDLE. `programs`:
+ * modules by name; those of the image by default. Outside the project, `node_modules` is linked into `folder`, for the
+ * packages that are not bundled.
  *
  * The modules of a worker take 74 MiB less when they are bundled, and load in a third of the time:
  * `@kubernetes/client-node` alone brings a class for every Kubernetes kind, of which drover needs none.

@@ -87,7 +87,9 @@ export class KubeClient {
     });
   }
 
-  /** Returns the object's metadata alone: what else it holds, such as the data of a Secret, does not leave the server. */
+  /**
+   * Returns the object's metadata alone: what else it holds, such as the data of a Secret, does not leave the server.
+   */
   getMetadata(resource: Resource, key: ObjectKey, options: CallOptions = {}): Promise<Stored> {
     const path = pathOf(resource, key.namespace, key.name);
     return this.#transport.json({ method: 'GET', path, accept: metadataOnly('PartialObjectMetadata'), ...options });

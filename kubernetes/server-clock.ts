@@ -1,7 +1,7 @@
 /**
- * The API server's clock, as far as its answers tell it. Timestamps of objects are times of this clock; those of workers
- * and of Temporal may differ. An answer's `Date` has whole seconds, so that each answer only bounds by how much the
- * server is ahead; many answers together say so to milliseconds.
+ * The API server's clock, as far as its answers tell it. Timestamps of objects are times of this clock; those of
+ * workers and of Temporal may differ. An answer's `Date` has whole seconds, so that each answer only bounds by how much
+ * the server is ahead; many answers together say so to milliseconds.
  */
 export class ServerClock {
   #least = -Infinity;

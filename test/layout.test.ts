@@ -1,10 +1,11 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';
 
 const PROJECT = join(import.meta.dirname, '..');
 const NOT_OURS = new Set(['node_modules', '.git', '.ci']);
 const MAX_FILES = 15;
+const MAX_COLUMNS = 120;
 
 /** Yields each folder below this one with the number of files that lie directly in it. */
 function* foldersBelow(folder: string): Generator<[folder: string, files: number]> {
@@ -24,4 +25,22 @@ test(`a folder has at most ${MAX_FILES} files, so that a newcomer finds a rule b
   const folders = [...foldersBelow(PROJECT)];
   expect(folders.length).toBeGreaterThan(50);
   expect(folders.filter(([, files]) => files > MAX_FILES)).toEqual([]);
+});
+
+// The formatter wraps code, but not comments. Long strings stay whole, so that they can be searched for.
+test(`comments have at most ${MAX_COLUMNS} columns`, () => {
+  const sources = ['.', ...[...foldersBelow(PROJECT)].map(([folder]) => folder)].flatMap((folder) =>
+    readdirSync(join(PROJECT, folder))
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => join(folder, name)),
+  );
+  expect(sources.length).toBeGreaterThan(500);
+  const long = sources.flatMap((source) =>
+    readFileSync(join(PROJECT, source), 'utf8')
+      .split('\n')
+      .flatMap((line, index) =>
+        /^\s*(\/?\*|\/\/)/.test(line) && line.length > MAX_COLUMNS ? [`${source}:${index + 1}`] : [],
+      ),
+  );
+  expect(long).toEqual([]);
 });

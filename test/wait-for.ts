@@ -5,8 +5,8 @@ const FIRST_MS = 50;
 const LONGEST_MS = 500;
 
 /**
- * Resolves with what `check` returns once it does not throw, and throws its last error after `timeout` milliseconds. The
- * checks come more and more seldom: those of tests that wait for long would otherwise take a good part of the CPU.
+ * Resolves with what `check` returns once it does not throw, and throws its last error after `timeout` milliseconds.
+ * The checks come more and more seldom: those of tests that wait for long would otherwise take a good part of the CPU.
  */
 export async function waitFor<T>(check: () => T | Promise<T>, timeout: number): Promise<T> {
   const deadline = Date.now() + timeout;

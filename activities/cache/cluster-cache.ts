@@ -72,8 +72,8 @@ type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' 
 const CONTACT_DEADLINE_MS = 5_000;
 
 /**
- * One worker's cache of a cluster, which follows the API server: all pools, replica sets of both kinds, VMs, VMIs and nodes, the
- * revisions, kept disks and migrations of pools, and KubeVirt's VM rollout strategy.
+ * One worker's cache of a cluster, which follows the API server: all pools, replica sets of both kinds, VMs, VMIs and
+ * nodes, the revisions, kept disks and migrations of pools, and KubeVirt's VM rollout strategy.
  */
 export class ClusterCache implements OwnerCaches {
   readonly pools: OwnerCaches['pools'];
@@ -310,8 +310,8 @@ export class ClusterCache implements OwnerCaches {
   }
 
   /**
-   * Reports whether a VMI of this name exists that the set with this UID does not own, or a VM, whose VMI would have that
-   * name.
+   * Reports whether a VMI of this name exists that the set with this UID does not own, or a VM, whose VMI would have
+   * that name.
    */
   isVmiNameTaken(namespace: string, name: string, uid: string): boolean {
     const key = `${namespace}/${name}`;
@@ -335,7 +335,9 @@ export class ClusterCache implements OwnerCaches {
     return Object.fromEntries(kinds.map((kind) => [kind, String(this[kind].version)]));
   }
 
-  /** Makes sure that what is read next is not older than `minVersions`, and returns the versions that have been reached. */
+  /**
+   * Makes sure that what is read next is not older than `minVersions`, and returns the versions that have been reached.
+   */
   async catchUp(minVersions: ResourceVersions): Promise<ResourceVersions> {
     await Promise.all(VERSIONED.map((kind) => reach(this[kind], minVersions[kind])));
     return this.versionsOf(...VERSIONED);

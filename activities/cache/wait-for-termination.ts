@@ -6,8 +6,9 @@ import type { ClusterCache } from './cluster-cache.ts';
 const PATIENCE_MS = 5_000;
 
 /**
- * Resolves once the cache shows each of these VMs, or VMIs, as terminating or deleted. The answer to a DELETE carries no resource
- * version if the object is deleted at once, so only the cache can tell that a later plan will not count the VM.
+ * Resolves once the cache shows each of these VMs, or VMIs, as terminating or deleted. The answer to a DELETE carries
+ * no resource version if the object is deleted at once, so only the cache can tell that a later plan will not count the
+ * VM.
  */
 export async function waitForTermination(
   cache: ClusterCache,

@@ -14,8 +14,9 @@ export interface Moment {
 }
 
 /**
- * Returns those of the `earlier` moments at which the object held what it holds `now`. Only the API server remembers what it held, for
- * some minutes: nothing of that is kept here. What it does not remember counts as different. Throws if it does not answer.
+ * Returns those of the `earlier` moments at which the object held what it holds `now`. Only the API server remembers
+ * what it held, for some minutes: nothing of that is kept here. What it does not remember counts as different. Throws
+ * if it does not answer.
  */
 export async function sameContent<M extends Moment>(
   client: KubeClient,

@@ -26,8 +26,8 @@ export const firstSeen = ({ kind, name }: OwnReference, view: ContentView): Know
 });
 
 /**
- * Finds out whether the content has changed with this version, and when it was the same. `lastAsOf`: the last version of the cluster
- * at which the object was as it is known. Throws if the API server does not answer.
+ * Finds out whether the content has changed with this version, and when it was the same. `lastAsOf`: the last version
+ * of the cluster at which the object was as it is known. Throws if the API server does not answer.
  */
 export async function judged(
   client: KubeClient,

@@ -16,8 +16,8 @@ export interface ConfigurationContentsOptions extends Omit<
 }
 
 /**
- * Follows Secrets and ConfigMaps in the namespaces of pools whose VMs restart when they change, and in no others: most workers have no
- * right to.
+ * Follows Secrets and ConfigMaps in the namespaces of pools whose VMs restart when they change, and in no others: most
+ * workers have no right to.
  */
 export class ConfigurationContents {
   readonly #options: ConfigurationContentsOptions;

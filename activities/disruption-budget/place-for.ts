@@ -10,8 +10,8 @@ const TRIES = 3;
 /**
  * Claims a place for the VM in its pool's disruption budget, for the workflow of this activity. Resolves to a place
  * that may be used now, or to a sentence that says why there is none. A place that the same workflow claimed before,
- * even in another attempt, still counts as its own. `migration`: which one by drover is to be created, if its VMI is not
- * to end.
+ * even in another attempt, still counts as its own. `migration`: which one by drover is to be created, if its VMI is
+ * not to end.
  */
 export async function claimFor(
   places: DisruptionClaims,

@@ -174,8 +174,8 @@ export class DisruptionClaims {
   }
 
   /**
-   * Finds extra VMs that are gone, although this worker's cache may still show them: no claim tells of those, for theirs
-   * are over. The pool must have been read before: who deletes one later has claimed a place since.
+   * Finds extra VMs that are gone, although this worker's cache may still show them: no claim tells of those, for
+   * theirs are over. The pool must have been read before: who deletes one later has claimed a place since.
    */
   async #goneSurge({ metadata: { namespace, name, uid } }: StoredPool): Promise<(vm: VmView) => boolean> {
     if (!this.#cache.ownedBy(uid).some(isSurge)) return () => false;

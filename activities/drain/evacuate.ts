@@ -58,9 +58,9 @@ export interface DrainActivityOptions {
 export function createDrainActivities({ client, cache, places, concurrency }: DrainActivityOptions) {
   return {
     /**
-     * Begins to move VMs off their nodes, each only if it still is to leave, and within the budget: creates a migration,
-     * or restarts the VM. Safe to run again at any point: the name of a migration says which one it is, and a VMI that
-     * has ended is not restarted.
+     * Begins to move VMs off their nodes, each only if it still is to leave, and within the budget: creates a
+     * migration, or restarts the VM. Safe to run again at any point: the name of a migration says which one it is, and
+     * a VMI that has ended is not restarted.
      */
     evacuateVms: (key: PoolKey, vms: EvacuationTarget[], minVersions: ResourceVersions): Promise<Evacuated> =>
       withHeartbeat(async () => {

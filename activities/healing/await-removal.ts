@@ -15,8 +15,9 @@ export interface AwaitRemovalOptions {
 export function createAwaitRemovalActivities({ cache, stopping }: AwaitRemovalOptions) {
   return {
     /**
-     * Waits until the VM with this UID is gone. Looks at this worker's cache, and asks the API server before it resolves,
-     * since the cache may be older than the VM. Resolves with the resource versions that a later plan must have seen.
+     * Waits until the VM with this UID is gone. Looks at this worker's cache, and asks the API server before it
+     * resolves, since the cache may be older than the VM. Resolves with the resource versions that a later plan must
+     * have seen.
      */
     awaitRemoval: (
       { namespace }: PoolKey,

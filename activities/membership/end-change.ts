@@ -13,8 +13,8 @@ import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 
 /**
- * Takes a change off the pool whose command says nothing any more, if its annotation is still `mark`, and sets right the
- * number of VMs that the pool wants: which VMs have moved, their owner references say. A pool whose status does not
+ * Takes a change off the pool whose command says nothing any more, if its annotation is still `mark`, and sets right
+ * the number of VMs that the pool wants: which VMs have moved, their owner references say. A pool whose status does not
  * count all its VMs is left held: it would make VMs for those that a cache has not seen. Returns the versions that a
  * later plan must have seen.
  */

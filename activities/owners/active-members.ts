@@ -8,8 +8,8 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { OwnerKey } from './types.ts';
 
 /**
- * Returns the replicas of a pool or a set that stay, be they VMs or VMIs, or the members of a role of a pool, as far as this
- * worker's caches know.
+ * Returns the replicas of a pool or a set that stay, be they VMs or VMIs, or the members of a role of a pool, as far as
+ * this worker's caches know.
  */
 export const activeMembers = (
   cache: ClusterCache,

@@ -144,7 +144,9 @@ function ifChanged({ kind }: OwnerKey, { because }: RemovalCause): Omit<IfOwnedO
   }
 }
 
-/** A VM may have gone down since the plan if the worker that was to carry it out is lost: the next plan chooses again. */
+/**
+ * A VM may have gone down since the plan if the worker that was to carry it out is lost: the next plan chooses again.
+ */
 const isLate = ({ kind }: OwnerKey, { because }: RemovalCause): boolean =>
   kind === undefined && because === 'Surplus' && activityInfo().attempt > 1;
 

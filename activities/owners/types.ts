@@ -47,8 +47,8 @@ export interface PlanRequest {
   /** Milliseconds since the epoch. */
   batchesNotBefore: number;
   /**
-   * The workflow's clock, in milliseconds since the epoch: it also measures the times that the workflow is asked to wait
-   * for.
+   * The workflow's clock, in milliseconds since the epoch: it also measures the times that the workflow is asked to
+   * wait for.
    */
   now: number;
 }

@@ -53,8 +53,8 @@ export function createPoolActivities({
 }: PoolActivityOptions) {
   return {
     /**
-     * Returns the next steps of a pool, planned on a snapshot that is not older than `minVersions`. A local activity: it
-     * writes nothing.
+     * Returns the next steps of a pool, planned on a snapshot that is not older than `minVersions`. A local activity:
+     * it writes nothing.
      */
     async plan({ namespace, name, minVersions, resultUnknown, ...asked }: PlanRequest): Promise<Planned> {
       if (cache.lost.aborted) throw serverLost();

@@ -8,9 +8,9 @@ export type ChosenByNamespace = Record<string, Record<string, string>>;
 const RUNS_KEPT = 8;
 
 /**
- * The VMs or VMIs that a workflow was started for, as its activities need them: all of them, to count which are not ready.
- * Thousands of names with every call would fill its history, so they are read from its input, once for each run and
- * worker.
+ * The VMs or VMIs that a workflow was started for, as its activities need them: all of them, to count which are not
+ * ready. Thousands of names with every call would fill its history, so they are read from its input, once for each run
+ * and worker.
  */
 export class ChosenUids {
   readonly #byRun = new Map<string, Promise<Chosen>>();

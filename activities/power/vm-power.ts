@@ -181,7 +181,10 @@ export class VmPower {
     return claimFor(this.#in.places, { namespace, name, uid }, vm, vmi);
   }
 
-  /** Returns why the run's own limit is reached. The VM itself counts as it is now: it may have come up since it was cached. */
+  /**
+   * Returns why the run's own limit is reached. The VM itself counts as it is now: it may have come up since it was
+   * cached.
+   */
   #whyNoRoom(vm: VmView, vmi: VmiView | undefined): string | null {
     const { action, cache, chosen, counted = [...chosen.keys()], atOnce } = this.#in;
     const { vmOf, vmiOf } = snapshotOfVms(cache);

@@ -6,9 +6,9 @@ import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
 const DEADLINE_MS = 10_000;
 
 /**
- * Asks KubeVirt to pause the VMI of this VM, or to let it go on, as `virtctl` does. Takes no precondition, so callers read
- * the VM right before. A VMI that is so already is no error. An error counts as a refusal of this VM: it is the answer of
- * its node, or the lack of one, and others may be on a node that does answer.
+ * Asks KubeVirt to pause the VMI of this VM, or to let it go on, as `virtctl` does. Takes no precondition, so callers
+ * read the VM right before. A VMI that is so already is no error. An error counts as a refusal of this VM: it is the
+ * answer of its node, or the lack of one, and others may be on a node that does answer.
  */
 export async function askForPause(
   client: KubeClient,

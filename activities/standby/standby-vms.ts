@@ -80,7 +80,10 @@ export class StandbyVms {
     return { ...nothingDone, count: count - notWanted.length, notWanted, refused, minVersions: this.#minVersions };
   }
 
-  /** The VM is wanted only while replicas are missing: those that this worker knows of, and those that are promoted here. */
+  /**
+   * The VM is wanted only while replicas are missing: those that this worker knows of, and those that are promoted
+   * here.
+   */
   readonly #whyNotPromote = (pool: StoredPool | undefined, name: string): string | null => {
     const vms = this.#in.cache.ownedBy(this.#key.uid).filter(isRegular);
     const others = { owner: pool, vms, name, made: new Set([...this.#promoting, ...this.acted]) };

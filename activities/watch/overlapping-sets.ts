@@ -20,8 +20,8 @@ export interface Sets {
 }
 
 /**
- * Returns the sets that have something in common with a VM or VMI, whoever controls it, if it has come, gone, or changed
- * hands or labels: their statuses tell of it.
+ * Returns the sets that have something in common with a VM or VMI, whoever controls it, if it has come, gone, or
+ * changed hands or labels: their statuses tell of it.
  */
 export function setsInCommon(before: Membership | undefined, after: Membership | undefined, sets: Sets): string[] {
   if (before !== undefined && after !== undefined && isSame(before, after)) return [];

@@ -25,7 +25,9 @@ export const Drain = z
 export type Drain = z.infer<typeof Drain>;
 export type DrainMethod = NonNullable<Drain['method']>;
 
-/** Under `External`, KubeVirt leaves it to drover to act on an eviction; under `None`, a PodDisruptionBudget decides. */
+/**
+ * Under `External`, KubeVirt leaves it to drover to act on an eviction; under `None`, a PodDisruptionBudget decides.
+ */
 const STRATEGIES: ReadonlySet<unknown> = new Set([undefined, 'External', 'None']);
 
 const SENTENCE =

@@ -17,8 +17,8 @@ const SUFFIX = 0;
 export type MemberCheck = { result: 'right' } | { result: 'refused' | 'unchecked'; why: string };
 
 /**
- * Has the API server dry-run one VM, or other member, of the template, with its schema and KubeVirt's webhooks. Refuses fields
- * that the schema doesn't know: KubeVirt would never see them.
+ * Has the API server dry-run one VM, or other member, of the template, with its schema and KubeVirt's webhooks. Refuses
+ * fields that the schema doesn't know: KubeVirt would never see them.
  */
 export async function checkMember(
   kube: KubeClient,

@@ -19,8 +19,8 @@ interface Group {
 const REMARK_MS = 10_000;
 
 /**
- * Waits until these objects are as their specs say, and tells what keeps them from that. Throws `Failure` for each that gets no further
- * without a person, or is not there after `timeoutMs`; drover goes on with it.
+ * Waits until these objects are as their specs say, and tells what keeps them from that. Throws `Failure` for each that
+ * gets no further without a person, or is not there after `timeoutMs`; drover goes on with it.
  */
 export async function waitUntilReady(
   kube: KubeClient,

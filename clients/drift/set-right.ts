@@ -26,8 +26,8 @@ export interface OrderOptions {
 }
 
 /**
- * Orders that the VMs of a pool that have drifted by now are set right, by an annotation of each: what drifts later is kept
- * again. Run again after it was killed, it goes on.
+ * Orders that the VMs of a pool that have drifted by now are set right, by an annotation of each: what drifts later is
+ * kept again. Run again after it was killed, it goes on.
  */
 export async function orderSetRight(kube: KubeClient, pool: Stored<Pool>, options: OrderOptions): Promise<void> {
   const { name } = pool.metadata;

@@ -42,9 +42,8 @@ export interface Action {
 }
 
 /**
- * Returns what one run of a workflow did, if it is the workflow of a pool, of a replica set or of a batch, and what people
- * asked of it.
- * `healsOf` tells of attempts to heal VMs.
+ * Returns what one run of a workflow did, if it is the workflow of a pool, of a replica set or of a batch, and what
+ * people asked of it. `healsOf` tells of attempts to heal VMs.
  */
 export function actionsOf(workflow: string, { events }: History): Action[] {
   const all = events ?? [];

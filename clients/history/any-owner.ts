@@ -116,8 +116,8 @@ function changeOf(end: Event | undefined, events: Event[], key: string): How {
 }
 
 /**
- * The outcome of a restart, a start or a stop is in the result of the wait after it, or in that of its own activity if nothing
- * waits for it.
+ * The outcome of a restart, a start or a stop is in the result of the wait after it, or in that of its own activity if
+ * nothing waits for it.
  */
 function powerIn({ events, ends }: Run): { vm: string; end: string; why?: string; endedAt: string }[] {
   return events.flatMap((event) => {

@@ -16,8 +16,8 @@ const AT_ONCE = 8;
 type RevisionsOf = (pool: string) => Promise<Origin[]>;
 
 /**
- * Returns all that Temporal still knows of what drover did to the VMs of a pool or replica set, the oldest first. Throws
- * `Failure` if Temporal lacks drover's search attributes.
+ * Returns all that Temporal still knows of what drover did to the VMs of a pool or replica set, the oldest first.
+ * Throws `Failure` if Temporal lacks drover's search attributes.
  */
 export async function readActions(
   client: Client,

@@ -105,8 +105,8 @@ export async function beginChange<Change extends NewChange | null>(
 }
 
 /**
- * Makes `drover apply` the owner of what a takeover has set as it created the pool, so that the next manifest may change
- * it. What holds the pool stays: no manifest takes that off.
+ * Makes `drover apply` the owner of what a takeover has set as it created the pool, so that the next manifest may
+ * change it. What holds the pool stays: no manifest takes that off.
  */
 function givenToApply({ metadata }: Stored<Pool>): { managedFields?: ManagedFields[] } {
   const before = (metadata.managedFields ?? []) as ManagedFields[];
@@ -120,7 +120,9 @@ export interface Patience {
   timeout: number;
 }
 
-/** Waits until a worker has finished what the pool had begun, and begins nothing more. Throws `Failure` if it does not. */
+/**
+ * Waits until a worker has finished what the pool had begun, and begins nothing more. Throws `Failure` if it does not.
+ */
 export const waitUntilHeld = async (
   session: Session,
   key: PoolAt,

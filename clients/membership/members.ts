@@ -42,9 +42,10 @@ export interface Move {
 }
 
 /**
- * Labels the VM's VMI, and the pod of that, by which an autoscaler counts; then gives the VM another controller, or none,
- * in one write that is refused if the VM has changed meanwhile. Returns false if the VM is gone, is being deleted, or does
- * not have the controller that is meant. `mayMove` is asked right before that write, and may forbid it.
+ * Labels the VM's VMI, and the pod of that, by which an autoscaler counts; then gives the VM another controller, or
+ * none, in one write that is refused if the VM has changed meanwhile. Returns false if the VM is gone, is being
+ * deleted, or does not have the controller that is meant. `mayMove` is asked right before that write, and may forbid
+ * it.
  */
 export async function move(
   kube: KubeClient,

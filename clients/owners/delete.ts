@@ -36,7 +36,9 @@ interface Deleted {
   refused: KubeError[];
 }
 
-/** Deletes pools and replica sets one after another, even if some are refused. Throws if the server can't be reached. */
+/**
+ * Deletes pools and replica sets one after another, even if some are refused. Throws if the server can't be reached.
+ */
 export async function deleteOwners(kube: KubeClient, keys: OwnerKey[], how: DeleteOwnersOptions): Promise<Deleted> {
   const going: GoingOwner[] = [];
   const refused: KubeError[] = [];

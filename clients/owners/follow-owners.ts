@@ -17,8 +17,8 @@ export interface Followed<O extends Owner> {
 }
 
 /**
- * Calls `look` with the pools or replica sets as given, and again after each change, until it returns true. All must be in one
- * namespace.
+ * Calls `look` with the pools or replica sets as given, and again after each change, until it returns true. All must be
+ * in one namespace.
  */
 export async function followOwners<O extends Owner>(
   { kube, kind, owners, signal }: Followed<O>,

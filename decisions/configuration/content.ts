@@ -41,8 +41,8 @@ export interface ContentChange {
 const SECOND_MS = 1_000;
 
 /**
- * Returns when the second of the change is over, in milliseconds since the epoch: a VMI that starts before would have to restart once
- * more. Null if it is over, or lies so far ahead that clocks differ.
+ * Returns when the second of the change is over, in milliseconds since the epoch: a VMI that starts before would have
+ * to restart once more. Null if it is over, or lies so far ahead that clocks differ.
  */
 export const settlesAt = ({ at }: ContentChange, now: number): number | null =>
   Math.abs(now - at) <= SECOND_MS ? at + SECOND_MS + 1 : null;

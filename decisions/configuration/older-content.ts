@@ -15,7 +15,9 @@ export type Contents =
 
 /** Whether VMIs run with older content than there is. */
 export interface OlderContent {
-  /** Returns the newest change that the VMI has started before; null if it has what there is, or the pool doesn't ask. */
+  /**
+   * Returns the newest change that the VMI has started before; null if it has what there is, or the pool doesn't ask.
+   */
   changeFor: (vm: VmView, vmi: VmiView) => ContentChange | null;
   /** What is known beyond what the API server tells. */
   judged: () => StoredContent[];

@@ -17,8 +17,8 @@ export interface StartReference extends OwnReference {
 const known = new WeakMap<PoolTemplate, StartReference[]>();
 
 /**
- * Returns what VMIs of the template read only as they start. Volumes that the VMI shares as file systems, and credentials that the
- * guest agent takes over, follow a change while it runs.
+ * Returns what VMIs of the template read only as they start. Volumes that the VMI shares as file systems, and
+ * credentials that the guest agent takes over, follow a change while it runs.
  */
 export function startReferences(template: PoolTemplate): StartReference[] {
   const before = known.get(template);

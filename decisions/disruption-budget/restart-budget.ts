@@ -42,8 +42,8 @@ export interface RestartBudgetInput {
 
 /**
  * The disruption budget for more restarts: among the counted VMs, and in the pools that own them. Every VM that should
- * run and isn't ready counts, whatever the cause, and so does every VM in progress. A VM that serves nobody costs nothing
- * more. A standby VM that is not ready doesn't count: its pool may keep it paused for as long as it stands by.
+ * run and isn't ready counts, whatever the cause, and so does every VM in progress. A VM that serves nobody costs
+ * nothing more. A standby VM that is not ready doesn't count: its pool may keep it paused for as long as it stands by.
  */
 export class RestartBudget {
   readonly #in: RestartBudgetInput;

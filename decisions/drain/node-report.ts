@@ -15,8 +15,8 @@ export interface NodeReportItem {
   /** `VirtualMachinePool/web`; null for a VMI that none controls, or a VM that none does. */
   owner: string | null;
   /**
-   * `NotAsked`: drover moves it once its pod is to be evicted. `KubeVirt`, `Ends`: KubeVirt migrates it then, or lets it
-   * end. `Blocked`: it stays until a person acts.
+   * `NotAsked`: drover moves it once its pod is to be evicted. `KubeVirt`, `Ends`: KubeVirt migrates it then, or lets
+   * it end. `Blocked`: it stays until a person acts.
    */
   state: EvacuationStatus['state'] | 'NotAsked' | 'KubeVirt' | 'Ends' | 'Blocked';
   /** What happens to it, or what it waits for; completes its name to a sentence. */

@@ -59,8 +59,8 @@ export function podBudgetView(budget: Stored<PodDisruptionBudget>): PodBudgetVie
 }
 
 /**
- * The spec for this number of pods that must stay up. Only an absolute `minAvailable` works for the pods of VMs: Kubernetes
- * can't count how many there should be. A pod that is not ready may go in any case.
+ * The spec for this number of pods that must stay up. Only an absolute `minAvailable` works for the pods of VMs:
+ * Kubernetes can't count how many there should be. A pod that is not ready may go in any case.
  */
 export const podBudgetSpec = (pool: string, minAvailable: number): PodBudgetSpec => ({
   minAvailable,

@@ -66,8 +66,8 @@ export function correctsAll({ updateStrategy }: PoolSpec): boolean {
 }
 
 /**
- * Returns what it takes to set the VM right; null if nobody wants that, or nothing is to be set right. A person's order is
- * to be taken off also from a VM that is right by now.
+ * Returns what it takes to set the VM right; null if nobody wants that, or nothing is to be set right. A person's order
+ * is to be taken off also from a VM that is right by now.
  */
 export function correctionOf(
   pool: StoredPool,

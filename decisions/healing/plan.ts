@@ -80,7 +80,8 @@ export function planHealing(input: HealingInput): HealingPlan {
   const suspended = breaker(view, found.sick.length + state.cycles.length);
   const hold = holdOf(state, suspended);
   const room = hold === 'Active' ? roomFor(view, state) : { count: 0, full: WHY_HELD[hold], wakeAt: null };
-  // A VM whose cycle has just ended is looked at again later: its attempt may still run, or this worker's cache be behind.
+  // A VM whose cycle has just ended is looked at again later: its attempt may still run, or this worker's cache may be
+  // behind.
   const ended = new Set(input.state.cycles.map(({ vm }) => vm));
   const free = found.sick.filter(({ name }) => !ended.has(name));
   const sick = free.slice(0, room.count);

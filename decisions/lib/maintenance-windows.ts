@@ -25,8 +25,8 @@ export function windowAt(windows: readonly MaintenanceWindow[], now: number): Wi
 }
 
 /**
- * Returns why the windows at this path never open, one sentence each: `drover apply` refuses these, while the API server can't detect
- * them.
+ * Returns why the windows at this path never open, one sentence each: `drover apply` refuses these, while the API
+ * server can't detect them.
  */
 export const windowFaults = (windows: readonly MaintenanceWindow[], path: string): string[] =>
   windows.flatMap((window, index) => {

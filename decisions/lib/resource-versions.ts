@@ -13,9 +13,9 @@ export const VERSIONED = [
 type Versioned = OwnerKind['cache'] | MemberKind['cache'] | 'migrations';
 
 /**
- * The newest state known to have been seen or written, as resource versions of pools, replica sets of both
- * kinds, VMs, VirtualMachineInstances and drover's migrations of these. Plans are made only from caches that have reached it, so that no decision is older than the
- * last write.
+ * The newest state known to have been seen or written, as resource versions of pools, replica sets of both kinds, VMs,
+ * VirtualMachineInstances and drover's migrations of these. Plans are made only from caches that have reached it, so
+ * that no decision is older than the last write.
  */
 export type ResourceVersions = { [kind in Versioned]?: string | undefined };
 

@@ -20,8 +20,8 @@ export const unlabelledMembers = ({ pool, vms }: Omit<MembersInput, 'uncontrolle
   vms.filter((vm) => !vm.deleting && vm.ownLabels[POOL_LABEL] !== pool.metadata.name);
 
 /**
- * Returns steps by which labels follow ownership, whoever changed that: an autoscaler counts by the label. A VM has left
- * the pool if the label still names it and nobody controls the VM.
+ * Returns steps by which labels follow ownership, whoever changed that: an autoscaler counts by the label. A VM has
+ * left the pool if the label still names it and nobody controls the VM.
  */
 export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[] {
   const { name } = pool.metadata;

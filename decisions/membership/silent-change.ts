@@ -17,8 +17,9 @@ interface Given {
 }
 
 /**
- * Returns the step that takes a change off the pool whose command was killed: the VMs that have moved by then stay where
- * they are, and so do the others. Only the commands know how a takeover or a release goes on, and have the rights for it.
+ * Returns the step that takes a change off the pool whose command was killed: the VMs that have moved by then stay
+ * where they are, and so do the others. Only the commands know how a takeover or a release goes on, and have the rights
+ * for it.
  */
 export function silentChangeSteps(given: Given): PoolStep[] {
   const change = endedBySilence(given.pool);

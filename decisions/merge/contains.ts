@@ -31,9 +31,9 @@ const MAPS = new Set(['annotations', 'labels', 'limits', 'matchLabels', 'nodeSel
 const RESOLVED = new Set(['inferFromVolume', 'inferFromVolumeFailurePolicy', 'instancetype', 'preference']);
 
 /**
- * Reports whether `actual` has all that `wanted` sets, whatever else it has. KubeVirt's webhook writes each VM anew: other
- * spellings of a quantity, and zero values that are absent, make no difference. `key` is the name of the field, or of the
- * list that contains it.
+ * Reports whether `actual` has all that `wanted` sets, whatever else it has. KubeVirt's webhook writes each VM anew:
+ * other spellings of a quantity, and zero values that are absent, make no difference. `key` is the name of the field,
+ * or of the list that contains it.
  */
 export function contains(actual: unknown, wanted: unknown, key = ''): boolean {
   if (wanted === undefined || wanted === null) return true;

@@ -21,8 +21,8 @@ export interface VmPatch {
 /**
  * Returns what `live` should become to go from one revision to another. `base` is the VM that the pool would create
  * from the VM's present revision, `target` the VM that it would create from the new one; `base` is null if the template
- * of the present revision is lost. Only what differs between the two is changed: what people have made of the rest stays,
- * and so do additions by people and KubeVirt.
+ * of the present revision is lost. Only what differs between the two is changed: what people have made of the rest
+ * stays, and so do additions by people and KubeVirt.
  */
 export function mergeVm<Vm extends WrittenVm>(live: Vm, base: NewVirtualMachine | null, target: NewVirtualMachine): Vm {
   const { labels, annotations, ...others } = live.metadata;

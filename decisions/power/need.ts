@@ -26,7 +26,9 @@ export interface PowerContext {
   owner: OwningPool | undefined;
 }
 
-/** Run strategies under which KubeVirt starts and stops a VM by changing the strategy, not by a request in its status. */
+/**
+ * Run strategies under which KubeVirt starts and stops a VM by changing the strategy, not by a request in its status.
+ */
 const IS_SWITCHED = new Set(['Always', 'Once', 'Halted']);
 
 /** Returns what the VM needs; nothing if another VM has its name by now, or if somebody else has done it. */

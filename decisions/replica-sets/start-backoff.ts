@@ -51,8 +51,8 @@ export interface StartsInput {
 }
 
 /**
- * Returns what is known of failed starts now: null if there were none since the template changed or a VMI came up. `wakeAt`:
- * when a VMI will have come up, if nothing happens to it.
+ * Returns what is known of failed starts now: null if there were none since the template changed or a VMI came up.
+ * `wakeAt`: when a VMI will have come up, if nothing happens to it.
  */
 export function failedStarts(input: StartsInput): { starts: FailedStarts | null; wakeAt: number | null } {
   const { set, vmis, specHash, now } = input;

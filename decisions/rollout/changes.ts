@@ -6,8 +6,9 @@ import type { RolloutContext } from './context.ts';
 import { begun } from './state.ts';
 
 /**
- * Takes note of Secrets and ConfigMaps that have changed since VMs have read them. Those restart as a rollout of their own if the last
- * one has ended, and as a part of it otherwise. What failed with older content says nothing of the newer one.
+ * Takes note of Secrets and ConfigMaps that have changed since VMs have read them. Those restart as a rollout of their
+ * own if the last one has ended, and as a part of it otherwise. What failed with older content says nothing of the
+ * newer one.
  */
 export function withChanges(context: RolloutContext, state: RolloutStatus): RolloutStatus {
   const changes = new Map(

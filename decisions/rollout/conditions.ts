@@ -11,10 +11,10 @@ const MESSAGE_LENGTH = 2_048;
 
 /**
  * Returns the rollout's conditions. `Progressing`: True while VMs are created, leave, are brought to another revision,
- * wait for that to go on, or are deleted with the pool; False with `ProgressDeadlineExceeded` while VMs that are down by themselves hold up a
- * rollout, which goes on once they are back. `UpToDate`: True once all VMs that the pool wants run its template, which
- * tells success from any other end. `Paused`: no batch begins. `Degraded`: VMs of the newest revision have failed.
- * `now` is RFC 3339; a condition that stays keeps its time.
+ * wait for that to go on, or are deleted with the pool; False with `ProgressDeadlineExceeded` while VMs that are down
+ * by themselves hold up a rollout, which goes on once they are back. `UpToDate`: True once all VMs that the pool wants
+ * run its template, which tells success from any other end. `Paused`: no batch begins. `Degraded`: VMs of the newest
+ * revision have failed. `now` is RFC 3339; a condition that stays keeps its time.
  */
 export function rolloutConditions(pool: StoredPool, plan: RolloutPlan, leaving: LeavingVms, now: string): Condition[] {
   const progress = deleting(pool, leaving) ?? scaling(pool, plan, leaving) ?? progressing(pool, plan);

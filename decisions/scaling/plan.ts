@@ -27,7 +27,9 @@ export interface ScalePlan {
   blocked: BlockedSurplus | null;
   /** How many VMs are to leave, and wait until others have gone. */
   waiting: number;
-  /** When to look again, in milliseconds since the epoch: a window opens, or VMs that do not go hold up no more others. */
+  /**
+   * When to look again, in milliseconds since the epoch: a window opens, or VMs that do not go hold up no more others.
+   */
   wakeAt: number | null;
 }
 

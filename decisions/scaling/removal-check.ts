@@ -9,7 +9,8 @@ import { namedRemovals } from './named-removals.ts';
 export type RemovalCause =
   /**
    * Their owner has more VMs than it wants; `at rest`: it takes only those that have no VMI and are not to have one.
-   * `standby surplus`: it has more standby VMs than it wants. `generation`: of the planned spec; `others`: names of VMs that other steps were removing at that time.
+   * `standby surplus`: it has more standby VMs than it wants. `generation`: of the planned spec; `others`: names of VMs
+   * that other steps were removing at that time.
    */
   | { because: 'Surplus' | 'SurplusHalted' | 'StandbySurplus'; generation: number; others: readonly string[] }
   /** People have asked for these VMs, by name, to be removed. */

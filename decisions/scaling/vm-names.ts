@@ -8,7 +8,9 @@ export function numberOf(pool: string, name: string): number | null {
   return /^(0|[1-9]\d*)$/.test(digits) ? Number(digits) : null;
 }
 
-/** Returns the `count` lowest numbers from `first` on whose names are free: gaps are filled before the sequence grows. */
+/**
+ * Returns the `count` lowest numbers from `first` on whose names are free: gaps are filled before the sequence grows.
+ */
 export function freeNumbers(pool: string, count: number, isTaken: (name: string) => boolean, first = 1): number[] {
   const numbers: number[] = [];
   for (let number = first; numbers.length < count; number++) {

@@ -28,9 +28,9 @@ export interface Settling {
 }
 
 /**
- * Brings standby VMs to their state. A stopped one that a person has started goes on running, because that was the person's
- * choice: drover stops only VMs that it has itself brought to another state before. Those that run in a pool that wants them
- * paused are paused, since no other mark tells how a VMI came up.
+ * Brings standby VMs to their state. A stopped one that a person has started goes on running, because that was the
+ * person's choice: drover stops only VMs that it has itself brought to another state before. Those that run in a pool
+ * that wants them paused are paused, since no other mark tells how a VMI came up.
  */
 export function settleStandby(input: SettleInput): Settling {
   const { pool, vms, busy } = input;

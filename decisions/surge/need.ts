@@ -29,8 +29,8 @@ export interface SurgeNeedInput {
 
 /**
  * An extra VM stands in for one that the rollout takes down. So there are never more than VMs that it has taken down or
- * would take down next: none at a step, in a pause, outside of its windows, for VMs that are down already, or for what is
- * only written.
+ * would take down next: none at a step, in a pause, outside of its windows, for VMs that are down already, or for what
+ * is only written.
  */
 export function surgeNeed(context: RolloutContext, { state, revision, free, ...rest }: SurgeNeedInput): SurgeNeed {
   const { input, spec, surge, waits } = context;

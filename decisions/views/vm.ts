@@ -42,8 +42,8 @@ export interface VmView {
   /** Of a VM of a pool: its annotations, as `annotationsView` makes them. */
   annotations: Record<string, string>;
   /**
-   * Of a VM of a pool: its spec, which shares all equal parts with those of other VMs. Null for any other VM, and if it is
-   * nested too deep to be compared.
+   * Of a VM of a pool: its spec, which shares all equal parts with those of other VMs. Null for any other VM, and if it
+   * is nested too deep to be compared.
    */
   spec: Readonly<Record<string, unknown>> | null;
   /**

@@ -71,7 +71,9 @@ export function recheckVm(input: RecheckInput): Recheck {
 const isOldVmi = (vmi: VmiView | undefined, { held, revision }: RecheckInput): vmi is VmiView =>
   vmi !== undefined && (vmi.revision !== revision || vmi.uid === held.vmi);
 
-/** Returns why the spec can't be written without a place in the budget: it could stop or change the VMI that runs now. */
+/**
+ * Returns why the spec can't be written without a place in the budget: it could stop or change the VMI that runs now.
+ */
 function whyNotWritten({ act, runs }: BatchVm, vmi: VmiView | undefined, correction: Disruption | null): string | null {
   if (act !== 'write' || vmi === undefined) return null;
   if (runs !== true) return 'it runs by now';

@@ -26,7 +26,9 @@ const PATH = new RegExp(
     `|(virtualmachineinstances)/([^/]+)/(${VMI_ACTIONS.join('|')}))$`,
 );
 
-/** Longer than the 90 seconds for which the API server reuses an idle connection: it may write a call to it until then. */
+/**
+ * Longer than the 90 seconds for which the API server reuses an idle connection: it may write a call to it until then.
+ */
 const KEEP_ALIVE_MS = 120_000;
 
 /** Starts an HTTPS server on 127.0.0.1 to which the API server forwards the calls of `subresources.kubevirt.io`. */

@@ -10,7 +10,10 @@ import { inFlight, newMigration } from '../vmi/new-migration.ts';
 /** As `kubectl drain` tries again. */
 const AGAIN_MS = 5_000;
 
-/** Evicts VMIs that are to be, and those of nodes that are marked as drained, again and again, as `kubectl drain` does with their pods. */
+/**
+ * Evicts VMIs that are to be, and those of nodes that are marked as drained, again and again, as `kubectl drain` does
+ * with their pods.
+ */
 export class EvictionController {
   readonly #cluster: Cluster;
   readonly #queue: WorkQueue;

@@ -19,8 +19,8 @@ interface ResourceList {
 const AGAIN_MS = 500;
 
 /**
- * Simulates Kubernetes' namespace controller, which doesn't run here either: empties a deleted namespace, its pods before
- * all else, says in its conditions what remains, and finalizes it once nothing does.
+ * Simulates Kubernetes' namespace controller, which doesn't run here either: empties a deleted namespace, its pods
+ * before all else, says in its conditions what remains, and finalizes it once nothing does.
  */
 export class NamespaceController {
   readonly #cluster: Cluster;
@@ -82,7 +82,9 @@ export class NamespaceController {
     await ignoreNotFound(this.#cluster.client.patch(Namespaces, { name }, 'merge', patch, { subresource: 'status' }));
   }
 
-  /** Deletes all objects of these kinds in the namespace, and returns what remains. A kind that fails holds up no other. */
+  /**
+   * Deletes all objects of these kinds in the namespace, and returns what remains. A kind that fails holds up no other.
+   */
   async #empty(resources: readonly Resource[], namespace: string): Promise<Remaining[]> {
     const emptied = await Promise.allSettled(resources.map((resource) => this.#emptyOf(resource, namespace)));
     const failed = emptied.find(({ status }) => status === 'rejected');

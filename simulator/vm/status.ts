@@ -6,7 +6,9 @@ import { printableStatus } from './printable-status.ts';
 import { outstandingRequests, runStrategyOf } from './run-strategy.ts';
 import { startFailureOf, type Chance } from './start-failure.ts';
 
-/** What happens to the RestartRequired condition: kept, removed, or set. With `isNew`, its time is that of this pass. */
+/**
+ * What happens to the RestartRequired condition: kept, removed, or set. With `isNew`, its time is that of this pass.
+ */
 export type RestartRequired = 'kept' | 'none' | { why: string; isNew?: true };
 
 export interface ResourceVersions extends Chance {

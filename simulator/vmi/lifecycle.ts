@@ -199,10 +199,14 @@ function entered(vmi: Vmi, phase: Phase, now: number): Vmi {
 const terminating = (vmi: Vmi, now: number): Vmi =>
   notReady(vmi, 'PodTerminating', 'virt-launcher pod is terminating', now);
 
-/** Returns the VMI as it looks while its node doesn't answer: Kubernetes marks the pod as not ready, and says no reason. */
+/**
+ * Returns the VMI as it looks while its node doesn't answer: Kubernetes marks the pod as not ready, and says no reason.
+ */
 const unreachable = (vmi: Vmi, now: number): Vmi => notReady(vmi, '', '', now);
 
-/** Returns the VMI as KubeVirt's node controller leaves it, once its pod is gone: without the time of the transition. */
+/**
+ * Returns the VMI as KubeVirt's node controller leaves it, once its pod is gone: without the time of the transition.
+ */
 const givenUp = (vmi: Vmi): Vmi => ({ ...vmi, status: { ...vmi.status, phase: 'Failed', reason: 'NodeUnresponsive' } });
 
 const notReady = (vmi: Vmi, reason: string, message: string, now: number): Vmi =>

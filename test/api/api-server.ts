@@ -9,7 +9,10 @@ import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 
-/** Starts an API server with drover's CRDs, and nothing that acts on them, for the tests of one file, which may write to `folder`. */
+/**
+ * Starts an API server with drover's CRDs, and nothing that acts on them, for the tests of one file, which may write to
+ * `folder`.
+ */
 export function anApiServer(): () => { folder: string; stack: Stack; client: KubeClient } {
   let server: { folder: string; stack: Stack; client: KubeClient };
   beforeAll(async () => {

@@ -96,8 +96,8 @@ class TakenPort {
   }
 
   /**
-   * Replaces Temporal with a wrapper whose first start records its flags, waits for `taken`, and fails as if a port were
-   * taken; later starts run Temporal itself.
+   * Replaces Temporal with a wrapper whose first start records its flags, waits for `taken`, and fails as if a port
+   * were taken; later starts run Temporal itself.
    */
   static async ofTemporal(state: string): Promise<TakenPort> {
     const { temporal } = await resolveTools({ cache: defaultCache(), onProgress: () => {} });

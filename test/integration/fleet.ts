@@ -274,7 +274,9 @@ async function start(options: FleetOptions): Promise<TestFleet> {
   return new TestFleet(stack, await connectTemporal({ address: stack.temporalAddress, namespace }));
 }
 
-/** The fleet of this test file: it is there before the tests, with as many workers as asked for, and ends after them. */
+/**
+ * The fleet of this test file: it is there before the tests, with as many workers as asked for, and ends after them.
+ */
 export function aFleet(options: FleetOptions = {}): () => TestFleet {
   const { simulator = true, workers = 1, ownStack = false } = options;
   let fleet: TestFleet | undefined;

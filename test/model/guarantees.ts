@@ -69,7 +69,10 @@ const STALE_MS = 10_000;
 /** Milliseconds within which a missing VM is recreated, if a worker can. */
 const MADE_WITHIN_MS = 120_000;
 
-/** Limits of a pool from `at` on. `surge`: how many VMs may be extra; `standby`: how many are to be ready to become replicas. */
+/**
+ * Limits of a pool from `at` on. `surge`: how many VMs may be extra; `standby`: how many are to be ready to become
+ * replicas.
+ */
 interface Limits {
   at: number;
   most: number;

@@ -292,8 +292,8 @@ export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scen
   });
 
 /**
- * The same with pools that make extra VMs for their updates, as far as their VMs can be extra: all of them, or the first
- * so many.
+ * The same with pools that make extra VMs for their updates, as far as their VMs can be extra: all of them, or the
+ * first so many.
  */
 export const withSurge = (scenarios: fc.Arbitrary<Scenario>, count = Infinity): fc.Arbitrary<Scenario> =>
   fc.tuple(scenarios, anySurge).map(([scenario, surge]) => ({

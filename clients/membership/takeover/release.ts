@@ -63,8 +63,8 @@ const now = (): string => new Date().toISOString();
 const ROUNDS = 5;
 
 /**
- * Moves the VMs of a pool to a pool of KubeVirt of the same name, as `takeOver` does the other way; it also takes back a
- * takeover that has not ended.
+ * Moves the VMs of a pool to a pool of KubeVirt of the same name, as `takeOver` does the other way; it also takes back
+ * a takeover that has not ended.
  */
 export async function release(session: Session, key: PoolAt, options: ReleaseOptions): Promise<void> {
   const kube = await session.kube();
@@ -182,7 +182,9 @@ interface Revisions {
   revision: string;
 }
 
-/** What a VM gets, and its VMI. KubeVirt lets go of VMs that don't match the selector of their pool, and breaks on it. */
+/**
+ * What a VM gets, and its VMI. KubeVirt lets go of VMs that don't match the selector of their pool, and breaks on it.
+ */
 function handingBack(
   ours: Stored<Pool>,
   theirs: Stored<KubeVirtPool>,

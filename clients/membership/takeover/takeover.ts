@@ -39,8 +39,8 @@ export interface TakeoverOptions extends Patience {
 const ROUNDS = 5;
 
 /**
- * Moves the VMs of a pool of KubeVirt to a pool of drover's of the same name, one by one and without touching their VMIs.
- * All that it has done so far is written on the two pools and the VMs: run again after it was killed, it goes on.
+ * Moves the VMs of a pool of KubeVirt to a pool of drover's of the same name, one by one and without touching their
+ * VMIs. All that it has done so far is written on the two pools and the VMs: run again after it was killed, it goes on.
  */
 export async function takeOver(session: Session, key: PoolAt, options: TakeoverOptions): Promise<void> {
   const kube = await session.kube();
@@ -142,7 +142,9 @@ async function handOver(
   throw new Failure(`${names} stayed with pool ${name} of KubeVirt, being deleted: ${endedBy(name)}`);
 }
 
-/** Deletes the pool of KubeVirt without VMs. Throws `Failure` if somebody has unpaused it: it has made others by then. */
+/**
+ * Deletes the pool of KubeVirt without VMs. Throws `Failure` if somebody has unpaused it: it has made others by then.
+ */
 async function deleteEmptied(
   kube: KubeClient,
   resource: Resource,

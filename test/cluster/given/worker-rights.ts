@@ -43,8 +43,8 @@ function declaredRules(file: string): Rule[] {
 
 /**
  * Creates the worker's service account with the permissions that `deploy/rbac` declares, split in two: it reads
- * everywhere, as the worker does, and writes and looks at Secrets only in namespaces opened for it. So no test can change anyone else's
- * objects.
+ * everywhere, as the worker does, and writes and looks at Secrets only in namespaces opened for it. So no test can
+ * change anyone else's objects.
  */
 export async function createWorkerAccount(kube: KubeClient, given: GivenCluster): Promise<void> {
   const labels = labelsOf(given.run);

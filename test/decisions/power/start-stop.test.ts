@@ -160,7 +160,9 @@ const KubeVirt = {
   },
 };
 
-/** VMs of two run strategies, what KubeVirt and people do to them, and a run that is carried out as the workflow does. */
+/**
+ * VMs of two run strategies, what KubeVirt and people do to them, and a run that is carried out as the workflow does.
+ */
 class Model {
   readonly vms = new Map<string, VmView>();
   readonly vmis = new Map<string, VmiView>();

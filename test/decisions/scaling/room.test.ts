@@ -14,7 +14,9 @@ const BEGINNING = 1_000_000;
 /** How long a VMI takes to end that does. */
 const STOP_MS = 30_000;
 
-/** `ends`: goes within `STOP_MS`; `hangs`: never goes; `lost`: its node does not answer, so that it never goes either. */
+/**
+ * `ends`: goes within `STOP_MS`; `hangs`: never goes; `lost`: its node does not answer, so that it never goes either.
+ */
 type Nature = 'ends' | 'hangs' | 'lost';
 
 interface Member {

@@ -49,7 +49,9 @@ export const label = (
     metadata: { labels: { release: value } },
   });
 
-/** Makes a pool whose VMs restart when what they read changes; resolves when they run, and a second has passed since. */
+/**
+ * Makes a pool whose VMs restart when what they read changes; resolves when they run, and a second has passed since.
+ */
 export async function readingPool(fleet: TestFleet, spec: Partial<PoolSpec> = {}): Promise<TestPool> {
   const namespace = await fleet.namespace();
   const names = spec.nameGeneration === undefined ? ['user'] : ['user-1', 'user-2'];

@@ -17,7 +17,9 @@ const KINDS: [VmOwnerKind, object][] = [
   ['VirtualMachineReplicaSet', aSetSpec('VirtualMachineReplicaSet', COUNT)],
 ];
 
-/** Creates an owner of VMs, most of which somebody else holds back with a finalizer. Returns the names of the others. */
+/**
+ * Creates an owner of VMs, most of which somebody else holds back with a finalizer. Returns the names of the others.
+ */
 async function withHeldVms(world: World, kind: VmOwnerKind, spec: object): Promise<string[]> {
   await world.createOwner(kind, 'web', spec as { replicas: number });
   const { uid } = world.owner(kind, 'web')!.metadata;

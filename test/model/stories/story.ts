@@ -11,7 +11,9 @@ import { World, type WorldOptions } from '../world/world.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Plays the story once per seed, of which a number stands for the first ones: each has other delays between the parts. */
+/**
+ * Plays the story once per seed, of which a number stands for the first ones: each has other delays between the parts.
+ */
 export async function play(
   live: (world: World) => Promise<void>,
   options: Partial<WorldOptions> = {},

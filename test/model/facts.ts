@@ -21,7 +21,8 @@ export const isNamed = (pool: Stored, { metadata }: Stored): boolean =>
   Object.values(JSON.parse(pool.metadata.annotations?.[REMOVE_VMS_ANNOTATION] ?? '{}') as object).includes(
     metadata.uid,
   );
-export const runs = (vm: Stored): boolean => (vm['spec'] as { runStrategy?: string }).runStrategy === 'Always';
+export const runStrategyOf = (vm: Stored): string | undefined => (vm['spec'] as { runStrategy?: string }).runStrategy;
+export const runs = (vm: Stored): boolean => runStrategyOf(vm) === 'Always';
 
 /** Reports whether the VMI runs and KubeVirt calls it ready. */
 export const isReady = (vmi: Stored<VirtualMachineInstance> | undefined): boolean =>

@@ -8,14 +8,11 @@ import type { MachineTypeTransitionInput } from '../../workflows/machine-types/m
 import { healVmIdOf, progress } from '../../workflows/messages.ts';
 import type { PowerVmsInput } from '../../workflows/power/power-vms.ts';
 import { coresOf, isRegular } from './facts.ts';
-import { Guarantees } from './guarantees.ts';
+import { watched } from './guarantees/watch.ts';
 import { createSet, happenToSet, settleSets } from './play-sets.ts';
 import { aTemplate } from './pools.ts';
 import type { Happening, Scenario, SetHappening } from './random.ts';
-import { RefusalGuarantees } from './refusals/guarantees.ts';
 import { endRefusals, refuseFor } from './refusals/refuse.ts';
-import { RunGuarantees } from './run-guarantees.ts';
-import { SetGuarantees } from './set-guarantees.ts';
 import { NAMESPACE, World } from './world/world.ts';
 
 const HOUR_MS = 3_600_000;
@@ -36,9 +33,6 @@ export async function play(scenario: Scenario, off: readonly string[] = []): Pro
   const setKinds = sets.map(({ kind }) => kind);
   const owners = ['VirtualMachinePool', ...setKinds] as const;
   const world = new World({ seed, lag, longHistory, delays, owners });
-  const guarantees = new Guarantees(world, off);
-  world.onlookers.push(new RunGuarantees(world, off));
-  world.onlookers.push(new SetGuarantees(world, off), new RefusalGuarantees(world, off));
   const live = async (): Promise<void> => {
     const names = POOLS.slice(0, specs.length);
     for (let number = 1; number <= ownerless; number++) await world.createVm(`lone-${number}`, OLD_TYPE);
@@ -55,7 +49,7 @@ export async function play(scenario: Scenario, off: readonly string[] = []): Pro
     await settleSets(world, setKinds);
     await settle(world, names);
   };
-  await world.run(8 * HOUR_MS, () => guarantees.during(live));
+  await world.run(8 * HOUR_MS, watched(world, live, off));
   return world;
 }
 

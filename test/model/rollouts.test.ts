@@ -2,7 +2,7 @@ import './world/real-code.ts';
 import { readdirSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { PoolStatus } from '../../api/pool/pool.ts';
-import { Guarantees } from './guarantees.ts';
+import { watched } from './guarantees/watch.ts';
 import { aSpec } from './pools.ts';
 import { RolloutLog } from './rollout-log.ts';
 import { stories as budget } from './rollouts/budget/stories.ts';
@@ -44,7 +44,6 @@ const FOLDERS: [string, Stories][] = [
 /** Plays a story, and returns what happened from the moment in which its pool had come up. */
 async function told({ spec, live, options }: Story, seed: number): Promise<string> {
   const world = new World({ seed, ...options });
-  const guarantees = new Guarantees(world);
   let text = '';
   const tell = async (): Promise<void> => {
     const pool = aSpec(spec);
@@ -56,7 +55,7 @@ async function told({ spec, live, options }: Story, seed: number): Promise<strin
     await live({ world, log });
     text = log.text;
   };
-  await world.run(6 * HOUR_MS, () => guarantees.during(tell));
+  await world.run(6 * HOUR_MS, watched(world, tell));
   return text;
 }
 

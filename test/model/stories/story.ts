@@ -1,10 +1,7 @@
 import { expect } from 'vitest';
 import type { PoolStatus } from '../../../api/pool/pool.ts';
-import { Guarantees } from '../guarantees.ts';
+import { watched } from '../guarantees/watch.ts';
 import { aSpec } from '../pools.ts';
-import { RefusalGuarantees } from '../refusals/guarantees.ts';
-import { RunGuarantees } from '../run-guarantees.ts';
-import { SetGuarantees } from '../set-guarantees.ts';
 import { World, type WorldOptions } from '../world/world.ts';
 
 /** What stories, each of which tells one thing that once went wrong, have in common. */
@@ -21,9 +18,10 @@ export async function play(
 ): Promise<void> {
   for (const seed of typeof seeds === 'number' ? Array.from({ length: seeds }, (_, index) => index + 1) : seeds) {
     const world = new World({ seed, ...options });
-    const guarantees = new Guarantees(world);
-    world.onlookers.push(new RunGuarantees(world), new SetGuarantees(world), new RefusalGuarantees(world));
-    await world.run(3 * HOUR_MS, () => guarantees.during(() => live(world)));
+    await world.run(
+      3 * HOUR_MS,
+      watched(world, () => live(world)),
+    );
     if (process.env['MODEL_TELLS'] !== undefined) process.stdout.write(`${world.trail.join('\n')}\n`);
   }
 }

@@ -60,7 +60,7 @@ const handleOf = (temporal: Temporal, workflowId: string) => {
     signal: (signal: { name: string } | string, ...args: unknown[]): Promise<void> =>
       new Promise((resolve, reject) => {
         timeNow().in(timeNow().between(1, 15), () => {
-          const isThere = temporal.signal(workflowId, typeof signal === 'string' ? signal : signal.name, args);
+          const isThere = temporal.signal(workflowId, typeof signal === 'string' ? signal : signal.name, args, sender);
           temporal.enter(sender, () =>
             isThere
               ? resolve()

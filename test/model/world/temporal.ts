@@ -149,6 +149,10 @@ export class Temporal {
   #runs = 0;
   #activities = 0;
   stuck: { run: Run; error: unknown } | null = null;
+  /** Called when a run begins. */
+  onBegin: (run: Run) => void = () => {};
+  /** Called when a run signals another. */
+  onSignal: (from: Run, name: string, args: unknown[]) => void = () => {};
 
   constructor(workflows: Record<string, (...args: never[]) => Promise<unknown>>, timing: Timing, longHistory: number) {
     this.#workflows = workflows;
@@ -177,10 +181,11 @@ export class Temporal {
     else this.start(type, id, args, { name, args: signalArgs.map(frozen) });
   }
 
-  /** Returns false if no workflow with that id runs. */
-  signal(id: string, name: string, args: unknown[]): boolean {
+  /** Returns false if no workflow with that id runs. `from`: the run that signals; undefined if a client does. */
+  signal(id: string, name: string, args: unknown[], from?: Run): boolean {
     const run = this.runs.get(id);
     if (run?.isOpen !== true) return false;
+    if (from !== undefined) this.onSignal(from, name, args);
     run.buffered.push({ name, args: args.map(frozen) });
     this.enter(run, () => this.#deliver(run));
     return true;
@@ -248,6 +253,7 @@ export class Temporal {
     run.root = new Scope({ parent: null });
     this.runs.set(id, run);
     this.past.push(run);
+    this.onBegin(run);
     this.enter(run, () => {
       const body = this.#workflows[type];
       if (body === undefined) throw new StuckWorkflow(`no workflow type ${type}`);

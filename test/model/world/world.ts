@@ -1,4 +1,5 @@
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import { snapshotOf } from '../../../activities/cache/snapshot.ts';
 import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
 import { createDrainActivities } from '../../../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
@@ -26,6 +27,7 @@ import {
   VirtualMachines,
 } from '../../../api/resources.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
 import { admitMigration, admitVmi, admitVm, Denied } from '../../../simulator/api/admission.ts';
@@ -52,7 +54,7 @@ import { aTemplate } from '../pools.ts';
 import { ApiServer, jsonPatch, type JsonPatch, type Write } from './api-server.ts';
 import { ModelClient, type Call } from './model-client.ts';
 import { serve } from './temporal-workflow.ts';
-import { Temporal, type ModelWorker } from './temporal.ts';
+import { Temporal, type ModelWorker, type Run } from './temporal.ts';
 import { Process, processNow, runAs, VirtualTime } from './virtual-time.ts';
 
 export const NAMESPACE = 'shop';
@@ -81,7 +83,12 @@ export interface Onlooker {
   onCall?: (call: Call) => void;
   /** A call of a worker was refused, by `World.refuse`. */
   onRefused?: (call: Call) => void;
-  onPlan?: (planned: Planned) => void;
+  /** `inputOf`: what the plan was made from; undefined if the worker's cache does not know the pool. */
+  onPlan?: (planned: Planned, inputOf: () => PoolPlanInput | undefined) => void;
+  /** A workflow begins. */
+  onBegin?: (run: Run) => void;
+  /** A workflow signals another. */
+  onSignal?: (from: Run, name: string, args: unknown[]) => void;
 }
 
 export interface Worker extends ModelWorker {
@@ -131,6 +138,12 @@ export class World {
       { delayOf: (activity) => this.#options.delays[activity] ?? 0 },
       this.#options.longHistory,
     );
+    this.temporal.onBegin = (run) => {
+      for (const onlooker of this.onlookers) onlooker.onBegin?.(run);
+    };
+    this.temporal.onSignal = (from, name, args) => {
+      for (const onlooker of this.onlookers) onlooker.onSignal?.(from, name, args);
+    };
     this.time.afterEach = this.temporal.checkConditions;
     this.server.onWrite = (write) => {
       for (const onlooker of this.onlookers) onlooker.onWrite?.(write, this.#call);
@@ -249,12 +262,20 @@ export class World {
         concurrency: 3,
         stopping: stopping.signal,
       };
-      const pools = createPoolActivities({ ...common, burst: this.#options.burst });
+      const pools = createPoolActivities({
+        ...common,
+        burst: this.#options.burst,
+        onPlanFailed: ({ name }) => this.break(`no plan can be made for pool ${name}`),
+      });
       const activities = withFailures({
         ...pools,
         plan: async (request: PlanRequest) => {
           const planned = await pools.plan(request);
-          for (const onlooker of this.onlookers) onlooker.onPlan?.(planned);
+          const inputOf = (): PoolPlanInput | undefined => {
+            const pool = cache.pools.get(`${request.namespace}/${request.name}`);
+            return pool && { ...snapshotOf(cache, pool), ...request, burst: this.#options.burst };
+          };
+          for (const onlooker of this.onlookers) onlooker.onPlan?.(planned, inputOf);
           return planned;
         },
         ...createReplicaSetActivities({ ...common, burst: this.#options.burst }),

@@ -1,8 +1,8 @@
-import { countOf, isZero } from '../../api/lib/int-or-percent.ts';
-import { PROTECT_ANNOTATION, REVISION_LABEL, SET_RIGHT_ANNOTATION } from '../../api/names.ts';
-import { controllerOf, type Stored } from '../../api/objects.ts';
-import { DEFAULT_MAX_UNAVAILABLE } from '../../api/pool-defaults.ts';
-import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
+import { countOf, isZero } from '../../../api/lib/int-or-percent.ts';
+import { PROTECT_ANNOTATION, REVISION_LABEL, SET_RIGHT_ANNOTATION } from '../../../api/names.ts';
+import { controllerOf, type Stored } from '../../../api/objects.ts';
+import { DEFAULT_MAX_UNAVAILABLE } from '../../../api/pool-defaults.ts';
+import type { PoolSpec, PoolStatus } from '../../../api/pool/pool.ts';
 import {
   DataVolumes,
   PersistentVolumeClaims,
@@ -10,13 +10,13 @@ import {
   VirtualMachineInstances,
   VirtualMachinePools,
   VirtualMachines,
-} from '../../api/resources.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
-import { poolTemplate } from '../../decisions/template/template.ts';
-import type { Migration, VirtualMachineInstance } from '../../simulator/types.ts';
-import { claimsOf } from '../../simulator/vm/volumes.ts';
-import { isOver } from '../../simulator/vmi/migration.ts';
-import type { UpdateBatchInput } from '../../workflows/rollout/update-batch.ts';
+} from '../../../api/resources.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { poolTemplate } from '../../../decisions/template/template.ts';
+import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { claimsOf } from '../../../simulator/vm/volumes.ts';
+import { isOver } from '../../../simulator/vmi/migration.ts';
+import type { UpdateBatchInput } from '../../../workflows/rollout/update-batch.ts';
 import {
   activityNow,
   coresOf,
@@ -29,12 +29,12 @@ import {
   isSurge,
   runNow,
   runs,
-} from './facts.ts';
-import { Readings } from './readings.ts';
-import { isSetKind } from './set-guarantees.ts';
-import type { Write } from './world/api-server.ts';
-import type { Call } from './world/model-client.ts';
-import type { Onlooker, World } from './world/world.ts';
+} from '../facts.ts';
+import { Readings } from '../readings.ts';
+import type { Write } from '../world/api-server.ts';
+import type { Call } from '../world/model-client.ts';
+import type { Onlooker, World } from '../world/world.ts';
+import { isSetKind } from './sets.ts';
 
 type Pool = Stored & { spec: PoolSpec; status?: PoolStatus };
 

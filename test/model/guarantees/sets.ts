@@ -1,14 +1,14 @@
-import { matchesLabels } from '../../api/lib/label-selector.ts';
-import { controllerOf, type Stored } from '../../api/objects.ts';
-import { OWNER_KINDS, type SetKind } from '../../api/owner-kinds.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
-import type { VirtualMachineInstance } from '../../simulator/types.ts';
-import { activityNow, isGoing } from './facts.ts';
-import { Readings } from './readings.ts';
-import type { SetSpec } from './sets.ts';
-import type { Write } from './world/api-server.ts';
-import type { Call } from './world/model-client.ts';
-import type { Onlooker, World } from './world/world.ts';
+import { matchesLabels } from '../../../api/lib/label-selector.ts';
+import { controllerOf, type Stored } from '../../../api/objects.ts';
+import { OWNER_KINDS, type SetKind } from '../../../api/owner-kinds.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import type { VirtualMachineInstance } from '../../../simulator/types.ts';
+import { activityNow, isGoing } from '../facts.ts';
+import { Readings } from '../readings.ts';
+import type { SetSpec } from '../sets.ts';
+import type { Write } from '../world/api-server.ts';
+import type { Call } from '../world/model-client.ts';
+import type { Onlooker, World } from '../world/world.ts';
 
 const STRICT: SetKind = 'VirtualMachineReplicaSet';
 const EAGER: SetKind = 'VirtualMachineInstanceReplicaSet';

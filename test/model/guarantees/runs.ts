@@ -1,14 +1,14 @@
-import { isMarked } from '../../activities/owners/delete-member.ts';
-import { controllerOf, type Stored } from '../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
-import type { VirtualMachine, VirtualMachineInstance } from '../../simulator/types.ts';
-import { resolveMachineType } from '../../simulator/vm/machine-type.ts';
-import type { MachineTypeTransitionInput } from '../../workflows/machine-types/machine-type-transition.ts';
-import type { PowerVmsInput } from '../../workflows/power/power-vms.ts';
-import { activityNow, isGoing, isReady, runNow, runs } from './facts.ts';
-import type { Write } from './world/api-server.ts';
-import type { Call } from './world/model-client.ts';
-import type { Onlooker, World } from './world/world.ts';
+import { isMarked } from '../../../activities/owners/delete-member.ts';
+import { controllerOf, type Stored } from '../../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { resolveMachineType } from '../../../simulator/vm/machine-type.ts';
+import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
+import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
+import { activityNow, isGoing, isReady, runNow, runs } from '../facts.ts';
+import type { Write } from '../world/api-server.ts';
+import type { Call } from '../world/model-client.ts';
+import type { Onlooker, World } from '../world/world.ts';
 
 /** Of a run that starts, stops or restarts VMs, which people start. */
 const OF_POWER = 'changePower';

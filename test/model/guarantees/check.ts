@@ -1,0 +1,21 @@
+import type { World } from '../world/world.ts';
+
+/** What checks of guarantees have in common. */
+export abstract class Check {
+  protected readonly world: World;
+  readonly #off: ReadonlySet<string>;
+
+  /** `off`: numbers of guarantees that are not checked. */
+  constructor(world: World, off: readonly string[] = []) {
+    this.world = world;
+    this.#off = new Set(off);
+  }
+
+  protected get now(): number {
+    return this.world.time.now;
+  }
+
+  protected broken(number: string, words: string): void {
+    if (!this.#off.has(number)) this.world.break(`${number}: ${words}`);
+  }
+}

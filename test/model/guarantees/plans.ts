@@ -1,0 +1,110 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Planned } from '../../../activities/owners/types.ts';
+import { withDefaults } from '../../../api/pool-defaults.ts';
+import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
+import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import type { PoolStep } from '../../../decisions/pool/steps.ts';
+import { Check } from './check.ts';
+
+type PoolPlanned = Extract<Planned, { gone: false }>;
+
+/** Of how many plans one is made again: each costs as much as a plan. */
+const EVERY = 8;
+
+/**
+ * Checks each plan of a pool: it begins no batch while the rollout is held, it says what it waits for, and it depends
+ * neither on the order of what it reads nor on what it has written itself.
+ */
+export class PlanGuarantees extends Check {
+  #plans = 0;
+
+  onPlan(planned: Planned, inputOf: () => PoolPlanInput | undefined): void {
+    if (planned.gone) return;
+    const input = inputOf();
+    // The pool may have changed since the plan was made.
+    if (input === undefined || (input.pool.metadata.generation ?? 0) !== planned.generation) return;
+    this.#checkHolds(planned, input);
+    this.#checkWaits(planned, input);
+    if (++this.#plans % EVERY !== 0) return;
+    this.#checkOrder(input);
+    this.#checkStatus(input);
+  }
+
+  /** Checks that no batch begins in a pause, after the rollout has been stopped, or outside of its windows. */
+  #checkHolds({ steps, rollout: { state, phase } }: PoolPlanned, { pool, rollout, now }: PoolPlanInput): void {
+    const update = steps.find((step) => step.kind === 'update');
+    if (update === undefined) return;
+    const words = `batch ${update.batch.n} of ${pool.metadata.name} begins`;
+    const known = rollout ?? pool.status?.rollout;
+    if (pool.spec.paused === true || state.paused !== undefined || known?.paused !== undefined)
+      this.broken('G10', `${words} in a pause`);
+    const halted = state.halted ?? (known?.revision === state.revision ? known.halted : undefined);
+    if (halted !== undefined && halted.kind !== 'Undoing')
+      this.broken('G10', `${words} after its rollout was stopped: ${halted.kind}, ${phase}`);
+    if (!windowAt(withDefaults(pool.spec).rollout.windows, now).open)
+      this.broken('G10', `${words} outside of the maintenance windows`);
+    if (update.batch.vms.length === 0) this.broken('G12', `${words} without VMs`);
+  }
+
+  /** Checks that a rollout which does nothing, and will not by itself, says why. */
+  #checkWaits({ steps, rollout, wakeAt, healing }: PoolPlanned, { pool, batches, inProgress }: PoolPlanInput): void {
+    const { phase, waits } = rollout;
+    const isOpen = phase === 'RollingOut' || phase === 'Waiting' || phase === 'Undoing';
+    const isBusy = steps.length > 0 || batches.length > 0 || healing.state.cycles.length > 0;
+    if (!isOpen || isBusy || wakeAt !== null || Object.values(inProgress).some((names) => names.length > 0)) return;
+    if (waits.length === 0) this.broken('G12', `${pool.metadata.name} stands still as ${phase}, and says not why`);
+  }
+
+  /** Checks that another order of the same objects makes no other plan. */
+  #checkOrder(input: PoolPlanInput): void {
+    const { plan } = containedPlan(input);
+    const { plan: other } = containedPlan({
+      ...input,
+      vms: input.vms.toReversed(),
+      revisions: input.revisions.toReversed(),
+      ...(input.uncontrolled && { uncontrolled: input.uncontrolled.toReversed() }),
+      ...(input.keptClaims && { keptClaims: input.keptClaims.toReversed() }),
+    });
+    const [one, two] = [plan, other].map((each) => ({ ...each, steps: each.steps.map(inOrder) }));
+    if (isDeepStrictEqual(one, two)) return;
+    const fields = (Object.keys(plan) as (keyof typeof plan)[]).filter(
+      (field) => !isDeepStrictEqual(one![field], two![field]),
+    );
+    const told = JSON.stringify(fields.map((field) => [field, plan[field], other[field]]));
+    this.broken('G12', `another order of the VMs of ${input.pool.metadata.name} makes another plan: ${told}`);
+  }
+
+  /** Checks that the status which a plan writes leaves nothing to be written at the same moment. */
+  #checkStatus(input: PoolPlanInput): void {
+    const { plan } = containedPlan(input);
+    const { pool, now } = input;
+    // Claims of places are written by others, and may change what is told.
+    if ((pool.status?.disruptedVMs ?? []).length > 0) return;
+    // A plan that is due again at once may have more to tell.
+    if (plan.status === null || plan.wakeAt === now || plan.steps.some(({ kind }) => kind === 'update')) return;
+    const { status, rollout, healing } = plan;
+    const again = containedPlan({
+      ...input,
+      pool: { ...pool, status },
+      rollout: rollout.state,
+      healing: healing.state,
+    });
+    if (again.plan.status !== null)
+      this.broken(
+        'G12',
+        `what was just written of ${pool.metadata.name} is not all: ${JSON.stringify([status, again.plan.status])}`,
+      );
+  }
+}
+
+/** The same step with the objects that it is about in order: it acts on all of them at once. */
+const inOrder = (step: PoolStep): object =>
+  Object.fromEntries(
+    Object.entries(step).map(([field, value]) => [
+      field,
+      Array.isArray(value) ? value.toSorted((a, b) => compare(JSON.stringify(a), JSON.stringify(b))) : value,
+    ]),
+  );
+
+const compare = (one: string, other: string): number => (one < other ? -1 : Number(one > other));

@@ -2,7 +2,7 @@ import './world/real-code.ts';
 import fc from 'fast-check';
 import { test } from 'vitest';
 import { play } from './play.ts';
-import { anyScenario, withSurge, type Scenario } from './random.ts';
+import { anyScenario, withSteps, withSurge, type Scenario } from './random.ts';
 
 /**
  * The same installations in every run of the suite, so that a failure comes from a change and not from chance;
@@ -18,6 +18,10 @@ const OFF = (process.env['MODEL_OFF'] ?? '').split(',');
  */
 test.each<[string, fc.Arbitrary<Scenario>, number?]>([
   ['people change their minds', anyScenario('wishes', 'wishes', 'rules', 'people')],
+  [
+    'templates stop VMs and change running ones',
+    withSteps(anyScenario('powers', 'powers', 'people', 'rules', 'faults')),
+  ],
   ['VMIs and disks fail', anyScenario('wishes', 'accidents', 'accidents', 'people')],
   ['workers are frozen, killed and cut off', anyScenario('wishes', 'wishes', 'faults', 'people')],
   ['nodes are drained', anyScenario('evictions', 'evictions', 'evictions', 'wishes', 'people', 'faults')],

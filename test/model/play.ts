@@ -97,10 +97,9 @@ async function happenToPool(
     case 'scale':
       return world.changePool(name, { replicas: happening.replicas });
     case 'template': {
-      const { version, neverReady } = happening;
-      return world.changePool(name, {
-        template: aTemplate({ version, neverReady, ...(disk === undefined ? {} : { disk }) }),
-      });
+      const { version, neverReady, power: runStrategy = 'Always', sockets } = happening;
+      const more = { ...(disk === undefined ? {} : { disk }), ...(sockets === undefined ? {} : { sockets }) };
+      return world.changePool(name, { template: aTemplate({ version, neverReady, runStrategy, ...more }) });
     }
     case 'rules':
       return world.changePool(name, happening.spec);
@@ -214,12 +213,18 @@ async function happenToVm(
     }
     case 'stop':
     case 'start':
+    case 'restart':
     case 'migrate':
       return world.power(name, what);
     case 'abort migration':
       return world.abortMigration(name);
     case 'crash':
       return world.crash(name);
+    case 'shut down':
+      return world.crash(name, 'Succeeded');
+    case 'pause VMI':
+    case 'unpause VMI':
+      return world.pauseVmi(name, what === 'pause VMI');
     case 'corrupt':
       await corrupt(world, name);
       return world.crash(name);
@@ -324,6 +329,7 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
     for (const { metadata } of world.vmsOf(pool.metadata.uid)) {
       await optOut(world, metadata.name, false);
       await protect(world, metadata.name, false);
+      await world.pauseVmi(metadata.name, false);
       await world.power(metadata.name, 'start');
     }
     const disk = pool.spec.template.spec.dataVolumeTemplates?.[0]?.metadata.name;

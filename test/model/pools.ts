@@ -16,6 +16,7 @@ export interface Shape {
   machineType?: string;
   sockets?: number;
   memory?: string;
+  runStrategy?: string;
 }
 
 /** A template of VMs that boot in a second by default. */
@@ -29,6 +30,7 @@ export function aTemplate({
   machineType,
   sockets,
   memory,
+  runStrategy = 'Always',
 }: Shape = {}): VmTemplate {
   const annotations = {
     'sim.drover.dev/boot-time': `${bootMs}ms`,
@@ -45,7 +47,7 @@ export function aTemplate({
   const machine = machineType === undefined ? {} : { machine: { type: machineType } };
   return {
     spec: {
-      runStrategy: 'Always',
+      runStrategy,
       ...(disk === undefined
         ? {}
         : {

@@ -3,6 +3,7 @@ import type { SetKind } from '../../api/owner-kinds.ts';
 import type {
   Autohealing,
   Drain,
+  MaintenanceWindow,
   PoolSpec,
   Rollout,
   ScaleInStrategy,
@@ -13,10 +14,12 @@ import { aStep } from '../decisions/model/rollout-pools.ts';
 import { aTemplate } from './pools.ts';
 import type { RefusedCall } from './refusals/refuse.ts';
 
+export type RunStrategy = 'Always' | 'Manual' | 'RerunOnFailure' | 'Once' | 'Halted';
+
 /** What happens to an installation. VMs, workers and pools are given by any number, taken modulo their count. */
 export type Happening =
   | { what: 'scale'; pool: number; replicas: number }
-  | { what: 'template'; pool: number; version: number; neverReady: boolean }
+  | { what: 'template'; pool: number; version: number; neverReady: boolean; power?: RunStrategy; sockets?: number }
   | { what: 'rules'; pool: number; spec: Partial<PoolSpec> }
   | { what: 'renew'; pool: number; isOrphaned: boolean }
   | { what: 'delete' | 'detach' | 'adopt' | 'stop' | 'start' | 'crash' | 'corrupt' | 'opt out'; vm: number }
@@ -30,6 +33,8 @@ export type Happening =
   | { what: 'evict'; vm: number; fails: boolean }
   /** By virtctl: of whatever migration of the VM is in flight. */
   | { what: 'migrate' | 'abort migration'; vm: number }
+  /** By virtctl, and by who works in the VM. */
+  | { what: 'restart' | 'pause VMI' | 'unpause VMI' | 'shut down'; vm: number }
   | { what: 'pause' | 'resume' | 'abort' | 'promote' | 'healPause' | 'healResume'; pool: number }
   /** About a VM of the pool that is being healed, and the workflow of its attempt. */
   | { what: 'healNow' | 'healSkip' | 'cancel attempt' | 'terminate attempt'; pool: number }
@@ -198,6 +203,27 @@ const transitions: fc.Arbitrary<Happening> = fc.record({
   restartNow: fc.oneof({ arbitrary: fc.constant(true), weight: 3 }, { arbitrary: fc.constant(false), weight: 1 }),
   maxRestarts: fc.integer({ min: 1, max: 3 }),
 });
+/** Templates that differ in what takes a restart, in what running VMIs take, or in whether VMs run at all. */
+const powers: fc.Arbitrary<Happening> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      what: fc.constant('template'),
+      pool,
+      version: fc.integer({ min: 1, max: 2 }),
+      neverReady: fc.oneof({ arbitrary: fc.constant(false), weight: 5 }, { arbitrary: fc.constant(true), weight: 1 }),
+      power: fc.constantFrom<RunStrategy>('Always', 'Always', 'Always', 'Manual', 'RerunOnFailure', 'Once', 'Halted'),
+      sockets: fc.integer({ min: 1, max: 3 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      what: fc.constantFrom('restart', 'shut down', 'pause VMI', 'unpause VMI', 'stop', 'start', 'crash'),
+      vm,
+    }),
+  },
+);
 const accidents: fc.Arbitrary<Happening> = fc.record({ what: fc.constantFrom('crash', 'corrupt'), vm });
 const evictions: fc.Arbitrary<Happening> = fc.oneof(
   {
@@ -273,7 +299,20 @@ const surges: fc.Arbitrary<Happening> = fc.record({
   spec: fc.oneof(anySurge, fc.constant({ maxSurge: 0, maxUnavailable: 1 })),
 });
 
-const kinds = { wishes, rules, people, transitions, accidents, evictions, faults, renewals, sets, surges, refusals };
+const kinds = {
+  wishes,
+  powers,
+  rules,
+  people,
+  transitions,
+  accidents,
+  evictions,
+  faults,
+  renewals,
+  sets,
+  surges,
+  refusals,
+};
 
 export const anyScenario = (...named: (keyof typeof kinds)[]): fc.Arbitrary<Scenario> =>
   fc.record({
@@ -305,3 +344,31 @@ export const withSurge = (scenarios: fc.Arbitrary<Scenario>, count = Infinity): 
       return { ...spec, ...surge, updateStrategy };
     }),
   }));
+
+const anySteps = fc.constantFrom<NonNullable<Rollout['steps']>>(
+  [aStep(1, { approval: {} })],
+  [aStep(1, { wait: '5s' }), aStep(3, { wait: '30s' })],
+  [aStep(1, { wait: '5s' }), aStep('50%', { approval: {} })],
+);
+
+/** The same with pools that are updated in steps, in windows, and with more or less disruption. */
+export const withSteps = (scenarios: fc.Arbitrary<Scenario>): fc.Arbitrary<Scenario> =>
+  fc
+    .tuple(
+      scenarios,
+      fc.record({
+        vmRolloutStrategy: seldom(fc.constantFrom('Stage', 'LiveUpdate'), 1),
+        disruption: seldom(fc.constantFrom('None', 'Live', 'Restart', 'Replace'), 1),
+        steps: seldom(anySteps, 1),
+        windows: seldom(fc.constant<MaintenanceWindow[]>([{ cron: '*/5 * * * *', duration: '1m' }]), 4),
+      }),
+    )
+    .map(([scenario, { vmRolloutStrategy, disruption, ...rollout }]) => ({
+      ...scenario,
+      specs: scenario.specs.map((spec): PoolSpec => ({
+        ...spec,
+        ...seen({ vmRolloutStrategy }),
+        updateStrategy: { proactive: seen({ disruption }) },
+        rollout: { ...spec.rollout, ...seen(rollout) },
+      })),
+    }));

@@ -448,10 +448,18 @@ export class World {
       .catch(ignored);
   }
 
-  /** Ends the VM's VMI as a crash does. */
-  crash(name: string): void {
+  /** By virtctl. */
+  async pauseVmi(name: string, isPaused: boolean): Promise<void> {
+    const action = isPaused ? 'pause' : 'unpause';
+    this.say(`-- ${name}: ${action}`);
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${name}/${action}`;
+    await this.#client.request({ method: 'PUT', path, body: {} }).catch(ignored);
+  }
+
+  /** Ends the VM's VMI as a crash does, or who shuts it down from within. */
+  crash(name: string, end: 'Failed' | 'Succeeded' = 'Failed'): void {
     if (this.vmi(name)?.status?.phase !== 'Running') return;
-    this.say(`-- ${name} crashes`);
+    this.say(`-- ${name} ${end === 'Failed' ? 'crashes' : 'shuts down'}`);
     this.server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({
       ...vmi,
       metadata: {
@@ -459,7 +467,7 @@ export class World {
         annotations: {
           ...vmi.metadata.annotations,
           'sim.drover.dev/run-time': '0s',
-          'sim.drover.dev/run-end': 'Failed',
+          'sim.drover.dev/run-end': end,
         },
       },
     }));

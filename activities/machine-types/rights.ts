@@ -4,26 +4,10 @@ import {
   VirtualMachineInstances,
   VirtualMachinePools,
   VirtualMachines,
-  type Resource,
 } from '../../api/resources.ts';
+import { formatRight, hasRight, type Right } from '../../kubernetes/access-review.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
-
-/** A permission that a worker needs, in every namespace in scope. */
-export interface Right {
-  verb: 'create' | 'patch' | 'delete' | 'update';
-  resource: Pick<Resource, 'group' | 'plural'>;
-  subresource?: string;
-}
-
-interface AccessReview {
-  metadata: { name: string };
-  spec: {
-    resourceAttributes: { verb: string; group: string; resource: string; subresource?: string; namespace?: string };
-  };
-  status?: { allowed?: boolean };
-  [field: string]: unknown;
-}
 
 const PATCH_VMS: Right = { verb: 'patch', resource: VirtualMachines };
 const PATCH_POOLS: Right = { verb: 'patch', resource: VirtualMachinePools };
@@ -55,7 +39,7 @@ export async function missingRights(
   try {
     for (const right of rights) {
       for (const namespace of namespaces ?? [undefined]) {
-        if (!(await may(client, right, namespace))) missing.push(inWords(right, namespace));
+        if (!(await hasRight(client, right, namespace, cancellationSignal()))) missing.push(inWords(right, namespace));
       }
     }
     return missing;
@@ -66,26 +50,5 @@ export async function missingRights(
   }
 }
 
-async function may(
-  client: KubeClient,
-  { verb, resource: { group, plural }, subresource }: Right,
-  namespace: string | undefined,
-): Promise<boolean> {
-  const asked = {
-    verb,
-    group,
-    resource: plural,
-    ...(subresource === undefined ? {} : { subresource }),
-    ...(namespace === undefined ? {} : { namespace }),
-  };
-  const review: AccessReview = { metadata: { name: '' }, spec: { resourceAttributes: asked } };
-  const { status } = await client.create<AccessReview>(SelfSubjectAccessReviews, review, {
-    signal: cancellationSignal(),
-  });
-  return status?.allowed === true;
-}
-
-function inWords({ verb, resource: { group, plural }, subresource }: Right, namespace: string | undefined): string {
-  const what = `${verb} ${plural}.${group}${subresource === undefined ? '' : `/${subresource}`}`;
-  return namespace === undefined ? what : `${what} in ${namespace}`;
-}
+const inWords = (right: Right, namespace: string | undefined): string =>
+  namespace === undefined ? formatRight(right) : `${formatRight(right)} in ${namespace}`;

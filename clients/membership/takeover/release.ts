@@ -52,6 +52,7 @@ import {
 } from './kubevirt-pool.ts';
 import { currentRevisions, deleteLeftRevisions, referenceTo, revisionFor } from './kubevirt-revisions.ts';
 import { checkPool } from './release-check.ts';
+import { checkRights } from './rights.ts';
 
 export interface ReleaseOptions extends Patience {
   dryRun: DryRun;
@@ -83,6 +84,7 @@ export async function release(session: Session, key: PoolAt, options: ReleaseOpt
       `${labelOf(KubeVirtPools, key.name)} would get ${vms.length} VMs of pool ${key.name}${dryRunRemark(options.dryRun)}`,
     );
   }
+  await checkRights(kube, 'release', key.namespace);
   const held = await beginChange(
     kube,
     key,

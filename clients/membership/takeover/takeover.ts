@@ -29,6 +29,7 @@ import {
   type KubeVirtPool,
 } from './kubevirt-pool.ts';
 import { deleteRevisionsOf } from './kubevirt-revisions.ts';
+import { checkRights } from './rights.ts';
 import { endedBy, plan, printPlan } from './takeover-plan.ts';
 
 export interface TakeoverOptions extends Patience {
@@ -63,6 +64,7 @@ export async function takeOver(session: Session, key: PoolAt, options: TakeoverO
     );
   }
   if (options.dryRun !== 'none') return dryRun(kube, theirs, ours, options.dryRun);
+  await checkRights(kube, 'takeover', key.namespace);
   const [pool, paused] = await begin(kube, resource, { theirs, ours }, options);
   const hold = MembershipLease.of(kube, pool);
   await handOver(kube, pool, paused, hold);

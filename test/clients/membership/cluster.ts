@@ -4,6 +4,7 @@ import { controllerOf, type KubeObject, type OwnerReference, type Stored } from 
 import {
   ControllerRevisions,
   KubeVirtPools,
+  SelfSubjectAccessReviews,
   VirtualMachinePools,
   VirtualMachines,
   type Resource,
@@ -14,6 +15,8 @@ import { membershipChangeOf } from '../../../decisions/membership/change.ts';
 import { reasonOf } from '../../../decisions/membership/condition.ts';
 import { isCountedObject } from '../../../decisions/pool/counted.ts';
 import type { DeleteOptions, KubeClient, ListOptions, ObjectKey, WriteOptions } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import { right } from '../../deploy/rights.ts';
 import { ApiServer, mergePatch } from '../../model/world/api-server.ts';
 import { templateOf } from '../rollout/pools.ts';
 
@@ -53,6 +56,8 @@ export class Cluster {
   /** Without it, nobody confirms that a pool of KubeVirt is paused. */
   hasVirtController = true;
   before: (call: Call) => Promise<void> = async () => {};
+  /** A right that the person lacks who runs the command, as `rightsOf` writes it. */
+  lacks = '';
   /** Called with a VM that has changed. */
   onVm: (after: Stored) => void = () => {};
 
@@ -121,6 +126,8 @@ export class Cluster {
     ): Promise<T> => {
       this.calls++;
       await this.before({ verb, resource, name, subresource });
+      if (right(verb, resource.group, resource.plural, subresource) === this.lacks)
+        throw new KubeError(403, 'Forbidden', `${this.lacks} is forbidden`);
       return structuredClone(act()) as T;
     };
     const { server } = this;
@@ -134,7 +141,9 @@ export class Cluster {
       list,
       get: (resource: Resource, key: ObjectKey) => call('get', resource, key.name, () => server.get(resource, key)),
       create: (resource: Resource, object: KubeObject) =>
-        call('create', resource, object.metadata.name, () => server.create(resource, object)),
+        call('create', resource, object.metadata.name, () =>
+          resource === SelfSubjectAccessReviews ? this.#review(object) : server.create(resource, object),
+        ),
       patch: (
         resource: Resource,
         key: ObjectKey,
@@ -169,6 +178,12 @@ export class Cluster {
       async *watch() {},
     };
     return client as unknown as KubeClient;
+  }
+
+  #review({ spec }: KubeObject): object {
+    const { verb, group, resource } = (spec as { resourceAttributes: Record<'verb' | 'group' | 'resource', string> })
+      .resourceAttributes;
+    return { status: { allowed: right(verb, group, resource) !== this.lacks } };
   }
 
   /** As a worker does: the status of each pool counts its VMs, and says what the pool is held by. */

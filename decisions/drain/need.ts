@@ -74,8 +74,12 @@ export const isToLeave = (vmi: VmiView | undefined): vmi is VmiView =>
 
 const isEvicted = ({ evacuationNode, node }: VmiView): boolean => evacuationNode !== null && evacuationNode === node;
 
-/** Its pod has not come up on a node that is cordoned. */
-const isStarting = ({ node, podNodeCordoned }: VmiView): boolean => node === null && podNodeCordoned;
+/**
+ * Its pod has not come up on a node that is cordoned. A VM that tolerates cordons may be there because of that, and
+ * could start there again.
+ */
+const isStarting = ({ node, podNodeCordoned, toleratesCordons }: VmiView): boolean =>
+  node === null && podNodeCordoned && !toleratesCordons;
 
 /** The node that a VMI is to leave. */
 export const nodeToLeave = ({ node, podNode }: VmiView): string => node ?? podNode ?? '';

@@ -89,12 +89,14 @@ function withoutStatus({ vmi, pool, isStarting }: OnNode, clusterStrategy: strin
   if (isFinal(vmi)) return { state: 'Ends', message: 'has ended' };
   if (liveVmi(vmi) === undefined) return { state: 'Ends', message: 'is ending' };
   const strategy = vmi.evictionStrategy ?? clusterStrategy;
-  if (isStarting && strategy === EXTERNAL && pool?.spec.drain !== undefined)
+  if (isStarting && strategy === EXTERNAL && pool?.spec.drain !== undefined && !vmi.toleratesCordons)
     return { state: 'NotAsked', message: 'is restarted, once the node is cordoned, if it does not come up' };
   if (isStarting && (strategy === EXTERNAL || strategy === 'LiveMigrate'))
     return {
       state: 'Blocked',
-      message: `stays until it has come up (${vmi.whyNotReady ?? vmi.phase}), or its VMI is deleted: KubeVirt refuses to evict it before`,
+      message:
+        `stays until it has come up (${vmi.whyNotReady ?? vmi.phase}), or its VMI is deleted: KubeVirt refuses to evict it before` +
+        (vmi.toleratesCordons ? ', and it tolerates cordons, so that it may start here again' : ''),
     };
   const drains = pool?.spec.drain !== undefined;
   if (strategy === EXTERNAL && drains)

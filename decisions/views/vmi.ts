@@ -47,6 +47,8 @@ export interface VmiView {
   podNode: string | null;
   /** That node is cordoned. */
   podNodeCordoned: boolean;
+  /** Kubernetes starts its pods on cordoned nodes, too. */
+  toleratesCordons: boolean;
   /** Its node does not answer, or no longer exists. */
   nodeLost: boolean;
   /** KubeVirt's `status.machine.type`, which the VMI has; null until its domain runs. */

@@ -6,6 +6,7 @@ import {
   type OwnerReference,
   type Stored,
 } from '../../../api/objects.ts';
+import { isObject } from '../../lib/json.ts';
 import { later } from '../../lib/times.ts';
 import { formerMemberOf } from '../../membership/former-member.ts';
 import { placementOf } from '../../vm-update/live-update.ts';
@@ -88,6 +89,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     podNode:
       status?.nodeName === undefined ? internOrNull(Object.values(status?.activePods ?? {})[0] || undefined) : null,
     podNodeCordoned: false,
+    toleratesCordons: toleratesCordons(spec?.tolerations),
     // Known from the node, not the VMI: `ClusterCache.vmiOf` fills both in.
     nodeLost: false,
     machineType: internOrNull(status?.machine?.type),
@@ -109,6 +111,20 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     whyNotReady: ready?.status === 'True' ? null : whyNotReady(conditions, status?.reason),
   };
 }
+
+const CORDON = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+
+/** As the scheduler judges it: a key, a value or an effect that is left out stands for any. */
+const toleratesCordons = (tolerations: unknown): boolean =>
+  Array.isArray(tolerations) &&
+  tolerations.some((one: unknown) => {
+    if (!isObject(one)) return false;
+    const { key = '', operator = 'Equal', value = '', effect = '' } = one;
+    const isOfEffect = effect === '' || effect === CORDON.effect;
+    return (
+      isOfEffect && (operator === 'Exists' ? key === '' || key === CORDON.key : key === CORDON.key && value === '')
+    );
+  });
 
 const ownerView = (owner: OwnerReference | undefined): NonNullable<VmiView['standalone']>['owner'] =>
   owner === undefined ? null : { kind: kindOf(owner), name: owner.name, uid: owner.uid };

@@ -47,6 +47,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   node: 'node-1',
   podNode: null,
   podNodeCordoned: false,
+  toleratesCordons: false,
   nodeLost: false,
   machineType: null,
   specMachineType: null,

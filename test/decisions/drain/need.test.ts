@@ -139,6 +139,11 @@ describe('a VM whose pod has not come up, which KubeVirt refuses to evict', () =
     ['has a minute to start on a cordoned node', { vm, vmi: since(59_999) }, { need: 'wait', until: NOW + 1 }],
     ['restarts after that', { vm, vmi: since(60_000) }, { ...restarts, needsBudget: false }],
     [
+      'is left if it tolerates cordons, so that it could start there again',
+      { vm, vmi: { ...since(60_000), toleratesCordons: true } },
+      { need: 'nothing' },
+    ],
+    [
       'restarts if its pool wants migrations',
       { vm, vmi: since(60_000), rules: { method: 'Migrate' } },
       { act: 'restart' },

@@ -98,6 +98,12 @@ test.each<[string, Member, string | undefined, NodeReportItem['state']]>([
   ['the same, of a pool with drain', { vmi: STARTING, pool: drained, isStarting: true }, undefined, 'NotAsked'],
   ['the same, on a cordoned node', { vmi: CORDONED, pool: drained, isStarting: true }, undefined, 'Evacuating'],
   [
+    'the same, of a VM that tolerates cordons',
+    { vmi: { ...CORDONED, toleratesCordons: true }, pool: drained, isStarting: true },
+    undefined,
+    'Blocked',
+  ],
+  [
     'LiveMigrate, of the same',
     { vmi: { ...STARTING, evictionStrategy: 'LiveMigrate' }, isStarting: true },
     undefined,

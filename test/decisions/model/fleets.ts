@@ -99,6 +99,7 @@ export function aVmi(vm: VmView, fields: Partial<VmiView> = {}): VmiView {
     node: 'node-1',
     podNode: null,
     podNodeCordoned: false,
+    toleratesCordons: false,
     nodeLost: false,
     machineType: 'pc-q35-rhel9.6.0',
     specMachineType: vm.machineType,

@@ -39,6 +39,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     node: null,
     podNode: null,
     podNodeCordoned: false,
+    toleratesCordons: false,
     nodeLost: false,
     scheduledAt: null,
     runningSince: null,
@@ -87,6 +88,22 @@ test('of one that runs, what its VMI has', () => {
     placement: '{"nodeSelector":{"disk":"ssd","zone":"b"},"tolerations":[{"key":"gpu","operator":"Exists"}]}',
     whyNotReady: null,
   });
+});
+
+const CORDON = 'node.kubernetes.io/unschedulable';
+
+test.each<[string, object, boolean]>([
+  ['of the cordon', { key: CORDON, operator: 'Exists', effect: 'NoSchedule' }, true],
+  ['of the cordon, whatever its effect', { key: CORDON, operator: 'Exists' }, true],
+  ['of the cordon without a value', { key: CORDON, effect: 'NoSchedule' }, true],
+  ['of anything', { operator: 'Exists' }, true],
+  ['of the cordon with a value', { key: CORDON, value: 'yes' }, false],
+  ['of another effect', { key: CORDON, operator: 'Exists', effect: 'NoExecute' }, false],
+  ['of something else', { key: 'gpu', operator: 'Exists' }, false],
+  ['that is empty', {}, false],
+])('the scheduler puts a VM with a toleration %s on a cordoned node, or not', (_what, toleration, expected) => {
+  const other = { key: 'gpu', operator: 'Exists', effect: 'NoExecute' };
+  expect(vmiView(aVmi({ spec: { tolerations: [other, toleration] } })).toleratesCordons).toBe(expected);
 });
 
 test("it is no VM's if another kind controls it, or none", () => {

@@ -6,6 +6,7 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import { asFormer, asMember, vmLabelPatch, type LabelPatch } from '../../decisions/membership/label-patch.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -15,6 +16,7 @@ import { liveVm } from '../lib/live-vm.ts';
 import { tryEach } from '../lib/try-each.ts';
 import { knownPool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
+import { askForPause } from '../standby/pause.ts';
 
 export interface LabelOptions {
   client: KubeClient;
@@ -43,10 +45,20 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
         const done = await onEach(key, vms, {
           isMeant: (vm) => controllerOf(vm) === undefined && vmView(vm).labels[POOL_LABEL] === key.name,
           patchOf: ({ metadata }) => asFormer(key.name, metadata),
+          before: goOn,
         });
         await report(key, done, 'SuccessfulDetach', 'Detached');
       }),
   };
+
+  /**
+   * Lets a VM go on that its pool has kept paused as standby: afterwards nobody knows that no person has paused it, and
+   * it would be left alone as long as it is paused.
+   */
+  async function goOn(vm: Stored<VirtualMachine>, vmi: Stored): Promise<void> {
+    const isPaused = vmView(vm).role === 'Standby' && vmiView(vmi).paused;
+    if (isPaused) await askForPause(client, { namespace: vm.metadata.namespace!, name: vm.metadata.name }, 'unpause');
+  }
 
   /** Patches each of these VMs that is still as it is meant, its VMI first: the VM shows that both are done. */
   async function onEach(
@@ -57,6 +69,8 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
       patchOf: (object: Stored, revision: string | null) => LabelPatch;
       /** Annotations of the VM alone. */
       vmAnnotations?: Record<string, string>;
+      /** What is done before anything is written. */
+      before?: (vm: Stored<VirtualMachine>, vmi: Stored) => Promise<void>;
     },
   ): Promise<string[]> {
     const done: string[] = [];
@@ -66,6 +80,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
       if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return;
       const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, { namespace, name }, { signal }));
       if (vmi !== undefined && controllerOf(vmi)?.uid === uid) {
+        await how.before?.(vm, vmi);
         // KubeVirt writes to a VMI often, and none of that concerns its labels: its UID is guard enough.
         const patch = { metadata: { uid: vmi.metadata.uid, ...how.patchOf(vmi, vmView(vm).revision) } };
         await ignoreStale(client.patch(VirtualMachineInstances, { namespace, name }, 'merge', patch, { signal }));

@@ -3,12 +3,14 @@ import { controllerOf } from '../../api/objects.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { membershipChangeOf, type ChangedVm } from '../../decisions/membership/change.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import { kindOf } from '../../decisions/views/owner-kind.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Failure, throwAll } from '../cli/failure.ts';
 import { Vms } from '../cli/kinds.ts';
 import { dryRunRemark } from '../cli/options.ts';
-import { print } from '../cli/output.ts';
+import { note, print } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import type { DryRun } from '../cli/values.ts';
 import { whyExtra } from '../pool/extra.ts';
@@ -16,7 +18,7 @@ import type { Session } from '../session/session.ts';
 import { poolAt, poolToChange, type Patience, type PoolAt } from './change.ts';
 import { recordMembers } from './event.ts';
 import { changeMembers, checkCount, checkNumber, finishPending, leavingMove, wordsOf } from './listed.ts';
-import { move, type Vm } from './members.ts';
+import { move, type Move, type Vm, type VmWithVmi } from './members.ts';
 
 export interface DetachOptions extends Patience {
   /** Has the pool want so many VMs less, so that none is made in their places. */
@@ -55,7 +57,13 @@ async function detachAll(kube: KubeClient, pool: Leaving['pool'], vms: ChangedVm
   const left: string[] = [];
   for (const { name, uid } of vms) {
     const key = { namespace: pool.namespace, name, uid };
-    if (dryRun === 'none' && !(await move(kube, key, (one) => leavingMove(pool, one)))) continue;
+    let isPaused = false;
+    const moveOf = (one: VmWithVmi): Move => {
+      isPaused = roleOf(one.vm.metadata.labels) === 'Standby' && one.vmi !== undefined && vmiView(one.vmi).paused;
+      return leavingMove(pool, one);
+    };
+    if (dryRun === 'none' && !(await move(kube, key, moveOf))) continue;
+    if (isPaused) note(`vm ${name} stood by, and is paused: \`virtctl unpause vm ${name}\` has it go on`);
     print(`${labelOf(Vms.resource, name)} ${wordsOf('detach', pool.name)}${dryRunRemark(dryRun)}`);
     left.push(name);
   }

@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/**
+ * Time limit, in milliseconds, for what takes seconds on an idle machine and may take minutes on a busy one. Shorter
+ * than the time limit of a test on servers, so that the failure says what did not come.
+ */
+export const PATIENCE_MS = 240_000;
+
 /** In milliseconds. */
 const FIRST_MS = 50;
 const LONGEST_MS = 500;

@@ -21,6 +21,7 @@ import {
 import { CRD_FOLDER, crdFiles } from '../../deploy/generate-crds.ts';
 import { installCrds } from '../../dev/crds/crds.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
+import { PATIENCE_MS } from '../wait-for.ts';
 import { anApiServer } from './api-server.ts';
 import { barePool } from './pools.ts';
 
@@ -229,7 +230,7 @@ describe('the API server', () => {
     const key = { namespace: 'default', name: 'falling' };
     const falling = inNamespace(barePool({ rollout: stepsTo(3, 1) }), key.name);
     const untilSaid = async (words: string): Promise<void> => {
-      await expect.poll(() => refusalOf(falling), { timeout: 20_000 }).toContain(words);
+      await expect.poll(() => refusalOf(falling), { timeout: PATIENCE_MS }).toContain(words);
     };
 
     await installCrds(server().client, [crd!]);

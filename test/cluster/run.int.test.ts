@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { Namespaces, VirtualMachines } from '../../api/resources.ts';
 import { aFleet, until } from '../integration/fleet.ts';
+import { PATIENCE_MS } from '../wait-for.ts';
 import { ClusterRoleBindings, ClusterRoles } from './given/ownership.ts';
 
 const fleet = aFleet({ workers: 0 });
@@ -20,6 +21,11 @@ function clusterTests(...args: string[]) {
   });
   const said = Promise.all([text(child.stdout), text(child.stderr)]).then((both) => both.join(''));
   const ended = once(child, 'exit').then(async ([code]) => ({ code: code as number | null, said: await said }));
+  // A run that a failed test leaves behind would fail the next ones.
+  onTestFinished(async () => {
+    child.kill('SIGINT');
+    await ended;
+  });
   return { child, ended };
 }
 
@@ -34,7 +40,7 @@ async function expectNothingLeft(): Promise<void> {
 
 test('a run that is interrupted removes what it made', async () => {
   const run = clusterTests('test/integration/pool/scale.int.test.ts');
-  await until(async () => expect((await fleet().kube.list(VirtualMachines)).items).not.toEqual([]));
+  await until(async () => expect((await fleet().kube.list(VirtualMachines)).items).not.toEqual([]), PATIENCE_MS);
   run.child.kill('SIGINT');
   const { code, said } = await run.ended;
   expect(said).toContain('interrupted');

@@ -9,13 +9,14 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { findStack } from '../../dev/find-stack.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { childrenOf, outcomeOf, type Outcome } from '../clients/drover.ts';
+import { PATIENCE_MS } from '../wait-for.ts';
 import { ConfigMaps, configMap, kubeOf, living, stateFolder } from './stacks.ts';
 
 const BIN = join(import.meta.dirname, '../../clients/bin.js');
 const SERVERS_ONLY = ['--no-simulator', '--no-worker'];
-const READY_WITHIN = { timeout: 120_000 };
+const READY_WITHIN = { timeout: PATIENCE_MS };
 /** A dead supervisor can't end its processes; the reaper gives them two seconds. */
-const REAPED_WITHIN = { timeout: 20_000 };
+const REAPED_WITHIN = { timeout: PATIENCE_MS };
 
 const spawnDrover = (args: string[]): ChildProcess =>
   spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -64,7 +65,7 @@ describe('in a folder, a stack', () => {
     await kube.create(VirtualMachines, vm);
     const statusOf = async (): Promise<unknown> =>
       (await kube.get(VirtualMachines, { namespace: 'default', name: 'a' }))['status'];
-    await expect.poll(statusOf, { timeout: 20_000 }).toMatchObject({ ready: true });
+    await expect.poll(statusOf, { timeout: PATIENCE_MS }).toMatchObject({ ready: true });
     await kube.create(ConfigMaps, configMap('kept'));
     const pids = pidsIn(state);
     expect(living(pids)).toHaveLength(5);
@@ -78,7 +79,7 @@ describe('in a folder, a stack', () => {
   test('that starts after its supervisor and its reaper were killed ends what they have left, and has the data', async () => {
     const killed = spawnDrover(['dev', ...SERVERS_ONLY, '--state', state]);
     onTestFinished(() => void killed.kill('SIGKILL'));
-    await expect.poll(() => living(pidsIn(state)).length, { timeout: 60_000, interval: 5 }).toBe(3);
+    await expect.poll(() => living(pidsIn(state)).length, { timeout: PATIENCE_MS, interval: 5 }).toBe(3);
     const left = pidsIn(state);
     const reaper = childrenOf(killed.pid!).filter((pid) => !left.includes(pid));
     // The supervisor must not start another.
@@ -170,7 +171,7 @@ test.each(['SIGTERM', 'SIGHUP'] as const)('%s before it is ready ends what has b
   const child = spawnDrover(['dev', ...SERVERS_ONLY, '--state', state]);
   onTestFinished(() => void child.kill('SIGKILL'));
   const said = text(child.stderr!);
-  await expect.poll(() => pidsIn(state).length, { timeout: 30_000, interval: 5 }).toBeGreaterThan(0);
+  await expect.poll(() => pidsIn(state).length, { timeout: PATIENCE_MS, interval: 5 }).toBeGreaterThan(0);
   const pids = pidsIn(state);
   child.kill(signal);
   expect(await once(child, 'exit')).toEqual([1, null]);

@@ -14,6 +14,7 @@ import { readStackRecord } from '../../dev/stack-file.ts';
 import { startStack } from '../../dev/stack.ts';
 import { resolveTools } from '../../dev/tools/resolve.ts';
 import { waitFor } from '../wait-for.ts';
+import { PATIENCE_MS } from '../wait-for.ts';
 import { ConfigMaps, configMap, createConfigMap, kubeOf, living, pidsOf, SERVERS, stateFolder } from './stacks.ts';
 
 const KEPT = { namespace: 'default', name: 'kept' };
@@ -220,13 +221,15 @@ describe('a stack', () => {
     for (const { name, pid } of stack.processes) {
       stack.kill(name, 'SIGKILL');
       await expect
-        .poll(() => progress, { timeout: 60_000 })
+        .poll(() => progress, { timeout: PATIENCE_MS })
         .toContainEqual(expect.stringMatching(new RegExp(`^${name} is back \\(pid \\d+\\)$`)));
       const ended = `${name} (pid ${pid}) ended (SIGKILL); it starts again in `;
       expect(progress.some((line) => line.startsWith(ended))).toBe(true);
     }
     const kube = kubeOf(stack);
-    await expect.poll(() => kube.get(ConfigMaps, KEPT).catch(() => undefined), { timeout: 30_000 }).toMatchObject(HERE);
+    await expect
+      .poll(() => kube.get(ConfigMaps, KEPT).catch(() => undefined), { timeout: PATIENCE_MS })
+      .toMatchObject(HERE);
     await kube.create(ConfigMaps, configMap('after-kills'));
     expect(await statusOf(stack, 'kept')).toBe('RUNNING');
     expect(stack.processes).toHaveLength(3);
@@ -310,7 +313,7 @@ describe('a stack', () => {
     test('without restarts, leaves down what is killed or halted until it is asked for', async () => {
       const names = (): string[] => ephemeral.processes.map(({ name }) => name).sort();
       ephemeral.kill('temporal', 'SIGKILL');
-      await expect.poll(names, { timeout: 20_000 }).toEqual(['etcd', 'kube-apiserver']);
+      await expect.poll(names, { timeout: PATIENCE_MS }).toEqual(['etcd', 'kube-apiserver']);
       await ephemeral.halt('kube-apiserver');
       expect(names()).toEqual(['etcd']);
       await ephemeral.restart('kube-apiserver');

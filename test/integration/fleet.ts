@@ -233,13 +233,13 @@ export const namesUpTo = (pool: string, count: number): string[] =>
 const WATCH = watchIdOf('default');
 
 /** KubeVirt on a given cluster may be slower than the simulator. */
-const PATIENCE_MS = givenCluster() === undefined ? 120_000 : 240_000;
+const UNTIL_MS = givenCluster() === undefined ? 120_000 : 240_000;
 
 /**
  * Waits until the assertions hold. The default timeout, in milliseconds, lets Temporal time out several dead workers on
  * a busy machine, but is shorter than the five-minute resync, which would hide a lost change.
  */
-export async function until(assertions: () => Promise<void>, timeout = PATIENCE_MS): Promise<void> {
+export async function until(assertions: () => Promise<void>, timeout = UNTIL_MS): Promise<void> {
   let skipped: unknown;
   const attempt = (): Promise<void> =>
     assertions().catch((error: unknown) => {

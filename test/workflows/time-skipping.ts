@@ -9,7 +9,7 @@ import { taskQueueOf, waitQueueOf } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search-attributes.ts';
 
 /** How often to try to start the server. Temporal gives it 5 s to answer, which Java may miss on a busy machine. */
-const STARTS = 6;
+const STARTS = 24;
 
 /**
  * Limitations of Temporal's Java test server (1.38.0; temporalio/sdk-java#3088 and others): it can't list or count

@@ -10,6 +10,7 @@ import { loadKubeConfig } from '../../../kubernetes/config.ts';
 import { spawnReaped } from '../../reaped.ts';
 import { LeasedStack } from '../../stacks/leased-stack.ts';
 import { waitFor } from '../../wait-for.ts';
+import { PATIENCE_MS } from '../../wait-for.ts';
 import { BIN, drover as run, nowhere, type Outcome } from '../drover.ts';
 
 /** Servers without a setup of drover. The tests build on each other. */
@@ -111,7 +112,7 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
   onTestFinished(() => connection.close());
   // Visibility lags a little. The query can find the workflow only by its search attribute.
   await expect
-    .poll(() => client.workflow.count("DroverCluster = 'default' AND WorkflowType = 'watch'"), { timeout: 30_000 })
+    .poll(() => client.workflow.count("DroverCluster = 'default' AND WorkflowType = 'watch'"), { timeout: PATIENCE_MS })
     .toMatchObject({ count: 1 });
 });
 

@@ -5,7 +5,7 @@ import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
 import { standbyFrom } from '../../decisions/standby/new-standby.ts';
-import { ownReferences } from '../../decisions/template/references.ts';
+import { requiredReferences } from '../../decisions/template/references.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -65,7 +65,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           vmOf: async ({ number }) => {
             const vm = vmFromTemplate(pool, template, number, role);
             await ensureDisksAreFree(client, cache, pool, vm, number);
-            const missing = await references.missing(key.namespace, ownReferences(vm.spec, template.nameGeneration));
+            const missing = await references.missing(key.namespace, requiredReferences(vm.spec));
             if (missing !== null)
               throw new KubeError(422, 'ReferenceMissing', `${vm.metadata.name} is not created: ${missing}`);
             if (role === 'Standby') return standbyFrom(vm, standbyRules(pool.spec).state);

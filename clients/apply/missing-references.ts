@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { ownReferences, REFERENCE_RESOURCES, type OwnReference } from '../../decisions/template/references.ts';
+import { REFERENCE_RESOURCES, requiredReferences, type OwnReference } from '../../decisions/template/references.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -11,15 +11,15 @@ import type { Pool } from '../pool/objects.ts';
 const KINDS = ['Secret', 'ConfigMap'] as const;
 
 /**
- * Returns a sentence for each of these pools whose VMs are to have Secrets or ConfigMaps of their own that are missing.
+ * Returns a sentence for each of these pools whose VMs can't start without Secrets or ConfigMaps that are missing.
  * Nothing that they hold is read, and none is said to be missing by a person who may not list them.
  */
 export async function missingReferences(kube: KubeClient, pools: readonly Stored<Pool>[]): Promise<string[]> {
   const lines: string[] = [];
   for (const pool of pools as readonly StoredPool[]) {
-    const own = referencesOf(pool);
+    const needed = referencesOf(pool);
     for (const kind of KINDS) {
-      const names = own.filter((one) => one.kind === kind).map(({ name }) => name);
+      const names = [...new Set(needed.filter((one) => one.kind === kind).map(({ name }) => name))];
       if (names.length === 0) continue;
       const there = await namesOf(kube, kind, pool.metadata.namespace);
       const missing = names.filter((name) => there !== undefined && !there.has(name));
@@ -29,12 +29,13 @@ export async function missingReferences(kube: KubeClient, pools: readonly Stored
   return lines;
 }
 
-/** What the pool's VMs have for themselves once it has as many as it wants, without gaps in their numbers. */
+/** What the pool's VMs need once it has as many as it wants, without gaps in their numbers. */
 function referencesOf(pool: StoredPool): OwnReference[] {
   const template = poolTemplate(pool.spec);
-  if (template.nameGeneration === undefined) return [];
-  return Array.from({ length: pool.spec.replicas }, (_, index) =>
-    ownReferences(vmFromTemplate(pool, template, index + 1).spec, template.nameGeneration),
+  // Without it, all need the same.
+  const length = template.nameGeneration === undefined ? Math.min(pool.spec.replicas, 1) : pool.spec.replicas;
+  return Array.from({ length }, (_, index) =>
+    requiredReferences(vmFromTemplate(pool, template, index + 1).spec),
   ).flat();
 }
 
@@ -56,7 +57,7 @@ async function namesOf(
 function sentence({ metadata }: StoredPool, kind: OwnReference['kind'], missing: readonly string[]): string {
   const [what, are, they] =
     missing.length === 1
-      ? [kind, 'is', 'its VM waits until it is']
-      : [`${kind}s`, 'are', 'their VMs wait until they are'];
+      ? [kind, 'is', 'VMs that need it wait until it is']
+      : [`${kind}s`, 'are', 'VMs that need them wait until they are'];
   return `pool ${metadata.name}: ${what} ${formatNames(missing)} ${are} missing: ${they} there`;
 }

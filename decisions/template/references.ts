@@ -68,13 +68,9 @@ export const REFERENCE_KINDS: Record<keyof NameGeneration, OwnReference['kind']>
   appendPostfixToConfigMapReferences: 'ConfigMap',
 };
 
-/** Returns what a VMI of a VM with this spec can't start without. */
-export const requiredReferences = (vmSpec: unknown): OwnReference[] =>
-  ownReferences(vmSpec, { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: true });
-
-/** Returns what a VM with this spec, in which names have their number, has for itself and can't start without. */
-export function ownReferences(vmSpec: unknown, nameGeneration: NameGeneration = {}): OwnReference[] {
-  const own = NAME_GENERATION_FLAGS.filter((flag) => nameGeneration[flag] === true).flatMap((flag) =>
+/** Returns what a VMI of a VM with this spec, in which names have their number, can't start without. */
+export function requiredReferences(vmSpec: unknown): OwnReference[] {
+  const all = NAME_GENERATION_FLAGS.flatMap((flag) =>
     numberedReferences[flag](vmSpec)
       .filter((reference) => isNamed(reference) && !isOptional(reference))
       .map(([holder, key]): OwnReference => ({
@@ -82,7 +78,7 @@ export function ownReferences(vmSpec: unknown, nameGeneration: NameGeneration = 
         name: (holder as Record<string, string>)[key]!,
       })),
   );
-  return own.filter(({ kind, name }, at) => own.findIndex((one) => one.kind === kind && one.name === name) === at);
+  return all.filter(({ kind, name }, at) => all.findIndex((one) => one.kind === kind && one.name === name) === at);
 }
 
 const isOptional = ([holder]: Reference): boolean => isObject(holder) && holder['optional'] === true;

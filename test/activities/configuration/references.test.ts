@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { References } from '../../../activities/configuration/references.ts';
-import { ownReferences } from '../../../decisions/template/references.ts';
+import { requiredReferences } from '../../../decisions/template/references.ts';
 import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
@@ -29,7 +29,7 @@ async function look(
   };
   const references = new References({ getMetadata } as unknown as KubeClient, AbortSignal.timeout(10_000));
   const vm = vmFromTemplate(aPool(), template, 3);
-  const own = ownReferences(vm.spec, template.nameGeneration);
+  const own = requiredReferences(vm.spec);
   const said = async (): Promise<string> => (await references.missing('shop', own)) ?? 'all there';
   await said();
   return { said: await said(), asked };

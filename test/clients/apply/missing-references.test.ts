@@ -30,15 +30,22 @@ function said(pool: Stored<Pool>, secrets: readonly string[] | null): Promise<st
 
 test('lists missing Secrets and ConfigMaps that each VM needs for itself', async () => {
   expect(await said(aPool(3, ALL), ['key', 'key-2'])).toEqual([
-    'pool web: Secrets key-1, key-3 are missing: their VMs wait until they are there',
-    'pool web: ConfigMaps settings-1 … settings-3 are missing: their VMs wait until they are there',
-  ]);
-  expect(await said(aPool(1, { appendPostfixToSecretReferences: true }), [])).toEqual([
-    'pool web: Secret key-1 is missing: its VM waits until it is there',
+    'pool web: Secrets key-1, key-3 are missing: VMs that need them wait until they are there',
+    'pool web: ConfigMaps settings-1 … settings-3 are missing: VMs that need them wait until they are there',
   ]);
 });
 
-test('nothing is said of what all VMs share, nor of what a person may not list', async () => {
-  expect(await said(aPool(3, {}), [])).toEqual([]);
-  expect(await said(aPool(3, { appendPostfixToSecretReferences: true }), null)).toEqual([]);
+test('lists what all VMs share once', async () => {
+  const settings = 'pool web: ConfigMap settings is missing: VMs that need it wait until it is there';
+  expect(await said(aPool(3, {}), ['key'])).toEqual([settings]);
+  expect(await said(aPool(3, { appendPostfixToSecretReferences: true }), ['key-1', 'key-2'])).toEqual([
+    'pool web: Secret key-3 is missing: VMs that need it wait until it is there',
+    settings,
+  ]);
+  expect(await said(aPool(0, {}), [])).toEqual([]);
+});
+
+test('nothing is said of what a person may not list', async () => {
+  expect(await said(aPool(0, ALL), null)).toEqual([]);
+  expect((await said(aPool(3, ALL), null)).join()).not.toContain('Secret');
 });

@@ -132,7 +132,7 @@ describe('apply', () => {
     expect(await applied(namespace, manifest('web', { template }), '--no-vm-check')).toMatchObject({ code: 0 });
   });
 
-  test("tells at once what KubeVirt's admission refuses, and which Secrets of VMs' own are missing", async () => {
+  test("tells at once what KubeVirt's admission refuses, and which Secrets are missing", async () => {
     const namespace = await fleet().namespace();
     const template = structuredClone(haltedTemplate);
     const vmi = template.spec.template as { spec: { domain: object; volumes?: object[] } };
@@ -151,7 +151,7 @@ describe('apply', () => {
     const nameGeneration = { appendPostfixToSecretReferences: true };
     expect(await applied(namespace, manifest('web', { template, nameGeneration }))).toMatchObject({
       code: 0,
-      stderr: 'pool web: Secrets key-1, key-2 are missing: their VMs wait until they are there\n',
+      stderr: 'pool web: Secrets key-1, key-2 are missing: VMs that need them wait until they are there\n',
     });
   });
 

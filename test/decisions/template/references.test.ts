@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ownReferences, requiredReferences } from '../../../decisions/template/references.ts';
+import { requiredReferences } from '../../../decisions/template/references.ts';
 
 const volumes = [
   { name: 'key', secret: { secretName: 'key-1' } },
@@ -11,17 +11,10 @@ const volumes = [
 const accessCredentials = [{ sshPublicKey: { source: { secret: { secretName: 'ssh-1' } } } }];
 const spec = { template: { spec: { volumes, accessCredentials } } };
 
-test('what a VM has for itself is each Secret and ConfigMap whose name gets its number, once, but for what is optional', () => {
-  const secrets = [
+test('what a VM needs is each Secret and ConfigMap that it names, once, but for what is optional', () => {
+  expect(requiredReferences(spec)).toEqual([
     { kind: 'Secret', name: 'key-1' },
     { kind: 'Secret', name: 'ssh-1' },
-  ];
-  const configMaps = [{ kind: 'ConfigMap', name: 'key-1' }];
-  expect(ownReferences(spec, { appendPostfixToSecretReferences: true })).toEqual(secrets);
-  expect(ownReferences(spec, { appendPostfixToConfigMapReferences: true })).toEqual(configMaps);
-  expect(
-    ownReferences(spec, { appendPostfixToSecretReferences: true, appendPostfixToConfigMapReferences: true }),
-  ).toEqual([...secrets, ...configMaps]);
-  expect(ownReferences(spec)).toEqual([]);
-  expect(requiredReferences(spec)).toEqual([...secrets, ...configMaps]);
+    { kind: 'ConfigMap', name: 'key-1' },
+  ]);
 });

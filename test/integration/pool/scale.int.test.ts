@@ -161,6 +161,19 @@ test('every VM has disks, Secrets and ConfigMaps of its own if the pool says so'
       },
     },
   });
+
+  // What all VMs share is waited for, too.
+  const shared = [{ name: 'key', secret: { secretName: 'key' } }];
+  const sharing = { spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} }, volumes: shared } } } };
+  await fleet().createPool(namespace, 'db', { replicas: 1, template: sharing });
+  await until(async () =>
+    expect((await fleet().condition(namespace, 'db', 'ReplicaFailure'))?.message).toContain(
+      'db-1 is not created: Secret key is missing',
+    ),
+  );
+  expect(await fleet().vmNames(namespace, 'db')).toEqual([]);
+  await make(Secrets, 'key');
+  await fleet().settled(namespace, 'db', ['db-1']);
 });
 
 test('kubectl scale works', async () => {

@@ -27,7 +27,8 @@ const ENDS: string[] = [batchEnded.name, attemptEnded.name];
 interface Failed {
   rollout: string;
   vm: string;
-  at: number;
+  /** Number of the batch. */
+  n: number;
 }
 
 /**
@@ -53,7 +54,7 @@ export class BatchGuarantees extends Check {
     if (input === undefined) return;
     this.#plans.set(planned.key.uid, { rollout: planned.rollout, pool: input.pool });
     this.#checkRegressions(planned.rollout, input);
-    if (planned.steps.some(({ kind }) => kind === 'update')) this.#checkCount(planned.rollout, input);
+    this.#checkCount(planned.rollout, input);
   }
 
   onBegin(run: Run): void {
@@ -149,7 +150,7 @@ export class BatchGuarantees extends Check {
     const isSuperseded = outcomes.some(({ end }) => end === 'Superseded');
     if (batch.revision !== batch.rollout || isSuperseded) return;
     const rollout = rolloutOf(key.uid, this.#plans.get(key.uid)?.rollout);
-    for (const { vm } of late) if (!wereDown.has(vm)) this.#failed.push({ rollout, vm, at: this.now });
+    for (const { vm } of late) if (!wereDown.has(vm)) this.#failed.push({ rollout, vm, n: batch.n });
   }
 
   /** Checks that VMs which no batch called failed have been down for the deadline. */
@@ -166,12 +167,13 @@ export class BatchGuarantees extends Check {
     }
   }
 
-  /** Checks that a rollout does not go on after more failures than it may have. */
-  #checkCount(rollout: RolloutPlan, { pool, now }: PoolPlanInput): void {
+  /** Checks that a rollout is stopped after more failures than it may have. */
+  #checkCount(rollout: RolloutPlan, { pool, batches }: PoolPlanInput): void {
     const { onFailure, maxFailures } = withDefaults(pool.spec).rollout;
-    if (onFailure === 'Continue' || rollout.state.halted !== undefined) return;
+    const { halted, completedAt } = rollout.state;
+    if (onFailure === 'Continue' || halted !== undefined || completedAt !== undefined) return;
     const id = rolloutOf(pool.metadata.uid, rollout);
-    const known = this.#failed.filter((failed) => failed.rollout === id && failed.at < now - 1_000);
+    const known = this.#failed.filter((failed) => failed.rollout === id && batches.every(({ n }) => n !== failed.n));
     const names = new Set(known.map(({ vm }) => vm));
     if (names.size > maxFailures)
       this.broken(

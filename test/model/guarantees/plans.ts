@@ -5,6 +5,8 @@ import { windowAt } from '../../../decisions/lib/maintenance-windows.ts';
 import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { poolTemplate } from '../../../decisions/template/template.ts';
 import { Check } from './check.ts';
 
 type PoolPlanned = Extract<Planned, { gone: false }>;
@@ -44,6 +46,9 @@ export class PlanGuarantees extends Check {
       this.broken('G10', `${words} after its rollout was stopped: ${halted.kind}, ${phase}`);
     if (!windowAt(withDefaults(pool.spec).rollout.windows, now).open)
       this.broken('G10', `${words} outside of the maintenance windows`);
+    const wanted = halted?.kind === 'Undoing' ? pool.status?.currentRevision : revisionOf(poolTemplate(pool.spec));
+    if (wanted !== undefined && update.batch.revision !== wanted)
+      this.broken('G8', `${words} to ${update.batch.revision}, and VMs are to have ${wanted}`);
     if (update.batch.vms.length === 0) this.broken('G12', `${words} without VMs`);
   }
 

@@ -16,3 +16,15 @@ test('the healing of a standby VM ends when the pool wants fewer meanwhile', () 
     if (!(await world.until(() => statusOf(world)?.healing?.cycles.length === 0, 5 * MINUTE_MS)))
       world.break(`G12: the cycle does not end: ${JSON.stringify(statusOf(world)?.healing?.cycles)}`);
   }));
+
+test('a VM whose healing people skip is made again at once, and not after the delay of its attempt', () =>
+  play(async (world) => {
+    const backoff = { initial: '30m', max: '30m', jitter: 0 };
+    await begun(world, { replicas: 2, autohealing: { startupFailureThreshold: 1, maxUnhealthy: '100%', backoff } });
+    crashLoop(world, 'web-2');
+    const isWaiting = (): boolean => statusOf(world)?.healing?.cycles[0]?.phase === 'Waiting';
+    if (!(await world.until(isWaiting, 10 * MINUTE_MS))) world.break('web-2 is not healed');
+    world.signal('web', 'healSkip', { vm: 'web-2', by: 'ann' });
+    if (!(await world.until(() => world.vm('web-2') !== undefined, 10_000)))
+      world.break('G11: web-2 is not made again, though nobody heals it any more');
+  }));

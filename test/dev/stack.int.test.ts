@@ -13,8 +13,7 @@ import { choosePorts } from '../../dev/process/ports.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { startStack } from '../../dev/stack.ts';
 import { resolveTools } from '../../dev/tools/resolve.ts';
-import { waitFor } from '../wait-for.ts';
-import { PATIENCE_MS } from '../wait-for.ts';
+import { PATIENCE_MS, waitFor } from '../wait-for.ts';
 import { ConfigMaps, configMap, createConfigMap, kubeOf, living, pidsOf, SERVERS, stateFolder } from './stacks.ts';
 
 const KEPT = { namespace: 'default', name: 'kept' };

@@ -21,7 +21,7 @@ import { givenCluster } from '../cluster/given/given.ts';
 import { isSkip } from '../cluster/given/skip.ts';
 import { spawnReaped } from '../reaped.ts';
 import { LeasedStack } from '../stacks/leased-stack.ts';
-import { startTestStack } from '../stacks/stack-pool.ts';
+import { kindOf, startTestStack, type Wanted } from '../stacks/stack-pool.ts';
 import { waitFor } from '../wait-for.ts';
 
 export interface TestWorker {
@@ -255,18 +255,23 @@ interface FleetOptions {
   workers?: number;
   /** The file kills servers: it has a stack to itself, whose data survives that. */
   ownStack?: boolean;
+  /** The file shows that what drover writes passes KubeVirt's own CRDs, if the machine has them. */
+  kubevirtCrds?: boolean;
 }
 
 /** The one place that chooses what tests run on: a stack with the simulator, or the given cluster. */
-function startServers({ simulator = true, ownStack = false }: FleetOptions): Promise<Stack> {
+function startServers({ ownStack = false, ...options }: FleetOptions): Promise<Stack> {
   const given = givenCluster();
   if (given !== undefined) return GivenStack.start(given);
-  if (!ownStack) return LeasedStack.lease({ simulator });
-  return startTestStack(mkdtempSync(join(tmpdir(), 'drover-test-')), { simulator, durable: true });
+  if (!ownStack) return LeasedStack.lease(wantedOf(options));
+  return startTestStack(mkdtempSync(join(tmpdir(), 'drover-test-')), { ...wantedOf(options), durable: true });
 }
 
-/** Fleets that files of this process have left to the next ones, by whether they have the simulator. */
-const left = new Map<boolean, TestFleet>();
+const wantedOf = ({ simulator = true, kubevirtCrds }: FleetOptions): Wanted =>
+  kubevirtCrds === undefined ? { simulator } : { simulator, kubevirtCrds };
+
+/** Fleets that files of this process have left to the next ones, by the kind of their stack. */
+const left = new Map<string, TestFleet>();
 
 async function start(options: FleetOptions): Promise<TestFleet> {
   const stack = await startServers(options);
@@ -278,20 +283,21 @@ async function start(options: FleetOptions): Promise<TestFleet> {
  * The fleet of this test file: it is there before the tests, with as many workers as asked for, and ends after them.
  */
 export function aFleet(options: FleetOptions = {}): () => TestFleet {
-  const { simulator = true, workers = 1, ownStack = false } = options;
+  const { workers = 1, ownStack = false } = options;
+  const kind = kindOf(wantedOf(options));
   let fleet: TestFleet | undefined;
   beforeAll(async () => {
-    fleet = ownStack ? undefined : left.get(simulator);
-    if (fleet !== undefined) left.delete(simulator);
+    fleet = ownStack ? undefined : left.get(kind);
+    if (fleet !== undefined) left.delete(kind);
     fleet ??= await start(options);
     await fleet.begin(workers);
   });
   afterAll(async () => {
     if (fleet === undefined) return;
     const { stack } = fleet;
-    if (stack instanceof LeasedStack && !left.has(simulator)) {
+    if (stack instanceof LeasedStack && !left.has(kind)) {
       await fleet.leave(stack);
-      left.set(simulator, fleet);
+      left.set(kind, fleet);
       return;
     }
     await fleet.end();

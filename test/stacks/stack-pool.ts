@@ -10,17 +10,20 @@ import { filesOf } from '../../dev/paths.ts';
 import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
+import { isSoak } from '../soak.ts';
 import { EtcdSnapshot } from './etcd-snapshot.ts';
 
 const crds =
   process.env['DROVER_TEST_KUBEVIRT_CRDS'] ?? resolve(import.meta.dirname, '../../../shared/kubevirt/crds.json');
-/** File with KubeVirt's own CRDs, if the machine has it beside the project; otherwise, all stacks use their own. */
+/** File with KubeVirt's own CRDs, if the machine has it beside the project. */
 export const KUBEVIRT_CRDS = existsSync(crds) ? crds : undefined;
 
 export interface Wanted {
   simulator: boolean;
   /** Keep the data on disk, so that it survives a kill of its server. */
   durable?: boolean;
+  /** KubeVirt's own CRDs, where they are, and not the stack's smaller ones. */
+  kubevirtCrds?: boolean;
 }
 
 /** What a test file knows of a stack that is leased to it. */
@@ -30,12 +33,14 @@ export type Answer = { lease: Lease } | { error: string };
 export const RESTORE = 'restore';
 
 /**
- * Starts a stack for tests, which start the workers themselves and see every process that ends. A durable one has its
- * own CRDs: with KubeVirt's, each start of the API server takes twice the CPU.
+ * Starts a stack for tests, which start the workers themselves and see every process that ends. KubeVirt's own CRDs
+ * double the CPU of the API server: only files that ask for them have them, and in a soak run all whose API server is
+ * not restarted.
  */
-export function startTestStack(state: string, { simulator, durable = false }: Wanted): Promise<Stack> {
-  const kubevirtCrds = durable || KUBEVIRT_CRDS === undefined ? {} : { kubevirtCrds: KUBEVIRT_CRDS };
-  return startStack({ state, ephemeral: !durable, simulator, worker: false, restarts: false, ...kubevirtCrds });
+export function startTestStack(state: string, { simulator, durable = false, kubevirtCrds }: Wanted): Promise<Stack> {
+  const file = (kubevirtCrds ?? (isSoak && !durable)) ? KUBEVIRT_CRDS : undefined;
+  const crds = file === undefined ? {} : { kubevirtCrds: file };
+  return startStack({ state, ephemeral: !durable, simulator, worker: false, restarts: false, ...crds });
 }
 
 /**
@@ -89,35 +94,41 @@ export class StackPool {
   }
 
   async #take(wanted: Wanted): Promise<SharedStack> {
-    const free = this.#free.find(({ simulator }) => simulator === wanted.simulator);
+    const free = this.#free.find(({ kind }) => kind === kindOf(wanted));
     this.#free = this.#free.filter((stack) => stack !== free);
     if (free !== undefined) {
       await free.start();
       return free;
     }
     const state = mkdtempSync(join(this.#folder, 's-'));
-    const stack = await SharedStack.start(await startTestStack(state, wanted), wanted.simulator);
+    const stack = await SharedStack.start(await startTestStack(state, wanted), wanted);
     this.#all.push(stack);
     return stack;
   }
 }
 
+/** Stacks of one kind serve each other's files. */
+export const kindOf = ({ simulator, kubevirtCrds = false }: Wanted): string =>
+  JSON.stringify({ simulator, kubevirtCrds });
+
 /** A stack that is as new for each file that leases it. */
 class SharedStack {
-  readonly simulator: boolean;
+  readonly kind: string;
   readonly #stack: Stack;
+  readonly #simulator: boolean;
   readonly #snapshot: EtcdSnapshot;
   #restored: Promise<void> = Promise.resolve();
 
-  private constructor(stack: Stack, snapshot: EtcdSnapshot, simulator: boolean) {
+  private constructor(stack: Stack, snapshot: EtcdSnapshot, wanted: Wanted) {
     this.#stack = stack;
     this.#snapshot = snapshot;
-    this.simulator = simulator;
+    this.#simulator = wanted.simulator;
+    this.kind = kindOf(wanted);
   }
 
-  static async start(stack: Stack, simulator: boolean): Promise<SharedStack> {
+  static async start(stack: Stack, wanted: Wanted): Promise<SharedStack> {
     await installCrds(stack);
-    return new SharedStack(stack, await EtcdSnapshot.take(filesOf(stack.state).ephemeral), simulator);
+    return new SharedStack(stack, await EtcdSnapshot.take(filesOf(stack.state).ephemeral), wanted);
   }
 
   get lease(): Lease {
@@ -152,7 +163,7 @@ class SharedStack {
   }
 
   get #servers(): ('temporal' | 'simulator')[] {
-    return this.simulator ? ['temporal', 'simulator'] : ['temporal'];
+    return this.#simulator ? ['temporal', 'simulator'] : ['temporal'];
   }
 }
 

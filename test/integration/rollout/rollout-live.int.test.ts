@@ -18,7 +18,7 @@ import { deny } from '../admission-policy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { templateOf, TestPool } from './rollouts.ts';
 
-const fleet = aFleet();
+const fleet = aFleet({ kubevirtCrds: true });
 
 /** A VMI that can grow: KubeVirt sets its maximum to four times as much. */
 const small = { sockets: 1, memory: '1Gi' };

@@ -26,7 +26,7 @@ describe.skipIf(KUBEVIRT_CRDS === undefined)(
     let vm: Stored<VirtualMachine>;
     let vmi: Stored<VirtualMachineInstance>;
     beforeAll(async () => {
-      cluster = await SimulatedCluster.lease();
+      cluster = await SimulatedCluster.lease({ kubevirtCrds: true });
       ({ vm, vmi } = await cluster.running('strict'));
     });
     afterAll(() => cluster?.end());

@@ -10,7 +10,7 @@ import type {
   Standby,
   UpdateStrategy,
 } from '../../api/pool/pool.ts';
-import { aStep } from '../decisions/model/rollout-pools.ts';
+import { aStep } from '../decisions/fixtures/rollout-pools.ts';
 import { aTemplate } from './pools.ts';
 import type { RefusedCall } from './refusals/refuse.ts';
 

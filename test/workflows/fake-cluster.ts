@@ -11,7 +11,7 @@ import { vmName } from '../../decisions/scaling/vm-names.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import { aPool, aVm, aVmi, quiet } from '../decisions/model/fleets.ts';
+import { aPool, aVm, aVmi, quiet } from '../decisions/fixtures/fleets.ts';
 
 /** A call by drover that changes something. */
 export interface Act {

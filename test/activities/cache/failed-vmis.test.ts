@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FailedVmis } from '../../../activities/cache/failed-vmis.ts';
-import { aVm, aVmi } from '../../decisions/model/fleets.ts';
+import { aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);
 const failed = (uid: string, endedAt: number | null) =>

@@ -5,7 +5,7 @@ import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
-import { aPool } from '../../decisions/model/fleets.ts';
+import { aPool } from '../../decisions/fixtures/fleets.ts';
 
 const volumes = [
   { name: 'seed', cloudInitNoCloud: { secretRef: { name: 'user' }, networkDataSecretRef: { name: 'net' } } },

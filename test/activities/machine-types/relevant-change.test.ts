@@ -6,7 +6,7 @@ import { transitionRules } from '../../../decisions/machine-types/criteria.ts';
 import type { Transition, TransitionRecord } from '../../../decisions/machine-types/transition.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aVm, aVmi } from '../../decisions/model/fleets.ts';
+import { aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 
 const OLD = 'pc-q35-rhel8.6.0';
 const ID = '0a1b2c3d';

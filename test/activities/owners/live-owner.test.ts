@@ -4,7 +4,7 @@ import { knownPool } from '../../../activities/owners/live-owner.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
-import { aPool } from '../../decisions/model/fleets.ts';
+import { aPool } from '../../decisions/fixtures/fleets.ts';
 
 const first = aPool({}, { uid: 'first' });
 const second = aPool({}, { uid: 'second' });

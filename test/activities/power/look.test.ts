@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { createPowerActivities, type PowerActivityOptions } from '../../../activities/power/power.ts';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
-import { aVm, aVmi } from '../../decisions/model/fleets.ts';
+import { aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 
 test('an observation stays small, however many VMs there are and however long their names', async () => {
   const vms = Array.from({ length: 500 }, (_, index) =>

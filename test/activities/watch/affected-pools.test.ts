@@ -7,7 +7,7 @@ import { kindOf } from '../../../decisions/views/owner-kind.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aPool, aVm } from '../../decisions/model/fleets.ts';
+import { aPool, aVm } from '../../decisions/fixtures/fleets.ts';
 
 function fleetOf(
   pools: StoredPool[],

@@ -4,7 +4,7 @@ import { affectedVmiSets, affectedSets } from '../../../activities/watch/affecte
 import type { NodeView } from '../../../decisions/views/node.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aVm, aVmi } from '../../decisions/model/fleets.ts';
+import { aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 import { aMember, anInstance, anInstanceSet, aSet } from '../../decisions/replica-sets/sets.ts';
 
 const member = aMember('web-7hk2p');

@@ -7,8 +7,8 @@ import type { Transition } from '../../../decisions/machine-types/transition.ts'
 import type { TypeInUse } from '../../../decisions/machine-types/types-in-use.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
+import { aVm } from '../../decisions/fixtures/fleets.ts';
 import { aTransition } from '../../decisions/machine-types/snapshots.ts';
-import { aVm } from '../../decisions/model/fleets.ts';
 
 const item = (name: string, fields: Partial<PlannedItem>): PlannedItem => ({
   kind: 'VirtualMachine',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { poolsOfSameDisks, whyDiskIsHeld, type HolderInput } from '../../../decisions/disks/disk-holder.ts';
 import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';
-import { aPool } from '../model/fleets.ts';
+import { aPool } from '../fixtures/fleets.ts';
 
 const why = (found: Partial<HolderInput>) =>
   whyDiskIsHeld({

@@ -6,7 +6,7 @@ import type { KeptDisk } from '../../../decisions/disks/kept-disk.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { aPool, aVm, quiet } from '../model/fleets.ts';
+import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
 
 const disk = (storage: string, url = 'http://a'): DiskTemplate => ({
   metadata: { name: 'data' },

@@ -10,7 +10,7 @@ import {
 } from '../../../decisions/disruption-budget/availability.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aPool, aVm, aVmi } from '../model/fleets.ts';
+import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
 
 const gone = { hasVmi: false, ready: false } as const;
 const vmiOf: VmiOf = (vm) => (vm.hasVmi ? aVmi(vm) : undefined);

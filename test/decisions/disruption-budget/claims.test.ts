@@ -13,7 +13,7 @@ import {
 import type { Evacuation } from '../../../decisions/drain/evacuation.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 
 const AT = '2026-11-22T07:00:00.000Z';
 const now = Date.parse(AT);

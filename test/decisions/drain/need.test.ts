@@ -4,7 +4,7 @@ import type { Evacuation } from '../../../decisions/drain/evacuation.ts';
 import { evacuationNeed, type EvacuationInput, type EvacuationNeed } from '../../../decisions/drain/need.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aVm, aVmi } from '../model/fleets.ts';
+import { aVm, aVmi } from '../fixtures/fleets.ts';
 
 const NOW = 10_000_000;
 const DEADLINE = 1_800_000;

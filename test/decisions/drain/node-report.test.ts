@@ -4,7 +4,7 @@ import { changeAnnotation } from '../../../decisions/membership/change.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aPool, aVm, aVmi } from '../model/fleets.ts';
+import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
 
 const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1' };
 const STARTING: Partial<VmiView> = { evictionStrategy: 'External', phase: 'Scheduling', ready: false, node: null };

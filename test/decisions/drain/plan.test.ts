@@ -9,7 +9,7 @@ import { planDrain, type DrainInput, type DrainPlan } from '../../../decisions/d
 import { planPool } from '../../../decisions/pool/plan.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 
 const NOW = Date.parse('2026-11-23T12:00:00Z');
 const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', node: 'node-1' };

@@ -9,7 +9,7 @@ import {
 } from '../../../decisions/drain/pod-budget.ts';
 import { canonical } from '../../../decisions/lib/canonical-json.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aPool, aVm, aVmi } from '../model/fleets.ts';
+import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
 
 const withStrategy = (evictionStrategy: string): PoolSpec['template'] => ({
   spec: { runStrategy: 'Always', template: { spec: { domain: {}, evictionStrategy } } },

@@ -8,8 +8,8 @@ import { isObject, type Json } from '../../../decisions/lib/json.ts';
 import { amountOf } from '../../../decisions/lib/quantity.ts';
 import { mergeVm } from '../../../decisions/merge/vm.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/template/vm-from-template.ts';
-import { aPool } from '../model/fleets.ts';
-import { anyTemplate } from '../model/templates.ts';
+import { aPool } from '../fixtures/fleets.ts';
+import { anyTemplate } from '../fixtures/templates.ts';
 
 const RUNS = { numRuns: 1_000 };
 const made = (template: VmTemplate): NewVirtualMachine => vmFromTemplate(aPool({ autohealing: {} }), template, 1);

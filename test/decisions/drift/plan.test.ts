@@ -9,7 +9,7 @@ import { internParts } from '../../../decisions/views/from-object/intern-parts.t
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { updateNeed, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
-import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 
 const template = (cores: number, sockets = 1): VmTemplate => ({
   spec: { runStrategy: 'Always', template: { spec: { domain: { cpu: { cores, sockets } } } } },

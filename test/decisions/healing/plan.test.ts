@@ -20,7 +20,7 @@ import { HOLDS_UP_MS } from '../../../decisions/scaling/room.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -5,7 +5,7 @@ import type { Autohealing } from '../../../api/pool/pool.ts';
 import { endedEarly, healthOf, isNextAfter, isAvailable, type Health } from '../../../decisions/healing/sickness.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aVm, aVmi } from '../model/fleets.ts';
+import { aVm, aVmi } from '../fixtures/fleets.ts';
 
 const MINUTE = 60_000;
 const NOW = 100 * MINUTE;

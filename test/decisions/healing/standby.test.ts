@@ -4,7 +4,7 @@ import type { ScaleInStrategy } from '../../../api/pool/pool.ts';
 import { newCycle, noHealing, type Cycle } from '../../../decisions/healing/state.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import type { MemberRole, VmView } from '../../../decisions/views/vm.ts';
-import { aPool, aVm, quiet } from '../model/fleets.ts';
+import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 

@@ -6,7 +6,7 @@ import type { Transition } from '../../../decisions/machine-types/transition.ts'
 import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aVm } from '../model/fleets.ts';
+import { aVm } from '../fixtures/fleets.ts';
 import { BAD_PREFERENCE, isNew, ModelCluster, ModelTransition } from './model.ts';
 import { aTransition, aTypedPool, ID, NEW, OLD, OTHER } from './snapshots.ts';
 

@@ -20,7 +20,7 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aVmi } from '../model/fleets.ts';
+import { aVmi } from '../fixtures/fleets.ts';
 import { aTypedPool, OLD } from './snapshots.ts';
 
 /** With this preference, KubeVirt fills in an old type again. */

@@ -21,7 +21,7 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aPool, aVm, aVmi } from '../model/fleets.ts';
+import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
 
 /** VMs for the tests of machine type transitions. Fields that a test doesn't care about have defaults. */
 

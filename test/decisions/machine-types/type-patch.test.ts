@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { MACHINE_TYPE_RESTART_LABEL, MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
 import { beforeOfView, typePatch, type Before } from '../../../decisions/machine-types/type-patch.ts';
-import { aVm } from '../model/fleets.ts';
+import { aVm } from '../fixtures/fleets.ts';
 
 const TYPE = '/spec/template/spec/domain/machine/type';
 const LABEL = '/metadata/labels/drover.dev~1machine-type-restart-required';

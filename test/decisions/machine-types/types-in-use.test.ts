@@ -6,7 +6,7 @@ import {
   type TypeInUse,
 } from '../../../decisions/machine-types/types-in-use.ts';
 import type { NodeView } from '../../../decisions/views/node.ts';
-import { aVm, aVmi } from '../model/fleets.ts';
+import { aVm, aVmi } from '../fixtures/fleets.ts';
 
 const node = (machineTypes: string[], fields: Partial<NodeView> = {}): NodeView => ({
   name: 'node',

@@ -9,7 +9,7 @@ import { transferPatch } from '../../../decisions/membership/transfer.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
-import { aPool } from '../model/fleets.ts';
+import { aPool } from '../fixtures/fleets.ts';
 
 const template: PoolSpec['template'] = {
   metadata: { labels: { app: 'web' } },

@@ -4,7 +4,7 @@ import type { ObjectMeta, Stored } from '../../../api/objects.ts';
 import { joining, joiningTransfer } from '../../../decisions/membership/joining.ts';
 import { asFormer } from '../../../decisions/membership/label-patch.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
-import { aPool } from '../model/fleets.ts';
+import { aPool } from '../fixtures/fleets.ts';
 
 const pool = aPool();
 const owner = { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: 'pool-uid' };

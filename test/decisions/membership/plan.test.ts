@@ -4,7 +4,7 @@ import { MEMBERSHIP_CHANGE_ANNOTATION, POOL_FINALIZER, POOL_LABEL } from '../../
 import { changeAnnotation, membershipChangeOf, type MembershipChange } from '../../../decisions/membership/change.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
-import { anyFleet, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+import { anyFleet, aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 
 const plan = (input: Partial<PoolPlanInput>): PoolPlan =>
   planPool({ pool: aPool(), vms: [], ...quiet, burst: 250, ...input });

@@ -6,7 +6,7 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import { roleOf, type MemberRole, type VmView } from '../../../decisions/views/vm.ts';
-import { anyFleet, anyVm, aPool, aVm, quiet } from '../model/fleets.ts';
+import { anyFleet, anyVm, aPool, aVm, quiet } from '../fixtures/fleets.ts';
 
 const plan = (vms: readonly VmView[], input: Partial<PoolPlanInput> = {}) =>
   planPool({ pool: aPool(), vms, ...quiet, burst: 250, ...input });

@@ -9,7 +9,7 @@ import {
 } from '../../../decisions/membership/change.ts';
 import { SILENCE_MS } from '../../../decisions/membership/silent-change.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
-import { aPool, aVm, quiet } from '../model/fleets.ts';
+import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
 
 const BEGAN = Date.parse('2026-01-02T03:04:05Z');
 const asked = { by: 'ada', at: new Date(BEGAN).toISOString() };

@@ -4,8 +4,8 @@ import type { VmTemplate } from '../../../api/pool/pool.ts';
 import { isObject, type Json } from '../../../decisions/lib/json.ts';
 import { grownDisks, mergePatch, mergeVm, type WrittenVm } from '../../../decisions/merge/vm.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/template/vm-from-template.ts';
-import { aPool } from '../model/fleets.ts';
-import { anyPower, anyTemplate } from '../model/templates.ts';
+import { aPool } from '../fixtures/fleets.ts';
+import { anyPower, anyTemplate } from '../fixtures/templates.ts';
 
 const RUNS = { numRuns: 400 };
 const DISKS = [{ metadata: { name: 'a' }, spec: { pvc: {} } }];

@@ -6,8 +6,8 @@ import {
   type Availability,
 } from '../../../decisions/pool/available-condition.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
-import { aPool, aVm, aVmi } from '../model/fleets.ts';
-import { at, DOWN, HALTED, NOW } from '../model/rollout-pools.ts';
+import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
+import { at, DOWN, HALTED, NOW } from '../fixtures/rollout-pools.ts';
 
 const vm = (number: number, fields: Partial<VmView> = {}): VmView => aVm(`web-${number}`, fields);
 const many = (count: number, fields: Partial<VmView> = {}): VmView[] =>

@@ -4,7 +4,7 @@ import { amountOf } from '../../../decisions/lib/quantity.ts';
 import { containedPlan } from '../../../decisions/pool/contained-plan.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
-import { aPool, aVm, quiet } from '../model/fleets.ts';
+import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
 
 const idle = {
   ...quiet,

@@ -3,7 +3,7 @@ import { ROLE_LABEL } from '../../../api/names.ts';
 import { isCountedObject } from '../../../decisions/pool/counted.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { MemberRole } from '../../../decisions/views/vm.ts';
-import { aPool, aVm, quiet } from '../model/fleets.ts';
+import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
 
 /** A pool is held until its status counts its VMs: who holds it would wait for ever for a count that is another. */
 test.each([null, 'Surge', 'Standby'] as const)(

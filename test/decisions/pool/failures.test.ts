@@ -8,8 +8,8 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import { planReplicaSet, planVmiSet } from '../../../decisions/replica-sets/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aFailure, failed } from '../model/backoffs.ts';
-import { anyVm, aPool, aVm, quiet } from '../model/fleets.ts';
+import { aFailure, failed } from '../fixtures/backoffs.ts';
+import { anyVm, aPool, aVm, quiet } from '../fixtures/fleets.ts';
 import { aMember, anInstance, anInstanceSet, aSet, calm, still } from '../replica-sets/sets.ts';
 
 /** Any member of a pool: a replica, a standby VM or an extra one, that may be leaving with its disks kept. */

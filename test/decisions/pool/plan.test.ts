@@ -6,8 +6,8 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import { vmName } from '../../../decisions/scaling/vm-names.ts';
-import { aFailure, backoffFor } from '../model/backoffs.ts';
-import { anyFleet, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+import { aFailure, backoffFor } from '../fixtures/backoffs.ts';
+import { anyFleet, aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 
 const plan = (input: Partial<PoolPlanInput>) =>
   planPool({

@@ -20,7 +20,7 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aPool, aVm, aVmi } from '../model/fleets.ts';
+import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
 
 const NOBODYS = { owner: null };
 const DEADLINE_MS = 600_000;

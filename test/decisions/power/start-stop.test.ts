@@ -8,7 +8,7 @@ import type { VmInProgress } from '../../../decisions/power/outcome.ts';
 import { planPower } from '../../../decisions/power/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aVm, aVmi } from '../model/fleets.ts';
+import { aVm, aVmi } from '../fixtures/fleets.ts';
 
 const DEADLINE_MS = 600_000;
 const NOW = 1_000_000;

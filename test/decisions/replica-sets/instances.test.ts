@@ -6,7 +6,7 @@ import type { VmiSetInput } from '../../../decisions/replica-sets/plan-input.ts'
 import { planVmiSet } from '../../../decisions/replica-sets/plan.ts';
 import { isActiveVmi } from '../../../decisions/replica-sets/replica.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aFailure, backoffFor, failed } from '../model/backoffs.ts';
+import { aFailure, backoffFor, failed } from '../fixtures/backoffs.ts';
 import { anInstance, anInstanceSet, calm } from './sets.ts';
 import { conditionOf, deleted, made, namesIn, namesOf } from './steps.ts';
 

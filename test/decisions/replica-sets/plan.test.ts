@@ -9,8 +9,8 @@ import { planReplicaSet } from '../../../decisions/replica-sets/plan.ts';
 import type { StoredReplicaSet } from '../../../decisions/views/owner.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aFailure, backoffFor } from '../model/backoffs.ts';
-import { aVmi } from '../model/fleets.ts';
+import { aFailure, backoffFor } from '../fixtures/backoffs.ts';
+import { aVmi } from '../fixtures/fleets.ts';
 import { aMember, aSet, still } from './sets.ts';
 import { conditionOf, deleted, made, namesIn, namesOf } from './steps.ts';
 

@@ -4,7 +4,7 @@ import type { VmiSetInput, ReplicaSetInput } from '../../../decisions/replica-se
 import type { StoredVmiSet, StoredReplicaSet } from '../../../decisions/views/owner.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aVm, aVmi } from '../model/fleets.ts';
+import { aVm, aVmi } from '../fixtures/fleets.ts';
 
 /** Sets and their VMs for the tests of decisions. Fields that a test doesn't care about have defaults. */
 

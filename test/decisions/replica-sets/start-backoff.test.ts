@@ -5,7 +5,7 @@ import type { VmiSetInput } from '../../../decisions/replica-sets/plan-input.ts'
 import { planVmiSet } from '../../../decisions/replica-sets/plan.ts';
 import { startDelayMs, type FailedStarts } from '../../../decisions/replica-sets/start-backoff.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aFailure, backoffFor } from '../model/backoffs.ts';
+import { aFailure, backoffFor } from '../fixtures/backoffs.ts';
 import { aFailedStart, anInstance, anInstanceSet, calm } from './sets.ts';
 import { conditionOf, deleted, made, namesOf } from './steps.ts';
 

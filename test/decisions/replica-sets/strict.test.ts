@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { planReplicaSet } from '../../../decisions/replica-sets/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { backoffFor } from '../model/backoffs.ts';
-import { aVmi } from '../model/fleets.ts';
+import { backoffFor } from '../fixtures/backoffs.ts';
+import { aVmi } from '../fixtures/fleets.ts';
 import { aMember, aSet, still } from './sets.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { revisionsToPrune, type KeptRevision } from '../../../decisions/revisions/retained.ts';
-import { aPool } from '../model/fleets.ts';
+import { aPool } from '../fixtures/fleets.ts';
 
 const revision = (number: number): KeptRevision => ({
   name: `web-r${number}`,

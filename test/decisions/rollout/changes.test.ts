@@ -19,7 +19,7 @@ import {
   rolling,
   waits,
   type RolloutFields,
-} from '../model/rollout-pools.ts';
+} from '../fixtures/rollout-pools.ts';
 
 const CHANGED_AT = NOW - 30_000;
 const USER: ContentChange = { what: 'Secret user', at: CHANGED_AT };

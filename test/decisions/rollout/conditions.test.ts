@@ -18,7 +18,7 @@ import {
   rolling,
   rolloutInput,
   type RolloutFields,
-} from '../model/rollout-pools.ts';
+} from '../fixtures/rollout-pools.ts';
 
 const conditions = (fields: RolloutFields): Record<string, Condition> => {
   const input = rolloutInput(fields);

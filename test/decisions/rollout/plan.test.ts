@@ -24,7 +24,7 @@ import {
   taken,
   waits,
   type RolloutFields,
-} from '../model/rollout-pools.ts';
+} from '../fixtures/rollout-pools.ts';
 
 const MINUTE = 60_000;
 const all = (count: number, make: (number: number) => VmView = old): VmView[] =>

@@ -14,7 +14,7 @@ import {
   plan,
   rolling,
   type RolloutFields,
-} from '../model/rollout-pools.ts';
+} from '../fixtures/rollout-pools.ts';
 
 const MINUTE = 60_000;
 const LOST = { ready: false, state: 'Running' } as const;

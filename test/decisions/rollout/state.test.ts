@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { actOf, begun, halted, paused, promoted, resumed, withFailures } from '../../../decisions/rollout/state.ts';
-import { at, failure, NEW, NOW, OLD, rolling } from '../model/rollout-pools.ts';
+import { at, failure, NEW, NOW, OLD, rolling } from '../fixtures/rollout-pools.ts';
 
 const NOTHING_FAILED = { revision: NEW, startedAt: at(NOW), batches: 0, step: 0, failures: [] };
 

@@ -7,8 +7,8 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { MAX_NAMED, namedRemovals, removalsText } from '../../../decisions/scaling/named-removals.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aFailure, failed } from '../model/backoffs.ts';
-import { anyFleet, aPool, aVm, quiet } from '../model/fleets.ts';
+import { aFailure, failed } from '../fixtures/backoffs.ts';
+import { anyFleet, aPool, aVm, quiet } from '../fixtures/fleets.ts';
 
 const uidsOf = (vms: readonly VmView[]): Map<string, string> => new Map(vms.map(({ name, uid }) => [name, uid]));
 /** A pool of which these VMs are to be removed by name. */

@@ -8,8 +8,8 @@ import type { Batch, UpdateAct } from '../../../decisions/rollout/batch.ts';
 import { begun } from '../../../decisions/rollout/state.ts';
 import { vmName } from '../../../decisions/scaling/vm-names.ts';
 import { updateNeed } from '../../../decisions/vm-update/need.ts';
-import { backoffFor, failed } from '../model/backoffs.ts';
-import { aPool, aVm, aVmi, quiet, REVISION } from '../model/fleets.ts';
+import { backoffFor, failed } from '../fixtures/backoffs.ts';
+import { aPool, aVm, aVmi, quiet, REVISION } from '../fixtures/fleets.ts';
 
 const plan = (spec: Partial<PoolSpec>, input: Partial<PoolPlanInput>): PoolStep[] =>
   planPool({ pool: aPool(spec), vms: [], ...quiet, burst: 250, ...input }).steps;

@@ -5,8 +5,8 @@ import { planReplicaSet, planVmiSet } from '../../../decisions/replica-sets/plan
 import { HOLDS_UP_MS, Room, type Leaving } from '../../../decisions/scaling/room.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { failed } from '../model/backoffs.ts';
-import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+import { failed } from '../fixtures/backoffs.ts';
+import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 import { aMember, anInstance, anInstanceSet, aSet, calm, still } from '../replica-sets/sets.ts';
 import { conditionOf } from '../replica-sets/steps.ts';
 

@@ -4,7 +4,7 @@ import { matchesLabels } from '../../../api/lib/label-selector.ts';
 import type { SelectionPolicy } from '../../../api/pool/pool.ts';
 import { scaleInOrder } from '../../../decisions/scaling/selection-order.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { anyFleet, aVm } from '../model/fleets.ts';
+import { anyFleet, aVm } from '../fixtures/fleets.ts';
 
 const order = (vms: Parameters<typeof scaleInOrder>[0], policy?: SelectionPolicy): string[] =>
   scaleInOrder(vms, policy === undefined ? {} : { policy }).map((vm) => vm.name);

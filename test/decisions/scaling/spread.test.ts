@@ -4,7 +4,7 @@ import type { ScaleInSelectionPolicy } from '../../../api/pool/pool.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import { spreadOut } from '../../../decisions/scaling/spread.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 
 interface Member {
   id: number;

@@ -6,8 +6,8 @@ import { isActive } from '../../../decisions/disruption-budget/availability.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { isProtected } from '../../../decisions/scaling/protection.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aFailure, failed } from '../model/backoffs.ts';
-import { anyFleet, aPool, aVm, quiet } from '../model/fleets.ts';
+import { aFailure, failed } from '../fixtures/backoffs.ts';
+import { anyFleet, aPool, aVm, quiet } from '../fixtures/fleets.ts';
 
 const halted = { runStrategy: 'Halted', hasVmi: false, ready: false, state: 'Stopped' } as const;
 const plan = (spec: Partial<PoolSpec>, vms: readonly VmView[]): PoolPlan =>

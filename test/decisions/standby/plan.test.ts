@@ -5,8 +5,8 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
-import { aFailure, backoffFor, failed } from '../model/backoffs.ts';
-import { anyVm, aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+import { aFailure, backoffFor, failed } from '../fixtures/backoffs.ts';
+import { anyVm, aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 
 const wanting = (replicas: number, standby: number, spec: Partial<PoolSpec> = {}, state: StandbyState = 'Stopped') =>
   aPool({ replicas, standby: { replicas: standby, state }, ...spec });

@@ -12,7 +12,7 @@ import {
   rolling,
   rolloutInput,
   type RolloutFields,
-} from '../model/rollout-pools.ts';
+} from '../fixtures/rollout-pools.ts';
 
 const stopped = (n: number, of = old, fields: Partial<VmView> = {}): VmView =>
   of(n, { ...HALTED, role: 'Standby', standby: 'Stopped', ...fields });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { PoolSpec, ScaleInStrategy } from '../../../api/pool/pool.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aPool, aVm, aVmi, quiet } from '../model/fleets.ts';
+import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 
 /** A standby VM that is paused, and holds its memory on a node. */
 const paused = (number: number, fields: Partial<VmView> = {}): VmView =>

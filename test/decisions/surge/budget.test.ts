@@ -10,7 +10,7 @@ import {
 import { grantClaims } from '../../../decisions/disruption-budget/claims.ts';
 import { RestartBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aPool, aVm, aVmi } from '../model/fleets.ts';
+import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
 
 const NOW = 1_000_000;
 

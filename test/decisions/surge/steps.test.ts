@@ -5,8 +5,8 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { numberOf } from '../../../decisions/scaling/vm-names.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { backoffFor, failed } from '../model/backoffs.ts';
-import { aPool, quiet } from '../model/fleets.ts';
+import { backoffFor, failed } from '../fixtures/backoffs.ts';
+import { aPool, quiet } from '../fixtures/fleets.ts';
 import {
   aBatch,
   aStep,
@@ -23,7 +23,7 @@ import {
   OLD_TEMPLATE,
   old,
   rolling,
-} from '../model/rollout-pools.ts';
+} from '../fixtures/rollout-pools.ts';
 
 const extra = (number: number, fields: Partial<VmView> = {}): VmView => fresh(number, { role: 'Surge', ...fields });
 

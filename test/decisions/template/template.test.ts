@@ -6,8 +6,8 @@ import { poolTemplate, specOf } from '../../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import { disruptionBetween } from '../../../decisions/vm-update/disruption.ts';
 import { poolWith } from '../../clients/rollout/pools.ts';
-import { aPool } from '../model/fleets.ts';
-import { old, OLD, OLD_TEMPLATE, plan, taken } from '../model/rollout-pools.ts';
+import { aPool } from '../fixtures/fleets.ts';
+import { old, OLD, OLD_TEMPLATE, plan, taken } from '../fixtures/rollout-pools.ts';
 
 const seeded: VmTemplate = {
   spec: {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
-import { aPool } from '../model/fleets.ts';
+import { aPool } from '../fixtures/fleets.ts';
 
 const volumes = [
   { name: 'root', dataVolume: { name: 'disk' } },

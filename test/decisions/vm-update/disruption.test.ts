@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { VmTemplate, Disruption } from '../../../api/pool/pool.ts';
 import { disruptionBetween, DISRUPTIONS, exceeds, startsOrStops } from '../../../decisions/vm-update/disruption.ts';
-import { anyPower, anyTemplate } from '../model/templates.ts';
+import { anyPower, anyTemplate } from '../fixtures/templates.ts';
 
 /** A template with these fields in its VMI spec. */
 const vmi = (spec: object, domain: object = {}): VmTemplate => ({

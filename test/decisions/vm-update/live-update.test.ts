@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { VmTemplate } from '../../../api/pool/pool.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { liveProgress, liveRefusal, placementOf } from '../../../decisions/vm-update/live-update.ts';
-import { aVm, aVmi } from '../model/fleets.ts';
-import { anyTemplate } from '../model/templates.ts';
+import { aVm, aVmi } from '../fixtures/fleets.ts';
+import { anyTemplate } from '../fixtures/templates.ts';
 
 const to = (sockets?: number, memory?: string | number): VmTemplate => ({
   spec: {

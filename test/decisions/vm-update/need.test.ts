@@ -5,7 +5,7 @@ import type { UpdateAct } from '../../../decisions/rollout/batch.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
-import { aVmi } from '../model/fleets.ts';
+import { aVmi } from '../fixtures/fleets.ts';
 import {
   aTemplate,
   HALTED,
@@ -15,7 +15,7 @@ import {
   OLD_TEMPLATE,
   old,
   type TemplateFields,
-} from '../model/rollout-pools.ts';
+} from '../fixtures/rollout-pools.ts';
 
 /** A VM with the template `from`, in a pool whose template is `to`. */
 interface Case {

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { progressOf, type UpdateProgress, type ProgressInput } from '../../../decisions/vm-update/progress.ts';
-import { aVmi } from '../model/fleets.ts';
-import { aTemplate, DOWN, fresh, HALTED, held, NEW, NOW, OLD, old } from '../model/rollout-pools.ts';
+import { aVmi } from '../fixtures/fleets.ts';
+import { aTemplate, DOWN, fresh, HALTED, held, NEW, NOW, OLD, old } from '../fixtures/rollout-pools.ts';
 
 const progress = (
   vm: VmView | undefined,

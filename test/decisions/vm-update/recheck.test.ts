@@ -3,7 +3,7 @@ import type { PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { recheckVm, type Recheck, type RecheckInput } from '../../../decisions/vm-update/recheck.ts';
-import { aPool, aVmi } from '../model/fleets.ts';
+import { aPool, aVmi } from '../fixtures/fleets.ts';
 import {
   at,
   fresh,
@@ -16,7 +16,7 @@ import {
   OLD_TEMPLATE,
   old,
   rolling,
-} from '../model/rollout-pools.ts';
+} from '../fixtures/rollout-pools.ts';
 
 interface Fields extends Partial<Omit<RecheckInput, 'pool' | 'vm' | 'vmi'>> {
   vm?: VmView | null;

@@ -5,7 +5,7 @@ import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources
 import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import { roleOf, type VmView } from '../../../decisions/views/vm.ts';
-import { aStep } from '../../decisions/model/rollout-pools.ts';
+import { aStep } from '../../decisions/fixtures/rollout-pools.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from '../fleet.ts';
 import { setQuota } from '../quota.ts';

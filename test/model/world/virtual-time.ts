@@ -1,5 +1,5 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
-import { Clock } from '../../decisions/model/clock.ts';
+import { Clock } from './clock.ts';
 
 /**
  * Something that runs by itself and can stop: a worker, KubeVirt's controllers, a person. What it has begun continues

@@ -4,7 +4,7 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { drainingCounts } from '../../../decisions/drain/condition.ts';
 import type { EvacuationStatus } from '../../../decisions/drain/plan.ts';
 import { DrainGauge } from '../../../workers/metrics/drain-gauge.ts';
-import { aPool } from '../../decisions/model/fleets.ts';
+import { aPool } from '../../decisions/fixtures/fleets.ts';
 
 const status = (vm: string, state: EvacuationStatus['state']): EvacuationStatus => ({
   vm,

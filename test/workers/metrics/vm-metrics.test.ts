@@ -5,7 +5,7 @@ import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { PoolGauges } from '../../../workers/metrics/pool-gauges.ts';
 import { VmMetrics } from '../../../workers/metrics/vm-metrics.ts';
-import { aPool, aVm, aVmi } from '../../decisions/model/fleets.ts';
+import { aPool, aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 
 const OF_POOL = 'namespace="shop",pool="web"';
 

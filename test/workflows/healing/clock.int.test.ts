@@ -7,7 +7,7 @@ import type { Autohealing } from '../../../api/pool/pool.ts';
 import { vmName } from '../../../decisions/scaling/vm-names.ts';
 import type { healVm } from '../../../workflows/healing/heal-vm.ts';
 import { healNow, healVmIdOf, taskQueueOf } from '../../../workflows/messages.ts';
-import { aVmi } from '../../decisions/model/fleets.ts';
+import { aVmi } from '../../decisions/fixtures/fleets.ts';
 import type { FakeCluster } from '../fake-cluster.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';
 import { aTimedPool, HOUR, MINUTE, ref, type TimedPool } from '../timed-pool.ts';

@@ -13,7 +13,7 @@ import {
   rolling,
   waits,
   type RolloutFields,
-} from '../../model/rollout-pools.ts';
+} from '../../fixtures/rollout-pools.ts';
 
 const MINUTE = 60_000;
 const startedAt = at(NOW - 60 * MINUTE);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { backoffMs } from '../../../../decisions/lib/backoff.ts';
 import type { UpdateOutcome } from '../../../../decisions/rollout/batch.ts';
 import { deferredAfter, type DeferredVm } from '../../../../decisions/rollout/waits/deferred.ts';
-import { aBatch, DOWN, held, NEW, NOW, OLD, old, plan, rolling, taken, waits } from '../../model/rollout-pools.ts';
+import { aBatch, DOWN, held, NEW, NOW, OLD, old, plan, rolling, taken, waits } from '../../fixtures/rollout-pools.ts';
 
 const WHY = 'Secret user-1 is missing';
 const missing = (vm: string): UpdateOutcome => ({ vm, end: 'Deferred', why: WHY, isOwn: true });

@@ -2,7 +2,7 @@ import './world/real-code.ts';
 import fc from 'fast-check';
 import { test } from 'vitest';
 import { play } from './play.ts';
-import { anyScenario, withSteps, withSurge, type Scenario } from './random.ts';
+import { anyScenario, withSteps, withSurge, type Scenario } from './random/scenarios.ts';
 
 /**
  * The same installations in every run of the suite, so that a failure comes from a change and not from chance;

@@ -1,7 +1,8 @@
 import type { Condition, Stored } from '../../api/objects.ts';
 import type { SetKind } from '../../api/owner-kinds.ts';
 import { isActive } from './facts.ts';
-import type { SetHappening, SetScenario } from './random.ts';
+import type { SetHappening } from './random/happenings.ts';
+import type { SetScenario } from './random/scenarios.ts';
 import { aSetSpec, SETS, setTemplate, type SetSpec } from './sets.ts';
 import type { World } from './world/world.ts';
 

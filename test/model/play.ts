@@ -11,7 +11,8 @@ import { coresOf, isRegular } from './facts.ts';
 import { watched } from './guarantees/watch.ts';
 import { createSet, happenToSet, settleSets } from './play-sets.ts';
 import { aTemplate } from './pools.ts';
-import type { Happening, Scenario, SetHappening } from './random.ts';
+import type { Happening, SetHappening } from './random/happenings.ts';
+import type { Scenario } from './random/scenarios.ts';
 import { endRefusals, refuseFor } from './refusals/refuse.ts';
 import { NAMESPACE, World } from './world/world.ts';
 

@@ -170,9 +170,14 @@ class VmUpdater {
     const view = vm && vmView(vm);
     const vmi = own && asRun(own, right);
     const take = this.#decide(held, pool, view, vmi, right?.disruption);
-    if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone')
+    if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone') {
+      await this.#giveUp(held.name);
       return { vm: held.name, end: 'Gone' };
-    if (take.take === 'later') return deferred(held, take.why);
+    }
+    if (take.take === 'later') {
+      await this.#giveUp(held.name);
+      return deferred(held, take.why);
+    }
     if (take.take === 'nothing') return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
     const later = await this.#whyLater(held, take, { pool, vm, own, right }, view);
     if (later !== null) return later;
@@ -220,15 +225,12 @@ class VmUpdater {
   /** Restarts the VMI of a VM that has its new spec, if the VM still has its place. `own`: its VMI before the write. */
   async #restart(held: BatchVm, vm: VmView, own: VmiView | undefined, target: VmiView): Promise<UpdateOutcome | null> {
     const { client, cache } = this.#in;
-    // Otherwise KubeVirt would start the next VMI from the previous spec.
-    if (!(await waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal()))) {
+    if (!vm.generationObserved) {
+      // Meanwhile, the VM may have left its pool, or may have come up and need a place.
+      if (await waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal())) return this.#take(held);
+      // KubeVirt would start the next VMI from the previous spec.
       await this.#giveUp(held.name);
       return deferred(held, 'KubeVirt has not observed its new spec');
-    }
-    // The VM was down, which needs no place, and may have come up meanwhile: then it needs one.
-    if (!vm.generationObserved && liveVmi(own)?.ready !== true) {
-      await this.#giveUp(held.name);
-      return this.#take(held);
     }
     const full = this.#places.get(held.name)?.isFresh() === false ? await this.#claim(vm, own) : null;
     if (full !== null) return deferred(held, full);

@@ -70,7 +70,7 @@ async function main(): Promise<number> {
         'an embedded stack',
         'a worker that writes in all namespaces',
         ...facts.lacks,
-        ...(values['stand-in'] ? ['live migration' as const] : []),
+        ...(values['stand-in'] ? (['live migration', 'VMIs that can be paused'] as const) : []),
       ],
       skips: join(folder, 'skips.jsonl'),
     };

@@ -8,6 +8,8 @@ export type Need =
   | 'machine types on nodes'
   /** VMIs can migrate, which KubeVirt uses to change them while they run. */
   | 'live migration'
+  /** virt-handler pauses VMIs. */
+  | 'VMIs that can be paused'
   /** DataVolumes get populated. */
   | 'DataVolumes'
   /** Claims without an explicit storage class can be expanded. */

@@ -5,6 +5,7 @@ import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources
 import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import { roleOf, type VmView } from '../../../decisions/views/vm.ts';
+import { needs } from '../../cluster/given/needs.ts';
 import { aStep } from '../../decisions/fixtures/rollout-pools.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from '../fleet.ts';
@@ -113,6 +114,7 @@ test('a worker that dies in the middle of promotions, and people who change the 
 });
 
 test('paused VMs go on where they are when they are promoted, and are restarted and paused again by a rollout', async () => {
+  needs('VMIs that can be paused');
   const namespace = await fleet().namespace();
   const worker = await fleet().startWorker();
   await aPool(namespace, { replicas: 2, standby: standby(2, 'Paused') });

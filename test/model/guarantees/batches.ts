@@ -121,6 +121,8 @@ export class BatchGuarantees extends Check {
     const vms = this.world.vmsOf(key.uid).filter((vm) => isRegular(vm) && isActive(vm) && runs(vm));
     const held = new Set(others.flatMap((other) => other.batch.vms).map(({ uid }) => uid));
     const at = new Set(batch.vms.filter(({ role }) => role === undefined).map(({ name }) => name));
+    // Standby VMs are updated before the first step, and may have been promoted since.
+    if (at.size === 0) return;
     for (const vm of vms) {
       const { name, uid } = vm.metadata;
       if (held.has(uid) || (this.#isOf(vm, batch.revision) && !failed.has(name))) at.add(name);

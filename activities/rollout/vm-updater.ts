@@ -74,7 +74,10 @@ export class VmUpdater {
    */
   async take(held: BatchVm): Promise<UpdateOutcome | null> {
     try {
-      return await retryOnConflict(() => this.#take(held));
+      const outcome = await retryOnConflict(() => this.#take(held));
+      // A VM that is not in progress needs no place.
+      if (outcome !== null) await this.#giveUp(held.name);
+      return outcome;
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
       await this.#giveUp(held.name);
@@ -87,14 +90,9 @@ export class VmUpdater {
     const view = vm && vmView(vm);
     const vmi = own && asRun(own, right);
     const take = this.#decide(held, pool, view, vmi, right?.disruption);
-    if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone') {
-      await this.#giveUp(held.name);
+    if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone')
       return { vm: held.name, end: 'Gone' };
-    }
-    if (take.take === 'later') {
-      await this.#giveUp(held.name);
-      return deferred(held, take.why);
-    }
+    if (take.take === 'later') return deferred(held, take.why);
     if (take.take === 'nothing') return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
     const later = await this.#whyLater(held, take, { pool, vm, own, right }, view);
     if (later !== null) return later;
@@ -146,7 +144,6 @@ export class VmUpdater {
       // Meanwhile, the VM may have left its pool, or may have come up and need a place.
       if (await waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal())) return this.#take(held);
       // KubeVirt would start the next VMI from the previous spec.
-      await this.#giveUp(held.name);
       return deferred(held, 'KubeVirt has not observed its new spec');
     }
     const full = this.#places.get(held.name)?.isFresh() === false ? await this.#claim(vm, own) : null;

@@ -38,9 +38,8 @@ export class SimulatedCluster {
     this.kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }), { fieldManager: 'test' });
   }
 
-  static async lease({ kubevirtCrds }: { kubevirtCrds?: boolean } = {}): Promise<SimulatedCluster> {
-    const crds = kubevirtCrds === undefined ? {} : { kubevirtCrds };
-    return new SimulatedCluster(await LeasedStack.lease({ simulator: true, ...crds }));
+  static async lease(wanted: { kubevirtCrds?: boolean } = {}): Promise<SimulatedCluster> {
+    return new SimulatedCluster(await LeasedStack.lease({ simulator: true, ...wanted }));
   }
 
   /** Starts a stack that is not shared with other files, so that its processes may be killed. */

@@ -22,7 +22,7 @@ export interface Wanted {
   simulator: boolean;
   /** Keep the data on disk, so that it survives a kill of its server. */
   durable?: boolean;
-  /** KubeVirt's own CRDs, where they are, and not the stack's smaller ones. */
+  /** KubeVirt's own CRDs, if the machine has them, and not the stack's smaller ones. */
   kubevirtCrds?: boolean;
 }
 

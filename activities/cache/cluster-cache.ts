@@ -23,20 +23,15 @@ import {
   type PodBudgetView,
   type PodDisruptionBudget,
 } from '../../decisions/drain/pod-budget.ts';
-import type { VmiHistory } from '../../decisions/healing/never-ran.ts';
 import { VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { keptClaimView } from '../../decisions/views/from-object/kept-claim.ts';
 import { migrationView, type VirtualMachineInstanceMigration } from '../../decisions/views/from-object/migration.ts';
-import { nodeView, type Node } from '../../decisions/views/from-object/node.ts';
 import {
   revisionView,
   type ControllerRevision,
   type RevisionView,
 } from '../../decisions/views/from-object/revision.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { MigrationView } from '../../decisions/views/migration.ts';
-import type { NodeView } from '../../decisions/views/node.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -45,12 +40,11 @@ import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { ConfigurationContents } from '../configuration/contents.ts';
 import type { CacheChange } from './cache-change.ts';
 import { confirm } from './confirm.ts';
-import { FailedVmis } from './failed-vmis.ts';
 import { KubeVirtStrategy } from './kubevirt-strategy.ts';
 import { LabelledObjects } from './labelled-objects.ts';
+import { memberCaches, type MemberCaches } from './member-caches.ts';
+import { NodeCache } from './node-cache.ts';
 import { ownerCaches, type OwnerCaches } from './owner-caches.ts';
-import { Members } from './owner-index.ts';
-import { VmiHistories } from './vmi-histories.ts';
 
 /** How long a decision waits for the watch to catch up before it relists. */
 const CATCH_UP_MS = 2_000;
@@ -75,28 +69,26 @@ const CONTACT_DEADLINE_MS = 5_000;
  * One worker's cache of a cluster, which follows the API server: all pools, replica sets of both kinds, VMs, VMIs and
  * nodes, the revisions, kept disks and migrations of pools, and KubeVirt's VM rollout strategy.
  */
-export class ClusterCache implements OwnerCaches {
+export class ClusterCache implements OwnerCaches, MemberCaches {
   readonly pools: OwnerCaches['pools'];
   readonly replicaSets: OwnerCaches['replicaSets'];
   readonly vmiSets: OwnerCaches['vmiSets'];
-  readonly vms: ListWatch<VirtualMachine, VmView>;
-  readonly vmis: ListWatch<VirtualMachineInstance, VmiView>;
+  readonly vms: MemberCaches['vms'];
+  readonly vmis: MemberCaches['vmis'];
+  readonly failedVmis: MemberCaches['failedVmis'];
+  readonly vmiHistories: MemberCaches['vmiHistories'];
   /** Those by which drover moves VMs off their nodes. */
   readonly migrations: LabelledObjects<VirtualMachineInstanceMigration, MigrationView>;
   /** PodDisruptionBudgets with the names that pools give theirs, whoever owns them. */
   readonly podBudgets: ListWatch<PodDisruptionBudget, PodBudgetView | null>;
   readonly revisions: LabelledObjects<ControllerRevision, RevisionView>;
-  readonly nodes: ListWatch<Node, NodeView>;
+  readonly nodes: NodeCache;
   readonly keptClaims: LabelledObjects<KubeObject, KeptClaim & { poolUid: string }>;
   /** Secrets and ConfigMaps of pools whose VMs restart when they change. */
   readonly contents: ConfigurationContents;
   readonly #strategy: KubeVirtStrategy;
   readonly #client: KubeClient;
   readonly #contact: Contact;
-  readonly #failedVmis = new FailedVmis();
-  readonly #vmiHistories = new VmiHistories();
-  readonly #members = new Members<VmView>((vm) => vm.owner);
-  readonly #vmisByController = new Members<VmiView>((vmi) => vmi.standalone?.owner);
   readonly #listeners = new Set<(change: CacheChange) => void>();
   readonly #onListenerFailed: (error: Error) => void;
 
@@ -120,11 +112,14 @@ export class ClusterCache implements OwnerCaches {
       onMissed: (count) => options.onMissed?.('secrets and configmaps', count),
       onChange: (namespace, reference) => this.#notify({ kind: 'content', namespace, reference }),
     });
+    const members = memberCaches(common, (change) => this.#notify(change), onVmiFailed);
     this.pools = owners.pools;
     this.replicaSets = owners.replicaSets;
     this.vmiSets = owners.vmiSets;
-    this.vms = this.#followVms(common);
-    this.vmis = this.#followVmis(common, onVmiFailed);
+    this.vms = members.vms;
+    this.vmis = members.vmis;
+    this.failedVmis = members.failedVmis;
+    this.vmiHistories = members.vmiHistories;
     this.migrations = new LabelledObjects({
       ...common(VirtualMachineInstanceMigrations),
       labelSelector: EVACUATION_LABEL,
@@ -153,14 +148,9 @@ export class ClusterCache implements OwnerCaches {
       ownerOf: ({ poolUid }) => poolUid,
       onChange: (before, after) => this.#notify({ kind: 'disk', before, after }),
     });
-    this.nodes = new ListWatch<Node, NodeView>({
+    this.nodes = new NodeCache({
       ...common(Nodes),
-      view: nodeView,
-      // A new node has VMIs already if it was deleted before, or if their watch was faster.
-      onChange: (_key, before, after) => {
-        const isSame = before?.ready === after?.ready && before?.schedulable === after?.schedulable;
-        if (!isSame) this.#notify({ kind: 'node', before, after });
-      },
+      onChange: (before, after) => this.#notify({ kind: 'node', before, after }),
     });
     this.#strategy = new KubeVirtStrategy(common(KubeVirts), (before, after) =>
       this.#notify({ kind: 'strategy', before, after }),
@@ -214,24 +204,14 @@ export class ClusterCache implements OwnerCaches {
     return Object.fromEntries(this.#lists.map(([{ plural }, cache]) => [plural, cache]));
   }
 
-  /** Returns the VMs that the pool or set with this UID owns. */
-  ownedBy(uid: string): VmView[] {
-    return this.#members.ownedBy(uid);
-  }
-
-  /** Returns the VMs of a namespace that no controller owns. */
-  uncontrolledIn(namespace: string): VmView[] {
-    return this.#members.uncontrolledIn(namespace);
-  }
-
-  /** Returns the VMIs that the set with this UID owns. */
+  /** Returns the VMIs that the set with this UID owns, with what is known from their nodes. */
   vmisOf(uid: string): VmiView[] {
-    return this.#vmisByController.ownedBy(uid).map((vmi) => this.#onItsNode(vmi));
+    return this.vmis.ownedBy(uid).map((vmi) => this.nodes.withNode(vmi));
   }
 
-  /** Returns the VMIs of a namespace that no controller owns. */
+  /** Returns the VMIs of a namespace that no controller owns, with what is known from their nodes. */
   uncontrolledVmisIn(namespace: string): VmiView[] {
-    return this.#vmisByController.uncontrolledIn(namespace).map((vmi) => this.#onItsNode(vmi));
+    return this.vmis.uncontrolledIn(namespace).map((vmi) => this.nodes.withNode(vmi));
   }
 
   /** Returns the VM's own VMI, and not one left behind by an earlier VM of the same name. */
@@ -239,7 +219,7 @@ export class ClusterCache implements OwnerCaches {
     const vmi = this.vmis.get(`${vm.namespace}/${vm.name}`);
     if (vmi?.vmUid !== vm.uid) return undefined;
     const evacuation = this.evacuationOf(vmi.uid);
-    return this.#onItsNode(evacuation === null ? vmi : { ...vmi, evacuation });
+    return this.nodes.withNode(evacuation === null ? vmi : { ...vmi, evacuation });
   }
 
   /** Returns what the migrations say by which drover moves the VMI with this UID; null if there are none. */
@@ -247,55 +227,9 @@ export class ClusterCache implements OwnerCaches {
     return evacuationOf(this.migrations.of(vmiUid));
   }
 
-  #onItsNode(vmi: VmiView): VmiView {
-    if (this.isCordoned(vmi.podNode)) return { ...vmi, podNodeCordoned: true };
-    return this.isLost(vmi.node) ? { ...vmi, nodeLost: true } : vmi;
-  }
-
-  /** Reports whether the node answers, and takes no new pods; false for null. */
-  isCordoned(node: string | null): boolean {
-    const view = node === null ? undefined : this.nodes.get(node);
-    return view !== undefined && view.ready && !view.schedulable;
-  }
-
-  /** Reports whether the node is not ready or no longer exists; false for null. */
-  isLost(node: string | null): boolean {
-    return node !== null && this.nodes.get(node)?.ready !== true;
-  }
-
-  /**
-   * Returns the failed VMIs of the VM with this UID that had run, oldest first, as far as this worker has seen them.
-   */
-  failedVmisOf(vmUid: string): readonly VmiView[] {
-    return this.#failedVmis.of(vmUid);
-  }
-
-  /** Returns what was wrong with the last failed VMI of the VM with this UID; null if this worker has seen none. */
-  lastFailureOf(vmUid: string): string | null {
-    return this.#failedVmis.reasonOf(vmUid);
-  }
-
-  /**
-   * Returns what has become of all VMIs of the VM with this UID; null if this worker has not watched them since the VM
-   * was created.
-   */
-  vmiHistoryOf(vmUid: string): VmiHistory | null {
-    return this.#vmiHistories.of(vmUid);
-  }
-
-  /** Returns the current and former templates of the pool with this UID, in no particular order. */
-  revisionsOf(poolUid: string): RevisionView[] {
-    return this.revisions.of(poolUid);
-  }
-
   /** Returns the PodDisruptionBudget with the name that the pool gives its own, whoever owns it. */
   podBudgetOf(namespace: string, pool: string): PodBudgetView | undefined {
     return this.podBudgets.get(`${namespace}/${podBudgetName(pool)}`) ?? undefined;
-  }
-
-  /** Returns the claims that are marked as kept for the pool with this UID. */
-  keptClaimsOf(poolUid: string): KeptClaim[] {
-    return this.keptClaims.of(poolUid);
   }
 
   /** Returns what KubeVirt does when a running VM's template changes. */
@@ -303,31 +237,12 @@ export class ClusterCache implements OwnerCaches {
     return this.#strategy.current;
   }
 
-  /** Reports whether a VM of this name exists that the pool with this UID does not own. */
-  isVmNameTaken(namespace: string, name: string, uid: string): boolean {
-    const vm = this.vms.get(`${namespace}/${name}`);
-    return vm !== undefined && vm.owner?.uid !== uid;
-  }
-
   /**
    * Reports whether a VMI of this name exists that the set with this UID does not own, or a VM, whose VMI would have
    * that name.
    */
   isVmiNameTaken(namespace: string, name: string, uid: string): boolean {
-    const key = `${namespace}/${name}`;
-    const vmi = this.vmis.get(key);
-    return this.vms.get(key) !== undefined || (vmi !== undefined && vmi.standalone?.owner?.uid !== uid);
-  }
-
-  /** Yields the VMs of a namespace that the pool or set with this UID does not own. */
-  *otherVmsIn(namespace: string, uid: string): Generator<VmView> {
-    for (const vm of this.vms.values()) if (vm.namespace === namespace && vm.owner?.uid !== uid) yield vm;
-  }
-
-  /** Yields the VMIs of a namespace that neither a VM nor the set with this UID owns. */
-  *otherVmisIn(namespace: string, uid: string): Generator<VmiView> {
-    for (const vmi of this.vmis.values())
-      if (vmi.namespace === namespace && vmi.standalone !== null && vmi.standalone.owner?.uid !== uid) yield vmi;
+    return this.vms.get(`${namespace}/${name}`) !== undefined || this.vmis.isNameTaken(namespace, name, uid);
   }
 
   /** Returns the resource versions that these caches have reached: whatever is read from them now is not older. */
@@ -346,44 +261,6 @@ export class ClusterCache implements OwnerCaches {
   subscribe(listener: (change: CacheChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
-  }
-
-  #followVms(common: ReturnType<typeof commonTo>): ClusterCache['vms'] {
-    return new ListWatch<VirtualMachine, VmView>({
-      ...common(VirtualMachines),
-      view: vmView,
-      onChange: (_key, before, after) => {
-        this.#members.change(before, after);
-        if (before !== undefined && before.uid !== after?.uid) this.#forget(before.uid);
-        this.#notify({ kind: 'vm', before, after });
-      },
-      onWatchEvent: (type, { metadata }) => {
-        if (type === 'ADDED') this.#vmiHistories.made(metadata.uid, BigInt(metadata.resourceVersion));
-        if (type === 'DELETED') this.#vmiHistories.forget(metadata.uid);
-      },
-    });
-  }
-
-  #followVmis(common: ReturnType<typeof commonTo>, onFailed: ClusterCacheOptions['onVmiFailed']): ClusterCache['vmis'] {
-    return new ListWatch<VirtualMachineInstance, VmiView>({
-      ...common(VirtualMachineInstances),
-      view: vmiView,
-      onChange: (_key, before, after) => {
-        this.#vmisByController.change(before, after);
-        if (after !== undefined && this.#failedVmis.note(after, Date.now())) onFailed?.(after);
-        this.#notify({ kind: 'vmi', before, after });
-      },
-      onWatchEvent: (type, vmi) => {
-        const hasEnded = type === 'DELETED' || vmi.status?.phase === 'Failed' || vmi.status?.phase === 'Succeeded';
-        if (hasEnded) this.#vmiHistories.ended(vmiView(vmi), Date.now());
-      },
-      onGap: (version) => this.#vmiHistories.gap(version),
-    });
-  }
-
-  #forget(vmUid: string): void {
-    this.#failedVmis.forget(vmUid);
-    this.#vmiHistories.forget(vmUid);
   }
 
   #notify(change: CacheChange): void {

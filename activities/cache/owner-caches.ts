@@ -13,11 +13,15 @@ export interface OwnerCaches {
   vmiSets: ListWatch<KubeObject, StoredVmiSet>;
 }
 
-type Common = Pick<ListWatchOptions<KubeObject, unknown>, 'client' | 'resource' | 'relistMs' | 'onError' | 'onMissed'>;
+/** Options that the caches of all resources have. */
+export type CommonOptions = Pick<
+  ListWatchOptions<KubeObject, unknown>,
+  'client' | 'resource' | 'relistMs' | 'onError' | 'onMissed'
+>;
 
 /** Creates the caches of all kinds of owners, whole but for what the API server notes about fields. */
 export function ownerCaches(
-  common: (resource: Resource) => Common,
+  common: (resource: Resource) => CommonOptions,
   onChange: (change: OwnerChange) => void,
 ): OwnerCaches {
   const caches = Object.values(OWNER_KINDS).map(({ resource, noun, cache }) => {

@@ -28,16 +28,16 @@ export function snapshotOf(
   const { namespace, name, uid } = pool.metadata;
   return {
     pool,
-    vms: cache.ownedBy(uid),
-    uncontrolled: cache.uncontrolledIn(namespace),
+    vms: cache.vms.ownedBy(uid),
+    uncontrolled: cache.vms.uncontrolledIn(namespace),
     vmiOf: (vm) => cache.vmiOf(vm),
-    failedVmisOf: (vm) => cache.failedVmisOf(vm.uid),
-    lastFailureOf: (vm) => cache.lastFailureOf(vm.uid),
-    vmiHistoryOf: (vm) => cache.vmiHistoryOf(vm.uid),
-    isVmNameTaken: (vm) => cache.isVmNameTaken(namespace, vm, uid),
+    failedVmisOf: (vm) => cache.failedVmis.of(vm.uid),
+    lastFailureOf: (vm) => cache.failedVmis.reasonOf(vm.uid),
+    vmiHistoryOf: (vm) => cache.vmiHistories.of(vm.uid),
+    isVmNameTaken: (vm) => cache.vms.isNameTaken(namespace, vm, uid),
     zoneOf: (node) => cache.nodes.get(node)?.zone ?? null,
-    revisions: cache.revisionsOf(uid),
-    keptClaims: cache.keptClaimsOf(uid),
+    revisions: cache.revisions.of(uid),
+    keptClaims: cache.keptClaims.of(uid),
     podBudget: cache.podBudgetOf(namespace, name),
     contents: cache.contents.of(pool),
     strategy: cache.rolloutStrategy(),
@@ -52,12 +52,12 @@ export function setSnapshot(
   const { namespace, uid } = set.metadata;
   return {
     set,
-    vms: cache.ownedBy(uid),
-    uncontrolled: cache.uncontrolledIn(namespace),
+    vms: cache.vms.ownedBy(uid),
+    uncontrolled: cache.vms.uncontrolledIn(namespace),
     vmiOf: (vm) => cache.vmiOf(vm),
-    isVmNameTaken: (name) => cache.isVmNameTaken(namespace, name, uid),
+    isVmNameTaken: (name) => cache.vms.isNameTaken(namespace, name, uid),
     sets: cache.replicaSets.values(),
-    otherVms: cache.otherVmsIn(namespace, uid),
+    otherVms: cache.vms.othersIn(namespace, uid),
   };
 }
 
@@ -73,7 +73,7 @@ export function vmiSetSnapshot(
     uncontrolled: cache.uncontrolledVmisIn(namespace),
     isVmNameTaken: (name) => cache.isVmiNameTaken(namespace, name, uid),
     sets: cache.vmiSets.values(),
-    otherVms: cache.otherVmsIn(namespace, uid),
-    otherVmis: cache.otherVmisIn(namespace, uid),
+    otherVms: cache.vms.othersIn(namespace, uid),
+    otherVmis: cache.vmis.othersIn(namespace, uid),
   };
 }

@@ -166,7 +166,7 @@ export class DisruptionClaims {
     const at = { namespace: pool.metadata.namespace, name: claim.vm };
     const { vm: stored, vmi } = await liveVmWithVmi(this.#client, at);
     const vm = stored && vmView(stored);
-    const others = this.#cache.ownedBy(pool.metadata.uid).filter(({ name }) => name !== claim.vm);
+    const others = this.#cache.vms.ownedBy(pool.metadata.uid).filter(({ name }) => name !== claim.vm);
     const vms = vm?.owner?.uid === pool.metadata.uid ? [...others, vm] : others;
     const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? vmi : this.#cache.vmiOf(one));
     const context: ClaimContext = { pool: { ...pool, status: { ...pool.status!, disruptedVMs: [claim] } }, vms, vmiOf };
@@ -178,7 +178,7 @@ export class DisruptionClaims {
    * theirs are over. The pool must have been read before: who deletes one later has claimed a place since.
    */
   async #goneSurge({ metadata: { namespace, name, uid } }: StoredPool): Promise<(vm: VmView) => boolean> {
-    if (!this.#cache.ownedBy(uid).some(isSurge)) return () => false;
+    if (!this.#cache.vms.ownedBy(uid).some(isSurge)) return () => false;
     const role: MemberRole = 'Surge';
     const labelSelector = `${POOL_LABEL}=${name},${ROLE_LABEL}=${role}`;
     const { items } = await this.#client.list(VirtualMachines, { namespace, labelSelector, metadataOnly: true });
@@ -188,7 +188,7 @@ export class DisruptionClaims {
   }
 
   #context(pool: StoredPool): ClaimContext {
-    return { pool, vms: this.#cache.ownedBy(pool.metadata.uid), vmiOf: (vm) => this.#cache.vmiOf(vm) };
+    return { pool, vms: this.#cache.vms.ownedBy(pool.metadata.uid), vmiOf: (vm) => this.#cache.vmiOf(vm) };
   }
 
   #place(key: PoolKey, claims: readonly DisruptedVm[], { vm, by }: Ask, since: number): DisruptionClaim {

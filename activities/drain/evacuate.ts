@@ -122,7 +122,7 @@ class Evacuator {
     ]);
     if (pool === undefined || stored === undefined || live === undefined) return null;
     const vm = vmView(stored);
-    const podNodeCordoned = cache.isCordoned(live.podNode);
+    const podNodeCordoned = cache.nodes.isCordoned(live.podNode);
     const vmi = { ...live, podNodeCordoned, evacuation: cache.evacuationOf(live.uid) };
     this.#note({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
     if (!isWanted(target, pool, vm, vmi)) return null;

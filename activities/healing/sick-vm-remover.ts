@@ -107,7 +107,7 @@ export class SickVmRemover {
       this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, view, { signal: cancellationSignal() }),
     );
     const live = stored && vmiView(stored);
-    const vmi = live?.vmUid === view.uid ? { ...live, nodeLost: this.#cache.isLost(live.node) } : undefined;
+    const vmi = live?.vmUid === view.uid ? { ...live, nodeLost: this.#cache.nodes.isLost(live.node) } : undefined;
     if (isLeftAlone(view, vmi)) return { do: 'keep', why: 'it must not be changed now' };
     // Not before the removal was asked for, whatever this machine's clock says.
     const now = Math.max(Date.now(), at);
@@ -170,7 +170,7 @@ export class SickVmRemover {
       const proof = proofOf({
         vm: view,
         vmi,
-        vmiHistory: this.#cache.vmiHistoryOf(view.uid),
+        vmiHistory: this.#cache.vmiHistories.of(view.uid),
         minReadyMs,
         now: Date.now(),
       });

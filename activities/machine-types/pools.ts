@@ -46,7 +46,8 @@ export async function patchPoolTemplates(
   let newest: string | undefined;
   for (const key of keys) {
     const pool = cache.pools.get(key);
-    const state = pool && poolTransitionState(rules, { pool, vms: () => cache.ownedBy(pool.metadata.uid) }, snapshot);
+    const state =
+      pool && poolTransitionState(rules, { pool, vms: () => cache.vms.ownedBy(pool.metadata.uid) }, snapshot);
     if (pool === undefined || state?.state !== 'change') continue;
     const from = templateTypeOf(pool);
     const record: TransitionRecord = {

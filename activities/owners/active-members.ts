@@ -19,11 +19,11 @@ export const activeMembers = (
 ): Member[] =>
   key.kind === 'VirtualMachineInstanceReplicaSet'
     ? activeVmis(cache, key, owner)
-    : cache.ownedBy(key.uid).filter((vm) => isActive(vm) && (key.kind !== undefined || vm.role === role));
+    : cache.vms.ownedBy(key.uid).filter((vm) => isActive(vm) && (key.kind !== undefined || vm.role === role));
 
 /** Returns those that hold places in a set: a VM does until it is gone. */
 export const nameHolders = (cache: ClusterCache, key: OwnerKey, owner: StoredVmOwner | undefined): { name: string }[] =>
-  key.kind === 'VirtualMachineInstanceReplicaSet' ? activeVmis(cache, key, owner) : cache.ownedBy(key.uid);
+  key.kind === 'VirtualMachineInstanceReplicaSet' ? activeVmis(cache, key, owner) : cache.vms.ownedBy(key.uid);
 
 function activeVmis(cache: ClusterCache, { uid }: OwnerKey, owner: StoredVmOwner | undefined): Member[] {
   if (owner === undefined) return [];

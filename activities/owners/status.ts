@@ -110,6 +110,6 @@ function changes(fields: readonly string[], before: AnyStatus | undefined, statu
 }
 
 function releasedClaims(cache: ClusterCache, pool: StoredPool): unknown {
-  const context = { pool, vms: cache.ownedBy(pool.metadata.uid), vmiOf: cache.vmiOf.bind(cache) };
+  const context = { pool, vms: cache.vms.ownedBy(pool.metadata.uid), vmiOf: cache.vmiOf.bind(cache) };
   return hasOnlyReleasedClaims(context, Date.now()) ? pool.status?.disruptedVMs : undefined;
 }

@@ -59,7 +59,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           concurrency,
           skipSlowStart,
           creationBlockedBy: ({ name }, owner, made) => {
-            const vms = generation === undefined ? cache.ownedBy(key.uid).filter((vm) => vm.role === role) : [];
+            const vms = generation === undefined ? cache.vms.ownedBy(key.uid).filter((vm) => vm.role === role) : [];
             return creationBlockedBy({ generation, owner, vms, role, name, made });
           },
           vmOf: async ({ number }) => {

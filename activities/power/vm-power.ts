@@ -43,7 +43,7 @@ export const snapshotOfVms = (cache: ClusterCache): VmsSnapshot => ({
 
 function ownerOf(cache: ClusterCache, { owner }: VmView, pool: StoredPool | undefined): OwningPool | undefined {
   if (pool === undefined || pool.metadata.uid !== owner?.uid) return undefined;
-  const vms = (): VmView[] => cache.ownedBy(pool.metadata.uid);
+  const vms = (): VmView[] => cache.vms.ownedBy(pool.metadata.uid);
   return { pool, vms, claimed: () => claimedNames({ pool, vms: vms(), vmiOf: (vm) => cache.vmiOf(vm) }, Date.now()) };
 }
 

@@ -39,7 +39,7 @@ export class Revisions {
    */
   async keep(pool: StoredPool): Promise<boolean> {
     const revision = revisionOf(poolTemplate(pool.spec));
-    const known = this.#cache.revisionsOf(pool.metadata.uid);
+    const known = this.#cache.revisions.of(pool.metadata.uid);
     const own = known.find((one) => one.revision === revision);
     if (own !== undefined && known.every((other) => other === own || other.number < own.number)) return true;
     const write = async (): Promise<boolean> => {
@@ -56,7 +56,7 @@ export class Revisions {
    * pool's.
    */
   async find(key: PoolKey, revision: string): Promise<PoolTemplate | undefined> {
-    const cached = this.#cache.revisionsOf(key.uid).find((one) => one.revision === revision);
+    const cached = this.#cache.revisions.of(key.uid).find((one) => one.revision === revision);
     if (cached !== undefined) return cached.template;
     const pool = this.#cache.pools.get(`${key.namespace}/${key.name}`);
     if (pool?.metadata.uid === key.uid && revisionOf(poolTemplate(pool.spec)) === revision)
@@ -67,7 +67,7 @@ export class Revisions {
 
   /** Deletes the pool's revisions of these names; a revision that has changed since the cache saw it stays. */
   async prune(key: PoolKey, names: readonly string[]): Promise<void> {
-    const surplus = this.#cache.revisionsOf(key.uid).filter(({ name }) => names.includes(name));
+    const surplus = this.#cache.revisions.of(key.uid).filter(({ name }) => names.includes(name));
     for (const { namespace, name, uid, resourceVersion } of surplus) {
       // Another worker may just have made this revision the newest again.
       await ignoreStale(this.#client.delete(ControllerRevisions, { namespace, name }, { uid, resourceVersion }));

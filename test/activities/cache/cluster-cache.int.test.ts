@@ -170,10 +170,10 @@ test('caches only ControllerRevisions of drover, and indexes only those that a p
   await create('of-nobody', { data: { template: {} } }, { labels });
   await create('without-template', { data: { spec: {} } }, { labels, ownerReferences });
   await create('right', { data: { template: haltedTemplate } }, { labels, ownerReferences });
-  await until(async () => expect(cache.revisionsOf('pool-uid').map(({ name }) => name)).toEqual(['right']));
+  await until(async () => expect(cache.revisions.of('pool-uid').map(({ name }) => name)).toEqual(['right']));
   expect(cache.revisions.get(`${namespace}/of-a-stateful-set`)).toBeUndefined();
   expect(cache.revisions.size).toBe(3);
-  expect(cache.revisionsOf('pool-uid')[0]).toMatchObject({
+  expect(cache.revisions.of('pool-uid')[0]).toMatchObject({
     revision: 'abc',
     number: 1,
     template: haltedTemplate,

@@ -61,7 +61,7 @@ class Scene {
       vmFromTemplate(pool, pool.spec.template, 1),
     );
     const context = new Scene(pool, made, worker);
-    await vi.waitFor(() => expect(worker.cache.vmiHistoryOf(made.metadata.uid)).not.toBeNull());
+    await vi.waitFor(() => expect(worker.cache.vmiHistories.of(made.metadata.uid)).not.toBeNull());
     await context.say({ printableStatus: 'CrashLoopBackOff', startFailure: { consecutiveFailCount: 3 } });
     return context;
   }
@@ -333,7 +333,9 @@ test.each<[string, object, 'deleted' | 'halted']>([
     status: { phase: 'Scheduled', phaseTransitionTimestamps },
   });
   await cluster().kube.delete(VirtualMachineInstances, vmi.metadata);
-  await vi.waitFor(() => expect(context.worker.cache.vmiHistoryOf(uid)).toMatchObject({ lastEnded: vmi.metadata.uid }));
+  await vi.waitFor(() =>
+    expect(context.worker.cache.vmiHistories.of(uid)).toMatchObject({ lastEnded: vmi.metadata.uid }),
+  );
   await context.remove();
   expect(await context.became()).toBe(became);
 });

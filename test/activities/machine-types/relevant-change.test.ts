@@ -40,9 +40,8 @@ const rules = transitionRules({
 
 function isRelevant(vm: VmView, vmi: VmiView | undefined, changed: Changed['change']): boolean {
   const cache = {
-    vms: new Map([[`${vm.namespace}/${vm.name}`, vm]]),
+    vms: { get: (key: string) => (key === `${vm.namespace}/${vm.name}` ? vm : undefined), ownedBy: () => [] },
     vmiOf: () => vmi,
-    ownedBy: () => [],
   } as unknown as ClusterCache;
   return isRelevantToTransition(
     cache,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FailedVmis } from '../../../activities/cache/failed-vmis.ts';
+import { FailedVmis } from '../../../activities/healing/failed-vmis.ts';
 import { aVm, aVmi } from '../../decisions/fixtures/fleets.ts';
 
 const NOW = Date.UTC(2026, 0, 1, 12);

@@ -30,6 +30,7 @@ export class VmiHistories {
       });
   }
 
+  /** Null if this worker has not watched the VM's VMIs since the VM was created. */
   of(vmUid: string): VmiHistory | null {
     return this.#byVm.get(vmUid) ?? null;
   }

@@ -26,7 +26,7 @@ export class FailedVmis {
     return true;
   }
 
-  /** The VM's failed VMIs, oldest first. */
+  /** The VM's failed VMIs that had run, oldest first, as far as this worker has seen them. */
   of(vmUid: string): readonly VmiView[] {
     return this.#byVm.get(vmUid) ?? [];
   }

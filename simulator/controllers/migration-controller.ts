@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
-import { namespacedName } from '../../kubernetes/list-watch.ts';
+import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { WorkQueue } from '../store/work-queue.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { isTransient } from '../../kubernetes/errors.ts';
-import { namespacedName } from '../../kubernetes/list-watch.ts';
+import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import { ObservationDelay } from '../observation-delay.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';

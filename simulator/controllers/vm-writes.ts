@@ -1,6 +1,6 @@
 import type { Stored } from '../../api/objects.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
-import { namespacedName } from '../../kubernetes/list-watch.ts';
+import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import { FAIL_STARTS_DONE, failingStarts } from '../annotations.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { namespacedName } from '../../kubernetes/list-watch.ts';
+import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import { FAIL_STARTS_DONE, failingStarts, isOn, SimulatorAnnotation } from '../annotations.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { WorkQueue } from '../store/work-queue.ts';

@@ -1,7 +1,8 @@
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { namespacedName, ListWatch } from '../../kubernetes/list-watch.ts';
+import { ListWatch } from '../../kubernetes/list-watch.ts';
+import { namespacedName } from '../../kubernetes/versioned-store.ts';
 
 export type StoreListener<T extends KubeObject> = (
   key: string,

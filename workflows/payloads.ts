@@ -1,4 +1,4 @@
-import type { AttemptEnd, AttemptId, Removed } from '../decisions/healing/state.ts';
+import type { AttemptEnd, AttemptId, Removed } from '../decisions/healing/attempt.ts';
 import { field } from '../decisions/lib/json.ts';
 import {
   flag,

@@ -1,4 +1,4 @@
-import type { AttemptId } from '../../decisions/healing/state.ts';
+import type { AttemptId } from '../../decisions/healing/attempt.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Changed } from '../cache/changes.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';

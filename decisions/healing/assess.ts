@@ -1,17 +1,14 @@
 import { isMeantToRun, isActive, liveVmi } from '../disruption-budget/availability.ts';
 import { earlier } from '../lib/times.ts';
 import type { VmView } from '../views/vm.ts';
+import { attemptIdOf, formatReplacements, isRemoval, type AttemptId } from './attempt.ts';
 import { endEvent, type HealingEvent } from './events.ts';
 import { healthOf, isLeftAlone, isAvailable, availableAt } from './sickness.ts';
 import {
-  attemptIdOf,
   failingSince,
-  formatReplacements,
-  isRemoval,
   pauseEndedAt,
   withEnd,
   WHY_LENGTH,
-  type AttemptId,
   type Cycle,
   type FinishedCycle,
   type HealingState,

@@ -1,5 +1,6 @@
 import type { EventReason } from '../../api/reasons.ts';
-import { formatReplacements, type Cycle, type FinishedCycle, type HealingMode } from './state.ts';
+import { formatReplacements } from './attempt.ts';
+import type { Cycle, FinishedCycle, HealingMode } from './state.ts';
 
 type CycleEnd = Pick<FinishedCycle, 'end' | 'why'>;
 

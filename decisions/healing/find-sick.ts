@@ -3,17 +3,10 @@ import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import { numberOf } from '../scaling/vm-names.ts';
 import type { VmView } from '../views/vm.ts';
+import { formatReplacements, type FoundSick } from './attempt.ts';
 import { healingDelayMs } from './backoff.ts';
 import { healthOf, isLeftAlone } from './sickness.ts';
-import {
-  formatReplacements,
-  isFinal,
-  remembered,
-  WHY_LENGTH,
-  type FinishedCycle,
-  type FoundSick,
-  type HealingState,
-} from './state.ts';
+import { isFinal, remembered, WHY_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingView } from './view.ts';
 
 /** A VM that is not ready and not replaced. `waitsFor`: what its replacement waits for; absent if it needs none. */

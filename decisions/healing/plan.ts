@@ -3,8 +3,9 @@ import { isActive } from '../disruption-budget/availability.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import { assess, endAll } from './assess.ts';
-import { dueAttempts } from './attempts.ts';
+import type { AttemptId, PlannedAttempt } from './attempt.ts';
 import { expiresAt } from './backoff.ts';
+import { dueAttempts } from './due-attempts.ts';
 import { holdEvent, type HealingEvent } from './events.ts';
 import { remember } from './expire.ts';
 import { findSick, type NotReplaced } from './find-sick.ts';
@@ -16,11 +17,9 @@ import {
   isFinal,
   newCycle,
   withBegun,
-  type AttemptId,
   type FinishedCycle,
   type HealingState,
   type HealingMode,
-  type PlannedAttempt,
 } from './state.ts';
 import type { HealingInput, HealingView } from './view.ts';
 

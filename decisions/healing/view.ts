@@ -4,8 +4,9 @@ import { takesSurplus } from '../scaling/surplus.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
+import type { AttemptRules } from './attempt.ts';
 import { proofOf, type VmiHistory } from './never-ran.ts';
-import type { AttemptRules, Cycle, HealingState } from './state.ts';
+import type { Cycle, HealingState } from './state.ts';
 
 export interface HealingInput {
   pool: StoredPool;

@@ -12,8 +12,8 @@ import {
 import type { AwaitRemovalActivities } from '../../activities/healing/await-removal.ts';
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
 import type { PoolKey } from '../../activities/owners/types.ts';
+import type { AttemptEnd, AttemptId, PlannedAttempt, Removed } from '../../decisions/healing/attempt.ts';
 import { healingDelayMs } from '../../decisions/healing/backoff.ts';
-import type { AttemptEnd, AttemptId, PlannedAttempt, Removed } from '../../decisions/healing/state.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';

@@ -10,18 +10,16 @@ import {
   startChild,
 } from '@temporalio/workflow';
 import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
+import { attemptIdOf, type AttemptId, type PlannedAttempt } from '../../decisions/healing/attempt.ts';
 import type { HealingEvent } from '../../decisions/healing/events.ts';
 import {
-  attemptIdOf,
   takenOver,
   withAttemptEnd,
   withSkippedDelay,
   withLostAttempt,
   withRemoval,
   withSkip,
-  type AttemptId,
   type HealingState,
-  type PlannedAttempt,
 } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Autohealing, PoolSpec, PoolStatus } from '../../../api/pool/pool.ts';
+import type { AttemptEnd } from '../../../decisions/healing/attempt.ts';
 import { compactStatus, fullStatus } from '../../../decisions/healing/conditions.ts';
 import type { VmiHistory } from '../../../decisions/healing/never-ran.ts';
 import {
   carried,
   heldBack,
   noHealing,
-  type AttemptEnd,
   type Cycle,
   type HealingState,
   type FinishedCycle,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { AttemptId } from '../../../decisions/healing/attempt.ts';
 import {
   newCycle,
   noHealing,
@@ -11,7 +12,6 @@ import {
   withLostAttempt,
   withRemoval,
   withSkip,
-  type AttemptId,
   type Cycle,
   type FinishedCycle,
   type HealingState,

@@ -1,7 +1,8 @@
 import { isActive } from '../disruption-budget/availability.ts';
 import { earlier } from '../lib/times.ts';
 import type { VmView } from '../views/vm.ts';
-import { failingSince, type Cycle, type HealingState, type HealingMode, type PlannedAttempt } from './state.ts';
+import type { PlannedAttempt } from './attempt.ts';
+import { failingSince, type Cycle, type HealingState, type HealingMode } from './state.ts';
 import { attemptRules, holdsData, type HealingView } from './view.ts';
 
 /** An attempt that has not gone on for this long, although nothing holds it up, is begun again. */

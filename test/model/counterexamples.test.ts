@@ -106,7 +106,7 @@ test('a pool that is recreated under its name begins with nothing of the old one
     world.refuse = (call) => (isCreationOf('virtualmachines', call) ? refusal : null);
     await world.changePool('web', { template: aTemplate({ version: 2 }), replicas: 6 });
     await world.wait(5_000);
-    const { spec } = world.pool('web') as { spec?: never } as { spec: Parameters<World['createPool']>[1] };
+    const { spec } = world.pool('web')!;
     const id = poolIdOf(world.refOf('web'));
     const recentErrors = (): PoolProgress['recentErrors'] =>
       (world.temporal.query(id, progress.name) as PoolProgress).recentErrors;

@@ -1,15 +1,23 @@
 import { asyncLocalStorage } from '@temporalio/activity';
 import { REMOVE_VMS_ANNOTATION, REMOVING_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
+import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
 import { field } from '../../decisions/lib/json.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';
+import type { Call } from './world/model-client.ts';
+
+export type Pool = Stored & { spec: PoolSpec; status?: PoolStatus };
 
 /** Type of the activity that runs now; null outside of activities. */
 export const activityNow = (): string | null => asyncLocalStorage.getStore()?.info.activityType ?? null;
 /** Id of the workflow whose activity runs now. */
 export const runNow = (): string | undefined => asyncLocalStorage.getStore()?.info.workflowExecution?.workflowId;
+export const isByWorker = (call: Call | null): boolean => call?.process.name.startsWith('worker') === true;
 export const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimestamp !== undefined;
+/** Reports whether this write begins or makes the object's end. */
+export const isDeletion = (before: Stored, after: Stored | undefined): boolean =>
+  !isGoing(before) && (after === undefined || isGoing(after));
 /** Reports whether the VM is one of its pool's replicas. */
 export const isRegular = ({ metadata }: Stored): boolean => roleOf(metadata.labels) === null;
 /** Reports whether the VM is extra. */

@@ -1,6 +1,6 @@
 import { DO_NOT_DISRUPT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import type { PoolSpec, PoolStatus } from '../../api/pool/pool.ts';
+import type { PoolStatus } from '../../api/pool/pool.ts';
 import { DataVolumes, VirtualMachines } from '../../api/resources.ts';
 import type { PowerAction } from '../../decisions/power/action.ts';
 import { OWNER_WORKFLOWS } from '../../workflows/ids.ts';
@@ -91,7 +91,7 @@ async function happenToPool(
   name: string,
   happening: Extract<Happening, { pool: number }>,
 ): Promise<void> {
-  const pool = world.pool(name) as (Stored & { spec: PoolSpec; status?: PoolStatus }) | undefined;
+  const pool = world.pool(name);
   if (pool === undefined) return;
   const disk = pool.spec.template.spec.dataVolumeTemplates?.[0]?.metadata.name;
   switch (happening.what) {
@@ -267,8 +267,7 @@ const setRight = (world: World, pool: string): Promise<void> =>
   tried(world, `drover rollout restart pool ${pool} --drifted`, async () => {
     const { orderSetRight } = await import('../../clients/drift/set-right.ts');
     const stored = world.pool(pool);
-    if (stored !== undefined)
-      await orderSetRight(world.client.asClient, stored as never, { by: 'ann', dryRun: 'none' });
+    if (stored !== undefined) await orderSetRight(world.client.asClient, stored, { by: 'ann', dryRun: 'none' });
   });
 
 async function remove(world: World, name: string): Promise<void> {
@@ -325,7 +324,7 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
   await endStops(world);
   for (const disk of world.server.all(DataVolumes)) await corruptDisk(world, disk.metadata.name, false);
   for (const name of names) {
-    const pool = world.pool(name) as (Stored & { spec: PoolSpec }) | undefined;
+    const pool = world.pool(name);
     if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) continue;
     for (const { metadata } of world.vmsOf(pool.metadata.uid)) {
       await optOut(world, metadata.name, false);
@@ -400,7 +399,7 @@ const openTransitions = (world: World): { id: string; args: [MachineTypeTransiti
   );
 
 function isAsWanted(world: World, name: string): boolean {
-  const pool = world.pool(name) as (Stored & { spec: PoolSpec; status?: PoolStatus }) | undefined;
+  const pool = world.pool(name);
   if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return pool === undefined;
   const { status, spec } = pool;
   const { replicas } = spec;
@@ -433,7 +432,7 @@ function inWords(world: World, name: string): string {
               `${vm.metadata.name} ${(vm['status'] as { printableStatus?: string } | undefined)?.printableStatus}`,
           );
   return JSON.stringify({
-    wanted: (pool?.['spec'] as PoolSpec | undefined)?.replicas,
+    wanted: pool?.spec.replicas,
     replicas,
     readyReplicas,
     updatedReplicas,

@@ -1,8 +1,19 @@
 import { asyncLocalStorage } from '@temporalio/activity';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { Resource } from '../../api/resources.ts';
+import { isByWorker } from './facts.ts';
 import type { Call } from './world/model-client.ts';
 import type { World } from './world/world.ts';
+
+/**
+ * Milliseconds by which a worker's read may be outdated when a write based on it arrives: one call, and the wait for
+ * its turn.
+ */
+export const CALL_MS = 50;
+/** Greatest delay of a watch, and of a call, in milliseconds. */
+export const KNOWN_AFTER_MS = 3_000;
+/** Milliseconds without confirmation after which an attempt must not act any more. */
+export const STALE_MS = 10_000;
 
 const OWNERS: readonly (Resource | null)[] = Object.values(OWNER_KINDS).map(({ resource }) => resource);
 
@@ -15,11 +26,12 @@ export class Readings {
     this.#world = world;
   }
 
-  note({ verb, resource, key, process }: Call): void {
+  note(call: Call): void {
+    const { verb, resource, key } = call;
     const context = asyncLocalStorage.getStore();
     if (context === undefined || verb !== 'get' || !OWNERS.includes(resource)) return;
     const owner = this.#world.server.find(resource!, key as { name: string });
-    if (owner === undefined || !process.name.startsWith('worker')) return;
+    if (owner === undefined || !isByWorker(call)) return;
     const times = this.#times.get(context) ?? new Map<string, number>();
     this.#times.set(context, times.set(owner.metadata.uid, this.#world.time.now));
   }

@@ -1,10 +1,9 @@
 import type { Planned } from '../../activities/owners/types.ts';
 import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { Condition } from '../../api/pool/status.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
-import { isGoing, isReady, isRemoved, runs } from './facts.ts';
+import { isByWorker, isGoing, isReady, isRemoved, runs } from './facts.ts';
 import type { Write } from './world/api-server.ts';
 import type { Call } from './world/model-client.ts';
 import type { Onlooker, World } from './world/world.ts';
@@ -43,7 +42,7 @@ export class RolloutLog implements Onlooker {
 
   constructor(world: World, pool: string) {
     this.#world = world;
-    const status = world.pool(pool)?.['status'] as PoolStatus | undefined;
+    const status = world.pool(pool)?.status;
     for (const condition of status?.conditions ?? []) this.#last.set(condition.type, inWords(condition));
     world.onlookers.push(this);
   }
@@ -71,7 +70,7 @@ export class RolloutLog implements Onlooker {
 
   onWrite({ resource, before, after }: Write, by: Call | null): void {
     const kind = TOLD[resource.plural];
-    if (kind === undefined || by === null || !by.process.name.startsWith('worker')) return;
+    if (kind === undefined || !isByWorker(by)) return;
     const what = this.#whatIsDone(kind, before, after);
     const { name } = (after ?? before)!.metadata;
     this.#writes.set(what, [...(this.#writes.get(what) ?? []), name]);

@@ -48,7 +48,7 @@ async function told({ spec, live, options }: Story, seed: number): Promise<strin
   const tell = async (): Promise<void> => {
     const pool = aSpec(spec);
     await world.createPool('web', pool);
-    const status = (): PoolStatus | undefined => world.pool('web')?.['status'] as PoolStatus | undefined;
+    const status = (): PoolStatus | undefined => world.pool('web')?.status;
     expect(await world.until(() => status()?.readyReplicas === pool.replicas, 120_000)).toBe(true);
     await world.wait(10_000);
     const log = new RolloutLog(world, 'web');

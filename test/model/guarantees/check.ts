@@ -1,3 +1,4 @@
+import type { PoolRecord } from '../pool-record.ts';
 import type { World } from '../world/world.ts';
 
 /** What checks of guarantees have in common. */
@@ -6,7 +7,7 @@ export abstract class Check {
   readonly #off: ReadonlySet<string>;
 
   /** `off`: numbers of guarantees that are not checked. */
-  constructor(world: World, off: readonly string[] = []) {
+  constructor(world: World, off: readonly string[]) {
     this.world = world;
     this.#off = new Set(off);
   }
@@ -17,5 +18,15 @@ export abstract class Check {
 
   protected broken(number: string, words: string): void {
     if (!this.#off.has(number)) this.world.break(`${number}: ${words}`);
+  }
+}
+
+/** A check that asks what has happened to pools before. */
+export abstract class PoolCheck extends Check {
+  protected readonly record: PoolRecord;
+
+  constructor(world: World, off: readonly string[], record: PoolRecord) {
+    super(world, off);
+    this.record = record;
   }
 }

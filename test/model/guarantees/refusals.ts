@@ -1,6 +1,6 @@
 import { runNow } from '../facts.ts';
 import type { Call } from '../world/model-client.ts';
-import type { Onlooker, World } from '../world/world.ts';
+import { Check } from './check.ts';
 
 const MINUTE_MS = 60_000;
 /**
@@ -12,25 +12,17 @@ const MOST = 80;
 const PARTS = 4;
 
 /** Checks that what the API server refuses is tried again less and less often. */
-export class RefusalGuarantees implements Onlooker {
-  readonly #world: World;
-  readonly #off: boolean;
+export class RefusalGuarantees extends Check {
   /** When each owner was refused within the last minute, by its workflow's id. */
   readonly #times = new Map<string, number[]>();
 
-  /** `off`: numbers of guarantees that are not checked. */
-  constructor(world: World, off: readonly string[] = []) {
-    this.#world = world;
-    this.#off = off.includes('G25');
-  }
-
   onRefused({ verb, key, process }: Call): void {
-    const { now } = this.#world.time;
+    const { now } = this;
     const owner = (runNow() ?? '').split('/').slice(0, PARTS).join('/');
-    this.#world.say(`${process.name} is refused to ${verb} ${key.name}, for ${owner}`);
+    this.world.say(`${process.name} is refused to ${verb} ${key.name}, for ${owner}`);
     const times = (this.#times.get(owner) ?? []).filter((time) => time > now - MINUTE_MS);
     this.#times.set(owner, [...times, now]);
-    if (times.length >= MOST && !this.#off)
-      this.#world.break(`G25: ${owner} is refused for the ${times.length + 1}th time in a minute: ${verb} ${key.name}`);
+    if (times.length >= MOST)
+      this.broken('G25', `${owner} is refused for the ${times.length + 1}th time in a minute: ${verb} ${key.name}`);
   }
 }

@@ -5,10 +5,10 @@ import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/
 import { resolveMachineType } from '../../../simulator/vm/machine-type.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
-import { activityNow, isGoing, isReady, runNow, runs } from '../facts.ts';
+import { activityNow, isByWorker, isDeletion, isGoing, isReady, runNow, runs } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
-import type { Onlooker, World } from '../world/world.ts';
+import { Check } from './check.ts';
 
 /** Of a run that starts, stops or restarts VMs, which people start. */
 const OF_POWER = 'changePower';
@@ -35,32 +35,20 @@ interface Down {
  * Checks each write of a worker against the guarantees about runs that people start: restarts, and machine type
  * transitions.
  */
-export class RunGuarantees implements Onlooker {
-  readonly #world: World;
-  readonly #off: ReadonlySet<string>;
+export class RunGuarantees extends Check {
   /** By UID of the VM. */
   readonly #down = new Map<string, Down>();
 
-  /** `off`: numbers of guarantees that are not checked. */
-  constructor(world: World, off: readonly string[] = []) {
-    this.#world = world;
-    this.#off = new Set(off);
-  }
-
   onWrite({ resource, before, after }: Write, call: Call | null): void {
-    if (before === undefined || call?.process.name.startsWith('worker') !== true) return;
+    if (before === undefined || !isByWorker(call)) return;
     if (resource === VirtualMachines) this.#checkScope(before);
-    if (resource !== VirtualMachineInstances || isGoing(before) || (after !== undefined && !isGoing(after))) return;
-    const vm = this.#world.vm(before.metadata.name) as (Stored & VirtualMachine) | undefined;
+    if (resource !== VirtualMachineInstances || !isDeletion(before, after)) return;
+    const vm = this.world.vm(before.metadata.name) as (Stored & VirtualMachine) | undefined;
     if (vm === undefined) return;
     this.#checkScope(vm);
     this.#checkNeed(vm, before as Stored<VirtualMachineInstance>);
     // Only VMs that were ready count against the limit.
     if (isReady(before as Stored<VirtualMachineInstance>)) this.#checkLimit(vm, before.metadata.uid);
-  }
-
-  #broken(number: string, words: string): void {
-    if (!this.#off.has(number)) this.#world.break(`${number}: ${words}`);
   }
 
   /**
@@ -74,9 +62,9 @@ export class RunGuarantees implements Onlooker {
     const transition = run === undefined ? undefined : (this.#argsOf(run) as MachineTypeTransitionInput).transition;
     if (activity !== null && VM_FIELDS_OF_TRANSITIONS.includes(activity)) {
       if (transition?.scope.exclude.includes(name) === true)
-        this.#broken('G4', `${name} is changed by ${activity}, and was left out`);
+        this.broken('G4', `${name} is changed by ${activity}, and was left out`);
     } else if (!OF_ANY_VM.includes(activity ?? '') && controllerOf(vm) === undefined && !isUnmarked(activity, vm)) {
-      this.#broken('G4', `${name} is written by ${activity}, and is no pool's`);
+      this.broken('G4', `${name} is written by ${activity}, and is no pool's`);
     }
   }
 
@@ -86,7 +74,7 @@ export class RunGuarantees implements Onlooker {
     const wanted = resolveMachineType(vm.spec.template.spec.domain.machine?.type ?? '', undefined);
     const type = vmi.status?.machine?.type;
     if (type === wanted)
-      this.#broken('G4', `${vm.metadata.name} is restarted for its machine type, and its VMI has ${type} already`);
+      this.broken('G4', `${vm.metadata.name} is restarted for its machine type, and its VMI has ${type} already`);
   }
 
   /** Checks that a run has not taken down more VMs at once than it may. */
@@ -98,7 +86,7 @@ export class RunGuarantees implements Onlooker {
     this.#down.set(vm.metadata.uid, { run, name: vm.metadata.name, vmi });
     const names = [...this.#down.values()].filter((down) => down.run === run).map(({ name }) => name);
     if (names.length > most)
-      this.#broken('G9', `${run} has taken down ${names.toSorted().join(', ')}, of at most ${most}`);
+      this.broken('G9', `${run} has taken down ${names.toSorted().join(', ')}, of at most ${most}`);
   }
 
   #limitOf(run: string): number | undefined {
@@ -112,14 +100,14 @@ export class RunGuarantees implements Onlooker {
   /** Forgets VMs that are back, and those that are no longer meant to run. */
   #forgetThoseBack(): void {
     for (const [uid, { name, vmi }] of this.#down) {
-      const vm = this.#world.vm(name);
-      const live = this.#world.vmi(name);
+      const vm = this.world.vm(name);
+      const live = this.world.vmi(name);
       const isOver = vm === undefined || vm.metadata.uid !== uid || isGoing(vm) || !runs(vm);
       if (isOver || (isReady(live) && live?.metadata.uid !== vmi)) this.#down.delete(uid);
     }
   }
 
   #argsOf(run: string): unknown {
-    return this.#world.temporal.runs.get(run)!.args[0];
+    return this.world.temporal.runs.get(run)!.args[0];
   }
 }

@@ -3,21 +3,16 @@ import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type SetKind } from '../../../api/owner-kinds.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { VirtualMachineInstance } from '../../../simulator/types.ts';
-import { activityNow, isGoing } from '../facts.ts';
-import { Readings } from '../readings.ts';
+import { activityNow, isByWorker, isGoing } from '../facts.ts';
+import { CALL_MS, KNOWN_AFTER_MS, Readings, STALE_MS } from '../readings.ts';
 import type { SetSpec } from '../sets.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
-import type { Onlooker, World } from '../world/world.ts';
+import type { World } from '../world/world.ts';
+import { Check } from './check.ts';
 
 const STRICT: SetKind = 'VirtualMachineReplicaSet';
 const EAGER: SetKind = 'VirtualMachineInstanceReplicaSet';
-/** By which a worker's read may be older than the write that follows it, in milliseconds. */
-const CALL_MS = 50;
-/** Greatest delay of a watch, by which a worker hears of members, and of a call, in milliseconds. */
-const KNOWN_AFTER_MS = 3_000;
-/** Milliseconds without confirmation after which an attempt must not act any more. */
-const STALE_MS = 10_000;
 
 type ReplicaSet = Stored & { spec: SetSpec };
 
@@ -25,9 +20,7 @@ type ReplicaSet = Stored & { spec: SetSpec };
 export const isSetKind = (kind: string | undefined): kind is SetKind => kind === STRICT || kind === EAGER;
 
 /** Checks each write of a worker to members of replica sets against the guarantees. */
-export class SetGuarantees implements Onlooker {
-  readonly #world: World;
-  readonly #off: ReadonlySet<string>;
+export class SetGuarantees extends Check {
   readonly #readings: Readings;
   /** The set that each member was made for, by UID. */
   readonly #madeFor = new Map<string, string>();
@@ -38,10 +31,8 @@ export class SetGuarantees implements Onlooker {
   /** When people last changed members of each set, by the set's UID. */
   readonly #meddled = new Map<string, number>();
 
-  /** `off`: numbers of guarantees that are not checked. */
-  constructor(world: World, off: readonly string[] = []) {
-    this.#world = world;
-    this.#off = new Set(off);
+  constructor(world: World, off: readonly string[]) {
+    super(world, off);
     this.#readings = new Readings(world);
   }
 
@@ -52,28 +43,20 @@ export class SetGuarantees implements Onlooker {
   onWrite({ resource, before, after }: Write, call: Call | null): void {
     if (isSetKind(resource.kind) && after !== undefined) this.#setWritten(before, after as ReplicaSet);
     if (resource !== VirtualMachines && resource !== VirtualMachineInstances) return;
-    const isWorker = call?.process.name.startsWith('worker') === true;
+    const isWorker = isByWorker(call);
     if (call?.process.name === 'people' && before !== undefined) this.#changedByPeople(before, after);
     if (isWorker && before === undefined) this.#made(after!);
     if (isWorker && before !== undefined) this.#changedByWorker(before, after);
   }
 
-  get #now(): number {
-    return this.#world.time.now;
-  }
-
-  #broken(number: string, words: string): void {
-    if (!this.#off.has(number)) this.#world.break(`${number}: ${words}`);
-  }
-
   #setWritten(before: Stored | undefined, { metadata: { uid }, spec }: ReplicaSet): void {
     if ((before as ReplicaSet | undefined)?.spec.replicas === spec.replicas) return;
-    this.#wanted.set(uid, [...(this.#wanted.get(uid) ?? []), { at: this.#now, replicas: spec.replicas }]);
+    this.#wanted.set(uid, [...(this.#wanted.get(uid) ?? []), { at: this.now, replicas: spec.replicas }]);
   }
 
   #changedByPeople(before: Stored, after: Stored | undefined): void {
     const owner = controllerOf(before);
-    if (owner !== undefined) this.#meddled.set(owner.uid, this.#now);
+    if (owner !== undefined) this.#meddled.set(owner.uid, this.now);
     const isSame = after !== undefined && membership(before) === membership(after);
     if (!isSame) this.#touched.add(before.metadata.uid);
   }
@@ -82,7 +65,7 @@ export class SetGuarantees implements Onlooker {
   #setOf(member: Stored): { kind: SetKind; set: ReplicaSet } | undefined {
     const owner = controllerOf(member);
     if (owner === undefined || !isSetKind(owner.kind)) return undefined;
-    const set = this.#world.owner(owner.kind, owner.name) as ReplicaSet | undefined;
+    const set = this.world.owner(owner.kind, owner.name) as ReplicaSet | undefined;
     return set?.metadata.uid === owner.uid ? { kind: owner.kind, set } : undefined;
   }
 
@@ -93,16 +76,16 @@ export class SetGuarantees implements Onlooker {
     const { kind, set } = of;
     const { uid } = set.metadata;
     this.#madeFor.set(member.metadata.uid, uid);
-    const holding = this.#world
+    const holding = this.world
       .membersOf(kind, uid)
       .filter((one) => this.#madeFor.get(one.metadata.uid) === uid && !this.#touched.has(one.metadata.uid))
       .filter((one) => kind === STRICT || isActiveVmi(one));
-    const since = (this.#readings.of(uid) ?? this.#now) - CALL_MS;
+    const since = (this.#readings.of(uid) ?? this.now) - CALL_MS;
     const all = this.#wanted.get(uid) ?? [];
     const lately = all.filter((_wanted, index) => (all[index + 1]?.at ?? Infinity) >= since);
     const wanted = Math.max(...lately.map(({ replicas }) => replicas));
     if (holding.length > wanted)
-      this.#broken(
+      this.broken(
         kind === STRICT ? 'G18' : 'G19',
         `${member.metadata.name} is made, and set ${set.metadata.name} has ${holding.length} ${OWNER_KINDS[kind].members.noun}s then and wants ${wanted}`,
       );
@@ -113,7 +96,7 @@ export class SetGuarantees implements Onlooker {
     if (of === undefined || isGoing(before) || isGoing(of.set)) return;
     if (after === undefined || isGoing(after)) this.#deleted(before, of);
     else if (controllerOf(after) === undefined && matchesLabels(of.set.spec.selector, before.metadata.labels ?? {}))
-      this.#broken('G4', `${before.metadata.name} is released by ${activityNow()}, and matches its set`);
+      this.broken('G4', `${before.metadata.name} is released by ${activityNow()}, and matches its set`);
   }
 
   /** Checks that a member is deleted only if it has ended, or while there are more than the set wants. */
@@ -121,7 +104,7 @@ export class SetGuarantees implements Onlooker {
     const { name } = member.metadata;
     const { uid } = set.metadata;
     if (kind === EAGER && !isActiveVmi(member)) return;
-    const staying = this.#world
+    const staying = this.world
       .membersOf(kind, uid)
       .filter((one) => one.metadata.name !== name && (kind === STRICT ? !isGoing(one) : isActiveVmi(one)))
       .filter(({ metadata }) => matchesLabels(set.spec.selector, metadata.labels ?? {}));
@@ -130,10 +113,10 @@ export class SetGuarantees implements Onlooker {
     const hasChangedSince = (this.#wanted.get(uid)?.at(-1)?.at ?? 0) >= (read ?? Infinity);
     const isExcused =
       read !== undefined &&
-      read > this.#now - STALE_MS &&
+      read > this.now - STALE_MS &&
       (hasChangedSince || (this.#meddled.get(uid) ?? 0) >= read - KNOWN_AFTER_MS);
     if (!isExcused)
-      this.#broken(
+      this.broken(
         'G1',
         `${name} is deleted: ${staying.length} stay, and set ${set.metadata.name} wants ${set.spec.replicas}`,
       );

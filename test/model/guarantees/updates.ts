@@ -1,24 +1,22 @@
-import { DO_NOT_DISRUPT_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, REVISION_LABEL, SET_RIGHT_ANNOTATION } from '../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
-import type { PoolSpec, PoolStatus } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { BatchVm } from '../../../decisions/rollout/batch.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { UpdateBatchInput } from '../../../workflows/rollout/update-batch.ts';
-import { activityNow, isGoing, isRegular, runNow, runStrategyOf } from '../facts.ts';
+import { activityNow, coresOf, isByWorker, isDeletion, isRegular, runNow, runStrategyOf, type Pool } from '../facts.ts';
+import { CALL_MS } from '../readings.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
-import { Check } from './check.ts';
+import { PoolCheck } from './check.ts';
 
 /** Milliseconds that an act may take from its last look at the pool to its end. */
 const ACT_MS = 15_000;
 const RESTART = /\/virtualmachines\/([^/]+)\/restart$/;
 
-type Pool = Stored & { spec: PoolSpec; status?: PoolStatus };
-
 /** Checks each act of a batch on a VM: what people want of the VM and of the rollout comes first. */
-export class UpdateGuarantees extends Check {
+export class UpdateGuarantees extends PoolCheck {
   /** Revisions whose template stops VMs. */
   readonly #halting = new Set<string>();
   /** Since when the rollout of each pool has been paused, by the pool's UID. */
@@ -28,15 +26,16 @@ export class UpdateGuarantees extends Check {
   /** Names of VMs that a batch has deleted after people had stopped them, each after the id of its workflow. */
   readonly #stayStopped = new Set<string>();
 
-  onCall({ verb, key, process }: Call): void {
+  onCall(call: Call): void {
+    const { verb, key } = call;
     const [, name] = (verb === 'request' && RESTART.exec(key.name ?? '')) || [];
-    if (name === undefined || activityNow() !== 'updateVms' || !process.name.startsWith('worker')) return;
+    if (name === undefined || activityNow() !== 'updateVms' || !isByWorker(call)) return;
     const vm = this.world.vm(name);
     if (vm !== undefined && runStrategyOf(vm) === 'Halted') this.broken('G10', `${name} is restarted, and was stopped`);
   }
 
   onWrite({ resource, before, after }: Write, call: Call | null): void {
-    const isWorker = call?.process.name.startsWith('worker') === true;
+    const isWorker = isByWorker(call);
     if (resource === VirtualMachinePools && after !== undefined) this.#poolWritten(after as Pool);
     if (resource === VirtualMachines) this.#vmWritten(before, after, isWorker);
     if (resource === VirtualMachineInstances && isWorker && before !== undefined && isDeletion(before, after))
@@ -60,8 +59,64 @@ export class UpdateGuarantees extends Check {
     this.#checkStop(before, after);
     const from = before.metadata.labels?.[REVISION_LABEL];
     const to = after.metadata.labels?.[REVISION_LABEL];
-    if (activityNow() !== 'updateVms' || from === to) return;
-    this.#checkAllowed(before, `is brought from ${from} to ${to}`);
+    if (from === to) return this.#checkEdits(before, after);
+    if (to !== undefined) this.#checkAge(after, from, to);
+    if (activityNow() === 'updateVms') this.#checkAllowed(before, `is brought from ${from} to ${to}`);
+  }
+
+  /** Checks that no VM is brought to a template that is older than its own, except by an undo. */
+  #checkAge(after: Stored, from: string | undefined, to: string): void {
+    const pool = this.record.poolOf(after);
+    if (pool === undefined) return;
+    const { status } = pool;
+    const halted = status?.rollout?.halted?.kind;
+    const isTold = (halted === 'Undoing' || halted === 'UndoFailed') && to === status?.currentRevision;
+    const isUndo = isTold || this.#isUndone(pool, from, to);
+    // Ignores the latest changes: the writer may have read the pool just before its template went back to an earlier
+    // one.
+    const revisions = this.record
+      .limitsOf(pool)
+      .filter(({ at }) => at <= this.now - CALL_MS)
+      .map(({ revision }) => revision);
+    const isOlder = from !== undefined && revisions.lastIndexOf(to) < revisions.lastIndexOf(from);
+    if (!isUndo && isOlder)
+      this.broken(
+        'G8',
+        `${after.metadata.name} is written from ${from} to ${to}, which is older; the pool's template is ${revisionOf(poolTemplate(pool.spec))}`,
+      );
+  }
+
+  /**
+   * Reports whether the batch that writes this undoes the rollout of the pool's template. The pool's status tells of an
+   * undo once a worker has written it, which may be after the batch has begun.
+   */
+  #isUndone(pool: Pool, from: string | undefined, to: string): boolean {
+    const batch = this.#batch()?.batch;
+    const lately = this.record.limitsSince(pool, this.now - CALL_MS).map(({ revision }) => revision);
+    return (
+      batch !== undefined &&
+      batch.rollout !== batch.revision &&
+      batch.revision === to &&
+      batch.rollout === from &&
+      to === pool.status?.currentRevision &&
+      lately.includes(batch.rollout)
+    );
+  }
+
+  /** Checks that what a person has changed in a VM stays, unless people have asked for another thing. */
+  #checkEdits(before: Stored, after: Stored): void {
+    const [was, is] = [before, after].map(coresOf);
+    const isOrdered = before.metadata.annotations?.[SET_RIGHT_ANNOTATION] !== undefined;
+    const pool = this.record.poolOf(before);
+    const corrects =
+      pool !== undefined &&
+      (pool.spec.updateStrategy?.proactive?.drift === 'Correct' ||
+        this.record.changedAt(pool.metadata.uid) >= this.now - CALL_MS);
+    if (was !== is && !isOrdered && !corrects)
+      this.broken(
+        'G10',
+        `${after.metadata.name} has ${String(was)} cores, and is written with ${String(is)}, which nobody asked for`,
+      );
   }
 
   /** Checks that a batch does nothing to a VM that is to be left alone, nor anything long after a pause has begun. */
@@ -119,6 +174,3 @@ export class UpdateGuarantees extends Check {
     return this.#batch()?.batch.vms.find(({ name }) => name === vm);
   }
 }
-
-const isDeletion = (before: Stored, after: Stored | undefined): boolean =>
-  !isGoing(before) && (after === undefined || isGoing(after));

@@ -1,8 +1,14 @@
+import { PoolRecord } from '../pool-record.ts';
 import type { World } from '../world/world.ts';
 import { BatchGuarantees } from './batches.ts';
+import { BudgetGuarantees } from './budget.ts';
+import { CreatedVmGuarantees } from './created-vms.ts';
+import { DiskGuarantees } from './disks.ts';
+import { MigrationGuarantees } from './migrations.ts';
 import { PlanGuarantees } from './plans.ts';
-import { Guarantees } from './pools.ts';
+import { PoolGuarantees } from './pools.ts';
 import { RefusalGuarantees } from './refusals.ts';
+import { RemovedVmGuarantees } from './removed-vms.ts';
 import { RunGuarantees } from './runs.ts';
 import { SetGuarantees } from './sets.ts';
 import { UpdateGuarantees } from './updates.ts';
@@ -12,11 +18,21 @@ import { UpdateGuarantees } from './updates.ts';
  * numbers of guarantees that are not checked.
  */
 export function watched(world: World, live: () => Promise<void>, off: readonly string[] = []): () => Promise<void> {
-  const pools = new Guarantees(world, off);
+  const record = new PoolRecord(world);
+  const pools = new PoolGuarantees(world, off, record);
+  const budget = new BudgetGuarantees(world, off, record);
   world.onlookers.push(
+    // First, since the others ask it.
+    record,
+    pools,
+    new CreatedVmGuarantees(world, off, record),
+    new RemovedVmGuarantees(world, off, record, budget),
+    new MigrationGuarantees(world, off),
+    budget,
+    new DiskGuarantees(world, off, record),
     new PlanGuarantees(world, off),
     new BatchGuarantees(world, off),
-    new UpdateGuarantees(world, off),
+    new UpdateGuarantees(world, off, record),
     new RunGuarantees(world, off),
     new SetGuarantees(world, off),
     new RefusalGuarantees(world, off),

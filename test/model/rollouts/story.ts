@@ -22,7 +22,7 @@ export type Stories = Record<string, Story>;
 
 export const MINUTE = 60_000;
 
-const statusOf = (world: World): PoolStatus | undefined => world.pool('web')?.['status'] as PoolStatus | undefined;
+const statusOf = (world: World): PoolStatus | undefined => world.pool('web')?.status;
 
 /** Gives the pool another template, in the words of `Shape`. */
 export async function roll(
@@ -54,7 +54,7 @@ export async function completed({ world }: Stage, ms = 30 * MINUTE): Promise<voi
     const { observedGeneration, currentRevision, updateRevision, readyReplicas } = statusOf(world) ?? {};
     const { metadata, spec } = world.pool('web')!;
     const isNow = observedGeneration === metadata.generation;
-    return isNow && currentRevision === updateRevision && readyReplicas === (spec as PoolSpec).replicas;
+    return isNow && currentRevision === updateRevision && readyReplicas === spec.replicas;
   };
   if (!(await world.until(isComplete, ms))) world.break('the rollout does not complete');
   await world.wait(2_000);

@@ -26,8 +26,7 @@ export async function play(
   }
 }
 
-export const statusOf = (world: World, name = 'web'): PoolStatus | undefined =>
-  world.pool(name)?.['status'] as PoolStatus | undefined;
+export const statusOf = (world: World, name = 'web'): PoolStatus | undefined => world.pool(name)?.status;
 export const isReady =
   (world: World, count: number, name = 'web') =>
   (): boolean =>

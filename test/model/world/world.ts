@@ -50,6 +50,7 @@ import { signalsOf } from '../../../workers/watch/signal-owner.ts';
 import * as workflows from '../../../workflows/index.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import { poolIdOf, transitionIdOf, watchIdOf, type PoolRef } from '../../../workflows/messages.ts';
+import { isByWorker, type Pool } from '../facts.ts';
 import { aTemplate } from '../pools.ts';
 import { ApiServer, jsonPatch, type JsonPatch, type Write } from './api-server.ts';
 import { ModelClient, type Call } from './model-client.ts';
@@ -238,7 +239,7 @@ export class World {
   }
 
   #checkAllowed(call: Call): void {
-    if (call.verb === 'get' || call.verb === 'list' || !call.process.name.startsWith('worker')) return;
+    if (call.verb === 'get' || call.verb === 'list' || !isByWorker(call)) return;
     const refusal = this.refuse(call);
     if (refusal === null) return;
     for (const onlooker of this.onlookers) onlooker.onRefused?.(call);
@@ -519,8 +520,8 @@ export class World {
 
   // What there is.
 
-  pool(name: string): Stored | undefined {
-    return this.owner('VirtualMachinePool', name);
+  pool(name: string): Pool | undefined {
+    return this.owner('VirtualMachinePool', name) as Pool | undefined;
   }
 
   /** The pool or set of this name. */

@@ -1,7 +1,7 @@
 import type { Planned } from '../../../../activities/owners/types.ts';
 import { REVISION_LABEL } from '../../../../api/names.ts';
 import { VirtualMachineInstances } from '../../../../api/resources.ts';
-import { isReady } from '../../facts.ts';
+import { isByWorker, isReady } from '../../facts.ts';
 import { aTemplate } from '../../pools.ts';
 import type { Write } from '../../world/api-server.ts';
 import type { Call } from '../../world/model-client.ts';
@@ -45,7 +45,7 @@ class Loss implements Onlooker {
       const { name } = after!.metadata;
       this.#starts.set(name, (this.#starts.get(name) ?? 0) + 1);
     }
-    if (call?.process.name.startsWith('worker') === true) this.#took({ write });
+    if (isByWorker(call)) this.#took({ write });
   }
 
   get ending(): Ending {

@@ -6,18 +6,18 @@ import { isNotFound } from '../../kubernetes/errors.ts';
 
 export type Outcome = 'created' | 'configured' | 'unchanged';
 
-/** Returns what an apply did, judged by the object before and after it. */
+/**
+ * Returns what an apply did, judged by the object before and after it. A controller may write the status in between,
+ * which is none of the apply's doing.
+ */
 export function outcomeOf(before: Stored | undefined, after: Stored): Outcome {
   if (before === undefined || before.metadata.uid !== after.metadata.uid) return 'created';
-  const isSame =
-    before.metadata.resourceVersion === after.metadata.resourceVersion &&
-    isDeepStrictEqual(contentOf(before), contentOf(after));
-  return isSame ? 'unchanged' : 'configured';
+  return isDeepStrictEqual(contentOf(before), contentOf(after)) ? 'unchanged' : 'configured';
 }
 
-/** A dry run changes the returned object, but not its resource version. */
-function contentOf({ metadata: { managedFields: _managedFields, ...metadata }, ...rest }: Stored): object {
-  return { ...rest, metadata };
+function contentOf({ status: _status, metadata, ...rest }: Stored & { status?: unknown }): object {
+  const { managedFields: _managedFields, resourceVersion: _resourceVersion, ...content } = metadata;
+  return { ...rest, metadata: content };
 }
 
 export async function readIfThere<T extends KubeObject>(

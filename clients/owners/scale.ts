@@ -1,5 +1,6 @@
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { KubeClient, ObjectKey } from '../../kubernetes/client.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import { countOf, type OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
@@ -19,6 +20,9 @@ interface Scale extends KubeObject {
 /** Field manager of the numbers that people set by `drover scale`. */
 export const SCALE_MANAGER = 'drover-scale';
 
+/** Of another try, in milliseconds: a worker that writes the status at that moment is no reason to fail. */
+export const PAUSE_MS = 100;
+
 /** Throws `Failure` if an object does not want the number of members that somebody takes it to want. */
 export function checkCurrent(kind: OwnerKind, name: string, current: number, expected: number | undefined): void {
   if (expected === undefined || current === expected) return;
@@ -29,12 +33,15 @@ export function checkCurrent(kind: OwnerKind, name: string, current: number, exp
 export async function scale(kube: KubeClient, kind: OwnerKind, key: ObjectKey, options: ScaleOptions): Promise<void> {
   const { replicas, currentReplicas, dryRun } = options;
   const { resource } = kind;
-  const now: Stored<Scale> = await ofKnownKind(resource, kube.get(resource, key, { subresource: 'scale' }));
-  const current = now.spec.replicas ?? 0;
-  checkCurrent(kind, key.name, current, currentReplicas);
-  if (dryRun === 'client') return;
-  // With `currentReplicas`, the number must still be the one that was read; otherwise the last writer wins.
-  const metadata = currentReplicas === undefined ? {} : { metadata: { resourceVersion: now.metadata.resourceVersion } };
-  const write = { subresource: 'scale', dryRun: dryRun === 'server', fieldManager: SCALE_MANAGER };
-  await kube.patch(resource, key, 'merge', { ...metadata, spec: { replicas } }, write);
+  const write = async (): Promise<void> => {
+    const now: Stored<Scale> = await ofKnownKind(resource, kube.get(resource, key, { subresource: 'scale' }));
+    checkCurrent(kind, key.name, now.spec.replicas ?? 0, currentReplicas);
+    if (dryRun === 'client') return;
+    // With `currentReplicas`, the number must still be the one that was read; otherwise the last writer wins.
+    const { resourceVersion } = now.metadata;
+    const metadata = currentReplicas === undefined ? {} : { metadata: { resourceVersion } };
+    const how = { subresource: 'scale', dryRun: dryRun === 'server', fieldManager: SCALE_MANAGER };
+    await kube.patch(resource, key, 'merge', { ...metadata, spec: { replicas } }, how);
+  };
+  await retryOnConflict(write, { pauseMs: () => PAUSE_MS });
 }

@@ -11,7 +11,7 @@ import { Failure } from '../cli/failure.ts';
 import { countOf, Pools } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { DryRun } from '../cli/values.ts';
-import { checkCurrent, SCALE_MANAGER } from '../owners/scale.ts';
+import { checkCurrent, PAUSE_MS, SCALE_MANAGER } from '../owners/scale.ts';
 import { whyExtra } from './extra.ts';
 import { isLeaving } from './leaving.ts';
 import type { Pool } from './objects.ts';
@@ -23,9 +23,6 @@ export interface RemovalOptions {
   currentReplicas?: number;
   dryRun: DryRun;
 }
-
-/** A worker that writes the pool's status at that moment is no reason to fail. */
-const PAUSE_MS = 100;
 
 /**
  * Asks a pool to remove exactly these VMs, and takes them off its number of VMs, in one write of the version of the

@@ -1,10 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { on, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { inject } from 'vitest';
+import { spawnReaped } from '../reaped.ts';
 
 export const BIN = join(import.meta.dirname, '../../clients/bin.js');
 
@@ -25,7 +26,10 @@ export const nowhere: NodeJS.ProcessEnv = {
 
 /** Starts the command as a user of the image does in tests on servers, and as a user of a clone does in others. */
 export const start = (args: string[], env: NodeJS.ProcessEnv = nowhere): ChildProcess =>
-  spawn(process.execPath, [inject('programs')?.command ?? BIN, ...args], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+  spawnReaped(process.execPath, [inject('programs')?.command ?? BIN, ...args], {
+    env,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
 
 /** Resolves with the outcome of the process when it has ended, by itself or by a signal. */
 export async function outcomeOf(child: ChildProcess): Promise<Outcome> {

@@ -167,9 +167,12 @@ class SharedStack {
   }
 }
 
-/** Installs drover's CRDs, so that not every file has the API server build what it serves of them anew. */
+/**
+ * Installs drover's CRDs as the tests' fleets would, which then change nothing: a change has the API server build
+ * anew what it serves of them.
+ */
 async function installCrds({ kubeconfig }: Stack): Promise<void> {
-  const kube = new KubeClient(loadKubeConfig({ kubeconfig }));
+  const kube = new KubeClient(loadKubeConfig({ kubeconfig }), { fieldManager: 'test' });
   await applyCrds(kube, false, () => {});
   await kube.close();
 }

@@ -201,7 +201,7 @@ describe('wrong usage has exit code 2 and one sentence', () => {
       "option '--cluster <name>' argument 'A b' is invalid. Give lower-case letters, digits, - and ., with a letter or digit at both ends.",
     ],
   ])('%j', async (args, sentence) => {
-    expect(await droverHere(args)).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+    expect(await droverHere(args)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
   });
 });
 

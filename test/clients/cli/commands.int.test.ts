@@ -11,8 +11,10 @@ import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } 
 import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { needs } from '../../cluster/given/needs.ts';
+import { chaosProxy } from '../../integration/chaos-proxy.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until, type PoolObject } from '../../integration/fleet.ts';
-import { drover as run, follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { droverHere as run } from '../in-process.ts';
 
 const fleet = aFleet();
 
@@ -353,6 +355,26 @@ describe('scale', () => {
       stdout: `${WEB} scaled\n`,
     });
     await fleet().settled(namespace, 'web', namesUpTo('web', 3));
+  });
+
+  test('with --current-replicas sees no change of the number in a change of something else', async () => {
+    const namespace = await fleet().namespace();
+    await fleet().createPool(namespace, 'web', { replicas: 1 });
+    let meanwhile = { metadata: { annotations: { changed: 'yes' } }, spec: {} };
+    const proxy = await chaosProxy(fleet().stack.kubeconfig, async (method) => {
+      if (method === 'PATCH')
+        await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', meanwhile);
+      return 'pass' as const;
+    });
+    const words = ['scale', 'pool/web', '-n', namespace, '--replicas', '3', '--current-replicas', '1'];
+    const scale = (): Promise<Outcome> => run(words, { ...env(), KUBECONFIG: proxy.kubeconfig });
+    expect(await scale()).toMatchObject({ code: 0, stdout: `${WEB} scaled\n` });
+    await fleet().patchPool(namespace, 'web', { replicas: 1 });
+    meanwhile = { ...meanwhile, spec: { replicas: 2 } };
+    expect(await scale()).toMatchObject({
+      code: 1,
+      stderr: 'error: pool web is meant to have 2 VMs, not 1: left as it is\n',
+    });
   });
 });
 

@@ -3,7 +3,8 @@ import type { PoolStatus } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { PoolDrift } from '../../../clients/drift/read.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../../integration/fleet.ts';
-import { drover as run, nowhere, type Outcome } from '../drover.ts';
+import { nowhere, type Outcome } from '../drover.ts';
+import { droverHere as run } from '../in-process.ts';
 
 const fleet = aFleet();
 const drover = (...args: string[]): Promise<Outcome> => run(args, { ...nowhere, ...fleet().stack.env });

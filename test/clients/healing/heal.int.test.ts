@@ -8,7 +8,8 @@ import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { VirtualMachine } from '../../../simulator/types.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { withFastStarts } from '../../integration/healing/healings.ts';
-import { drover as run, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { droverHere as run } from '../in-process.ts';
 
 const fleet = aFleet();
 

@@ -14,7 +14,8 @@ import { taskQueueOf, transitionProgress } from '../../../workflows/messages.ts'
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, neverReady, runningTemplate, until, type TestWorker } from '../../integration/fleet.ts';
 import { TypedVms, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
-import { drover as run, follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { droverHere as run } from '../in-process.ts';
 
 const fleet = aFleet({ workers: 0 });
 let worker: TestWorker;

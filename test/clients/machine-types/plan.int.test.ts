@@ -6,7 +6,8 @@ import type { TypeInUse } from '../../../decisions/machine-types/types-in-use.ts
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { TypedVms, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
-import { drover as run, nowhere, type Outcome } from '../drover.ts';
+import { nowhere, type Outcome } from '../drover.ts';
+import { droverHere as run } from '../in-process.ts';
 
 // Reading needs no worker.
 const fleet = aFleet({ workers: 0 });

@@ -7,7 +7,8 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VirtualMachine } from '../../../simulator/types.ts';
 import { powerProgress, type PowerProgress } from '../../../workflows/messages.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until } from '../../integration/fleet.ts';
-import { drover as run, follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { droverHere as run } from '../in-process.ts';
 
 const fleet = aFleet();
 

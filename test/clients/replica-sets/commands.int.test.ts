@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { aFleet, until } from '../../integration/fleet.ts';
 import { INSTANCES, templateOf, TestSets, VMS, type Kind } from '../../integration/replica-sets/sets.ts';
-import { drover as run, follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { droverHere as run } from '../in-process.ts';
 
 const fleet = aFleet();
 const sets = new TestSets(fleet);

@@ -31,5 +31,5 @@ test.each([
     "option '--reason <words>' argument ' ' is invalid. Give 1 to 1024 characters.",
   ],
 ])('%j is wrong usage', async (args, sentence) => {
-  expect(await droverHere(args)).toEqual({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
+  expect(await droverHere(args)).toMatchObject({ code: 2, stdout: '', stderr: `error: ${sentence}\n` });
 });

@@ -7,7 +7,8 @@ import { changeTemplate } from '../../../clients/rollout/change-template.ts';
 import type { RolloutView } from '../../../clients/rollout/view.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { aFleet, haltedTemplate, runningTemplate, until } from '../../integration/fleet.ts';
-import { drover as run, follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
+import { droverHere as run } from '../in-process.ts';
 import { byApproval } from './pools.ts';
 
 const fleet = aFleet();

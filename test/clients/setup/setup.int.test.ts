@@ -11,7 +11,8 @@ import { spawnReaped } from '../../reaped.ts';
 import { LeasedStack } from '../../stacks/leased-stack.ts';
 import { waitFor } from '../../wait-for.ts';
 import { PATIENCE_MS } from '../../wait-for.ts';
-import { BIN, drover as run, nowhere, type Outcome } from '../drover.ts';
+import { BIN, nowhere, type Outcome } from '../drover.ts';
+import { droverHere as run } from '../in-process.ts';
 
 /** Servers without a setup of drover. The tests build on each other. */
 let stack: LeasedStack;

@@ -1,4 +1,5 @@
-import { drover, nowhere, outcomeOf, start, type Outcome } from '../../clients/drover.ts';
+import { nowhere, outcomeOf, start, type Outcome } from '../../clients/drover.ts';
+import { droverHere } from '../../clients/in-process.ts';
 import { startChaosProxy } from '../chaos-proxy.ts';
 import type { TestFleet } from '../fleet.ts';
 
@@ -8,9 +9,9 @@ const environment = ({ stack }: TestFleet): NodeJS.ProcessEnv => ({
   DROVER_REQUESTED_BY: 'ada',
 });
 
-/** Runs the command in a process of its own, as a person does. */
+/** Runs the command, as a person does. */
 export const run = (fleet: TestFleet, namespace: string, ...args: string[]): Promise<Outcome> =>
-  drover([...args, '-n', namespace], environment(fleet));
+  droverHere([...args, '-n', namespace], environment(fleet));
 
 /** Runs the command, and kills it after this time, unless it has ended by then. */
 export async function killedAfter(fleet: TestFleet, namespace: string, args: string[], ms: number): Promise<Outcome> {

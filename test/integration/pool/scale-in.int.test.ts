@@ -9,7 +9,8 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
-import { drover as run, nowhere, type Outcome } from '../../clients/drover.ts';
+import { nowhere, type Outcome } from '../../clients/drover.ts';
+import { droverHere as run } from '../../clients/in-process.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until } from '../fleet.ts';
 
 const fleet = aFleet();

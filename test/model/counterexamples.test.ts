@@ -9,7 +9,8 @@ import { aSpec, aTemplate } from './pools.ts';
 import { aSetSpec, SETS } from './sets.ts';
 import { begun, isReady, play, statusOf } from './stories/story.ts';
 import type { Call } from './world/model-client.ts';
-import { NAMESPACE, type World } from './world/world.ts';
+import { NAMESPACE, refOf } from './world/names.ts';
+import { type World } from './world/world.ts';
 
 const isCreationOf = (plural: string, { verb, resource }: Call): boolean =>
   verb === 'create' && resource?.plural === plural;
@@ -17,25 +18,25 @@ const isCreationOf = (plural: string, { verb, resource }: Call): boolean =>
 test('a VM that is deleted during its batch costs no other VM when the pool is scaled in, and is recreated before the batch is over', () =>
   play(async (world) => {
     await begun(world, { replicas: 10, maxUnavailable: 2 });
-    await world.changePool('web', { template: aTemplate({ version: 2, bootMs: 300_000 }) });
+    await world.people.changePool('web', { template: aTemplate({ version: 2, bootMs: 300_000 }) });
     await world.until(() => (statusOf(world)?.readyReplicas ?? 10) <= 8, 30_000);
     const down = world
       .vmsOf(world.pool('web')!.metadata.uid)
       .map(({ metadata }) => metadata.name)
       .find((name) => world.vmi(name)?.status?.phase !== 'Running')!;
-    await world.deleteVm(down);
+    await world.people.deleteVm(down);
     await world.wait(3_000);
-    await world.changePool('web', { replicas: 9 });
+    await world.people.changePool('web', { replicas: 9 });
     await world.wait(200_000);
   }));
 
 test('a scale-in during a rollout that fails takes the VMs that are down, not those that are ready', () =>
   play(async (world) => {
     await begun(world, { replicas: 10, maxUnavailable: 3 });
-    await world.changePool('web', { template: aTemplate({ version: 2, neverReady: true }) });
+    await world.people.changePool('web', { template: aTemplate({ version: 2, neverReady: true }) });
     await world.until(() => (statusOf(world)?.readyReplicas ?? 10) <= 7, 30_000);
     await world.wait(60_000);
-    await world.changePool('web', { replicas: 7 });
+    await world.people.changePool('web', { replicas: 7 });
     await world.wait(30_000);
   }));
 
@@ -43,9 +44,9 @@ test('a scale-in that begins late deletes no VM that is wanted again', () =>
   play(
     async (world) => {
       await begun(world, { replicas: 10 });
-      await world.changePool('web', { replicas: 5 });
+      await world.people.changePool('web', { replicas: 5 });
       await world.wait(20_000);
-      await world.changePool('web', { replicas: 10 });
+      await world.people.changePool('web', { replicas: 10 });
       await world.wait(120_000);
     },
     { delays: { deleteVms: 60_000 } },
@@ -54,9 +55,9 @@ test('a scale-in that begins late deletes no VM that is wanted again', () =>
 test('two pools whose disk templates have one name never run on one disk, nor delete it', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, template: aTemplate({ disk: 'alpine-dv' }) }, 'a');
-    await world.createPool('b', aSpec({ replicas: 2, template: aTemplate({ disk: 'alpine-dv' }) }));
+    await world.people.createPool('b', aSpec({ replicas: 2, template: aTemplate({ disk: 'alpine-dv' }) }));
     await world.wait(60_000);
-    await world.changePool('a', { replicas: 0 });
+    await world.people.changePool('a', { replicas: 0 });
     await world.wait(60_000);
   }));
 
@@ -67,13 +68,13 @@ test('a VM that ran while nobody watched keeps its disks when its VMI fails to s
       autohealing: { startupFailureThreshold: 3, maxUnhealthy: '100%' },
       template: aTemplate({ disk: 'root' }),
     });
-    await world.changePool('web', { replicas: 4 });
+    await world.people.changePool('web', { replicas: 4 });
     await world.until(() => world.vm('web-4') !== undefined, 30_000);
     for (const worker of world.workers) world.freeze(worker);
     await world.wait(300_000);
     expect(world.vmi('web-4')?.status?.phase).toBe('Running');
     await corruptDisk(world, 'root-4');
-    world.crash('web-4');
+    world.kubevirt.crash('web-4');
     await world.wait(300_000);
     for (const worker of world.workers) world.thaw(worker);
     await world.wait(600_000);
@@ -87,9 +88,9 @@ test('a surplus that nobody will remove stops no healing', () =>
       scaleInStrategy: { opportunistic: {} },
       template: aTemplate({ disk: 'root' }),
     });
-    await world.changePool('web', { replicas: 4 });
+    await world.people.changePool('web', { replicas: 4 });
     await corruptDisk(world, 'root-5');
-    world.crash('web-5');
+    world.kubevirt.crash('web-5');
     const { uid } = world.vm('web-5')!.metadata;
     if (!(await world.until(() => world.vm('web-5')?.metadata.uid !== uid, 1_800_000)))
       world.break('G12: web-5 is sick for half an hour, and is not healed');
@@ -101,22 +102,22 @@ test('a pool that is recreated under its name begins with nothing of the old one
     const refusal = new KubeError(403, 'Forbidden', 'exceeded quota');
     const rollout = { maxFailures: 5, progressDeadlineSeconds: 30 };
     await begun(world, { replicas: 5, maxUnavailable: 1, autohealing: {}, rollout });
-    world.signal('web', 'pause', { by: 'ann', why: 'incident 42' });
-    world.signal('web', 'healPause', { by: 'ann' });
+    world.people.signal('web', 'pause', { by: 'ann', why: 'incident 42' });
+    world.people.signal('web', 'healPause', { by: 'ann' });
     world.refuse = (call) => (isCreationOf('virtualmachines', call) ? refusal : null);
-    await world.changePool('web', { template: aTemplate({ version: 2 }), replicas: 6 });
+    await world.people.changePool('web', { template: aTemplate({ version: 2 }), replicas: 6 });
     await world.wait(5_000);
     const { spec } = world.pool('web')!;
-    const id = poolIdOf(world.refOf('web'));
+    const id = poolIdOf(refOf('web'));
     const recentErrors = (): PoolProgress['recentErrors'] =>
       (world.temporal.query(id, progress.name) as PoolProgress).recentErrors;
     expect(statusOf(world)?.healing?.paused).toMatchObject({ by: 'ann' });
     expect(recentErrors()).toMatchObject([{ message: refusal.message }]);
     for (const worker of world.workers) world.freeze(worker);
     world.refuse = () => null;
-    await world.client.patch(...poolKey, 'merge', { metadata: { finalizers: null } });
-    await world.deletePool('web').catch(() => {});
-    await world.createPool('web', spec);
+    await world.people.client.patch(...poolKey, 'merge', { metadata: { finalizers: null } });
+    await world.people.deletePool('web').catch(() => {});
+    await world.people.createPool('web', spec);
     await world.wait(5_000);
     for (const worker of world.workers) world.thaw(worker);
     await world.wait(60_000);
@@ -132,7 +133,7 @@ test('one number that is refused blocks no other', () =>
       isCreationOf('virtualmachines', call) && call.key.name === 'web-3'
         ? new KubeError(403, 'Forbidden', 'admission webhook "names" denied the request: no three')
         : null;
-    await world.createPool('web', aSpec({ replicas: 20 }));
+    await world.people.createPool('web', aSpec({ replicas: 20 }));
     if (!(await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length >= 19, 600_000)))
       world.break('G11: VMs of other numbers than the one that is refused are not made');
   }));
@@ -143,7 +144,7 @@ test('forty lower numbers that are refused hold up the others for seconds', () =
     const refusal = new KubeError(403, 'Forbidden', 'admission webhook "names" denied the request: none below 41');
     world.refuse = (call) =>
       isCreationOf('virtualmachines', call) && Number(call.key.name!.slice('web-'.length)) <= 40 ? refusal : null;
-    await world.createPool('web', aSpec({ replicas: 60 }));
+    await world.people.createPool('web', aSpec({ replicas: 60 }));
     const areMade = await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length >= 20, 120_000);
     if (!areMade) world.break('G11: VMs of other numbers than those that are refused are not made');
   }));
@@ -165,10 +166,10 @@ test('a worker that was frozen in the midst of a batch brings no VM back to an o
           world.freeze(frozen!);
         },
       });
-      await world.changePool('web', { template: aTemplate({ version }) });
+      await world.people.changePool('web', { template: aTemplate({ version }) });
       await world.until(() => frozen !== undefined, 10_000);
       await world.wait(1_000);
-      await world.changePool('web', { template: aTemplate({ version: version + 10 }) });
+      await world.people.changePool('web', { template: aTemplate({ version: version + 10 }) });
       await world.wait(60_000);
       world.thaw(frozen!);
       await world.wait(30_000);
@@ -201,7 +202,7 @@ test('VMs that come up while their restart begins cost places in the budget of t
   play(
     async (world) => {
       const template = aTemplate({ bootMs: 500 });
-      await world.createPool('web', aSpec({ replicas: 12, maxUnavailable: '100%', template }));
+      await world.people.createPool('web', aSpec({ replicas: 12, maxUnavailable: '100%', template }));
       await world.until(() => world.vmi('web-12') !== undefined, 30_000);
       await world.wait(world.time.between(200, 500));
       restart(world, 'a', [1, 12], 1);
@@ -214,7 +215,7 @@ test('VMs that come up while their restart begins cost places in the budget of t
 test('a VM that comes up while its update waits for KubeVirt costs a place in the budget as any other', () =>
   play(
     async (world) => {
-      await world.createPool(
+      await world.people.createPool(
         'web',
         aSpec({
           replicas: 7,
@@ -225,7 +226,7 @@ test('a VM that comes up while its update waits for KubeVirt costs a place in th
       );
       await world.until(() => world.vmi('web-7') !== undefined, 30_000);
       await world.wait(world.time.between(1_500, 3_500));
-      await world.changePool('web', { template: aTemplate({ version: 3 }) });
+      await world.people.changePool('web', { template: aTemplate({ version: 3 }) });
       await world.wait(30_000);
     },
     { lag: 1_000 },
@@ -239,12 +240,12 @@ test('a worker that loses the API server is replaced within two minutes, and cal
       world.cutOff(worker, true);
       await world.wait(40_000);
       const wanted = world.pool('web')!['spec'] as { replicas: number };
-      await world.changePool('web', { replicas: wanted.replicas + 1 });
+      await world.people.changePool('web', { replicas: wanted.replicas + 1 });
       if (
         !(await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length === wanted.replicas + 1, 120_000))
       )
         world.break(`G15: while ${worker.process.name} is cut off, nobody scales the pool`);
-      await world.changePool('web', { template: aTemplate({ version: wanted.replicas }) });
+      await world.people.changePool('web', { template: aTemplate({ version: wanted.replicas }) });
       await world.wait(180_000);
       world.cutOff(worker, false);
       await world.wait(120_000);
@@ -275,12 +276,12 @@ test('VMs that are removed by name leave, and no others, whoever dies, grows the
       const before = uids();
       const key = { namespace: NAMESPACE, name: 'web' };
       const remove = ['web-2', 'web-4', 'web-6'];
-      expect(await removeVms(world.client.asClient, key, { remove, dryRun: 'none' })).toBe(5);
+      expect(await removeVms(world.people.client.asClient, key, { remove, dryRun: 'none' })).toBe(5);
       const going = (): boolean => world.vmsOf(uid).some((vm) => isRemoved(vm));
       expect(await world.until(going, 30_000)).toBe(true);
-      await world.detach('web-6');
+      await world.people.detach('web-6');
       for (const worker of world.workers) world.kill(worker);
-      await world.changePool('web', { replicas: 6 });
+      await world.people.changePool('web', { replicas: 6 });
       await world.addWorker();
       const isDone = (): boolean =>
         world.pool('web')!.metadata.annotations?.[REMOVE_VMS_ANNOTATION] === undefined && uids().size === 6;
@@ -301,7 +302,7 @@ test('an undo begins though nobody has written into the status yet that it has, 
       const was = statusOf(world)?.currentRevision;
       const revision = (): string | undefined =>
         world.vmsOf(world.pool('web')!.metadata.uid)[0]?.metadata.labels?.[REVISION_LABEL];
-      await world.changePool('web', { template: aTemplate({ version: 2, neverReady: true }) });
+      await world.people.changePool('web', { template: aTemplate({ version: 2, neverReady: true }) });
       expect(await world.until(() => revision() !== was, 30_000)).toBe(true);
       await world.wait(30_000);
       world.cutOff(world.workers[0]!, true);
@@ -322,15 +323,15 @@ test('a VM that is protected while its scale-in is under way stays, and another 
       });
       const { uid } = world.pool('web')!.metadata;
       const protection = (protect: boolean, names: string[]) =>
-        setProtection(world.client.asClient, names, { namespace: NAMESPACE, protect, dryRun: 'none' }, () => {});
-      await world.changePool('web', { replicas: 3 });
+        setProtection(world.people.client.asClient, names, { namespace: NAMESPACE, protect, dryRun: 'none' }, () => {});
+      await world.people.changePool('web', { replicas: 3 });
       // The deletions are planned, and wait for a worker.
       await world.wait(2_000);
       await protection(true, ['web-4', 'web-5', 'web-6']);
       const names = (): string[] => world.vmsOf(uid).map(({ metadata }) => metadata.name);
       if (!(await world.until(() => names().length === 3, 300_000))) world.break('G12: the pool does not shrink');
       expect(names().toSorted()).toEqual(['web-4', 'web-5', 'web-6']);
-      await world.changePool('web', { replicas: 2 });
+      await world.people.changePool('web', { replicas: 2 });
       const blocked = () => statusOf(world)?.conditions?.find(({ type }) => type === 'ScaleInBlocked');
       expect(await world.until(() => blocked()?.reason === 'Protected', 60_000)).toBe(true);
       await protection(false, ['web-5']);
@@ -347,11 +348,11 @@ test('a place in a strict set is free once its VM is gone, though a worker freez
       const kind = 'VirtualMachineReplicaSet';
       const statusOfSet = (): { readyReplicas?: number } => world.owner(kind, SETS[kind])?.['status'] ?? {};
       const isComplete = (): boolean => statusOfSet().readyReplicas === 5;
-      const { metadata } = await world.createOwner(kind, SETS[kind], aSetSpec(kind, 5, { stopMs: 2_000 }));
+      const { metadata } = await world.people.createOwner(kind, SETS[kind], aSetSpec(kind, 5, { stopMs: 2_000 }));
       expect(await world.until(isComplete, 60_000)).toBe(true);
       for (const frozen of world.workers) {
         for (const member of world.membersOf(kind, metadata.uid).slice(0, 3))
-          await world.deleteMember(kind, member.metadata.name);
+          await world.people.deleteMember(kind, member.metadata.name);
         await world.wait(world.time.between(50, 400));
         world.freeze(frozen);
         await world.wait(30_000);
@@ -369,9 +370,9 @@ test('a scale-in whose worker is lost takes the VM that a rollout has brought do
       const lost = world.workers[0]!;
       world.cutOff(lost, true);
       await world.wait(25_000);
-      await world.changePool('web', { template: aTemplate({ version: 2, neverReady: true }) });
+      await world.people.changePool('web', { template: aTemplate({ version: 2, neverReady: true }) });
       await world.wait(world.time.between(50, 400));
-      await world.changePool('web', { replicas: 2 });
+      await world.people.changePool('web', { replicas: 2 });
       await world.wait(90_000);
       world.cutOff(lost, false);
       const isScaledIn = (): boolean => world.vmsOf(world.pool('web')!.metadata.uid).length === 2;

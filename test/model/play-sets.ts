@@ -17,7 +17,7 @@ const setOf = (world: World, kind: SetKind): ReplicaSet | undefined =>
   world.owner(kind, SETS[kind]) as ReplicaSet | undefined;
 
 export const createSet = async (world: World, { kind, replicas, ...shape }: SetScenario): Promise<void> =>
-  void (await world.createOwner(kind, SETS[kind], aSetSpec(kind, replicas, shape)));
+  void (await world.people.createOwner(kind, SETS[kind], aSetSpec(kind, replicas, shape)));
 
 /** `kinds`: those of the sets that there are. */
 export async function happenToSet(world: World, kinds: readonly SetKind[], happening: SetHappening): Promise<void> {
@@ -27,24 +27,24 @@ export async function happenToSet(world: World, kinds: readonly SetKind[], happe
   const { name, uid } = set.metadata;
   switch (happening.what) {
     case 'scale set':
-      return world.changeOwner(kind, name, { replicas: happening.replicas });
+      return world.people.changeOwner(kind, name, { replicas: happening.replicas });
     case 'pause set':
-      return world.changeOwner(kind, name, { paused: happening.paused });
+      return world.people.changeOwner(kind, name, { paused: happening.paused });
     case 'set template': {
       // VMs outlive a bad template, which only later VMs would lack.
       const failsToStart = happening.failsToStart && kind === 'VirtualMachineInstanceReplicaSet';
-      return world.changeOwner(kind, name, { template: setTemplate(kind, { failsToStart, bootMs: 1_000 }) });
+      return world.people.changeOwner(kind, name, { template: setTemplate(kind, { failsToStart, bootMs: 1_000 }) });
     }
     case 'renew set': {
-      await world.deleteOwner(kind, name, happening.isOrphaned);
+      await world.people.deleteOwner(kind, name, happening.isOrphaned);
       const isGone = await world.until(() => setOf(world, kind) === undefined, 600_000);
-      if (isGone) await world.createOwner(kind, name, { ...set.spec });
+      if (isGone) await world.people.createOwner(kind, name, { ...set.spec });
       else if (world.workers.some(({ process }) => process.state === 'running' && !process.isCutOff))
         world.break(`G12: set ${name} was deleted ten minutes ago, and is not gone`);
       return;
     }
     case 'relabel back':
-      for (const member of world.membersOf(kind, null)) await world.relabel(kind, member.metadata.name, name);
+      for (const member of world.membersOf(kind, null)) await world.people.relabel(kind, member.metadata.name, name);
       return;
     case 'relabel':
     case 'delete member':
@@ -52,9 +52,9 @@ export async function happenToSet(world: World, kinds: readonly SetKind[], happe
       const members = world.membersOf(kind, uid);
       const member = members[happening.member % members.length]?.metadata.name;
       if (member === undefined) return;
-      if (happening.what === 'relabel') return world.relabel(kind, member, 'debug');
-      if (happening.what === 'delete member') return world.deleteMember(kind, member);
-      return world.crash(member);
+      if (happening.what === 'relabel') return world.people.relabel(kind, member, 'debug');
+      if (happening.what === 'delete member') return world.people.deleteMember(kind, member);
+      return world.kubevirt.crash(member);
     }
   }
 }
@@ -64,9 +64,10 @@ export async function settleSets(world: World, kinds: readonly SetKind[]): Promi
   for (const kind of kinds) {
     const set = setOf(world, kind);
     if (set === undefined || set.metadata.deletionTimestamp !== undefined) continue;
-    await world.changeOwner(kind, SETS[kind], { template: setTemplate(kind), paused: false });
+    await world.people.changeOwner(kind, SETS[kind], { template: setTemplate(kind), paused: false });
     if (kind === 'VirtualMachineReplicaSet')
-      for (const { metadata } of world.membersOf(kind, set.metadata.uid)) await world.power(metadata.name, 'start');
+      for (const { metadata } of world.membersOf(kind, set.metadata.uid))
+        await world.people.power(metadata.name, 'start');
   }
   for (const kind of kinds) {
     if (await world.until(() => isAsWanted(world, kind), HOUR_MS)) continue;

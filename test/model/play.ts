@@ -14,7 +14,8 @@ import { aTemplate } from './pools.ts';
 import type { Happening, SetHappening } from './random/happenings.ts';
 import type { Scenario } from './random/scenarios.ts';
 import { endRefusals, refuseFor } from './refusals/refuse.ts';
-import { NAMESPACE, World } from './world/world.ts';
+import { NAMESPACE, refOf } from './world/names.ts';
+import { World } from './world/world.ts';
 
 const HOUR_MS = 3_600_000;
 const POOLS = ['web', 'db'];
@@ -36,8 +37,8 @@ export async function play(scenario: Scenario, off: readonly string[] = []): Pro
   const world = new World({ seed, lag, longHistory, delays, owners });
   const live = async (): Promise<void> => {
     const names = POOLS.slice(0, specs.length);
-    for (let number = 1; number <= ownerless; number++) await world.createVm(`lone-${number}`, OLD_TYPE);
-    for (const [index, name] of names.entries()) await world.createPool(name, specs[index]!);
+    for (let number = 1; number <= ownerless; number++) await world.people.createVm(`lone-${number}`, OLD_TYPE);
+    for (const [index, name] of names.entries()) await world.people.createPool(name, specs[index]!);
     for (const set of sets) await createSet(world, set);
     await world.wait(world.time.chance() < 0.5 ? 20_000 : 500);
     for (const { after, ...happening } of happenings) {
@@ -96,18 +97,18 @@ async function happenToPool(
   const disk = pool.spec.template.spec.dataVolumeTemplates?.[0]?.metadata.name;
   switch (happening.what) {
     case 'scale':
-      return world.changePool(name, { replicas: happening.replicas });
+      return world.people.changePool(name, { replicas: happening.replicas });
     case 'template': {
       const { version, neverReady, power: runStrategy = 'Always', sockets } = happening;
       const more = { ...(disk === undefined ? {} : { disk }), ...(sockets === undefined ? {} : { sockets }) };
-      return world.changePool(name, { template: aTemplate({ version, neverReady, runStrategy, ...more }) });
+      return world.people.changePool(name, { template: aTemplate({ version, neverReady, runStrategy, ...more }) });
     }
     case 'rules':
-      return world.changePool(name, happening.spec);
+      return world.people.changePool(name, happening.spec);
     case 'renew': {
-      await world.deletePool(name, happening.isOrphaned);
+      await world.people.deletePool(name, happening.isOrphaned);
       const isGone = await world.until(() => world.pool(name) === undefined, 600_000);
-      if (isGone) await world.createPool(name, pool.spec);
+      if (isGone) await world.people.createPool(name, pool.spec);
       else if (world.workers.some(({ process }) => process.state === 'running' && !process.isCutOff))
         world.break(`G12: pool ${name} was deleted ten minutes ago, and is not gone`);
       return;
@@ -125,13 +126,13 @@ async function happenToPool(
     case 'terminate attempt':
       return happenToCycle(world, name, pool, happening.what);
     case 'promote':
-      return world.signal(name, 'promote', { full: true });
+      return world.people.signal(name, 'promote', { full: true });
     case 'pause':
     case 'resume':
     case 'abort':
     case 'healPause':
     case 'healResume':
-      world.signal(name, happening.what, { by: 'ann' });
+      world.people.signal(name, happening.what, { by: 'ann' });
   }
 }
 
@@ -167,8 +168,8 @@ function happenToCycle(
   const [cycle] = status?.healing?.cycles ?? [];
   if (cycle === undefined) return;
   const { vm, attempt } = cycle;
-  const id = healVmIdOf(world.refOf(name), vm, attempt);
-  if (what === 'healNow' || what === 'healSkip') return world.signal(name, what, { vm, by: 'ann' });
+  const id = healVmIdOf(refOf(name), vm, attempt);
+  if (what === 'healNow' || what === 'healSkip') return world.people.signal(name, what, { vm, by: 'ann' });
   world.say(`-- ${what}: ${id}`);
   if (what === 'cancel attempt') world.temporal.cancel(id);
   else world.temporal.terminate(id);
@@ -186,7 +187,7 @@ function changeMachineTypes(world: World, happening: Extract<Happening, { what: 
     undoes: null,
   };
   const how = { maxFailures: 2, deadlineMs: 60_000, windows: [], force: false };
-  world.startTransition({ scope, to, restartNow, maxRestarts, ...how, requestedBy: 'ann', reason: null });
+  world.people.startTransition({ scope, to, restartNow, maxRestarts, ...how, requestedBy: 'ann', reason: null });
 }
 
 async function happenToVm(
@@ -200,15 +201,15 @@ async function happenToVm(
   const { name } = all[happening.vm % all.length]!.metadata;
   switch (what) {
     case 'evict':
-      return world.evict(name, happening.fails);
+      return world.kubevirt.evict(name, happening.fails);
     case 'delete':
-      return world.deleteVm(name);
+      return world.people.deleteVm(name);
     case 'detach':
-      return world.detach(name);
+      return world.people.detach(name);
     case 'adopt': {
       for (const { metadata } of all) {
         const pool = names.find((pool) => metadata.name.startsWith(`${pool}-`));
-        if (pool !== undefined && metadata.ownerReferences === undefined) await world.adopt(metadata.name, pool);
+        if (pool !== undefined && metadata.ownerReferences === undefined) await world.people.adopt(metadata.name, pool);
       }
       return;
     }
@@ -216,19 +217,19 @@ async function happenToVm(
     case 'start':
     case 'restart':
     case 'migrate':
-      return world.power(name, what);
+      return world.people.power(name, what);
     case 'abort migration':
-      return world.abortMigration(name);
+      return world.people.abortMigration(name);
     case 'crash':
-      return world.crash(name);
+      return world.kubevirt.crash(name);
     case 'shut down':
-      return world.crash(name, 'Succeeded');
+      return world.kubevirt.crash(name, 'Succeeded');
     case 'pause VMI':
     case 'unpause VMI':
-      return world.pauseVmi(name, what === 'pause VMI');
+      return world.people.pauseVmi(name, what === 'pause VMI');
     case 'corrupt':
       await corrupt(world, name);
-      return world.crash(name);
+      return world.kubevirt.crash(name);
     case 'opt out':
       return optOut(world, name, true);
     case 'edit':
@@ -254,20 +255,25 @@ async function tried(world: World, words: string, command: () => Promise<unknown
 const protect = (world: World, name: string, on: boolean): Promise<void> =>
   tried(world, `drover ${on ? 'protect' : 'unprotect'} ${name}`, async () => {
     const { setProtection } = await import('../../clients/power/protect.ts');
-    await setProtection(world.client.asClient, [name], { namespace: NAMESPACE, protect: on, dryRun: 'none' }, () => {});
+    await setProtection(
+      world.people.client.asClient,
+      [name],
+      { namespace: NAMESPACE, protect: on, dryRun: 'none' },
+      () => {},
+    );
   });
 
 const edit = (world: World, name: string, cores: number): Promise<void> =>
   tried(world, `${name} gets ${cores} cores`, async () => {
     const spec = { template: { spec: { domain: { cpu: { cores } } } } };
-    await world.client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { spec });
+    await world.people.client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { spec });
   });
 
 const setRight = (world: World, pool: string): Promise<void> =>
   tried(world, `drover rollout restart pool ${pool} --drifted`, async () => {
     const { orderSetRight } = await import('../../clients/drift/set-right.ts');
     const stored = world.pool(pool);
-    if (stored !== undefined) await orderSetRight(world.client.asClient, stored, { by: 'ann', dryRun: 'none' });
+    if (stored !== undefined) await orderSetRight(world.people.client.asClient, stored, { by: 'ann', dryRun: 'none' });
   });
 
 async function remove(world: World, name: string): Promise<void> {
@@ -277,7 +283,7 @@ async function remove(world: World, name: string): Promise<void> {
   await tried(world, `drover scale pool ${owner.name} --remove ${name}`, async () => {
     const { removeVms } = await import('../../clients/pool/remove-vms.ts');
     await removeVms(
-      world.client.asClient,
+      world.people.client.asClient,
       { namespace: NAMESPACE, name: owner.name },
       { remove: [name], dryRun: 'none' },
     );
@@ -294,7 +300,7 @@ async function corrupt(world: World, name: string): Promise<void> {
 /** Makes VMs that boot from the disk fail to start, or start again. */
 export async function corruptDisk(world: World, name: string, isCorrupt = true): Promise<void> {
   if (isCorrupt) world.say(`-- disk ${name} is corrupt`);
-  await world.client
+  await world.people.client
     .patch(DataVolumes, { namespace: NAMESPACE, name }, 'merge', {
       metadata: { annotations: { 'sim.drover.dev/corrupt': isCorrupt ? 'true' : null } },
     })
@@ -303,7 +309,7 @@ export async function corruptDisk(world: World, name: string, isCorrupt = true):
 
 async function optOut(world: World, name: string, isOut: boolean): Promise<void> {
   if (isOut) world.say(`-- ${name} is not to be disrupted`);
-  await world.client
+  await world.people.client
     .patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', {
       metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: isOut ? 'true' : null } },
     })
@@ -329,13 +335,13 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
     for (const { metadata } of world.vmsOf(pool.metadata.uid)) {
       await optOut(world, metadata.name, false);
       await protect(world, metadata.name, false);
-      await world.pauseVmi(metadata.name, false);
-      await world.power(metadata.name, 'start');
+      await world.people.pauseVmi(metadata.name, false);
+      await world.people.power(metadata.name, 'start');
     }
     const disk = pool.spec.template.spec.dataVolumeTemplates?.[0]?.metadata.name;
     const template = aTemplate({ version: 9, ...(disk === undefined ? {} : { disk }) });
     const { autohealing } = pool.spec;
-    await world.changePool(name, {
+    await world.people.changePool(name, {
       template,
       paused: false,
       rollout: { progressDeadlineSeconds: 60, onFailure: 'Continue', steps: [] },
@@ -343,8 +349,8 @@ async function settle(world: World, names: readonly string[]): Promise<void> {
       scaleInStrategy: { proactive: {} },
       ...(autohealing === undefined ? {} : { autohealing: { ...autohealing, maxUnhealthy: '100%' } }),
     });
-    world.signal(name, 'resume', { by: 'ann' });
-    world.signal(name, 'healResume', { by: 'ann' });
+    world.people.signal(name, 'resume', { by: 'ann' });
+    world.people.signal(name, 'healResume', { by: 'ann' });
   }
   // Nobody restarts VMs as their owners here, so these transitions would wait forever.
   for (const { id, args } of openTransitions(world))
@@ -386,7 +392,7 @@ async function untilSetRight(world: World, name: string): Promise<void> {
   await edit(world, vm.metadata.name, 50);
   await setRight(world, name);
   // Nothing is done to a VM that has failed before.
-  world.signal(name, 'resume', { by: 'ann' });
+  world.people.signal(name, 'resume', { by: 'ann' });
   const isRight = (): boolean =>
     Number(coresOf(world.vm(vm.metadata.name)) ?? 0) < 50 && (isAsWanted(world, name) || lacksDisks(world, name));
   if (!(await world.until(isRight, HOUR_MS)))

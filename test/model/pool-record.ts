@@ -21,7 +21,8 @@ import {
 import { CALL_MS, KNOWN_AFTER_MS, Readings } from './readings.ts';
 import type { Write } from './world/api-server.ts';
 import type { Call } from './world/model-client.ts';
-import type { Onlooker, World } from './world/world.ts';
+import type { Onlooker } from './world/onlooker.ts';
+import type { World } from './world/world.ts';
 
 /** What is recorded of a VM. */
 interface RecordedVm {

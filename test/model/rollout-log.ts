@@ -6,7 +6,8 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import { isByWorker, isGoing, isReady, isRemoved, runs } from './facts.ts';
 import type { Write } from './world/api-server.ts';
 import type { Call } from './world/model-client.ts';
-import type { Onlooker, World } from './world/world.ts';
+import type { Onlooker } from './world/onlooker.ts';
+import type { World } from './world/world.ts';
 
 type Column = 'people' | 'sees' | 'plans' | 'waits' | 'writes' | 'says';
 

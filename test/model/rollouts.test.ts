@@ -47,7 +47,7 @@ async function told({ spec, live, options }: Story, seed: number): Promise<strin
   let text = '';
   const tell = async (): Promise<void> => {
     const pool = aSpec(spec);
-    await world.createPool('web', pool);
+    await world.people.createPool('web', pool);
     const status = (): PoolStatus | undefined => world.pool('web')?.status;
     expect(await world.until(() => status()?.readyReplicas === pool.replicas, 120_000)).toBe(true);
     await world.wait(10_000);

@@ -61,7 +61,7 @@ test('a standby VM too many', () =>
     await begun(world, { replicas: 2, standby: { replicas: 1 } });
     await world.until(readyStandby(world, 1), MINUTE_MS);
     const count = refusing(world, deletesVm);
-    await world.changePool('web', { standby: { replicas: 0 } });
+    await world.people.changePool('web', { standby: { replicas: 0 } });
     await triedWithDelays(world, count, 'FailedDelete', () => vmsOf(world).length === 2);
   }));
 
@@ -69,7 +69,7 @@ test('an extra VM that no update has a use for', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, maxUnavailable: 0, maxSurge: 1 });
     const count = refusing(world, deletesVm);
-    await world.changePool('web', { template: aTemplate({ version: 2 }) });
+    await world.people.changePool('web', { template: aTemplate({ version: 2 }) });
     await triedWithDelays(world, count, 'FailedDelete', () => vmsOf(world).length === 2);
   }));
 
@@ -77,9 +77,9 @@ test('a VM that was halted to leave, of a pool that wants as many again', () =>
   play(async (world) => {
     await begun(world, { replicas: 2, scaleInStrategy: { proactive: { statePreservation: 'Offline' } } });
     const count = refusing(world, deletesVm);
-    await world.changePool('web', { replicas: 1 });
+    await world.people.changePool('web', { replicas: 1 });
     await world.until(() => vmsOf(world).some(isRemoved), MINUTE_MS);
-    await world.changePool('web', { replicas: 2 });
+    await world.people.changePool('web', { replicas: 2 });
     const isDone = (): boolean => statusOf(world)?.readyReplicas === 2 && !vmsOf(world).some(isRemoved);
     await triedWithDelays(world, count, 'FailedDelete', isDone);
   }));
@@ -98,7 +98,7 @@ test('a sick VM that leaves with its disks kept', () =>
 test('a standby VM that is to be paused', () =>
   play(async (world) => {
     const count = refusing(world, ({ key }) => key.name?.endsWith('/pause') === true);
-    await world.createPool('web', aSpec({ replicas: 1, standby: { replicas: 1, state: 'Paused' } }));
+    await world.people.createPool('web', aSpec({ replicas: 1, standby: { replicas: 1, state: 'Paused' } }));
     const isPaused = (): boolean =>
       world.vmi('web-2')?.status?.conditions?.some(({ type }) => type === 'Paused') === true;
     await triedWithDelays(world, count, 'FailedStandby', isPaused);
@@ -108,10 +108,10 @@ test('a kept disk that the next VM of its number can not use', () =>
   play(async (world) => {
     const offline = { proactive: { statePreservation: 'Offline' } } as const;
     await begun(world, { replicas: 2, scaleInStrategy: offline, template: aTemplate({ disk: 'root' }) });
-    await world.changePool('web', { replicas: 1 });
+    await world.people.changePool('web', { replicas: 1 });
     await world.until(() => statusOf(world)?.keptDisks === 1, MINUTE_MS);
     const count = refusing(world, ({ verb, resource }) => verb === 'delete' && resource?.plural !== 'virtualmachines');
-    await world.changePool('web', { replicas: 2, scaleInStrategy: { proactive: {} } });
+    await world.people.changePool('web', { replicas: 2, scaleInStrategy: { proactive: {} } });
     await triedWithDelays(world, count, 'FailedCreate', () => statusOf(world)?.readyReplicas === 2);
   }));
 
@@ -120,7 +120,7 @@ const scaledOut = async (world: World, standby: number): Promise<void> => {
   await world.until(readyStandby(world, standby), MINUTE_MS);
   const timeout = new KubeError(500, 'InternalError', 'Internal error occurred: dial tcp 10.0.0.7:8186: i/o timeout');
   world.refuse = ({ key }) => (key.name?.endsWith('/web-3/unpause') === true ? timeout : null);
-  await world.changePool('web', { replicas: 3 });
+  await world.people.changePool('web', { replicas: 3 });
   if (!(await world.until(() => statusOf(world)?.readyReplicas === 3, 10_000)))
     world.break(`G25: ${statusOf(world)?.readyReplicas} of 3 VMs are ready: ${failureOf(world)?.message}`);
 };
@@ -144,11 +144,11 @@ test('VMs of a surplus delay no VM that is missing', () =>
     await begun(world, { replicas: 2, standby: { replicas: 4 } });
     await world.until(readyStandby(world, 4), MINUTE_MS);
     const count = refusing(world, deletesVm);
-    await world.changePool('web', { standby: { replicas: 0 } });
+    await world.people.changePool('web', { standby: { replicas: 0 } });
     await world.until(() => count() >= 3, MINUTE_MS);
     await world.wait(MINUTE_MS);
     // The standby is used up first.
-    await world.changePool('web', { replicas: 40 });
+    await world.people.changePool('web', { replicas: 40 });
     if (!(await world.until(() => statusOf(world)?.readyReplicas === 40, MINUTE_MS)))
       world.break(`G25: ${statusOf(world)?.readyReplicas} of 40 VMs are ready a minute later`);
   }));
@@ -161,7 +161,7 @@ test('the finalizer of a new pool, without which no VM is made', () =>
   play(
     async (world) => {
       const count = refusing(world, writesOwner);
-      await world.createPool('web', aSpec({ replicas: 2 }));
+      await world.people.createPool('web', aSpec({ replicas: 2 }));
       await triedWithDelays(world, count, 'FailedFinalizer', () => statusOf(world)?.readyReplicas === 2);
     },
     // The workflow ends its run in the meantime.
@@ -173,7 +173,7 @@ test('the finalizer of a pool that is deleted, and has no VMs any more', () =>
     async (world) => {
       await begun(world, { replicas: 2 });
       const count = refusing(world, writesOwner);
-      await world.deletePool('web');
+      await world.people.deletePool('web');
       await triedWithDelays(world, count, 'FailedFinalizer', () => world.pool('web') === undefined);
     },
     { longHistory: 40 },
@@ -183,13 +183,13 @@ test('a VM too many of a replica set', () =>
   play(
     async (world) => {
       const kind = 'VirtualMachineReplicaSet';
-      await world.createOwner(kind, SETS[kind], aSetSpec(kind, 3));
+      await world.people.createOwner(kind, SETS[kind], aSetSpec(kind, 3));
       const { uid } = world.owner(kind, SETS[kind])!.metadata;
       const members = (): number => world.membersOf(kind, uid).length;
       await world.until(() => members() === 3, MINUTE_MS);
       await world.wait(5_000);
       const count = refusing(world, deletesVm);
-      await world.changeOwner(kind, SETS[kind], { replicas: 2 });
+      await world.people.changeOwner(kind, SETS[kind], { replicas: 2 });
       await world.wait(MINUTE_MS);
       if (count() > MAX_TRIES) world.break(`G25: it is tried ${count()} times in a minute`);
       world.refuse = () => null;

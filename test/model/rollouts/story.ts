@@ -31,7 +31,7 @@ export async function roll(
   words = `template ${JSON.stringify(shape)}`,
 ): Promise<void> {
   log.person(words);
-  await world.changePool('web', { template: aTemplate(shape) });
+  await world.people.changePool('web', { template: aTemplate(shape) });
 }
 
 export async function change(
@@ -40,12 +40,12 @@ export async function change(
   words = JSON.stringify(spec),
 ): Promise<void> {
   log.person(words);
-  await world.changePool('web', spec);
+  await world.people.changePool('web', spec);
 }
 
 export function signal({ world, log }: Stage, name: string, payload: object = {}): void {
   log.person(`signal ${name} ${JSON.stringify(payload)}`);
-  world.signal('web', name, { by: 'ann', ...payload });
+  world.people.signal('web', name, { by: 'ann', ...payload });
 }
 
 /** Waits until the rollout of the template is complete, at most for so long. */

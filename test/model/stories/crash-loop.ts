@@ -1,5 +1,6 @@
 import { VirtualMachines } from '../../../api/resources.ts';
-import { NAMESPACE, type World } from '../world/world.ts';
+import { NAMESPACE } from '../world/names.ts';
+import { type World } from '../world/world.ts';
 
 /** Has the VM fail at each start from now on, and ends its VMI. */
 export const crashLoop = (world: World, name: string): void => {
@@ -11,5 +12,5 @@ export const crashLoop = (world: World, name: string): void => {
     };
     return { ...vm, spec: { ...spec, template: { ...spec.template, metadata } } };
   });
-  world.crash(name);
+  world.kubevirt.crash(name);
 };

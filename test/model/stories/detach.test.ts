@@ -13,7 +13,7 @@ test('a VM that is detached before a worker sees that KubeVirt has observed its 
       await begun(world, { replicas: 3 });
       const revisionOf = (name: string): string | undefined => world.vm(name)?.metadata.labels?.[REVISION_LABEL];
       const before = revisionOf('web-1');
-      await world.changePool('web', { template: aTemplate({ version: 2 }) });
+      await world.people.changePool('web', { template: aTemplate({ version: 2 }) });
       const written = (): string | undefined => ['web-1', 'web-2', 'web-3'].find((name) => revisionOf(name) !== before);
       expect(await world.until(() => written() !== undefined, MINUTE_MS)).toBe(true);
       const name = written()!;
@@ -21,7 +21,7 @@ test('a VM that is detached before a worker sees that KubeVirt has observed its 
       // With this seed, the worker has seen it at once.
       if (deletionTimestamp !== undefined) return;
       detached++;
-      await world.detach(name);
+      await world.people.detach(name);
       expect(await world.until(() => world.vm(name)!.metadata.labels?.[POOL_LABEL] === undefined, MINUTE_MS)).toBe(
         true,
       );

@@ -13,7 +13,8 @@ import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/types.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
-import { NAMESPACE, type World } from '../world/world.ts';
+import { NAMESPACE } from '../world/names.ts';
+import { type World } from '../world/world.ts';
 import { begun, play, statusOf } from './story.ts';
 
 const EVICTED = ['web-1', 'web-2', 'web-3', 'web-4'];
@@ -94,7 +95,7 @@ test.each<['before' | 'after', keyof typeof CALLS, DrainMethod]>([
       const migrations = countOf(world, VirtualMachineInstanceMigrations, (made) => (made as Migration).spec.vmiName!);
       const vmis = countOf(world, VirtualMachineInstances, ({ metadata }) => metadata.name);
       const kills = killAt(world, when, CALLS[what]);
-      for (const name of EVICTED) world.evict(name, false);
+      for (const name of EVICTED) world.kubevirt.evict(name, false);
       restart(world, RESTARTED);
       const isDone = (): boolean =>
         [...EVICTED, ...RESTARTED].every((name) => name in migrations || name in vmis) &&

@@ -3,14 +3,15 @@ import { expect, test } from 'vitest';
 import { KubeVirts, Nodes, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
 import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { aSpec, aTemplate } from '../pools.ts';
-import { NAMESPACE, type World } from '../world/world.ts';
+import { NAMESPACE } from '../world/names.ts';
+import { type World } from '../world/world.ts';
 import { begun, play, statusOf } from './story.ts';
 
 const MINUTE_MS = 60_000;
 
 /** Has KubeVirt run no more migrations at once than this. */
 const limit = (world: World, parallelMigrationsPerCluster: number) =>
-  world.client.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
+  world.people.client.patch(KubeVirts, { namespace: 'kubevirt', name: 'kubevirt' }, 'merge', {
     spec: { configuration: { migrations: { parallelMigrationsPerCluster } } },
   });
 
@@ -34,9 +35,9 @@ test('a VM that somebody else is about to migrate is not restarted, however long
     await begun(world, { replicas: 2, drain: { deadlineSeconds: 60 } });
     const before = uidsOf(world);
     await limit(world, 0);
-    await world.power('web-1', 'migrate');
+    await world.people.power('web-1', 'migrate');
     await world.wait(5_000);
-    world.evict('web-1', false);
+    world.kubevirt.evict('web-1', false);
     await world.wait(30 * MINUTE_MS);
     expect(draining(world)).toMatchObject({ reason: 'Waiting' });
     expect(draining(world)!.message).toMatch(/another migration of it, kubevirt-migrate-vm-\w+, is Pending/);
@@ -54,7 +55,7 @@ test('the deadline of a VM does not pass while KubeVirt has other migrations to 
     await limit(world, 1);
     for (const name of Object.keys(before)) {
       setMigrationTime(world, name, '40s');
-      world.evict(name, false);
+      world.kubevirt.evict(name, false);
     }
     await world.wait(MINUTE_MS);
     expect(draining(world)!.message).toMatch(/waits for KubeVirt to begin migration 1/);
@@ -68,18 +69,18 @@ test('three failures count, though KubeVirt keeps five migrations and aborted on
     const before = uidsOf(world);
     const vmi = () => world.vmi('web-1') as VirtualMachineInstance | undefined;
     setMigrationTime(world, 'web-1', '1h');
-    world.evict('web-1', false);
+    world.kubevirt.evict('web-1', false);
     for (let times = 0; times < 4; times++) {
       const runs = () => migrationsOf(world, 'web-1').some(({ status }) => status?.phase === 'Running');
       expect(await world.until(runs, MINUTE_MS)).toBe(true);
-      await world.abortMigration('web-1');
+      await world.people.abortMigration('web-1');
       await world.wait(MINUTE_MS / 2);
     }
     expect(uidsOf(world)).toEqual(before);
     expect(vmi()!.status?.evacuationNodeName).toBe(vmi()!.status?.nodeName);
-    await world.abortMigration('web-1');
+    await world.people.abortMigration('web-1');
     setMigrationTime(world, 'web-1', '1s');
-    world.evict('web-1', true);
+    world.kubevirt.evict('web-1', true);
     expect(await world.until(() => uidsOf(world)['web-1'] !== before['web-1'], 5 * MINUTE_MS)).toBe(true);
   }));
 
@@ -88,17 +89,17 @@ test('a VM whose pod does not come up on a cordoned node starts on another, thou
     const template = aTemplate();
     const vmi = template.spec['template'] as { metadata: { annotations: Record<string, string> } };
     vmi.metadata.annotations['sim.drover.dev/image-pull-fails'] = 'true';
-    await world.createPool('web', aSpec({ replicas: 2, drain: {}, template }));
+    await world.people.createPool('web', aSpec({ replicas: 2, drain: {}, template }));
     const isScheduling = () => ['web-1', 'web-2'].every((name) => world.vmi(name)?.status?.phase === 'Scheduling');
     expect(await world.until(isScheduling, MINUTE_MS)).toBe(true);
     const before = uidsOf(world);
-    world.placePod('web-1', 'sim-node-1');
-    world.placePod('web-2', 'sim-node-2');
+    world.kubevirt.placePod('web-1', 'sim-node-1');
+    world.kubevirt.placePod('web-2', 'sim-node-2');
     await world.wait(2 * MINUTE_MS);
     expect(uidsOf(world)).toEqual(before);
-    await world.client.patch(Nodes, { name: 'sim-node-1' }, 'merge', { spec: { unschedulable: true } });
+    await world.people.client.patch(Nodes, { name: 'sim-node-1' }, 'merge', { spec: { unschedulable: true } });
     expect(await world.until(() => uidsOf(world)['web-1'] !== before['web-1'], MINUTE_MS)).toBe(true);
     await world.wait(2 * MINUTE_MS);
     expect(uidsOf(world)['web-2']).toBe(before['web-2']);
-    await world.client.patch(Nodes, { name: 'sim-node-1' }, 'merge', { spec: { unschedulable: null } });
+    await world.people.client.patch(Nodes, { name: 'sim-node-1' }, 'merge', { spec: { unschedulable: null } });
   }));

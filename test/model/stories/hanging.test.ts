@@ -4,7 +4,8 @@ import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { aSpec } from '../pools.ts';
 import { aSetSpec } from '../sets.ts';
-import { NAMESPACE, type World } from '../world/world.ts';
+import { NAMESPACE } from '../world/names.ts';
+import { type World } from '../world/world.ts';
 import { play } from './story.ts';
 
 const MINUTE_MS = 60_000;
@@ -21,13 +22,13 @@ const KINDS: [VmOwnerKind, object][] = [
  * Creates an owner of VMs, most of which somebody else holds back with a finalizer. Returns the names of the others.
  */
 async function withHeldVms(world: World, kind: VmOwnerKind, spec: object): Promise<string[]> {
-  await world.createOwner(kind, 'web', spec as { replicas: number });
+  await world.people.createOwner(kind, 'web', spec as { replicas: number });
   const { uid } = world.owner(kind, 'web')!.metadata;
   await world.until(() => world.membersOf(kind, uid).length === COUNT, MINUTE_MS);
   await world.wait(10_000);
   const [others, held] = [world.membersOf(kind, uid).slice(0, 4), world.membersOf(kind, uid).slice(4)];
   for (const { metadata } of held)
-    await world.client.patch(VirtualMachines, { namespace: NAMESPACE, name: metadata.name }, 'merge', {
+    await world.people.client.patch(VirtualMachines, { namespace: NAMESPACE, name: metadata.name }, 'merge', {
       metadata: { finalizers: [...(metadata.finalizers ?? []), HOLD] },
     });
   return others.map(({ metadata }) => metadata.name);
@@ -53,7 +54,7 @@ test.each(KINDS)('VMs that something holds back do not hold up the rest of a %s 
   play(
     async (world) => {
       const others = await withHeldVms(world, kind, spec);
-      await world.deleteOwner(kind, 'web', false);
+      await world.people.deleteOwner(kind, 'web', false);
       await othersGo(world, kind, others);
     },
     { burst: BURST, owners: KINDS.map(([one]) => one) },
@@ -64,7 +65,7 @@ test.each(KINDS)('nor of a %s that is scaled in', (kind, spec) =>
   play(
     async (world) => {
       const others = await withHeldVms(world, kind, spec);
-      await world.changeOwner(kind, 'web', { replicas: 0 });
+      await world.people.changeOwner(kind, 'web', { replicas: 0 });
       await othersGo(world, kind, others);
     },
     { burst: BURST, owners: KINDS.map(([one]) => one) },

@@ -12,7 +12,7 @@ test('the healing of a standby VM ends when the pool wants fewer meanwhile', () 
     await world.until(() => statusOf(world)?.readyStandbyReplicas === 2, 2 * MINUTE_MS);
     crashLoop(world, 'web-4');
     await world.until(() => statusOf(world)?.healing?.cycles[0]?.phase === 'Waiting', 10 * MINUTE_MS);
-    await world.changePool('web', { standby: { replicas: 1, state: 'Paused' } });
+    await world.people.changePool('web', { standby: { replicas: 1, state: 'Paused' } });
     if (!(await world.until(() => statusOf(world)?.healing?.cycles.length === 0, 5 * MINUTE_MS)))
       world.break(`G12: the cycle does not end: ${JSON.stringify(statusOf(world)?.healing?.cycles)}`);
   }));
@@ -24,7 +24,7 @@ test('a VM whose healing people skip is made again at once, and not after the de
     crashLoop(world, 'web-2');
     const isWaiting = (): boolean => statusOf(world)?.healing?.cycles[0]?.phase === 'Waiting';
     if (!(await world.until(isWaiting, 10 * MINUTE_MS))) world.break('web-2 is not healed');
-    world.signal('web', 'healSkip', { vm: 'web-2', by: 'ann' });
+    world.people.signal('web', 'healSkip', { vm: 'web-2', by: 'ann' });
     if (!(await world.until(() => world.vm('web-2') !== undefined, 10_000)))
       world.break('G11: web-2 is not made again, though nobody heals it any more');
   }));

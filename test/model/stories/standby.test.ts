@@ -20,10 +20,10 @@ test('a VM that leaves its pool while it is paused as standby goes on, and a mac
     const template = aTemplate({ machineType: 'pc-q35-rhel8.6.0' });
     await begun(world, { replicas: 2, template, standby: { replicas: 1, state: 'Paused' } });
     expect(await world.until(() => isPaused(world, 'web-3'), MINUTE_MS)).toBe(true);
-    await world.detach('web-3');
+    await world.people.detach('web-3');
     expect(await world.until(() => !isStandby(world, 'web-3'), MINUTE_MS)).toBe(true);
-    await world.changePool('web', { standby: { replicas: 0, state: 'Paused' } });
-    world.startTransition({
+    await world.people.changePool('web', { standby: { replicas: 0, state: 'Paused' } });
+    world.people.startTransition({
       scope: {
         glob: '*rhel8*',
         namespaces: null,

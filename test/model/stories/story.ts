@@ -35,7 +35,7 @@ export const isReady =
 /** Creates a pool, and waits until all of its VMs are ready. */
 export async function begun(world: World, spec: Parameters<typeof aSpec>[0] = {}, name = 'web'): Promise<void> {
   const pool = aSpec(spec);
-  await world.createPool(name, pool);
+  await world.people.createPool(name, pool);
   expect(await world.until(isReady(world, pool.replicas, name), 120_000)).toBe(true);
   await world.wait(2_000);
 }

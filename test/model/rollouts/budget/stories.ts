@@ -1,5 +1,5 @@
 import { aTemplate } from '../../pools.ts';
-import { NAMESPACE } from '../../world/world.ts';
+import { NAMESPACE } from '../../world/names.ts';
 import { completed, MINUTE, regular, roll, type Stories } from '../story.ts';
 
 export const stories: Stories = {

@@ -24,7 +24,7 @@ export const stories: Stories = {
     '5 VMs, maxUnavailable 2; web-5, which waits for its turn, crashes',
     ({ world, log }) => {
       log.person('web-5 crashes');
-      world.crash('web-5');
+      world.kubevirt.crash('web-5');
     },
   ),
 };

@@ -51,7 +51,7 @@ export const stories: Stories = {
       await world.wait(MINUTE);
       for (const name of ['web-2', 'web-1', 'web-3']) {
         log.person(`restart ${name}`);
-        await world.power(name, 'restart');
+        await world.people.power(name, 'restart');
         await world.wait(20_000);
       }
       await completed(stage);

@@ -1,6 +1,6 @@
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../api/names.ts';
 import { VirtualMachines } from '../../../../api/resources.ts';
-import { NAMESPACE } from '../../world/world.ts';
+import { NAMESPACE } from '../../world/names.ts';
 import { amid, change, completed, MINUTE, roll, signal, type Stories } from '../story.ts';
 
 export const stories: Stories = {
@@ -21,11 +21,11 @@ export const stories: Stories = {
   }),
   'a person deletes a VM of the batch': amid('5 VMs, maxUnavailable 2', async ({ world, log }, down) => {
     log.person(`delete ${down}`);
-    await world.deleteVm(down);
+    await world.people.deleteVm(down);
   }),
   'a person deletes another VM': amid('5 VMs, maxUnavailable 2', async ({ world, log }) => {
     log.person('delete web-5');
-    await world.deleteVm('web-5');
+    await world.people.deleteVm('web-5');
   }),
   'a person stops a VM': {
     about: '4 VMs, maxUnavailable 1; web-4 is stopped before its turn, and started later',
@@ -34,16 +34,16 @@ export const stories: Stories = {
       const { world, log } = stage;
       await roll(stage, { version: 2 });
       log.person('stop web-4');
-      await world.power('web-4', 'stop');
+      await world.people.power('web-4', 'stop');
       await world.wait(MINUTE);
       log.person('start web-4');
-      await world.power('web-4', 'start');
+      await world.people.power('web-4', 'start');
       await completed(stage);
     },
   },
   'a person takes a VM out': amid('5 VMs, maxUnavailable 2', async ({ world, log }, down) => {
     log.person(`take ${down} out of the pool`);
-    await world.detach(down);
+    await world.people.detach(down);
   }),
   'a VM opts out': {
     about: '3 VMs, maxUnavailable 1; web-2 is not to be disrupted',
@@ -51,7 +51,7 @@ export const stories: Stories = {
     live: async (stage) => {
       const { world, log } = stage;
       log.person('web-2 is not to be disrupted');
-      await world.client.patch(VirtualMachines, { namespace: NAMESPACE, name: 'web-2' }, 'merge', {
+      await world.people.client.patch(VirtualMachines, { namespace: NAMESPACE, name: 'web-2' }, 'merge', {
         metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
       });
       await roll(stage, { version: 2 });

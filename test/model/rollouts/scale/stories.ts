@@ -20,11 +20,11 @@ export const stories: Stories = {
   'scale-out in the middle': amid('5 VMs, maxUnavailable 2; 8 are wanted', (stage) => change(stage, { replicas: 8 })),
   'scale-in in the middle': amid('5 VMs, maxUnavailable 2; 3 are wanted', (stage) => change(stage, { replicas: 3 })),
   'the pool is deleted': deleted('delete the pool', async (stage) => {
-    await stage.world.deletePool('web');
+    await stage.world.people.deletePool('web');
     await untilGone(stage);
   }),
   'the pool is deleted without its VMs': deleted('delete the pool, --cascade=orphan', async (stage) => {
-    await stage.world.deletePool('web', true);
+    await stage.world.people.deletePool('web', true);
     await untilGone(stage);
     await stage.world.wait(20_000);
   }),

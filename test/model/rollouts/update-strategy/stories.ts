@@ -56,7 +56,7 @@ export const stories: Stories = {
       const template = aTemplate();
       const { metadata } = template.spec.template as { metadata: { annotations: Record<string, string> } };
       metadata.annotations[RESTARTED_AT_ANNOTATION] = '2026-01-01T00:00:20Z';
-      await stage.world.changePool('web', { template });
+      await stage.world.people.changePool('web', { template });
       await completed(stage);
     },
   },
@@ -68,7 +68,7 @@ export const stories: Stories = {
       await roll(stage, { version: 2 });
       await world.wait(20_000);
       log.person('delete web-2');
-      await world.deleteVm('web-2');
+      await world.people.deleteVm('web-2');
       await world.wait(20_000);
     },
   },
@@ -80,10 +80,10 @@ export const stories: Stories = {
       await roll(stage, { version: 2 });
       await world.wait(20_000);
       log.person('stop web-2');
-      await world.power('web-2', 'stop');
+      await world.people.power('web-2', 'stop');
       await world.wait(20_000);
       log.person('start web-2');
-      await world.power('web-2', 'start');
+      await world.people.power('web-2', 'start');
       await world.wait(20_000);
     },
   },

@@ -5,7 +5,8 @@ import { isByWorker, isReady } from '../../facts.ts';
 import { aTemplate } from '../../pools.ts';
 import type { Write } from '../../world/api-server.ts';
 import type { Call } from '../../world/model-client.ts';
-import type { Onlooker, World } from '../../world/world.ts';
+import type { Onlooker } from '../../world/onlooker.ts';
+import type { World } from '../../world/world.ts';
 import { completed, MINUTE, roll, type Stage, type Story } from '../story.ts';
 
 /** What the worker has just done: it has made a plan, or the API server has carried out its write. */

@@ -2,7 +2,8 @@ import { REVISION_LABEL } from '../../../../api/names.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../../api/resources.ts';
 import { aTemplate } from '../../pools.ts';
 import type { Process } from '../../world/virtual-time.ts';
-import type { Worker, World } from '../../world/world.ts';
+import type { Worker } from '../../world/worker.ts';
+import type { World } from '../../world/world.ts';
 import { completed, roll, type Stories, type Story } from '../story.ts';
 import { lostAfter } from './between-steps.ts';
 

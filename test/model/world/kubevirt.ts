@@ -1,0 +1,177 @@
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import type { VmRolloutStrategy } from '../../../api/pool/pool.ts';
+import { KubeVirts, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import type { HttpRequest } from '../../../kubernetes/transport.ts';
+import { admitMigration, admitVmi, admitVm, Denied } from '../../../simulator/api/admission.ts';
+import { perform } from '../../../simulator/api/subresources.ts';
+import { DataVolumeController } from '../../../simulator/controllers/data-volume-controller.ts';
+import { EvictionController } from '../../../simulator/controllers/eviction-controller.ts';
+import { GarbageCollector } from '../../../simulator/controllers/garbage-collector.ts';
+import { MigrationController } from '../../../simulator/controllers/migration-controller.ts';
+import { NodeController } from '../../../simulator/controllers/node-controller.ts';
+import { ClaimController } from '../../../simulator/controllers/pvc-controller.ts';
+import { VmController } from '../../../simulator/controllers/vm-controller.ts';
+import { VmiController } from '../../../simulator/controllers/vmi-controller.ts';
+import { WorkloadUpdates } from '../../../simulator/controllers/workload-updates.ts';
+import { Cluster } from '../../../simulator/store/cluster.ts';
+import { OwnedKinds } from '../../../simulator/store/owned-kinds.ts';
+import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
+import { Refusal } from '../../../simulator/vm/power.ts';
+import { isOver } from '../../../simulator/vmi/migration.ts';
+import { jsonPatch, type ApiServer, type JsonPatch } from './api-server.ts';
+import { NAMESPACE } from './names.ts';
+import { Process, processNow, runAs } from './virtual-time.ts';
+
+/** KubeVirt's and Kubernetes' part of the world: the simulator's controllers, admission, and what befalls VMIs. */
+export class KubeVirt {
+  readonly process = new Process('kubevirt');
+  readonly #server: ApiServer;
+  readonly #say: (words: string) => void;
+  #cluster!: Cluster;
+
+  constructor(server: ApiServer, say: (words: string) => void) {
+    this.#server = server;
+    this.#say = say;
+  }
+
+  /** Starts the controllers. `vmRolloutStrategy`: how KubeVirt applies changes to VMIs that run. */
+  async start(client: KubeClient, vmRolloutStrategy: VmRolloutStrategy): Promise<void> {
+    this.#server.create(KubeVirts, {
+      metadata: { name: 'kubevirt', namespace: 'kubevirt' },
+      spec: {
+        configuration: { vmRolloutStrategy },
+        workloadUpdateStrategy: { workloadUpdateMethods: ['LiveMigrate'] },
+      },
+    });
+    const cluster = new Cluster(client, { info() {}, warn: (words: string) => this.#say(`kubevirt: ${words}`) });
+    this.#cluster = cluster;
+    const kinds = new OwnedKinds(cluster);
+    const nodes = new NodeController(cluster);
+    const controllers = [
+      new GarbageCollector(cluster, kinds, 8),
+      new VmController(cluster, 8),
+      new VmiController(cluster, 8),
+      new DataVolumeController(cluster, 8),
+      new MigrationController(cluster, 8),
+      new EvictionController(cluster, 8),
+      new WorkloadUpdates(cluster),
+      new ClaimController(cluster, 8),
+      nodes,
+    ];
+    await nodes.create(2);
+    await Promise.all([...cluster.stores.map((store) => store.start()), kinds.start()]);
+    for (const controller of controllers) controller.start();
+  }
+
+  /** Admission by KubeVirt and Kubernetes. */
+  admit(plural: string, object: KubeObject, before: Stored | undefined): KubeObject {
+    const isKubeVirt = processNow() === this.process;
+    const request = {
+      uid: object.metadata.uid!,
+      operation: before === undefined ? 'CREATE' : 'UPDATE',
+      object,
+      oldObject: before,
+    };
+    if (plural === 'virtualmachines' && !isKubeVirt)
+      return jsonPatch(object, admitVm({ request }, undefined) as JsonPatch);
+    if (plural === 'virtualmachineinstances' && before !== undefined && !isKubeVirt)
+      return jsonPatch(object, admitVmi({ request }) as JsonPatch);
+    if (plural === 'virtualmachineinstancemigrations' && before === undefined && !isKubeVirt) {
+      const { vmiName } = (object as Migration).spec;
+      const all = this.#server.all<Migration>(VirtualMachineInstanceMigrations);
+      const other = all.find((one) => one.spec.vmiName === vmiName && !isOver(one));
+      try {
+        return jsonPatch(object, admitMigration({ request }, other) as JsonPatch);
+      } catch (error) {
+        if (!(error instanceof Denied)) throw error;
+        throw new KubeError(400, 'BadRequest', `admission webhook "virt-api" denied the request: ${error.message}`);
+      }
+    }
+    if (plural === 'persistentvolumeclaims' && before === undefined)
+      return {
+        ...object,
+        metadata: {
+          ...object.metadata,
+          finalizers: [...(object.metadata.finalizers ?? []), 'kubernetes.io/pvc-protection'],
+        },
+      };
+    return object;
+  }
+
+  /** Performs a request to a subresource; any other is answered by nothing. */
+  async request({ path, body }: HttpRequest): Promise<unknown> {
+    const found =
+      /^\/apis\/subresources\.kubevirt\.io\/v1\/namespaces\/([^/]+)\/(virtualmachines|virtualmachineinstances)\/([^/]+)\/(\w+)$/.exec(
+        path,
+      );
+    if (found === null) return {};
+    const [, namespace = '', resource, name = '', action = ''] = found;
+    try {
+      await runAs(this.process, () =>
+        perform(this.#cluster, {
+          resource: resource as 'virtualmachines',
+          action,
+          namespace,
+          name,
+          body: (body ?? {}) as Record<string, unknown>,
+        }),
+      );
+    } catch (error) {
+      if (error instanceof Refusal) throw new KubeError(error.code, error.reason, error.message);
+      throw error;
+    }
+    return {};
+  }
+
+  /** Ends the VM's VMI as a crash does, or who shuts it down from within. */
+  crash(name: string, end: 'Failed' | 'Succeeded' = 'Failed'): void {
+    if (this.#vmi(name)?.status?.phase !== 'Running') return;
+    this.#say(`-- ${name} ${end === 'Failed' ? 'crashes' : 'shuts down'}`);
+    this.#server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({
+      ...vmi,
+      metadata: {
+        ...vmi.metadata,
+        annotations: {
+          ...vmi.metadata.annotations,
+          'sim.drover.dev/run-time': '0s',
+          'sim.drover.dev/run-end': end,
+        },
+      },
+    }));
+  }
+
+  /** Has the pod of the VM's VMI evicted, as a drain of its node does. */
+  evict(name: string, fails: boolean): void {
+    const node = this.#vmi(name)?.status?.nodeName;
+    if (node === undefined) return;
+    this.#say(`-- ${name} is evicted from ${node}${fails ? ', and can not be migrated away' : ''}`);
+    this.#server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({
+      ...vmi,
+      metadata: {
+        ...vmi.metadata,
+        annotations: {
+          ...vmi.metadata.annotations,
+          'sim.drover.dev/evict-from': node,
+          'sim.drover.dev/migration-fails': String(fails),
+        },
+      },
+    }));
+  }
+
+  /** Has KubeVirt say on which node the pod of the VMI is that has not come up: the simulator makes no pods. */
+  placePod(name: string, node: string): void {
+    this.#say(`-- the pod of ${name} is on ${node}`);
+    runAs(this.process, () =>
+      this.#server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({
+        ...vmi,
+        status: { ...(vmi['status'] as object), activePods: { 'uid-of-pod': node } },
+      })),
+    );
+  }
+
+  #vmi(name: string): Stored<VirtualMachineInstance> | undefined {
+    return this.#server.find<VirtualMachineInstance>(VirtualMachineInstances, { namespace: NAMESPACE, name });
+  }
+}

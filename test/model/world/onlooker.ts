@@ -1,0 +1,19 @@
+import type { Planned } from '../../../activities/owners/types.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import type { Write } from './api-server.ts';
+import type { Call } from './model-client.ts';
+import type { Run } from './temporal.ts';
+
+/** Notified of writes and calls at the moment in which they happen. */
+export interface Onlooker {
+  onWrite?: (write: Write, by: Call | null) => void;
+  onCall?: (call: Call) => void;
+  /** A call of a worker was refused, by `World.refuse`. */
+  onRefused?: (call: Call) => void;
+  /** `inputOf`: what the plan was made from; undefined if the worker's cache does not know the pool. */
+  onPlan?: (planned: Planned, inputOf: () => PoolPlanInput | undefined) => void;
+  /** A workflow begins. */
+  onBegin?: (run: Run) => void;
+  /** A workflow signals another. */
+  onSignal?: (from: Run, name: string, args: unknown[]) => void;
+}

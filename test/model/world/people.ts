@@ -1,0 +1,176 @@
+import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import { VirtualMachineInstanceMigrations, VirtualMachines } from '../../../api/resources.ts';
+import type { Transition } from '../../../decisions/machine-types/transition.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+import type { Migration } from '../../../simulator/types.ts';
+import { isOver } from '../../../simulator/vmi/migration.ts';
+import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
+import { poolIdOf, transitionIdOf } from '../../../workflows/messages.ts';
+import { aTemplate } from '../pools.ts';
+import type { ApiServer } from './api-server.ts';
+import type { ModelClient } from './model-client.ts';
+import { CLUSTER, NAMESPACE, refOf } from './names.ts';
+import type { Temporal } from './temporal.ts';
+import { Process } from './virtual-time.ts';
+
+/** What people see of the world, and act on. */
+interface Surroundings {
+  server: ApiServer;
+  temporal: Temporal;
+  say: (words: string) => void;
+  pool: (name: string) => Stored | undefined;
+  vm: (name: string) => Stored | undefined;
+}
+
+/** What people do, by kubectl, virtctl and drover. Most of it may be refused, and people leave it at that. */
+export class People {
+  readonly process = new Process('people');
+  readonly client: ModelClient;
+  readonly #world: Surroundings;
+  #transitions = 0;
+
+  constructor(world: Surroundings, clientOf: (process: Process) => ModelClient) {
+    this.#world = world;
+    this.client = clientOf(this.process);
+  }
+
+  createPool(name: string, spec: PoolSpec): Promise<Stored> {
+    return this.createOwner('VirtualMachinePool', name, spec);
+  }
+
+  changePool(name: string, spec: Partial<PoolSpec>): Promise<void> {
+    return this.changeOwner('VirtualMachinePool', name, spec);
+  }
+
+  deletePool(name: string, isOrphaned = false): Promise<void> {
+    return this.deleteOwner('VirtualMachinePool', name, isOrphaned);
+  }
+
+  /** Creates a pool or a set. */
+  createOwner(kind: VmOwnerKind, name: string, spec: { replicas: number }): Promise<Stored> {
+    const { resource, noun } = OWNER_KINDS[kind];
+    this.#world.say(`-- ${noun} ${name} with ${spec.replicas}`);
+    return this.client.create<KubeObject>(resource, { metadata: { name, namespace: NAMESPACE }, spec: { ...spec } });
+  }
+
+  async changeOwner(kind: VmOwnerKind, name: string, spec: object): Promise<void> {
+    const { resource, noun } = OWNER_KINDS[kind];
+    this.#world.say(`-- ${noun} ${name}: ${JSON.stringify(spec).slice(0, 200)}`);
+    // Replaces each field as a whole: a merge would keep parts of its old value.
+    const patch = Object.entries(spec).map(([field, value]) => ({ op: 'add', path: `/spec/${field}`, value }));
+    await this.client.patch(resource, { namespace: NAMESPACE, name }, 'json', patch);
+  }
+
+  async deleteOwner(kind: VmOwnerKind, name: string, isOrphaned: boolean): Promise<void> {
+    const { resource, noun, members } = OWNER_KINDS[kind];
+    this.#world.say(`-- ${noun} ${name} is deleted${isOrphaned ? ` without its ${members.noun}s` : ''}`);
+    const propagationPolicy = isOrphaned ? 'Orphan' : 'Background';
+    await this.client.delete(resource, { namespace: NAMESPACE, name }, { propagationPolicy });
+  }
+
+  /** A VM that no pool owns. */
+  async createVm(name: string, machineType: string): Promise<void> {
+    this.#world.say(`-- VM ${name} of ${machineType}`);
+    await this.client.create(VirtualMachines, {
+      metadata: { name, namespace: NAMESPACE },
+      spec: aTemplate({ machineType }).spec,
+    });
+  }
+
+  startTransition(transition: Transition): void {
+    const id = (++this.#transitions).toString(16).padStart(8, '0');
+    this.#world.say(
+      `-- machine types ${transition.scope.glob} are to be ${transition.to}, transition ${id}, ${JSON.stringify(transition).slice(0, 200)}`,
+    );
+    const input: MachineTypeTransitionInput = { ref: { cluster: CLUSTER, id }, transition };
+    this.#world.temporal.start('machineTypeTransition', transitionIdOf(CLUSTER, id), [input]);
+  }
+
+  deleteVm(name: string): Promise<void> {
+    return this.deleteMember('VirtualMachinePool', name);
+  }
+
+  /** Deletes a VM or VMI, of a pool or a set of this kind. */
+  async deleteMember(kind: VmOwnerKind, name: string): Promise<void> {
+    this.#world.say(`-- ${name} is deleted by a person`);
+    await this.client.delete(OWNER_KINDS[kind].members.resource, { namespace: NAMESPACE, name }).catch(ignored);
+  }
+
+  /** Changes the label by which a set knows its members. */
+  async relabel(kind: VmOwnerKind, name: string, app: string): Promise<void> {
+    this.#world.say(`-- ${name} gets the label ${app}`);
+    await this.client
+      .patch(OWNER_KINDS[kind].members.resource, { namespace: NAMESPACE, name }, 'merge', {
+        metadata: { labels: { app } },
+      })
+      .catch(ignored);
+  }
+
+  /** Takes the VM out of its pool. */
+  async detach(name: string): Promise<void> {
+    this.#world.say(`-- ${name} is detached`);
+    await this.client
+      .patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata: { ownerReferences: null } })
+      .catch(ignored);
+  }
+
+  /** Puts a detached VM back into its pool. */
+  async adopt(name: string, poolName: string): Promise<void> {
+    const pool = this.#world.pool(poolName);
+    const vm = this.#world.vm(name);
+    if (pool === undefined || vm === undefined || vm.metadata.ownerReferences !== undefined) return;
+    this.#world.say(`-- ${name} is adopted`);
+    const owner = {
+      apiVersion: 'drover.dev/v1alpha1',
+      kind: 'VirtualMachinePool',
+      name: poolName,
+      uid: pool.metadata.uid,
+      controller: true,
+      blockOwnerDeletion: true,
+    };
+    await this.client
+      .patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata: { ownerReferences: [owner] } })
+      .catch(ignored);
+  }
+
+  /** By virtctl. */
+  async power(name: string, action: 'start' | 'stop' | 'restart' | 'migrate'): Promise<void> {
+    this.#world.say(`-- ${name}: ${action}`);
+    await this.client
+      .request({
+        method: 'PUT',
+        path: `/apis/subresources.kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachines/${name}/${action}`,
+        body: {},
+      })
+      .catch(ignored);
+  }
+
+  /** By virtctl. */
+  async pauseVmi(name: string, isPaused: boolean): Promise<void> {
+    const action = isPaused ? 'pause' : 'unpause';
+    this.#world.say(`-- ${name}: ${action}`);
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachineinstances/${name}/${action}`;
+    await this.client.request({ method: 'PUT', path, body: {} }).catch(ignored);
+  }
+
+  /** Deletes the migration of the VM that has not ended, as virtctl aborts it. */
+  async abortMigration(name: string): Promise<void> {
+    const all = this.#world.server.all<Migration>(VirtualMachineInstanceMigrations);
+    const found = all.find((one) => one.spec.vmiName === name && !isOver(one));
+    if (found === undefined) return;
+    this.#world.say(`-- ${found.metadata.name}, a migration of ${name}, is aborted`);
+    const at = { namespace: NAMESPACE, name: found.metadata.name };
+    await this.client.delete(VirtualMachineInstanceMigrations, at).catch(ignored);
+  }
+
+  signal(name: string, signal: string, ...args: unknown[]): void {
+    this.#world.say(`-- ${name}: ${signal} ${JSON.stringify(args)}`);
+    this.#world.temporal.signal(poolIdOf(refOf(name)), signal, args);
+  }
+}
+
+const ignored = (error: unknown): void => {
+  if (!(error instanceof KubeError)) throw error;
+};

@@ -1,0 +1,83 @@
+import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import { snapshotOf } from '../../../activities/cache/snapshot.ts';
+import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
+import { createDrainActivities } from '../../../activities/drain/evacuate.ts';
+import { createAwaitRemovalActivities } from '../../../activities/healing/await-removal.ts';
+import { createHealActivities } from '../../../activities/healing/replace-vm.ts';
+import { withFailures } from '../../../activities/lib/temporal-failure.ts';
+import { createMachineTypeActivities } from '../../../activities/machine-types/machine-types.ts';
+import type { Planned, PlanRequest } from '../../../activities/owners/types.ts';
+import { createPoolActivities } from '../../../activities/pool/pool.ts';
+import { ChosenUids } from '../../../activities/power/chosen-uids.ts';
+import { createPowerActivities } from '../../../activities/power/power.ts';
+import { createReplicaSetActivities } from '../../../activities/replica-sets/replica-sets.ts';
+import { createAwaitActivities } from '../../../activities/rollout/await-vms.ts';
+import { Revisions } from '../../../activities/rollout/revisions.ts';
+import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
+import { createWatchActivities } from '../../../activities/watch/watch.ts';
+import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { signalsOf } from '../../../workers/watch/signal-owner.ts';
+import type { ModelWorker } from './temporal.ts';
+import type { Process } from './virtual-time.ts';
+
+export interface Worker extends ModelWorker {
+  cache: ClusterCache;
+  stopping: AbortController;
+}
+
+interface WorkerOptions {
+  process: Process;
+  client: KubeClient;
+  burst: number;
+  /** `inputOf`: what the plan was made from; undefined if the worker's cache does not know the pool. */
+  onPlan: (planned: Planned, inputOf: () => PoolPlanInput | undefined) => void;
+  onPlanFailed: (pool: string) => void;
+}
+
+/** A worker of drover's own code. Its cache is not started yet. */
+export function createWorker({ process, client, burst, onPlan, onPlanFailed }: WorkerOptions): Worker {
+  const cache = new ClusterCache({ client });
+  const revisions = new Revisions({ client, cache });
+  const stopping = new AbortController();
+  const common = {
+    client,
+    cache,
+    places: new DisruptionClaims(client, cache),
+    revisions,
+    concurrency: 3,
+    stopping: stopping.signal,
+  };
+  const pools = createPoolActivities({
+    ...common,
+    burst,
+    onPlanFailed: ({ name }) => onPlanFailed(name),
+  });
+  const activities = withFailures({
+    ...pools,
+    plan: async (request: PlanRequest) => {
+      const planned = await pools.plan(request);
+      const inputOf = (): PoolPlanInput | undefined => {
+        const pool = cache.pools.get(`${request.namespace}/${request.name}`);
+        return pool && { ...snapshotOf(cache, pool), ...request, burst };
+      };
+      onPlan(planned, inputOf);
+      return planned;
+    },
+    ...createReplicaSetActivities({ ...common, burst }),
+    ...createUpdateActivities(common),
+    ...createDrainActivities(common),
+    ...createHealActivities(common),
+    ...createPowerActivities({ ...common, chosenUids: new ChosenUids() }),
+    ...createMachineTypeActivities({ ...common, patchConcurrency: 3 }),
+    ...createAwaitActivities(common),
+    ...createAwaitRemovalActivities(common),
+    ...createWatchActivities({
+      cache,
+      burst,
+      signalsOf,
+      stopping: stopping.signal,
+    }),
+  });
+  return { process, activities, cache, stopping };
+}

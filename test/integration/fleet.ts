@@ -270,8 +270,17 @@ function startServers({ ownStack = false, ...options }: FleetOptions): Promise<S
 const wantedOf = ({ simulator = true, kubevirtCrds }: FleetOptions): Wanted =>
   kubevirtCrds === undefined ? { simulator } : { simulator, kubevirtCrds };
 
-/** Fleets that files of this process have left to the next ones, by the kind of their stack. */
-const left = new Map<string, TestFleet>();
+/** The fleet that a file of this process has left to the next one. */
+let left: { kind: string; fleet: TestFleet } | undefined;
+
+/** Returns the fleet that was left, if it is of this kind; ends any other, whose servers would cost CPU in vain. */
+async function takeLeft(kind: string | undefined): Promise<TestFleet | undefined> {
+  const taken = left;
+  left = undefined;
+  if (taken?.kind === kind) return taken?.fleet;
+  await taken?.fleet.end();
+  return undefined;
+}
 
 async function start(options: FleetOptions): Promise<TestFleet> {
   const stack = await startServers(options);
@@ -287,17 +296,15 @@ export function aFleet(options: FleetOptions = {}): () => TestFleet {
   const kind = kindOf(wantedOf(options));
   let fleet: TestFleet | undefined;
   beforeAll(async () => {
-    fleet = ownStack ? undefined : left.get(kind);
-    if (fleet !== undefined) left.delete(kind);
-    fleet ??= await start(options);
+    fleet = (await takeLeft(ownStack ? undefined : kind)) ?? (await start(options));
     await fleet.begin(workers);
   });
   afterAll(async () => {
     if (fleet === undefined) return;
     const { stack } = fleet;
-    if (stack instanceof LeasedStack && !left.has(kind)) {
+    if (stack instanceof LeasedStack && left === undefined) {
       await fleet.leave(stack);
-      left.set(kind, fleet);
+      left = { kind, fleet };
       return;
     }
     await fleet.end();

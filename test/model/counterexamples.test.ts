@@ -4,7 +4,6 @@ import { expect, test } from 'vitest';
 import { REMOVE_VMS_ANNOTATION, REVISION_LABEL } from '../../api/names.ts';
 import { poolIdOf, progress, type PoolProgress } from '../../workflows/messages.ts';
 import { isRemoved } from './facts.ts';
-import { corruptDisk } from './play.ts';
 import { aSpec, aTemplate } from './pools.ts';
 import { aSetSpec, SETS } from './sets.ts';
 import { begun, isReady, play, statusOf } from './stories/story.ts';
@@ -73,7 +72,7 @@ test('a VM that ran while nobody watched keeps its disks when its VMI fails to s
     for (const worker of world.workers) world.freeze(worker);
     await world.wait(300_000);
     expect(world.vmi('web-4')?.status?.phase).toBe('Running');
-    await corruptDisk(world, 'root-4');
+    await world.people.corruptDisk('root-4');
     world.kubevirt.crash('web-4');
     await world.wait(300_000);
     for (const worker of world.workers) world.thaw(worker);
@@ -89,7 +88,7 @@ test('a surplus that nobody will remove stops no healing', () =>
       template: aTemplate({ disk: 'root' }),
     });
     await world.people.changePool('web', { replicas: 4 });
-    await corruptDisk(world, 'root-5');
+    await world.people.corruptDisk('root-5');
     world.kubevirt.crash('web-5');
     const { uid } = world.vm('web-5')!.metadata;
     if (!(await world.until(() => world.vm('web-5')?.metadata.uid !== uid, 1_800_000)))

@@ -39,6 +39,18 @@ export const isReady = (vmi: Stored<VirtualMachineInstance> | undefined): boolea
   vmi.status?.phase === 'Running' &&
   vmi.status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 
+/** The disk template of the pool's VMs, if they have one. */
+export const diskOf = ({ spec }: Pool): { disk?: string } => {
+  const disk = spec.template.spec.dataVolumeTemplates?.[0]?.metadata.name;
+  return disk === undefined ? {} : { disk };
+};
+
+/** Reports whether the pool's status says that VMs are not created since others have their disks. */
+export const lacksDisks = (pool: Pool | undefined): boolean =>
+  (pool?.status?.conditions ?? []).some(
+    ({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not created: '),
+  );
+
 /** The cores that the spec of a VM asks for. */
 export const coresOf = (vm: Stored | undefined): unknown =>
   field(vm?.['spec'], 'template', 'spec', 'domain', 'cpu', 'cores');

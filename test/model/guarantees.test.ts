@@ -1,7 +1,7 @@
 import './world/real-code.ts';
 import fc from 'fast-check';
 import { test } from 'vitest';
-import { play } from './play.ts';
+import { play } from './play/play.ts';
 import { anyScenario, withSteps, withSurge, type Scenario } from './random/scenarios.ts';
 
 /**

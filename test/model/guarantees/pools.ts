@@ -1,5 +1,5 @@
 import { VirtualMachinePools } from '../../../api/resources.ts';
-import { isGoing, type Pool } from '../facts.ts';
+import { isGoing, lacksDisks, type Pool } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';
 import { PoolCheck } from './check.ts';
 
@@ -48,11 +48,8 @@ export class PoolGuarantees extends PoolCheck {
       const pool = object as Pool;
       const { uid, name } = pool.metadata;
       const held = (pool.status?.healing?.cycles ?? []).length;
-      const isTold = (pool.status?.conditions ?? []).some(
-        ({ type, message = '' }) => type === 'ReplicaFailure' && message.includes('is not created: '),
-      );
       const isFine =
-        !some || isGoing(pool) || isTold || this.record.replicasOf(uid).length + held >= pool.spec.replicas;
+        !some || isGoing(pool) || lacksDisks(pool) || this.record.replicasOf(uid).length + held >= pool.spec.replicas;
       if (isFine) this.#missingSince.delete(uid);
       else if (!this.#missingSince.has(uid)) this.#missingSince.set(uid, this.now);
       const since = this.#missingSince.get(uid);

@@ -1,13 +1,15 @@
-import type { KubeObject, Stored } from '../../../api/objects.ts';
+import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
+import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { VirtualMachineInstanceMigrations, VirtualMachines } from '../../../api/resources.ts';
+import { DataVolumes, VirtualMachineInstanceMigrations, VirtualMachines } from '../../../api/resources.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/types.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import { poolIdOf, transitionIdOf } from '../../../workflows/messages.ts';
+import type { Pool } from '../facts.ts';
 import { aTemplate } from '../pools.ts';
 import type { ApiServer } from './api-server.ts';
 import type { ModelClient } from './model-client.ts';
@@ -20,7 +22,7 @@ interface Surroundings {
   server: ApiServer;
   temporal: Temporal;
   say: (words: string) => void;
-  pool: (name: string) => Stored | undefined;
+  pool: (name: string) => Pool | undefined;
   vm: (name: string) => Stored | undefined;
 }
 
@@ -168,6 +170,71 @@ export class People {
   signal(name: string, signal: string, ...args: unknown[]): void {
     this.#world.say(`-- ${name}: ${signal} ${JSON.stringify(args)}`);
     this.#world.temporal.signal(poolIdOf(refOf(name)), signal, args);
+  }
+
+  /** Has an update, healing and drains leave the VM alone, or not any more. */
+  async optOut(name: string, isOut = true): Promise<void> {
+    if (isOut) this.#world.say(`-- ${name} is not to be disrupted`);
+    await this.client
+      .patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', {
+        metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: isOut ? 'true' : null } },
+      })
+      .catch(ignored);
+  }
+
+  /** Makes VMs that boot from the disk fail to start, or start again. */
+  async corruptDisk(name: string, isCorrupt = true): Promise<void> {
+    if (isCorrupt) this.#world.say(`-- disk ${name} is corrupt`);
+    await this.client
+      .patch(DataVolumes, { namespace: NAMESPACE, name }, 'merge', {
+        metadata: { annotations: { 'sim.drover.dev/corrupt': isCorrupt ? 'true' : null } },
+      })
+      .catch(ignored);
+  }
+
+  edit(name: string, cores: number): Promise<void> {
+    return this.#tried(`${name} gets ${cores} cores`, async () => {
+      const spec = { template: { spec: { domain: { cpu: { cores } } } } };
+      await this.client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { spec });
+    });
+  }
+
+  protect(name: string, isProtected: boolean): Promise<void> {
+    return this.#tried(`drover ${isProtected ? 'protect' : 'unprotect'} ${name}`, async () => {
+      const { setProtection } = await import('../../../clients/power/protect.ts');
+      const options = { namespace: NAMESPACE, protect: isProtected, dryRun: 'none' } as const;
+      await setProtection(this.client.asClient, [name], options, () => {});
+    });
+  }
+
+  setRight(pool: string): Promise<void> {
+    return this.#tried(`drover rollout restart pool ${pool} --drifted`, async () => {
+      const { orderSetRight } = await import('../../../clients/drift/set-right.ts');
+      const stored = this.#world.pool(pool);
+      if (stored !== undefined) await orderSetRight(this.client.asClient, stored, { by: 'ann', dryRun: 'none' });
+    });
+  }
+
+  /** Has the VM removed from its pool by name. */
+  async removeByName(name: string): Promise<void> {
+    const vm = this.#world.vm(name);
+    const owner = vm === undefined ? undefined : controllerOf(vm);
+    if (owner === undefined) return;
+    await this.#tried(`drover scale pool ${owner.name} --remove ${name}`, async () => {
+      const { removeVms } = await import('../../../clients/pool/remove-vms.ts');
+      const key = { namespace: NAMESPACE, name: owner.name };
+      await removeVms(this.client.asClient, key, { remove: [name], dryRun: 'none' });
+    });
+  }
+
+  /** Tries what a person does by a command, which may be refused, as some requests are here. */
+  async #tried(words: string, command: () => Promise<unknown>): Promise<void> {
+    try {
+      await command();
+      this.#world.say(`-- ${words}`);
+    } catch (error) {
+      this.#world.say(`-- ${words}: ${String(error)}`);
+    }
   }
 }
 

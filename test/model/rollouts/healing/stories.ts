@@ -1,4 +1,3 @@
-import { corruptDisk } from '../../play.ts';
 import { aTemplate } from '../../pools.ts';
 import { amid, completed, roll, type Stories } from '../story.ts';
 
@@ -15,7 +14,7 @@ export const stories: Stories = {
     },
     live: async (stage) => {
       stage.log.person('the disk root-4 is corrupt');
-      await corruptDisk(stage.world, 'root-4');
+      await stage.world.people.corruptDisk('root-4');
       await roll(stage, { version: 2, disk: 'root' });
       await completed(stage);
     },

@@ -1,6 +1,3 @@
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../../../api/names.ts';
-import { VirtualMachines } from '../../../../api/resources.ts';
-import { NAMESPACE } from '../../world/names.ts';
 import { amid, change, completed, MINUTE, roll, signal, type Stories } from '../story.ts';
 
 export const stories: Stories = {
@@ -51,9 +48,7 @@ export const stories: Stories = {
     live: async (stage) => {
       const { world, log } = stage;
       log.person('web-2 is not to be disrupted');
-      await world.people.client.patch(VirtualMachines, { namespace: NAMESPACE, name: 'web-2' }, 'merge', {
-        metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: 'true' } },
-      });
+      await world.people.optOut('web-2');
       await roll(stage, { version: 2 });
       await world.wait(MINUTE);
     },

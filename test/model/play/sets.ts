@@ -1,10 +1,10 @@
-import type { Condition, Stored } from '../../api/objects.ts';
-import type { SetKind } from '../../api/owner-kinds.ts';
-import { isActive } from './facts.ts';
-import type { SetHappening } from './random/happenings.ts';
-import type { SetScenario } from './random/scenarios.ts';
-import { aSetSpec, SETS, setTemplate, type SetSpec } from './sets.ts';
-import type { World } from './world/world.ts';
+import type { Condition, Stored } from '../../../api/objects.ts';
+import type { SetKind } from '../../../api/owner-kinds.ts';
+import { isActive, isGoing } from '../facts.ts';
+import type { SetHappening } from '../random/happenings.ts';
+import type { SetScenario } from '../random/scenarios.ts';
+import { aSetSpec, SETS, setTemplate, type SetSpec } from '../sets.ts';
+import type { World } from '../world/world.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -63,7 +63,7 @@ export async function happenToSet(world: World, kinds: readonly SetKind[], happe
 export async function settleSets(world: World, kinds: readonly SetKind[]): Promise<void> {
   for (const kind of kinds) {
     const set = setOf(world, kind);
-    if (set === undefined || set.metadata.deletionTimestamp !== undefined) continue;
+    if (set === undefined || isGoing(set)) continue;
     await world.people.changeOwner(kind, SETS[kind], { template: setTemplate(kind), paused: false });
     if (kind === 'VirtualMachineReplicaSet')
       for (const { metadata } of world.membersOf(kind, set.metadata.uid))
@@ -77,7 +77,7 @@ export async function settleSets(world: World, kinds: readonly SetKind[]): Promi
 
 function isAsWanted(world: World, kind: SetKind): boolean {
   const set = setOf(world, kind);
-  if (set === undefined || set.metadata.deletionTimestamp !== undefined) return set === undefined;
+  if (set === undefined || isGoing(set)) return set === undefined;
   const { spec, status, metadata } = set;
   const members = world.membersOf(kind, metadata.uid);
   return (

@@ -1,0 +1,102 @@
+import { VirtualMachines } from '../../../api/resources.ts';
+import { watched } from '../guarantees/watch.ts';
+import type { Happening, SetHappening } from '../random/happenings.ts';
+import type { Scenario } from '../random/scenarios.ts';
+import { endRefusals, refuseFor } from '../refusals/refuse.ts';
+import { World } from '../world/world.ts';
+import { happenToPool } from './happen-to-pool.ts';
+import { happenToVm } from './happen-to-vm.ts';
+import { createSet, happenToSet, settleSets } from './sets.ts';
+import { settle } from './settle.ts';
+
+const HOUR_MS = 3_600_000;
+const POOLS = ['web', 'db'];
+/** Machine type of VMs that no pool owns. */
+const OLD_TYPE = 'pc-q35-rhel8.6.0';
+/** A VM that all transitions exclude. */
+const EXCLUDED = 'lone-1';
+
+/**
+ * Plays a scenario, ends all its faults, and checks that every pool then reaches its desired state. Throws `Broken` if
+ * a guarantee is broken.
+ */
+export async function play(scenario: Scenario, off: readonly string[] = []): Promise<World> {
+  const { seed, lag, longHistory, delays, specs, sets, ownerless, happenings } = scenario;
+  const setKinds = sets.map(({ kind }) => kind);
+  const owners = ['VirtualMachinePool', ...setKinds] as const;
+  const world = new World({ seed, lag, longHistory, delays, owners });
+  const live = async (): Promise<void> => {
+    const names = POOLS.slice(0, specs.length);
+    for (let number = 1; number <= ownerless; number++) await world.people.createVm(`lone-${number}`, OLD_TYPE);
+    for (const [index, name] of names.entries()) await world.people.createPool(name, specs[index]!);
+    for (const set of sets) await createSet(world, set);
+    await world.wait(world.time.chance() < 0.5 ? 20_000 : 500);
+    for (const { after, ...happening } of happenings) {
+      await world.wait(after);
+      if ('set' in happening) await happenToSet(world, setKinds, happening);
+      else await happen(world, names, happening);
+    }
+    await world.wait(world.time.between(0, 60_000));
+    endFaults(world);
+    await settleSets(world, setKinds);
+    await settle(world, names);
+  };
+  await world.run(8 * HOUR_MS, watched(world, live, off));
+  return world;
+}
+
+async function happen(
+  world: World,
+  names: readonly string[],
+  happening: Exclude<Happening, SetHappening>,
+): Promise<void> {
+  if ('pool' in happening) return happenToPool(world, names[happening.pool % names.length]!, happening);
+  if (happening.what === 'refuse') return refuse(world, happening);
+  if ('vm' in happening) return happenToVm(world, names, happening);
+  if (happening.what === 'machine types') return changeMachineTypes(world, happening);
+  const worker = world.workers[happening.worker % world.workers.length]!;
+  if (worker.process.state !== 'running' || worker.process.isCutOff) return;
+  switch (happening.what) {
+    case 'kill':
+      world.kill(worker);
+      void world.wait(15_000).then(() => world.addWorker());
+      return;
+    case 'freeze':
+      world.freeze(worker);
+      void world.wait(happening.ms).then(() => world.thaw(worker));
+      return;
+    case 'cut off':
+      world.cutOff(worker, true);
+      void world.wait(happening.ms).then(() => world.cutOff(worker, false));
+  }
+}
+
+function refuse(world: World, { call, vm, isOfAll, ms }: Extract<Happening, { what: 'refuse' }>): void {
+  const all = world.server.all(VirtualMachines);
+  const name = isOfAll || all.length === 0 ? null : all[vm % all.length]!.metadata.name;
+  refuseFor(world, { what: call, name, ms });
+}
+
+function changeMachineTypes(world: World, happening: Extract<Happening, { what: 'machine types' }>): void {
+  const { glob, to, restartNow, maxRestarts } = happening;
+  const scope = {
+    glob,
+    namespaces: null,
+    labelSelector: null,
+    names: [],
+    exclude: [EXCLUDED],
+    only: null,
+    undoes: null,
+  };
+  const how = { maxFailures: 2, deadlineMs: 60_000, windows: [], force: false };
+  world.people.startTransition({ scope, to, restartNow, maxRestarts, ...how, requestedBy: 'ann', reason: null });
+}
+
+function endFaults(world: World): void {
+  world.say('-- all faults end');
+  endRefusals(world);
+  for (const worker of world.workers) {
+    world.thaw(worker);
+    if (worker.process.isCutOff) world.cutOff(worker, false);
+  }
+}

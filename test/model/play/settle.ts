@@ -1,0 +1,135 @@
+import { REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
+import { DataVolumes } from '../../../api/resources.ts';
+import { OWNER_WORKFLOWS } from '../../../workflows/ids.ts';
+import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
+import { progress } from '../../../workflows/messages.ts';
+import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
+import { coresOf, diskOf, isGoing, isRegular, lacksDisks } from '../facts.ts';
+import { aTemplate } from '../pools.ts';
+import type { World } from '../world/world.ts';
+
+const HOUR_MS = 3_600_000;
+/** Types of workflows that run as long as what they are about is there. */
+const LASTING = new Set(['watch', ...Object.values(OWNER_WORKFLOWS).map(({ type }) => type)]);
+
+/** Ends all pauses and opt-outs, and gives pools a good template: every pool must then reach its desired state. */
+export async function settle(world: World, names: readonly string[]): Promise<void> {
+  await endStops(world);
+  for (const disk of world.server.all(DataVolumes)) await world.people.corruptDisk(disk.metadata.name, false);
+  for (const name of names) {
+    const pool = world.pool(name);
+    if (pool === undefined || isGoing(pool)) continue;
+    for (const { metadata } of world.vmsOf(pool.metadata.uid)) {
+      await world.people.optOut(metadata.name, false);
+      await world.people.protect(metadata.name, false);
+      await world.people.pauseVmi(metadata.name, false);
+      await world.people.power(metadata.name, 'start');
+    }
+    const template = aTemplate({ version: 9, ...diskOf(pool) });
+    const { autohealing } = pool.spec;
+    await world.people.changePool(name, {
+      template,
+      paused: false,
+      rollout: { progressDeadlineSeconds: 60, onFailure: 'Continue', steps: [] },
+      updateStrategy: { proactive: {} },
+      scaleInStrategy: { proactive: {} },
+      ...(autohealing === undefined ? {} : { autohealing: { ...autohealing, maxUnhealthy: '100%' } }),
+    });
+    world.people.signal(name, 'resume', { by: 'ann' });
+    world.people.signal(name, 'healResume', { by: 'ann' });
+  }
+  // Nobody restarts VMs as their owners here, so these transitions would wait forever.
+  for (const { id, args } of openTransitions(world))
+    if (!args[0].transition.restartNow) world.temporal.signal(id, 'abort', [{ by: 'ann' }]);
+  for (const name of names) {
+    if (!(await world.until(() => isAsWanted(world, name) || lacksDisks(world.pool(name)), 2 * HOUR_MS)))
+      world.break(`G12: ${name} does not get as it is wanted: ${inWords(world, name)}`);
+  }
+  for (const name of names) if (isAsWanted(world, name)) await untilSetRight(world, name);
+  // A healing cycle waits while another pool has its VM's disk.
+  const isHeldUp = (id: string): boolean =>
+    names.some((name) => id.includes(`/${name}/heal/`) && lacksDisks(world.pool(name)));
+  const running = [...world.temporal.runs.values()].filter(
+    ({ isOpen, type, id }) => isOpen && !LASTING.has(type) && !isHeldUp(id),
+  );
+  if (!(await world.until(() => running.every(({ isOpen }) => !isOpen), HOUR_MS)))
+    world.break(
+      `G12: workflows do not end: ${running
+        .filter(({ isOpen }) => isOpen)
+        .map(({ id }) => `${id}: ${JSON.stringify(world.temporal.query(id, progress.name))}`)
+        .join(', ')}`,
+    );
+}
+
+/** Ends what stops VMs: whoever starts them afterwards has the last word. */
+async function endStops(world: World): Promise<void> {
+  const stops = [...world.temporal.runs.values()].filter(
+    ({ isOpen, type, args }) => isOpen && type === 'powerVms' && (args[0] as PowerVmsInput).action === 'Stop',
+  );
+  for (const { id } of stops) world.temporal.signal(id, 'abort', [{ by: 'ann' }]);
+  if (!(await world.until(() => stops.every(({ isOpen }) => !isOpen), HOUR_MS)))
+    world.break(`G12: stops do not end: ${stops.map(({ id }) => id).join(', ')}`);
+}
+
+/** Has a person change a VM, and ask that this is set right. */
+async function untilSetRight(world: World, name: string): Promise<void> {
+  const [vm] = world.vmsOf(world.pool(name)!.metadata.uid);
+  if (vm === undefined) return;
+  await world.people.edit(vm.metadata.name, 50);
+  await world.people.setRight(name);
+  // Nothing is done to a VM that has failed before.
+  world.people.signal(name, 'resume', { by: 'ann' });
+  const isRight = (): boolean =>
+    Number(coresOf(world.vm(vm.metadata.name)) ?? 0) < 50 && (isAsWanted(world, name) || lacksDisks(world.pool(name)));
+  if (!(await world.until(isRight, HOUR_MS)))
+    world.break(`G12: ${vm.metadata.name} of ${name} is not set right: ${inWords(world, name)}`);
+}
+
+const openTransitions = (world: World): { id: string; args: [MachineTypeTransitionInput] }[] =>
+  [...world.temporal.runs.values()].flatMap(({ isOpen, type, id, args }) =>
+    isOpen && type === 'machineTypeTransition' ? [{ id, args: args as [MachineTypeTransitionInput] }] : [],
+  );
+
+function isAsWanted(world: World, name: string): boolean {
+  const pool = world.pool(name);
+  if (pool === undefined || isGoing(pool)) return pool === undefined;
+  const { status, spec } = pool;
+  const { replicas } = spec;
+  const vms = world.vmsOf(pool.metadata.uid);
+  const standby = vms.filter((vm) => !isRegular(vm)).length;
+  return (
+    vms.length - standby === replicas &&
+    standby === (spec.standby?.replicas ?? 0) &&
+    (status?.standbyReplicas ?? 0) === standby &&
+    status?.readyReplicas === replicas &&
+    status.updatedReplicas === replicas &&
+    status.replicas === replicas &&
+    // Whatever was to be removed by name is gone.
+    pool.metadata.annotations?.[REMOVE_VMS_ANNOTATION] === undefined &&
+    (status.healing?.cycles ?? []).length === 0 &&
+    !status.conditions?.some(({ type }) => type === 'Draining')
+  );
+}
+
+function inWords(world: World, name: string): string {
+  const pool = world.pool(name);
+  const { replicas, readyReplicas, updatedReplicas, conditions, healing } = pool?.status ?? {};
+  const vms =
+    pool === undefined
+      ? []
+      : world
+          .vmsOf(pool.metadata.uid)
+          .map(
+            (vm) =>
+              `${vm.metadata.name} ${(vm['status'] as { printableStatus?: string } | undefined)?.printableStatus}`,
+          );
+  return JSON.stringify({
+    wanted: pool?.spec.replicas,
+    replicas,
+    readyReplicas,
+    updatedReplicas,
+    conditions: conditions?.map(({ type, status, reason, message }) => `${type}=${status}/${reason}: ${message}`),
+    cycles: healing?.cycles,
+    vms,
+  });
+}

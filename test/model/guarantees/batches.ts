@@ -12,7 +12,7 @@ import type { BatchEnd } from '../../../workflows/payloads.ts';
 import type { UpdateBatchInput } from '../../../workflows/rollout/update-batch.ts';
 import { isActive, isRegular, runs } from '../facts.ts';
 import type { Call } from '../world/model-client.ts';
-import type { Run } from '../world/temporal.ts';
+import type { Run } from '../world/temporal/run.ts';
 import { Check } from './check.ts';
 
 type RolloutPlan = Extract<Planned, { gone: false }>['rollout'];

@@ -2,7 +2,7 @@ import type { Planned } from '../../../activities/owners/types.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { Write } from './api-server.ts';
 import type { Call } from './model-client.ts';
-import type { Run } from './temporal.ts';
+import type { Run } from './temporal/run.ts';
 
 /** Notified of writes and calls at the moment in which they happen. */
 export interface Onlooker {

@@ -14,7 +14,7 @@ import { aTemplate } from '../pools.ts';
 import type { ApiServer } from './api-server.ts';
 import type { ModelClient } from './model-client.ts';
 import { CLUSTER, NAMESPACE, refOf } from './names.ts';
-import type { Temporal } from './temporal.ts';
+import type { Temporal } from './temporal/temporal.ts';
 import { Process } from './virtual-time.ts';
 
 /** What people see of the world, and act on. */

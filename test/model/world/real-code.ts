@@ -10,6 +10,6 @@ vi.mock('node:timers/promises', async () => {
   return { ...sleeping, default: sleeping };
 });
 vi.mock('@temporalio/workflow', async (original) => {
-  const { workflowApi } = await import('./temporal-workflow.ts');
+  const { workflowApi } = await import('./temporal/workflow-api.ts');
   return { ...(await original<object>()), ...workflowApi };
 });

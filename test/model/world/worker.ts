@@ -18,7 +18,7 @@ import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { signalsOf } from '../../../workers/watch/signal-owner.ts';
-import type { ModelWorker } from './temporal.ts';
+import type { ModelWorker } from './temporal/activity.ts';
 import type { Process } from './virtual-time.ts';
 
 export interface Worker extends ModelWorker {

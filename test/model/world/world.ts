@@ -14,8 +14,8 @@ import { ModelClient, type Call } from './model-client.ts';
 import { CLUSTER, NAMESPACE } from './names.ts';
 import type { Onlooker } from './onlooker.ts';
 import { People } from './people.ts';
-import { serve } from './temporal-workflow.ts';
-import { Temporal } from './temporal.ts';
+import { Temporal } from './temporal/temporal.ts';
+import { serve } from './temporal/workflow-api.ts';
 import { Process, runAs, VirtualTime } from './virtual-time.ts';
 import { createWorker, type Worker } from './worker.ts';
 

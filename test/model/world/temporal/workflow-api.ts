@@ -1,8 +1,9 @@
 import { RawValue } from '@temporalio/common';
 import { msToNumber, type Duration } from '@temporalio/common/lib/time.js';
-import type { Run } from './temporal.ts';
-import { ContinueAsNew, Scope, workflowNow, type ActivityOptions, type Temporal } from './temporal.ts';
-import { timeNow } from './virtual-time.ts';
+import { timeNow } from '../virtual-time.ts';
+import type { ActivityOptions } from './activity.ts';
+import { ContinueAsNew, Scope, workflowNow, type Run } from './run.ts';
+import type { Temporal } from './temporal.ts';
 
 /** Signal handlers receive undecoded payloads. */
 const encoded = (payload: unknown): RawValue | undefined => (payload === undefined ? undefined : new RawValue(payload));

@@ -1,0 +1,84 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { CancelledFailure } from '@temporalio/common';
+
+/** The run and scope of the workflow code that is running. */
+export const workflowNow = new AsyncLocalStorage<{ run: Run; scope: Scope }>();
+
+export class ContinueAsNew extends Error {
+  readonly args: unknown[];
+  readonly type: string | undefined;
+  constructor(args: unknown[], type?: string) {
+    super('continues as new');
+    this.args = args;
+    this.type = type;
+  }
+}
+
+/** A cancellation scope of a workflow. */
+export class Scope {
+  readonly cancelRequested: Promise<never>;
+  readonly parent: Scope | null;
+  readonly cancellable: boolean;
+  consideredCancelled = false;
+  readonly #children = new Set<Scope>();
+  #reject: (error: unknown) => void = () => {};
+
+  constructor(options: { cancellable?: boolean; parent?: Scope | null } = {}) {
+    this.parent = options.parent === undefined ? Scope.current() : options.parent;
+    this.cancellable = options.cancellable ?? true;
+    this.cancelRequested = new Promise<never>((_resolve, reject) => (this.#reject = reject));
+    this.cancelRequested.catch(() => {});
+    if (this.parent !== null) this.parent.#children.add(this);
+    if (this.parent?.consideredCancelled === true && this.cancellable) this.cancel();
+  }
+
+  static current(): Scope {
+    const { scope } = workflowNow.getStore()!;
+    return scope;
+  }
+  static cancellable = <T>(run: () => Promise<T>): Promise<T> => new Scope().run(run);
+  static nonCancellable = <T>(run: () => Promise<T>): Promise<T> => new Scope({ cancellable: false }).run(run);
+
+  run<T>(act: () => Promise<T>): Promise<T> {
+    return workflowNow.run({ run: workflowNow.getStore()!.run, scope: this }, act);
+  }
+
+  cancel(): void {
+    if (this.consideredCancelled) return;
+    this.#reject(new CancelledFailure('Cancellation scope cancelled'));
+    if (!this.cancellable) return;
+    this.consideredCancelled = true;
+    for (const child of this.#children) child.cancel();
+  }
+}
+
+interface Waiting {
+  holds: () => boolean;
+  done: (held: boolean) => void;
+}
+
+/** One run of a workflow. */
+export class Run {
+  readonly id: string;
+  readonly runId: string;
+  readonly type: string;
+  readonly args: unknown[];
+  readonly result = Promise.withResolvers<unknown>();
+  readonly handlers = new Map<string, (...args: unknown[]) => unknown>();
+  readonly buffered: { name: string; args: unknown[] }[] = [];
+  readonly waiting = new Set<Waiting>();
+  /** Approximate length of its history. */
+  events = 3;
+  isOpen = true;
+  isDirty = true;
+  status: 'RUNNING' | 'COMPLETED' | 'FAILED' | 'TERMINATED' | 'CONTINUED' = 'RUNNING';
+  root!: Scope;
+
+  constructor(id: string, runId: string, type: string, args: unknown[]) {
+    this.id = id;
+    this.runId = runId;
+    this.type = type;
+    this.args = args;
+    this.result.promise.catch(() => {});
+  }
+}

@@ -19,6 +19,7 @@ const isOf =
   (verb: Call['verb'], plural: string) =>
   (call: Call): boolean =>
     call.verb === verb && call.resource?.plural === plural;
+const createsVm = isOf('create', 'virtualmachines');
 const deletesVm = isOf('delete', 'virtualmachines');
 
 /** Has the API server refuse such calls of workers, and returns how often it has. */
@@ -198,3 +199,19 @@ test('a VM too many of a replica set', () =>
     },
     { owners: ['VirtualMachinePool', 'VirtualMachineReplicaSet'] },
   ));
+
+test('one number that is refused blocks no other', () =>
+  play(async (world) => {
+    refusing(world, (call) => createsVm(call) && call.key.name === 'web-3');
+    await world.people.createPool('web', aSpec({ replicas: 20 }));
+    if (!(await world.until(() => vmsOf(world).length >= 19, 600_000)))
+      world.break('G11: VMs of other numbers than the one that is refused are not made');
+  }));
+
+test('forty lower numbers that are refused hold up the others for seconds', () =>
+  play(async (world) => {
+    refusing(world, (call) => createsVm(call) && Number(call.key.name!.slice('web-'.length)) <= 40);
+    await world.people.createPool('web', aSpec({ replicas: 60 }));
+    const areMade = await world.until(() => vmsOf(world).length >= 20, 120_000);
+    if (!areMade) world.break('G11: VMs of other numbers than those that are refused are not made');
+  }));

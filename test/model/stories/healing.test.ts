@@ -1,5 +1,6 @@
 import '../world/real-code.ts';
 import { test } from 'vitest';
+import { aTemplate } from '../pools.ts';
 import { crashLoop } from './crash-loop.ts';
 import { begun, play, statusOf } from './story.ts';
 
@@ -27,4 +28,20 @@ test('a VM whose healing people skip is made again at once, and not after the de
     world.people.signal('web', 'healSkip', { vm: 'web-2', by: 'ann' });
     if (!(await world.until(() => world.vm('web-2') !== undefined, 10_000)))
       world.break('G11: web-2 is not made again, though nobody heals it any more');
+  }));
+
+test('a surplus that nobody will remove stops no healing', () =>
+  play(async (world) => {
+    await begun(world, {
+      replicas: 5,
+      autohealing: { preserveStorage: false, maxUnhealthy: '100%' },
+      scaleInStrategy: { opportunistic: {} },
+      template: aTemplate({ disk: 'root' }),
+    });
+    await world.people.changePool('web', { replicas: 4 });
+    await world.people.corruptDisk('root-5');
+    world.kubevirt.crash('web-5');
+    const { uid } = world.vm('web-5')!.metadata;
+    if (!(await world.until(() => world.vm('web-5')?.metadata.uid !== uid, 1_800_000)))
+      world.break('G12: web-5 is sick for half an hour, and is not healed');
   }));

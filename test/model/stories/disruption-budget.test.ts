@@ -1,0 +1,63 @@
+import '../world/real-code.ts';
+import { test } from 'vitest';
+import { aSpec, aTemplate } from '../pools.ts';
+import { NAMESPACE } from '../world/names.ts';
+import type { World } from '../world/world.ts';
+import { begun, play } from './story.ts';
+
+/** Starts a run that restarts the VMs of these numbers, from the first to the last. */
+function restart(world: World, id: string, [from, to]: [number, number], maxUnavailable: number): void {
+  const names = Array.from({ length: to - from + 1 }, (_, n) => `web-${n + from}`);
+  const chosen = { [NAMESPACE]: Object.fromEntries(names.map((name) => [name, world.vmi(name)!.metadata.uid])) };
+  const limits = { atOnce: maxUnavailable, maxFailures: 5, deadlineMs: 120_000 };
+  const input = { action: 'Restart', chosen, ...limits, requestedBy: 'ann', reason: null };
+  world.temporal.start('powerVms', `power/model/${id}`, [input]);
+}
+
+test('two runs of restarts and a rollout together keep to the budget of the pool', () =>
+  play(
+    async (world) => {
+      await begun(world, { replicas: 12, maxUnavailable: 1 });
+      restart(world, 'a', [1, 4], 3);
+      restart(world, 'b', [5, 8], 3);
+      restart(world, 'c', [9, 12], 3);
+      await world.wait(200_000);
+    },
+    { lag: 500 },
+    4,
+  ));
+
+test('VMs that come up while their restart begins cost places in the budget of the run as any other', () =>
+  play(
+    async (world) => {
+      const template = aTemplate({ bootMs: 500 });
+      await world.people.createPool('web', aSpec({ replicas: 12, maxUnavailable: '100%', template }));
+      await world.until(() => world.vmi('web-12') !== undefined, 30_000);
+      await world.wait(world.time.between(200, 500));
+      restart(world, 'a', [1, 12], 1);
+      await world.wait(60_000);
+    },
+    {},
+    12,
+  ));
+
+test('a VM that comes up while its update waits for KubeVirt costs a place in the budget as any other', () =>
+  play(
+    async (world) => {
+      await world.people.createPool(
+        'web',
+        aSpec({
+          replicas: 7,
+          maxUnavailable: 3,
+          template: aTemplate({ bootMs: 4_000 }),
+          rollout: { progressDeadlineSeconds: 60, maxFailures: 3 },
+        }),
+      );
+      await world.until(() => world.vmi('web-7') !== undefined, 30_000);
+      await world.wait(world.time.between(1_500, 3_500));
+      await world.people.changePool('web', { template: aTemplate({ version: 3 }) });
+      await world.wait(30_000);
+    },
+    { lag: 1_000 },
+    6,
+  ));

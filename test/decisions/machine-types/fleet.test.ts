@@ -1,13 +1,16 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { liveVmi } from '../../../decisions/disruption-budget/availability.ts';
 import { namespacedName } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
+import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aVm } from '../fixtures/fleets.ts';
-import { BAD_PREFERENCE, isNew, ModelCluster, ModelTransition } from './model.ts';
+import { BAD_PREFERENCE, ModelCluster } from './model-cluster.ts';
+import { ModelTransition } from './model-transition.ts';
 import { aTransition, aTypedPool, ID, NEW, OLD, OTHER } from './snapshots.ts';
 
 const OLDER = 'pc-q35-rhel8.2.0';
@@ -254,3 +257,12 @@ test('an undo gives back every type that was changed, and that nobody has change
     { numRuns: 300 },
   );
 });
+
+/** Reports whether neither the VM nor its VMI is old any more. */
+const isNew = (isOld: (type: string | null) => boolean, vm: VmView, vmi: VmiView | undefined): boolean => {
+  const live = liveVmi(vmi);
+  if (isOld(vm.machineType)) return false;
+  if (live === undefined || live.machineType === vm.machineType) return true;
+  // If the alias is to be replaced, the VMI's own type says nothing.
+  return !isOld(live.machineType ?? live.specMachineType) && (live.specMachineType !== 'q35' || !isOld('q35'));
+};

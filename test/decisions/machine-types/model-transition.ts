@@ -1,178 +1,15 @@
 import { expect } from 'vitest';
-import { MACHINE_TYPE_TRANSITION_ANNOTATION } from '../../../api/names.ts';
-import { isDown, isActive, liveVmi } from '../../../decisions/disruption-budget/availability.ts';
-import {
-  namespacedName,
-  RestartBudget,
-  type OwningPool,
-  type VmsSnapshot,
-} from '../../../decisions/disruption-budget/restart-budget.ts';
+import { namespacedName, RestartBudget } from '../../../decisions/disruption-budget/restart-budget.ts';
 import { transitionRules, type TransitionRules } from '../../../decisions/machine-types/criteria.ts';
 import { countedVms, type FailedVm, type VmiInProgress } from '../../../decisions/machine-types/limit.ts';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
 import { planTransition, type TransitionPlan } from '../../../decisions/machine-types/plan.ts';
 import { poolTransitionState, templateTypeOf } from '../../../decisions/machine-types/pool-state.ts';
 import { faultOf } from '../../../decisions/machine-types/preflight.ts';
-import type { Transition, TransitionRecord, TransitionResult } from '../../../decisions/machine-types/transition.ts';
+import type { Transition, TransitionResult } from '../../../decisions/machine-types/transition.ts';
 import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import { powerNeed } from '../../../decisions/power/need.ts';
-import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import type { StoredPool } from '../../../decisions/views/pool.ts';
-import type { VmView } from '../../../decisions/views/vm.ts';
-import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aVmi } from '../fixtures/fleets.ts';
-import { aTypedPool, OLD } from './snapshots.ts';
-
-/** With this preference, KubeVirt fills in an old type again. */
-export const BAD_PREFERENCE = 'VirtualMachinePreference/old';
-
-/** A small cluster with one pool: VMIs come and go, people change what they like, and the pool updates its VMs. */
-export class ModelCluster {
-  readonly vms = new Map<string, VmView>();
-  readonly vmis = new Map<string, VmiView>();
-  pool: StoredPool;
-  /** The type that KubeVirt fills in for a cleared one. */
-  readonly defaultType: string;
-  /** The type that a VMI gets for `q35`. */
-  readonly aliased: string;
-  /** VMs that KubeVirt does not restart, whoever asks for it. */
-  readonly stuck = new Set<string>();
-  now = Date.parse('2026-01-02T03:04:05Z');
-  #next = 0;
-
-  constructor(vms: readonly VmView[], pool: StoredPool, types: Pick<ModelCluster, 'defaultType' | 'aliased'>) {
-    this.pool = pool;
-    this.defaultType = types.defaultType;
-    this.aliased = types.aliased;
-    for (const vm of vms) this.add(vm);
-  }
-
-  get snapshot(): VmsSnapshot {
-    const owner = this.owner;
-    return {
-      vmOf: (key) => this.vms.get(key),
-      vmiOf: (vm) => this.vmis.get(namespacedName(vm)),
-      poolOf: (vm) => (vm.owner === null ? undefined : owner),
-    };
-  }
-
-  get owner(): OwningPool {
-    const owned = [...this.vms.values()].filter(({ owner }) => owner !== null);
-    return { pool: this.pool, vms: () => owned };
-  }
-
-  /** Adds a VM. Its VMI has the type of its spec; for an alias, the type that the alias used to stand for. */
-  add(vm: VmView): void {
-    this.vms.set(namespacedName(vm), vm);
-    this.#fit();
-    if (vm.hasVmi)
-      this.vmis.set(namespacedName(vm), aVmi(vm, { machineType: vm.machineType === 'q35' ? OLD : vm.machineType }));
-  }
-
-  isDown(key: string): boolean {
-    const vm = this.vms.get(key);
-    return vm !== undefined && isActive(vm) && isDown(vm, this.vmis.get(key));
-  }
-
-  change(key: string, fields: Partial<VmView>, vmiFields: Partial<VmiView> = {}): void {
-    const vm = this.vms.get(key);
-    if (vm === undefined) return;
-    this.vms.set(key, { ...vm, ...fields });
-    const vmi = this.vmis.get(key);
-    if (vmi !== undefined) this.vmis.set(key, { ...vmi, ...vmiFields });
-  }
-
-  remove(key: string): void {
-    this.vms.delete(key);
-    this.vmis.delete(key);
-    this.#fit();
-  }
-
-  setType(key: string, to: string | null): void {
-    const vm = this.vms.get(key);
-    if (vm !== undefined) this.change(key, { machineType: this.filledIn(vm, to) });
-  }
-
-  filledIn({ preference }: VmView, to: string | null): string {
-    return to ?? (preference === BAD_PREFERENCE ? OLD : this.defaultType);
-  }
-
-  /** Ends the VMI. If the VM is meant to run, it gets another VMI later. */
-  restart(key: string): void {
-    if (this.stuck.has(key)) return this.change(key, { changingState: true });
-    this.vmis.delete(key);
-    // With `Manual`, KubeVirt starts the VM again because it was asked to.
-    this.change(key, { ready: false, changingState: this.vms.get(key)?.runStrategy === 'Manual' });
-  }
-
-  halt(key: string): void {
-    this.vmis.delete(key);
-    this.change(key, { runStrategy: 'Halted', hasVmi: false, ready: false });
-  }
-
-  /** Brings a VM that is down one step nearer to being ready: a new VMI, its type, its readiness. */
-  comeUp(key: string): void {
-    const vm = this.vms.get(key);
-    const current = this.vmis.get(key);
-    if (vm === undefined || !this.isDown(key) || current?.paused === true) return;
-    const { machineType, revision } = vm;
-    if (current === undefined) {
-      const fresh = aVmi(vm, {
-        uid: `vmi-${this.#next++}`,
-        ready: false,
-        machineType: null,
-        specMachineType: machineType,
-        revision,
-      });
-      this.vmis.set(key, fresh);
-      this.change(key, { hasVmi: true, changingState: false });
-    } else if (current.machineType === null)
-      this.change(key, {}, { machineType: current.specMachineType === 'q35' ? this.aliased : current.specMachineType });
-    else this.change(key, { ready: true }, { ready: true });
-  }
-
-  /** Updates one VM to the pool's template, if no VM of the pool is down. */
-  rollPool(): void {
-    const vms = this.owner.vms();
-    const revision = revisionOf(this.pool.spec.template);
-    const behind = vms.find(
-      (vm) => vm.revision !== revision || (this.vmis.get(namespacedName(vm))?.revision ?? revision) !== revision,
-    );
-    this.#tell(behind === undefined ? 'Complete' : 'RollingOut');
-    if (behind === undefined || vms.some((vm) => this.isDown(namespacedName(vm)))) return;
-    const key = namespacedName(behind);
-    this.change(key, { revision });
-    if (templateTypeOf(this.pool) !== null || behind.revision !== revision)
-      this.setType(key, templateTypeOf(this.pool));
-    if (this.vmis.has(key)) this.restart(key);
-  }
-
-  setTemplate(type: string | null, record?: TransitionRecord): void {
-    const { spec, metadata } = aTypedPool(type, { replicas: this.pool.spec.replicas, maxUnavailable: 1 });
-    const annotations =
-      record === undefined
-        ? this.pool.metadata.annotations
-        : { [MACHINE_TYPE_TRANSITION_ANNOTATION]: JSON.stringify(record) };
-    this.pool = {
-      ...this.pool,
-      spec,
-      metadata: { ...metadata, ...(annotations === undefined ? {} : { annotations }) },
-    };
-  }
-
-  /** Sets the pool's replicas to its number of VMs. */
-  #fit(): void {
-    this.pool = { ...this.pool, spec: { ...this.pool.spec, replicas: this.owner.vms().length } };
-  }
-
-  #tell(reason: string): void {
-    const conditions = [{ type: 'Progressing', status: 'False' as const, reason }];
-    this.pool = {
-      ...this.pool,
-      status: { replicas: 0, updateRevision: revisionOf(this.pool.spec.template), conditions },
-    };
-  }
-}
+import type { ModelCluster } from './model-cluster.ts';
 
 /** Runs a transition on the model, as its workflow and its activities do. */
 export class ModelTransition {
@@ -375,12 +212,3 @@ export class ModelTransition {
 }
 
 const count = (counts: Map<string, number>, key: string): void => void counts.set(key, (counts.get(key) ?? 0) + 1);
-
-/** Reports whether neither the VM nor its VMI is old any more. */
-export const isNew = (isOld: (type: string | null) => boolean, vm: VmView, vmi: VmiView | undefined): boolean => {
-  const live = liveVmi(vmi);
-  if (isOld(vm.machineType)) return false;
-  if (live === undefined || live.machineType === vm.machineType) return true;
-  // If the alias is to be replaced, the VMI's own type says nothing.
-  return !isOld(live.machineType ?? live.specMachineType) && (live.specMachineType !== 'q35' || !isOld('q35'));
-};

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
@@ -6,12 +7,18 @@ import { defaultCache } from './dev/paths.ts';
 /** Files that take the longest begin first, or the end would wait for them. */
 const LONG = /-(crash|chaos)\.|\/(fleet|rollouts|guarantees|command-line)\.test/;
 
+/** Returns what fleet a file asks for; nothing of a file that starts servers itself, which takes long as well. */
+const fleetOf = ({ moduleId }: TestSpecification): string =>
+  /\baFleet(\(.*\));/.exec(readFileSync(moduleId, 'utf8'))?.[1] ?? '';
+
+/** After the longest, files with the same fleet follow each other: a file leaves it to the next of its process. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const { long = [], others = [] } = Object.groupBy(await super.sort(files), ({ moduleId }) =>
       LONG.test(moduleId) ? 'long' : 'others',
     );
-    return [...long, ...others];
+    const byFleet = [...Map.groupBy(others, fleetOf)].toSorted(([one], [other]) => one.localeCompare(other));
+    return [...long, ...byFleet.flatMap(([, same]) => same)];
   }
 }
 

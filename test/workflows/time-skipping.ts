@@ -1,15 +1,20 @@
+import { setTimeout } from 'node:timers/promises';
+import { Context } from '@temporalio/activity';
 import type { WorkflowHandle } from '@temporalio/client';
 import { encodeSearchAttributeIndexedValueType } from '@temporalio/common/lib/search-attributes.js';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker';
-import { afterEach, beforeAll, beforeEach, expect, inject, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, inject, vi } from 'vitest';
 import { defaultCache } from '../../dev/paths.ts';
 import { resolveTestServer } from '../../dev/tools/test-server.ts';
-import { taskQueueOf, waitQueueOf } from '../../workflows/messages.ts';
+import { taskQueueOf, waitQueueOf, type PoolRef } from '../../workflows/messages.ts';
 import { searchAttributes } from '../../workflows/search-attributes.ts';
 
 /** How often to try to start the server. Temporal gives it 5 s to answer, which Java may miss on a busy machine. */
 const STARTS = 24;
+
+/** How long the end of a test may take, in milliseconds of real time. A new server takes about as long to start. */
+const END_MS = 3_000;
 
 /**
  * Limitations of Temporal's Java test server (1.38.0; temporalio/sdk-java#3088 and others): it can't list or count
@@ -18,31 +23,81 @@ const STARTS = 24;
  * arrives while a run continues as new.
  */
 
+/** Activities by their names. */
+export type Activities = Record<string, (...args: never[]) => Promise<unknown>>;
+
 /**
- * A Temporal server for one test that skips time, and a worker with drover's own workflows. Apart from real time, the
- * clock advances only by `pass`: a week takes a moment.
+ * A Temporal server that skips time, and a worker with drover's own workflows for the cluster `default`. Apart from
+ * real time, the clock advances only by `pass`: a week takes a moment.
  */
 export class TimeSkippingServer {
   readonly #env: TestWorkflowEnvironment;
   readonly #workers: { worker: Worker; ended: Promise<void> }[] = [];
+  #activities: Activities = {};
+  #endOfTest: (() => Promise<void>)[] = [];
+  #pools = 0;
 
-  constructor(env: TestWorkflowEnvironment) {
+  private constructor(env: TestWorkflowEnvironment) {
     this.#env = env;
   }
 
-  get client(): TestWorkflowEnvironment['client'] {
-    return this.#env.client;
+  /** `path`: the server's program. */
+  static async start(path: string): Promise<TimeSkippingServer> {
+    const env = await started(path);
+    const types = searchAttributes.map(({ name, type }) => [name, encodeSearchAttributeIndexedValueType(type)!]);
+    await env.connection.operatorService.addSearchAttributes({
+      namespace: 'default',
+      searchAttributes: Object.fromEntries(types),
+    });
+    const server = new TimeSkippingServer(env);
+    await server.#startWorkers();
+    return server;
   }
 
-  /** Serves the task queues of the cluster `default` until the test ends, with `activities` instead of drover's own. */
-  async startWorker(activities: object): Promise<void> {
+  async #startWorkers(): Promise<void> {
     const taskQueue = taskQueueOf('default');
+    // The worker calls `default` for every activity that it has no function for.
+    const activities = {
+      default: (...args: never[]) => this.#activities[Context.current().info.activityType]!(...args),
+    };
     const common = { connection: this.#env.nativeConnection, activities };
     const workers = [
       await Worker.create({ ...common, taskQueue, workflowBundle: { codePath: inject('programs')!.workflows } }),
       await Worker.create({ ...common, taskQueue: waitQueueOf(taskQueue) }),
     ];
     for (const worker of workers) this.#workers.push({ worker, ended: worker.run() });
+  }
+
+  get client(): TestWorkflowEnvironment['client'] {
+    return this.#env.client;
+  }
+
+  /** Has the worker call these activities from now on. */
+  serve(activities: Activities): void {
+    this.#activities = activities;
+  }
+
+  /** A pool that no other test has. */
+  newPool(): PoolRef {
+    return { cluster: 'default', namespace: `shop-${++this.#pools}`, name: 'web' };
+  }
+
+  /** Calls `end` when the test has passed. It must leave nothing behind that goes on in the next test. */
+  onEndOfTest(end: () => Promise<void>): void {
+    this.#endOfTest.push(end);
+  }
+
+  /** Reports whether the server can serve another test: some leave it waiting for what never comes. */
+  endTest(): Promise<boolean> {
+    const end = async (): Promise<void> => {
+      for (const one of this.#endOfTest.splice(0).toReversed()) await one();
+      await this.pass('1m');
+    };
+    const ended = end().then(
+      () => true,
+      () => false,
+    );
+    return Promise.race([ended, setTimeout(END_MS, false)]);
   }
 
   /** The time of the server and of the workflows, in milliseconds since the epoch. */
@@ -87,27 +142,24 @@ function quietRuntime(): void {
   Runtime.install({ logger, telemetryOptions: { logging: { filter: 'OFF' } } });
 }
 
-/** Starts a server per test: all tests on one server would share its time and its pending work. */
+/** Starts a server for the tests of a file. A test that fails, or leaves time held, takes it along. */
 export function aTimeSkippingServer(): () => TimeSkippingServer {
   let path: string;
   let server: TimeSkippingServer | undefined;
+  const end = async (): Promise<void> => {
+    const ending = server;
+    server = undefined;
+    await ending?.end();
+  };
   beforeAll(async () => {
     quietRuntime();
     path = await resolveTestServer({ cache: defaultCache(), onProgress: console.log });
   });
-  beforeEach(async () => {
-    const env = await started(path);
-    server = new TimeSkippingServer(env);
-    const types = searchAttributes.map(({ name, type }) => [name, encodeSearchAttributeIndexedValueType(type)!]);
-    await env.connection.operatorService.addSearchAttributes({
-      namespace: 'default',
-      searchAttributes: Object.fromEntries(types),
-    });
+  beforeEach(async () => void (server ??= await TimeSkippingServer.start(path)));
+  afterEach(async ({ task }) => {
+    if (task.result?.state === 'fail' || !(await server!.endTest())) await end();
   });
-  afterEach(async () => {
-    await server?.end();
-    server = undefined;
-  });
+  afterAll(end);
   return () => server!;
 }
 

@@ -2,6 +2,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { expect } from 'vitest';
 import type { PoolSpec, RolloutStatus } from '../../api/pool/pool.ts';
+import type { healVm } from '../../workflows/healing/heal-vm.ts';
 import {
   changed,
   poolIdOf,
@@ -9,6 +10,7 @@ import {
   taskQueueOf,
   updateBatchIdOf,
   type PoolProgress,
+  type PoolRef,
 } from '../../workflows/messages.ts';
 import type { pool } from '../../workflows/pool/pool.ts';
 import { FakeCluster } from './fake-cluster.ts';
@@ -16,8 +18,6 @@ import { soon, type TimeSkippingServer } from './time-skipping.ts';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
-
-export const ref = { cluster: 'default', namespace: 'shop', name: 'web' };
 
 /** A template of running VMs. Another mark makes another revision, which takes a restart. */
 export const template = (mark: string): PoolSpec['template'] => ({
@@ -32,12 +32,14 @@ const FILLINGS = 3;
 export class TimedPool {
   readonly cluster: FakeCluster;
   readonly workflow: WorkflowHandle<typeof pool>;
+  readonly ref: PoolRef;
   readonly #server: TimeSkippingServer;
 
   constructor(server: TimeSkippingServer, cluster: FakeCluster) {
     this.#server = server;
+    this.ref = server.newPool();
     this.cluster = cluster;
-    this.workflow = server.client.workflow.getHandle(poolIdOf(ref));
+    this.workflow = server.client.workflow.getHandle(poolIdOf(this.ref));
     cluster.onChange = () => this.notify();
   }
 
@@ -45,6 +47,14 @@ export class TimedPool {
   async change(spec: Partial<PoolSpec>): Promise<void> {
     this.cluster.change(spec);
     await this.notify();
+  }
+
+  /** Deletes the pool, and resolves when its workflow has ended. */
+  async delete(): Promise<void> {
+    this.#server.serve({ ...this.cluster.activities, plan: () => Promise.resolve({ gone: true }) });
+    await this.notify();
+    // Awaiting its result would skip time, just when the workflow may cancel a timer.
+    await soon(async () => expect((await this.workflow.describe()).status.name).not.toBe('RUNNING'));
   }
 
   /** Makes the workflow plan again, as the watch does. */
@@ -92,7 +102,39 @@ export class TimedPool {
 
   /** The workflow of a batch of the rollout. */
   async batch(n: number): Promise<WorkflowHandle> {
-    return this.#server.client.workflow.getHandle(updateBatchIdOf(ref, (await this.rollout()).revision, n));
+    return this.#server.client.workflow.getHandle(updateBatchIdOf(this.ref, (await this.rollout()).revision, n));
+  }
+
+  /** Starts a workflow under this ID: an attempt for an earlier pool of this name, which waits for a day. */
+  async takeWorkflowId(workflowId: string): Promise<WorkflowHandle> {
+    const delay = { initial: '1d', factor: 1, max: '1d', jitter: 0 };
+    const sick = {
+      name: 'web-4',
+      uid: 'uid-of-web-4',
+      attempt: 1,
+      why: 'it was sick',
+      rules: { backoff: delay, maxAttempts: null },
+      holdsData: true,
+      earlyEnds: 0,
+    };
+    const startedAt = '2020-01-01T00:00:00.000Z';
+    const nextAt = new Date((await this.#server.now()) + 24 * HOUR).toISOString();
+    const { namespace, name } = this.ref;
+    const workflow = await this.#server.client.workflow.start<typeof healVm>('healVm', {
+      workflowId,
+      taskQueue: taskQueueOf('default'),
+      args: [
+        {
+          ref: this.ref,
+          key: { namespace, name, uid: 'an-earlier-pool' },
+          attempt: { sick, startedAt, removed: { nextAt, keptDisks: false }, skipDelay: false },
+        },
+      ],
+    });
+    this.#server.onEndOfTest(async () => {
+      if ((await workflow.describe()).status.name === 'RUNNING') await workflow.terminate();
+    });
+    return workflow;
   }
 
   async runId(): Promise<string> {
@@ -121,13 +163,15 @@ export async function aTimedPool(
   others: (cluster: FakeCluster) => object = () => ({}),
 ): Promise<TimedPool> {
   const cluster = new FakeCluster({ replicas: 4, template: template('one'), ...spec }, await server.now());
-  await server.startWorker({ ...cluster.activities, ...others(cluster) });
+  const timed = new TimedPool(server, cluster);
+  server.serve({ ...cluster.activities, ...others(cluster) });
+  const { ref } = timed;
   await server.client.workflow.start<typeof pool>('pool', {
     workflowId: poolIdOf(ref),
     taskQueue: taskQueueOf('default'),
     args: [ref],
   });
-  const timed = new TimedPool(server, cluster);
+  server.onEndOfTest(() => timed.delete());
   await timed.completed();
   return timed;
 }

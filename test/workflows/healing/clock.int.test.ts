@@ -5,12 +5,11 @@ import type { HealActivities } from '../../../activities/healing/replace-vm.ts';
 import type { PoolActivities } from '../../../activities/pool/pool.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import { vmName } from '../../../decisions/scaling/vm-names.ts';
-import type { healVm } from '../../../workflows/healing/heal-vm.ts';
-import { healNow, healVmIdOf, taskQueueOf } from '../../../workflows/messages.ts';
+import { healNow, healVmIdOf } from '../../../workflows/messages.ts';
 import { aVmi } from '../../decisions/fixtures/fleets.ts';
 import type { FakeCluster } from '../fake-cluster.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';
-import { aTimedPool, HOUR, MINUTE, ref, type TimedPool } from '../timed-pool.ts';
+import { aTimedPool, HOUR, MINUTE, type TimedPool } from '../timed-pool.ts';
 
 const server = aTimeSkippingServer();
 
@@ -129,7 +128,7 @@ test('a delay outlives the run of the pool that it began under', async () => {
   await server().pass('2h');
   expect(pool.cluster.times('create')).toEqual([]);
   const passing = server().pass('61m');
-  await server().orphanEnded(server().client.workflow.getHandle(healVmIdOf(ref, 'web-4', 1)));
+  await server().orphanEnded(server().client.workflow.getHandle(healVmIdOf(pool.ref, 'web-4', 1)));
   await passing;
   await soon(() => expect(healing(pool)).toMatchObject({ cycles: [], finished: [{ end: 'Healed', attempts: 1 }] }));
   expect(pool.cluster.times('create')).toHaveLength(1);
@@ -178,29 +177,7 @@ test('a delay that nobody can read, in a pool that was stored before such were r
 
 test('an attempt whose workflow ID is still used by another cycle starts once that one is cancelled, and ignores its messages', async () => {
   const pool = await aSickPool({ ...BACKOFF, initial: '0s' });
-  const startedAt = '2020-01-01T00:00:00.000Z';
-  const nextAt = new Date((await server().now()) + 3 * HOUR).toISOString();
-  const rules = { backoff: { initial: '3h', factor: 1, max: '3h', jitter: 0 }, maxAttempts: null };
-  const sick = {
-    name: 'web-4',
-    uid: 'uid-of-web-4',
-    attempt: 1,
-    why: 'it was sick',
-    rules,
-    holdsData: true,
-    earlyEnds: 0,
-  };
-  const earlier = await server().client.workflow.start<typeof healVm>('healVm', {
-    workflowId: healVmIdOf(ref, 'web-4', 1),
-    taskQueue: taskQueueOf('default'),
-    args: [
-      {
-        ref,
-        key: { namespace: 'shop', name: 'web', uid: 'an-earlier-pool' },
-        attempt: { sick, startedAt, removed: { nextAt, keptDisks: false }, skipDelay: false },
-      },
-    ],
-  });
+  const earlier = await pool.takeWorkflowId(healVmIdOf(pool.ref, 'web-4', 1));
   await pool.breakDown('web-4', false);
   await soon(async () => expect((await earlier.describe()).status.name).toMatch(/^CANCELL?ED$/));
   expect(healing(pool)).toMatchObject({ cycles: [{ phase: 'Removing', attempt: 1 }], finished: [] });
@@ -218,7 +195,7 @@ test('an attempt whose workflow was lost is begun again ten minutes after its de
   await soon(() =>
     expect(healing(pool)?.cycles).toMatchObject([{ phase: 'Waiting', nextAt: expect.any(String) as string }]),
   );
-  const attempt = server().client.workflow.getHandle(healVmIdOf(ref, 'web-4', 1));
+  const attempt = server().client.workflow.getHandle(healVmIdOf(pool.ref, 'web-4', 1));
   const { runId } = await attempt.describe();
   // The server does not tell a parent that its child was terminated.
   await attempt.terminate('by a person');

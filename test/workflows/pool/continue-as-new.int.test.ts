@@ -84,6 +84,7 @@ test('a run gives way once it has handed many VMs of its batches to plans, long 
   expect(await pool.runId()).not.toBe(first);
   expect((await pool.progress()).updating[0]).toEqual(before);
   batch.goOn();
+  await server().orphanEnded(batch.workflow);
   await pool.completed();
 });
 

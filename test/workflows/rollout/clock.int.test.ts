@@ -1,5 +1,6 @@
 /* oxlint-disable unicorn/no-thenable -- the word is the user's */
 import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import { withHeartbeat } from '../../../activities/lib/heartbeat.ts';
 import type { UpdateActivities } from '../../../activities/rollout/update-vms.ts';
@@ -7,7 +8,7 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { updateBatchIdOf } from '../../../workflows/messages.ts';
 import type { FakeCluster } from '../fake-cluster.ts';
 import { aTimeSkippingServer, soon } from '../time-skipping.ts';
-import { aTimedPool, HOUR, MINUTE, ref, template } from '../timed-pool.ts';
+import { aTimedPool, HOUR, MINUTE, template } from '../timed-pool.ts';
 
 const server = aTimeSkippingServer();
 
@@ -165,9 +166,8 @@ test('a batch that could not be begun is tried again after 1 s, then after twice
   const pool = await aTimedPool(server());
   const next = template('two');
   // The workflow IDs of the first four batches are taken.
-  const nameConflicts = [1, 2, 3, 4].map((n) => updateBatchIdOf(ref, revisionOf(next), n));
-  for (const workflowId of nameConflicts)
-    await server().client.workflow.start('updateBatch', { workflowId, taskQueue: 'of nobody' });
+  const nameConflicts = [1, 2, 3, 4].map((n) => updateBatchIdOf(pool.ref, revisionOf(next), n));
+  for (const workflowId of nameConflicts) await pool.takeWorkflowId(workflowId);
   await pool.change({ template: next });
   const begunAt = await server().now();
   await server().pass('20s');
@@ -211,7 +211,9 @@ test('a batch that nobody hears of any more is taken for lost a quarter of an ho
 test('a batch that is given up is asked to end, before others take its VMs', async () => {
   let isAway = true;
   const updateVms: UpdateActivities['updateVms'] = (request) =>
-    isAway ? Promise.reject(new Error('the API server is away')) : cluster!.activities.updateVms(request);
+    isAway
+      ? Promise.reject(ApplicationFailure.create({ message: 'the API server is away', nextRetryDelay: '5m' }))
+      : cluster!.activities.updateVms(request);
   let cluster: FakeCluster | undefined;
   const pool = await aTimedPool(server(), { rollout: { progressDeadlineSeconds: 60 } }, (its) => {
     cluster = its;

@@ -1,5 +1,6 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
+import { tsToMs } from '@temporalio/common/lib/time.js';
 import { expect } from 'vitest';
 import type { PoolSpec, RolloutStatus } from '../../api/pool/pool.ts';
 import type { healVm } from '../../workflows/healing/heal-vm.ts';
@@ -135,6 +136,18 @@ export class TimedPool {
       if ((await workflow.describe()).status.name === 'RUNNING') await workflow.terminate();
     });
     return workflow;
+  }
+
+  /** For each time that the run scheduled this activity, how long the timers after it were set for: milliseconds. */
+  async timersAfterEach(activity: string): Promise<number[][]> {
+    const after: number[][] = [];
+    const { events } = await this.workflow.fetchHistory();
+    for (const { activityTaskScheduledEventAttributes: scheduled, timerStartedEventAttributes: timer } of events ??
+      []) {
+      if (scheduled?.activityType?.name === activity) after.push([]);
+      if (timer) after.at(-1)?.push(tsToMs(timer.startToFireTimeout));
+    }
+    return after;
   }
 
   async runId(): Promise<string> {

@@ -4,11 +4,12 @@ import type { Pool } from '../../pool/objects.ts';
 import { rolloutView } from '../view.ts';
 import { knownRevisions, type Revision } from './revisions.ts';
 
-/** Caches the revisions of followed pools, and rereads them only for a template that has no revision yet. */
+/** Caches the revisions of followed pools, and reads them again while the template of a pool has none. */
 export class KnownRevisions {
   readonly #kube: KubeClient;
   readonly #known = new Map<string, Revision[]>();
-  readonly #asked = new Set<string>();
+  /** UIDs of pools whose revisions are being read. */
+  readonly #reading = new Set<string>();
 
   constructor(kube: KubeClient) {
     this.#kube = kube;
@@ -22,13 +23,26 @@ export class KnownRevisions {
     this.#known.set(pool.metadata.uid, await knownRevisions(this.#kube, pool));
   }
 
-  /** Reads the revisions once for each template that drover has taken up. Resolves to whether it did so. */
+  /**
+   * Reads the revisions if drover has taken up a template that has none of them: it may be recorded a moment later.
+   * Resolves to whether its revision is known now, and was not before. Never throws: the next change asks again.
+   */
   async catchUp(pool: Stored<Pool>): Promise<boolean> {
-    const { target, phase } = rolloutView(pool, this.of(pool));
-    const key = pool.metadata.uid + target.hash;
-    if (target.number !== null || phase === 'Pending' || this.#asked.has(key)) return false;
-    this.#asked.add(key);
-    await this.learn(pool);
-    return true;
+    const { uid } = pool.metadata;
+    const { phase } = rolloutView(pool);
+    if (phase === 'Pending' || this.#knowsTarget(pool) || this.#reading.has(uid)) return false;
+    this.#reading.add(uid);
+    try {
+      await this.learn(pool);
+      return this.#knowsTarget(pool);
+    } catch {
+      return false;
+    } finally {
+      this.#reading.delete(uid);
+    }
+  }
+
+  #knowsTarget(pool: Stored<Pool>): boolean {
+    return rolloutView(pool, this.of(pool)).target.number !== null;
   }
 }

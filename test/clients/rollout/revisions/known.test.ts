@@ -15,13 +15,39 @@ const kept = {
   data: { template: templateOf(2) },
 };
 
-test('the revisions of a pool are read once for each template', async () => {
+/** A client whose answers to lists are these, one after the other. */
+function clientOf(...answers: (object[] | Error)[]): { kube: KubeClient; reads: () => number } {
   let reads = 0;
-  const kube = { list: async () => ({ items: [reads++, kept].slice(1) }) } as unknown as KubeClient;
+  const list = async (): Promise<object> => {
+    const answer = answers[reads++];
+    if (answer instanceof Error) throw answer;
+    return { items: answer };
+  };
+  return { kube: { list } as unknown as KubeClient, reads: () => reads };
+}
+
+test('the revisions of a pool are read once if that of its template is among them', async () => {
+  const { kube, reads } = clientOf([kept]);
   const known = new KnownRevisions(kube);
   expect([await known.catchUp(poolWith()), await known.catchUp(poolWith())]).toEqual([true, false]);
   expect(known.of(poolWith()).map(({ number }) => number)).toEqual([7]);
-  expect(reads).toBe(1);
+  expect(reads()).toBe(1);
+});
+
+test('they are read again while that of its template is not there yet, or the API server does not answer', async () => {
+  const { kube, reads } = clientOf([], new Error('gone away'), [kept]);
+  const known = new KnownRevisions(kube);
+  const caughtUp = [];
+  for (let change = 0; change < 4; change++) caughtUp.push(await known.catchUp(poolWith()));
+  expect(caughtUp).toEqual([false, false, true, false]);
+  expect(reads()).toBe(3);
+});
+
+test('two changes at once read them once', async () => {
+  const { kube, reads } = clientOf([kept]);
+  const known = new KnownRevisions(kube);
+  expect(await Promise.all([known.catchUp(poolWith()), known.catchUp(poolWith())])).toEqual([true, false]);
+  expect(reads()).toBe(1);
 });
 
 test('a template that drover has not taken up yet has none to be read', async () => {

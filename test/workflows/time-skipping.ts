@@ -36,6 +36,7 @@ export class TimeSkippingServer {
   #activities: Activities = {};
   #endOfTest: (() => Promise<void>)[] = [];
   #pools = 0;
+  #testEnded: Promise<unknown> = Promise.resolve();
 
   private constructor(env: TestWorkflowEnvironment) {
     this.#env = env;
@@ -97,6 +98,7 @@ export class TimeSkippingServer {
       () => true,
       () => false,
     );
+    this.#testEnded = ended;
     return Promise.race([ended, setTimeout(END_MS, false)]);
   }
 
@@ -127,7 +129,12 @@ export class TimeSkippingServer {
       for (const { worker } of this.#workers) worker.shutdown();
       await Promise.all(this.#workers.map(({ ended }) => ended));
     } finally {
+      // Temporal's client retries a call by a timer, from which it throws if the connection is closed by then.
+      const { connection } = this.#env;
+      const close = connection.close.bind(connection);
+      connection.close = () => Promise.resolve();
       await this.#env.teardown();
+      void this.#testEnded.then(close);
     }
   }
 }

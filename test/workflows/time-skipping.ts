@@ -36,7 +36,6 @@ export class TimeSkippingServer {
   #activities: Activities = {};
   #endOfTest: (() => Promise<void>)[] = [];
   #pools = 0;
-  #testEnded: Promise<unknown> = Promise.resolve();
 
   private constructor(env: TestWorkflowEnvironment) {
     this.#env = env;
@@ -98,7 +97,6 @@ export class TimeSkippingServer {
       () => true,
       () => false,
     );
-    this.#testEnded = ended;
     return Promise.race([ended, setTimeout(END_MS, false)]);
   }
 
@@ -129,12 +127,10 @@ export class TimeSkippingServer {
       for (const { worker } of this.#workers) worker.shutdown();
       await Promise.all(this.#workers.map(({ ended }) => ended));
     } finally {
-      // Temporal's client retries a call by a timer, from which it throws if the connection is closed by then.
-      const { connection } = this.#env;
-      const close = connection.close.bind(connection);
-      connection.close = () => Promise.resolve();
+      // Stays open for calls that have not ended: Temporal's client retries a call by a timer, from which it throws if
+      // the connection is closed by then.
+      this.#env.connection.close = () => Promise.resolve();
       await this.#env.teardown();
-      void this.#testEnded.then(close);
     }
   }
 }

@@ -15,8 +15,8 @@ interface CommandProcess {
 const current = new AsyncLocalStorage<CommandProcess>();
 
 /**
- * Runs a command line in the process of the test: a process of its own takes ten times as much CPU. Commands that get
- * a signal, or whose end by themselves is the subject, need `drover` instead.
+ * Runs a command line in the process of the test: a process of its own takes ten times as much CPU. Tests of signals,
+ * and of how a process ends, use `drover` instead.
  */
 export function droverHere(args: string[], env: NodeJS.ProcessEnv = nowhere, input = ''): Promise<Outcome> {
   const own: CommandProcess = {

@@ -125,20 +125,17 @@ export class KubeVirt {
     return {};
   }
 
-  /** Ends the VM's VMI as a crash does, or who shuts it down from within. */
+  /** Ends the VM's VMI as a crash does, or a shutdown from within. */
   crash(name: string, end: 'Failed' | 'Succeeded' = 'Failed'): void {
     if (this.#vmi(name)?.status?.phase !== 'Running') return;
     this.#say(`-- ${name} ${end === 'Failed' ? 'crashes' : 'shuts down'}`);
+    this.#annotate(name, { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': end });
+  }
+
+  #annotate(name: string, annotations: Record<string, string>): void {
     this.#server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({
       ...vmi,
-      metadata: {
-        ...vmi.metadata,
-        annotations: {
-          ...vmi.metadata.annotations,
-          'sim.drover.dev/run-time': '0s',
-          'sim.drover.dev/run-end': end,
-        },
-      },
+      metadata: { ...vmi.metadata, annotations: { ...vmi.metadata.annotations, ...annotations } },
     }));
   }
 
@@ -147,17 +144,7 @@ export class KubeVirt {
     const node = this.#vmi(name)?.status?.nodeName;
     if (node === undefined) return;
     this.#say(`-- ${name} is evicted from ${node}${fails ? ', and can not be migrated away' : ''}`);
-    this.#server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({
-      ...vmi,
-      metadata: {
-        ...vmi.metadata,
-        annotations: {
-          ...vmi.metadata.annotations,
-          'sim.drover.dev/evict-from': node,
-          'sim.drover.dev/migration-fails': String(fails),
-        },
-      },
-    }));
+    this.#annotate(name, { 'sim.drover.dev/evict-from': node, 'sim.drover.dev/migration-fails': String(fails) });
   }
 
   /** Has KubeVirt say on which node the pod of the VMI is that has not come up: the simulator makes no pods. */

@@ -26,7 +26,7 @@ export async function choosePorts(
 ): Promise<Partial<StackPorts>> {
   const held: Server[] = [];
   const take = async (port: number): Promise<number | undefined> => {
-    const server = await listen(port);
+    const server = await holdPort(port);
     if (server === undefined) return undefined;
     held.push(server);
     return (server.address() as { port: number }).port;
@@ -58,8 +58,8 @@ export async function choosePorts(
   }
 }
 
-/** Returns a server that holds the port; undefined if the port is taken. */
-function listen(port: number): Promise<Server | undefined> {
+/** Returns a server that holds the port on 127.0.0.1 until it is closed; undefined if the port is taken. */
+export function holdPort(port: number): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => {

@@ -3,7 +3,9 @@ import type { KubeObject } from '../../api/objects.ts';
 import { KubeVirts, Namespaces } from '../../api/resources.ts';
 import { connectTemporal } from '../../clients/session/temporal.ts';
 import { setup } from '../../clients/setup/setup.ts';
+import { choosePorts } from '../../dev/process/ports.ts';
 import { ConfigMaps, configMap, kubeOf } from '../dev/stacks.ts';
+import { PATIENCE_MS, waitFor } from '../wait-for.ts';
 import { LeasedStack } from './leased-stack.ts';
 import { StackPool } from './stack-pool.ts';
 
@@ -26,7 +28,7 @@ async function workflowsOf({ temporalAddress }: LeasedStack): Promise<string[]> 
   return ids;
 }
 
-test('two that lease at once get stacks that know nothing of each other; one that is leased again holds what it held at first', async () => {
+test('two that lease at once get stacks that know nothing of each other; one that is leased again holds what it held at first, at the same ports', async () => {
   const pool = await aPool();
   const lease = (): Promise<LeasedStack> => LeasedStack.lease({ simulator: true }, pool.socket);
   const [first, other] = await Promise.all([lease(), lease()]);
@@ -42,6 +44,9 @@ test('two that lease at once get stacks that know nothing of each other; one tha
   expect(await workflowsOf(other)).toEqual([]);
   expect(namesOf(await kubeOf(other).list(Namespaces, {}))).not.toContain('left-behind');
   await first.stop();
+  await waitFor(() => expect(fetch(first.temporalUi)).rejects.toThrow(), PATIENCE_MS);
+  const ui = Number(new URL(first.temporalUi).port);
+  await waitFor(() => expect(choosePorts(['ui'], { ui }, {})).rejects.toThrow('is taken'), 10_000);
 
   const second = await lease();
   expect(second.state).toBe(first.state);

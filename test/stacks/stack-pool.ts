@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { applyCrds } from '../../clients/setup/crds.ts';
 import type { Stack } from '../../dev/embedded-stack.ts';
 import { filesOf } from '../../dev/paths.ts';
+import { holdPort, type PortName } from '../../dev/process/ports.ts';
+import { readStackRecord } from '../../dev/stack-file.ts';
 import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
@@ -117,6 +119,8 @@ class SharedStack {
   readonly #stack: Stack;
   readonly #simulator: boolean;
   readonly #snapshot: EtcdSnapshot;
+  /** Keep the ports of the servers that are halted from other stacks that choose theirs meanwhile. */
+  #held: Server[] = [];
   #restored: Promise<void> = Promise.resolve();
 
   private constructor(stack: Stack, snapshot: EtcdSnapshot, wanted: Wanted) {
@@ -145,6 +149,7 @@ class SharedStack {
   restore(): void {
     this.#restored = (async () => {
       await Promise.all(this.#servers.map((name) => this.#stack.halt(name)));
+      await this.#holdPorts();
       await this.restoreApiServer();
     })();
     // `start` tells of it.
@@ -153,13 +158,28 @@ class SharedStack {
 
   async start(): Promise<void> {
     await this.#restored;
+    this.#releasePorts();
     await Promise.all(this.#servers.map((name) => this.#stack.restart(name)));
   }
 
   async end(): Promise<void> {
     await this.#restored.catch(() => {});
+    this.#releasePorts();
     await this.#snapshot.close();
     await this.#stack.stop();
+  }
+
+  async #holdPorts(): Promise<void> {
+    const { ports } = readStackRecord(filesOf(this.#stack.state).stack)!;
+    const names: PortName[] = ['temporal', 'ui', 'simulator'];
+    const servers = await Promise.all(names.map((name) => holdPort(ports[name])));
+    this.#held = servers.filter((server) => server !== undefined);
+    for (const server of this.#held) server.on('connection', (connection) => connection.destroy());
+  }
+
+  #releasePorts(): void {
+    for (const server of this.#held) server.close();
+    this.#held = [];
   }
 
   get #servers(): ('temporal' | 'simulator')[] {

@@ -1,3 +1,4 @@
+import './virtual-pauses.ts';
 import { beforeEach, expect, test } from 'vitest';
 import { KUBEVIRT_REVISION_LABEL, POOL_FINALIZER } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';

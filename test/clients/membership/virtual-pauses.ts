@@ -1,0 +1,31 @@
+import '../../own-modules.ts';
+import { afterEach, beforeEach, vi } from 'vitest';
+
+const RealDate = Date;
+let now = 0;
+
+/** Goes on with each look at it, so that no two moments are the same, and with each pause. */
+class VirtualDate extends RealDate {
+  constructor(...args: unknown[]) {
+    super(...((args.length === 0 ? [VirtualDate.now()] : args) as [number]));
+  }
+
+  static override now(): number {
+    return ++now;
+  }
+}
+
+/** Commands that pause don't wait: the clock goes on by as much. Must be imported before any of drover's code. */
+vi.mock('node:timers/promises', () => {
+  const setTimeout = async <T>(ms = 0, value?: T): Promise<T | undefined> => {
+    now += ms;
+    await new Promise((resolve) => void setImmediate(resolve));
+    return value;
+  };
+  return { setTimeout, default: { setTimeout } };
+});
+beforeEach(() => {
+  now = RealDate.now();
+  vi.stubGlobal('Date', VirtualDate);
+});
+afterEach(() => void vi.unstubAllGlobals());

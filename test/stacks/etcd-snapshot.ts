@@ -1,11 +1,15 @@
 import { join } from 'node:path';
 import { Client } from 'undici';
 
-/** A key of etcd with its value, both in base64, as etcd's JSON gateway has them. */
-interface Entry {
+/** A key of etcd, in base64, with the revision that wrote it last, as etcd's JSON gateway has them. */
+interface Key {
   key: string;
-  value: string;
   mod_revision: string;
+}
+
+interface Entry extends Key {
+  /** In base64. */
+  value: string;
 }
 
 /** kube-apiserver renews its own leases; what the snapshot says of them is old. */
@@ -20,7 +24,7 @@ const OPERATIONS = 100;
  */
 export class EtcdSnapshot {
   readonly #etcd: Client;
-  #entries: ReadonlyMap<string, Entry>;
+  readonly #entries: ReadonlyMap<string, Entry>;
 
   private constructor(etcd: Client, entries: ReadonlyMap<string, Entry>) {
     this.#etcd = etcd;
@@ -30,12 +34,12 @@ export class EtcdSnapshot {
   /** Takes a snapshot of the stack with this data folder. */
   static async take(data: string): Promise<EtcdSnapshot> {
     const etcd = new Client('http://localhost', { socketPath: join(data, 'etcd.sock:0') });
-    return new EtcdSnapshot(etcd, await entriesOf(etcd));
+    return new EtcdSnapshot(etcd, await allOf<Entry>(etcd));
   }
 
   /** Deletes what was created since, and writes again what was changed or deleted. */
   async restore(): Promise<void> {
-    const now = await entriesOf(this.#etcd);
+    const now = await keysOf(this.#etcd);
     const created = [...now.keys()].filter((key) => !this.#entries.has(key));
     const changed = [...this.#entries.values()].filter(
       ({ key, mod_revision }) => now.get(key)?.mod_revision !== mod_revision,
@@ -46,8 +50,8 @@ export class EtcdSnapshot {
     ];
     for (let from = 0; from < operations.length; from += OPERATIONS)
       await ask(this.#etcd, 'txn', { success: operations.slice(from, from + OPERATIONS) });
-    const after = await entriesOf(this.#etcd);
-    this.#entries = new Map([...this.#entries.keys()].map((key) => [key, after.get(key)!]));
+    const after = await keysOf(this.#etcd);
+    for (const entry of this.#entries.values()) entry.mod_revision = after.get(entry.key)!.mod_revision;
   }
 
   close(): Promise<void> {
@@ -55,8 +59,11 @@ export class EtcdSnapshot {
   }
 }
 
-async function entriesOf(etcd: Client): Promise<Map<string, Entry>> {
-  const { kvs = [] } = (await ask(etcd, 'range', ALL)) as { kvs?: Entry[] };
+/** Without the values, which are most of what etcd holds. */
+const keysOf = (etcd: Client): Promise<Map<string, Key>> => allOf<Key>(etcd, { keys_only: true });
+
+async function allOf<T extends Key>(etcd: Client, options: { keys_only?: true } = {}): Promise<Map<string, T>> {
+  const { kvs = [] } = (await ask(etcd, 'range', { ...ALL, ...options })) as { kvs?: T[] };
   const entries = kvs.filter(({ key }) => !Buffer.from(key, 'base64').toString().startsWith(LEASES));
   return new Map(entries.map((entry) => [entry.key, entry]));
 }

@@ -122,6 +122,7 @@ class SharedStack {
   /** Keep the ports of the servers that are halted from other stacks that choose theirs meanwhile. */
   #held: Server[] = [];
   #restored: Promise<void> = Promise.resolve();
+  #isOver = false;
 
   private constructor(stack: Stack, snapshot: EtcdSnapshot, wanted: Wanted) {
     this.#stack = stack;
@@ -147,6 +148,8 @@ class SharedStack {
 
   /** Ends what keeps things in memory, and brings the API server back to what it held at first. */
   restore(): void {
+    // A process of tests may end after the pool, whose process the held ports would keep.
+    if (this.#isOver) return;
     this.#restored = (async () => {
       await Promise.all(this.#servers.map((name) => this.#stack.halt(name)));
       await this.#holdPorts();
@@ -163,6 +166,7 @@ class SharedStack {
   }
 
   async end(): Promise<void> {
+    this.#isOver = true;
     await this.#restored.catch(() => {});
     this.#releasePorts();
     await this.#snapshot.close();

@@ -15,15 +15,15 @@ class VirtualDate extends RealDate {
   }
 }
 
+/** Lets others have their turn. */
+async function pause<T>(ms = 0, value?: T): Promise<T | undefined> {
+  now += ms;
+  await new Promise((resolve) => void setImmediate(resolve));
+  return value;
+}
+
 /** Commands that pause don't wait: the clock goes on by as much. Must be imported before any of drover's code. */
-vi.mock('node:timers/promises', () => {
-  const setTimeout = async <T>(ms = 0, value?: T): Promise<T | undefined> => {
-    now += ms;
-    await new Promise((resolve) => void setImmediate(resolve));
-    return value;
-  };
-  return { setTimeout, default: { setTimeout } };
-});
+vi.mock('node:timers/promises', () => ({ setTimeout: pause, default: { setTimeout: pause } }));
 beforeEach(() => {
   now = RealDate.now();
   vi.stubGlobal('Date', VirtualDate);

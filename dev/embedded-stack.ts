@@ -29,6 +29,8 @@ export interface StackOptions {
   /** Both default to true. */
   simulator?: boolean;
   worker?: boolean;
+  /** Path of the simulator's program; `simulator/main.ts` by default. */
+  simulatorProgram?: string;
   /** File with CRDs that replace the stack's own CRDs of KubeVirt's kinds. */
   kubevirtCrds?: string;
   ports?: Partial<StackPorts>;
@@ -199,8 +201,11 @@ export class EmbeddedStack implements Stack {
   }
 
   async #startSimulator(credentials: Credentials): Promise<void> {
-    if (this.#options.simulator === false) return;
-    await this.#startOnPorts(['simulator'], ({ simulator: port }) => simulator({ port, credentials, env: this.env }));
+    const { simulator: isWanted = true, simulatorProgram } = this.#options;
+    if (!isWanted) return;
+    await this.#startOnPorts(['simulator'], ({ simulator: port }) =>
+      simulator({ port, credentials, env: this.env, program: simulatorProgram }),
+    );
   }
 
   async #installCrds(given: ReturnType<typeof readCrds>): Promise<void> {

@@ -4,12 +4,15 @@ import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { buildPrograms } from '../deploy/build.ts';
 
-/** Paths of what the image holds, bundled. */
+/** Paths of what the image holds, and of the simulator, bundled. */
 export interface Programs {
   worker: string;
   command: string;
+  simulator: string;
   workflows: string;
 }
+
+const FOLDER = 'DROVER_TEST_PROGRAMS';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -18,17 +21,33 @@ declare module 'vitest' {
   }
 }
 
+const programsIn = (folder: string): Programs => ({
+  worker: join(folder, 'worker.mjs'),
+  command: join(folder, 'drover.mjs'),
+  simulator: join(folder, 'simulator.mjs'),
+  workflows: join(folder, 'workflows.js'),
+});
+
 /**
- * Bundles the worker, the command and the workflows once for all tests on servers, as the image has them: these tests
- * start hundreds of both, and a bundle starts with a third of the CPU.
+ * Bundles programs and the workflows once for all tests on servers, as the image has them: these tests start hundreds of
+ * programs, and a bundle starts with a third of the CPU. A run of tests within a test takes those of the outer run.
  */
-export default async function bundleFirst(project: TestProject): Promise<() => void> {
-  const folder = mkdtempSync(join(tmpdir(), 'drover-programs-'));
-  await buildPrograms(folder, { worker: 'workers/main.ts', drover: 'clients/drover.ts' });
-  project.provide('programs', {
-    worker: join(folder, 'worker.mjs'),
-    command: join(folder, 'drover.mjs'),
-    workflows: join(folder, 'workflows.js'),
-  });
-  return () => rmSync(folder, { recursive: true, force: true });
+export async function providePrograms(project: TestProject): Promise<{ programs: Programs; remove: () => void }> {
+  const given = process.env[FOLDER];
+  const folder = given ?? mkdtempSync(join(tmpdir(), 'drover-programs-'));
+  const programs = programsIn(folder);
+  if (given === undefined) {
+    const modules = { worker: 'workers/main.ts', drover: 'clients/drover.ts', simulator: 'simulator/main.ts' };
+    await buildPrograms(folder, modules);
+    // For runs of tests that tests start.
+    process.env[FOLDER] = folder;
+  }
+  project.provide('programs', programs);
+  const remove = (): void => {
+    if (given === undefined) rmSync(folder, { recursive: true, force: true });
+  };
+  return { programs, remove };
 }
+
+/** For runs of tests without servers of their own. */
+export default async (project: TestProject): Promise<() => void> => (await providePrograms(project)).remove;

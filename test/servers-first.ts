@@ -2,7 +2,7 @@ import type { TestProject } from 'vitest/node';
 import { defaultCache } from '../dev/paths.ts';
 import { resolveTools } from '../dev/tools/resolve.ts';
 import { resolveTestServer } from '../dev/tools/test-server.ts';
-import bundleFirst from './programs.ts';
+import { providePrograms } from './programs.ts';
 import { StackPool } from './stacks/stack-pool.ts';
 
 /**
@@ -16,12 +16,12 @@ export default async function serversFirst(project: TestProject): Promise<() => 
   await resolveTestServer(options).catch((error: Error) => options.onProgress(error.message));
   // On a machine with few cores, servers of many stacks waste a fifteenth of their CPU on threads that look for work.
   process.env['GOMAXPROCS'] ??= '1';
-  const stacks = new StackPool();
+  const { programs, remove } = await providePrograms(project);
+  const stacks = new StackPool(programs);
   await stacks.listen();
   project.provide('stacks', stacks.socket);
-  const removePrograms = await bundleFirst(project);
   return async () => {
     await stacks.close();
-    removePrograms();
+    remove();
   };
 }

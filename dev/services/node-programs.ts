@@ -12,10 +12,11 @@ export function simulator(options: {
   port: number;
   credentials: Credentials;
   env: Record<string, string>;
+  program: string | undefined;
 }): ServiceSpec<'simulator'> {
-  const { port, credentials, env } = options;
+  const { port, credentials, env, program: path = simulatorMain } = options;
   const args = [
-    simulatorMain,
+    path,
     '--port',
     String(port),
     '--tls-cert',

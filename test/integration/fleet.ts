@@ -264,7 +264,8 @@ function startServers({ ownStack = false, ...options }: FleetOptions): Promise<S
   const given = givenCluster();
   if (given !== undefined) return GivenStack.start(given);
   if (!ownStack) return LeasedStack.lease(wantedOf(options));
-  return startTestStack(mkdtempSync(join(tmpdir(), 'drover-test-')), { ...wantedOf(options), durable: true });
+  const state = mkdtempSync(join(tmpdir(), 'drover-test-'));
+  return startTestStack(state, { ...wantedOf(options), durable: true }, inject('programs')!);
 }
 
 const wantedOf = ({ simulator = true, kubevirtCrds }: FleetOptions): Wanted =>

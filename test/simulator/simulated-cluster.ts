@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inject } from 'vitest';
 import type { KubeObject, ObjectMeta, Stored } from '../../api/objects.ts';
 import {
   DataVolumes,
@@ -46,7 +47,16 @@ export class SimulatedCluster {
   static async start(kubevirtCrds?: string): Promise<SimulatedCluster> {
     const state = mkdtempSync(join(tmpdir(), 'drover-simulator-'));
     const crds = kubevirtCrds === undefined ? {} : { kubevirtCrds };
-    return new SimulatedCluster(await startStack({ state, ephemeral: true, worker: false, restarts: false, ...crds }));
+    return new SimulatedCluster(
+      await startStack({
+        state,
+        ephemeral: true,
+        simulatorProgram: inject('programs')!.simulator,
+        worker: false,
+        restarts: false,
+        ...crds,
+      }),
+    );
   }
 
   async end(): Promise<void> {

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import type { KubeObject } from '../../api/objects.ts';
 import { KubeVirts, Namespaces } from '../../api/resources.ts';
 import { connectTemporal } from '../../clients/session/temporal.ts';
@@ -12,7 +12,7 @@ import { StackPool } from './stack-pool.ts';
 const KUBEVIRT = { namespace: 'kubevirt', name: 'kubevirt' };
 
 async function aPool(): Promise<StackPool> {
-  const pool = new StackPool();
+  const pool = new StackPool(inject('programs')!);
   await pool.listen();
   onTestFinished(() => pool.close());
   return pool;

@@ -12,6 +12,7 @@ import { readStackRecord } from '../../dev/stack-file.ts';
 import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
+import type { Programs } from '../programs.ts';
 import { isSoak } from '../soak.ts';
 import { EtcdSnapshot } from './etcd-snapshot.ts';
 
@@ -39,10 +40,22 @@ export const RESTORE = 'restore';
  * double the CPU of the API server: only files that ask for them have them, and in a soak run all whose API server is
  * not restarted.
  */
-export function startTestStack(state: string, { simulator, durable = false, kubevirtCrds }: Wanted): Promise<Stack> {
+export function startTestStack(
+  state: string,
+  { simulator, durable = false, kubevirtCrds }: Wanted,
+  programs: Programs,
+): Promise<Stack> {
   const file = (kubevirtCrds ?? (isSoak && !durable)) ? KUBEVIRT_CRDS : undefined;
   const crds = file === undefined ? {} : { kubevirtCrds: file };
-  return startStack({ state, ephemeral: !durable, simulator, worker: false, restarts: false, ...crds });
+  return startStack({
+    state,
+    ephemeral: !durable,
+    simulator,
+    simulatorProgram: programs.simulator,
+    worker: false,
+    restarts: false,
+    ...crds,
+  });
 }
 
 /**
@@ -53,8 +66,13 @@ export function startTestStack(state: string, { simulator, durable = false, kube
 export class StackPool {
   readonly #folder = mkdtempSync(join(tmpdir(), 'drover-'));
   readonly #server = createServer((connection) => void this.#serve(connection));
+  readonly #programs: Programs;
   readonly #all: SharedStack[] = [];
   #free: SharedStack[] = [];
+
+  constructor(programs: Programs) {
+    this.#programs = programs;
+  }
 
   /** Path of the socket that the pool listens on. */
   get socket(): string {
@@ -103,7 +121,7 @@ export class StackPool {
       return free;
     }
     const state = mkdtempSync(join(this.#folder, 's-'));
-    const stack = await SharedStack.start(await startTestStack(state, wanted), wanted);
+    const stack = await SharedStack.start(await startTestStack(state, wanted, this.#programs), wanted);
     this.#all.push(stack);
     return stack;
   }

@@ -18,6 +18,16 @@ export function sample<T>(all: readonly T[]): readonly T[] {
   return isSoak ? all : [all[Math.floor(seeded(seedOf())() * all.length)]!];
 }
 
+/** Returns all of these in a soak run, and otherwise so many, which `random` chooses. */
+export const some = <T>(all: readonly T[], count: number, random: () => number): readonly T[] =>
+  isSoak
+    ? all
+    : all
+        .map((one) => ({ one, place: random() }))
+        .toSorted((one, other) => one.place - other.place)
+        .slice(0, count)
+        .map(({ one }) => one);
+
 /** Declares these tests: a soak run runs all, any other the one that the seed chooses. */
 export function testOneOf(tests: Record<string, () => Promise<void>>, options: TestOptions = {}): void {
   const chosen = sample(Object.keys(tests));

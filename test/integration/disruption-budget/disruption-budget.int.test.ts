@@ -12,8 +12,8 @@ const fleet = aFleet({ workers: 0 });
 // Two workers whose watches are late.
 for (const watchLag of [150, 300]) aProxiedWorker(fleet, { watchLag });
 
-const POOLS = soak(16, 4);
-const VMS = soak(10, 6);
+const POOLS = soak(16, 3);
+const VMS = soak(10, 5);
 
 /** Creates a pool in a namespace of its own, with one VM unavailable at most, and watches it independently. */
 async function aWatchedPool(): Promise<ReadinessWatch & { namespace: string }> {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
-import { sample, testOneOf } from '../../soak.ts';
+import { testOneOf } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until } from '../fleet.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts, type Lives } from './healings.ts';
@@ -54,19 +54,18 @@ const expectAllHealed = (scenes: readonly Scene<Lives>[]): Promise<unknown> =>
 const letAllGo = (scenes: readonly Scene<unknown>[]): Promise<unknown> =>
   Promise.all(scenes.map(({ letGo }) => letGo()));
 
-test('the worker is killed while cycles are in every phase: exactly one VM of each name, with fresh storage', async () => {
-  const first = await fleet().startWorker();
-  const scenes = await inAllPhases((pool) => pool.lives());
-  await first.kill();
-  await letAllGo(scenes);
-  // The next worker must find what happened while none ran.
-  await sleep(500);
-  const second = await fleet().startWorker();
-  await expectAllHealed(scenes);
-  await second.stop();
-});
-
 testOneOf({
+  'the worker is killed while cycles are in every phase: exactly one VM of each name, with fresh storage': async () => {
+    const first = await fleet().startWorker();
+    const scenes = await inAllPhases((pool) => pool.lives());
+    await first.kill();
+    await letAllGo(scenes);
+    // The next worker must find what happened while none ran.
+    await sleep(500);
+    const second = await fleet().startWorker();
+    await expectAllHealed(scenes);
+    await second.stop();
+  },
   'the worker is killed while a VM goes whose disk stays: one VM of that name, on that disk': async () => {
     const first = await fleet().startWorker();
     const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, preserveStorage: true } });
@@ -127,7 +126,7 @@ const moments: [string, (method: string, path: string) => boolean, Fate][] = [
   ],
 ];
 
-test.each(sample(moments))('the worker is killed as it %s', async (_moment, isIt, fate) => {
+async function killedAs(isIt: (method: string, path: string) => boolean, fate: Fate): Promise<void> {
   const first = await fleet().startWorker();
   const pool = await HealedPool.ready(fleet(), {
     replicas: 3,
@@ -148,7 +147,7 @@ test.each(sample(moments))('the worker is killed as it %s', async (_moment, isIt
   const third = await fleet().startWorker();
   await expectHealed(pool, lives);
   await third.stop();
-});
+}
 
 /** Returns the UIDs of the pool's VMs, disks and claims, by kind and name. */
 async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<string, string>> {
@@ -163,6 +162,9 @@ async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<st
 }
 
 testOneOf({
+  ...Object.fromEntries(
+    moments.map(([moment, isIt, fate]) => [`the worker is killed as it ${moment}`, () => killedAs(isIt, fate)]),
+  ),
   'Temporal is killed while cycles are in every phase: one VM of each name, with fresh storage': async () => {
     const worker = await fleet().startWorker();
     const scenes = await inAllPhases((pool) => pool.lives());

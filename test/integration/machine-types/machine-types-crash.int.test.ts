@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { seeded, seedOf } from '../../seeded.ts';
 import { soak, testOneOf } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
@@ -121,7 +121,7 @@ async function expectDone(context: Scene, transition: TestTransition, { gaps = f
   expect(peak.unavailable > MOST ? peak : null).toBeNull();
 }
 
-test('the worker is killed again and again in the middle of the patches', { timeout: 600_000 }, async () => {
+async function workerKilledInPatches(): Promise<void> {
   const random = seeded(seedOf());
   // A slow API server and few calls at once, so that each kill comes in the middle even on a fast machine.
   const slow = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
@@ -130,7 +130,7 @@ test('the worker is killed again and again in the middle of the patches', { time
   });
   const env = { KUBECONFIG: slow.kubeconfig, ...soak({}, { DROVER_CONCURRENCY: '10' }) };
   let worker = await fleet().startWorker(env);
-  const stopped = soak(1_000, 100);
+  const stopped = soak(1_000, 60);
   const context = await aScene({ stopped, running: 6 });
   const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
   const kills = Array.from({ length: soak(5, 2) }, () => 1 + Math.floor(random() * stopped * 0.6)).sort(
@@ -143,7 +143,7 @@ test('the worker is killed again and again in the middle of the patches', { time
   }
   await expectDone(context, transition);
   await worker.stop();
-});
+}
 
 async function workerKilledInRestarts(): Promise<void> {
   const random = seeded(seedOf());
@@ -168,7 +168,7 @@ async function workerKilledInRestarts(): Promise<void> {
 
 async function temporalKilled(): Promise<void> {
   const worker = await fleet().startWorker();
-  const context = await aScene({ stopped: soak(600, 200), running: soak(18, 12) });
+  const context = await aScene({ stopped: soak(600, 100), running: soak(18, 12) });
   const all = context.stopped.length + context.running.length;
   const transition = await context.typedVms.change({ to: NEW, restartNow: true, maxRestarts: MOST });
   const killed = async (): Promise<void> => {
@@ -199,6 +199,7 @@ async function apiServerGone(): Promise<void> {
 
 testOneOf(
   {
+    'the worker is killed again and again in the middle of the patches': workerKilledInPatches,
     'the worker is killed again and again in the middle of the restarts': workerKilledInRestarts,
     'Temporal is killed in the middle of the patches, and of the restarts': temporalKilled,
     'the API server is gone for a while in the middle of the restarts': apiServerGone,

@@ -9,6 +9,8 @@ import { haltedTemplateOf, INSTANCES, instanceTemplateOf, KINDS, mostVms, TestSe
 
 const fleet = aFleet({ workers: 0 });
 const sets = new TestSets(fleet);
+/** Members of a set that a worker dies in the middle of making. */
+const BURST = soak(60, 30);
 
 test.each(sample(KINDS))(
   'a worker that dies in a burst, while answers are lost: no more %s than the set wants',
@@ -24,15 +26,15 @@ test.each(sample(KINDS))(
     });
     const env = { KUBECONFIG: unruly.kubeconfig };
     let worker = await fleet().startWorker(env);
-    await sets.create(namespace, 'web', { replicas: 60, template: kind.idle('web') });
-    for (const moment of [5, 30]) {
+    await sets.create(namespace, 'web', { replicas: BURST, template: kind.idle('web') });
+    for (const moment of soak([5, 30], [10])) {
       await until(async () => expect(watched.made()).toBeGreaterThan(moment));
       await worker.kill();
       worker = await fleet().startWorker(env);
     }
-    await sets.settled(namespace, 'web', 60);
-    expect(watched.most()).toBe(60);
-    expect(watched.made()).toBe(60);
+    await sets.settled(namespace, 'web', BURST);
+    expect(watched.most()).toBe(BURST);
+    expect(watched.made()).toBe(BURST);
     await worker.stop();
   },
 );
@@ -70,7 +72,7 @@ test.each(soak(bounds, bounds.slice(0, 1)))(
     let worker = await fleet().startWorker(env);
     const second = await fleet().startWorker(env);
     const replicas = 12;
-    const [enough, killEvery, freezeEvery] = soak([500, 25, 60], [60, 8, Infinity]);
+    const [enough, killEvery, freezeEvery] = soak([500, 25, 60], [40, 8, Infinity]);
     const thaw = (): boolean => process.kill(second.pid, 'SIGCONT');
     await sets.create(namespace, 'web', { replicas, template: kind.idle('web') });
     for (let round = 0; faults < enough; round++) {

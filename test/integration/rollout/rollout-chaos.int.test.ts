@@ -14,8 +14,8 @@ import { aFleet, until, type TestWorker } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 
 const fleet = aFleet({ workers: 0 });
-const VMS = 30;
-const MAX_DOWN = 6;
+const VMS = soak(30, 20);
+const MAX_DOWN = soak(6, 4);
 const MEDDLING_MS = soak(45_000, 15_000);
 /** drover learns of disruptions by people, and of newly created VMs, with a delay. */
 const HINDSIGHT_MS = 3_000;

@@ -8,7 +8,7 @@ import { startChaosProxy, type Fate, type FateOf } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 
 const fleet = aFleet({ simulator: false, workers: 0 });
-const VMS = soak(200, 60);
+const VMS = soak(200, 40);
 
 const pass: FateOf = () => 'pass';
 /** A slow API server, so that what a test does comes in the middle even on a fast machine. */

@@ -1,8 +1,9 @@
 import { beforeAll, expect, test } from 'vitest';
+import { soak } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 
 const fleet = aFleet({ ownStack: true, simulator: false, workers: 0 });
-const VMS = 300;
+const VMS = soak(300, 80);
 /** The worker makes one VM after another, so that the kill comes in the middle, even on a fast machine. */
 beforeAll(async () => void (await fleet().startWorker({ DROVER_CONCURRENCY: '1' })));
 

@@ -29,8 +29,8 @@ const programsIn = (folder: string): Programs => ({
 });
 
 /**
- * Bundles programs and the workflows once for all tests on servers, as the image has them: these tests start hundreds of
- * programs, and a bundle starts with a third of the CPU. A run of tests within a test takes those of the outer run.
+ * Bundles programs and the workflows once for all tests on servers, as the image has them: these tests start hundreds
+ * of programs, and a bundle starts with a third of the CPU. A run of tests within a test takes those of the outer run.
  */
 export async function providePrograms(project: TestProject): Promise<{ programs: Programs; remove: () => void }> {
   const given = process.env[FOLDER];

@@ -8,6 +8,7 @@ import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { VirtualMachine } from '../../../simulator/types.ts';
 import { aFleet, runningTemplate, until } from '../../integration/fleet.ts';
 import { withFastStarts } from '../../integration/healing/healings.ts';
+import { testOneOf } from '../../soak.ts';
 import { nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';
 
@@ -162,63 +163,64 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   ]);
 });
 
-test('a VM that is still being removed is hurried, once its cycle has heard of it', async () => {
-  const namespace = await aPool();
-  const key = { namespace, name: 'web-2' };
-  const held = 'example.com/held';
-  const setFinalizers = async (ofOthers: (one: string) => boolean, ...more: string[]): Promise<void> => {
-    const { finalizers = [] } = (await fleet().kube.get(VirtualMachines, key)).metadata;
-    const metadata = { finalizers: [...finalizers.filter(ofOthers), ...more] };
-    await fleet().kube.patch(VirtualMachines, key, 'merge', { metadata });
-  };
-  await setFinalizers(() => true, held);
-  await makeFail(namespace, 'web-2');
-  const isRemoved = { cycles: [{ vm: 'web-2', phase: 'Removing' }] };
-  await until(async () => expect(await viewIn(namespace)).toMatchObject(isRemoved));
-  expect(await healIn(namespace)('now', 'pool', 'web', 'web-2')).toMatchObject({
-    code: 0,
-    stdout: matching(/ does not wait any more, except until it is gone with its VMI\n {2}replacement 1, Removing: /),
-  });
-  await setFinalizers((one) => one !== held);
-  const isHealed = { cycles: [], finished: [{ vm: 'web-2', end: 'Healed' }] };
-  await until(async () => expect(await viewIn(namespace)).toMatchObject(isHealed));
-});
-
-test('a VM that was given up is healed again when a person asks', async () => {
-  const namespace = await aPool({
-    autohealing: {
-      startupFailureThreshold: 2,
-      maxAttempts: 1,
-      backoff: { initial: '1h', max: '1h', jitter: 0 },
-      preserveStorage: false,
-    },
-  });
-  const heal = healIn(namespace);
-  await breakUntilWaiting(namespace, 'web-2');
-  // The replacement fails as well.
-  const startsFail = structuredClone(runningTemplate);
-  const { metadata } = startsFail.spec.template as { metadata: { annotations: Record<string, string> } };
-  metadata.annotations['sim.drover.dev/fail-starts'] = 'always';
-  await fleet().patchPool(namespace, 'web', { template: startsFail, updateStrategy: { unmanaged: {} } });
-  await until(async () => expect((await heal('now', 'pool', 'web', 'web-2')).code).toBe(0));
-  await until(async () =>
-    expect(await viewIn(namespace)).toMatchObject({ finished: [{ vm: 'web-2', end: 'GivenUp' }] }),
-  );
-  expect(await heal('skip', 'pool', 'web', 'web-2')).toMatchObject({
-    code: 1,
-    stderr: matching(
-      /^error: vm web-2 is left as it is already \(given up after 1 replacement: .*\): `drover heal now pool web web-2` has it healed again\n$/,
-    ),
-  });
-  expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({
-    code: 0,
-    stdout: matching(
-      /^virtualmachine\.kubevirt\.io\/web-2 is healed again, with its replacements counted from zero \(given up after 1 replacement: /,
-    ),
-  });
-  await until(async () =>
-    expect(await viewIn(namespace)).toMatchObject({ cycles: [{ vm: 'web-2', attempt: 1, phase: 'Waiting' }] }),
-  );
+testOneOf({
+  'a VM that is still being removed is hurried, once its cycle has heard of it': async () => {
+    const namespace = await aPool();
+    const key = { namespace, name: 'web-2' };
+    const held = 'example.com/held';
+    const setFinalizers = async (ofOthers: (one: string) => boolean, ...more: string[]): Promise<void> => {
+      const { finalizers = [] } = (await fleet().kube.get(VirtualMachines, key)).metadata;
+      const metadata = { finalizers: [...finalizers.filter(ofOthers), ...more] };
+      await fleet().kube.patch(VirtualMachines, key, 'merge', { metadata });
+    };
+    await setFinalizers(() => true, held);
+    await makeFail(namespace, 'web-2');
+    const isRemoved = { cycles: [{ vm: 'web-2', phase: 'Removing' }] };
+    await until(async () => expect(await viewIn(namespace)).toMatchObject(isRemoved));
+    expect(await healIn(namespace)('now', 'pool', 'web', 'web-2')).toMatchObject({
+      code: 0,
+      stdout: matching(/ does not wait any more, except until it is gone with its VMI\n {2}replacement 1, Removing: /),
+    });
+    await setFinalizers((one) => one !== held);
+    const isHealed = { cycles: [], finished: [{ vm: 'web-2', end: 'Healed' }] };
+    await until(async () => expect(await viewIn(namespace)).toMatchObject(isHealed));
+  },
+  'a VM that was given up is healed again when a person asks': async () => {
+    const namespace = await aPool({
+      autohealing: {
+        startupFailureThreshold: 2,
+        maxAttempts: 1,
+        backoff: { initial: '1h', max: '1h', jitter: 0 },
+        preserveStorage: false,
+      },
+    });
+    const heal = healIn(namespace);
+    await breakUntilWaiting(namespace, 'web-2');
+    // The replacement fails as well.
+    const startsFail = structuredClone(runningTemplate);
+    const { metadata } = startsFail.spec.template as { metadata: { annotations: Record<string, string> } };
+    metadata.annotations['sim.drover.dev/fail-starts'] = 'always';
+    await fleet().patchPool(namespace, 'web', { template: startsFail, updateStrategy: { unmanaged: {} } });
+    await until(async () => expect((await heal('now', 'pool', 'web', 'web-2')).code).toBe(0));
+    await until(async () =>
+      expect(await viewIn(namespace)).toMatchObject({ finished: [{ vm: 'web-2', end: 'GivenUp' }] }),
+    );
+    expect(await heal('skip', 'pool', 'web', 'web-2')).toMatchObject({
+      code: 1,
+      stderr: matching(
+        /^error: vm web-2 is left as it is already \(given up after 1 replacement: .*\): `drover heal now pool web web-2` has it healed again\n$/,
+      ),
+    });
+    expect(await heal('now', 'pool', 'web', 'web-2')).toMatchObject({
+      code: 0,
+      stdout: matching(
+        /^virtualmachine\.kubevirt\.io\/web-2 is healed again, with its replacements counted from zero \(given up after 1 replacement: /,
+      ),
+    });
+    await until(async () =>
+      expect(await viewIn(namespace)).toMatchObject({ cycles: [{ vm: 'web-2', attempt: 1, phase: 'Waiting' }] }),
+    );
+  },
 });
 
 test('a VM that is sick and has to wait is told with what it waits for', async () => {

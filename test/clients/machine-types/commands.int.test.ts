@@ -14,6 +14,7 @@ import { taskQueueOf, transitionProgress } from '../../../workflows/messages.ts'
 import { needs } from '../../cluster/given/needs.ts';
 import { aFleet, neverReady, runningTemplate, until, type TestWorker } from '../../integration/fleet.ts';
 import { TypedVms, NEW, OLD, OLD_GLOB, setAlias } from '../../integration/machine-types/machine-types.ts';
+import { testOneOf } from '../../soak.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';
 
@@ -274,21 +275,22 @@ describe('VMs of two namespaces, some with a label', () => {
     expect([await typesIn(there), await there.vmis()]).toEqual([[OLD, OLD, OLD, OLD], others]);
   });
 
-  test('--label-selector chooses in all namespaces, and only what runs is marked', async () => {
-    needs('a worker that writes in all namespaces');
-    const id = idIn(await machineTypes('update', ...glob, '--label-selector', selector));
-    expect(await typesIn(there)).toEqual(['q35', 'q35', OLD, OLD]);
-    expect(await marksIn(there)).toEqual([lastPart(id), undefined, undefined, undefined]);
-    expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
-    expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
-  });
-
-  test('--namespace leaves the VMs of the other one as they are, and only what runs is marked', async () => {
-    const id = idIn(await machineTypes('update', ...glob, '--namespace', there.namespace));
-    expect(await typesIn(there)).toEqual(['q35', 'q35', 'q35', 'q35']);
-    expect((await marksIn(there)).slice(2)).toEqual([lastPart(id), undefined]);
-    expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
-    expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
+  testOneOf({
+    '--label-selector chooses in all namespaces, and only what runs is marked': async () => {
+      needs('a worker that writes in all namespaces');
+      const id = idIn(await machineTypes('update', ...glob, '--label-selector', selector));
+      expect(await typesIn(there)).toEqual(['q35', 'q35', OLD, OLD]);
+      expect(await marksIn(there)).toEqual([lastPart(id), undefined, undefined, undefined]);
+      expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
+      expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
+    },
+    '--namespace leaves the VMs of the other one as they are, and only what runs is marked': async () => {
+      const id = idIn(await machineTypes('update', ...glob, '--namespace', there.namespace));
+      expect(await typesIn(there)).toEqual(['q35', 'q35', 'q35', 'q35']);
+      expect((await marksIn(there)).slice(2)).toEqual([lastPart(id), undefined]);
+      expect(await typesIn(here)).toEqual(['q35', 'q35', OLD, OLD]);
+      expect(await marksIn(here)).toEqual([undefined, undefined, undefined, undefined]);
+    },
   });
 });
 
@@ -401,30 +403,57 @@ describe('one that goes on', () => {
     });
   });
 
-  test('is told as ended if somebody has terminated it', async () => {
-    const typedVms = await TypedVms.of(fleet(), { db: {} });
-    const transition = await typedVms.change();
-    const id = transition.handle.workflowId;
-    await transition.until({ phase: 'Waiting' });
-    await transition.handle.terminate('by hand');
-    const ended = 'ended from outside (terminated): nothing of it goes on, and what it has marked stays marked';
-    expect(await machineTypes('status', id)).toMatchObject({
-      code: 0,
-      stdout: matching(new RegExp(`\n {2}${ended.replace(/[()]/g, '\\$&')}\n$`)),
-    });
-    expect(JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout)).toMatchObject({
-      ended,
-      recentErrors: [],
-    });
-    expect(await machineTypes('status', id, '--watch')).toMatchObject({
-      code: 1,
-      stderr: matching(new RegExp(`^error: ${id} was ended from outside: [^\n]*\n$`)),
-    });
-    await waitUntilListed(id, 'Terminated');
-    expect(await listed(id)).toMatchObject({ phase: 'Terminated' });
-    const report = await machineTypes('report', id, '-o', 'json');
-    expect(report).toMatchObject({ code: 0, stderr: `${id} was ${ended}\n` });
-    expect(JSON.parse(report.stdout)).toMatchObject({ phase: null, items: [{ name: 'db', state: 'Waiting' }] });
+  testOneOf({
+    'is told as ended if somebody has terminated it': async () => {
+      const typedVms = await TypedVms.of(fleet(), { db: {} });
+      const transition = await typedVms.change();
+      const id = transition.handle.workflowId;
+      await transition.until({ phase: 'Waiting' });
+      await transition.handle.terminate('by hand');
+      const ended = 'ended from outside (terminated): nothing of it goes on, and what it has marked stays marked';
+      expect(await machineTypes('status', id)).toMatchObject({
+        code: 0,
+        stdout: matching(new RegExp(`\n {2}${ended.replace(/[()]/g, '\\$&')}\n$`)),
+      });
+      expect(JSON.parse((await machineTypes('status', id, '-o', 'json')).stdout)).toMatchObject({
+        ended,
+        recentErrors: [],
+      });
+      expect(await machineTypes('status', id, '--watch')).toMatchObject({
+        code: 1,
+        stderr: matching(new RegExp(`^error: ${id} was ended from outside: [^\n]*\n$`)),
+      });
+      await waitUntilListed(id, 'Terminated');
+      expect(await listed(id)).toMatchObject({ phase: 'Terminated' });
+      const report = await machineTypes('report', id, '-o', 'json');
+      expect(report).toMatchObject({ code: 0, stderr: `${id} was ${ended}\n` });
+      expect(JSON.parse(report.stdout)).toMatchObject({ phase: null, items: [{ name: 'db', state: 'Waiting' }] });
+    },
+    'nothing happens without a worker, and that is said': async () => {
+      const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
+      const words = `no drover worker polls the task queue ${taskQueueOf('other')}: nothing happens until one does; \`drover worker\` starts one\n`;
+      const begun = await update(typedVms, '--cluster', 'other', '--no-wait');
+      const { workflow } = fleet().temporal.client;
+      const end = (id: string): Promise<unknown> => workflow.getHandle(id).terminate();
+      const [first] = /machine-types\/other\/\w+/.exec(begun.stdout)!;
+      expect(begun).toMatchObject({ code: 0, stderr: words });
+      expect(await machineTypes('status', first, '--cluster', 'other')).toMatchObject({
+        code: 1,
+        stderr: `error: ${words}`,
+      });
+      await end(first);
+      const child = start(
+        ['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', typedVms.namespace, '--cluster', 'other'],
+        env(),
+      );
+      const outcome = outcomeOf(child);
+      await follow(child.stderr!)(words);
+      child.kill('SIGINT');
+      const { code, stdout } = await outcome;
+      expect(code).toBe(130);
+      await end(/machine-types\/other\/\w+/.exec(stdout)![0]);
+      expect(await typedVms.type('off')).toBe(OLD);
+    },
   });
 
   test('is begun without waiting, paused, resumed and aborted, each with who and why', async () => {
@@ -574,32 +603,6 @@ describe("what can't be done", () => {
     );
     const { items } = await reportOf(id);
     expect(items.filter(({ state }) => state === 'Failed')).toMatchObject([{ why: matching(/not ready in time/) }]);
-  });
-
-  test('nothing happens without a worker, and that is said', async () => {
-    const typedVms = await TypedVms.of(fleet(), { off: { runStrategy: 'Halted' } });
-    const words = `no drover worker polls the task queue ${taskQueueOf('other')}: nothing happens until one does; \`drover worker\` starts one\n`;
-    const begun = await update(typedVms, '--cluster', 'other', '--no-wait');
-    const { workflow } = fleet().temporal.client;
-    const end = (id: string): Promise<unknown> => workflow.getHandle(id).terminate();
-    const [first] = /machine-types\/other\/\w+/.exec(begun.stdout)!;
-    expect(begun).toMatchObject({ code: 0, stderr: words });
-    expect(await machineTypes('status', first, '--cluster', 'other')).toMatchObject({
-      code: 1,
-      stderr: `error: ${words}`,
-    });
-    await end(first);
-    const child = start(
-      ['machine-types', 'update', '--which-matches-glob', OLD_GLOB, '-n', typedVms.namespace, '--cluster', 'other'],
-      env(),
-    );
-    const outcome = outcomeOf(child);
-    await follow(child.stderr!)(words);
-    child.kill('SIGINT');
-    const { code, stdout } = await outcome;
-    expect(code).toBe(130);
-    await end(/machine-types\/other\/\w+/.exec(stdout)![0]);
-    expect(await typedVms.type('off')).toBe(OLD);
   });
 });
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
 import { Secrets } from '../../../api/resources.ts';
+import { testOneOf } from '../../soak.ts';
 import { TestDrain } from '../drain/drains.ts';
 import { aFleet, until } from '../fleet.ts';
 import { TestVms } from '../power/vms.ts';
@@ -43,79 +44,81 @@ test('a change of content restarts the VMs that read it, within the budget, and 
   expect((await pool.status()).rollout).toMatchObject({ changed: { what: 'Secret user' }, failures: [] });
 });
 
-test('a change that is taken back restarts only the VMs that have started in between', async () => {
-  const pool = await readingPool(fleet());
-  const before = await pool.vmiUids();
-  await pool.patch({ paused: true });
-  await change(fleet(), pool.namespace, SETTINGS, 'second');
-  await pool.untilSaid({ Progressing: 'Paused' });
-  await aSecond();
-  await pool.power('web-2', 'restart');
-  await until(async () => expect((await pool.vmi('web-2')).metadata.uid).not.toBe(before['web-2']));
-  const between = await pool.vmiUids();
-  await aSecond();
-  await change(fleet(), pool.namespace, SETTINGS, 'first');
-  await until(async () => expect((await pool.status()).contents?.[0]?.same).toHaveLength(1));
-  await pool.patch({ paused: false });
-  await pool.untilSaid({ UpToDate: 'UpToDate' });
-  expect(await pool.vmiUids()).toEqual({ ...before, 'web-2': expect.any(String) as string });
-  expect((await pool.vmiUids())['web-2']).not.toBe(between['web-2']);
+testOneOf({
+  'a change that is taken back restarts only the VMs that have started in between': async () => {
+    const pool = await readingPool(fleet());
+    const before = await pool.vmiUids();
+    await pool.patch({ paused: true });
+    await change(fleet(), pool.namespace, SETTINGS, 'second');
+    await pool.untilSaid({ Progressing: 'Paused' });
+    await aSecond();
+    await pool.power('web-2', 'restart');
+    await until(async () => expect((await pool.vmi('web-2')).metadata.uid).not.toBe(before['web-2']));
+    const between = await pool.vmiUids();
+    await aSecond();
+    await change(fleet(), pool.namespace, SETTINGS, 'first');
+    await until(async () => expect((await pool.status()).contents?.[0]?.same).toHaveLength(1));
+    await pool.patch({ paused: false });
+    await pool.untilSaid({ UpToDate: 'UpToDate' });
+    expect(await pool.vmiUids()).toEqual({ ...before, 'web-2': expect.any(String) as string });
+    expect((await pool.vmiUids())['web-2']).not.toBe(between['web-2']);
+  },
+  "a change of one VM's own Secret restarts that VM alone": async () => {
+    const pool = await readingPool(fleet(), { replicas: 2, nameGeneration: { appendPostfixToSecretReferences: true } });
+    const before = await pool.vmiUids();
+    // Deleted and made anew: what counts is what it holds.
+    await fleet().kube.delete(Secrets, { namespace: pool.namespace, name: 'user-2' });
+    await create(fleet(), pool.namespace, { kind: 'Secret', name: 'user-2' }, 'first');
+    await change(fleet(), pool.namespace, { kind: 'Secret', name: 'user-1' }, 'second');
+    await until(async () => expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']));
+    await pool.untilSaid({ UpToDate: 'UpToDate' });
+    expect((await pool.vmiUids())['web-2']).toBe(before['web-2']);
+  },
 });
 
-test("a change of one VM's own Secret restarts that VM alone", async () => {
-  const pool = await readingPool(fleet(), { replicas: 2, nameGeneration: { appendPostfixToSecretReferences: true } });
-  const before = await pool.vmiUids();
-  // Deleted and made anew: what counts is what it holds.
-  await fleet().kube.delete(Secrets, { namespace: pool.namespace, name: 'user-2' });
-  await create(fleet(), pool.namespace, { kind: 'Secret', name: 'user-2' }, 'first');
-  await change(fleet(), pool.namespace, { kind: 'Secret', name: 'user-1' }, 'second');
-  await until(async () => expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']));
-  await pool.untilSaid({ UpToDate: 'UpToDate' });
-  expect((await pool.vmiUids())['web-2']).toBe(before['web-2']);
-});
-
-test('a VM is not restarted onto what is missing: it runs on, others are updated, and the status says why', async () => {
-  const pool = await readingPool(fleet(), { replicas: 2, nameGeneration: { appendPostfixToSecretReferences: true } });
-  const { namespace } = pool;
-  const before = await pool.vmiUids();
-  await fleet().kube.delete(Secrets, { namespace, name: 'user-1' });
-  await pool.change(templateOf({ memory: '96Mi', vmi: { volumes } }));
-  await until(async () =>
-    expect(await pool.condition('Progressing')).toMatchObject({
-      reason: 'RollingOut',
-      message: expect.stringMatching(/1 of 2 VMs updated .*; web-1: Secret user-1 is missing/) as string,
-    }),
-  );
-  expect(await pool.vmiUids()).toMatchObject({ 'web-1': before['web-1'] });
-  expect(await pool.status()).toMatchObject({ readyReplicas: 2, unavailableReplicas: 0, rollout: { failures: [] } });
-  await create(fleet(), namespace, { kind: 'Secret', name: 'user-1' }, 'second');
-  await pool.untilSaid({ UpToDate: 'UpToDate', Progressing: 'Complete' });
-  expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']);
-});
-
-test('no restart by a person and no drain takes a VM down onto what is missing', async () => {
-  const pool = await readingPool(fleet(), {
-    replicas: 2,
-    nameGeneration: { appendPostfixToSecretReferences: true },
-    drain: { method: 'Restart' },
-  });
-  const { namespace } = pool;
-  const before = await pool.vmiUids();
-  await fleet().kube.delete(Secrets, { namespace, name: 'user-1' });
-  const restart = await (await TestVms.in(fleet(), namespace)).restart({ maxFailures: 1 });
-  const why = 'not restarted: Secret user-1 is missing';
-  expect(await restart.result()).toMatchObject({
-    phase: 'Failed',
-    done: [`${namespace}/web-2`],
-    failed: [{ vm: `${namespace}/web-1`, why }],
-  });
-  await (await TestDrain.in(fleet(), namespace)).evict('web-1');
-  await until(async () =>
-    expect(await pool.condition('Draining')).toMatchObject({ message: expect.stringContaining(why) as string }),
-  );
-  expect((await pool.vmiUids())['web-1']).toBe(before['web-1']);
-  await create(fleet(), namespace, { kind: 'Secret', name: 'user-1' }, 'first');
-  await until(async () => expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']));
+testOneOf({
+  'a VM is not restarted onto what is missing: it runs on, others are updated, and the status says why': async () => {
+    const pool = await readingPool(fleet(), { replicas: 2, nameGeneration: { appendPostfixToSecretReferences: true } });
+    const { namespace } = pool;
+    const before = await pool.vmiUids();
+    await fleet().kube.delete(Secrets, { namespace, name: 'user-1' });
+    await pool.change(templateOf({ memory: '96Mi', vmi: { volumes } }));
+    await until(async () =>
+      expect(await pool.condition('Progressing')).toMatchObject({
+        reason: 'RollingOut',
+        message: expect.stringMatching(/1 of 2 VMs updated .*; web-1: Secret user-1 is missing/) as string,
+      }),
+    );
+    expect(await pool.vmiUids()).toMatchObject({ 'web-1': before['web-1'] });
+    expect(await pool.status()).toMatchObject({ readyReplicas: 2, unavailableReplicas: 0, rollout: { failures: [] } });
+    await create(fleet(), namespace, { kind: 'Secret', name: 'user-1' }, 'second');
+    await pool.untilSaid({ UpToDate: 'UpToDate', Progressing: 'Complete' });
+    expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']);
+  },
+  'no restart by a person and no drain takes a VM down onto what is missing': async () => {
+    const pool = await readingPool(fleet(), {
+      replicas: 2,
+      nameGeneration: { appendPostfixToSecretReferences: true },
+      drain: { method: 'Restart' },
+    });
+    const { namespace } = pool;
+    const before = await pool.vmiUids();
+    await fleet().kube.delete(Secrets, { namespace, name: 'user-1' });
+    const restart = await (await TestVms.in(fleet(), namespace)).restart({ maxFailures: 1 });
+    const why = 'not restarted: Secret user-1 is missing';
+    expect(await restart.result()).toMatchObject({
+      phase: 'Failed',
+      done: [`${namespace}/web-2`],
+      failed: [{ vm: `${namespace}/web-1`, why }],
+    });
+    await (await TestDrain.in(fleet(), namespace)).evict('web-1');
+    await until(async () =>
+      expect(await pool.condition('Draining')).toMatchObject({ message: expect.stringContaining(why) as string }),
+    );
+    expect((await pool.vmiUids())['web-1']).toBe(before['web-1']);
+    await create(fleet(), namespace, { kind: 'Secret', name: 'user-1' }, 'first');
+    await until(async () => expect((await pool.vmiUids())['web-1']).not.toBe(before['web-1']));
+  },
 });
 
 test('a worker that may not see them says what it lacks, and does all else', async () => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { DataVolumes, Events, PersistentVolumeClaims, VirtualMachines } from '../../../api/resources.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import type { DataVolume } from '../../../simulator/types.ts';
-import { soakTest } from '../../soak.ts';
+import { soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
 import { templateOf } from '../rollout/rollouts.ts';
 import { HealedPool, QUICK, withDisk, withFastStarts } from './healings.ts';
@@ -36,40 +36,84 @@ soakTest(
   },
 );
 
-test('a VM is not recreated before its claim is really gone', async () => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 2 });
-  const lives = await pool.lives();
-  const claim = { namespace: pool.pool.namespace, name: 'disk-1' };
-  const hold = (finalizers: string[]): Promise<unknown> =>
-    fleet().kube.patch(PersistentVolumeClaims, claim, 'merge', { metadata: { finalizers } });
-  await hold(['test/hold']);
-  await pool.break(1);
-  await until(async () =>
-    expect((await fleet().kube.get(PersistentVolumeClaims, claim)).metadata.deletionTimestamp).toBeDefined(),
-  );
-  await sleep(1_500);
-  expect(lives.of('vm', 'web-1').length).toBe(1);
-  expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Removing' }]);
-  await hold([]);
-  await pool.untilFinished(1, { attempts: 1, end: 'Healed' });
-  lives.expectFresh(1, 2);
+testOneOf({
+  'a VM is not recreated before its claim is really gone': async () => {
+    const pool = await HealedPool.ready(fleet(), { replicas: 2 });
+    const lives = await pool.lives();
+    const claim = { namespace: pool.pool.namespace, name: 'disk-1' };
+    const hold = (finalizers: string[]): Promise<unknown> =>
+      fleet().kube.patch(PersistentVolumeClaims, claim, 'merge', { metadata: { finalizers } });
+    await hold(['test/hold']);
+    await pool.break(1);
+    await until(async () =>
+      expect((await fleet().kube.get(PersistentVolumeClaims, claim)).metadata.deletionTimestamp).toBeDefined(),
+    );
+    await sleep(1_500);
+    expect(lives.of('vm', 'web-1').length).toBe(1);
+    expect((await pool.healing()).cycles).toMatchObject([{ vm: 'web-1', phase: 'Removing' }]);
+    await hold([]);
+    await pool.untilFinished(1, { attempts: 1, end: 'Healed' });
+    lives.expectFresh(1, 2);
+  },
+  'a VM that has run keeps its disk by default, and so does the VM that is made on it': async () => {
+    const { preserveStorage: _, ...rules } = QUICK;
+    const pool = await HealedPool.ready(fleet(), { replicas: 1, autohealing: rules });
+    const lives = await pool.lives();
+    await pool.break(1);
+    await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
+    await pool.untilFinished(1, { attempts: 1, end: 'Healed' });
+    // It never works on a corrupt disk: drover must not delete the disk, and another VM would fare no better.
+    await pool.corrupt(1);
+    const why = expect.stringContaining('3 replacements on the same disks') as string;
+    await pool.untilFinished(1, { end: 'GivenUp', why });
+    expect([lives.of('disk', 'disk-1').length, lives.of('claim', 'disk-1').length]).toEqual([1, 1]);
+    const disk = await fleet().kube.get<DataVolume>(DataVolumes, { namespace: pool.pool.namespace, name: 'disk-1' });
+    await fleet().kube.patch(DataVolumes, disk.metadata, 'merge', {
+      metadata: { annotations: { 'sim.drover.dev/corrupt': null } },
+    });
+    await until(async () =>
+      expect(await pool.pool.status()).toMatchObject({ readyReplicas: 1, healing: { cycles: [] } }),
+    );
+  },
 });
 
-test('a VM that works before its starts have failed too often is left as it is', async () => {
-  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: { ...QUICK, startupFailureThreshold: 3 } });
-  const before = await pool.uid(1);
-  const watch = await pool.pool.watched();
-  await pool.pool.patchVm('web-1', {
-    spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '2' } } } },
-  });
-  await pool.endVmi(1);
-  // The first VMI, two that fail, and one that works; the failure count is reset soon after. KubeVirt would wait for
-  // minutes after a third failed start.
-  await until(async () => expect(watch.log.vmisOf('web-1')).toHaveLength(4));
-  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
-  expect(watch.log.vmisOf('web-1')).toHaveLength(4);
-  expect(await pool.uid(1)).toBe(before);
-  expect((await pool.healing()).finished).toEqual([]);
+testOneOf({
+  'a VM that works before its starts have failed too often is left as it is': async () => {
+    const pool = await HealedPool.ready(fleet(), {
+      replicas: 3,
+      autohealing: { ...QUICK, startupFailureThreshold: 3 },
+    });
+    const before = await pool.uid(1);
+    const watch = await pool.pool.watched();
+    await pool.pool.patchVm('web-1', {
+      spec: { template: { metadata: { annotations: { 'sim.drover.dev/fail-starts': '2' } } } },
+    });
+    await pool.endVmi(1);
+    // The first VMI, two that fail, and one that works; the failure count is reset soon after. KubeVirt would wait for
+    // minutes after a third failed start.
+    await until(async () => expect(watch.log.vmisOf('web-1')).toHaveLength(4));
+    await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
+    expect(watch.log.vmisOf('web-1')).toHaveLength(4);
+    expect(await pool.uid(1)).toBe(before);
+    expect((await pool.healing()).finished).toEqual([]);
+  },
+  'VMIs that end before their liveness probe has judged them count as starts that fail, though KubeVirt does not say when they ended':
+    async () => {
+      const livenessProbe = { periodSeconds: 1, tcpSocket: { port: 22 } };
+      const pool = await HealedPool.made(fleet(), { replicas: 2, template: withDisk({ vmi: { livenessProbe } }) });
+      await pool.pool.until({ readyReplicas: 2 });
+      const before = await pool.uid(2);
+      const annotations = { 'sim.drover.dev/run-time': '300ms', 'sim.drover.dev/run-end': 'PodGone' };
+      await pool.pool.patchVm('web-2', { spec: { template: { metadata: { annotations } } } });
+      await pool.endVmi(2);
+      await pool.replaced(2, before);
+      await pool.untilFinished(2, {
+        attempts: 1,
+        end: 'Healed',
+        why: expect.stringContaining('2 starts in a row have failed') as string,
+      });
+      expect((await pool.healing()).finished.length).toBe(1);
+    },
 });
 
 soakTest(
@@ -166,61 +210,54 @@ soakTest('a VM whose VMI a person pauses for long is not taken for sick when it 
   expect([await pool.uid(1), await pool.healing()]).toMatchObject([before, { cycles: [], finished: [] }]);
 });
 
-test('a VM that never works is given up after maxAttempts, stays so, and is healed again when a person asks for it', async () => {
-  const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
-  const pool = await HealedPool.made(fleet(), {
-    replicas: 1,
-    template,
-    autohealing: { ...QUICK, maxAttempts: 2, backoff: { initial: '200ms', jitter: 0 } },
-  });
-  const lives = await pool.lives();
-  await pool.untilFinished(1, { attempts: 2, end: 'GivenUp' });
-  lives.expectFresh(1, 3);
-  expect((await pool.pool.condition('Healing'))?.message).toContain('given up after 2 replacements');
-  // The cycle writes the Event only after it has reported to its pool.
-  await until(async () => expect((await pool.pool.events()).map(({ reason }) => reason)).toContain('HealingGivenUp'));
-  await sleep(1_500);
-  lives.expectFresh(1, 3);
-  await pool.pool.workflow.signal('healNow', { vm: 'web-1', by: 'kim' });
-  await until(async () => expect(lives.of('vm', 'web-1').length).toBeGreaterThan(3));
-});
+testOneOf({
+  'a VM that never works is given up after maxAttempts, stays so, and is healed again when a person asks for it':
+    async () => {
+      const template = withDisk({ annotations: { 'sim.drover.dev/fail-starts': 'always' } });
+      const pool = await HealedPool.made(fleet(), {
+        replicas: 1,
+        template,
+        autohealing: { ...QUICK, maxAttempts: 2, backoff: { initial: '200ms', jitter: 0 } },
+      });
+      const lives = await pool.lives();
+      await pool.untilFinished(1, { attempts: 2, end: 'GivenUp' });
+      lives.expectFresh(1, 3);
+      expect((await pool.pool.condition('Healing'))?.message).toContain('given up after 2 replacements');
+      // The cycle writes the Event only after it has reported to its pool.
+      await until(async () =>
+        expect((await pool.pool.events()).map(({ reason }) => reason)).toContain('HealingGivenUp'),
+      );
+      await sleep(1_500);
+      lives.expectFresh(1, 3);
+      await pool.pool.workflow.signal('healNow', { vm: 'web-1', by: 'kim' });
+      await until(async () => expect(lives.of('vm', 'web-1').length).toBeGreaterThan(3));
+    },
+  'a VM on a lost node is left alone; if the pool says so it is deleted, and recreated when its VMI is really gone':
+    async () => {
+      // KubeVirt's times have no fractions, so a limit of 1 s may already have passed when the worker hears of the VMI but
+      // not yet of its node.
+      const impatient = { ...QUICK, maxUnhealthy: '100%', unhealthyAfter: { notReady: '2s' } };
+      const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: impatient });
+      const lives = await pool.lives();
+      const node = (await pool.pool.vmi('web-1')).status!.nodeName!;
+      await pool.setNodeLost(node, true);
+      await until(async () => expect((await pool.pool.vm('web-1')).status?.ready ?? false).toBe(false));
+      await sleep(4_000);
+      expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeUndefined();
+      expect((await pool.healing()).cycles).toEqual([]);
 
-test('a VM that has run keeps its disk by default, and so does the VM that is made on it', async () => {
-  const { preserveStorage: _, ...rules } = QUICK;
-  const pool = await HealedPool.ready(fleet(), { replicas: 1, autohealing: rules });
-  const lives = await pool.lives();
-  await pool.break(1);
-  await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
-  await pool.untilFinished(1, { attempts: 1, end: 'Healed' });
-  // It never works on a corrupt disk: drover must not delete the disk, and another VM would fare no better.
-  await pool.corrupt(1);
-  const why = expect.stringContaining('3 replacements on the same disks') as string;
-  await pool.untilFinished(1, { end: 'GivenUp', why });
-  expect([lives.of('disk', 'disk-1').length, lives.of('claim', 'disk-1').length]).toEqual([1, 1]);
-  const disk = await fleet().kube.get<DataVolume>(DataVolumes, { namespace: pool.pool.namespace, name: 'disk-1' });
-  await fleet().kube.patch(DataVolumes, disk.metadata, 'merge', {
-    metadata: { annotations: { 'sim.drover.dev/corrupt': null } },
-  });
-  await until(async () =>
-    expect(await pool.pool.status()).toMatchObject({ readyReplicas: 1, healing: { cycles: [] } }),
-  );
-});
-
-test('VMIs that end before their liveness probe has judged them count as starts that fail, though KubeVirt does not say when they ended', async () => {
-  const livenessProbe = { periodSeconds: 1, tcpSocket: { port: 22 } };
-  const pool = await HealedPool.made(fleet(), { replicas: 2, template: withDisk({ vmi: { livenessProbe } }) });
-  await pool.pool.until({ readyReplicas: 2 });
-  const before = await pool.uid(2);
-  const annotations = { 'sim.drover.dev/run-time': '300ms', 'sim.drover.dev/run-end': 'PodGone' };
-  await pool.pool.patchVm('web-2', { spec: { template: { metadata: { annotations } } } });
-  await pool.endVmi(2);
-  await pool.replaced(2, before);
-  await pool.untilFinished(2, {
-    attempts: 1,
-    end: 'Healed',
-    why: expect.stringContaining('2 starts in a row have failed') as string,
-  });
-  expect((await pool.healing()).finished.length).toBe(1);
+      // On a busy machine the new VM may take longer than a second.
+      await pool.pool.patch({ autohealing: { ...impatient, unhealthyAfter: { notReady: '10m', unknownNode: '2s' } } });
+      await pool.untilCycle(1, { phase: 'Removing' });
+      await until(async () => expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeDefined());
+      await sleep(1_000);
+      expect(lives.of('vm', 'web-1').length).toBe(1);
+      expect((await pool.pool.vmi('web-1')).status?.phase).toBe('Running');
+      await pool.setNodeLost(node, false);
+      await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
+      await pool.untilFinished(1, { end: 'Healed' });
+      lives.expectFresh(1, 2);
+    },
 });
 
 soakTest('a VM that ran and is not ready for too long is replaced by the clock alone', async () => {
@@ -247,32 +284,6 @@ soakTest('a VM that has been failing to start for long is replaced, however few 
     end: 'Healed',
     why: expect.stringMatching(/^it fails to start: .* for 3s$/) as string,
   });
-});
-
-test('a VM on a lost node is left alone; if the pool says so it is deleted, and recreated when its VMI is really gone', async () => {
-  // KubeVirt's times have no fractions, so a limit of 1 s may already have passed when the worker hears of the VMI but
-  // not yet of its node.
-  const impatient = { ...QUICK, maxUnhealthy: '100%', unhealthyAfter: { notReady: '2s' } };
-  const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: impatient });
-  const lives = await pool.lives();
-  const node = (await pool.pool.vmi('web-1')).status!.nodeName!;
-  await pool.setNodeLost(node, true);
-  await until(async () => expect((await pool.pool.vm('web-1')).status?.ready ?? false).toBe(false));
-  await sleep(4_000);
-  expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeUndefined();
-  expect((await pool.healing()).cycles).toEqual([]);
-
-  // On a busy machine the new VM may take longer than a second.
-  await pool.pool.patch({ autohealing: { ...impatient, unhealthyAfter: { notReady: '10m', unknownNode: '2s' } } });
-  await pool.untilCycle(1, { phase: 'Removing' });
-  await until(async () => expect((await pool.pool.vm('web-1')).metadata.deletionTimestamp).toBeDefined());
-  await sleep(1_000);
-  expect(lives.of('vm', 'web-1').length).toBe(1);
-  expect((await pool.pool.vmi('web-1')).status?.phase).toBe('Running');
-  await pool.setNodeLost(node, false);
-  await pool.replaced(1, lives.of('vm', 'web-1')[0]!.uid);
-  await pool.untilFinished(1, { end: 'Healed' });
-  lives.expectFresh(1, 2);
 });
 
 const told = (annotation: string): object => ({

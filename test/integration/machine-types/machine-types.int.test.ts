@@ -10,7 +10,7 @@ import { DroverCluster, DroverNamespaces, DroverPhase } from '../../../workflows
 import { needs } from '../../cluster/given/needs.ts';
 import { rulesOf } from '../../deploy/rights.ts';
 import { ClusterRoles, createServiceAccounts, kubeconfigOf } from '../../deploy/service-accounts.ts';
-import { soakTest } from '../../soak.ts';
+import { soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, until, type TestWorker } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { TypedVms, NEW, OLD, setAlias } from './machine-types.ts';
@@ -212,19 +212,48 @@ soakTest('a paused VM is put off wholly, and taken up when it runs again', async
   expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 1, restarted: 1 });
 });
 
-test('VMs that come to match later are taken up until it ends', async () => {
-  const typedVms = await TypedVms.of(fleet(), { first: {} });
-  const transition = await typedVms.change();
-  await transition.until({ counts: { waiting: 1 } });
-  await typedVms.add('late', { runStrategy: 'Halted' });
-  await typedVms.add('changed', { runStrategy: 'Halted', type: NEW });
-  await typedVms.setType('changed', 'pc-q35-rhel8.4.0');
-  await until(async () => {
-    expect(await typedVms.type('late')).toBe('q35');
-    expect(await typedVms.record('changed')).toMatchObject({ from: 'pc-q35-rhel8.4.0' });
-  });
-  await typedVms.power('first', 'restart');
-  expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 3, counts: { done: 3 } });
+testOneOf({
+  'VMs that come to match later are taken up until it ends': async () => {
+    const typedVms = await TypedVms.of(fleet(), { first: {} });
+    const transition = await typedVms.change();
+    await transition.until({ counts: { waiting: 1 } });
+    await typedVms.add('late', { runStrategy: 'Halted' });
+    await typedVms.add('changed', { runStrategy: 'Halted', type: NEW });
+    await typedVms.setType('changed', 'pc-q35-rhel8.4.0');
+    await until(async () => {
+      expect(await typedVms.type('late')).toBe('q35');
+      expect(await typedVms.record('changed')).toMatchObject({ from: 'pc-q35-rhel8.4.0' });
+    });
+    await typedVms.power('first', 'restart');
+    expect(await transition.result()).toMatchObject({ phase: 'Complete', patched: 3, counts: { done: 3 } });
+  },
+  'a history that has grown long is left behind, also with a VM in progress, and nothing is done twice': async () => {
+    const names = namesUpTo('vm', 3);
+    const typedVms = await TypedVms.of(fleet(), Object.fromEntries(names.map((name) => [name, {}])));
+    for (const name of names) await typedVms.patch(name, neverReady);
+    const transition = await typedVms.change({ restartNow: true, reason: 'rhel8 goes' });
+    await transition.until({ patched: 3, inProgress: [expect.any(String)] });
+    const [inProgress] = (await transition.progress()).inProgress;
+    const { runId } = await transition.handle.describe();
+    // Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
+    // hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
+    for (let n = 0; n < 5; n++) await transition.handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
+    await transition.handle.signal(pause, { by: 'bob' });
+    await until(async () => expect((await transition.handle.describe()).runId).not.toBe(runId));
+    await fleet().letBecomeReady(inProgress!);
+    await transition.until({
+      phase: 'Paused',
+      patched: 3,
+      restarted: 1,
+      inProgress: [],
+      results: [{ from: OLD, to: 'q35' }],
+      paused: { by: 'bob' },
+      counts: { toRestart: 2, done: 1 },
+    });
+    await transition.handle.signal(abort);
+    expect(await transition.result()).toMatchObject({ phase: 'Aborted', patched: 3, restarted: 1, failures: 0 });
+    for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
+  },
 });
 
 test('what a transition has changed is undone, but for what somebody has changed since', async () => {
@@ -271,45 +300,47 @@ soakTest('--only, names, labels and exclusions narrow it', async () => {
   expect(await changed()).toEqual(['a-1', 'b-1', 'runs']);
 });
 
-test('pause lets no further VM be changed or restarted, resume goes on, abort ends it and clears its marks', async () => {
-  const names = namesUpTo('vm', 4);
-  const typedVms = await TypedVms.of(
-    fleet(),
-    Object.fromEntries(names.map((name) => [name, { simulation: { 'sim.drover.dev/boot-time': '2s' } }])),
-  );
-  const transition = await typedVms.change({ restartNow: true });
-  await until(async () => expect((await transition.progress()).restarted).toBeGreaterThanOrEqual(1));
-  await transition.handle.signal(pause, { by: 'bob', why: 'lunch' });
-  await transition.until({ phase: 'Paused', inProgress: [], paused: { by: 'bob', why: 'lunch' } });
-  const { restarted } = await transition.progress();
-  expect(restarted).toBeLessThan(4);
-  await typedVms.add('late', { runStrategy: 'Halted' });
-  await transition.until({ counts: { toPatch: 1 } });
-  expect(await typedVms.type('late')).toBe(OLD);
-  await transition.handle.signal(resume);
-  await until(async () => expect((await transition.progress()).restarted).toBeGreaterThan(restarted));
-  await transition.handle.signal(abort, { by: 'eve' });
-  const result = await transition.result();
-  expect(result).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, inProgress: [] });
-  expect(result.restarted).toBeLessThanOrEqual(4);
-  for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
-});
-
-test('who requests its cancellation, as the Web UI offers to, aborts it: what restarts already comes back, and no mark stays', async () => {
-  const names = namesUpTo('vm', 3);
-  const typedVms = await TypedVms.of(
-    fleet(),
-    Object.fromEntries(names.map((name) => [name, { simulation: { 'sim.drover.dev/boot-time': '1s' } }])),
-  );
-  const transition = await typedVms.change({ restartNow: true });
-  await transition.until({ inProgress: [expect.any(String)] });
-  await transition.handle.cancel();
-  const aborted = { by: 'unknown', why: 'its cancellation was requested in Temporal' };
-  const result = await transition.result();
-  expect(result).toMatchObject({ phase: 'Aborted', aborted, inProgress: [] });
-  expect(result.restarted).toBeGreaterThanOrEqual(1);
-  expect(result.counts.toRestart).toBeGreaterThanOrEqual(1);
-  for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
+testOneOf({
+  'pause lets no further VM be changed or restarted, resume goes on, abort ends it and clears its marks': async () => {
+    const names = namesUpTo('vm', 4);
+    const typedVms = await TypedVms.of(
+      fleet(),
+      Object.fromEntries(names.map((name) => [name, { simulation: { 'sim.drover.dev/boot-time': '2s' } }])),
+    );
+    const transition = await typedVms.change({ restartNow: true });
+    await until(async () => expect((await transition.progress()).restarted).toBeGreaterThanOrEqual(1));
+    await transition.handle.signal(pause, { by: 'bob', why: 'lunch' });
+    await transition.until({ phase: 'Paused', inProgress: [], paused: { by: 'bob', why: 'lunch' } });
+    const { restarted } = await transition.progress();
+    expect(restarted).toBeLessThan(4);
+    await typedVms.add('late', { runStrategy: 'Halted' });
+    await transition.until({ counts: { toPatch: 1 } });
+    expect(await typedVms.type('late')).toBe(OLD);
+    await transition.handle.signal(resume);
+    await until(async () => expect((await transition.progress()).restarted).toBeGreaterThan(restarted));
+    await transition.handle.signal(abort, { by: 'eve' });
+    const result = await transition.result();
+    expect(result).toMatchObject({ phase: 'Aborted', aborted: { by: 'eve' }, inProgress: [] });
+    expect(result.restarted).toBeLessThanOrEqual(4);
+    for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
+  },
+  'who requests its cancellation, as the Web UI offers to, aborts it: what restarts already comes back, and no mark stays':
+    async () => {
+      const names = namesUpTo('vm', 3);
+      const typedVms = await TypedVms.of(
+        fleet(),
+        Object.fromEntries(names.map((name) => [name, { simulation: { 'sim.drover.dev/boot-time': '1s' } }])),
+      );
+      const transition = await typedVms.change({ restartNow: true });
+      await transition.until({ inProgress: [expect.any(String)] });
+      await transition.handle.cancel();
+      const aborted = { by: 'unknown', why: 'its cancellation was requested in Temporal' };
+      const result = await transition.result();
+      expect(result).toMatchObject({ phase: 'Aborted', aborted, inProgress: [] });
+      expect(result.restarted).toBeGreaterThanOrEqual(1);
+      expect(result.counts.toRestart).toBeGreaterThanOrEqual(1);
+      for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
+    },
 });
 
 test('whatever a person sends with a pause, it is paused, and goes on answering', async () => {
@@ -419,34 +450,6 @@ soakTest(
     expect(await transition.result()).toMatchObject({ phase: 'Complete', restarted: 0, counts: { left: 1, done: 1 } });
   },
 );
-
-test('a history that has grown long is left behind, also with a VM in progress, and nothing is done twice', async () => {
-  const names = namesUpTo('vm', 3);
-  const typedVms = await TypedVms.of(fleet(), Object.fromEntries(names.map((name) => [name, {}])));
-  for (const name of names) await typedVms.patch(name, neverReady);
-  const transition = await typedVms.change({ restartNow: true, reason: 'rhel8 goes' });
-  await transition.until({ patched: 3, inProgress: [expect.any(String)] });
-  const [inProgress] = (await transition.progress()).inProgress;
-  const { runId } = await transition.handle.describe();
-  // Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
-  // hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
-  for (let n = 0; n < 5; n++) await transition.handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
-  await transition.handle.signal(pause, { by: 'bob' });
-  await until(async () => expect((await transition.handle.describe()).runId).not.toBe(runId));
-  await fleet().letBecomeReady(inProgress!);
-  await transition.until({
-    phase: 'Paused',
-    patched: 3,
-    restarted: 1,
-    inProgress: [],
-    results: [{ from: OLD, to: 'q35' }],
-    paused: { by: 'bob' },
-    counts: { toRestart: 2, done: 1 },
-  });
-  await transition.handle.signal(abort);
-  expect(await transition.result()).toMatchObject({ phase: 'Aborted', patched: 3, restarted: 1, failures: 0 });
-  for (const name of names) expect(await typedVms.mark(name)).toBeUndefined();
-});
 
 // The last test: it ends the worker of the others.
 test('what a missing right forbids is said before anything is written', async () => {

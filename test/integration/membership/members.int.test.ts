@@ -16,7 +16,7 @@ import { membershipChangeOf, type ListedChange, type MembershipChange } from '..
 import { givenCluster } from '../../cluster/given/given.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { seeded, seedOf } from '../../seeded.ts';
-import { soakTest } from '../../soak.ts';
+import { soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { withDisk } from '../healing/healings.ts';
 import { revisionIn, templateOf, TestPool } from '../rollout/rollouts.ts';
@@ -153,29 +153,64 @@ test('VMs of no owner are adopted as they run: the pool makes and deletes none m
   if (givenCluster() === undefined) expect((await uidsIn(fleet(), namespace))['web-7']).toEqual(before['web-7']);
 });
 
-test('a pool that no worker has counted is held, and says by what: it makes and deletes nothing until the command is run again', async () => {
-  const pool = await TestPool.ready(fleet(), { replicas: 2 });
-  const { namespace } = pool;
-  await fleet().kube.create(VirtualMachines, {
-    metadata: { namespace, name: 'web-8' },
-    spec: { ...templateOf().spec, runStrategy: 'Halted' },
-  });
-  await worker.kill();
-  const log = await OwnershipLog.start(fleet(), namespace);
-  const adopted = await run(fleet(), namespace, 'adopt', 'pool', 'web', 'web-8', '--timeout', '1s');
-  expect(adopted).toMatchObject({ code: 1, stderr: expect.stringContaining('pool web stays on hold') as string });
+testOneOf({
+  'a pool that no worker has counted is held, and says by what: it makes and deletes nothing until the command is run again':
+    async () => {
+      const pool = await TestPool.ready(fleet(), { replicas: 2 });
+      const { namespace } = pool;
+      await fleet().kube.create(VirtualMachines, {
+        metadata: { namespace, name: 'web-8' },
+        spec: { ...templateOf().spec, runStrategy: 'Halted' },
+      });
+      await worker.kill();
+      const log = await OwnershipLog.start(fleet(), namespace);
+      const adopted = await run(fleet(), namespace, 'adopt', 'pool', 'web', 'web-8', '--timeout', '1s');
+      expect(adopted).toMatchObject({ code: 1, stderr: expect.stringContaining('pool web stays on hold') as string });
 
-  worker = await fleet().startWorker();
-  await pool.untilSaid({ MembershipChanging: 'Adopting' });
-  await pool.until({ replicas: 3 });
-  // Somebody scales it meanwhile: that waits as well.
-  await pool.patch({ replicas: 4 });
-  await pool.until({ replicas: 3 });
-  const status = await run(fleet(), namespace, 'status', 'pool', 'web');
-  expect(status.stdout).toContain('web-8 become its own (`drover adopt`), begun by ada');
-  log.expectNoneMadeOrDeleted();
-  expect(await run(fleet(), namespace, 'adopt', 'pool', 'web', 'web-8')).toMatchObject({ code: 0 });
-  await fleet().settled(namespace, 'web', ['web-1', 'web-2', 'web-3', 'web-8']);
+      worker = await fleet().startWorker();
+      await pool.untilSaid({ MembershipChanging: 'Adopting' });
+      await pool.until({ replicas: 3 });
+      // Somebody scales it meanwhile: that waits as well.
+      await pool.patch({ replicas: 4 });
+      await pool.until({ replicas: 3 });
+      const status = await run(fleet(), namespace, 'status', 'pool', 'web');
+      expect(status.stdout).toContain('web-8 become its own (`drover adopt`), begun by ada');
+      log.expectNoneMadeOrDeleted();
+      expect(await run(fleet(), namespace, 'adopt', 'pool', 'web', 'web-8')).toMatchObject({ code: 0 });
+      await fleet().settled(namespace, 'web', ['web-1', 'web-2', 'web-3', 'web-8']);
+    },
+  'a pool whose command was killed goes on by itself: what has moved stays, none is made or deleted for it, and a frozen command moves no more':
+    async () => {
+      const pool = await TestPool.ready(fleet(), { replicas: 1 });
+      const { namespace } = pool;
+      const names = ['web-5', 'web-6', 'web-7'];
+      for (const name of names)
+        await fleet().kube.create(VirtualMachines, {
+          metadata: { namespace, name, labels: { adopt: 'me' } },
+          spec: { ...templateOf().spec, runStrategy: 'Halted' },
+        });
+      const log = await OwnershipLog.start(fleet(), namespace);
+      /** Resolves when the pool is no longer held, and has these VMs and wants as many. */
+      const goneOnWith = async (members: string[]): Promise<void> => {
+        await until(async () =>
+          expect((await pool.get()).metadata.annotations?.[MEMBERSHIP_CHANGE_ANNOTATION]).toBeUndefined(),
+        );
+        expect(await fleet().vmNames(namespace, 'web')).toEqual(members);
+        expect((await pool.get()).spec.replicas).toBe(members.length);
+        await fleet().settled(namespace, 'web', members);
+      };
+
+      const adoption = await killedLongAgo(pool, ['adopt', 'pool/web', '-l', 'adopt=me'], 'web-6');
+      await goneOnWith(['web-1', 'web-5']);
+      expect(await new MembershipLease(fleet().kube, { namespace, name: 'web' }, adoption).keep()).toBe(false);
+
+      expect(await run(fleet(), namespace, 'adopt', 'pool/web', '-l', 'adopt=me')).toMatchObject({ code: 0 });
+      await fleet().settled(namespace, 'web', ['web-1', ...names]);
+
+      await killedLongAgo(pool, ['detach', ...names, '--decrement'], 'web-6');
+      await goneOnWith(['web-1', 'web-6', 'web-7']);
+      log.expectNoneMadeOrDeleted();
+    },
 });
 
 /** A command takes about so long. */
@@ -194,38 +229,6 @@ async function killedLongAgo(pool: TestPool, args: string[], vm: string): Promis
   await fleet().kube.patch(VirtualMachinePools, key, 'merge', { metadata: { annotations } });
   return change;
 }
-
-test('a pool whose command was killed goes on by itself: what has moved stays, none is made or deleted for it, and a frozen command moves no more', async () => {
-  const pool = await TestPool.ready(fleet(), { replicas: 1 });
-  const { namespace } = pool;
-  const names = ['web-5', 'web-6', 'web-7'];
-  for (const name of names)
-    await fleet().kube.create(VirtualMachines, {
-      metadata: { namespace, name, labels: { adopt: 'me' } },
-      spec: { ...templateOf().spec, runStrategy: 'Halted' },
-    });
-  const log = await OwnershipLog.start(fleet(), namespace);
-  /** Resolves when the pool is no longer held, and has these VMs and wants as many. */
-  const goneOnWith = async (members: string[]): Promise<void> => {
-    await until(async () =>
-      expect((await pool.get()).metadata.annotations?.[MEMBERSHIP_CHANGE_ANNOTATION]).toBeUndefined(),
-    );
-    expect(await fleet().vmNames(namespace, 'web')).toEqual(members);
-    expect((await pool.get()).spec.replicas).toBe(members.length);
-    await fleet().settled(namespace, 'web', members);
-  };
-
-  const adoption = await killedLongAgo(pool, ['adopt', 'pool/web', '-l', 'adopt=me'], 'web-6');
-  await goneOnWith(['web-1', 'web-5']);
-  expect(await new MembershipLease(fleet().kube, { namespace, name: 'web' }, adoption).keep()).toBe(false);
-
-  expect(await run(fleet(), namespace, 'adopt', 'pool/web', '-l', 'adopt=me')).toMatchObject({ code: 0 });
-  await fleet().settled(namespace, 'web', ['web-1', ...names]);
-
-  await killedLongAgo(pool, ['detach', ...names, '--decrement'], 'web-6');
-  await goneOnWith(['web-1', 'web-6', 'web-7']);
-  log.expectNoneMadeOrDeleted();
-});
 
 soakTest(
   'a takeover and a release end, each VM with one owner throughout, though command and worker are killed at random',

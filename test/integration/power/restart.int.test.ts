@@ -4,7 +4,7 @@ import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { abort, pause, resume } from '../../../workflows/messages.ts';
 import { DroverNamespaces, DroverPhase } from '../../../workflows/search-attributes.ts';
-import { soak, soakTest } from '../../soak.ts';
+import { soak, soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms, type Shape } from './vms.ts';
 
@@ -155,48 +155,49 @@ soakTest(
   },
 );
 
-test('a person pauses, resumes and aborts it; what restarts already comes back', async () => {
-  const names = namesUpTo('vm', 6);
-  const vms = await TestVms.of(fleet(), each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
-  const restart = await vms.restart();
-  await restart.until({ inProgress: [expect.any(String)] });
-  await restart.handle.signal(pause, { by: 'bob', why: 'lunch' });
-  await restart.until({
-    phase: 'Paused',
-    inProgress: [],
-    done: [expect.any(String)],
-    paused: { by: 'bob', why: 'lunch' },
-  });
-  const { historyLength } = await restart.handle.describe();
-  expect(inOrder(await vms.restarts())).toEqual([0, 0, 0, 0, 0, 1]);
-  // Nothing happens meanwhile, not even history events.
-  await new Promise((resolve) => void setTimeout(resolve, 1_000));
-  expect((await restart.handle.describe()).historyLength).toBe(historyLength);
-  await restart.handle.signal(resume);
-  await restart.until({ phase: 'Restarting', inProgress: [expect.any(String)] });
-  await restart.handle.signal(abort);
-  expect(await restart.result()).toMatchObject({
-    phase: 'Aborted',
-    inProgress: [],
-    aborted: { by: 'unknown', why: null },
-  });
-  const restarts = inOrder(await vms.restarts());
-  expect(restarts.slice(0, 3)).toEqual([0, 0, 0]);
-  expect(restarts.at(-1)).toBe(1);
-});
-
-test('who requests its cancellation in Temporal aborts it: what restarts already comes back', async () => {
-  const vms = await TestVms.of(fleet(), each(namesUpTo('vm', 3), { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
-  const restart = await vms.restart();
-  await restart.until({ inProgress: [expect.any(String)] });
-  await restart.handle.cancel();
-  const aborted = { by: 'unknown', why: 'its cancellation was requested in Temporal' };
-  expect(await restart.result()).toMatchObject({
-    phase: 'Aborted',
-    inProgress: [],
-    done: [expect.any(String)],
-    aborted,
-  });
+testOneOf({
+  'a person pauses, resumes and aborts it; what restarts already comes back': async () => {
+    const names = namesUpTo('vm', 6);
+    const vms = await TestVms.of(fleet(), each(names, { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
+    const restart = await vms.restart();
+    await restart.until({ inProgress: [expect.any(String)] });
+    await restart.handle.signal(pause, { by: 'bob', why: 'lunch' });
+    await restart.until({
+      phase: 'Paused',
+      inProgress: [],
+      done: [expect.any(String)],
+      paused: { by: 'bob', why: 'lunch' },
+    });
+    const { historyLength } = await restart.handle.describe();
+    expect(inOrder(await vms.restarts())).toEqual([0, 0, 0, 0, 0, 1]);
+    // Nothing happens meanwhile, not even history events.
+    await new Promise((resolve) => void setTimeout(resolve, 1_000));
+    expect((await restart.handle.describe()).historyLength).toBe(historyLength);
+    await restart.handle.signal(resume);
+    await restart.until({ phase: 'Restarting', inProgress: [expect.any(String)] });
+    await restart.handle.signal(abort);
+    expect(await restart.result()).toMatchObject({
+      phase: 'Aborted',
+      inProgress: [],
+      aborted: { by: 'unknown', why: null },
+    });
+    const restarts = inOrder(await vms.restarts());
+    expect(restarts.slice(0, 3)).toEqual([0, 0, 0]);
+    expect(restarts.at(-1)).toBe(1);
+  },
+  'who requests its cancellation in Temporal aborts it: what restarts already comes back': async () => {
+    const vms = await TestVms.of(fleet(), each(namesUpTo('vm', 3), { vmi: { 'sim.drover.dev/boot-time': '1s' } }));
+    const restart = await vms.restart();
+    await restart.until({ inProgress: [expect.any(String)] });
+    await restart.handle.cancel();
+    const aborted = { by: 'unknown', why: 'its cancellation was requested in Temporal' };
+    expect(await restart.result()).toMatchObject({
+      phase: 'Aborted',
+      inProgress: [],
+      done: [expect.any(String)],
+      aborted,
+    });
+  },
 });
 
 /** Returns a template whose VMIs take a while to become ready. */
@@ -254,75 +255,76 @@ soakTest("a rollout that begins in the middle of a restart, on two workers: the 
   expect(vms.watch.log.mostUnavailable()).toBeLessThanOrEqual(2);
 });
 
-test('a history that has grown long is left behind, also with a VM in progress', async () => {
-  const names = namesUpTo('vm', 3);
-  const vms = await TestVms.of(fleet(), each(names, {}));
-  for (const name of names)
-    await fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name }, 'merge', neverReady);
-  const restart = await vms.restart({ reason: 'leaks' });
-  await restart.until({ inProgress: [expect.any(String)] });
-  const [inProgress] = (await restart.progress()).inProgress;
-  const { runId } = await restart.handle.describe();
-  // Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
-  // hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
-  for (let n = 0; n < 5; n++) await restart.handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
-  await restart.handle.signal(pause, { by: 'bob' });
-  await until(async () => expect((await restart.handle.describe()).runId).not.toBe(runId));
-  await fleet().letBecomeReady(inProgress!);
-  await restart.until({
-    phase: 'Paused',
-    chosen: 3,
-    inProgress: [],
-    done: [expect.any(String)],
-    paused: { by: 'bob' },
-    reason: 'leaks',
-  });
-  const { typedSearchAttributes } = await restart.handle.describe();
-  expect(typedSearchAttributes.get(DroverPhase)).toBe('Paused');
-  expect(typedSearchAttributes.get(DroverNamespaces)).toEqual([vms.namespace]);
-  await restart.handle.signal(abort);
-  expect(await restart.result()).toMatchObject({ phase: 'Aborted', done: [expect.any(String)], open: 2 });
-  expect(inOrder(await vms.restarts())).toEqual([0, 0, 1]);
-});
-
-test('a run takes up what the last one has handed to it', async () => {
-  const names = namesUpTo('vm', 3);
-  const vms = await TestVms.of(fleet(), each(names, {}));
-  const vmis = await vms.vmis();
-  // The previous run restarted one VM and was in the middle of the next.
-  const { uid } = (await vms.vm('vm-2')).metadata;
-  const inProgress = [{ vm: vms.key('vm-2'), uid, wasDown: false, takenAt: Date.now() }];
-  await fleet().kube.delete(
-    VirtualMachineInstances,
-    { namespace: vms.namespace, name: 'vm-2' },
-    { uid: vmis['vm-2']! },
-  );
-  const before = {
-    inProgress,
-    done: [vms.key('vm-1')],
-    gone: [],
-    failed: [],
-    open: 1,
-    skipped: [],
-    full: [],
-    paused: null,
-    aborted: null,
-  };
-  const carried = {
-    ...before,
-    digest: null,
-    lastProgressAt: Date.now(),
-    notBefore: 0,
-    deferrals: 0,
-    minVersions: {},
-    namespaces: [],
-  };
-  const chosen = { [vms.namespace]: { ...vmis, 'vm-1': 'the VMI that it had' } };
-  const result = await (await vms.restart({ chosen, carried })).result();
-  expect(result).toMatchObject({
-    phase: 'Complete',
-    done: ['vm-1', 'vm-2', 'vm-3'].map((name) => vms.key(name)),
-    open: 0,
-  });
-  expect(await vms.restarts()).toEqual({ 'vm-1': 0, 'vm-2': 1, 'vm-3': 1 });
+testOneOf({
+  'a history that has grown long is left behind, also with a VM in progress': async () => {
+    const names = namesUpTo('vm', 3);
+    const vms = await TestVms.of(fleet(), each(names, {}));
+    for (const name of names)
+      await fleet().kube.patch(VirtualMachines, { namespace: vms.namespace, name }, 'merge', neverReady);
+    const restart = await vms.restart({ reason: 'leaks' });
+    await restart.until({ inProgress: [expect.any(String)] });
+    const [inProgress] = (await restart.progress()).inProgress;
+    const { runId } = await restart.handle.describe();
+    // Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
+    // hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
+    for (let n = 0; n < 5; n++) await restart.handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
+    await restart.handle.signal(pause, { by: 'bob' });
+    await until(async () => expect((await restart.handle.describe()).runId).not.toBe(runId));
+    await fleet().letBecomeReady(inProgress!);
+    await restart.until({
+      phase: 'Paused',
+      chosen: 3,
+      inProgress: [],
+      done: [expect.any(String)],
+      paused: { by: 'bob' },
+      reason: 'leaks',
+    });
+    const { typedSearchAttributes } = await restart.handle.describe();
+    expect(typedSearchAttributes.get(DroverPhase)).toBe('Paused');
+    expect(typedSearchAttributes.get(DroverNamespaces)).toEqual([vms.namespace]);
+    await restart.handle.signal(abort);
+    expect(await restart.result()).toMatchObject({ phase: 'Aborted', done: [expect.any(String)], open: 2 });
+    expect(inOrder(await vms.restarts())).toEqual([0, 0, 1]);
+  },
+  'a run takes up what the last one has handed to it': async () => {
+    const names = namesUpTo('vm', 3);
+    const vms = await TestVms.of(fleet(), each(names, {}));
+    const vmis = await vms.vmis();
+    // The previous run restarted one VM and was in the middle of the next.
+    const { uid } = (await vms.vm('vm-2')).metadata;
+    const inProgress = [{ vm: vms.key('vm-2'), uid, wasDown: false, takenAt: Date.now() }];
+    await fleet().kube.delete(
+      VirtualMachineInstances,
+      { namespace: vms.namespace, name: 'vm-2' },
+      { uid: vmis['vm-2']! },
+    );
+    const before = {
+      inProgress,
+      done: [vms.key('vm-1')],
+      gone: [],
+      failed: [],
+      open: 1,
+      skipped: [],
+      full: [],
+      paused: null,
+      aborted: null,
+    };
+    const carried = {
+      ...before,
+      digest: null,
+      lastProgressAt: Date.now(),
+      notBefore: 0,
+      deferrals: 0,
+      minVersions: {},
+      namespaces: [],
+    };
+    const chosen = { [vms.namespace]: { ...vmis, 'vm-1': 'the VMI that it had' } };
+    const result = await (await vms.restart({ chosen, carried })).result();
+    expect(result).toMatchObject({
+      phase: 'Complete',
+      done: ['vm-1', 'vm-2', 'vm-3'].map((name) => vms.key(name)),
+      open: 0,
+    });
+    expect(await vms.restarts()).toEqual({ 'vm-1': 0, 'vm-2': 1, 'vm-3': 1 });
+  },
 });

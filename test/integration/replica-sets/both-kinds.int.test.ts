@@ -13,13 +13,14 @@ import { replicaNames } from '../../../decisions/replica-sets/names.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { ownerIdOf } from '../../../workflows/ids.ts';
 import { DroverCluster } from '../../../workflows/search-attributes.ts';
+import { sample } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
 import { setQuota } from '../quota.ts';
 import { haltedTemplateOf, KINDS, TestSets, uidsOf, VMS } from './sets.ts';
 
 const fleet = aFleet();
 
-describe.each(KINDS)('%s', (_, kind) => {
+describe.each(sample(KINDS))('%s', (_, kind) => {
   const sets = new TestSets(fleet, kind);
   const membersIn = async (namespace: string) => (await fleet().kube.list(kind.members, { namespace })).items;
   const failsToCreate = (namespace: string, words: string) =>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import { soakTest } from '../../soak.ts';
+import { soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { approvalAt, badTemplate, revisionIn, templateOf, TestPool, waitAt } from './rollouts.ts';
 
@@ -181,37 +181,53 @@ describe('failures', () => {
   /** For good templates: their VMs have all the time they need. */
   const noHurry = { rollout: {} };
 
-  test('Pause: a VM that is not ready in time ends the rollout, and the next template begins with it', async () => {
-    const pool = await aPool({ rollout: deadline });
-    const before = await pool.vmiUids();
-    const bad = await pool.change(badTemplate(2));
-    await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
-    const [broken = ''] = await pool.running(bad);
-    const { message = '' } = (await pool.condition('Degraded'))!;
-    expect(message).toContain(broken);
-    expect(message).toContain('not ready');
-    expect((await pool.status()).rollout).toMatchObject({
-      halted: { kind: 'Failed', by: 'drover' },
-      failures: [{ vm: broken }],
-    });
-    expect(await pool.events()).toContainEqual({
-      reason: 'FailedUpdate',
-      note: expect.stringContaining(`${broken}: not ready in time`) as string,
-    });
-    // New VMs get the proven template.
-    await pool.patch({ replicas: 5 });
-    await pool.until({ replicas: 5, readyReplicas: 4, currentRevision: first, updateRevision: bad });
-    const { [broken]: _broken, 'web-5': _new, ...others } = await pool.vmiUids();
-    expect(before).toMatchObject(others);
-    expect(await pool.running(bad)).toEqual([broken]);
+  testOneOf({
+    'Pause: a VM that is not ready in time ends the rollout, and the next template begins with it': async () => {
+      const pool = await aPool({ rollout: deadline });
+      const before = await pool.vmiUids();
+      const bad = await pool.change(badTemplate(2));
+      await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
+      const [broken = ''] = await pool.running(bad);
+      const { message = '' } = (await pool.condition('Degraded'))!;
+      expect(message).toContain(broken);
+      expect(message).toContain('not ready');
+      expect((await pool.status()).rollout).toMatchObject({
+        halted: { kind: 'Failed', by: 'drover' },
+        failures: [{ vm: broken }],
+      });
+      expect(await pool.events()).toContainEqual({
+        reason: 'FailedUpdate',
+        note: expect.stringContaining(`${broken}: not ready in time`) as string,
+      });
+      // New VMs get the proven template.
+      await pool.patch({ replicas: 5 });
+      await pool.until({ replicas: 5, readyReplicas: 4, currentRevision: first, updateRevision: bad });
+      const { [broken]: _broken, 'web-5': _new, ...others } = await pool.vmiUids();
+      expect(before).toMatchObject(others);
+      expect(await pool.running(bad)).toEqual([broken]);
 
-    const watch = await pool.watched();
-    const good = await pool.change(templateOf({ cores: 3 }), noHurry);
-    await pool.untilComplete(good);
-    await pool.untilSaid({ Degraded: 'NoFailures' });
-    await watch.caughtUp();
-    expect(watch.log.mostUnavailable()).toBe(1);
-    expect(watch.log.restartsOf(broken)).toHaveLength(1);
+      const watch = await pool.watched();
+      const good = await pool.change(templateOf({ cores: 3 }), noHurry);
+      await pool.untilComplete(good);
+      await pool.untilSaid({ Degraded: 'NoFailures' });
+      await watch.caughtUp();
+      expect(watch.log.mostUnavailable()).toBe(1);
+      expect(watch.log.restartsOf(broken)).toHaveLength(1);
+    },
+    'Undo: the VMs go back to the revision that they had': async () => {
+      const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo' } });
+      const before = await pool.vmiUids();
+      const bad = await pool.change(badTemplate(2));
+      await pool.untilSaid({ Progressing: 'Undone', Degraded: 'Undone' });
+      await pool.until({ readyReplicas: 4, updatedReplicas: 0, currentRevision: first, updateRevision: bad });
+      expect(Object.values(await pool.revisions())).toEqual(Array.from({ length: 4 }, () => [first, first]));
+      const after = await pool.vmiUids();
+      expect(Object.keys(before).filter((name) => before[name] !== after[name])).toHaveLength(1);
+      expect((await pool.condition('Degraded'))!.message).toMatch(/web-\d/);
+
+      const good = await pool.change(templateOf({ cores: 3 }), noHurry);
+      await pool.untilComplete(good);
+    },
   });
 
   soakTest('Pause: resumed, it goes on once the budget has room, and fails again', async () => {
@@ -249,21 +265,6 @@ describe('failures', () => {
     await pool.change(templateOf({ cores: 2, annotations: { 'sim.drover.dev/fail-starts': 'always' } }));
     await pool.untilSaid({ Progressing: 'Failed', Degraded: 'Failed' });
     expect(await pool.running(first)).toHaveLength(3);
-  });
-
-  test('Undo: the VMs go back to the revision that they had', async () => {
-    const pool = await aPool({ rollout: { ...longer, onFailure: 'Undo' } });
-    const before = await pool.vmiUids();
-    const bad = await pool.change(badTemplate(2));
-    await pool.untilSaid({ Progressing: 'Undone', Degraded: 'Undone' });
-    await pool.until({ readyReplicas: 4, updatedReplicas: 0, currentRevision: first, updateRevision: bad });
-    expect(Object.values(await pool.revisions())).toEqual(Array.from({ length: 4 }, () => [first, first]));
-    const after = await pool.vmiUids();
-    expect(Object.keys(before).filter((name) => before[name] !== after[name])).toHaveLength(1);
-    expect((await pool.condition('Degraded'))!.message).toMatch(/web-\d/);
-
-    const good = await pool.change(templateOf({ cores: 3 }), noHurry);
-    await pool.untilComplete(good);
   });
 
   soakTest('Undo: a canary that fails goes back before anybody is asked', async () => {

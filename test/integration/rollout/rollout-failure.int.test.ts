@@ -4,7 +4,7 @@ import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { pathOf, VirtualMachinePools } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { updateBatchIdOf } from '../../../workflows/messages.ts';
-import { soakTest } from '../../soak.ts';
+import { soakTest, testOneOf } from '../../soak.ts';
 import { chaosProxy } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import type { ReadinessWatch } from '../readiness-watch.ts';
@@ -94,14 +94,62 @@ describe('with a worker that lives', () => {
       expect(await pool.running(bad)).toHaveLength(1);
     });
 
-    test('goes on with the rollout in the middle of which it was, and restarts no VM twice', async () => {
-      const pool = await aPool({ template: slow(1) });
-      const watch = await pool.watched();
-      const next = await pool.change(slow(2));
-      await pool.waitUntilUpdating();
-      // Only the VMs of the rollout itself change.
-      await terminate(pool, () => Promise.resolve());
-      await expectOneRestartEach(pool, watch, next);
+    testOneOf({
+      'goes on with the rollout in the middle of which it was, and restarts no VM twice': async () => {
+        const pool = await aPool({ template: slow(1) });
+        const watch = await pool.watched();
+        const next = await pool.change(slow(2));
+        await pool.waitUntilUpdating();
+        // Only the VMs of the rollout itself change.
+        await terminate(pool, () => Promise.resolve());
+        await expectOneRestartEach(pool, watch, next);
+      },
+      "the pool's workflow goes on in a new run in the middle of a batch, and is told of its end": async () => {
+        const pool = await aPool({ template: slow(1) });
+        const watch = await pool.watched();
+        const before = await runOf(pool);
+        const next = await pool.change(slow(2));
+        await pool.waitUntilUpdating();
+        // Temporal suggests continue-as-new after 4 MiB of history.
+        for (let n = 0; n < 5; n++) await pool.workflow.signal('promote', { by: 'x'.repeat(1_000_000) });
+        await until(async () => expect(await runOf(pool)).not.toBe(before));
+        await expectOneRestartEach(pool, watch, next);
+        expect((await pool.status()).rollout).toMatchObject({ batches: 3, lastBatch: 3 });
+        expect((await pool.progress()).updating).toEqual([]);
+      },
+      "a batch's workflow is ended from outside: its VMs are taken up again, and restarted once": async () => {
+        const pool = await aPool({ template: slow(1) });
+        const watch = await pool.watched();
+        const next = await pool.change(slow(2));
+        const taken = await pool.waitUntilUpdating();
+        const [{ n, vms } = { n: 0, vms: [''] }] = (await pool.progress()).updating;
+        expect(vms).toEqual([taken]);
+        await fleet()
+          .temporal.client.workflow.getHandle(updateBatchIdOf(pool.ref, next, n))
+          .terminate('a test');
+        await until(async () => expect((await pool.progress()).updating.map((batch) => batch.n)).not.toContain(n));
+        await expectOneRestartEach(pool, watch, next);
+      },
+      'a worker that is asked to end while a batch waits for its VM hands the wait on at once': async () => {
+        const one = await fleet().startWorker();
+        const pool = await aPool();
+        const watch = await pool.watched();
+        const next = await pool.change(badTemplate(2));
+        await until(async () => expect(await pool.running(next)).toHaveLength(1));
+        const [taken = ''] = await pool.running(next);
+        const other = await fleet().startWorker();
+        onTestFinished(() => other.kill());
+        const askedAt = Date.now();
+        expect(await one.stop()).toBe(0);
+        // A wait that it didn't hand over would hold it up for 35 s.
+        expect(Date.now() - askedAt).toBeLessThan(30_000);
+        const batch = fleet().temporal.client.workflow.getHandle(updateBatchIdOf(pool.ref, next, 1));
+        expect((await batch.describe()).status.name).toBe('RUNNING');
+        await pool.patchVmi(taken, { metadata: { annotations: { 'sim.drover.dev/never-ready': null } } });
+        expect(await batch.result()).toEqual([{ vm: taken, end: 'Updated' }]);
+        await watch.caughtUp();
+        expect(watch.log.restartsOf(taken)).toHaveLength(1);
+      },
     });
 
     soakTest('goes on with an undo', async () => {
@@ -163,34 +211,6 @@ describe('with a worker that lives', () => {
     expect(after).toEqual(Object.fromEntries(ready.map((name) => [name, before[name]])));
   });
 
-  test("the pool's workflow goes on in a new run in the middle of a batch, and is told of its end", async () => {
-    const pool = await aPool({ template: slow(1) });
-    const watch = await pool.watched();
-    const before = await runOf(pool);
-    const next = await pool.change(slow(2));
-    await pool.waitUntilUpdating();
-    // Temporal suggests continue-as-new after 4 MiB of history.
-    for (let n = 0; n < 5; n++) await pool.workflow.signal('promote', { by: 'x'.repeat(1_000_000) });
-    await until(async () => expect(await runOf(pool)).not.toBe(before));
-    await expectOneRestartEach(pool, watch, next);
-    expect((await pool.status()).rollout).toMatchObject({ batches: 3, lastBatch: 3 });
-    expect((await pool.progress()).updating).toEqual([]);
-  });
-
-  test("a batch's workflow is ended from outside: its VMs are taken up again, and restarted once", async () => {
-    const pool = await aPool({ template: slow(1) });
-    const watch = await pool.watched();
-    const next = await pool.change(slow(2));
-    const taken = await pool.waitUntilUpdating();
-    const [{ n, vms } = { n: 0, vms: [''] }] = (await pool.progress()).updating;
-    expect(vms).toEqual([taken]);
-    await fleet()
-      .temporal.client.workflow.getHandle(updateBatchIdOf(pool.ref, next, n))
-      .terminate('a test');
-    await until(async () => expect((await pool.progress()).updating.map((batch) => batch.n)).not.toContain(n));
-    await expectOneRestartEach(pool, watch, next);
-  });
-
   test('the pool is deleted in the middle: no VM is recreated, and nothing is left', async () => {
     const pool = await aPool({ template: slow(1) });
     const watch = await pool.watched();
@@ -206,27 +226,6 @@ describe('with a worker that lives', () => {
       ).toHaveLength(1);
     await until(async () => expect((await pool.batches()).map(({ status }) => status)).toEqual(['COMPLETED']));
   });
-});
-
-test('a worker that is asked to end while a batch waits for its VM hands the wait on at once', async () => {
-  const one = await fleet().startWorker();
-  const pool = await aPool();
-  const watch = await pool.watched();
-  const next = await pool.change(badTemplate(2));
-  await until(async () => expect(await pool.running(next)).toHaveLength(1));
-  const [taken = ''] = await pool.running(next);
-  const other = await fleet().startWorker();
-  onTestFinished(() => other.kill());
-  const askedAt = Date.now();
-  expect(await one.stop()).toBe(0);
-  // A wait that it didn't hand over would hold it up for 35 s.
-  expect(Date.now() - askedAt).toBeLessThan(30_000);
-  const batch = fleet().temporal.client.workflow.getHandle(updateBatchIdOf(pool.ref, next, 1));
-  expect((await batch.describe()).status.name).toBe('RUNNING');
-  await pool.patchVmi(taken, { metadata: { annotations: { 'sim.drover.dev/never-ready': null } } });
-  expect(await batch.result()).toEqual([{ vm: taken, end: 'Updated' }]);
-  await watch.caughtUp();
-  expect(watch.log.restartsOf(taken)).toHaveLength(1);
 });
 
 test('a VMI whose new labels the API server refuses fails its VM in these words', async () => {

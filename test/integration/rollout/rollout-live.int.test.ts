@@ -13,7 +13,7 @@ import {
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { Claim } from '../../../simulator/types.ts';
 import { needs } from '../../cluster/given/needs.ts';
-import { soakTest } from '../../soak.ts';
+import { soakTest, testOneOf } from '../../soak.ts';
 import { deny } from '../admission-policy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { templateOf, TestPool } from './rollouts.ts';
@@ -114,15 +114,26 @@ describe('a live update', () => {
 describe('what a VMI has no room for', () => {
   const tooMuch = templateOf({ ...small, sockets: 5 });
 
-  test('takes a restart', async () => {
-    const pool = await aPool();
-    const before = await pool.vmiUids();
-    const watch = await pool.watched();
-    await pool.untilComplete(await pool.change(tooMuch));
-    await expectRestarted(pool, before);
-    await watch.caughtUp();
-    expect(watch.log.mostUnavailable()).toBe(1);
-    expect((await pool.vmi('web-1')).status).toMatchObject({ currentCPUTopology: { sockets: 5 } });
+  testOneOf({
+    'takes a restart': async () => {
+      const pool = await aPool();
+      const before = await pool.vmiUids();
+      const watch = await pool.watched();
+      await pool.untilComplete(await pool.change(tooMuch));
+      await expectRestarted(pool, before);
+      await watch.caughtUp();
+      expect(watch.log.mostUnavailable()).toBe(1);
+      expect((await pool.vmi('web-1')).status).toMatchObject({ currentCPUTopology: { sockets: 5 } });
+    },
+    'as only KubeVirt knows, takes a restart too': async () => {
+      needs('live migration');
+      const pool = await aPool();
+      const before = await pool.vmiUids();
+      await pool.untilComplete(await pool.change(unaligned));
+      await expectRestarted(pool, before);
+      await until(async () => expect(await acts(pool)).toEqual(['live', 'restart']));
+      expect((await pool.status()).rollout!.failures).toEqual([]);
+    },
   });
 
   soakTest('waits if the pool allows no restart, and is told of; whoever restarts the VM ends the wait', async () => {
@@ -147,16 +158,6 @@ describe('what a VMI has no room for', () => {
   // Unaligned memory: drover has no rule about it, and KubeVirt refuses it only when asked.
   const unaligned = templateOf({ ...small, memory: '1025Mi' });
 
-  test('as only KubeVirt knows, takes a restart too', async () => {
-    needs('live migration');
-    const pool = await aPool();
-    const before = await pool.vmiUids();
-    await pool.untilComplete(await pool.change(unaligned));
-    await expectRestarted(pool, before);
-    await until(async () => expect(await acts(pool)).toEqual(['live', 'restart']));
-    expect((await pool.status()).rollout!.failures).toEqual([]);
-  });
-
   soakTest('as only KubeVirt knows, waits if the pool allows no restart', async () => {
     needs('live migration');
     const pool = await aPool(atMost('Live'));
@@ -178,13 +179,22 @@ describe('what a VMI has no room for', () => {
 });
 
 describe('the strategy', () => {
-  test('Stage of the cluster: every change of the VMI is a restart', async () => {
-    await clusterStrategy('Stage');
-    const pool = await aPool();
-    const before = await pool.vmiUids();
-    await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
-    await expectRestarted(pool, before);
-    await until(async () => expect(await acts(pool)).toEqual(['restart']));
+  testOneOf({
+    'Stage of the cluster: every change of the VMI is a restart': async () => {
+      await clusterStrategy('Stage');
+      const pool = await aPool();
+      const before = await pool.vmiUids();
+      await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
+      await expectRestarted(pool, before);
+      await until(async () => expect(await acts(pool)).toEqual(['restart']));
+    },
+    'LiveUpdate of the pool in a cluster that stages: what KubeVirt refuses takes a restart': async () => {
+      await clusterStrategy('Stage');
+      const pool = await aPool({ vmRolloutStrategy: 'LiveUpdate' });
+      const before = await pool.vmiUids();
+      await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
+      await expectRestarted(pool, before);
+    },
   });
 
   soakTest('of the pool is heeded when it changes in the middle', async () => {
@@ -202,14 +212,6 @@ describe('the strategy', () => {
 
   soakTest('Stage of the pool: as of the cluster, for this pool', async () => {
     const pool = await aPool({ vmRolloutStrategy: 'Stage' });
-    const before = await pool.vmiUids();
-    await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
-    await expectRestarted(pool, before);
-  });
-
-  test('LiveUpdate of the pool in a cluster that stages: what KubeVirt refuses takes a restart', async () => {
-    await clusterStrategy('Stage');
-    const pool = await aPool({ vmRolloutStrategy: 'LiveUpdate' });
     const before = await pool.vmiUids();
     await pool.untilComplete(await pool.change(templateOf({ ...small, sockets: 2 })));
     await expectRestarted(pool, before);
@@ -248,82 +250,83 @@ const allUids = async (pool: TestPool): Promise<Record<string, Record<string, st
 });
 
 describe('disruption', () => {
-  test('None: a change that needs a restart is staged, and taken by VMs as they stop', async () => {
-    const pool = await aPool(atMost('None'));
-    const before = await pool.vmiUids();
-    const next = await pool.change(templateOf({ ...small, cores: 2 }));
-    await until(async () =>
-      expect((await pool.condition('Progressing'))!.message).toContain(
-        'web-1, web-2: it waits for a restart, which the pool leaves to people',
-      ),
-    );
-    expect(await pool.vmiUids()).toEqual(before);
-    await pool.power('web-1', 'restart');
-    await until(async () => expect(await pool.running(next)).toEqual(['web-1']));
-    expect(await pool.vmiUids()).toMatchObject({ 'web-2': before['web-2'] });
+  testOneOf({
+    'None: a change that needs a restart is staged, and taken by VMs as they stop': async () => {
+      const pool = await aPool(atMost('None'));
+      const before = await pool.vmiUids();
+      const next = await pool.change(templateOf({ ...small, cores: 2 }));
+      await until(async () =>
+        expect((await pool.condition('Progressing'))!.message).toContain(
+          'web-1, web-2: it waits for a restart, which the pool leaves to people',
+        ),
+      );
+      expect(await pool.vmiUids()).toEqual(before);
+      await pool.power('web-1', 'restart');
+      await until(async () => expect(await pool.running(next)).toEqual(['web-1']));
+      expect(await pool.vmiUids()).toMatchObject({ 'web-2': before['web-2'] });
+    },
+    'None: what KubeVirt would do to a VMI that runs is not even written; a halted VM is': async () => {
+      needs('live migration');
+      const pool = await aPool(atMost('None'));
+      await pool.power('web-2', 'stop');
+      await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1']));
+      const next = await pool.change(templateOf({ ...small, sockets: 2 }));
+      await until(async () =>
+        expect((await pool.condition('Progressing'))!.message).toContain(
+          'web-1: it would be updated while it runs, which the pool does not allow',
+        ),
+      );
+      const old = revisionOf(templateOf(small));
+      await until(async () =>
+        expect(await pool.revisions()).toEqual({ 'web-1': [old, old], 'web-2': [next, undefined] }),
+      );
+      expect((await pool.vmi('web-1')).spec.domain.cpu).toMatchObject({ sockets: 1 });
+    },
+    'Restart: disks that would have to be recreated are left, and told of': async () => {
+      const pool = await aPool({ template: templateOf(disks('2Gi')) });
+      const before = await allUids(pool);
+      const next = await pool.change(templateOf({ cores: 2, ...disks('1Gi') }));
+      await until(async () =>
+        expect((await pool.condition('Progressing'))!.message).toContain(
+          'web-1, web-2: its disks would have to be replaced, which the pool does not allow',
+        ),
+      );
+      await pool.until({
+        updatedReplicas: 0,
+        updateRevision: next,
+        currentRevision: revisionOf(templateOf(disks('2Gi'))),
+      });
+      expect(await allUids(pool)).toEqual(before);
+    },
   });
 
-  test('None: what KubeVirt would do to a VMI that runs is not even written; a halted VM is', async () => {
-    needs('live migration');
-    const pool = await aPool(atMost('None'));
-    await pool.power('web-2', 'stop');
-    await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1']));
-    const next = await pool.change(templateOf({ ...small, sockets: 2 }));
-    await until(async () =>
-      expect((await pool.condition('Progressing'))!.message).toContain(
-        'web-1: it would be updated while it runs, which the pool does not allow',
-      ),
-    );
-    const old = revisionOf(templateOf(small));
-    await until(async () =>
-      expect(await pool.revisions()).toEqual({ 'web-1': [old, old], 'web-2': [next, undefined] }),
-    );
-    expect((await pool.vmi('web-1')).spec.domain.cpu).toMatchObject({ sockets: 1 });
-  });
-
-  test('Restart: disks that would have to be recreated are left, and told of', async () => {
-    const pool = await aPool({ template: templateOf(disks('2Gi')) });
-    const before = await allUids(pool);
-    const next = await pool.change(templateOf({ cores: 2, ...disks('1Gi') }));
-    await until(async () =>
-      expect((await pool.condition('Progressing'))!.message).toContain(
-        'web-1, web-2: its disks would have to be replaced, which the pool does not allow',
-      ),
-    );
-    await pool.until({
-      updatedReplicas: 0,
-      updateRevision: next,
-      currentRevision: revisionOf(templateOf(disks('2Gi'))),
-    });
-    expect(await allUids(pool)).toEqual(before);
-  });
-
-  test('Live: a larger disk grows under its VMI, and nothing restarts', async () => {
-    needs('a default storage class that expands');
-    const pool = await aPool({ template: templateOf(disks('1Gi')), ...atMost('Live') });
-    await pool.power('web-2', 'stop');
-    await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1']));
-    const before = await allUids(pool);
-    const next = await pool.change(templateOf(disks('2Gi')));
-    await pool.until({ updatedReplicas: 2, currentRevision: next });
-    expect(await sizes(pool)).toEqual({ 'root-1': '2Gi', 'root-2': '2Gi' });
-    expect(await allUids(pool)).toEqual(before);
-    expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toMatchObject([
-      { spec: { storage: { resources: { requests: { storage: '2Gi' } } } } },
-    ]);
-  });
-
-  test('Restart: a disk more is made beside those that are there, and one less is let go; no data is lost', async () => {
-    const pool = await aPool({ template: templateOf(disks('1Gi')) });
-    const before = await allUids(pool);
-    await pool.untilComplete(await pool.change(templateOf(withDisks(disk('root', '1Gi'), disk('data', '3Gi')))));
-    expect(await sizes(pool)).toEqual({ 'data-1': '3Gi', 'data-2': '3Gi', 'root-1': '1Gi', 'root-2': '1Gi' });
-    const grown = await allUids(pool);
-    expect(grown).toMatchObject({ vms: before['vms'], disks: before['disks'], claims: before['claims'] });
-    for (const [name, uid] of Object.entries(before['vmis']!)) expect(grown['vmis']![name]).not.toBe(uid);
-    await pool.untilComplete(await pool.change(templateOf(disks('1Gi'))));
-    expect(await allUids(pool)).toMatchObject({ disks: grown['disks'], claims: grown['claims'] });
-    expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toHaveLength(1);
+  testOneOf({
+    'Live: a larger disk grows under its VMI, and nothing restarts': async () => {
+      needs('a default storage class that expands');
+      const pool = await aPool({ template: templateOf(disks('1Gi')), ...atMost('Live') });
+      await pool.power('web-2', 'stop');
+      await until(async () => expect([...(await pool.vmis()).keys()]).toEqual(['web-1']));
+      const before = await allUids(pool);
+      const next = await pool.change(templateOf(disks('2Gi')));
+      await pool.until({ updatedReplicas: 2, currentRevision: next });
+      expect(await sizes(pool)).toEqual({ 'root-1': '2Gi', 'root-2': '2Gi' });
+      expect(await allUids(pool)).toEqual(before);
+      expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toMatchObject([
+        { spec: { storage: { resources: { requests: { storage: '2Gi' } } } } },
+      ]);
+    },
+    'Restart: a disk more is made beside those that are there, and one less is let go; no data is lost': async () => {
+      const pool = await aPool({ template: templateOf(disks('1Gi')) });
+      const before = await allUids(pool);
+      await pool.untilComplete(await pool.change(templateOf(withDisks(disk('root', '1Gi'), disk('data', '3Gi')))));
+      expect(await sizes(pool)).toEqual({ 'data-1': '3Gi', 'data-2': '3Gi', 'root-1': '1Gi', 'root-2': '1Gi' });
+      const grown = await allUids(pool);
+      expect(grown).toMatchObject({ vms: before['vms'], disks: before['disks'], claims: before['claims'] });
+      for (const [name, uid] of Object.entries(before['vmis']!)) expect(grown['vmis']![name]).not.toBe(uid);
+      await pool.untilComplete(await pool.change(templateOf(disks('1Gi'))));
+      expect(await allUids(pool)).toMatchObject({ disks: grown['disks'], claims: grown['claims'] });
+      expect((await pool.vm('web-1')).spec.dataVolumeTemplates).toHaveLength(1);
+    },
   });
 
   test.each([
@@ -353,37 +356,38 @@ describe('disruption', () => {
     expect(await allUids(pool)).toEqual(before);
   });
 
-  test('Replace: VMs and their disks are recreated, within the budget', async () => {
-    const pool = await aPool({ replicas: 3, template: templateOf(disks('4Gi')), ...atMost('Replace') });
-    const before = await allUids(pool);
-    const watch = await pool.watched();
-    const next = await pool.change(templateOf({ cores: 2, ...disks('2Gi') }));
-    await pool.untilComplete(next);
-    await watch.caughtUp();
-    expect(watch.log.mostUnavailable({ replicas: 3 })).toBe(1);
-    const after = await allUids(pool);
-    for (const [kind, old] of Object.entries(before)) {
-      expect(Object.keys(after[kind]!)).toEqual(Object.keys(old));
-      for (const [name, uid] of Object.entries(old))
-        expect([kind, name, after[kind]![name]]).not.toEqual([kind, name, uid]);
-    }
-    const { items } = await fleet().kube.list(PersistentVolumeClaims, { namespace: pool.namespace });
-    expect(items.map(({ metadata }) => metadata.name).sort()).toEqual(['root-1', 'root-2', 'root-3']);
-    for (const { spec } of items) expect(spec).toMatchObject({ resources: { requests: { storage: '2Gi' } } });
-    await until(async () => expect(await acts(pool)).toEqual(['replace']));
-  });
-
-  test('Replace: a VM that may not be deleted has failed with the reason, and nothing of it is lost', async () => {
-    const pool = await aPool({ replicas: 1, template: templateOf(disks('4Gi')), ...atMost('Replace') });
-    const before = await allUids(pool);
-    await protect(pool.namespace);
-    await pool.change(templateOf(disks('2Gi')));
-    await pool.untilSaid({ Progressing: 'Failed' });
-    expect((await pool.status()).rollout?.failures).toMatchObject([
-      { vm: 'web-1', why: expect.stringMatching(/^it can not be deleted: .*this VM is protected/) },
-    ]);
-    await until(async () => expect((await pool.batches()).map(({ status }) => status)).toEqual(['COMPLETED']));
-    expect(await allUids(pool)).toEqual(before);
+  testOneOf({
+    'Replace: VMs and their disks are recreated, within the budget': async () => {
+      const pool = await aPool({ replicas: 3, template: templateOf(disks('4Gi')), ...atMost('Replace') });
+      const before = await allUids(pool);
+      const watch = await pool.watched();
+      const next = await pool.change(templateOf({ cores: 2, ...disks('2Gi') }));
+      await pool.untilComplete(next);
+      await watch.caughtUp();
+      expect(watch.log.mostUnavailable({ replicas: 3 })).toBe(1);
+      const after = await allUids(pool);
+      for (const [kind, old] of Object.entries(before)) {
+        expect(Object.keys(after[kind]!)).toEqual(Object.keys(old));
+        for (const [name, uid] of Object.entries(old))
+          expect([kind, name, after[kind]![name]]).not.toEqual([kind, name, uid]);
+      }
+      const { items } = await fleet().kube.list(PersistentVolumeClaims, { namespace: pool.namespace });
+      expect(items.map(({ metadata }) => metadata.name).sort()).toEqual(['root-1', 'root-2', 'root-3']);
+      for (const { spec } of items) expect(spec).toMatchObject({ resources: { requests: { storage: '2Gi' } } });
+      await until(async () => expect(await acts(pool)).toEqual(['replace']));
+    },
+    'Replace: a VM that may not be deleted has failed with the reason, and nothing of it is lost': async () => {
+      const pool = await aPool({ replicas: 1, template: templateOf(disks('4Gi')), ...atMost('Replace') });
+      const before = await allUids(pool);
+      await protect(pool.namespace);
+      await pool.change(templateOf(disks('2Gi')));
+      await pool.untilSaid({ Progressing: 'Failed' });
+      expect((await pool.status()).rollout?.failures).toMatchObject([
+        { vm: 'web-1', why: expect.stringMatching(/^it can not be deleted: .*this VM is protected/) },
+      ]);
+      await until(async () => expect((await pool.batches()).map(({ status }) => status)).toEqual(['COMPLETED']));
+      expect(await allUids(pool)).toEqual(before);
+    },
   });
 
   soakTest('Replace: a VM that a person has stopped is recreated as well, and stays stopped', async () => {

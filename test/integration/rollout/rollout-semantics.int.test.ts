@@ -19,7 +19,7 @@ import {
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../../workflows/search-attributes.ts';
-import { soakTest } from '../../soak.ts';
+import { sample, soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { approvalAt, badTemplate, orderOfRestarts, revisionIn, templateOf, TestPool } from './rollouts.ts';
 
@@ -400,7 +400,7 @@ describe("people's will", () => {
     await pool.untilComplete(next);
   });
 
-  test.each(['Manual', 'RerunOnFailure', 'Once'] as const)(
+  test.each(sample(['Manual', 'RerunOnFailure', 'Once'] as const))(
     'a VM of run strategy %s is restarted once if it runs, and not started if it does not',
     async (runStrategy) => {
       const shape = { vm: { runStrategy } };

@@ -7,6 +7,7 @@ import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/f
 import { roleOf, type VmView } from '../../../decisions/views/vm.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aStep } from '../../decisions/fixtures/rollout-pools.ts';
+import { testOneOf } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from '../fleet.ts';
 import { setQuota } from '../quota.ts';
@@ -113,67 +114,69 @@ test('a worker that dies in the middle of promotions, and people who change the 
   await next.stop();
 });
 
-test('paused VMs go on where they are when they are promoted, and are restarted and paused again by a rollout', async () => {
-  needs('VMIs that can be paused');
-  const namespace = await fleet().namespace();
-  const worker = await fleet().startWorker();
-  await aPool(namespace, { replicas: 2, standby: standby(2, 'Paused') });
-  const vmis = async () =>
-    new Map(
-      (await fleet().kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace })).items
-        .map(vmiView)
-        .map((vmi) => [vmi.name, vmi]),
+testOneOf({
+  'paused VMs go on where they are when they are promoted, and are restarted and paused again by a rollout':
+    async () => {
+      needs('VMIs that can be paused');
+      const namespace = await fleet().namespace();
+      const worker = await fleet().startWorker();
+      await aPool(namespace, { replicas: 2, standby: standby(2, 'Paused') });
+      const vmis = async () =>
+        new Map(
+          (await fleet().kube.list<VirtualMachineInstance>(VirtualMachineInstances, { namespace })).items
+            .map(vmiView)
+            .map((vmi) => [vmi.name, vmi]),
+        );
+      const arePaused = (...names: string[]): Promise<void> =>
+        until(async () => {
+          const all = await vmis();
+          for (const name of names) expect(all.get(name)).toMatchObject({ paused: true });
+        });
+      await arePaused('web-3', 'web-4');
+      const before = await vmis();
+      await fleet().patchPool(namespace, 'web', { replicas: 4 });
+      await says(namespace, { replicas: 4, readyReplicas: 4, standbyReplicas: 2, readyStandbyReplicas: 2 });
+      const after = await vmis();
+      for (const name of ['web-3', 'web-4'])
+        expect(after.get(name)).toMatchObject({ uid: before.get(name)!.uid, paused: false });
+      await arePaused('web-5', 'web-6');
+
+      const template = structuredClone(runningTemplate);
+      (template.spec.template['spec'] as Record<string, unknown>)['hostname'] = 'fresh';
+      await fleet().patchPool(namespace, 'web', { template });
+      await until(async () =>
+        expect(await fleet().condition(namespace, 'web', 'UpToDate')).toMatchObject({ status: 'True' }),
+      );
+      const revision = (await fleet().pool(namespace, 'web'))!.status!.updateRevision;
+      await arePaused('web-5', 'web-6');
+      for (const name of ['web-5', 'web-6']) expect((await vmis()).get(name)).toMatchObject({ revision });
+
+      await fleet().patchPool(namespace, 'web', { standby: standby(2) });
+      await until(async () => {
+        const left = (await views(namespace)).filter(({ role }) => role === 'Standby');
+        expect(left).toMatchObject([
+          { name: 'web-5', runStrategy: 'Halted', hasVmi: false },
+          { name: 'web-6', runStrategy: 'Halted', hasVmi: false },
+        ]);
+      });
+      await worker.stop();
+    },
+  'a quota that is full for the standby is told of, and keeps nobody from being promoted': async () => {
+    const namespace = await fleet().namespace();
+    await setQuota(fleet(), namespace, VirtualMachines, { hard: 4, used: 0 });
+    const worker = await fleet().startWorker();
+    await fleet().createPool(namespace, 'web', { template: runningTemplate, replicas: 3, standby: standby(2) });
+    await until(async () =>
+      expect(await fleet().condition(namespace, 'web', 'ReplicaFailure')).toMatchObject({
+        reason: 'FailedStandby',
+        message: expect.stringContaining('exceeded quota') as string,
+      }),
     );
-  const arePaused = (...names: string[]): Promise<void> =>
-    until(async () => {
-      const all = await vmis();
-      for (const name of names) expect(all.get(name)).toMatchObject({ paused: true });
-    });
-  await arePaused('web-3', 'web-4');
-  const before = await vmis();
-  await fleet().patchPool(namespace, 'web', { replicas: 4 });
-  await says(namespace, { replicas: 4, readyReplicas: 4, standbyReplicas: 2, readyStandbyReplicas: 2 });
-  const after = await vmis();
-  for (const name of ['web-3', 'web-4'])
-    expect(after.get(name)).toMatchObject({ uid: before.get(name)!.uid, paused: false });
-  await arePaused('web-5', 'web-6');
-
-  const template = structuredClone(runningTemplate);
-  (template.spec.template['spec'] as Record<string, unknown>)['hostname'] = 'fresh';
-  await fleet().patchPool(namespace, 'web', { template });
-  await until(async () =>
-    expect(await fleet().condition(namespace, 'web', 'UpToDate')).toMatchObject({ status: 'True' }),
-  );
-  const revision = (await fleet().pool(namespace, 'web'))!.status!.updateRevision;
-  await arePaused('web-5', 'web-6');
-  for (const name of ['web-5', 'web-6']) expect((await vmis()).get(name)).toMatchObject({ revision });
-
-  await fleet().patchPool(namespace, 'web', { standby: standby(2) });
-  await until(async () => {
-    const left = (await views(namespace)).filter(({ role }) => role === 'Standby');
-    expect(left).toMatchObject([
-      { name: 'web-5', runStrategy: 'Halted', hasVmi: false },
-      { name: 'web-6', runStrategy: 'Halted', hasVmi: false },
-    ]);
-  });
-  await worker.stop();
-});
-
-test('a quota that is full for the standby is told of, and keeps nobody from being promoted', async () => {
-  const namespace = await fleet().namespace();
-  await setQuota(fleet(), namespace, VirtualMachines, { hard: 4, used: 0 });
-  const worker = await fleet().startWorker();
-  await fleet().createPool(namespace, 'web', { template: runningTemplate, replicas: 3, standby: standby(2) });
-  await until(async () =>
-    expect(await fleet().condition(namespace, 'web', 'ReplicaFailure')).toMatchObject({
-      reason: 'FailedStandby',
-      message: expect.stringContaining('exceeded quota') as string,
-    }),
-  );
-  await says(namespace, { replicas: 3, readyReplicas: 3, standbyReplicas: 1 });
-  await fleet().patchPool(namespace, 'web', { replicas: 4 });
-  await says(namespace, { replicas: 4, readyReplicas: 4, standbyReplicas: 0 });
-  await setQuota(fleet(), namespace, VirtualMachines, { hard: 100, used: 4 });
-  await says(namespace, { replicas: 4, readyReplicas: 4, standbyReplicas: 2, readyStandbyReplicas: 2 });
-  await worker.stop();
+    await says(namespace, { replicas: 3, readyReplicas: 3, standbyReplicas: 1 });
+    await fleet().patchPool(namespace, 'web', { replicas: 4 });
+    await says(namespace, { replicas: 4, readyReplicas: 4, standbyReplicas: 0 });
+    await setQuota(fleet(), namespace, VirtualMachines, { hard: 100, used: 4 });
+    await says(namespace, { replicas: 4, readyReplicas: 4, standbyReplicas: 2, readyStandbyReplicas: 2 });
+    await worker.stop();
+  },
 });

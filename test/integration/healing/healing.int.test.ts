@@ -234,8 +234,8 @@ testOneOf({
     },
   'a VM on a lost node is left alone; if the pool says so it is deleted, and recreated when its VMI is really gone':
     async () => {
-      // KubeVirt's times have no fractions, so a limit of 1 s may already have passed when the worker hears of the VMI but
-      // not yet of its node.
+      // KubeVirt's times have no fractions, so a limit of 1 s may already have passed when the worker hears of the VMI
+      // but not yet of its node.
       const impatient = { ...QUICK, maxUnhealthy: '100%', unhealthyAfter: { notReady: '2s' } };
       const pool = await HealedPool.ready(fleet(), { replicas: 3, autohealing: impatient });
       const lives = await pool.lives();

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { startedAt } from '../../dev/process/process-identity.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { spawnReaped } from '../reaped.ts';
@@ -15,11 +15,11 @@ const tools = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => /^(DROVER_(?!STATE|CLUSTER)|XDG_CACHE_HOME|HOME|GO)/.test(name)),
 );
 
-function demo(...args: string[]): { child: ChildProcess; state: string } {
+function demo(args: string[], env: NodeJS.ProcessEnv = {}): { child: ChildProcess; state: string } {
   const state = mkdtempSync(join(tmpdir(), 'drover-demo-'));
   const child = spawnReaped(process.execPath, ['clients/demo.ts', '--state', state, ...args], {
     cwd: ROOT,
-    env: { ...nowhere, ...tools },
+    env: { ...nowhere, ...tools, ...env },
   });
   onTestFinished(() => {
     child.kill('SIGKILL');
@@ -50,7 +50,7 @@ async function expectAllShown(outcome: Promise<Outcome>, state: string): Promise
 }
 
 test('it shows all of it, says where to look, goes on until Ctrl-C, and leaves nothing behind', async () => {
-  const { child, state } = demo();
+  const { child, state } = demo([]);
   const outcome = outcomeOf(child);
   await follow(child.stdout!)('It goes on until Ctrl-C');
   child.kill('SIGINT');
@@ -59,7 +59,7 @@ test('it shows all of it, says where to look, goes on until Ctrl-C, and leaves n
 
 // As above, but for the wait for Ctrl-C.
 soakTest('with --exit it ends when it has shown all of it', async () => {
-  const { child, state } = demo('--exit');
+  const { child, state } = demo(['--exit']);
   await expectAllShown(outcomeOf(child), state);
 });
 
@@ -67,7 +67,8 @@ test.each([
   ['while it starts', 'etcd is ready'],
   ['while VMs come up', 'Applying examples/pool.yaml'],
 ])('Ctrl-C %s ends all of it', async (_when, sign) => {
-  const { child, state } = demo('--exit');
+  // The first demo shows that a worker bundles its workflows itself.
+  const { child, state } = demo(['--exit'], { DROVER_WORKFLOW_BUNDLE: inject('programs')!.workflows });
   const outcome = outcomeOf(child);
   await follow(child.stdout!)(sign);
   child.kill('SIGINT');
@@ -77,7 +78,7 @@ test.each([
 });
 
 test('if it cannot start it says why, and fails', async () => {
-  const { child } = demo('--exit', '--state', '/dev/null/state');
+  const { child } = demo(['--exit', '--state', '/dev/null/state']);
   const { code, stderr } = await outcomeOf(child);
   expect(code).toBe(1);
   expect(stderr).toMatch(/^error: .*\/dev\/null\/state.*\n$/);

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { VirtualMachines } from '../../api/resources.ts';
 import { findStack } from '../../dev/find-stack.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
@@ -53,6 +53,7 @@ describe('in a folder, a stack', () => {
   test('has all its parts, whatever Temporal the shell is set up for, and ends with its supervisor', async () => {
     vi.stubEnv('TEMPORAL_API_KEY', 'of another server');
     vi.stubEnv('TEMPORAL_TLS', 'true');
+    vi.stubEnv('DROVER_WORKFLOW_BUNDLE', inject('programs')!.workflows);
     onTestFinished(() => void vi.unstubAllEnvs());
     const { child } = await foreground('--state', state);
     const parts = ['etcd', 'kube-apiserver', 'simulator', 'temporal', 'worker'];

@@ -5,7 +5,12 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { defaultCache } from './dev/paths.ts';
 
 /** Files that take the longest begin first, or the end would wait for them. */
-const LONG = /-(crash|chaos)\.|\/(fleet|rollouts|guarantees|command-line)\.test/;
+const LONG = [
+  /-(crash|chaos|refusal|command)\./,
+  /\/(fleet|rollouts|guarantees|command-line)\.test\./,
+  /\/(crash|cut-off|two-clusters|surge|takeover|demo|image|temporal-away)\.int\./,
+  /\/machine-types\/commands\.int\./,
+];
 
 /** Returns what fleet a file asks for; nothing of a file that starts servers itself, which takes long as well. */
 const fleetOf = ({ moduleId }: TestSpecification): string =>
@@ -15,7 +20,7 @@ const fleetOf = ({ moduleId }: TestSpecification): string =>
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const { long = [], others = [] } = Object.groupBy(await super.sort(files), ({ moduleId }) =>
-      LONG.test(moduleId) ? 'long' : 'others',
+      LONG.some((one) => one.test(moduleId)) ? 'long' : 'others',
     );
     const byFleet = [...Map.groupBy(others, fleetOf)].toSorted(([one], [other]) => one.localeCompare(other));
     return [...long, ...byFleet.flatMap(([, same]) => same)];

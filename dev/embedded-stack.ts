@@ -59,7 +59,10 @@ export interface Stack {
   stop(): Promise<void>;
   /** Stops one process until `restart`. */
   halt(name: ProcessName): Promise<void>;
-  /** Stops one process and starts it again. Resolves when it is ready. */
+  /**
+   * Stops one process and starts it again. Resolves when it is ready. A simulator that was left out starts for the
+   * first time.
+   */
   restart(name: ProcessName): Promise<void>;
   /** Only sends the signal, like a kill from outside: the process is restarted if `restarts` is set. */
   kill(name: ProcessName, signal: NodeJS.Signals): void;
@@ -144,7 +147,8 @@ export class EmbeddedStack implements Stack {
     writeFileSync(this.#files.temporalConfig, temporalConfig(this.temporalAddress));
     writeFileSync(this.#files.env, exportLines(this.env));
     await this.#installCrds(given);
-    await Promise.all([this.#startSimulator(credentials), prepare?.(this.env)]);
+    const isSimulated = this.#options.simulator ?? true;
+    await Promise.all([isSimulated && this.#startSimulator(), prepare?.(this.env)]);
     if (this.#options.worker ?? true) await this.#start(worker({ env: { ...this.env, ...this.#options.workerEnv } }));
     this.#signal().throwIfAborted();
     this.#phase = 'ready';
@@ -161,6 +165,7 @@ export class EmbeddedStack implements Stack {
   }
 
   async restart(name: ProcessName): Promise<void> {
+    if (name === 'simulator' && !this.#services.has(name)) return this.#startSimulator();
     const service = this.#service(name);
     await service.stop();
     await service.start(this.#signal());
@@ -200,11 +205,10 @@ export class EmbeddedStack implements Stack {
     writeKubeconfig(this.kubeconfig, `https://127.0.0.1:${this.#ports?.apiserver}`, credentials);
   }
 
-  async #startSimulator(credentials: Credentials): Promise<void> {
-    const { simulator: isWanted = true, simulatorProgram } = this.#options;
-    if (!isWanted) return;
+  async #startSimulator(): Promise<void> {
+    const credentials = prepareCredentials(this.#files.credentials);
     await this.#startOnPorts(['simulator'], ({ simulator: port }) =>
-      simulator({ port, credentials, env: this.env, program: simulatorProgram }),
+      simulator({ port, credentials, env: this.env, program: this.#options.simulatorProgram }),
     );
   }
 

@@ -114,44 +114,50 @@ export class StackPool {
   }
 
   async #take(wanted: Wanted): Promise<SharedStack> {
-    const free = this.#free.find(({ kind }) => kind === kindOf(wanted));
-    this.#free = this.#free.filter((stack) => stack !== free);
-    if (free !== undefined) {
-      await free.start();
-      return free;
+    const { simulator, kubevirtCrds = false } = wanted;
+    let stack = this.#free.find((free) => free.kubevirtCrds === kubevirtCrds);
+    this.#free = this.#free.filter((free) => free !== stack);
+    if (stack === undefined) {
+      const state = mkdtempSync(join(this.#folder, 's-'));
+      const started = await startTestStack(state, { ...wanted, simulator: false }, this.#programs);
+      stack = await SharedStack.of(started, kubevirtCrds);
+      this.#all.push(stack);
     }
-    const state = mkdtempSync(join(this.#folder, 's-'));
-    const stack = await SharedStack.start(await startTestStack(state, wanted, this.#programs), wanted);
-    this.#all.push(stack);
+    await stack.start({ simulator });
     return stack;
   }
 }
 
-/** Stacks of one kind serve each other's files. */
+/** A fleet of one kind is as another of it. */
 export const kindOf = ({ simulator, kubevirtCrds = false }: Wanted): string =>
   JSON.stringify({ simulator, kubevirtCrds });
 
 /** A stack that is as new for each file that leases it. */
 class SharedStack {
-  readonly kind: string;
+  readonly kubevirtCrds: boolean;
   readonly #stack: Stack;
-  readonly #simulator: boolean;
-  readonly #snapshot: EtcdSnapshot;
+  /** What the API server holds before a lease. */
+  readonly #first: EtcdSnapshot;
+  /** What it holds as a lease begins: with a simulator, more. */
+  #leased: EtcdSnapshot | undefined;
+  /** Run for the present lease. */
+  #servers: ('temporal' | 'simulator')[] = ['temporal'];
   /** Keep the ports of the servers that are halted from other stacks that choose theirs meanwhile. */
   #held: Server[] = [];
   #restored: Promise<void> = Promise.resolve();
+  #isNew = true;
   #isOver = false;
 
-  private constructor(stack: Stack, snapshot: EtcdSnapshot, wanted: Wanted) {
+  private constructor(stack: Stack, first: EtcdSnapshot, kubevirtCrds: boolean) {
     this.#stack = stack;
-    this.#snapshot = snapshot;
-    this.#simulator = wanted.simulator;
-    this.kind = kindOf(wanted);
+    this.#first = first;
+    this.kubevirtCrds = kubevirtCrds;
   }
 
-  static async start(stack: Stack, wanted: Wanted): Promise<SharedStack> {
+  /** Takes over a stack that has just started, without a simulator. */
+  static async of(stack: Stack, kubevirtCrds: boolean): Promise<SharedStack> {
     await installCrds(stack);
-    return new SharedStack(stack, await EtcdSnapshot.take(filesOf(stack.state).ephemeral), wanted);
+    return new SharedStack(stack, await EtcdSnapshot.take(filesOf(stack.state).ephemeral), kubevirtCrds);
   }
 
   get lease(): Lease {
@@ -159,35 +165,43 @@ class SharedStack {
     return { state, kubeconfig, temporalAddress, temporalUi, env };
   }
 
-  /** Brings the API server back to what it held at first, under all that is connected to it. */
-  restoreApiServer(): Promise<void> {
-    return this.#snapshot.restore();
+  /** Begins a lease. */
+  async start({ simulator }: { simulator: boolean }): Promise<void> {
+    await this.#restored;
+    this.#releasePorts();
+    this.#servers = simulator ? ['temporal', 'simulator'] : ['temporal'];
+    // Temporal of a new stack runs already.
+    const toStart = this.#isNew ? this.#servers.slice(1) : this.#servers;
+    this.#isNew = false;
+    await Promise.all(toStart.map((name) => this.#stack.restart(name)));
+    if (simulator) this.#leased = await EtcdSnapshot.take(filesOf(this.#stack.state).ephemeral);
   }
 
-  /** Ends what keeps things in memory, and brings the API server back to what it held at first. */
+  /** Brings the API server back to what it held as the lease began, under all that is connected to it. */
+  restoreApiServer(): Promise<void> {
+    return (this.#leased ?? this.#first).restore();
+  }
+
+  /** Ends what keeps things in memory, and brings the API server back to what it held before the lease. */
   restore(): void {
     // A process of tests may end after the pool, whose process the held ports would keep.
     if (this.#isOver) return;
     this.#restored = (async () => {
       await Promise.all(this.#servers.map((name) => this.#stack.halt(name)));
       await this.#holdPorts();
-      await this.restoreApiServer();
+      await this.#leased?.close();
+      this.#leased = undefined;
+      await this.#first.restore();
     })();
     // `start` tells of it.
     this.#restored.catch(() => {});
-  }
-
-  async start(): Promise<void> {
-    await this.#restored;
-    this.#releasePorts();
-    await Promise.all(this.#servers.map((name) => this.#stack.restart(name)));
   }
 
   async end(): Promise<void> {
     this.#isOver = true;
     await this.#restored.catch(() => {});
     this.#releasePorts();
-    await this.#snapshot.close();
+    await Promise.all([this.#leased?.close(), this.#first.close()]);
     await this.#stack.stop();
   }
 
@@ -202,10 +216,6 @@ class SharedStack {
   #releasePorts(): void {
     for (const server of this.#held) server.close();
     this.#held = [];
-  }
-
-  get #servers(): ('temporal' | 'simulator')[] {
-    return this.#simulator ? ['temporal', 'simulator'] : ['temporal'];
   }
 }
 

@@ -27,7 +27,7 @@ test('no VM goes down before an extra one has come up, also when the worker is k
   const next = await fleet().startWorker();
   const restarted = (): string[] => orderOfRestarts(watch).filter((name) => name !== 'web-5');
   await until(async () => expect(restarted()).not.toEqual([]));
-  expect(await pool.status()).toMatchObject({ surgeReplicas: 1 });
+  await pool.until({ surgeReplicas: 1 });
   await next.kill();
   await fleet().startWorker();
   await pool.untilComplete(revision);

@@ -47,7 +47,7 @@ describe('help', () => {
   });
 
   test('of worker names every variable that one reads, with its default', async () => {
-    const { stdout } = await drover(['worker', '--help']);
+    const { stdout } = await droverHere(['worker', '--help']);
     const table = readFileSync(join(import.meta.dirname, '../../../docs/deploy.md'), 'utf8').matchAll(
       /^\| `((?:DROVER|LOG)_\w+)` \| (?:`(.*?)`|none)/gm,
     );
@@ -216,7 +216,7 @@ describe('a failure has exit code 1 and one sentence', () => {
     [['apply', '-f', '/nonexistent.yaml'], /^error: \/nonexistent.yaml: no such file or folder\n$/],
     [['delete', '-f', '/nonexistent.yaml'], /^error: \/nonexistent.yaml: no such file or folder\n$/],
   ])('%j', async (args, stderr) => {
-    expect(await drover(args)).toEqual({
+    expect(await droverHere(args)).toEqual({
       code: 1,
       signal: null,
       stdout: '',
@@ -246,7 +246,7 @@ describe('a failure has exit code 1 and one sentence', () => {
   test('if the API server is away', async () => {
     const kubeconfig = join(folder(), 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor('https://127.0.0.1:1')));
-    const { code, stderr } = await drover(['get', 'pools', '--kubeconfig', kubeconfig]);
+    const { code, stderr } = await droverHere(['get', 'pools', '--kubeconfig', kubeconfig]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^error: the Kubernetes API server does not answer: .*127\.0\.0\.1:1.*\n$/);
   });
@@ -269,7 +269,7 @@ describe('a failure has exit code 1 and one sentence', () => {
     const kubeconfig = join(folder(), 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(url)));
     const stderr = `error: the Kubernetes API server at ${url} ${sentence}\n`;
-    expect(await drover(['get', 'pools', '--kubeconfig', kubeconfig])).toEqual({
+    expect(await droverHere(['get', 'pools', '--kubeconfig', kubeconfig])).toEqual({
       code: 1,
       signal: null,
       stdout: '',
@@ -280,13 +280,13 @@ describe('a failure has exit code 1 and one sentence', () => {
   test('if Temporal is away', async () => {
     const kubeconfig = join(folder(), 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor('https://127.0.0.1:1')));
-    const { code, stderr } = await drover(['setup', '--kubeconfig', kubeconfig, '--address', '127.0.0.1:1']);
+    const { code, stderr } = await droverHere(['setup', '--kubeconfig', kubeconfig, '--address', '127.0.0.1:1']);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^error: Temporal at 127\.0\.0\.1:1 does not answer \(.*\): start it .*\n$/);
   });
 
   test('with the whole of it for whoever looks for the cause', async () => {
-    const { code, stderr } = await drover(['get', 'pools'], { ...nowhere, DROVER_DEBUG: '1' });
+    const { code, stderr } = await droverHere(['get', 'pools'], { ...nowhere, DROVER_DEBUG: '1' });
     expect(code).toBe(1);
     expect(stderr).toMatch(/\n {4}at .*session\.ts/);
   });

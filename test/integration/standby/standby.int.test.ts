@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import type { PoolSpec, PoolStatus } from '../../../api/pool/pool.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { vmView, type VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/from-object/vmi.ts';
 import { roleOf, type VmView } from '../../../decisions/views/vm.ts';
@@ -144,12 +145,12 @@ testOneOf({
       const template = structuredClone(runningTemplate);
       (template.spec.template['spec'] as Record<string, unknown>)['hostname'] = 'fresh';
       await fleet().patchPool(namespace, 'web', { template });
-      await until(async () =>
-        expect(await fleet().condition(namespace, 'web', 'UpToDate')).toMatchObject({ status: 'True' }),
-      );
-      const revision = (await fleet().pool(namespace, 'web'))!.status!.updateRevision;
-      await arePaused('web-5', 'web-6');
-      for (const name of ['web-5', 'web-6']) expect((await vmis()).get(name)).toMatchObject({ revision });
+      const revision = revisionOf(template);
+      await says(namespace, { currentRevision: revision, updateRevision: revision });
+      await until(async () => {
+        const all = await vmis();
+        for (const name of ['web-5', 'web-6']) expect(all.get(name)).toMatchObject({ paused: true, revision });
+      });
 
       await fleet().patchPool(namespace, 'web', { standby: standby(2) });
       await until(async () => {

@@ -13,11 +13,6 @@ export const soak = <T>(full: T, short: T): T => (isSoak ? full : short);
  */
 export const soakTest = isSoak ? test : test.skip;
 
-/** Returns all of these in a soak run, and otherwise one, which the seed chooses: over many runs each has its turn. */
-export function sample<T>(all: readonly T[]): readonly T[] {
-  return isSoak ? all : [all[Math.floor(seeded(seedOf())() * all.length)]!];
-}
-
 /** Returns all of these in a soak run, and otherwise so many, which `random` chooses. */
 export const some = <T>(all: readonly T[], count: number, random: () => number): readonly T[] =>
   isSoak
@@ -27,6 +22,9 @@ export const some = <T>(all: readonly T[], count: number, random: () => number):
         .toSorted((one, other) => one.place - other.place)
         .slice(0, count)
         .map(({ one }) => one);
+
+/** Returns all of these in a soak run, and otherwise one, which the seed chooses: over many runs each has its turn. */
+export const sample = <T>(all: readonly T[]): readonly T[] => some(all, 1, seeded(seedOf()));
 
 /** Declares these tests: a soak run runs all, any other the one that the seed chooses. */
 export function testOneOf(tests: Record<string, () => Promise<void>>, options: TestOptions = {}): void {

@@ -184,7 +184,7 @@ class SharedStack {
 
   /** Ends what keeps things in memory, and brings the API server back to what it held before the lease. */
   restore(): void {
-    // A process of tests may end after the pool, whose process the held ports would keep.
+    // If a test process ends after the pool has closed, held ports would keep the pool's process alive.
     if (this.#isOver) return;
     this.#restored = (async () => {
       await Promise.all(this.#servers.map((name) => this.#stack.halt(name)));

@@ -12,6 +12,7 @@ import { rulesOf } from '../../deploy/rights.ts';
 import { ClusterRoles, createServiceAccounts, kubeconfigOf } from '../../deploy/service-accounts.ts';
 import { soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, until, type TestWorker } from '../fleet.ts';
+import { pauseUntilContinuedAsNew } from '../long-history.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { TypedVms, NEW, OLD, setAlias } from './machine-types.ts';
 
@@ -234,12 +235,7 @@ testOneOf({
     const transition = await typedVms.change({ restartNow: true, reason: 'rhel8 goes' });
     await transition.until({ patched: 3, inProgress: [expect.any(String)] });
     const [inProgress] = (await transition.progress()).inProgress;
-    const { runId } = await transition.handle.describe();
-    // Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
-    // hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
-    for (let n = 0; n < 5; n++) await transition.handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
-    await transition.handle.signal(pause, { by: 'bob' });
-    await until(async () => expect((await transition.handle.describe()).runId).not.toBe(runId));
+    await pauseUntilContinuedAsNew(transition.handle);
     await fleet().letBecomeReady(inProgress!);
     await transition.until({
       phase: 'Paused',

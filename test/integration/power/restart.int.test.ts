@@ -6,6 +6,7 @@ import { abort, pause, resume } from '../../../workflows/messages.ts';
 import { DroverNamespaces, DroverPhase } from '../../../workflows/search-attributes.ts';
 import { soak, soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until, type TestWorker } from '../fleet.ts';
+import { pauseUntilContinuedAsNew } from '../long-history.ts';
 import { each, TestVms, type Shape } from './vms.ts';
 
 const fleet = aFleet({ workers: 0 });
@@ -264,12 +265,7 @@ testOneOf({
     const restart = await vms.restart({ reason: 'leaks' });
     await restart.until({ inProgress: [expect.any(String)] });
     const [inProgress] = (await restart.progress()).inProgress;
-    const { runId } = await restart.handle.describe();
-    // Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
-    // hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
-    for (let n = 0; n < 5; n++) await restart.handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
-    await restart.handle.signal(pause, { by: 'bob' });
-    await until(async () => expect((await restart.handle.describe()).runId).not.toBe(runId));
+    await pauseUntilContinuedAsNew(restart.handle);
     await fleet().letBecomeReady(inProgress!);
     await restart.until({
       phase: 'Paused',

@@ -1,0 +1,17 @@
+import type { WorkflowHandle } from '@temporalio/client';
+import { expect } from 'vitest';
+import { pause } from '../../workflows/messages.ts';
+import { until } from './fleet.ts';
+
+/**
+ * Pauses a workflow, as `bob`, so often and with so many words that its history grows long, and waits for its next run.
+ *
+ * Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a hundred
+ * signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
+ */
+export async function pauseUntilContinuedAsNew(handle: WorkflowHandle): Promise<void> {
+  const { runId } = await handle.describe();
+  for (let n = 0; n < 5; n++) await handle.signal(pause, { by: 'bob', why: 'x'.repeat(1_000_000) });
+  await handle.signal(pause, { by: 'bob' });
+  await until(async () => expect((await handle.describe()).runId).not.toBe(runId));
+}

@@ -6,8 +6,8 @@ import { until } from './fleet.ts';
 /**
  * Pauses a workflow, as `bob`, so often and with so many words that its history grows long, and waits for its next run.
  *
- * Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a hundred
- * signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
+ * Temporal suggests continue-as-new after 4 MiB. It also does after 4,096 events, but fails a workflow task if a
+ * hundred signals arrive meanwhile: a slow worker would replay them again and again, and never finish.
  */
 export async function pauseUntilContinuedAsNew(handle: WorkflowHandle): Promise<void> {
   const { runId } = await handle.describe();

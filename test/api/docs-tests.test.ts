@@ -10,7 +10,7 @@ const LEGEND = new RegExp(`\\b([A-Z])(?: is| stands for| for)?\\s+(${FILE}(?:\\s
 const REFERENCE = new RegExp(`(${SOURCE}): ((?:"[^"]+"(?:, )?)+)`, 'g');
 /** The titles of tests and of groups of tests: of `each`, and as keys of an object of tests, as well. */
 const TITLE =
-  /(?:\b(?:test|it|describe|soakTest)(?:\.\w+)*\(|\)\(|\n(?=\s*['"`][^\n]*['"`]:\s+async))\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1(?:,|:\s+async)\s/g;
+  /(?:\b(?:test|it|describe|soakTest)(?:\.\w+)*\(|\)\(|\n(?=\s*['"`][^\n]*['"`]:\s+(?:async\b|\(\) =>)))\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1(?:,|:\s+(?:async|\(\) =>))\s/g;
 
 const read = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8');
 const titlesIn = (file: string): string[] =>

@@ -6,7 +6,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { startedAt } from '../../dev/process/process-identity.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { spawnReaped } from '../reaped.ts';
-import { soakTest } from '../soak.ts';
+import { soakTest, testOneOf } from '../soak.ts';
 import { follow, nowhere, outcomeOf, type Outcome } from './drover.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -63,10 +63,7 @@ soakTest('with --exit it ends when it has shown all of it', async () => {
   await expectAllShown(outcomeOf(child), state);
 });
 
-test.each([
-  ['while it starts', 'etcd is ready'],
-  ['while VMs come up', 'Applying examples/pool.yaml'],
-])('Ctrl-C %s ends all of it', async (_when, sign) => {
+async function interruptedAt(sign: string): Promise<void> {
   // The first demo shows that a worker bundles its workflows itself.
   const { child, state } = demo(['--exit'], { DROVER_WORKFLOW_BUNDLE: inject('programs')!.workflows });
   const outcome = outcomeOf(child);
@@ -75,6 +72,11 @@ test.each([
   const { code, stderr } = await outcome;
   expect({ code, stderr }).toEqual({ code: 130, stderr: '' });
   expect(left(state)).toEqual([]);
+}
+
+testOneOf({
+  'Ctrl-C while it starts ends all of it': () => interruptedAt('etcd is ready'),
+  'Ctrl-C while VMs come up ends all of it': () => interruptedAt('Applying examples/pool.yaml'),
 });
 
 test('if it cannot start it says why, and fails', async () => {

@@ -9,6 +9,8 @@ import { VirtualMachines } from '../../api/resources.ts';
 import { findStack } from '../../dev/find-stack.ts';
 import { readStackRecord } from '../../dev/stack-file.ts';
 import { childrenOf, outcomeOf, type Outcome } from '../clients/drover.ts';
+import { droverHere } from '../clients/in-process.ts';
+import { sample, testOneOf } from '../soak.ts';
 import { PATIENCE_MS } from '../wait-for.ts';
 import { ConfigMaps, configMap, kubeOf, living, stateFolder } from './stacks.ts';
 
@@ -152,34 +154,40 @@ describe('in a folder, a stack', () => {
   });
 });
 
-test.each([[[]], [['--detach']]])(
-  'a process that fails at the start %j is one sentence, with its log above',
-  async (flags) => {
+async function failsInOneSentence(...flags: string[]): Promise<void> {
+  const state = stateFolder();
+  const broken = join(state, 'broken-etcd');
+  writeFileSync(broken, '#!/bin/sh\necho "no such flag" >&2\necho "usage: etcd" >&2\nexit 3\n', { mode: 0o755 });
+  vi.stubEnv('DROVER_ETCD', broken);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const failed = await drover('dev', ...flags, ...SERVERS_ONLY, '--state', state);
+  expect(failed).toMatchObject({ code: 1, stdout: '' });
+  expect(failed.stderr).toContain(`the last lines of ${state}/logs/etcd.log:\n  no such flag\n  usage: etcd\n`);
+  expect(failed.stderr.trimEnd().split('\n').at(-1)).toBe('error: etcd ended before it was ready (exit code 3)');
+}
+
+testOneOf({
+  'a process that fails at the start is one sentence, with its log above': () => failsInOneSentence(),
+  'a process that fails at the start is one sentence, with its log above, also if the stack is to be detached': () =>
+    failsInOneSentence('--detach'),
+});
+
+test.each(sample(['SIGTERM', 'SIGHUP'] as const))(
+  '%s before it is ready ends what has been started',
+  async (signal) => {
     const state = stateFolder();
-    const broken = join(state, 'broken-etcd');
-    writeFileSync(broken, '#!/bin/sh\necho "no such flag" >&2\necho "usage: etcd" >&2\nexit 3\n', { mode: 0o755 });
-    vi.stubEnv('DROVER_ETCD', broken);
-    onTestFinished(() => void vi.unstubAllEnvs());
-    const failed = await drover('dev', ...flags, ...SERVERS_ONLY, '--state', state);
-    expect(failed).toMatchObject({ code: 1, stdout: '' });
-    expect(failed.stderr).toContain(`the last lines of ${state}/logs/etcd.log:\n  no such flag\n  usage: etcd\n`);
-    expect(failed.stderr.trimEnd().split('\n').at(-1)).toBe('error: etcd ended before it was ready (exit code 3)');
+    const child = spawnDrover(['dev', ...SERVERS_ONLY, '--state', state]);
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const said = text(child.stderr!);
+    await expect.poll(() => pidsIn(state).length, { timeout: PATIENCE_MS, interval: 5 }).toBeGreaterThan(0);
+    const pids = pidsIn(state);
+    child.kill(signal);
+    expect(await once(child, 'exit')).toEqual([1, null]);
+    expect(await said).toContain(`error: ${signal} came before the stack was ready; it was stopped`);
+    expect(living(pids)).toEqual([]);
+    expect(existsSync(join(state, 'lock'))).toBe(false);
   },
 );
-
-test.each(['SIGTERM', 'SIGHUP'] as const)('%s before it is ready ends what has been started', async (signal) => {
-  const state = stateFolder();
-  const child = spawnDrover(['dev', ...SERVERS_ONLY, '--state', state]);
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const said = text(child.stderr!);
-  await expect.poll(() => pidsIn(state).length, { timeout: PATIENCE_MS, interval: 5 }).toBeGreaterThan(0);
-  const pids = pidsIn(state);
-  child.kill(signal);
-  expect(await once(child, 'exit')).toEqual([1, null]);
-  expect(await said).toContain(`error: ${signal} came before the stack was ready; it was stopped`);
-  expect(living(pids)).toEqual([]);
-  expect(existsSync(join(state, 'lock'))).toBe(false);
-});
 
 test.each([
   [['--temporal-port', '0'], 'Give a port, from 1 to 65535.'],
@@ -187,7 +195,7 @@ test.each([
   [['--address', 'x:1'], 'drover dev starts servers of its own: leave out --address'],
 ])('wrong usage %j is refused before anything is started', async (args, sentence) => {
   const state = stateFolder();
-  expect(await drover('dev', '--state', state, ...args)).toMatchObject({
+  expect(await droverHere(['dev', '--state', state, ...args])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining(sentence),
   });
@@ -195,6 +203,6 @@ test.each([
 });
 
 test.each(['stop', 'status'])('dev %s --help has examples', async (command) => {
-  const help = await drover('dev', command, '--help');
+  const help = await droverHere(['dev', command, '--help']);
   expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining('\nExamples:\n') });
 });

@@ -39,7 +39,7 @@ export class TestFleet {
   readonly temporal: Temporal;
   readonly #workers = new Map<ChildProcess, Promise<unknown>>();
   /** Workers without settings of their own. */
-  readonly #usual = new WeakSet<ChildProcess>();
+  readonly #usual = new Map<ChildProcess, TestWorker>();
 
   constructor(stack: Stack, temporal: Temporal) {
     this.stack = stack;
@@ -61,19 +61,19 @@ export class TestFleet {
 
   /** Starts a worker in a process of its own; resolves when it takes work. */
   async startWorker(env: Record<string, string> = {}): Promise<TestWorker> {
-    const { worker, workflows } = inject('programs')!;
-    const child = spawnReaped(process.execPath, [worker], {
+    const programs = inject('programs')!;
+    const child = spawnReaped(process.execPath, [programs.worker], {
       cwd: resolve(import.meta.dirname, '../..'),
-      env: { ...process.env, DROVER_WORKFLOW_BUNDLE: workflows, ...this.#workerEnv, ...env },
+      env: { ...process.env, DROVER_WORKFLOW_BUNDLE: programs.workflows, ...this.#workerEnv, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     // Not `exit`: the last lines of output may come after that.
     const exited = once(child, 'close').then(([code]) => {
       this.#workers.delete(child);
+      this.#usual.delete(child);
       return code as number | null;
     });
     this.#workers.set(child, exited);
-    if (Object.keys(env).length === 0) this.#usual.add(child);
     const log = createWriteStream(join(this.stack.state, 'logs', `test-worker-${child.pid}.log`));
     const lines = createInterface({ input: child.stderr! });
     await new Promise<void>((ready, failed) => {
@@ -89,7 +89,15 @@ export class TestFleet {
       child.kill(signal);
       return await exited;
     };
-    return { pid: child.pid!, kill: async () => void (await end('SIGKILL')()), stop: end('SIGTERM') };
+    const worker = { pid: child.pid!, kill: async () => void (await end('SIGKILL')()), stop: end('SIGTERM') };
+    if (Object.keys(env).length === 0) this.#usual.set(child, worker);
+    return worker;
+  }
+
+  /** Returns a worker without settings of its own: one that runs, or a new one, which takes a second of CPU. */
+  async worker(): Promise<TestWorker> {
+    const [running] = this.#usual.values();
+    return running ?? (await this.startWorker());
   }
 
   /** Sets up the servers, and sees to it that this many workers run. */
@@ -102,9 +110,8 @@ export class TestFleet {
 
   /** Leaves to the next file what it would start itself: servers without objects and workflows, and a worker if any. */
   async leave(stack: LeasedStack): Promise<void> {
-    const workers = [...this.#workers.keys()];
-    const usual = workers.find((worker) => this.#usual.has(worker));
-    await this.#endWorkers(workers.filter((worker) => worker !== usual));
+    const [usual] = this.#usual.keys();
+    await this.#endWorkers([...this.#workers.keys()].filter((worker) => worker !== usual));
     await stack.restoreApiServer();
     if (usual === undefined) await this.#endAll();
     else await until(async () => expect(await this.#terminate((id) => id !== WATCH)).toBe(0));

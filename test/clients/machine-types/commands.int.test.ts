@@ -18,10 +18,10 @@ import { testOneOf } from '../../soak.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';
 
-const fleet = aFleet({ workers: 0 });
+const fleet = aFleet();
 let worker: TestWorker;
 beforeAll(async () => {
-  worker = await fleet().startWorker();
+  worker = await fleet().worker();
 });
 
 const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...fleet().stack.env, DROVER_REQUESTED_BY: 'ada@desk' });

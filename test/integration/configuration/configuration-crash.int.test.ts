@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { change, label, readingPool } from './configuration.ts';
 
-const fleet = aFleet({ workers: 0 });
+const fleet = aFleet();
 const USER = { kind: 'Secret', name: 'user' } as const;
 const VMS = 6;
 
 test('a worker that is killed in the middle has each VM restarted once, and none for a change of labels', async () => {
-  const first = await fleet().startWorker();
+  const first = await fleet().worker();
   const pool = await readingPool(fleet(), { replicas: VMS, maxUnavailable: 2 });
   const watch = await pool.watched();
   await label(fleet(), pool.namespace, USER, 'v2');

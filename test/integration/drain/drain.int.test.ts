@@ -8,10 +8,10 @@ import { aFleet, until, type TestWorker } from '../fleet.ts';
 import { run } from '../membership/commands.ts';
 import { TestDrain } from './drains.ts';
 
-const fleet = aFleet({ workers: 0 });
+const fleet = aFleet();
 let worker: TestWorker;
 beforeAll(async () => {
-  worker = await fleet().startWorker();
+  worker = await fleet().worker();
 });
 
 const FIRST = 'sim-node-1';

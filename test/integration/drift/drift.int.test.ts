@@ -8,9 +8,9 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { aFleet, until, type TestWorker } from '../fleet.ts';
 import { templateOf, TestPool } from '../rollout/rollouts.ts';
 
-const fleet = aFleet({ workers: 0 });
+const fleet = aFleet();
 let worker: TestWorker;
-beforeAll(async () => void (worker = await fleet().startWorker()));
+beforeAll(async () => void (worker = await fleet().worker()));
 const CORRECT: Partial<PoolSpec> = { updateStrategy: { proactive: { drift: 'Correct' } } };
 const PATH = 'spec.template.spec.domain.cpu.cores';
 

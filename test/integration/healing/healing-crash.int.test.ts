@@ -54,6 +54,55 @@ const expectAllHealed = (scenes: readonly Scene<Lives>[]): Promise<unknown> =>
 const letAllGo = (scenes: readonly Scene<unknown>[]): Promise<unknown> =>
   Promise.all(scenes.map(({ letGo }) => letGo()));
 
+const moments: [string, (method: string, path: string) => boolean, Fate][] = [
+  [
+    'has been asked to delete the VM, and before it hears that it was done',
+    (method, path) => method === 'DELETE' && path.includes('/web-2'),
+    'drop-answer',
+  ],
+  ['asks to delete the VM', (method, path) => method === 'DELETE' && path.includes('/web-2'), 'drop-call'],
+  [
+    'has made the new VM, and before it hears of it',
+    (method, path) => method === 'POST' && path.includes('/virtualmachines'),
+    'drop-answer',
+  ],
+];
+
+async function killedAs(isIt: (method: string, path: string) => boolean, fate: Fate): Promise<void> {
+  const first = await fleet().startWorker();
+  const pool = await HealedPool.ready(fleet(), {
+    replicas: 3,
+    autohealing: { ...QUICK, backoff: { initial: '300ms', jitter: 0 } },
+  });
+  const lives = await pool.lives();
+  await first.kill();
+  const met = Promise.withResolvers<void>();
+  const dying = await chaosProxy(fleet().workerKubeconfig, (method, path): Fate => {
+    if (!isIt(method, path)) return 'pass';
+    met.resolve();
+    return fate;
+  });
+  const second = await fleet().startWorker({ KUBECONFIG: dying.kubeconfig });
+  await pool.break(2);
+  await met.promise;
+  await second.kill();
+  const third = await fleet().startWorker();
+  await expectHealed(pool, lives);
+  await third.stop();
+}
+
+/** Returns the UIDs of the pool's VMs, disks and claims, by kind and name. */
+async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<string, string>> {
+  const lists = await Promise.all(
+    [VirtualMachines, DataVolumes, PersistentVolumeClaims].map((resource) =>
+      fleet().kube.list(resource, { namespace }),
+    ),
+  );
+  return Object.fromEntries(
+    lists.flatMap(({ items }, index) => items.map(({ metadata: { name, uid } }) => [`${index} ${name}`, uid])),
+  );
+}
+
 testOneOf({
   'the worker is killed while cycles are in every phase: exactly one VM of each name, with fresh storage': async () => {
     const first = await fleet().startWorker();
@@ -110,58 +159,6 @@ testOneOf({
     ]).toEqual([2, 1, 1]);
     await second.stop();
   },
-});
-
-const moments: [string, (method: string, path: string) => boolean, Fate][] = [
-  [
-    'has been asked to delete the VM, and before it hears that it was done',
-    (method, path) => method === 'DELETE' && path.includes('/web-2'),
-    'drop-answer',
-  ],
-  ['asks to delete the VM', (method, path) => method === 'DELETE' && path.includes('/web-2'), 'drop-call'],
-  [
-    'has made the new VM, and before it hears of it',
-    (method, path) => method === 'POST' && path.includes('/virtualmachines'),
-    'drop-answer',
-  ],
-];
-
-async function killedAs(isIt: (method: string, path: string) => boolean, fate: Fate): Promise<void> {
-  const first = await fleet().startWorker();
-  const pool = await HealedPool.ready(fleet(), {
-    replicas: 3,
-    autohealing: { ...QUICK, backoff: { initial: '300ms', jitter: 0 } },
-  });
-  const lives = await pool.lives();
-  await first.kill();
-  const met = Promise.withResolvers<void>();
-  const dying = await chaosProxy(fleet().workerKubeconfig, (method, path): Fate => {
-    if (!isIt(method, path)) return 'pass';
-    met.resolve();
-    return fate;
-  });
-  const second = await fleet().startWorker({ KUBECONFIG: dying.kubeconfig });
-  await pool.break(2);
-  await met.promise;
-  await second.kill();
-  const third = await fleet().startWorker();
-  await expectHealed(pool, lives);
-  await third.stop();
-}
-
-/** Returns the UIDs of the pool's VMs, disks and claims, by kind and name. */
-async function objectsOf({ pool: { namespace } }: HealedPool): Promise<Record<string, string>> {
-  const lists = await Promise.all(
-    [VirtualMachines, DataVolumes, PersistentVolumeClaims].map((resource) =>
-      fleet().kube.list(resource, { namespace }),
-    ),
-  );
-  return Object.fromEntries(
-    lists.flatMap(({ items }, index) => items.map(({ metadata: { name, uid } }) => [`${index} ${name}`, uid])),
-  );
-}
-
-testOneOf({
   ...Object.fromEntries(
     moments.map(([moment, isIt, fate]) => [`the worker is killed as it ${moment}`, () => killedAs(isIt, fate)]),
   ),

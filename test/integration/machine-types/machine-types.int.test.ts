@@ -16,10 +16,10 @@ import { pauseUntilContinuedAsNew } from '../long-history.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 import { TypedVms, NEW, OLD, setAlias } from './machine-types.ts';
 
-const fleet = aFleet({ workers: 0 });
+const fleet = aFleet();
 let worker: TestWorker;
 beforeAll(async () => {
-  worker = await fleet().startWorker();
+  worker = await fleet().worker();
 });
 
 test('stopped VMs have their type cleared, and are done: whatever else they are, and no other', async () => {

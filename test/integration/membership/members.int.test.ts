@@ -24,10 +24,10 @@ import { killedAfter, killedBefore, run, writeTo } from './commands.ts';
 import { KubeVirtPoolOfTest } from './kubevirt-pool.ts';
 import { OwnershipLog, ownersIn, uidsIn } from './ownership-log.ts';
 
-const fleet = aFleet({ workers: 0 });
+const fleet = aFleet();
 let worker: TestWorker;
 beforeAll(async () => {
-  worker = await fleet().startWorker();
+  worker = await fleet().worker();
 });
 
 /** Everything by which an autoscaler, or drover, would know the VM as the pool's. */

@@ -5,8 +5,8 @@ import { soak } from '../../soak.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { withDisk } from '../healing/healings.ts';
 
-const fleet = aFleet({ workers: 0 });
-const VMS = soak(500, 20);
+const fleet = aFleet();
+const VMS = soak(500, 12);
 /** In milliseconds; the simulator boots 500 VMs on the cores that everything else needs, too. */
 const PATIENCE = soak(1_200_000, 120_000);
 const scaleInStrategy = { proactive: { statePreservation: 'Offline' as const } };
@@ -22,7 +22,7 @@ test(
   { timeout: 3 * PATIENCE },
   async () => {
     const namespace = await fleet().namespace();
-    let worker: TestWorker = await fleet().startWorker();
+    let worker: TestWorker = await fleet().worker();
     const count = async (): Promise<number> => (await fleet().vms(namespace)).length;
     const ready = (): Promise<void> =>
       until(

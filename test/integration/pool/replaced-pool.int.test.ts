@@ -1,13 +1,13 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { aFleet, until } from '../fleet.ts';
 import { badTemplate, templateOf, TestPool } from '../rollout/rollouts.ts';
 
-const fleet = aFleet({ workers: 0 });
+const fleet = aFleet();
 
 test('a pool that takes the place of another, which no worker has seen go, begins with nothing of it', async () => {
-  const worker = await fleet().startWorker();
+  const worker = await fleet().worker();
   const old = await TestPool.ready(fleet(), { replicas: 2, rollout: { progressDeadlineSeconds: 2 }, autohealing: {} });
   await old.change(badTemplate(2));
   await old.untilSaid({ Progressing: 'Failed' });
@@ -23,8 +23,7 @@ test('a pool that takes the place of another, which no worker has seen go, begin
   await fleet().kube.delete(VirtualMachinePools, key);
   await until(async () => expect(await fleet().pool(namespace, 'web')).toBeUndefined());
   await fleet().createPool(namespace, 'web', { replicas: 2, template: templateOf(), autohealing: {} });
-  const next = await fleet().startWorker();
-  onTestFinished(() => next.kill());
+  await fleet().startWorker();
   const second = TestPool.of(fleet(), namespace);
   await second.untilComplete(revisionOf(templateOf()));
   const { rollout, healing } = await second.status();

@@ -9,10 +9,10 @@ import { aFleet, namesUpTo, neverReady, runningTemplate, until, type TestWorker 
 import { pauseUntilContinuedAsNew } from '../long-history.ts';
 import { each, TestVms, type Shape } from './vms.ts';
 
-const fleet = aFleet({ workers: 0 });
+const fleet = aFleet();
 let worker: TestWorker;
 beforeAll(async () => {
-  worker = await fleet().startWorker();
+  worker = await fleet().worker();
 });
 
 const inOrder = (counts: Record<string, number>): number[] =>

@@ -6,10 +6,10 @@ import { soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms } from './vms.ts';
 
-const fleet = aFleet({ workers: 0 });
+const fleet = aFleet();
 let worker: TestWorker;
 beforeAll(async () => {
-  worker = await fleet().startWorker();
+  worker = await fleet().worker();
 });
 
 test('VMs of every run strategy are stopped and started again, each as KubeVirt does it', async () => {

@@ -2,104 +2,99 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import { seeded } from '../../seeded.ts';
-import { sample, soak, soakTest } from '../../soak.ts';
+import { soak, soakTest, testOneOf } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until } from '../fleet.ts';
-import { haltedTemplateOf, INSTANCES, instanceTemplateOf, KINDS, mostVms, TestSets, VMS } from './sets.ts';
+import { haltedTemplateOf, INSTANCES, instanceTemplateOf, mostVms, TestSets, VMS, type Kind } from './sets.ts';
 
 const fleet = aFleet({ workers: 0 });
 const sets = new TestSets(fleet);
 /** Members of a set that a worker dies in the middle of making. */
 const BURST = soak(60, 30);
 
-test.each(sample(KINDS))(
-  'a worker that dies in a burst, while answers are lost: no more %s than the set wants',
-  async (_, kind) => {
-    const sets = new TestSets(fleet, kind);
-    const namespace = await fleet().namespace();
-    const watched = await mostVms(fleet(), namespace, kind.members);
-    const chance = seeded(7);
-    const unruly = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
-      if (method !== 'POST') return 'pass';
-      await sleep(100 + chance() * 200);
-      return chance() < 0.2 ? 'drop-answer' : 'pass';
-    });
-    const env = { KUBECONFIG: unruly.kubeconfig };
-    let worker = await fleet().startWorker(env);
-    await sets.create(namespace, 'web', { replicas: BURST, template: kind.idle('web') });
-    for (const moment of soak([5, 30], [10])) {
-      await until(async () => expect(watched.made()).toBeGreaterThan(moment));
+async function diesInBurst(kind: Kind): Promise<void> {
+  const sets = new TestSets(fleet, kind);
+  const namespace = await fleet().namespace();
+  const watched = await mostVms(fleet(), namespace, kind.members);
+  const chance = seeded(7);
+  const unruly = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
+    if (method !== 'POST') return 'pass';
+    await sleep(100 + chance() * 200);
+    return chance() < 0.2 ? 'drop-answer' : 'pass';
+  });
+  const env = { KUBECONFIG: unruly.kubeconfig };
+  let worker = await fleet().startWorker(env);
+  await sets.create(namespace, 'web', { replicas: BURST, template: kind.idle('web') });
+  for (const moment of soak([5, 30], [10])) {
+    await until(async () => expect(watched.made()).toBeGreaterThan(moment));
+    await worker.kill();
+    worker = await fleet().startWorker(env);
+  }
+  await sets.settled(namespace, 'web', BURST);
+  expect(watched.most()).toBe(BURST);
+  expect(watched.made()).toBe(BURST);
+  await worker.stop();
+}
+
+async function faultsOfAllKinds(kind: Kind, expectBound: (most: number, replicas: number) => void): Promise<void> {
+  const sets = new TestSets(fleet, kind);
+  const namespace = await fleet().namespace();
+  const watched = await mostVms(fleet(), namespace, kind.members);
+  const chance = seeded(11);
+  let faults = 0;
+  let isUnruly = true;
+  const fates: Fate[] = ['drop-answer', 'drop-call', { status: 500 }, { status: 429, retryAfter: 1 }, { status: 409 }];
+  const unruly = await chaosProxy(fleet().workerKubeconfig, async (method, path): Promise<Fate> => {
+    if (!isUnruly || path.includes('watch=true')) return 'pass';
+    await sleep(chance() * 60);
+    if (chance() > (method === 'GET' ? 0.1 : 0.35)) return 'pass';
+    faults++;
+    return fates[Math.floor(chance() * fates.length)]!;
+  });
+  const env = { KUBECONFIG: unruly.kubeconfig };
+  let worker = await fleet().startWorker(env);
+  const second = await fleet().startWorker(env);
+  const replicas = 12;
+  const [enough, killEvery, freezeEvery] = soak([500, 25, 60], [40, 8, Infinity]);
+  const thaw = (): boolean => process.kill(second.pid, 'SIGCONT');
+  await sets.create(namespace, 'web', { replicas, template: kind.idle('web') });
+  for (let round = 0; faults < enough; round++) {
+    await sleep(300);
+    const members = await sets.members(namespace, 'web');
+    expectBound(members.length, replicas);
+    for (const { metadata } of members.slice(0, 4))
+      await fleet()
+        .kube.delete(kind.members, metadata)
+        .catch(() => undefined);
+    if (round % 10 === 4) unruly.cut();
+    if (round % killEvery === killEvery - 3) {
       await worker.kill();
       worker = await fleet().startWorker(env);
     }
-    await sets.settled(namespace, 'web', BURST);
-    expect(watched.most()).toBe(BURST);
-    expect(watched.made()).toBe(BURST);
-    await worker.stop();
-  },
-);
+    // Another worker takes over its activities meanwhile.
+    if (round % freezeEvery === freezeEvery / 2) process.kill(second.pid, 'SIGSTOP');
+    if (round % freezeEvery === freezeEvery * 0.75) thaw();
+  }
+  isUnruly = false;
+  thaw();
+  await sets.settled(namespace, 'web', replicas);
+  expectBound(watched.most(), replicas);
+  expect(faults).toBeGreaterThanOrEqual(enough);
+  await Promise.all([worker.stop(), second.stop()]);
+}
 
-const bounds: [string, typeof VMS, (most: number, replicas: number) => void][] = [
-  ['VMs: never more than the set wants, and', VMS, (most, replicas) => expect(most).toBeLessThanOrEqual(replicas)],
-  // Those that leave are replaced at once.
-  ['VMIs:', INSTANCES, () => {}],
-];
-
-test.each(soak(bounds, bounds.slice(0, 1)))(
-  'faults of all kinds while people delete %s in the end as many',
-  async (_, kind, expectBound) => {
-    const sets = new TestSets(fleet, kind);
-    const namespace = await fleet().namespace();
-    const watched = await mostVms(fleet(), namespace, kind.members);
-    const chance = seeded(11);
-    let faults = 0;
-    let isUnruly = true;
-    const fates: Fate[] = [
-      'drop-answer',
-      'drop-call',
-      { status: 500 },
-      { status: 429, retryAfter: 1 },
-      { status: 409 },
-    ];
-    const unruly = await chaosProxy(fleet().workerKubeconfig, async (method, path): Promise<Fate> => {
-      if (!isUnruly || path.includes('watch=true')) return 'pass';
-      await sleep(chance() * 60);
-      if (chance() > (method === 'GET' ? 0.1 : 0.35)) return 'pass';
-      faults++;
-      return fates[Math.floor(chance() * fates.length)]!;
-    });
-    const env = { KUBECONFIG: unruly.kubeconfig };
-    let worker = await fleet().startWorker(env);
-    const second = await fleet().startWorker(env);
-    const replicas = 12;
-    const [enough, killEvery, freezeEvery] = soak([500, 25, 60], [40, 8, Infinity]);
-    const thaw = (): boolean => process.kill(second.pid, 'SIGCONT');
-    await sets.create(namespace, 'web', { replicas, template: kind.idle('web') });
-    for (let round = 0; faults < enough; round++) {
-      await sleep(300);
-      const members = await sets.members(namespace, 'web');
-      expectBound(members.length, replicas);
-      for (const { metadata } of members.slice(0, 4))
-        await fleet()
-          .kube.delete(kind.members, metadata)
-          .catch(() => undefined);
-      if (round % 10 === 4) unruly.cut();
-      if (round % killEvery === killEvery - 3) {
-        await worker.kill();
-        worker = await fleet().startWorker(env);
-      }
-      // Another worker takes over its activities meanwhile.
-      if (round % freezeEvery === freezeEvery / 2) process.kill(second.pid, 'SIGSTOP');
-      if (round % freezeEvery === freezeEvery * 0.75) thaw();
-    }
-    isUnruly = false;
-    thaw();
-    await sets.settled(namespace, 'web', replicas);
-    expectBound(watched.most(), replicas);
-    expect(faults).toBeGreaterThanOrEqual(enough);
-    await Promise.all([worker.stop(), second.stop()]);
+testOneOf(
+  {
+    'a worker that dies in a burst, while answers are lost: no more VMs than the set wants': () => diesInBurst(VMS),
+    'a worker that dies in a burst, while answers are lost: no more VMIs than the set wants': () =>
+      diesInBurst(INSTANCES),
+    'faults of all kinds while people delete VMs: never more than the set wants, and in the end as many': () =>
+      faultsOfAllKinds(VMS, (most, replicas) => expect(most).toBeLessThanOrEqual(replicas)),
+    // VMIs that leave are replaced at once.
+    'faults of all kinds while people delete VMIs: in the end as many as the set wants': () =>
+      faultsOfAllKinds(INSTANCES, () => {}),
   },
-  soak(900_000, 300_000),
+  { timeout: soak(900_000, 300_000) },
 );
 
 soakTest('a frozen worker that comes back makes no VM too many', async () => {

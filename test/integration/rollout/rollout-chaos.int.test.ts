@@ -14,9 +14,9 @@ import { aFleet, until, type TestWorker } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 
 const fleet = aFleet({ workers: 0 });
-const VMS = soak(30, 20);
-const MAX_DOWN = soak(6, 4);
-const MEDDLING_MS = soak(45_000, 15_000);
+const VMS = soak(30, 15);
+const MAX_DOWN = soak(6, 3);
+const MEDDLING_MS = soak(45_000, 12_000);
 /** drover learns of disruptions by people, and of newly created VMs, with a delay. */
 const HINDSIGHT_MS = 3_000;
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { seeded, seedOf } from '../../seeded.ts';
@@ -72,33 +72,32 @@ async function expectDone(namespace: string, watch: ReadinessWatch, maxUnavailab
   expect(peak.unavailable > maxUnavailable ? peak : null).toBeNull();
 }
 
-test(`the worker is killed at ${KILLS} random instants of one rollout`, { timeout: 900_000 }, async () => {
-  const random = seeded(seedOf());
-  let worker = await fleet().startWorker();
-  const { namespace, watch } = await running(3);
-  const began = Date.now();
-  await fleet().patchPool(namespace, 'web', { template: NEXT });
-  // Each kill comes a random moment after a number of restarts, so in the middle of any step. Up to two rounds of three
-  // VMs may come back before the kill, and three more VMs after it, so some are still left.
-  const instants = Array.from({ length: KILLS }, () => ({
-    restarts: Math.floor(random() * (VMS - 9)),
-    later: random() * 700,
-  }));
-  for (const { restarts, later } of instants.sort((one, other) => one.restarts - other.restarts)) {
-    await inProgress(watch, restarts);
-    await sleep(later);
-    expect(restartsIn(watch)).toBeLessThan(VMS);
-    await worker.kill();
-    worker = await fleet().startWorker();
-  }
-  await expectDone(namespace, watch, 3);
-  console.log(`the rollout took ${Math.round((Date.now() - began) / 1000)} s`);
-  expect(watch.gaps).toEqual([]);
-  await worker.stop();
-});
-
 testOneOf(
   {
+    'the worker is killed at random instants of one rollout': async () => {
+      const random = seeded(seedOf());
+      let worker = await fleet().startWorker();
+      const { namespace, watch } = await running(3);
+      const began = Date.now();
+      await fleet().patchPool(namespace, 'web', { template: NEXT });
+      // Each kill comes a random moment after a number of restarts, so in the middle of any step. Up to two rounds of
+      // three VMs may come back before the kill, and three more VMs after it, so some are still left.
+      const instants = Array.from({ length: KILLS }, () => ({
+        restarts: Math.floor(random() * (VMS - 9)),
+        later: random() * 700,
+      }));
+      for (const { restarts, later } of instants.sort((one, other) => one.restarts - other.restarts)) {
+        await inProgress(watch, restarts);
+        await sleep(later);
+        expect(restartsIn(watch)).toBeLessThan(VMS);
+        await worker.kill();
+        worker = await fleet().startWorker();
+      }
+      await expectDone(namespace, watch, 3);
+      console.log(`the rollout took ${Math.round((Date.now() - began) / 1000)} s`);
+      expect(watch.gaps).toEqual([]);
+      await worker.stop();
+    },
     'Temporal is killed in the middle of a rollout, twice': async () => {
       const worker = await fleet().startWorker();
       const { namespace, watch } = await running(6);
@@ -165,5 +164,5 @@ testOneOf(
         await worker.stop();
       },
   },
-  { timeout: 600_000 },
+  { timeout: soak(900_000, 300_000) },
 );

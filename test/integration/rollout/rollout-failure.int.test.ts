@@ -10,7 +10,7 @@ import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import type { ReadinessWatch } from '../readiness-watch.ts';
 import { approvalAt, badTemplate, templateOf, TestPool } from './rollouts.ts';
 
-const fleet = aFleet({ workers: 0 });
+const fleet = aFleet();
 
 const first = revisionOf(templateOf());
 /** A stop slow enough for something to happen to drover meanwhile. */
@@ -42,7 +42,7 @@ async function expectOneRestartEach(pool: TestPool, watch: ReadinessWatch, revis
 describe('with a worker that lives', () => {
   let worker: TestWorker;
   beforeAll(async () => {
-    worker = await fleet().startWorker();
+    worker = await fleet().worker();
   });
   afterAll(() => worker.kill());
 

@@ -5,7 +5,7 @@ import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { setQuota } from '../quota.ts';
 import { orderOfRestarts, templateOf, TestPool } from './rollouts.ts';
 
-const fleet = aFleet({ workers: 0 });
+const fleet = aFleet();
 const SURGE = { replicas: 4, maxUnavailable: 0, maxSurge: 1 } as const;
 
 /** VMs that take a moment to come up, so that who goes down too early is seen. */
@@ -18,7 +18,7 @@ const untilExtraIsThere = (pool: TestPool): Promise<void> =>
   });
 
 test('no VM goes down before an extra one has come up, also when the worker is killed', async () => {
-  const worker = await fleet().startWorker();
+  const worker = await fleet().worker();
   const pool = await TestPool.ready(fleet(), { ...SURGE, template: slow(1) });
   const watch = await pool.watched();
   const revision = await pool.change(slow(2));
@@ -41,7 +41,7 @@ test('no VM goes down before an extra one has come up, also when the worker is k
 });
 
 test('a quota that refuses the extra VM is told, and the rollout waits until VMs may go down', async () => {
-  await fleet().startWorker();
+  await fleet().worker();
   const pool = await TestPool.ready(fleet(), { ...SURGE, rollout: { progressDeadlineSeconds: 3 } });
   await setQuota(fleet(), pool.namespace, VirtualMachines, { hard: 4, used: 4 });
   const watch = await pool.watched();

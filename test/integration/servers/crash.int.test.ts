@@ -3,7 +3,7 @@ import { afterEach, beforeAll, expect, test } from 'vitest';
 import { controllerOf } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { poolIdOf, progress } from '../../../workflows/messages.ts';
-import { soak } from '../../soak.ts';
+import { soak, testOneOf } from '../../soak.ts';
 import { startChaosProxy, type Fate, type FateOf } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 
@@ -92,37 +92,38 @@ test('VMs that were to leave while no call got through stay, if the pool wants t
   expect((await fleet().vms(namespace)).map((vm) => vm.metadata.uid).sort()).toEqual(before);
 });
 
-test('a worker that dies in the middle of a burst: exactly as many as wanted, no name twice, none missing', async () => {
-  const namespace = await fleet().namespace();
-  const creations = await everyCreation(namespace);
-  fate = slow;
-  await worker();
-  await fleet().createPool(namespace, 'web', { replicas: VMS });
-  for (const moment of soak([5, 40, 90], [10])) {
-    await until(async () => expect(creations.count()).toBeGreaterThan(moment));
-    await left!.kill();
-    expect(creations.count()).toBeLessThan(VMS);
+testOneOf({
+  'a worker that dies in the middle of a burst: exactly as many as wanted, no name twice, none missing': async () => {
+    const namespace = await fleet().namespace();
+    const creations = await everyCreation(namespace);
+    fate = slow;
+    await worker();
+    await fleet().createPool(namespace, 'web', { replicas: VMS });
+    for (const moment of soak([5, 40, 90], [10])) {
+      await until(async () => expect(creations.count()).toBeGreaterThan(moment));
+      await left!.kill();
+      expect(creations.count()).toBeLessThan(VMS);
+      left = await startWorker();
+    }
+    await expectExactly(namespace, VMS, creations.uids);
+    creations.stop();
+  },
+  'two workers at once, and one of them dies, whichever watches: nothing is lost or done twice': async () => {
+    const namespace = await fleet().namespace();
+    const creations = await everyCreation(namespace);
+    fate = slow;
+    const [first, second] = await Promise.all([worker(), startWorker()]);
+    await fleet().createPool(namespace, 'web', { replicas: VMS });
+    await until(async () => expect(creations.count()).toBeGreaterThan(VMS / 4));
+    await first.kill();
+    await expectExactly(namespace, VMS, creations.uids);
     left = await startWorker();
-  }
-  await expectExactly(namespace, VMS, creations.uids);
-  creations.stop();
-});
-
-test('two workers at once, and one of them dies, whichever watches: nothing is lost or done twice', async () => {
-  const namespace = await fleet().namespace();
-  const creations = await everyCreation(namespace);
-  fate = slow;
-  const [first, second] = await Promise.all([worker(), startWorker()]);
-  await fleet().createPool(namespace, 'web', { replicas: VMS });
-  await until(async () => expect(creations.count()).toBeGreaterThan(VMS / 4));
-  await first.kill();
-  await expectExactly(namespace, VMS, creations.uids);
-  left = await startWorker();
-  await second.kill();
-  // The worker that takes over must find what happened while none watched.
-  await fleet().patchPool(namespace, 'web', { replicas: VMS + 10 });
-  await expectExactly(namespace, VMS + 10, creations.uids);
-  creations.stop();
+    await second.kill();
+    // The worker that takes over must find what happened while none watched.
+    await fleet().patchPool(namespace, 'web', { replicas: VMS + 10 });
+    await expectExactly(namespace, VMS + 10, creations.uids);
+    creations.stop();
+  },
 });
 
 test('a worker that is asked to end finishes what it has begun, says so, and leaves the rest to the next', async () => {

@@ -6,24 +6,41 @@ import { defaultCache } from './dev/paths.ts';
 
 /** Files that take the longest begin first, or the end would wait for them. */
 const LONG = [
-  /-(crash|chaos|refusal|command)\./,
+  /-(crash|chaos|command)\./,
   /\/(fleet|rollouts|guarantees|command-line)\.test\./,
-  /\/(crash|cut-off|two-clusters|surge|takeover|demo|image|temporal-away)\.int\./,
-  /\/machine-types\/commands\.int\./,
+  /\/(takeover|demo|image|rollout-control|healing-control)\.int\./,
+  /\/machine-types\/machine-types\.int\./,
 ];
+/** Long files that hardly work: all at once, they would leave the CPU idle. */
+const WAITING = [
+  /\/servers\/(crash|cut-off|two-clusters|temporal-away)\.int\./,
+  /\/(replica-set-refusal|surge|configuration-crash)\.int\./,
+  /\/clients\/machine-types\/commands\.int\./,
+];
+/** Of so many files that follow each other, one waits. */
+const ONE_OF = 4;
 
 /** Returns what fleet a file asks for; nothing of a file that starts servers itself, which takes long as well. */
 const fleetOf = ({ moduleId }: TestSpecification): string =>
   /\baFleet(\(.*\));/.exec(readFileSync(moduleId, 'utf8'))?.[1] ?? '';
 
+const isOf = (patterns: readonly RegExp[], { moduleId }: TestSpecification): boolean =>
+  patterns.some((one) => one.test(moduleId));
+
 /** After the longest, files with the same fleet follow each other: a file leaves it to the next of its process. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const { long = [], others = [] } = Object.groupBy(await super.sort(files), ({ moduleId }) =>
-      LONG.some((one) => one.test(moduleId)) ? 'long' : 'others',
+    const {
+      waiting = [],
+      long = [],
+      others = [],
+    } = Object.groupBy(await super.sort(files), (file) =>
+      isOf(WAITING, file) ? 'waiting' : isOf(LONG, file) ? 'long' : 'others',
     );
     const byFleet = [...Map.groupBy(others, fleetOf)].toSorted(([one], [other]) => one.localeCompare(other));
-    return [...long, ...byFleet.flatMap(([, same]) => same)];
+    const sorted = [...long, ...byFleet.flatMap(([, same]) => same)];
+    for (const [index, file] of waiting.entries()) sorted.splice(index * ONE_OF, 0, file);
+    return sorted;
   }
 }
 
@@ -33,7 +50,7 @@ process.env['GOGC'] ??= '400';
 process.env['NODE_COMPILE_CACHE'] ??= join(defaultCache(), 'compiled');
 
 /**
- * Files that start servers run four at a time, after the others: they wait more than they work, and more of them would
+ * Files that start servers run five at a time, after the others: they wait more than they work, and more of them would
  * starve a small machine.
  */
 export default defineConfig({
@@ -64,7 +81,7 @@ export default defineConfig({
           // Files that follow each other in a process share its modules and its fleet.
           isolate: false,
           sequence: { groupOrder: 1 },
-          maxWorkers: 4,
+          maxWorkers: 5,
           testTimeout: 300_000,
           hookTimeout: 300_000,
         },

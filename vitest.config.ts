@@ -24,23 +24,26 @@ const ONE_OF = 4;
 const fleetOf = ({ moduleId }: TestSpecification): string =>
   /\baFleet(\(.*\));/.exec(readFileSync(moduleId, 'utf8'))?.[1] ?? '';
 
-const isOf = (patterns: readonly RegExp[], { moduleId }: TestSpecification): boolean =>
-  patterns.some((one) => one.test(moduleId));
+/** Returns the files that one of these patterns fits, and the others. */
+function split(files: TestSpecification[], patterns: readonly RegExp[]): [TestSpecification[], TestSpecification[]] {
+  const fits = ({ moduleId }: TestSpecification): boolean => patterns.some((one) => one.test(moduleId));
+  return [files.filter(fits), files.filter((file) => !fits(file))];
+}
 
 /** After the longest, files with the same fleet follow each other: a file leaves it to the next of its process. */
+function longestFirst(files: TestSpecification[]): TestSpecification[] {
+  const [long, others] = split(files, LONG);
+  const byFleet = [...Map.groupBy(others, fleetOf)].toSorted(([one], [other]) => one.localeCompare(other));
+  return [...long, ...byFleet.flatMap(([, same]) => same)];
+}
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const {
-      waiting = [],
-      long = [],
-      others = [],
-    } = Object.groupBy(await super.sort(files), (file) =>
-      isOf(WAITING, file) ? 'waiting' : isOf(LONG, file) ? 'long' : 'others',
-    );
-    const byFleet = [...Map.groupBy(others, fleetOf)].toSorted(([one], [other]) => one.localeCompare(other));
-    const sorted = [...long, ...byFleet.flatMap(([, same]) => same)];
+    const [servers, units] = split(await super.sort(files), [/\.int\.test\.ts$/]);
+    const [waiting, working] = split(servers, WAITING);
+    const sorted = longestFirst(working);
     for (const [index, file] of waiting.entries()) sorted.splice(index * ONE_OF, 0, file);
-    return sorted;
+    return [...longestFirst(units), ...sorted];
   }
 }
 

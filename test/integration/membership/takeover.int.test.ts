@@ -11,6 +11,7 @@ import {
 import { APPLY_MANAGER } from '../../../clients/apply/apply.ts';
 import type { ManagedFields } from '../../../clients/rollout/field-ownership.ts';
 import { needs } from '../../cluster/given/needs.ts';
+import { testOneOf } from '../../soak.ts';
 import { aFleet, until } from '../fleet.ts';
 import { withDisk } from '../healing/healings.ts';
 import { TestPool } from '../rollout/rollouts.ts';
@@ -108,30 +109,45 @@ test('a pool of KubeVirt becomes a pool of drover and goes back: the same VMs an
   });
 });
 
-test('killed before any of its writes, a takeover or the way back leaves each VM with one owner, nobody makes or deletes one, and run again it goes on', async () => {
-  const theirs = await KubeVirtPoolOfTest.running(fleet(), { numbers: [0, 1] });
-  const { namespace } = theirs;
-  const before = await uidsIn(fleet(), namespace);
-  const log = await OwnershipLog.start(fleet(), namespace);
-  const check = (): void => log.expectOneOwnerEach();
-  const there = await killedBeforeEachWrite(fleet(), namespace, ['takeover', 'vmpool', 'web'], check);
-  expect(there.outcome).toMatchObject({ code: 0 });
-  // KubeVirt's pool is paused, drover's made and held; VMIs and VMs change; KubeVirt's goes, and drover's goes on.
-  expect(there.kills).toBeGreaterThanOrEqual(9);
-  const pool = TestPool.of(fleet(), namespace);
-  await pool.until({ replicas: 2, readyReplicas: 2, updatedReplicas: 2 });
-  await pool.untilSaid({ Progressing: 'Complete', UpToDate: 'UpToDate' });
-  expect(await uidsIn(fleet(), namespace)).toEqual(before);
-  check();
+/** KubeVirt's pool is paused, drover's made and held; VMIs and VMs change; one pool goes, and the other goes on. */
+const KINDS_OF_WRITES = 9;
 
-  await until(async () => expect(await theirs.get()).toBeUndefined());
-  const back = await killedBeforeEachWrite(fleet(), namespace, ['release', 'pool', 'web'], check);
-  expect(back.outcome).toMatchObject({ code: 0 });
-  expect(back.kills).toBeGreaterThanOrEqual(9);
-  expect((await theirs.get())?.spec.paused).toBe(false);
-  expect(await fleet().pool(namespace, 'web')).toBeUndefined();
-  expect(await uidsIn(fleet(), namespace)).toEqual(before);
-  check();
+testOneOf({
+  'killed before any of its writes, a takeover leaves each VM with one owner, nobody makes or deletes one, and run again it goes on':
+    async () => {
+      const theirs = await KubeVirtPoolOfTest.running(fleet(), { numbers: [0, 1] });
+      const { namespace } = theirs;
+      const before = await uidsIn(fleet(), namespace);
+      const log = await OwnershipLog.start(fleet(), namespace);
+      const check = (): void => log.expectOneOwnerEach();
+      const there = await killedBeforeEachWrite(fleet(), namespace, ['takeover', 'vmpool', 'web'], check);
+      expect(there.outcome).toMatchObject({ code: 0 });
+      expect(there.kills).toBeGreaterThanOrEqual(KINDS_OF_WRITES);
+      const pool = TestPool.of(fleet(), namespace);
+      await pool.until({ replicas: 2, readyReplicas: 2, updatedReplicas: 2 });
+      await pool.untilSaid({ Progressing: 'Complete', UpToDate: 'UpToDate' });
+      expect(await uidsIn(fleet(), namespace)).toEqual(before);
+      await until(async () => expect(await theirs.get()).toBeUndefined());
+      check();
+    },
+  'killed before any of its writes, the way back leaves each VM with one owner, nobody makes or deletes one, and run again it goes on':
+    async () => {
+      const theirs = await KubeVirtPoolOfTest.running(fleet(), { numbers: [0, 1] });
+      const { namespace } = theirs;
+      const before = await uidsIn(fleet(), namespace);
+      expect(await takeover(namespace)).toMatchObject({ code: 0 });
+      await TestPool.of(fleet(), namespace).untilSaid({ Progressing: 'Complete', UpToDate: 'UpToDate' });
+      await until(async () => expect(await theirs.get()).toBeUndefined());
+      const log = await OwnershipLog.start(fleet(), namespace);
+      const check = (): void => log.expectOneOwnerEach();
+      const back = await killedBeforeEachWrite(fleet(), namespace, ['release', 'pool', 'web'], check);
+      expect(back.outcome).toMatchObject({ code: 0 });
+      expect(back.kills).toBeGreaterThanOrEqual(KINDS_OF_WRITES);
+      expect((await theirs.get())?.spec.paused).toBe(false);
+      expect(await fleet().pool(namespace, 'web')).toBeUndefined();
+      expect(await uidsIn(fleet(), namespace)).toEqual(before);
+      check();
+    },
 });
 
 test('disks stay those of their VMs, and KubeVirt heals none meanwhile', async () => {

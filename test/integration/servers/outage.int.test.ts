@@ -3,7 +3,7 @@ import { soak } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 
 const fleet = aFleet({ ownStack: true, simulator: false, workers: 0 });
-const VMS = soak(300, 80);
+const VMS = soak(300, 40);
 /** The worker makes one VM after another, so that the kill comes in the middle, even on a fast machine. */
 beforeAll(async () => void (await fleet().startWorker({ DROVER_CONCURRENCY: '1' })));
 
@@ -16,7 +16,7 @@ const growing = async (namespace: string, replicas: number, from: number): Promi
 
 test('Temporal is killed in the middle of a burst, and comes back: the pool goes on where it was', async () => {
   const namespace = await fleet().namespace();
-  await growing(namespace, VMS, 20);
+  await growing(namespace, VMS, VMS / 4);
   fleet().stack.kill('temporal', 'SIGKILL');
   await fleet().stack.restart('temporal');
   await fleet().settled(namespace, 'web', namesUpTo('web', VMS));
@@ -24,7 +24,7 @@ test('Temporal is killed in the middle of a burst, and comes back: the pool goes
 
 test('the API server is killed in the middle of a burst and restarted: every VM is created exactly once', async () => {
   const namespace = await fleet().namespace();
-  await growing(namespace, VMS, 20);
+  await growing(namespace, VMS, VMS / 4);
   fleet().stack.kill('kube-apiserver', 'SIGKILL');
   await fleet().stack.restart('kube-apiserver');
   await fleet().settled(namespace, 'web', namesUpTo('web', VMS));

@@ -3,7 +3,7 @@ import { VirtualMachines } from '../../../api/resources.ts';
 import { setup } from '../../../clients/setup/setup.ts';
 import { clusterUidOf } from '../../../kubernetes/cluster-uid.ts';
 import { watchIdOf } from '../../../workflows/messages.ts';
-import { drover } from '../../clients/drover.ts';
+import { droverHere } from '../../clients/in-process.ts';
 import { aFleet, until } from '../fleet.ts';
 
 /** Two clusters with the same name; both use the first one's Temporal. */
@@ -34,7 +34,7 @@ test('the second cluster of a name is refused by its worker, by setup, and by th
     ['machine-types', 'pause', '0123abcd'],
     ['machine-types', 'update', '--which-matches-glob', '*rhel8.*', '--force'],
   ]) {
-    const { code, stderr } = await drover([...args, ...servers]);
+    const { code, stderr } = await droverHere([...args, ...servers]);
     expect({ args, code, stderr }).toEqual({ args, code: 1, stderr: expect.stringMatching(told) as string });
   }
 });

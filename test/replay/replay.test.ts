@@ -33,25 +33,42 @@ beforeAll(async () => {
   });
 }, 60_000);
 
-const replay = (history: History, id: string): Promise<void> =>
-  Worker.runReplayHistory({ workflowBundle }, history, id);
+type Errors = Map<string, Error | undefined>;
+
+/** Replays a history of each file on one worker: a worker of its own for each took most of the CPU. */
+async function replay(historyOf: (file: string) => History): Promise<Errors> {
+  const histories = files.map((file) => ({ workflowId: file, history: historyOf(file) }));
+  const errors: Errors = new Map();
+  for await (const { workflowId, error } of Worker.runReplayHistories({ workflowBundle }, histories))
+    errors.set(workflowId, error);
+  return errors;
+}
 
 test('there is a history of every workflow type', () => {
   expect([...new Set(files.map((file) => typeOf(read(file))))].toSorted()).toEqual(Object.keys(workflows).toSorted());
 });
 
 describe("today's code replays", () => {
-  test.each(files)('%s', async (file) => {
-    await expect(replay(read(file), file)).resolves.toBeUndefined();
+  let errors: Errors;
+  beforeAll(async () => void (errors = await replay(read)));
+  test.each(files)('%s', (file) => {
+    expect([...errors.keys()]).toContain(file);
+    expect(errors.get(file)).toBeUndefined();
   });
 });
 
 describe('a history that the code would not have made is reported', () => {
-  test.each(files)('%s, with another activity in the place of one', async (file) => {
-    const history = read(file);
-    const scheduled = history.events.find((event) => event.activityTaskScheduledEventAttributes !== undefined);
-    scheduled!.activityTaskScheduledEventAttributes!.activityType.name = 'another';
-    await expect(replay(history, file)).rejects.toThrow(/another/);
+  let errors: Errors;
+  beforeAll(async () => {
+    errors = await replay((file) => {
+      const history = read(file);
+      const scheduled = history.events.find((event) => event.activityTaskScheduledEventAttributes !== undefined);
+      scheduled!.activityTaskScheduledEventAttributes!.activityType.name = 'another';
+      return history;
+    });
+  });
+  test.each(files)('%s, with another activity in the place of one', (file) => {
+    expect(errors.get(file)?.message).toMatch(/another/);
   });
 });
 

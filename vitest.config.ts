@@ -13,7 +13,7 @@ const LONG = [
 ];
 /** Long files that hardly work: all at once, they would leave the CPU idle. */
 const WAITING = [
-  /\/servers\/(crash|cut-off|two-clusters|temporal-away)\.int\./,
+  /\/servers\/(crash|cut-off|two-clusters)\.int\./,
   /\/(replica-set-refusal|surge|configuration-crash)\.int\./,
   /\/clients\/machine-types\/commands\.int\./,
 ];

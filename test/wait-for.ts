@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export const PATIENCE_MS = 240_000;
 
 /** In milliseconds. */
-const FIRST_MS = 50;
+const FIRST_MS = 100;
 const LONGEST_MS = 500;
 
 /**
@@ -16,7 +16,7 @@ const LONGEST_MS = 500;
  */
 export async function waitFor<T>(check: () => T | Promise<T>, timeout: number): Promise<T> {
   const deadline = Date.now() + timeout;
-  for (let pause = FIRST_MS; ; pause = Math.min(pause * 1.4, LONGEST_MS)) {
+  for (let pause = FIRST_MS; ; pause = Math.min(pause * 1.5, LONGEST_MS)) {
     try {
       return await check();
     } catch (error) {

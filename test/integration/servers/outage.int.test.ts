@@ -1,11 +1,15 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
+import { poolIdOf } from '../../../workflows/messages.ts';
 import { soak } from '../../soak.ts';
-import { aFleet, namesUpTo, until } from '../fleet.ts';
+import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 
 const fleet = aFleet({ ownStack: true, simulator: false, workers: 0 });
 const VMS = soak(300, 40);
 /** The worker makes one VM after another, so that the kill comes in the middle, even on a fast machine. */
-beforeAll(async () => void (await fleet().startWorker({ DROVER_CONCURRENCY: '1' })));
+let worker: TestWorker;
+beforeAll(async () => void (worker = await fleet().startWorker({ DROVER_CONCURRENCY: '1' })));
 
 const growing = async (namespace: string, replicas: number, from: number): Promise<void> => {
   await fleet().createPool(namespace, 'web', { replicas });
@@ -30,4 +34,25 @@ test('the API server is killed in the middle of a burst and restarted: every VM 
   await fleet().settled(namespace, 'web', namesUpTo('web', VMS));
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(3));
+});
+
+test('Temporal is away for longer than a signal is tried: the same worker goes on when it is back, with what changed meanwhile', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 2 });
+  await fleet().settled(namespace, 'web', ['web-1', 'web-2']);
+  const workflow = fleet().temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }));
+  const last = { length: -1, at: 0 };
+  await until(async () => {
+    const { historyLength: length } = await workflow.describe();
+    if (length !== last.length) Object.assign(last, { length, at: Date.now() });
+    // Longer than the interval between signals: the watch of the API server sends the next one at once.
+    expect(Date.now() - last.at).toBeGreaterThan(1_500);
+  });
+
+  await fleet().stack.halt('temporal');
+  await fleet().patchPool(namespace, 'web', { replicas: 4 });
+  const log = join(fleet().stack.state, 'logs', `test-worker-${worker.pid}.log`);
+  await until(async () => expect(readFileSync(log, 'utf8')).toContain('a pool could not be signalled'));
+  await fleet().stack.restart('temporal');
+  await fleet().settled(namespace, 'web', ['web-1', 'web-2', 'web-3', 'web-4']);
 });

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { Namespaces, VirtualMachines } from '../../api/resources.ts';
 import { aFleet, until } from '../integration/fleet.ts';
+import { testOneOf } from '../soak.ts';
 import { PATIENCE_MS } from '../wait-for.ts';
 import { ClusterRoleBindings, ClusterRoles } from './given/ownership.ts';
 
@@ -38,22 +39,23 @@ async function expectNothingLeft(): Promise<void> {
   expect(left.flat().map(({ metadata }) => metadata.name)).toEqual([]);
 }
 
-test('a run that is interrupted removes what it made', async () => {
-  const run = clusterTests('test/integration/pool/scale.int.test.ts');
-  await until(async () => expect((await fleet().kube.list(VirtualMachines)).items).not.toEqual([]), PATIENCE_MS);
-  run.child.kill('SIGINT');
-  const { code, said } = await run.ended;
-  expect(said).toContain('interrupted');
-  expect(code).toBe(130);
-  await expectNothingLeft();
-});
-
-test('a test that wants what only the simulator does is skipped, with its reason', async () => {
-  const { code, said } = await clusterTests('test/integration/healing/healing.int.test.ts', '-t', 'waits for a node')
-    .ended;
-  expect(said).toContain('it asks the simulator for');
-  expect(code).toBe(0);
-  await expectNothingLeft();
+testOneOf({
+  'a run that is interrupted removes what it made': async () => {
+    const run = clusterTests('test/integration/pool/scale.int.test.ts');
+    await until(async () => expect((await fleet().kube.list(VirtualMachines)).items).not.toEqual([]), PATIENCE_MS);
+    run.child.kill('SIGINT');
+    const { code, said } = await run.ended;
+    expect(said).toContain('interrupted');
+    expect(code).toBe(130);
+    await expectNothingLeft();
+  },
+  'a test that wants what only the simulator does is skipped, with its reason': async () => {
+    const { code, said } = await clusterTests('test/integration/healing/healing.int.test.ts', '-t', 'waits for a node')
+      .ended;
+    expect(said).toContain('it asks the simulator for');
+    expect(code).toBe(0);
+    await expectNothingLeft();
+  },
 });
 
 test("a cluster with pools of somebody's is refused, and nothing is touched", async () => {

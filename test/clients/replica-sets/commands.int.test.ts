@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { aFleet, until } from '../../integration/fleet.ts';
 import { INSTANCES, templateOf, TestSets, VMS, type Kind } from '../../integration/replica-sets/sets.ts';
+import { sample } from '../../soak.ts';
 import { follow, nowhere, outcomeOf, start, type Outcome } from '../drover.ts';
 import { droverHere as run } from '../in-process.ts';
 
@@ -83,7 +84,7 @@ const proposed = (name: string, replicas: number, { kind, proposal }: Words): st
   });
 };
 
-test.each(KINDS)(
+test.each(sample(KINDS))(
   'a set of %s is applied as the proposal writes it, shown, scaled, watched and deleted with its members',
   async (_, words) => {
     const { kind, set, noun, membersNoun } = words;

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { KubeVirts } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { sample } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until } from '../fleet.ts';
 import { ReadinessWatch } from '../readiness-watch.ts';
 
@@ -19,7 +20,7 @@ const lag = (text: string | null) =>
     metadata: { annotations: { 'sim.drover.dev/spec-observation-delay': text } },
   });
 
-test.each(['Always', 'RerunOnFailure'])(
+test.each(sample(['Always', 'RerunOnFailure']))(
   'KubeVirt sees new specs late: no VMI is restarted before, for it would come back with the old one (%s)',
   async (runStrategy) => {
     const namespace = await fleet().namespace();

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { sample } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, until } from '../fleet.ts';
 import { KINDS, TestSets } from './sets.ts';
 
 const fleet = aFleet({ workers: 0 });
 
-test.each(KINDS)(
+test.each(sample(KINDS))(
   '%s that are refused are told, tried ever more seldom, and done once they are allowed',
   async (_, kind) => {
     const sets = new TestSets(fleet, kind);

@@ -26,16 +26,16 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
   ['workers are frozen, killed and cut off', anyScenario('wishes', 'wishes', 'faults', 'people')],
   ['nodes are drained', anyScenario('evictions', 'evictions', 'evictions', 'wishes', 'people', 'faults')],
   ['machine types are changed', anyScenario('transitions', 'wishes', 'people', 'accidents', 'faults')],
-  ['replica sets are changed while workers fail', anyScenario('sets', 'sets', 'sets', 'sets', 'sets', 'faults'), 24],
+  ['replica sets are changed while workers fail', anyScenario('sets', 'sets', 'sets', 'sets', 'sets', 'faults'), 18],
   [
     'extra VMs stand in for others',
     withSurge(anyScenario('wishes', 'wishes', 'surges', 'people', 'accidents', 'faults')),
-    16,
+    12,
   ],
   [
     'the API server refuses what workers ask for',
     withSurge(anyScenario('refusals', 'refusals', 'wishes', 'rules', 'surges', 'people', 'accidents', 'sets'), 1),
-    16,
+    12,
   ],
   [
     'anything happens',
@@ -54,7 +54,7 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
   ],
 ])(
   'every guarantee holds, and every pool and set gets as it is wanted in the end, when %s',
-  async (_what, scenarios, fixedRuns = 8) => {
+  async (_what, scenarios, fixedRuns = 6) => {
     const runs = Number(process.env['RUNS'] ?? fixedRuns);
     await fc.assert(
       fc.asyncProperty(scenarios, async (scenario) => void (await play(scenario, OFF))),

@@ -11,7 +11,7 @@ import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/templ
 import { aPool } from '../fixtures/fleets.ts';
 import { anyTemplate } from '../fixtures/templates.ts';
 
-const RUNS = { numRuns: 1_000 };
+const RUNS = { numRuns: 500 };
 const made = (template: VmTemplate): NewVirtualMachine => vmFromTemplate(aPool({ autohealing: {} }), template, 1);
 const anyMade = anyTemplate([{ metadata: { name: 'a' }, spec: { pvc: {} } }]).map(made);
 

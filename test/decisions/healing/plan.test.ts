@@ -1260,7 +1260,7 @@ const always = (
 ): void =>
   fc.assert(
     fc.property(anyGiven, (given) => check(given, plan(given))),
-    { numRuns: 200 },
+    { numRuns: 100 },
   );
 
 describe('whatever the pool and its cycles are like', () => {

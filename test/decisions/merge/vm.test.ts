@@ -7,7 +7,7 @@ import { vmFromTemplate, type NewVirtualMachine } from '../../../decisions/templ
 import { aPool } from '../fixtures/fleets.ts';
 import { anyPower, anyTemplate } from '../fixtures/templates.ts';
 
-const RUNS = { numRuns: 400 };
+const RUNS = { numRuns: 200 };
 const DISKS = [{ metadata: { name: 'a' }, spec: { pvc: {} } }];
 
 const made = (template: VmTemplate): NewVirtualMachine => vmFromTemplate(aPool(), template, 1);

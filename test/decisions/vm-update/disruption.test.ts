@@ -228,7 +228,7 @@ describe('disruption', () => {
 
 describe('of any templates', () => {
   const anyPair = fc.tuple(anyTemplate(), anyTemplate());
-  const RUNS = { numRuns: 2_000 };
+  const RUNS = { numRuns: 1_000 };
 
   test('the same needs nothing, whatever its power', () => {
     fc.assert(

@@ -23,6 +23,9 @@ const END_MS = 3_000;
  * arrives while a run continues as new.
  */
 
+/** In milliseconds, or as `3d`. */
+type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
+
 /** Activities by their names. */
 export type Activities = Record<string, (...args: never[]) => Promise<unknown>>;
 
@@ -106,11 +109,16 @@ export class TimeSkippingServer {
   }
 
   /**
-   * Lets this much of the workflows' time pass: in milliseconds, or as `3d`. While an activity runs, time passes only
-   * as fast as real time. The effects of the last moment may still be in progress afterwards.
+   * Lets this much of the workflows' time pass. While an activity runs, time passes only as fast as real time. The
+   * effects of the last moment may still be in progress afterwards.
    */
-  pass(time: number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`): Promise<void> {
+  pass(time: Duration): Promise<void> {
     return this.#env.sleep(time);
+  }
+
+  /** Lets time pass in steps until it is so: one step may be over before a slow worker has set its next timer. */
+  async passUntil(isSo: () => boolean, step: Duration): Promise<void> {
+    while (!isSo()) await this.pass(step);
   }
 
   /**
@@ -178,6 +186,6 @@ async function started(path: string): Promise<TestWorkflowEnvironment> {
   }
 }
 
-/** Resolves when the assertions hold, while the workflows' time stands still. */
+/** Resolves when the assertions hold, while the workflows' time stands still. A busy machine may need minutes. */
 export const soon = (assertions: () => Promise<void> | void): Promise<void> =>
-  vi.waitFor(assertions, { timeout: 30_000, interval: 50 });
+  vi.waitFor(assertions, { timeout: 120_000, interval: 50 });

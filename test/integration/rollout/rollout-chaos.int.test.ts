@@ -149,7 +149,7 @@ test(
       expect(
         vms.filter((vm) => (vm.status?.ready ?? false) !== isUp(vm) || vmis.has(vm.metadata.name) !== isUp(vm)),
       ).toEqual([]);
-    }, 180_000);
+    }, 400_000);
     await watch.caughtUp();
 
     for (const vm of vms) {

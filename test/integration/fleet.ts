@@ -94,7 +94,7 @@ export class TestFleet {
     return worker;
   }
 
-  /** Returns a worker without settings of its own: one that runs, or a new one, which takes a second of CPU. */
+  /** Returns a worker without settings of its own. Starts one only if none runs: a start takes a second of CPU. */
   async worker(): Promise<TestWorker> {
     const [running] = this.#usual.values();
     return running ?? (await this.startWorker());

@@ -36,6 +36,7 @@ test('the API server is killed in the middle of a burst and restarted: every VM 
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(3));
 });
 
+// The last test: it ends the worker.
 test('Temporal is away for longer than a signal is tried: the same worker goes on when it is back, with what changed meanwhile', async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 2 });
@@ -55,4 +56,5 @@ test('Temporal is away for longer than a signal is tried: the same worker goes o
   await until(async () => expect(readFileSync(log, 'utf8')).toContain('a pool could not be signalled'));
   await fleet().stack.restart('temporal');
   await fleet().settled(namespace, 'web', ['web-1', 'web-2', 'web-3', 'web-4']);
+  expect(await worker.stop()).toBe(0);
 });

@@ -94,8 +94,9 @@ test('the delay after a failure goes on as it was', async () => {
   const pool = await aTimedPool(server());
   pool.cluster.refusal = 'exceeded quota';
   await pool.change({ replicas: 5 });
-  // The delays of 1 s, 2 s, 4 s and 8 s are over then; the rest of 16 s remains.
   await server().passUntil(() => pool.cluster.times('create').length >= 5, '1s');
+  // The delays of 1 s, 2 s, 4 s and 8 s are over; the rest of 16 s remains.
+  expect(pool.cluster.times('create')).toHaveLength(5);
   const { retryAt } = await pool.progress();
   const runId = await pool.runId();
   await pool.fillHistory();

@@ -67,8 +67,9 @@ export default defineConfig({
           name: 'unit',
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.int.test.ts'],
-          // A unit test takes milliseconds, and the model seconds, many times that on a busy machine.
+          // A unit test takes milliseconds, the model and replays seconds: many times that on a busy machine.
           testTimeout: 120_000,
+          hookTimeout: 120_000,
           // Evaluating its modules again for each file took a fifth of the CPU: see test/own-modules.ts.
           isolate: false,
           sequence: { groupOrder: 0 },

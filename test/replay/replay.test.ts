@@ -31,7 +31,7 @@ beforeAll(async () => {
     workflowsPath: fileURLToPath(new URL('../../workflows/index.ts', import.meta.url)),
     logger: quiet,
   });
-}, 60_000);
+});
 
 type Errors = Map<string, Error | undefined>;
 

@@ -46,10 +46,19 @@ const real = {
   clearTimeout: realClearTimeout,
   clearInterval: realClearInterval,
 };
-const processNowMs = performance.now.bind(performance);
+const realNow = performance.now.bind(performance);
 const { random } = Math;
 const realTimeout = (ms: number): AbortSignal => timeout.call(AbortSignal, ms);
 const { timeout } = AbortSignal as { timeout: (this: typeof AbortSignal, ms: number) => AbortSignal };
+
+/**
+ * A global function that is virtual for what runs in the simulation. All else in Node's process keeps the real one: a
+ * connection of an earlier test file may try again at any moment, and must not take a random number of the simulation.
+ */
+const within =
+  <A extends unknown[], V, R>(virtual: (...args: A) => V, actual: (...args: A) => R) =>
+  (...args: A): V | R =>
+    running.getStore() === undefined ? actual(...args) : virtual(...args);
 
 const CONNECTION_LOST_MS = 5_000;
 
@@ -108,13 +117,15 @@ export class VirtualTime extends Clock {
     makeCurrent(this);
     this.#install();
     try {
-      begin();
-      await this.#rest();
-      while (!isOver() && this.next()) await this.#rest();
+      await running.run(nobody, async () => {
+        begin();
+        await this.#rest();
+        while (!isOver() && this.next()) await this.#rest();
+      });
     } finally {
       current = undefined;
       Object.assign(globalThis, real);
-      Object.assign(performance, { now: processNowMs });
+      Object.assign(performance, { now: realNow });
       Object.assign(Math, { random });
       Object.assign(AbortSignal, { timeout: realTimeout });
     }
@@ -145,7 +156,7 @@ export class VirtualTime extends Clock {
       setTimeout(() => over.abort(new DOMException('the time is over', 'TimeoutError')), ms);
       return over.signal;
     };
-    const clock = (): number => this.now;
+    const clock = within(() => this.now, RealDate.now);
     class VirtualDate extends RealDate {
       /** A date that was created before the simulation began is a date too. */
       static override [Symbol.hasInstance](value: unknown): boolean {
@@ -162,19 +173,20 @@ export class VirtualTime extends Clock {
     }
     Object.assign(globalThis, {
       Date: VirtualDate,
-      setTimeout,
-      setInterval,
+      setTimeout: within(setTimeout, realSetTimeout),
+      setInterval: within(setInterval, realSetInterval),
       clearTimeout: clear,
       clearInterval: clear,
     });
-    Object.assign(performance, { now: () => this.now });
-    Object.assign(Math, { random: () => this.chance() });
-    Object.assign(AbortSignal, { timeout: timeoutOf });
+    Object.assign(performance, { now: within(() => this.now, realNow) });
+    Object.assign(Math, { random: within(() => this.chance(), random) });
+    Object.assign(AbortSignal, { timeout: within(timeoutOf, realTimeout) });
   }
 }
 
-const clear = (timer: Timer | undefined): void => {
+const clear = (timer: Timer | NodeJS.Timeout | undefined): void => {
   if (timer instanceof Timer) timer.isOver = true;
+  else realClearTimeout(timer);
 };
 
 /** The process of whatever belongs to no process: the world itself. */

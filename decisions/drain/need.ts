@@ -11,12 +11,22 @@ export type EvacuationAct = 'migrate' | 'restart';
 export type EvacuationNeed =
   /** Its VMI is not marked for evacuation from its current node, or the VM is leaving the pool anyway. */
   | { need: 'nothing' }
-  /** It may be acted on. `needsBudget`: only within the budget. `isBegun`: drover has tried before. */
-  | { need: 'act'; act: EvacuationAct; needsBudget: boolean; isBegun: boolean; why: string }
+  /**
+   * It may be acted on. `needsBudget`: only within the budget. `isBegun`: drover has tried before. `refused`: what is
+   * said of it if the last try was refused.
+   */
+  | { need: 'act'; act: EvacuationAct; needsBudget: boolean; isBegun: boolean; why: string; refused: Wait | null }
   /** It is on its way. `until`: when this takes too long, in milliseconds since the epoch. */
   | { need: 'underway'; message: string; until: number | null }
-  /** `isStuck`: it may wait for ever. `until`: when that has passed by time alone; milliseconds since the epoch. */
-  | { need: 'wait'; why: string; isStuck: boolean; until: number | null };
+  | Wait;
+
+/** `isStuck`: it may wait for ever. `until`: when that has passed by time alone; milliseconds since the epoch. */
+export interface Wait {
+  need: 'wait';
+  why: string;
+  isStuck: boolean;
+  until: number | null;
+}
 
 /** An act that was refused, so that nothing in the cluster tells of it. */
 export interface RefusedEvacuation {
@@ -99,7 +109,7 @@ export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
   return actOn(input, vmi, isPast);
 }
 
-const waits = (why: string, { isStuck = false, until = null as number | null } = {}): EvacuationNeed => ({
+const waits = (why: string, { isStuck = false, until = null as number | null } = {}): Wait => ({
   need: 'wait',
   why,
   isStuck,
@@ -145,11 +155,8 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
   const tried = triesInARow(vmi, now);
   // What is done changes when the deadline passes.
   const soonest = isPast ? Infinity : deadlineOf(input);
-  if (refusal !== undefined && refusal.notBefore > now)
-    return waits(`it could not be begun (${refusal.why}), and is tried again at ${iso(refusal.notBefore)}`, {
-      until: Math.min(refusal.notBefore, soonest),
-      isStuck: isPast,
-    });
+  const refused = refusal === undefined ? null : afterRefusal(refusal, soonest, isPast);
+  if (refused !== null && refusal!.notBefore > now) return refused;
   const again = tried === null ? 0 : (tried.endedAt ?? 0) + delayAfter(tried.ended);
   if (act === 'migrate' && again > now)
     return waits(`its migration has failed${reason(tried)}, and is tried again at ${iso(again)}`, {
@@ -157,8 +164,15 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
       isStuck: isPast,
     });
   const isBegun = tried !== null || (refusal?.since ?? null) !== null;
-  return { need: 'act', act, needsBudget: !servesNobody(vm, vmi), isBegun, why };
+  return { need: 'act', act, needsBudget: !servesNobody(vm, vmi), isBegun, why, refused };
 }
+
+/** Holds until a new try has succeeded: a status that told of each try would change twice for each. */
+const afterRefusal = ({ why, notBefore }: RefusedEvacuation, soonest: number, isStuck: boolean): Wait =>
+  waits(`it could not be begun (${why}), and is tried again at ${iso(notBefore)}`, {
+    until: Math.min(notBefore, soonest),
+    isStuck,
+  });
 
 /** How the VM is to leave its node, and why so; `none`: in no way that its pool and its owner allow. */
 function choiceOf(

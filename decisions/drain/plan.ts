@@ -117,11 +117,14 @@ class Drain {
   #needOf(vm: VmView): EvacuationNeed {
     const { acting, busy, refusals, vmiOf, now } = this.#in;
     const vmi = vmiOf(vm);
-    if (acting.includes(vm.name)) return { need: 'underway', message: 'is being moved', until: null };
     const other = busy.get(vm.name);
-    if (other !== undefined) return { need: 'wait', why: other, isStuck: false, until: null };
     const refusal = refusals.find(({ uid }) => uid === vmi?.uid);
-    return evacuationNeed({ vm, vmi, rules: this.#rules, refusal, now });
+    const need = evacuationNeed({ vm, vmi, rules: this.#rules, refusal, now });
+    if (acting.includes(vm.name)) {
+      const refused = need.need === 'act' ? need.refused : null;
+      return refused ?? { need: 'underway', message: 'is being moved', until: null };
+    }
+    return other === undefined ? need : { need: 'wait', why: other, isStuck: false, until: null };
   }
 
   #note(vm: VmView, need: Exclude<EvacuationNeed, Act>): void {
@@ -157,7 +160,8 @@ class Drain {
         names.add(vm.name);
         const vmi = vmiOf(vm)!;
         this.#evacuate.push({ name: vm.name, uid: vmi.uid, node: nodeToLeave(vmi), act: need.act, why: need.why });
-        this.#add(vm, 'Evacuating', need.act === 'migrate' ? 'is being migrated' : `is being restarted: ${need.why}`);
+        const message = need.act === 'migrate' ? 'is being migrated' : `is being restarted: ${need.why}`;
+        this.#note(vm, need.refused ?? { need: 'underway', message, until: null });
       }
     }
   }

@@ -52,6 +52,19 @@ const states = ({ statuses }: DrainPlan): Record<string, string> =>
 
 const condition = (given: Given) => drainingCondition(aPool(), plan(given).statuses, '2026-11-23T12:00:00Z')[0];
 
+test('the status of a VM whose move was refused stays as it is while another try begins and runs', () => {
+  const web1 = { vm: 'web-1', uid: 'vmi-of-uid-of-web-1', since: NOW, times: 2 };
+  const refusals = [{ ...web1, why: 'forbidden', notBefore: NOW + 10_000 }];
+  const says = (given: Given) => plan({ vms: [six[0]!], refusals, ...given }).statuses;
+  const waiting = says({});
+  expect(waiting).toMatchObject([{ state: 'Waiting', message: expect.stringContaining('forbidden') }]);
+  const later = NOW + 10_000;
+  expect(begun(plan({ refusals, now: later }))).toContain('web-1');
+  expect(says({ now: later })).toEqual(waiting);
+  expect(says({ now: later, acting: ['web-1'] })).toEqual(waiting);
+  expect(says({ refusals: [], acting: ['web-1'] })).toMatchObject([{ state: 'Evacuating' }]);
+});
+
 describe('VMs on a node that is drained', () => {
   test('leave within the budget, in the order of their numbers', () => {
     const planned = plan();

@@ -4,12 +4,12 @@ import type { DisruptedVm } from '../../api/pool/pool.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import {
   ACT_WITHIN_MS,
-  grantClaims,
   activeClaims,
+  claimVersions,
+  grantClaims,
   type Ask,
   type ClaimContext,
 } from '../../decisions/disruption-budget/claims.ts';
-import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isSurge, type MemberRole, type VmView } from '../../decisions/views/vm.ts';
@@ -148,7 +148,7 @@ export class DisruptionClaims {
     const { uid } = pool.metadata;
     const claims = pool.status?.disruptedVMs ?? [];
     this.#observed.note(uid, claims);
-    await this.#cache.catchUp(versionsOfVm(claims));
+    await this.#cache.catchUp(claimVersions(claims));
     const isReleased = (claim: DisruptedVm): boolean =>
       released.some(({ vm, by, at }) => claim.vm === vm && claim.by === by && claim.at === at);
     const active = activeClaims(this.#context(pool), isReleased);
@@ -206,15 +206,3 @@ export class DisruptionClaims {
 }
 
 const refused = (why: string | null): Answer => ({ whyNot: why ?? '' });
-
-const versionsOfVm = (claims: readonly DisruptedVm[]): ResourceVersions =>
-  claims.reduce<ResourceVersions>(
-    (minVersions, { minVersions: own }) => ({
-      vms: later(minVersions.vms, versionIn(own?.vms)),
-      vmis: later(minVersions.vmis, versionIn(own?.vmis)),
-    }),
-    {},
-  );
-
-const versionIn = (text: string | undefined): string | undefined =>
-  text !== undefined && /^\d+$/.test(text) ? text : undefined;

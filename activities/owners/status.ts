@@ -2,9 +2,10 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { PoolStatus } from '../../api/pool/pool.ts';
 import { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
-import { hasOnlyReleasedClaims } from '../../decisions/disruption-budget/claims.ts';
+import { claimVersions, hasOnlyReleasedClaims } from '../../decisions/disruption-budget/claims.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { OwnerEvent } from '../../decisions/status/events.ts';
+import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isNotFound, KubeError } from '../../kubernetes/errors.ts';
@@ -28,17 +29,25 @@ type Operation = { op: 'test' | 'add'; path: string; value: unknown } | { op: 'r
 
 type AnyStatus = PoolStatus | ReplicaSetStatus;
 
+/** What a plan has found. */
+export interface FoundStatus {
+  status: AnyStatus;
+  /** What the status says that the one before did not. */
+  events?: readonly OwnerEvent[] | undefined;
+  /** What the plan has seen. */
+  minVersions?: ResourceVersions | undefined;
+}
+
 /**
  * Writes what a plan has found to the status of a pool or a set, if that is still the status that the plan has seen: a
  * late write, by a worker that was taken for dead, gives way. Leaves disruption claims as they are, unless all of them
- * are spent.
+ * are spent: no later plan would write the status for these alone, so they are judged by nothing older than the plan.
  */
 export async function writeOwnerStatus(
   client: KubeClient,
   cache: ClusterCache,
   key: OwnerKey,
-  status: AnyStatus,
-  events: readonly OwnerEvent[] = [],
+  { status, events = [], minVersions = {} }: FoundStatus,
 ): Promise<WrittenStatus> {
   // They have names of the status that they are about: whoever finds it written records them again, and once.
   const tell = async (): Promise<void> => {
@@ -46,7 +55,9 @@ export async function writeOwnerStatus(
       await recordEvent(client, { metadata: key }, event, key.kind, `${key.uid}/${status.writes}`);
   };
   const fields = key.kind === undefined ? OF_POOLS : OF_SETS;
-  const write = (before: AnyStatus | undefined, released?: unknown): Promise<Stored | undefined> => {
+  const write = async (owner: StoredVmOwner | undefined): Promise<Stored | undefined> => {
+    const pool = key.kind === undefined ? (owner as StoredPool | undefined) : undefined;
+    const released = pool === undefined ? undefined : await releasedClaims(cache, pool);
     const path = `/status/${CLAIMS}`;
     const forgets: Operation[] =
       released === undefined
@@ -56,14 +67,15 @@ export async function writeOwnerStatus(
             { op: 'remove', path },
           ];
     const test: Operation = { op: 'test', path: '/metadata/uid', value: key.uid };
-    const patch = [test, ...changes(fields, before, status), ...forgets];
+    const patch = [test, ...changes(fields, owner?.status, status), ...forgets];
     return client.patch(kindOfOwner(key).resource, key, 'json', patch, {
       subresource: 'status',
       signal: cancellationSignal(),
     });
   };
   try {
-    const written = await write(...cachedStatus(cache, key));
+    await cache.catchUp(minVersions);
+    const written = await write(cache[kindOfOwner(key).cache].get(`${key.namespace}/${key.name}`));
     await tell();
     return versionsOf(key, written?.metadata.resourceVersion);
   } catch (error) {
@@ -75,22 +87,13 @@ export async function writeOwnerStatus(
     if (status.writes !== undefined && live.status?.writes === status.writes) await tell();
     const isOther = status.writes !== undefined && (live.status?.writes ?? 0) + 1 !== status.writes;
     if (isOther) return { ...versionsOf(key, live.metadata.resourceVersion), isLate: true };
-    const written = await write(live.status as AnyStatus | undefined);
+    const written = await write(live);
     await tell();
     return versionsOf(key, written?.metadata.resourceVersion);
   }
 }
 
-/** The status in the cache, and the claims in it if all of them are spent. */
-function cachedStatus(cache: ClusterCache, key: OwnerKey): [before: AnyStatus | undefined, released?: unknown] {
-  const at = `${key.namespace}/${key.name}`;
-  const kind = kindOfOwner(key).cache;
-  if (kind !== 'pools') return [cache[kind].get(at)?.status];
-  const pool = cache.pools.get(at);
-  return pool === undefined ? [undefined] : [pool.status, releasedClaims(cache, pool)];
-}
-
-function changes(fields: readonly string[], before: AnyStatus | undefined, status: AnyStatus): Operation[] {
+function changes(fields: readonly string[], before: StoredVmOwner['status'], status: AnyStatus): Operation[] {
   if (before === undefined)
     return [
       { op: 'test', path: '/status', value: null },
@@ -109,7 +112,11 @@ function changes(fields: readonly string[], before: AnyStatus | undefined, statu
   return [{ op: 'test', path: '/status/writes', value: before.writes ?? null }, ...operations];
 }
 
-function releasedClaims(cache: ClusterCache, pool: StoredPool): unknown {
+/** Returns the claims in the status of a pool if all of them are spent. */
+async function releasedClaims(cache: ClusterCache, pool: StoredPool): Promise<unknown> {
+  const claims = pool.status?.disruptedVMs ?? [];
+  if (claims.length === 0) return undefined;
+  await cache.catchUp(claimVersions(claims));
   const context = { pool, vms: cache.vms.ownedBy(pool.metadata.uid), vmiOf: cache.vmiOf.bind(cache) };
-  return hasOnlyReleasedClaims(context, Date.now()) ? pool.status?.disruptedVMs : undefined;
+  return hasOnlyReleasedClaims(context, Date.now()) ? claims : undefined;
 }

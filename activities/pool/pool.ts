@@ -115,12 +115,14 @@ export function createPoolActivities({
     endMembershipChange: (key: PoolKey, mark: string): Promise<ResourceVersions> =>
       withHeartbeat(() => endMembershipChange(client, key, mark)),
 
-    /** `events`: what the status says that the one before did not. */
+    /** `events`: what the status says that the one before did not. `minVersions`: what its plan has seen. */
     writeStatus: (
       key: OwnerKey,
       status: PoolStatus | ReplicaSetStatus,
-      events: OwnerEvent[] = [],
-    ): Promise<WrittenStatus> => withHeartbeat(() => writeOwnerStatus(client, cache, key, status, events)),
+      events?: OwnerEvent[],
+      minVersions?: ResourceVersions,
+    ): Promise<WrittenStatus> =>
+      withHeartbeat(() => writeOwnerStatus(client, cache, key, { status, events, minVersions })),
   };
 }
 

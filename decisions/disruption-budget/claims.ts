@@ -1,4 +1,5 @@
 import type { DisruptedVm } from '../../api/pool/pool.ts';
+import { later, type ResourceVersions } from '../lib/resource-versions.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -89,6 +90,19 @@ const isFromTheFuture = ({ at }: DisruptedVm, now: number): boolean => Date.pars
 /** Reports whether the status lists claims and all of them are spent: it need not list them any more. */
 export const hasOnlyReleasedClaims = (context: ClaimContext, now: number): boolean =>
   (context.pool.status?.disruptedVMs ?? []).length > 0 && activeClaims(context, expiredBy(now)).length === 0;
+
+/** When the last claim in the status expires: nothing else may happen to tell of a claim that nobody has acted on. */
+export function claimsWake(context: ClaimContext, now: number): { wakeAt: number | null } {
+  const ends = activeClaims(context, expiredBy(now)).map(({ claim }) => Date.parse(claim.at) + CLAIM_MS);
+  return { wakeAt: ends.length === 0 ? null : Math.max(...ends) };
+}
+
+/** Returns the versions that a `ClaimContext` of these claims must have reached. */
+export const claimVersions = (claims: readonly DisruptedVm[]): ResourceVersions =>
+  claims.reduce<ResourceVersions>(
+    ({ vms, vmis }, { minVersions: own }) => ({ vms: later(vms, own?.vms), vmis: later(vmis, own?.vmis) }),
+    {},
+  );
 
 /** A VM that somebody wants to disrupt, as it is now. */
 export interface Ask {

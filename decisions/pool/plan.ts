@@ -3,7 +3,7 @@ import { olderContent, type OlderContent } from '../configuration/older-content.
 import { keptByNumber } from '../disks/kept-claims.ts';
 import { unmarkStep, type ReuseInput } from '../disks/reuse.ts';
 import { isActive, isReady } from '../disruption-budget/availability.ts';
-import { hasOnlyReleasedClaims } from '../disruption-budget/claims.ts';
+import { claimsWake, hasOnlyReleasedClaims } from '../disruption-budget/claims.ts';
 import { drainingMessage } from '../drain/condition.ts';
 import type { DrainPlan } from '../drain/plan.ts';
 import { podBudgetCondition } from '../drain/pod-budget.ts';
@@ -128,7 +128,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     wakeAt: wakeAtOf(
       input,
       scaling,
-      [drain, surge, rollout, healing, availability, silentChangeWake(input)],
+      [drain, surge, rollout, healing, availability, silentChangeWake(input), claimsWake({ pool, vms, vmiOf }, now)],
       unverified !== null && isOver(state, unverified),
     ),
   };

@@ -256,7 +256,8 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       if (!ongoing.has(failure.reason)) failureBackoff.passed(failure.reason, failure);
     this.beginSteps(planned);
     const status = this.statusOf(planned);
-    if (status !== null) this.#statusWriter.write(planned.key, status, planned.events ?? []);
+    const { key, events = [], minVersions } = planned;
+    if (status !== null) this.#statusWriter.write({ key, status, events, minVersions });
     else this.#statusWriter.keep();
     this.announce(planned);
     if (planned.phase !== this.#phase)

@@ -26,6 +26,17 @@ export interface StatusWriterOptions {
   onWritten: (minVersions: ResourceVersions, isDue: boolean) => void;
 }
 
+/** The status that a plan has found. */
+export interface NewStatus {
+  /** Of the owner. */
+  key: OwnerKey;
+  status: PoolStatus | ReplicaSetStatus;
+  /** What the status says that the one before did not. */
+  events: OwnerEvent[];
+  /** What the plan has seen. */
+  minVersions: ResourceVersions;
+}
+
 /** Writes an owner's status beside the turns, one write at a time. A later turn writes what was held back. */
 export class StatusWriter {
   readonly #options: StatusWriterOptions;
@@ -45,8 +56,7 @@ export class StatusWriter {
     this.#isDue ||= this.#options.inProgress.has('status');
   }
 
-  /** `events`: what the status says that the one before did not. */
-  write(key: OwnerKey, status: PoolStatus | ReplicaSetStatus, events: OwnerEvent[]): void {
+  write({ key, status, events, minVersions: seen }: NewStatus): void {
     const { kind, inProgress, onWritten } = this.#options;
     const { noun } = OWNER_KINDS[kind].members;
     // When these end, another turn begins, and writes the status that was held back here.
@@ -60,7 +70,7 @@ export class StatusWriter {
         summary: summary(`write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} ${noun}s ready`),
       };
       const written = await writeStatus
-        .executeWithOptions(words, events.length === 0 ? [key, status] : [key, status, events])
+        .executeWithOptions(words, [key, status, events, seen])
         .catch((error: Error) => this.#failed(error));
       if (written === undefined) return onWritten({}, true);
       this.#failures = 0;

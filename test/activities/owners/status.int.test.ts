@@ -6,10 +6,11 @@ import type { PoolKey } from '../../../activities/owners/types.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
 import type { DisruptedVm, PoolStatus } from '../../../api/pool/pool.ts';
-import { CoreEvents, VirtualMachinePools } from '../../../api/resources.ts';
+import { CoreEvents, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import type { ResourceVersions } from '../../../decisions/lib/resource-versions.ts';
 import type { OwnerEvent } from '../../../decisions/status/events.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
-import { aFleet } from '../../integration/fleet.ts';
+import { aFleet, haltedTemplate } from '../../integration/fleet.ts';
 import { aWorkerCache } from '../cache/worker-cache.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
@@ -20,7 +21,7 @@ const claim: DisruptedVm = { vm: 'web-1', by: 'power/default/one', at: '2026-01-
 /** A pool with a status written by drover, and a worker that has seen both and has been suspended since. */
 async function suspended(): Promise<{
   key: PoolKey;
-  goOn: (status: PoolStatus, events?: OwnerEvent[]) => Promise<WrittenStatus>;
+  goOn: (status: PoolStatus, events?: OwnerEvent[], minVersions?: ResourceVersions) => Promise<WrittenStatus>;
 }> {
   const namespace = await cluster().namespace();
   const { metadata } = await cluster().createPool(namespace, 'web');
@@ -33,6 +34,16 @@ async function suspended(): Promise<{
   const { writeStatus } = createPoolActivities(options);
   return { key, goOn: (...what) => new MockActivityEnvironment().run(() => writeStatus(key, ...what)) };
 }
+
+/** A VM of the pool that nobody has started. */
+const aHaltedVm = (name: string, { namespace, ...pool }: PoolKey) => ({
+  metadata: {
+    namespace,
+    name,
+    ownerReferences: [{ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', ...pool, controller: true }],
+  },
+  spec: haltedTemplate.spec,
+});
 
 /** Writes to the status, as another worker does, or a workflow that disrupts VMs. */
 const write = (key: PoolKey, status: PoolStatus | Pick<PoolStatus, 'disruptedVMs'>) =>
@@ -63,6 +74,15 @@ test('a status is written beside claims of which the worker has not heard, and l
   await write(key, { disruptedVMs: [claim] });
   expect(await goOn({ replicas: 2, writes: 2 })).not.toHaveProperty('isLate');
   expect(await statusOf(key)).toEqual({ replicas: 2, writes: 2, disruptedVMs: [claim] });
+});
+
+test('spent claims are dropped by what the plan has seen, although the cache of the worker that writes is behind', async () => {
+  const { key, goOn } = await suspended();
+  const { metadata } = await cluster().kube.create(VirtualMachines, aHaltedVm('web-1', key));
+  const pool = await write(key, { disruptedVMs: [claim] });
+  const seen = { pools: pool.metadata.resourceVersion, vms: metadata.resourceVersion };
+  await goOn({ replicas: 1, writes: 2 }, [], seen);
+  expect(await statusOf(key)).toEqual({ replicas: 1, writes: 2 });
 });
 
 test('a status that is written late says nothing of a pool that was recreated under the name', async () => {

@@ -186,6 +186,18 @@ test('a status is written once more if nothing but spent claims is left to be sa
   expect(planPool({ ...input, pool: released }).status?.writes).toBe(2);
 });
 
+test('a pool is planned again when its last claim expires, although nobody has acted on any', () => {
+  const { pool, vms, vmiOf } = contextOf();
+  const input = { ...quiet, pool, vms, vmiOf, burst: 250, now };
+  const { status } = planPool(input);
+  const claims = [claimOf(one, { at: new Date(now - 1_000).toISOString() }), claimOf(two)];
+  const claimed = { ...pool, status: { ...status!, disruptedVMs: claims } };
+  const { wakeAt } = planPool({ ...input, pool: claimed });
+  expect(wakeAt).toBe(now + CLAIM_MS);
+  expect(planPool({ ...input, pool: claimed, now: wakeAt! }).status?.writes).toBe(2);
+  expect(planPool({ ...input, pool: { ...pool, status: status! } }).wakeAt).toBeNull();
+});
+
 test('a claim for a migration ends with that, though the VMI is the same', () => {
   const claims = [claimOf(one, { migration: 2 })];
   const states = (evacuation: Partial<Evacuation> | null) => {

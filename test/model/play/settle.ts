@@ -9,6 +9,8 @@ import { aTemplate } from '../pools.ts';
 import type { World } from '../world/world.ts';
 
 const HOUR_MS = 3_600_000;
+/** Longer than a claim lasts that nobody acts on. */
+const CLAIMS_MS = 90_000;
 /** Types of workflows that run as long as what they are about is there. */
 const LASTING = new Set(['watch', ...Object.values(OWNER_WORKFLOWS).map(({ type }) => type)]);
 
@@ -59,6 +61,9 @@ export async function settle(world: World, names: readonly string[]): Promise<vo
         .map(({ id }) => `${id}: ${JSON.stringify(world.temporal.query(id, progress.name))}`)
         .join(', ')}`,
     );
+  const claimed = (): string[] => names.filter((name) => (world.pool(name)?.status?.disruptedVMs ?? []).length > 0);
+  if (!(await world.until(() => claimed().length === 0, CLAIMS_MS)))
+    world.break(`G12: the status lists claims although nothing disrupts VMs: ${claimed().join(', ')}`);
 }
 
 /** Ends what stops VMs: whoever starts them afterwards has the last word. */

@@ -76,7 +76,7 @@ async function main(): Promise<number> {
     };
     try {
       await createWorkerAccount(kube, given);
-      const code = await runTests(given);
+      const code = await runTests(given, folder);
       say(report(integrationTests(), skipsIn(given), positionals.length > 0));
       return code;
     } finally {
@@ -88,11 +88,14 @@ async function main(): Promise<number> {
   }
 }
 
-/** Runs in a process group of its own, so that Ctrl-C ends the tests and leaves this process to clean up. */
-async function runTests(given: GivenCluster): Promise<number> {
+/**
+ * Runs in a process group of its own, so that Ctrl-C ends the tests and leaves this process to clean up, the temporary
+ * files of the tests as well.
+ */
+async function runTests(given: GivenCluster, folder: string): Promise<number> {
   const names = values.testNamePattern === undefined ? [] : ['-t', values.testNamePattern];
   const args = ['run', '--reporter=verbose', '--config', 'test/cluster/vitest.config.ts', ...names, ...positionals];
-  const env = { ...process.env, ...environmentOf(given) };
+  const env = { ...process.env, ...environmentOf(given), TMPDIR: folder };
   const child = spawn(join(PROJECT, 'node_modules/.bin/vitest'), args, {
     cwd: PROJECT,
     env,

@@ -148,7 +148,7 @@ testOneOf({
     await until(async () => expect((await pool.pool.vm('web-1')).status?.ready).toBe(true));
     await pool.break(1);
     await until(async () =>
-      expect((await pool.pool.vm('web-1')).status?.startFailure).toMatchObject({ consecutiveFailCount: 3 }),
+      expect((await pool.pool.vm('web-1')).status?.startFailure?.consecutiveFailCount).toBeGreaterThanOrEqual(3),
     );
     const second = await fleet().startWorker();
     await pool.untilFinished(1, { end: 'Healed', attempts: 1 });

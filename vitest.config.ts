@@ -53,7 +53,7 @@ process.env['GOGC'] ??= '400';
 process.env['NODE_COMPILE_CACHE'] ??= join(defaultCache(), 'compiled');
 
 /**
- * Files that start servers run four at a time, after the others: they wait more than they work, and more of them would
+ * Files that start servers run five at a time, after the others: they wait more than they work, and more of them would
  * starve a small machine.
  */
 export default defineConfig({
@@ -87,7 +87,7 @@ export default defineConfig({
           // Files that follow each other in a process share its modules and its fleet.
           isolate: false,
           sequence: { groupOrder: 1 },
-          maxWorkers: 4,
+          maxWorkers: 5,
           testTimeout: 300_000,
           hookTimeout: 300_000,
         },

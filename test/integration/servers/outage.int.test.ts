@@ -1,15 +1,24 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { poolIdOf } from '../../../workflows/messages.ts';
 import { soak } from '../../soak.ts';
+import { startChaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 
 const fleet = aFleet({ ownStack: true, simulator: false, workers: 0 });
 const VMS = soak(300, 40);
-/** The worker makes one VM after another, so that the kill comes in the middle, even on a fast machine. */
+/** It makes one VM after another, at a slow API server: a kill comes in the middle, even on a fast machine. */
 let worker: TestWorker;
-beforeAll(async () => void (worker = await fleet().startWorker({ DROVER_CONCURRENCY: '1' })));
+beforeAll(async () => {
+  const { kubeconfig, close } = await startChaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
+    if (method === 'POST') await sleep(60);
+    return 'pass';
+  });
+  worker = await fleet().startWorker({ KUBECONFIG: kubeconfig, DROVER_CONCURRENCY: '1' });
+  return close;
+});
 
 const growing = async (namespace: string, replicas: number, from: number): Promise<void> => {
   await fleet().createPool(namespace, 'web', { replicas });

@@ -8,7 +8,7 @@ import { defaultCache } from './dev/paths.ts';
 const LONG = [
   /-(crash|chaos|command)\./,
   /\/(fleet|rollouts|guarantees|command-line)\.test\./,
-  /\/(takeover|demo|image|rollout-control|healing-control)\.int\./,
+  /\/(takeover|demo|image|rollout-control|healing-control|configuration|disruption-budget|readiness-watch)\.int\./,
   /\/machine-types\/machine-types\.int\./,
 ];
 /** Long files that hardly work: all at once, they would leave the CPU idle. */

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, setPriority, tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { text } from 'node:stream/consumers';
 
 /**
  * `npm test`: type check, lint, format, and all tests on the real servers. The output ends with the slowest files and a
@@ -28,6 +29,15 @@ async function run(name: string, ...args: string[]): Promise<boolean> {
   return code === 0;
 }
 
+/** Runs a check beside the tests, in what they leave of the CPU, and prints all of its output at its end. */
+async function check(name: string, ...args: string[]): Promise<boolean> {
+  const child = spawn(bin(name), args, { stdio: ['ignore', 'pipe', 'pipe'], cwd: PROJECT });
+  setPriority(child.pid!, constants.priority.PRIORITY_LOW);
+  const [[code], ...output] = await Promise.all([once(child, 'exit'), text(child.stdout), text(child.stderr)]);
+  process.stdout.write(`\n> ${name} ${args.join(' ')}\n${output.join('')}`);
+  return code === 0;
+}
+
 /** A line for each of the slowest files, in seconds. */
 function slowest({ testResults }: Report): string[] {
   const seconds = testResults.map(({ name, startTime, endTime }) => ({ name, took: (endTime - startTime) / 1000 }));
@@ -37,11 +47,11 @@ function slowest({ testResults }: Report): string[] {
 
 const folder = mkdtempSync(join(tmpdir(), 'drover-report-'));
 const report = join(folder, 'report.json');
-const checks = [
-  await run('tsc', '-p', '.'),
-  await run('oxlint', '--type-aware', '--deny-warnings'),
-  await run('oxfmt', '--check'),
-];
+const checking = Promise.all([
+  check('tsc', '-p', '.'),
+  check('oxlint', '--type-aware', '--deny-warnings'),
+  check('oxfmt', '--check'),
+]);
 const passed = await run(
   'vitest',
   'run',
@@ -50,6 +60,8 @@ const passed = await run(
   `--outputFile.json=${report}`,
   ...process.argv.slice(2),
 );
+
+const checks = await checking;
 
 let tests: Report = { numPassedTests: 0, numFailedTests: 0, testResults: [] };
 try {

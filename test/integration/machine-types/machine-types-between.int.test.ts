@@ -257,13 +257,15 @@ soakTest('the mark of a transition that was terminated goes with the next one th
 test('a pool that somebody annotates just before its template is changed is changed all the same', async () => {
   const typedVms = await TypedVms.empty(fleet());
   const { namespace } = typedVms;
+  const template = structuredClone(runningTemplate.spec);
+  Object.assign((template.template as { spec: { domain: object } }).spec.domain, { machine: { type: OLD } });
+  await fleet().createPool(namespace, 'web', { replicas: 0, template: { spec: template } });
+  // That is a patch too: the next one is to be the transition's.
+  await until(async () => expect((await fleet().pool(namespace, 'web'))?.metadata.finalizers).toBeDefined());
   justBefore(patchOf(typedVms, 'web', 'virtualmachinepools'), async () => {
     const annotations = { [MACHINE_TYPE_TRANSITION_ANNOTATION]: 'what nobody can read' };
     await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'web' }, 'merge', { metadata: { annotations } });
   });
-  const template = structuredClone(runningTemplate.spec);
-  Object.assign((template.template as { spec: { domain: object } }).spec.domain, { machine: { type: OLD } });
-  await fleet().createPool(namespace, 'web', { replicas: 0, template: { spec: template } });
   expect(await (await typedVms.change()).result()).toMatchObject({ phase: 'Complete', failures: 0, skipped: [] });
   const { spec, metadata } = (await fleet().pool(namespace, 'web'))!;
   expect(JSON.stringify(spec)).not.toContain(OLD);

@@ -91,9 +91,16 @@ const isFromTheFuture = ({ at }: DisruptedVm, now: number): boolean => Date.pars
 export const hasOnlyReleasedClaims = (context: ClaimContext, now: number): boolean =>
   (context.pool.status?.disruptedVMs ?? []).length > 0 && activeClaims(context, expiredBy(now)).length === 0;
 
-/** When the last claim in the status expires: nothing else may happen to tell of a claim that nobody has acted on. */
+/** By so much the clock of the worker that writes a status may be behind that of the worker that has planned it. */
+const CLOCK_SKEW_MS = 5_000;
+
+/**
+ * When the last claim in the status has expired by every worker's clock: nothing else may happen to tell of a claim
+ * that nobody has acted on.
+ */
 export function claimsWake(context: ClaimContext, now: number): { wakeAt: number | null } {
-  const ends = activeClaims(context, expiredBy(now)).map(({ claim }) => Date.parse(claim.at) + CLAIM_MS);
+  const last = CLAIM_MS + CLOCK_SKEW_MS;
+  const ends = activeClaims(context, expiredBy(now - CLOCK_SKEW_MS)).map(({ claim }) => Date.parse(claim.at) + last);
   return { wakeAt: ends.length === 0 ? null : Math.max(...ends) };
 }
 

@@ -193,7 +193,9 @@ test('a pool is planned again when its last claim expires, although nobody has a
   const claims = [claimOf(one, { at: new Date(now - 1_000).toISOString() }), claimOf(two)];
   const claimed = { ...pool, status: { ...status!, disruptedVMs: claims } };
   const { wakeAt } = planPool({ ...input, pool: claimed });
-  expect(wakeAt).toBe(now + CLAIM_MS);
+  // The worker that writes the status judges by a clock that may be a little behind.
+  expect(wakeAt).toBe(now + CLAIM_MS + 5_000);
+  expect(planPool({ ...input, pool: claimed, now: now + CLAIM_MS }).wakeAt).toBe(wakeAt);
   expect(planPool({ ...input, pool: claimed, now: wakeAt! }).status?.writes).toBe(2);
   expect(planPool({ ...input, pool: { ...pool, status: status! } }).wakeAt).toBeNull();
 });

@@ -10,8 +10,9 @@ import { CoreEvents, VirtualMachinePools, VirtualMachines } from '../../../api/r
 import type { ResourceVersions } from '../../../decisions/lib/resource-versions.ts';
 import type { OwnerEvent } from '../../../decisions/status/events.ts';
 import type { Fate } from '../../integration/chaos-proxy.ts';
-import { aFleet, haltedTemplate } from '../../integration/fleet.ts';
+import { aFleet } from '../../integration/fleet.ts';
 import { aWorkerCache } from '../cache/worker-cache.ts';
+import { haltedVm } from './halted-vm.ts';
 
 const cluster = aFleet({ simulator: false, workers: 0 });
 
@@ -34,16 +35,6 @@ async function suspended(): Promise<{
   const { writeStatus } = createPoolActivities(options);
   return { key, goOn: (...what) => new MockActivityEnvironment().run(() => writeStatus(key, ...what)) };
 }
-
-/** A VM of the pool that nobody has started. */
-const aHaltedVm = (name: string, { namespace, ...pool }: PoolKey) => ({
-  metadata: {
-    namespace,
-    name,
-    ownerReferences: [{ apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', ...pool, controller: true }],
-  },
-  spec: haltedTemplate.spec,
-});
 
 /** Writes to the status, as another worker does, or a workflow that disrupts VMs. */
 const write = (key: PoolKey, status: PoolStatus | Pick<PoolStatus, 'disruptedVMs'>) =>
@@ -78,7 +69,7 @@ test('a status is written beside claims of which the worker has not heard, and l
 
 test('spent claims are dropped by what the plan has seen, although the cache of the worker that writes is behind', async () => {
   const { key, goOn } = await suspended();
-  const { metadata } = await cluster().kube.create(VirtualMachines, aHaltedVm('web-1', key));
+  const { metadata } = await cluster().kube.create(VirtualMachines, haltedVm(key, 'web-1'));
   const pool = await write(key, { disruptedVMs: [claim] });
   const seen = { pools: pool.metadata.resourceVersion, vms: metadata.resourceVersion };
   await goOn({ replicas: 1, writes: 2 }, [], seen);

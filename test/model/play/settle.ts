@@ -9,7 +9,7 @@ import { aTemplate } from '../pools.ts';
 import type { World } from '../world/world.ts';
 
 const HOUR_MS = 3_600_000;
-/** Longer than a claim lasts that nobody acts on. */
+/** Longer than a claim counts if nobody acts on it. */
 const CLAIMS_MS = 90_000;
 /** Types of workflows that run as long as what they are about is there. */
 const LASTING = new Set(['watch', ...Object.values(OWNER_WORKFLOWS).map(({ type }) => type)]);

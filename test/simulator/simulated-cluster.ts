@@ -1,7 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { inject } from 'vitest';
 import type { KubeObject, ObjectMeta, Stored } from '../../api/objects.ts';
 import {
   DataVolumes,
@@ -12,7 +8,6 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import type { Stack } from '../../dev/embedded-stack.ts';
-import { startStack } from '../../dev/stack.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
@@ -40,30 +35,12 @@ export class SimulatedCluster {
   }
 
   static async lease(wanted: { kubevirtCrds?: boolean } = {}): Promise<SimulatedCluster> {
-    return new SimulatedCluster(await LeasedStack.lease({ simulator: true, ...wanted }));
-  }
-
-  /** Starts a stack that is not shared with other files, so that its processes may be killed. */
-  static async start(kubevirtCrds?: string): Promise<SimulatedCluster> {
-    const state = mkdtempSync(join(tmpdir(), 'drover-simulator-'));
-    const crds = kubevirtCrds === undefined ? {} : { kubevirtCrds };
-    return new SimulatedCluster(
-      await startStack({
-        state,
-        ephemeral: true,
-        simulatorProgram: inject('programs')!.simulator,
-        worker: false,
-        restarts: false,
-        ...crds,
-      }),
-    );
+    return new SimulatedCluster(await LeasedStack.lease({ temporal: false, simulator: true, ...wanted }));
   }
 
   async end(): Promise<void> {
     await this.kube.close();
     await this.stack.stop();
-    if (!(this.stack instanceof LeasedStack))
-      rmSync(this.stack.state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   }
 
   /** Creates a VM that always runs, and boots and stops at once, unless `wanted` says otherwise. */

@@ -20,15 +20,15 @@ async function readyOf({ kube }: SimulatedCluster, labelSelector: string): Promi
 }
 
 /** Other files have the simulator on the stack's own definitions. */
-const definitions: [string, string | undefined][] = [
-  ...(isSoak || KUBEVIRT_CRDS === undefined ? [["the stack's own definitions", undefined] as [string, undefined]] : []),
-  ...(KUBEVIRT_CRDS === undefined ? [] : [["KubeVirt's own definitions", KUBEVIRT_CRDS] as [string, string]]),
+const definitions: [string, boolean][] = [
+  ...(isSoak || KUBEVIRT_CRDS === undefined ? [["the stack's own definitions", false] as [string, boolean]] : []),
+  ...(KUBEVIRT_CRDS === undefined ? [] : [["KubeVirt's own definitions", true] as [string, boolean]]),
 ];
 
-describe.each(definitions)('the simulator, with %s', (_which, crds) => {
+describe.each(definitions)('the simulator, with %s', (_which, kubevirtCrds) => {
   let cluster: SimulatedCluster;
   beforeAll(async () => {
-    cluster = await SimulatedCluster.start(crds);
+    cluster = await SimulatedCluster.lease({ kubevirtCrds });
   });
   afterAll(() => cluster?.end());
 

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { createInterface, type Interface } from 'node:readline';
 import { inject } from 'vitest';
-import type { Stack } from '../../dev/embedded-stack.ts';
-import { RESTORE, type Answer, type Lease, type Wanted } from './stack-pool.ts';
+import type { ProcessName, Stack } from '../../dev/embedded-stack.ts';
+import type { Answer, Lease, Order, Wanted } from './stack-pool.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -12,7 +12,10 @@ declare module 'vitest' {
   }
 }
 
-/** A stack that other files have used before, and others will use after this one. Its servers are not to be killed. */
+/**
+ * A stack that other files have used before, and others will use after this one. Of its servers, only the simulator may
+ * be killed and stopped: each lease has its own.
+ */
 export class LeasedStack implements Stack {
   readonly state: string;
   readonly kubeconfig: string;
@@ -22,6 +25,7 @@ export class LeasedStack implements Stack {
   readonly processes = [];
   readonly #connection: Socket;
   readonly #answers: Interface;
+  #obeyed: Promise<void> = Promise.resolve();
 
   private constructor(
     connection: Socket,
@@ -45,9 +49,8 @@ export class LeasedStack implements Stack {
   }
 
   /** Brings the API server back to what it held at first. Temporal and the simulator go on. */
-  async restoreApiServer(): Promise<void> {
-    this.#connection.write(`${RESTORE}\n`);
-    await leaseIn(this.#answers);
+  restoreApiServer(): Promise<void> {
+    return this.#order('restore');
   }
 
   async stop(): Promise<void> {
@@ -55,16 +58,27 @@ export class LeasedStack implements Stack {
     await once(this.#connection, 'close');
   }
 
-  halt(): Promise<void> {
-    return Promise.reject(SHARED);
+  halt(name: ProcessName): Promise<void> {
+    return name === 'simulator' ? this.#order('halt simulator') : Promise.reject(SHARED);
   }
 
-  restart(): Promise<void> {
-    return Promise.reject(SHARED);
+  restart(name: ProcessName): Promise<void> {
+    return name === 'simulator' ? this.#order('restart simulator') : Promise.reject(SHARED);
   }
 
-  kill(): void {
-    throw SHARED;
+  kill(name: ProcessName): void {
+    if (name !== 'simulator') throw SHARED;
+    void this.#order('kill simulator');
+  }
+
+  /** The pool answers orders one by one. */
+  #order(order: Order): Promise<void> {
+    const obeyed = this.#obeyed.then(async () => {
+      this.#connection.write(`${order}\n`);
+      await leaseIn(this.#answers);
+    });
+    this.#obeyed = obeyed.catch(() => {});
+    return obeyed;
   }
 }
 

@@ -7,7 +7,7 @@ import { choosePorts } from '../../dev/process/ports.ts';
 import { ConfigMaps, configMap, kubeOf } from '../dev/stacks.ts';
 import { PATIENCE_MS, waitFor } from '../wait-for.ts';
 import { LeasedStack } from './leased-stack.ts';
-import { StackPool } from './stack-pool.ts';
+import { StackPool, type Wanted } from './stack-pool.ts';
 
 const KUBEVIRT = { namespace: 'kubevirt', name: 'kubevirt' };
 
@@ -30,8 +30,8 @@ async function workflowsOf({ temporalAddress }: LeasedStack): Promise<string[]> 
 
 test('two that lease at once get stacks that know nothing of each other; one that is leased again holds what it held at first, at the same ports', async () => {
   const pool = await aPool();
-  const lease = (): Promise<LeasedStack> => LeasedStack.lease({ simulator: true }, pool.socket);
-  const [first, other] = await Promise.all([lease(), lease()]);
+  const lease = (wanted: Wanted): Promise<LeasedStack> => LeasedStack.lease(wanted, pool.socket);
+  const [first, other] = await Promise.all([lease({ simulator: true }), lease({ simulator: true })]);
   const kube = kubeOf(first);
   const before = await kube.list(Namespaces, {});
   await kube.create(Namespaces, { metadata: { name: 'left-behind' } });
@@ -48,11 +48,19 @@ test('two that lease at once get stacks that know nothing of each other; one tha
   const ui = Number(new URL(first.temporalUi).port);
   await waitFor(() => expect(choosePorts(['ui'], { ui }, {})).rejects.toThrow('is taken'), 10_000);
 
-  const second = await lease();
+  const second = await lease({ simulator: false, temporal: false });
   expect(second.state).toBe(first.state);
-  expect(namesOf(await kube.list(Namespaces, {}))).toEqual(namesOf(before));
+  const withoutSimulator = namesOf(before).filter((name) => name !== KUBEVIRT.namespace);
+  expect(namesOf(await kube.list(Namespaces, {}))).toEqual(withoutSimulator);
   expect(namesOf(await kube.list(ConfigMaps, { namespace: 'default' }))).not.toContain('left-behind');
+  await expect(fetch(second.temporalUi)).rejects.toThrow();
+  await expect(choosePorts(['ui'], { ui }, {})).rejects.toThrow('is taken');
+  await second.stop();
+
+  const third = await lease({ simulator: true });
+  expect(third.state).toBe(first.state);
+  expect(namesOf(await kube.list(Namespaces, {}))).toEqual(namesOf(before));
   expect((await kube.get(KubeVirts, KUBEVIRT)).metadata.annotations?.['changed']).toBeUndefined();
-  expect(await workflowsOf(second)).toEqual([]);
-  await Promise.all([second.stop(), other.stop()]);
+  expect(await workflowsOf(third)).toEqual([]);
+  await Promise.all([third.stop(), other.stop()]);
 });

@@ -23,6 +23,8 @@ export const KUBEVIRT_CRDS = existsSync(crds) ? crds : undefined;
 
 export interface Wanted {
   simulator: boolean;
+  /** True by default; false saves the CPU of a start. A stack that is new has Temporal nevertheless. */
+  temporal?: boolean;
   /** Keep the data on disk, so that it survives a kill of its server. */
   durable?: boolean;
   /** KubeVirt's own CRDs, if the machine has them, and not the stack's smaller ones. */
@@ -32,21 +34,17 @@ export interface Wanted {
 /** What a test file knows of a stack that is leased to it. */
 export type Lease = Pick<Stack, 'state' | 'kubeconfig' | 'temporalAddress' | 'temporalUi' | 'env'>;
 export type Answer = { lease: Lease } | { error: string };
-/** What a file that keeps its stack says to have its API server hold again what it held at first. */
-export const RESTORE = 'restore';
+/** What a file says to have its API server hold again what it held at first, or its simulator end or start. */
+export type Order = 'restore' | 'kill simulator' | 'halt simulator' | 'restart simulator';
 
 /**
  * Starts a stack for tests, which start the workers themselves and see every process that ends. KubeVirt's own CRDs
  * double the CPU of the API server: only files that ask for them have them, and in a soak run all whose API server is
  * not restarted.
  */
-export function startTestStack(
-  state: string,
-  { simulator, durable = false, kubevirtCrds }: Wanted,
-  programs: Programs,
-): Promise<Stack> {
-  const file = (kubevirtCrds ?? (isSoak && !durable)) ? KUBEVIRT_CRDS : undefined;
-  const crds = file === undefined ? {} : { kubevirtCrds: file };
+export function startTestStack(state: string, wanted: Wanted, programs: Programs): Promise<Stack> {
+  const { simulator, durable = false } = wanted;
+  const crds = KUBEVIRT_CRDS !== undefined && wantsKubevirtCrds(wanted) ? { kubevirtCrds: KUBEVIRT_CRDS } : {};
   return startStack({
     state,
     ephemeral: !durable,
@@ -57,6 +55,8 @@ export function startTestStack(
     ...crds,
   });
 }
+
+const wantsKubevirtCrds = ({ durable = false, kubevirtCrds = isSoak && !durable }: Wanted): boolean => kubevirtCrds;
 
 /**
  * Leases stacks to test files, each to one file at a time, and restores them in between: an API server takes four
@@ -98,8 +98,8 @@ export class StackPool {
     try {
       const stack = await this.#take(JSON.parse(request) as Wanted);
       const { lease } = stack;
-      lines.on('line', () => {
-        stack.restoreApiServer().then(
+      lines.on('line', (order) => {
+        stack.obey(order as Order).then(
           () => answer({ lease }),
           (error: Error) => answer({ error: error.message }),
         );
@@ -114,7 +114,7 @@ export class StackPool {
   }
 
   async #take(wanted: Wanted): Promise<SharedStack> {
-    const { simulator, kubevirtCrds = false } = wanted;
+    const kubevirtCrds = wantsKubevirtCrds(wanted);
     let stack = this.#free.find((free) => free.kubevirtCrds === kubevirtCrds);
     this.#free = this.#free.filter((free) => free !== stack);
     if (stack === undefined) {
@@ -123,7 +123,7 @@ export class StackPool {
       stack = await SharedStack.of(started, kubevirtCrds);
       this.#all.push(stack);
     }
-    await stack.start({ simulator });
+    await stack.start(wanted);
     return stack;
   }
 }
@@ -131,6 +131,10 @@ export class StackPool {
 /** A fleet of one kind is as another of it. */
 export const kindOf = ({ simulator, kubevirtCrds = false }: Wanted): string =>
   JSON.stringify({ simulator, kubevirtCrds });
+
+/** Servers that are not restored, but started for each lease that wants them. */
+const OF_A_LEASE = ['temporal', 'simulator'] as const;
+const PORTS = { temporal: ['temporal', 'ui'], simulator: ['simulator'] } as const;
 
 /** A stack that is as new for each file that leases it. */
 class SharedStack {
@@ -140,12 +144,11 @@ class SharedStack {
   readonly #first: EtcdSnapshot;
   /** What it holds as a lease begins: with a simulator, more. */
   #leased: EtcdSnapshot | undefined;
-  /** Run for the present lease. */
-  #servers: ('temporal' | 'simulator')[] = ['temporal'];
+  /** Those of a lease. */
+  readonly #running = new Set<(typeof OF_A_LEASE)[number]>(['temporal']);
   /** Keep the ports of the servers that are halted from other stacks that choose theirs meanwhile. */
-  #held: Server[] = [];
+  readonly #held = new Map<PortName, Server>();
   #restored: Promise<void> = Promise.resolve();
-  #isNew = true;
   #isOver = false;
 
   private constructor(stack: Stack, first: EtcdSnapshot, kubevirtCrds: boolean) {
@@ -166,20 +169,24 @@ class SharedStack {
   }
 
   /** Begins a lease. */
-  async start({ simulator }: { simulator: boolean }): Promise<void> {
+  async start({ temporal = true, simulator }: Wanted): Promise<void> {
     await this.#restored;
-    this.#releasePorts();
-    this.#servers = simulator ? ['temporal', 'simulator'] : ['temporal'];
-    // Temporal of a new stack runs already.
-    const toStart = this.#isNew ? this.#servers.slice(1) : this.#servers;
-    this.#isNew = false;
-    await Promise.all(toStart.map((name) => this.#stack.restart(name)));
+    const wanted = OF_A_LEASE.filter((name) => (name === 'temporal' ? temporal : simulator));
+    const missing = wanted.filter((name) => !this.#running.has(name));
+    for (const name of missing) {
+      this.#releasePorts(name);
+      this.#running.add(name);
+    }
+    await Promise.all(missing.map((name) => this.#stack.restart(name)));
     if (simulator) this.#leased = await EtcdSnapshot.take(filesOf(this.#stack.state).ephemeral);
   }
 
-  /** Brings the API server back to what it held as the lease began, under all that is connected to it. */
-  restoreApiServer(): Promise<void> {
-    return (this.#leased ?? this.#first).restore();
+  /** Carries out what the file asks for during its lease. */
+  async obey(order: Order): Promise<void> {
+    if (order === 'restore') await (this.#leased ?? this.#first).restore();
+    if (order === 'kill simulator') this.#stack.kill('simulator', 'SIGKILL');
+    if (order === 'halt simulator') await this.#stack.halt('simulator');
+    if (order === 'restart simulator') await this.#stack.restart('simulator');
   }
 
   /** Ends what keeps things in memory, and brings the API server back to what it held before the lease. */
@@ -187,7 +194,8 @@ class SharedStack {
     // If a test process ends after the pool has closed, held ports would keep the pool's process alive.
     if (this.#isOver) return;
     this.#restored = (async () => {
-      await Promise.all(this.#servers.map((name) => this.#stack.halt(name)));
+      await Promise.all([...this.#running].map((name) => this.#stack.halt(name)));
+      this.#running.clear();
       await this.#holdPorts();
       await this.#leased?.close();
       this.#leased = undefined;
@@ -200,22 +208,26 @@ class SharedStack {
   async end(): Promise<void> {
     this.#isOver = true;
     await this.#restored.catch(() => {});
-    this.#releasePorts();
+    for (const name of OF_A_LEASE) this.#releasePorts(name);
     await Promise.all([this.#leased?.close(), this.#first.close()]);
     await this.#stack.stop();
   }
 
   async #holdPorts(): Promise<void> {
     const { ports } = readStackRecord(filesOf(this.#stack.state).stack)!;
-    const names: PortName[] = ['temporal', 'ui', 'simulator'];
-    const servers = await Promise.all(names.map((name) => holdPort(ports[name])));
-    this.#held = servers.filter((server) => server !== undefined);
-    for (const server of this.#held) server.on('connection', (connection) => connection.destroy());
+    const names = OF_A_LEASE.flatMap((name) => PORTS[name]).filter((name) => !this.#held.has(name));
+    for (const name of names) {
+      const server = await holdPort(ports[name]);
+      server?.on('connection', (connection) => connection.destroy());
+      if (server !== undefined) this.#held.set(name, server);
+    }
   }
 
-  #releasePorts(): void {
-    for (const server of this.#held) server.close();
-    this.#held = [];
+  #releasePorts(of: (typeof OF_A_LEASE)[number]): void {
+    for (const name of PORTS[of]) {
+      this.#held.get(name)?.close();
+      this.#held.delete(name);
+    }
   }
 }
 

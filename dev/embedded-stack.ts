@@ -31,6 +31,8 @@ export interface StackOptions {
   worker?: boolean;
   /** Path of the simulator's program; `simulator/main.ts` by default. */
   simulatorProgram?: string;
+  /** Extra environment for the simulator, on top of the stack's. */
+  simulatorEnv?: Record<string, string>;
   /** File with CRDs that replace the stack's own CRDs of KubeVirt's kinds. */
   kubevirtCrds?: string;
   ports?: Partial<StackPorts>;
@@ -208,7 +210,12 @@ export class EmbeddedStack implements Stack {
   async #startSimulator(): Promise<void> {
     const credentials = prepareCredentials(this.#files.credentials);
     await this.#startOnPorts(['simulator'], ({ simulator: port }) =>
-      simulator({ port, credentials, env: this.env, program: this.#options.simulatorProgram }),
+      simulator({
+        port,
+        credentials,
+        env: { ...this.env, ...this.#options.simulatorEnv },
+        program: this.#options.simulatorProgram,
+      }),
     );
   }
 

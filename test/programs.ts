@@ -1,3 +1,4 @@
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,6 +11,8 @@ export interface Programs {
   command: string;
   simulator: string;
   workflows: string;
+  /** Environment in which they find what Node has compiled of them. */
+  env: { NODE_COMPILE_CACHE: string };
 }
 
 const FOLDER = 'DROVER_TEST_PROGRAMS';
@@ -26,7 +29,18 @@ const programsIn = (folder: string): Programs => ({
   command: join(folder, 'drover.mjs'),
   simulator: join(folder, 'simulator.mjs'),
   workflows: join(folder, 'workflows.js'),
+  env: { NODE_COMPILE_CACHE: join(folder, 'compiled') },
 });
+
+/**
+ * Has Node compile the program before the tests, most of which kill it before it could keep what it has compiled: a
+ * start takes an eighth less CPU then.
+ */
+function compile(program: string, { env }: Programs): Promise<void> {
+  const nowhere = { ...env, KUBECONFIG: '/dev/null/kubeconfig' };
+  // Without servers and arguments, it ends with an error when it has loaded.
+  return new Promise((resolve) => execFile(process.execPath, [program], { env: nowhere }, () => resolve()));
+}
 
 /**
  * Bundles programs and the workflows once for all tests on servers, as the image has them: these tests start hundreds
@@ -39,6 +53,7 @@ export async function providePrograms(project: TestProject): Promise<{ programs:
   if (given === undefined) {
     const modules = { worker: 'workers/main.ts', drover: 'clients/drover.ts', simulator: 'simulator/main.ts' };
     await buildPrograms(folder, modules);
+    await Promise.all([programs.worker, programs.command, programs.simulator].map((one) => compile(one, programs)));
     // For runs of tests that tests start.
     process.env[FOLDER] = folder;
   }

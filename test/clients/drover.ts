@@ -27,7 +27,7 @@ export const nowhere: NodeJS.ProcessEnv = {
 /** Starts the command as a user of the image does in tests on servers, and as a user of a clone does in others. */
 export const start = (args: string[], env: NodeJS.ProcessEnv = nowhere): ChildProcess =>
   spawnReaped(process.execPath, [inject('programs')?.command ?? BIN, ...args], {
-    env,
+    env: { ...env, ...inject('programs')?.env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
 

@@ -64,7 +64,13 @@ export class TestFleet {
     const programs = inject('programs')!;
     const child = spawnReaped(process.execPath, [programs.worker], {
       cwd: resolve(import.meta.dirname, '../..'),
-      env: { ...process.env, DROVER_WORKFLOW_BUNDLE: programs.workflows, ...this.#workerEnv, ...env },
+      env: {
+        ...process.env,
+        ...programs.env,
+        DROVER_WORKFLOW_BUNDLE: programs.workflows,
+        ...this.#workerEnv,
+        ...env,
+      },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     // Not `exit`: the last lines of output may come after that.

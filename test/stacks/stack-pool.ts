@@ -50,6 +50,7 @@ export function startTestStack(state: string, wanted: Wanted, programs: Programs
     ephemeral: !durable,
     simulator,
     simulatorProgram: programs.simulator,
+    simulatorEnv: programs.env,
     worker: false,
     restarts: false,
     ...crds,

@@ -47,7 +47,7 @@ describe('in a folder, a stack', () => {
   beforeAll(() => {
     state = mkdtempSync(join(tmpdir(), 'drover-dev-'));
     return async () => {
-      await drover('dev', 'stop', '--state', state);
+      await droverHere(['dev', 'stop', '--state', state]);
       rmSync(state, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
     };
   });
@@ -104,19 +104,19 @@ describe('in a folder, a stack', () => {
 
   test('that is detached goes on after the command, gives its status, and stops when it is asked to', async () => {
     const stack = findStack(state)!;
-    const status = await drover('dev', 'status', '--state', state);
+    const status = await droverHere(['dev', 'status', '--state', state]);
     expect(status).toMatchObject({
       code: 0,
       stdout: expect.stringContaining(`the stack in ${state} is ready (pid ${stack.pid})`),
     });
-    const { code, stdout } = await drover('dev', 'status', '-o', 'json', '--state', state);
+    const { code, stdout } = await droverHere(['dev', 'status', '-o', 'json', '--state', state]);
     expect(code).toBe(0);
     const { processes, ...rest } = JSON.parse(stdout) as { processes: { name: string; pid: number }[] };
     const { pid, temporalAddress, kubeconfig } = stack;
     expect(rest).toMatchObject({ state, phase: 'ready', pid, temporalAddress, kubeconfig });
     expect(processes.map(({ name }) => name).sort()).toEqual(['etcd', 'kube-apiserver', 'temporal']);
 
-    const second = await drover('dev', ...SERVERS_ONLY, '--state', state);
+    const second = await droverHere(['dev', ...SERVERS_ONLY, '--state', state]);
     expect(second).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`error: a stack runs in ${state} (pid ${pid}, Web UI at`),
@@ -130,7 +130,7 @@ describe('in a folder, a stack', () => {
     );
     expect(existsSync(join(other, 'lock'))).toBe(false);
 
-    expect(await drover('dev', 'stop', '--state', state)).toMatchObject({ code: 0, stdout: 'stopped\n' });
+    expect(await droverHere(['dev', 'stop', '--state', state])).toMatchObject({ code: 0, stdout: 'stopped\n' });
     expect(living([pid, ...processes.map((one) => one.pid)])).toEqual([]);
     for (const [command, exitCode] of [
       ['status', 1],

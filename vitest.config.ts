@@ -8,14 +8,16 @@ import { defaultCache } from './dev/paths.ts';
 const LONG = [
   /-(crash|chaos|command)\./,
   /\/(fleet|rollouts|guarantees|command-line)\.test\./,
-  /\/(takeover|demo|image|rollout-control|healing-control|configuration|disruption-budget|readiness-watch)\.int\./,
-  /\/machine-types\/machine-types\.int\./,
+  /\/(takeover|demo|image|rollout-control|healing-control|disruption-budget|readiness-watch)\.int\./,
 ];
-/** Long files that hardly work: all at once, they would leave the CPU idle. */
+/** Files that wait more than they work, longest first: several at once would leave the CPU idle. */
 const WAITING = [
-  /\/servers\/(crash|cut-off|two-clusters)\.int\./,
-  /\/(replica-set-refusal|surge|configuration-crash)\.int\./,
+  /\/servers\/(crash|cut-off)\.int\./,
   /\/clients\/machine-types\/commands\.int\./,
+  /\/machine-types\/machine-types\.int\./,
+  /\/(surge|replica-set-refusal|replica-set-crash|configuration|configuration-crash|two-clusters)\.int\./,
+  /\/workflows\/.*\.int\./,
+  /\/simulator\/.*\.int\./,
 ];
 /** Of so many files that follow each other, one waits. */
 const ONE_OF = 4;
@@ -30,19 +32,29 @@ function split(files: TestSpecification[], patterns: readonly RegExp[]): [TestSp
   return [files.filter(fits), files.filter((file) => !fits(file))];
 }
 
-/** After the longest, files with the same fleet follow each other: a file leaves it to the next of its process. */
+/**
+ * After the longest, files with the same fleet follow each other: a file leaves it to the next of its process. Those
+ * without a simulator come last, because a change costs a start of Temporal.
+ */
 function longestFirst(files: TestSpecification[]): TestSpecification[] {
   const [long, others] = split(files, LONG);
   const byFleet = [...Map.groupBy(others, fleetOf)].toSorted(([one], [other]) => one.localeCompare(other));
-  return [...long, ...byFleet.flatMap(([, same]) => same)];
+  const [without, simulated] = [true, false].map((is) =>
+    byFleet.filter(([fleet]) => fleet.includes('simulator: false') === is).flatMap(([, same]) => same),
+  );
+  return [...long, ...simulated!, ...without!];
 }
+
+/** Returns the files in the order of the patterns that fit them. */
+const inOrderOf = (patterns: readonly RegExp[], files: TestSpecification[]): TestSpecification[] =>
+  patterns.flatMap((pattern) => split(files, [pattern])[0]);
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const [servers, units] = split(await super.sort(files), [/\.int\.test\.ts$/]);
     const [waiting, working] = split(servers, WAITING);
     const sorted = longestFirst(working);
-    for (const [index, file] of waiting.entries()) sorted.splice(index * ONE_OF, 0, file);
+    for (const [index, file] of inOrderOf(WAITING, waiting).entries()) sorted.splice(index * ONE_OF, 0, file);
     return [...longestFirst(units), ...sorted];
   }
 }

@@ -16,7 +16,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { VARIABLES } from '../../../workers/variables.ts';
 import { BIN, childrenOf, drover, nowhere, outcomeOf } from '../drover.ts';
 import { droverHere } from '../in-process.ts';
@@ -205,7 +205,8 @@ describe('wrong usage has exit code 2 and one sentence', () => {
   });
 });
 
-describe('a failure has exit code 1 and one sentence', () => {
+// Concurrent, because they wait for servers that do not answer.
+describe.concurrent('a failure has exit code 1 and one sentence', () => {
   test.each([
     [
       ['get', 'pools'],
@@ -264,17 +265,13 @@ describe('a failure has exit code 1 and one sentence', () => {
       response.writeHead(status).end(JSON.stringify({ kind: 'Status', message })),
     );
     await once(server.listen(0, '127.0.0.1'), 'listening');
-    onTestFinished(() => void server.close());
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const kubeconfig = join(folder(), 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(kubeconfigFor(url)));
     const stderr = `error: the Kubernetes API server at ${url} ${sentence}\n`;
-    expect(await droverHere(['get', 'pools', '--kubeconfig', kubeconfig])).toEqual({
-      code: 1,
-      signal: null,
-      stdout: '',
-      stderr,
-    });
+    const outcome = await droverHere(['get', 'pools', '--kubeconfig', kubeconfig]);
+    server.close();
+    expect(outcome).toEqual({ code: 1, signal: null, stdout: '', stderr });
   });
 
   test('if Temporal is away', async () => {
@@ -337,11 +334,9 @@ describe('an older Node', () => {
   });
 });
 
-function folder(): string {
-  const root = mkdtempSync(join(tmpdir(), 'drover-cli-'));
-  onTestFinished(() => rmSync(root, { recursive: true }));
-  return root;
-}
+const folders = mkdtempSync(join(tmpdir(), 'drover-cli-'));
+afterAll(() => rmSync(folders, { recursive: true }));
+const folder = (): string => mkdtempSync(join(folders, 'one-'));
 
 const kubeconfigFor = (server: string) => ({
   apiVersion: 'v1',

@@ -130,12 +130,13 @@ export class StackPool {
 }
 
 /** A fleet of one kind is as another of it. */
-export const kindOf = ({ simulator, kubevirtCrds = false }: Wanted): string =>
-  JSON.stringify({ simulator, kubevirtCrds });
+export const kindOf = (wanted: Wanted): string =>
+  JSON.stringify({ simulator: wanted.simulator, kubevirtCrds: wantsKubevirtCrds(wanted) });
 
-/** Servers that are not restored, but started for each lease that wants them. */
-const OF_A_LEASE = ['temporal', 'simulator'] as const;
+/** The ports of the servers that are not restored, but started for each lease that wants them. */
 const PORTS = { temporal: ['temporal', 'ui'], simulator: ['simulator'] } as const;
+type LeaseServer = keyof typeof PORTS;
+const LEASE_SERVERS = Object.keys(PORTS) as LeaseServer[];
 
 /** A stack that is as new for each file that leases it. */
 class SharedStack {
@@ -145,8 +146,8 @@ class SharedStack {
   readonly #first: EtcdSnapshot;
   /** What it holds as a lease begins: with a simulator, more. */
   #leased: EtcdSnapshot | undefined;
-  /** Those of a lease. */
-  readonly #running = new Set<(typeof OF_A_LEASE)[number]>(['temporal']);
+  /** A stack that is new has Temporal. */
+  readonly #running = new Set<LeaseServer>(['temporal']);
   /** Keep the ports of the servers that are halted from other stacks that choose theirs meanwhile. */
   readonly #held = new Map<PortName, Server>();
   #restored: Promise<void> = Promise.resolve();
@@ -172,7 +173,7 @@ class SharedStack {
   /** Begins a lease. */
   async start({ temporal = true, simulator }: Wanted): Promise<void> {
     await this.#restored;
-    const wanted = OF_A_LEASE.filter((name) => (name === 'temporal' ? temporal : simulator));
+    const wanted = LEASE_SERVERS.filter((name) => (name === 'temporal' ? temporal : simulator));
     const missing = wanted.filter((name) => !this.#running.has(name));
     for (const name of missing) {
       this.#releasePorts(name);
@@ -209,22 +210,23 @@ class SharedStack {
   async end(): Promise<void> {
     this.#isOver = true;
     await this.#restored.catch(() => {});
-    for (const name of OF_A_LEASE) this.#releasePorts(name);
+    for (const name of LEASE_SERVERS) this.#releasePorts(name);
     await Promise.all([this.#leased?.close(), this.#first.close()]);
     await this.#stack.stop();
   }
 
   async #holdPorts(): Promise<void> {
     const { ports } = readStackRecord(filesOf(this.#stack.state).stack)!;
-    const names = OF_A_LEASE.flatMap((name) => PORTS[name]).filter((name) => !this.#held.has(name));
-    for (const name of names) {
+    const names = LEASE_SERVERS.flatMap((name) => PORTS[name]).filter((name) => !this.#held.has(name));
+    const hold = async (name: PortName): Promise<void> => {
       const server = await holdPort(ports[name]);
       server?.on('connection', (connection) => connection.destroy());
       if (server !== undefined) this.#held.set(name, server);
-    }
+    };
+    await Promise.all(names.map(hold));
   }
 
-  #releasePorts(of: (typeof OF_A_LEASE)[number]): void {
+  #releasePorts(of: LeaseServer): void {
     for (const name of PORTS[of]) {
       this.#held.get(name)?.close();
       this.#held.delete(name);

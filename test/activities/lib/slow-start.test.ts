@@ -2,7 +2,7 @@ import { expect, test as sequential } from 'vitest';
 import { slowStart } from '../../../activities/lib/slow-start.ts';
 import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
 
-/** Most wait, as a server asks them to. */
+/** Most of these tests wait, as a server asks them to. */
 const test = sequential.concurrent;
 
 const items = Array.from({ length: 100 }, (_, index) => index);

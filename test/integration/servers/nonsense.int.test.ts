@@ -131,7 +131,7 @@ const handleOf = (id: string): WorkflowHandle => fleet().temporal.client.workflo
 test('whatever is sent to a pool, a batch and the watch, they answer and go on with their work', async () => {
   const pool = await TestPool.ready(fleet(), { replicas: 2 });
   const revision = await pool.change(badTemplate(2));
-  // A pause lets no VM be restarted, so that a batch ends early whose VM was not yet.
+  // Some nonsense is a valid pause. If the batch has not restarted its VM by then, the batch ends early.
   await until(async () => expect(await pool.running(revision)).toHaveLength(1));
   const batch = handleOf(updateBatchIdOf(pool.ref, revision, 1));
   const workflows = [pool.workflow, batch, handleOf(watchIdOf('default'))];

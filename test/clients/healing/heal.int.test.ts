@@ -125,6 +125,8 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
     stderr: 'error: the healing of pool web is not paused: nothing to resume\n',
   });
 
+  // drover forgets the skip as soon as the replacement is available; delay that.
+  await fleet().patchPool(namespace, 'web', { rollout: { minReadySeconds: 60 } });
   await breakUntilWaiting(namespace, 'web-3');
   // A VM without a cycle doesn't affect the other one.
   expect(await heal('skip', 'pool', 'web', 'web-3', 'web-1', '--reason', 'why not')).toMatchObject({

@@ -60,7 +60,7 @@ export class TestDrain {
   /** Cordons the node and evicts what runs there, as `kubectl drain` does; undone when the test has finished. */
   async drain(node: string): Promise<void> {
     const { kube } = this.#fleet;
-    onTestFinished(() => void kube.patch(Nodes, { name: node }, 'merge', drained(false)));
+    onTestFinished(async () => void (await kube.patch(Nodes, { name: node }, 'merge', drained(false))));
     await kube.patch(Nodes, { name: node }, 'merge', drained(true));
   }
 

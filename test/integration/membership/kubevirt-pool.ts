@@ -126,6 +126,7 @@ export class KubeVirtPoolOfTest {
   /** The status says whether the pool is paused. */
   async #confirmPauses(): Promise<void> {
     const { kube } = this.fleet;
+    const writes: Promise<unknown>[] = [];
     const watch = new ListWatch<Stored<TheirPool>, Stored<TheirPool>>({
       client: kube,
       resource: KubeVirtPools,
@@ -137,11 +138,14 @@ export class KubeVirtPoolOfTest {
         if (pool.status?.conditions?.length === conditions.length) return;
         const { resourceVersion } = pool.metadata;
         const patch = { metadata: { resourceVersion }, status: { conditions } };
-        void ignoreStale(kube.patch(KubeVirtPools, pool.metadata, 'merge', patch, { subresource: 'status' }));
+        writes.push(ignoreStale(kube.patch(KubeVirtPools, pool.metadata, 'merge', patch, { subresource: 'status' })));
       },
     });
     await watch.start().ready();
-    onTestFinished(() => watch.stop());
+    onTestFinished(async () => {
+      await watch.stop();
+      await Promise.all(writes);
+    });
   }
 
   get(): Promise<Stored<TheirPool> | undefined> {

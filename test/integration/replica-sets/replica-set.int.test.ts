@@ -7,6 +7,7 @@ import {
   VirtualMachineReplicaSets,
   VirtualMachines,
 } from '../../../api/resources.ts';
+import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { newNode } from '../../../simulator/controllers/node-controller.ts';
 import { aFleet, until } from '../fleet.ts';
 import { mostVms, templateOf, TestSets, uidsOf } from './sets.ts';
@@ -89,7 +90,7 @@ test('a VM whose VMI KubeVirt gives up with its node keeps its place until the n
   const namespace = await fleet().namespace();
   const node = newNode(namespace, Date.now());
   await kube.create(Nodes, node);
-  onTestFinished(() => void kube.delete(Nodes, { name: namespace }).catch(() => undefined));
+  onTestFinished(async () => void (await ignoreNotFound(kube.delete(Nodes, { name: namespace }))));
   const template = templateOf('job', {
     runStrategy: 'Once',
     template: {

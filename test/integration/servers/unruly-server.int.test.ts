@@ -55,10 +55,10 @@ test.each(some(faults, 2, seeded(seedOf())))(
 test('a name that another takes between the plan and the call is skipped', async () => {
   const namespace = await fleet().namespace();
   let raced = false;
-  calls((method, path) => {
+  calls(async (method, path): Promise<Fate> => {
     if (method !== 'POST' || !path.includes('/virtualmachines') || raced) return 'pass';
     raced = true;
-    void fleet().kube.create(VirtualMachines, { metadata: { namespace, name: 'web-2' }, spec: haltedTemplate.spec });
+    await fleet().kube.create(VirtualMachines, { metadata: { namespace, name: 'web-2' }, spec: haltedTemplate.spec });
     return { status: 503, retryAfter: 1 };
   });
   await fleet().createPool(namespace, 'web', { replicas: 3 });

@@ -1,5 +1,12 @@
-import { test, type TestOptions } from 'vitest';
+import { inject, test, type TestOptions } from 'vitest';
 import { seeded, seedOf } from './seeded.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Seed that chooses what takes turns across files; not set if all of it runs. */
+    turn: number | undefined;
+  }
+}
 
 /** True in `npm run test:soak`, which runs all tests on servers, and those of crashes and chaos at full length. */
 export const isSoak = process.env['DROVER_TEST_SOAK'] !== undefined;
@@ -30,4 +37,27 @@ export const sample = <T>(all: readonly T[]): readonly T[] => some(all, 1, seede
 export function testOneOf(tests: Record<string, () => Promise<void>>, options: TestOptions = {}): void {
   const chosen = sample(Object.keys(tests));
   for (const [name, run] of Object.entries(tests)) (chosen.includes(name) ? test : test.skip)(name, options, run);
+}
+
+/** What has its worker killed in the middle, both in the model and by a test on servers of its own. */
+const CRASHES = [
+  'corrections of drift',
+  'drains',
+  'kept disks',
+  'promotions',
+  'removals by name',
+  'restarts',
+  'starts',
+  'surge',
+] as const;
+const CRASHES_IN_A_RUN = 4;
+
+/**
+ * Declares the test on servers of a worker that is killed in the middle of this. The model kills workers in the middle
+ * of all of it in each run, so these tests take turns; a soak run runs all.
+ */
+export function crashTest(of: (typeof CRASHES)[number]): typeof test | typeof test.skip {
+  const turn = inject('turn');
+  const chosen = turn === undefined ? CRASHES : some(CRASHES, CRASHES_IN_A_RUN, seeded(turn));
+  return chosen.includes(of) ? test : test.skip;
 }

@@ -4,6 +4,7 @@ import type { NodeReportItem } from '../../../decisions/drain/node-report.ts';
 import type { PodDisruptionBudget } from '../../../decisions/drain/pod-budget.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { givenCluster } from '../../cluster/given/given.ts';
+import { crashTest } from '../../soak.ts';
 import { aFleet, until, type TestWorker } from '../fleet.ts';
 import { run } from '../membership/commands.ts';
 import { TestDrain } from './drains.ts';
@@ -17,7 +18,7 @@ beforeAll(async () => {
 const FIRST = 'sim-node-1';
 const SECOND = 'sim-node-2';
 
-test('VMs leave two nodes within the budget of their pool, though the worker is killed', async () => {
+crashTest('drains')('VMs leave two nodes within the budget of their pool, though the worker is killed', async () => {
   const drain = await TestDrain.in(fleet());
   await drain.pool('web', { replicas: 6, maxUnavailable: 2 }, { 'sim.drover.dev/migration-time': '1s' });
   const before = new Map((await drain.vmis('web')).map(({ metadata, status }) => [metadata.uid, status?.nodeName]));

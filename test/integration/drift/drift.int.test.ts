@@ -5,6 +5,7 @@ import { driftLines } from '../../../clients/drift/lines.ts';
 import { readDrift } from '../../../clients/drift/read.ts';
 import { orderSetRight } from '../../../clients/drift/set-right.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { crashTest } from '../../soak.ts';
 import { aFleet, until, type TestWorker } from '../fleet.ts';
 import { templateOf, TestPool } from '../rollout/rollouts.ts';
 
@@ -111,34 +112,37 @@ test('Correct sets right whatever drifts: with no restart if the VMI runs the te
   expect((await pool.vmiUids())['web-1']).toBe(before['web-1']);
 });
 
-test('a worker that is killed in the middle is made up for, and people who edit meanwhile lose nothing', async () => {
-  const pool = await TestPool.ready(fleet(), {
-    replicas: 3,
-    maxUnavailable: 1,
-    template: templateOf({ annotations: { 'sim.drover.dev/stop-time': '1500ms' } }),
-  });
-  await drift(pool, ['web-1', 'web-2', 'web-3']);
-  const before = await pool.vmiUids();
-  await order(pool);
-  const taken = await pool.waitUntilUpdating();
-  await worker.kill();
-  // What others add, and what they change if nobody asked, stays.
-  for (const name of ['web-1', 'web-2', 'web-3'])
-    await pool.patchVm(name, {
-      metadata: { labels: { mine: 'yes' } },
-      spec: { template: { spec: { terminationGracePeriodSeconds: 7 } } },
+crashTest('corrections of drift')(
+  'a worker that is killed in the middle is made up for, and people who edit meanwhile lose nothing',
+  async () => {
+    const pool = await TestPool.ready(fleet(), {
+      replicas: 3,
+      maxUnavailable: 1,
+      template: templateOf({ annotations: { 'sim.drover.dev/stop-time': '1500ms' } }),
     });
-  worker = await fleet().startWorker();
-  await until(async () => expect(await running(pool)).toEqual({ 'web-1': 1, 'web-2': 1, 'web-3': 1 }));
-  await pool.until({ driftedReplicas: 0 });
-  await pool.untilSaid({ Progressing: 'Complete' });
-  for (const [name, vm] of await pool.vms()) {
-    expect(vm.metadata.labels).toMatchObject({ mine: 'yes' });
-    expect(vm.spec).toMatchObject({ template: { spec: { terminationGracePeriodSeconds: 7 } } });
-    expect((await pool.vmi(name)).metadata.uid).not.toBe(before[name]);
-  }
-  expect(taken).toMatch(/^web-/);
-});
+    await drift(pool, ['web-1', 'web-2', 'web-3']);
+    const before = await pool.vmiUids();
+    await order(pool);
+    const taken = await pool.waitUntilUpdating();
+    await worker.kill();
+    // What others add, and what they change if nobody asked, stays.
+    for (const name of ['web-1', 'web-2', 'web-3'])
+      await pool.patchVm(name, {
+        metadata: { labels: { mine: 'yes' } },
+        spec: { template: { spec: { terminationGracePeriodSeconds: 7 } } },
+      });
+    worker = await fleet().startWorker();
+    await until(async () => expect(await running(pool)).toEqual({ 'web-1': 1, 'web-2': 1, 'web-3': 1 }));
+    await pool.until({ driftedReplicas: 0 });
+    await pool.untilSaid({ Progressing: 'Complete' });
+    for (const [name, vm] of await pool.vms()) {
+      expect(vm.metadata.labels).toMatchObject({ mine: 'yes' });
+      expect(vm.spec).toMatchObject({ template: { spec: { terminationGracePeriodSeconds: 7 } } });
+      expect((await pool.vmi(name)).metadata.uid).not.toBe(before[name]);
+    }
+    expect(taken).toMatch(/^web-/);
+  },
+);
 
 /** What KubeVirt's webhook writes anew: amounts, zero values, and much that is absent. */
 const rich = {

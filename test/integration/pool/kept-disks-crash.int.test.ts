@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import type { KubeList, Stored } from '../../../api/objects.ts';
 import { PersistentVolumeClaims } from '../../../api/resources.ts';
-import { soak } from '../../soak.ts';
+import { crashTest, soak } from '../../soak.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import { withDisk } from '../healing/healings.ts';
 
@@ -17,7 +17,7 @@ async function claims(namespace: string): Promise<Map<string, string>> {
   return new Map(items.map(({ metadata: { name, uid } }) => [name, uid]));
 }
 
-test(
+crashTest('kept disks')(
   'a pool is scaled to none and back while its workers are killed: each VM is on the disk that its number had',
   { timeout: 3 * PATIENCE },
   async () => {

@@ -1,54 +1,58 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { PROTECT_ANNOTATION, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { removeVms } from '../../../clients/pool/remove-vms.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
+import { crashTest } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 
 const fleet = aFleet({ workers: 0 });
 
-test('a worker that dies in the middle of a removal by name: these VMs leave and no others, whatever people do meanwhile', async () => {
-  const namespace = await fleet().namespace();
-  const key = { namespace, name: 'web' };
-  const unruly = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
-    if (method === 'DELETE') await sleep(300);
-    return method === 'DELETE' ? 'drop-answer' : 'pass';
-  });
-  const worker = await fleet().startWorker({ KUBECONFIG: unruly.kubeconfig, DROVER_CONCURRENCY: '1' });
-  await fleet().createPool(namespace, 'web', { replicas: 12 });
-  await fleet().settled(namespace, 'web', namesUpTo('web', 12));
-  const uids = async (): Promise<Map<string, string>> =>
-    new Map((await fleet().vms(namespace)).map(({ metadata }) => [metadata.name, metadata.uid]));
-  const before = await uids();
-  const remove = ['web-3', 'web-4', 'web-5', 'web-6', 'web-7', 'web-8'];
-  const { kube } = fleet();
-  expect(await removeVms(kube, key, { remove, dryRun: 'none' })).toBe(6);
-  await expect(setProtection(kube, ['web-8'], { namespace, protect: true, dryRun: 'none' }, () => {})).rejects.toThrow(
-    'vm web-8 is leaving pool web already',
-  );
-  await until(async () => expect((await uids()).size).toBeLessThan(12));
-  await worker.kill();
+crashTest('removals by name')(
+  'a worker that dies in the middle of a removal by name: these VMs leave and no others, whatever people do meanwhile',
+  async () => {
+    const namespace = await fleet().namespace();
+    const key = { namespace, name: 'web' };
+    const unruly = await chaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
+      if (method === 'DELETE') await sleep(300);
+      return method === 'DELETE' ? 'drop-answer' : 'pass';
+    });
+    const worker = await fleet().startWorker({ KUBECONFIG: unruly.kubeconfig, DROVER_CONCURRENCY: '1' });
+    await fleet().createPool(namespace, 'web', { replicas: 12 });
+    await fleet().settled(namespace, 'web', namesUpTo('web', 12));
+    const uids = async (): Promise<Map<string, string>> =>
+      new Map((await fleet().vms(namespace)).map(({ metadata }) => [metadata.name, metadata.uid]));
+    const before = await uids();
+    const remove = ['web-3', 'web-4', 'web-5', 'web-6', 'web-7', 'web-8'];
+    const { kube } = fleet();
+    expect(await removeVms(kube, key, { remove, dryRun: 'none' })).toBe(6);
+    await expect(
+      setProtection(kube, ['web-8'], { namespace, protect: true, dryRun: 'none' }, () => {}),
+    ).rejects.toThrow('vm web-8 is leaving pool web already');
+    await until(async () => expect((await uids()).size).toBeLessThan(12));
+    await worker.kill();
 
-  const there = await uids();
-  const [detached, guarded] = remove.filter((name) => there.has(name)).toReversed();
-  await kube.patch(VirtualMachines, { namespace, name: detached! }, 'merge', { metadata: { ownerReferences: null } });
-  await kube.patch(VirtualMachines, { namespace, name: guarded! }, 'merge', {
-    metadata: { annotations: { [PROTECT_ANNOTATION]: 'true' } },
-  });
-  await fleet().patchPool(namespace, 'web', { replicas: 8 });
+    const there = await uids();
+    const [detached, guarded] = remove.filter((name) => there.has(name)).toReversed();
+    await kube.patch(VirtualMachines, { namespace, name: detached! }, 'merge', { metadata: { ownerReferences: null } });
+    await kube.patch(VirtualMachines, { namespace, name: guarded! }, 'merge', {
+      metadata: { annotations: { [PROTECT_ANNOTATION]: 'true' } },
+    });
+    await fleet().patchPool(namespace, 'web', { replicas: 8 });
 
-  const next = await fleet().startWorker();
-  const stay = ['web-1', 'web-2', 'web-9', 'web-10', 'web-11', 'web-12'];
-  await fleet().settled(namespace, 'web', ['web-1', 'web-2', 'web-3', 'web-4', ...stay.slice(2)]);
-  await until(async () =>
-    expect((await fleet().pool(namespace, 'web'))!.metadata.annotations ?? {}).not.toHaveProperty([
-      REMOVE_VMS_ANNOTATION,
-    ]),
-  );
-  const after = await uids();
-  for (const name of [...stay, detached!]) expect(after.get(name)).toBe(before.get(name));
-  for (const name of remove.filter((one) => one !== detached)) expect(after.get(name)).not.toBe(before.get(name));
-  await next.stop();
-});
+    const next = await fleet().startWorker();
+    const stay = ['web-1', 'web-2', 'web-9', 'web-10', 'web-11', 'web-12'];
+    await fleet().settled(namespace, 'web', ['web-1', 'web-2', 'web-3', 'web-4', ...stay.slice(2)]);
+    await until(async () =>
+      expect((await fleet().pool(namespace, 'web'))!.metadata.annotations ?? {}).not.toHaveProperty([
+        REMOVE_VMS_ANNOTATION,
+      ]),
+    );
+    const after = await uids();
+    for (const name of [...stay, detached!]) expect(after.get(name)).toBe(before.get(name));
+    for (const name of remove.filter((one) => one !== detached)) expect(after.get(name)).not.toBe(before.get(name));
+    await next.stop();
+  },
+);

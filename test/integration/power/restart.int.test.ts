@@ -4,7 +4,7 @@ import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { abort, pause, resume } from '../../../workflows/messages.ts';
 import { DroverNamespaces, DroverPhase } from '../../../workflows/search-attributes.ts';
-import { soak, soakTest, testOneOf } from '../../soak.ts';
+import { crashTest, soak, soakTest, testOneOf } from '../../soak.ts';
 import { aFleet, namesUpTo, neverReady, runningTemplate, until, type TestWorker } from '../fleet.ts';
 import { pauseUntilContinuedAsNew } from '../long-history.ts';
 import { each, TestVms, type Shape } from './vms.ts';
@@ -45,24 +45,27 @@ test('VMs of every run strategy are restarted once, two at a time, and keep thei
 
 const VMS = soak(12, 8);
 
-test('VMs of a pool keep within its own maxUnavailable, and a worker that is killed restarts none twice', async () => {
-  const vms = await TestVms.ofPool(fleet(), { replicas: VMS, maxUnavailable: 2 });
-  const names = namesUpTo('web', VMS);
-  const restart = await vms.restart({ atOnce: VMS });
-  for (const moment of soak([1, 5, 9], [3])) {
-    await until(async () => {
-      const restarted = Object.values(await vms.restarts()).filter((count) => count > 0);
-      expect(restarted.length).toBeGreaterThanOrEqual(moment);
-    });
-    await worker.kill();
-    worker = await fleet().startWorker();
-  }
-  const result = await restart.result();
-  expect(result).toMatchObject({ phase: 'Complete', failed: [], open: 0 });
-  expect(result.done.length).toBe(VMS);
-  expect(await vms.restarts()).toEqual(each(names, 1));
-  expect(vms.watch.log.mostUnavailable()).toBe(2);
-});
+crashTest('restarts')(
+  'VMs of a pool keep within its own maxUnavailable, and a worker that is killed restarts none twice',
+  async () => {
+    const vms = await TestVms.ofPool(fleet(), { replicas: VMS, maxUnavailable: 2 });
+    const names = namesUpTo('web', VMS);
+    const restart = await vms.restart({ atOnce: VMS });
+    for (const moment of soak([1, 5, 9], [3])) {
+      await until(async () => {
+        const restarted = Object.values(await vms.restarts()).filter((count) => count > 0);
+        expect(restarted.length).toBeGreaterThanOrEqual(moment);
+      });
+      await worker.kill();
+      worker = await fleet().startWorker();
+    }
+    const result = await restart.result();
+    expect(result).toMatchObject({ phase: 'Complete', failed: [], open: 0 });
+    expect(result.done.length).toBe(VMS);
+    expect(await vms.restarts()).toEqual(each(names, 1));
+    expect(vms.watch.log.mostUnavailable()).toBe(2);
+  },
+);
 
 test('two at once over the same VMs restart none twice, and keep within one budget', async () => {
   const names = namesUpTo('vm', 6);

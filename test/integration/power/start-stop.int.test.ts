@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { abort, pause, resume } from '../../../workflows/messages.ts';
-import { soakTest } from '../../soak.ts';
+import { crashTest, soakTest } from '../../soak.ts';
 import { aFleet, namesUpTo, runningTemplate, until, type TestWorker } from '../fleet.ts';
 import { each, TestVms } from './vms.ts';
 
@@ -43,19 +43,22 @@ test('VMs of every run strategy are stopped and started again, each as KubeVirt 
 
 const VMS = 8;
 
-test('a worker that is killed in the middle of a start starts none twice, and never more at once', async () => {
-  const vms = await TestVms.of(fleet(), each(namesUpTo('vm', VMS), { runStrategy: 'Halted' }));
-  const names = namesUpTo('vm', VMS);
-  const run = await vms.power('Start', names, { atOnce: 2 });
-  await until(async () => expect((await run.progress()).done.length).toBeGreaterThanOrEqual(2));
-  await worker.kill();
-  worker = await fleet().startWorker();
-  const result = await run.result();
-  expect(result).toMatchObject({ phase: 'Complete', failed: [], open: 0 });
-  expect(result.done.toSorted()).toEqual(names.map((name) => vms.key(name)));
-  expect(await vms.restarts()).toEqual(each(names, 1));
-  expect(vms.watch.log.mostUnavailable()).toBe(2);
-});
+crashTest('starts')(
+  'a worker that is killed in the middle of a start starts none twice, and never more at once',
+  async () => {
+    const vms = await TestVms.of(fleet(), each(namesUpTo('vm', VMS), { runStrategy: 'Halted' }));
+    const names = namesUpTo('vm', VMS);
+    const run = await vms.power('Start', names, { atOnce: 2 });
+    await until(async () => expect((await run.progress()).done.length).toBeGreaterThanOrEqual(2));
+    await worker.kill();
+    worker = await fleet().startWorker();
+    const result = await run.result();
+    expect(result).toMatchObject({ phase: 'Complete', failed: [], open: 0 });
+    expect(result.done.toSorted()).toEqual(names.map((name) => vms.key(name)));
+    expect(await vms.restarts()).toEqual(each(names, 1));
+    expect(vms.watch.log.mostUnavailable()).toBe(2);
+  },
+);
 
 const nameOf = (key: string): string => key.slice(key.indexOf('/') + 1);
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { ROLE_LABEL } from '../../../api/names.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
+import { crashTest } from '../../soak.ts';
 import { aFleet, namesUpTo, until } from '../fleet.ts';
 import { setQuota } from '../quota.ts';
 import { orderOfRestarts, templateOf, TestPool } from './rollouts.ts';
@@ -17,7 +18,7 @@ const untilExtraIsThere = (pool: TestPool): Promise<void> =>
     expect(vms.map(({ metadata }) => metadata.labels?.[ROLE_LABEL])).toContain('Surge');
   });
 
-test('no VM goes down before an extra one has come up, also when the worker is killed', async () => {
+crashTest('surge')('no VM goes down before an extra one has come up, also when the worker is killed', async () => {
   const worker = await fleet().worker();
   const pool = await TestPool.ready(fleet(), { ...SURGE, template: slow(1) });
   const watch = await pool.watched();

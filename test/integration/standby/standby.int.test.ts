@@ -8,7 +8,7 @@ import { vmiView, type VirtualMachineInstance } from '../../../decisions/views/f
 import { roleOf, type VmView } from '../../../decisions/views/vm.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { aStep } from '../../decisions/fixtures/rollout-pools.ts';
-import { testOneOf } from '../../soak.ts';
+import { crashTest, testOneOf } from '../../soak.ts';
 import { chaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, runningTemplate, until } from '../fleet.ts';
 import { setQuota } from '../quota.ts';
@@ -81,38 +81,41 @@ test('a scale-out promotes stopped VMs before it creates any, a scale-in takes r
   await worker.stop();
 });
 
-test('a worker that dies in the middle of promotions, and people who change the VMs meanwhile: each is promoted once', async () => {
-  const namespace = await fleet().namespace();
-  const { kube } = fleet();
-  let raced = false;
-  const unruly = await chaosProxy(fleet().workerKubeconfig, async (method, path): Promise<Fate> => {
-    const name = /virtualmachines\/(web-\d+)(\?|$)/.exec(path)?.[1];
-    if (method !== 'PATCH' || name === undefined || !path.includes('/apis/kubevirt.io/')) return 'pass';
-    if (!raced) {
-      raced = true;
-      const change = { metadata: { annotations: { note: 'mine' } }, spec: { runStrategy: 'RerunOnFailure' } };
-      await kube.patch(VirtualMachines, { namespace, name }, 'merge', change);
-      return 'pass';
-    }
-    return 'drop-answer';
-  });
-  const worker = await fleet().startWorker({ KUBECONFIG: unruly.kubeconfig, DROVER_CONCURRENCY: '1' });
-  await aPool(namespace, { replicas: 1, standby: standby(4) });
-  const before = await uidsOf(namespace);
-  await fleet().patchPool(namespace, 'web', { replicas: 5 });
-  await until(async () => expect((await standbyNames(namespace)).length).toBeLessThan(4));
-  await worker.kill();
+crashTest('promotions')(
+  'a worker that dies in the middle of promotions, and people who change the VMs meanwhile: each is promoted once',
+  async () => {
+    const namespace = await fleet().namespace();
+    const { kube } = fleet();
+    let raced = false;
+    const unruly = await chaosProxy(fleet().workerKubeconfig, async (method, path): Promise<Fate> => {
+      const name = /virtualmachines\/(web-\d+)(\?|$)/.exec(path)?.[1];
+      if (method !== 'PATCH' || name === undefined || !path.includes('/apis/kubevirt.io/')) return 'pass';
+      if (!raced) {
+        raced = true;
+        const change = { metadata: { annotations: { note: 'mine' } }, spec: { runStrategy: 'RerunOnFailure' } };
+        await kube.patch(VirtualMachines, { namespace, name }, 'merge', change);
+        return 'pass';
+      }
+      return 'drop-answer';
+    });
+    const worker = await fleet().startWorker({ KUBECONFIG: unruly.kubeconfig, DROVER_CONCURRENCY: '1' });
+    await aPool(namespace, { replicas: 1, standby: standby(4) });
+    const before = await uidsOf(namespace);
+    await fleet().patchPool(namespace, 'web', { replicas: 5 });
+    await until(async () => expect((await standbyNames(namespace)).length).toBeLessThan(4));
+    await worker.kill();
 
-  await fleet().startWorker();
-  await says(namespace, { replicas: 5, readyReplicas: 5, standbyReplicas: 4, readyStandbyReplicas: 4 });
-  const after = await uidsOf(namespace);
-  expect(after).toMatchObject(before);
-  expect(Object.keys(after)).toHaveLength(9);
-  const own = (await fleet().vms(namespace)).find(({ metadata }) => metadata.annotations?.['note'] === 'mine')!;
-  // The person's choice of a run strategy stays as well.
-  expect(own).toMatchObject({ spec: { runStrategy: 'RerunOnFailure' } });
-  expect(roleOf(own.metadata.labels)).toBeNull();
-});
+    await fleet().startWorker();
+    await says(namespace, { replicas: 5, readyReplicas: 5, standbyReplicas: 4, readyStandbyReplicas: 4 });
+    const after = await uidsOf(namespace);
+    expect(after).toMatchObject(before);
+    expect(Object.keys(after)).toHaveLength(9);
+    const own = (await fleet().vms(namespace)).find(({ metadata }) => metadata.annotations?.['note'] === 'mine')!;
+    // The person's choice of a run strategy stays as well.
+    expect(own).toMatchObject({ spec: { runStrategy: 'RerunOnFailure' } });
+    expect(roleOf(own.metadata.labels)).toBeNull();
+  },
+);
 
 testOneOf({
   'paused VMs go on where they are when they are promoted, and are restarted and paused again by a rollout':

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { constants, setPriority, tmpdir } from 'node:os';
@@ -22,9 +22,18 @@ const SLOWEST = 10;
 
 const bin = (name: string): string => join(PROJECT, 'node_modules/.bin', name);
 
+/**
+ * Tests start dozens of programs, which share a few cores. As a batch, one that wakes up lets another finish its turn:
+ * all together take a tenth less CPU. Only Linux has this, by a command of util-linux.
+ */
+const BATCH = ['chrt', '--batch', '0'] as const;
+const hasBatch = spawnSync(BATCH[0], [...BATCH.slice(1), 'true']).status === 0;
+
+/** Runs the tests. */
 async function run(name: string, ...args: string[]): Promise<boolean> {
   process.stdout.write(`\n> ${name} ${args.join(' ')}\n`);
-  const child = spawn(bin(name), args, { stdio: 'inherit', cwd: PROJECT });
+  const [command, ...rest] = [...(hasBatch ? BATCH : []), bin(name), ...args];
+  const child = spawn(command, rest, { stdio: 'inherit', cwd: PROJECT });
   const [code] = (await once(child, 'exit')) as [number | null];
   return code === 0;
 }

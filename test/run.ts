@@ -23,8 +23,8 @@ const SLOWEST = 10;
 const bin = (name: string): string => join(PROJECT, 'node_modules/.bin', name);
 
 /**
- * Tests start dozens of programs, which share a few cores. As a batch, one that wakes up lets another finish its turn:
- * all together take a tenth less CPU. Only Linux has this, by a command of util-linux.
+ * Tests start dozens of programs, which share a few cores. If these run as a batch, a program that wakes up interrupts
+ * no other, and all together take a tenth less CPU. Only Linux has this, by a command of util-linux.
  */
 const BATCH = ['chrt', '--batch', '0'] as const;
 const hasBatch = spawnSync(BATCH[0], [...BATCH.slice(1), 'true']).status === 0;

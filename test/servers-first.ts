@@ -4,7 +4,6 @@ import { resolveTools } from '../dev/tools/resolve.ts';
 import { resolveTestServer } from '../dev/tools/test-server.ts';
 import { providePrograms } from './programs.ts';
 import { seedOf } from './seeded.ts';
-import { isSoak } from './soak.ts';
 import { StackPool } from './stacks/stack-pool.ts';
 
 /**
@@ -22,7 +21,7 @@ export default async function serversFirst(project: TestProject): Promise<() => 
   const stacks = new StackPool(programs);
   await stacks.listen();
   project.provide('stacks', stacks.socket);
-  if (!isSoak) project.provide('turn', seedOf());
+  project.provide('turn', seedOf());
   return async () => {
     await stacks.close();
     remove();

@@ -3,7 +3,7 @@ import { seeded, seedOf } from './seeded.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Seed that chooses what takes turns across files; not set if all of it runs. */
+    /** Seed that chooses what takes turns across files; undefined on a given cluster, where all of it runs. */
     turn: number | undefined;
   }
 }
@@ -39,7 +39,7 @@ export function testOneOf(tests: Record<string, () => Promise<void>>, options: T
   for (const [name, run] of Object.entries(tests)) (chosen.includes(name) ? test : test.skip)(name, options, run);
 }
 
-/** What has its worker killed in the middle, both in the model and by a test on servers of its own. */
+/** Features in the middle of which a worker is killed, by the model and by a test on servers of their own. */
 const CRASHES = [
   'corrections of drift',
   'drains',
@@ -53,8 +53,8 @@ const CRASHES = [
 const CRASHES_IN_A_RUN = 4;
 
 /**
- * Declares the test on servers of a worker that is killed in the middle of this. The model kills workers in the middle
- * of all of it in each run, so these tests take turns; a soak run runs all.
+ * Returns `test` for the crash test of a feature whose turn it is, and `test.skip` for any other. The model kills
+ * workers in the middle of all of these features; a soak run, and a run on a given cluster, run all of their tests.
  */
 export function crashTest(of: (typeof CRASHES)[number]): typeof test | typeof test.skip {
   const turn = inject('turn');

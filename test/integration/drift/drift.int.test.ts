@@ -125,7 +125,7 @@ crashTest('corrections of drift')(
     await order(pool);
     const taken = await pool.waitUntilUpdating();
     await worker.kill();
-    // What others add, and what they change if nobody asked, stays.
+    // drover keeps what people add, and what they change after the order.
     for (const name of ['web-1', 'web-2', 'web-3'])
       await pool.patchVm(name, {
         metadata: { labels: { mine: 'yes' } },

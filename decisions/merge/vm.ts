@@ -4,6 +4,7 @@ import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 import type { NewVirtualMachine } from '../template/vm-from-template.ts';
 import { powerOf } from '../views/run-strategy.ts';
+import { mergeMatchers, withoutMatchers } from './matchers.ts';
 import { merge, UNKNOWN } from './three-way.ts';
 
 /** The parts of a stored VirtualMachine that drover writes. */
@@ -68,7 +69,12 @@ function mergeSpec(live: Json, base: Json | null, target: Json): Json {
   const versions = { live: plain(live), base: then === null ? UNKNOWN : plain(then), target: plain(wanted) };
   const spec = merge(versions, 'spec') as Json;
   const disks = disksOf(live, base, target, volumesOf(spec));
-  return { ...spec, ...mergePower(live, base, target), ...(disks === undefined ? {} : { dataVolumeTemplates: disks }) };
+  return {
+    ...spec,
+    ...mergeMatchers(live, base, target),
+    ...mergePower(live, base, target),
+    ...(disks === undefined ? {} : { dataVolumeTemplates: disks }),
+  };
 }
 
 /** Returns a spec without the fields that have their own rules. */
@@ -78,7 +84,7 @@ function plain({
   dataVolumeTemplates: _dataVolumeTemplates,
   ...rest
 }: Json): Json {
-  return rest;
+  return withoutMatchers(rest);
 }
 
 /**

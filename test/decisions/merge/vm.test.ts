@@ -321,6 +321,68 @@ const disk = (url: string, labels: object): Json => ({
   template: { spec: { volumes: [dataVolume('a')] } },
 });
 
+const referring = (key: string, matcher: object | null): NewVirtualMachine =>
+  withSpec({ template: { spec: {} }, ...(matcher && { [key]: matcher }) });
+
+describe('instance types and preferences', () => {
+  const kind = 'VirtualMachineInstancetype';
+  const pinned = { kind, name: 'small', revisionName: 'web-1-small-1' };
+  const small = { kind, name: 'small' };
+  const large = { kind, name: 'large' };
+  const cases: [
+    title: string,
+    live: object | null,
+    base: object | null,
+    target: object | null,
+    result: object | null,
+  ][] = [
+    ['another name drops the pin of the former', pinned, small, large, large],
+    ['also if that is what a person chose', { ...pinned, name: 'mine' }, small, large, large],
+    ['and if the former template is lost', pinned, null, large, large],
+    ['another kind drops it, too', pinned, small, { name: 'small' }, { name: 'small' }],
+    [
+      'a template that pins brings its own',
+      pinned,
+      small,
+      { ...large, revisionName: 'l' },
+      { ...large, revisionName: 'l' },
+    ],
+    ['a pin that the template gives up goes', pinned, pinned, small, small],
+    ['and so does one with what it was for', pinned, pinned, large, large],
+    ['a pin stays while the template stays', pinned, small, small, pinned],
+    ['and while it means the same', pinned, { ...small, kind: undefined }, small, pinned],
+    ['a kind in other words is no other', { ...pinned, kind: 'virtualmachineinstancetypes' }, null, small, pinned],
+    [
+      'what KubeVirt has inferred goes with its volume',
+      { kind: 'x', name: 'inferred' },
+      { inferFromVolume: 'root' },
+      large,
+      large,
+    ],
+    ['and makes room for another volume', pinned, small, { inferFromVolume: 'root' }, { inferFromVolume: 'root' }],
+    [
+      'it stays while the volume stays',
+      { name: 'inferred' },
+      { inferFromVolume: 'root' },
+      { inferFromVolume: 'root' },
+      { name: 'inferred' },
+    ],
+    ['it goes if the template has none', pinned, small, null, null],
+  ];
+  describe.each(['instancetype', 'preference'])('%s', (key) => {
+    test.each(cases)('%s', (_title, live, base, target, result) => {
+      const before = referring(key, live);
+      const then = base === null ? null : referring(key, base);
+      const after = mergeVm(before, then, referring(key, target));
+      expect(after.spec[key] ?? null).toEqual(result);
+      if (result === null || JSON.stringify(live) === JSON.stringify(result)) return;
+      const patch = mergePatch(before, after)?.spec?.[key] as Json;
+      const gone = Object.keys(live!).filter((field) => !(field in result));
+      for (const field of gone) expect(patch[field]).toBe(null);
+    });
+  });
+});
+
 describe('disks', () => {
   test.each<[title: string, live: object, base: object | null, target: object, result: object]>([
     ["the template's change is taken", dataVolume('a'), dataVolume('a'), dataVolume('b'), dataVolume('b')],

@@ -11,8 +11,14 @@ export const SimulatorAnnotation = {
   migrationTime: 'sim.drover.dev/migration-time',
   migrationFails: 'sim.drover.dev/migration-fails',
   notMigratable: 'sim.drover.dev/not-migratable',
+  /** `true`: its disk fails, and QEMU pauses it; `false`: it goes on. */
+  ioError: 'sim.drover.dev/io-error',
+  /** Name of a backup of it that runs; empty: that has completed. */
+  backup: 'sim.drover.dev/backup',
   /** Name of a node: the VMI is evicted from it. */
   evictFrom: 'sim.drover.dev/evict-from',
+  /** Who asks for its evictions: `descheduler`, or anybody else. */
+  evictedBy: 'sim.drover.dev/evicted-by',
   /** How long the VMI runs before it ends by itself. */
   runTime: 'sim.drover.dev/run-time',
   /** How it ends then: `Succeeded` (a shutdown, the default), `Failed` (a crash) or `PodGone` (its pod is lost). */

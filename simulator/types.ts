@@ -93,6 +93,12 @@ export interface VirtualMachineStatus {
   snapshotInProgress?: string;
   restoreInProgress?: string;
   preferenceRef?: PreferenceRef;
+  volumeUpdateState?: {
+    volumeMigrationState?: {
+      migratedVolumes?: { volumeName: string; sourcePVCInfo?: { claimName?: string } }[];
+    } | null;
+    [field: string]: unknown;
+  };
   observedGeneration?: number;
   desiredGeneration?: number;
   [field: string]: unknown;
@@ -139,6 +145,10 @@ export interface VmiStatus {
   currentCPUTopology?: { sockets?: number; cores?: number; threads?: number };
   memory?: { guestAtBoot?: Quantity; guestCurrent?: Quantity; guestRequested?: Quantity };
   migrationState?: MigrationState;
+  changedBlockTracking?: {
+    backupStatus?: { backupName?: string; completed?: boolean; [field: string]: unknown };
+    [field: string]: unknown;
+  };
   [field: string]: unknown;
 }
 
@@ -159,7 +169,12 @@ export type MigrationPhase =
 
 export interface Migration extends KubeObject {
   spec: { vmiName?: string; addedNodeSelector?: Record<string, string> };
-  status?: { phase?: MigrationPhase; phaseTransitionTimestamps?: unknown[]; [field: string]: unknown };
+  status?: {
+    phase?: MigrationPhase;
+    phaseTransitionTimestamps?: unknown[];
+    conditions?: TimedCondition[];
+    [field: string]: unknown;
+  };
 }
 
 export interface DataVolume extends KubeObject {

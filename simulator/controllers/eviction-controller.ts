@@ -4,7 +4,7 @@ import { isOn, SimulatorAnnotation } from '../annotations.ts';
 import type { Cluster } from '../store/cluster.ts';
 import { WorkQueue } from '../store/work-queue.ts';
 import type { Migration, VirtualMachineInstance } from '../types.ts';
-import { evictionOf } from '../vmi/eviction.ts';
+import { evictionOf, marked } from '../vmi/eviction.ts';
 import { inFlight, newMigration } from '../vmi/new-migration.ts';
 
 /** As `kubectl drain` tries again. */
@@ -81,9 +81,7 @@ export class EvictionController {
 
   async #mark(vmi: Stored<VirtualMachineInstance>): Promise<void> {
     const { client, vmis } = this.#cluster;
-    const evacuationNodeName = vmi.status!.nodeName!;
-    const marked = { ...vmi, status: { ...vmi.status, evacuationNodeName } };
-    vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, marked));
+    vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, marked(vmi)));
   }
 
   /** As KubeVirt does by itself if the eviction strategy is to migrate. */

@@ -6,16 +6,8 @@ import { hasFinalizer, removeFinalizer } from '../store/finalizers.ts';
 import { WorkQueue } from '../store/work-queue.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance } from '../types.ts';
 import { defaultMachineType } from '../vm/machine-type.ts';
-import {
-  ended,
-  handedOff,
-  inPhase,
-  isLeftMigrating,
-  isOver,
-  isRunning,
-  migrationStep,
-  started,
-} from '../vmi/migration.ts';
+import { heldByBackup, isBackedUp } from '../vmi/backup.ts';
+import { ended, handedOff, inPhase, isOver, isRunning, migrationStep, started } from '../vmi/migration.ts';
 import { MIGRATION_FINALIZER } from '../vmi/new-migration.ts';
 import { fits, nextNode } from '../vmi/scheduling.ts';
 import { isDeleting } from '../vmi/vmi.ts';
@@ -85,9 +77,8 @@ export class MigrationController {
     const unfinished = all.filter((migration) => !isOver(migration));
     const { migrationUid } = vmi?.status?.migrationState ?? {};
     const current = unfinished.find(({ metadata }) => metadata.uid === migrationUid) ?? unfinished[0];
-    if (current !== undefined) return this.#act(vmi, current, Date.now());
-    if (vmi !== undefined && isLeftMigrating(vmi)) await this.#write(ended(vmi, false, Date.now()));
-    return undefined;
+    // Without its migration, what a VMI says of that stays as it is.
+    return current === undefined ? undefined : this.#act(vmi, current, Date.now());
   }
 
   /** Lets go of those that have ended, and deletes all but the newest. */
@@ -118,11 +109,15 @@ export class MigrationController {
         return step.until - now;
       case 'note':
         return this.#note(migration, step.phase, now, vmi);
-      case 'takePlace':
+      case 'takePlace': {
+        const told = heldByBackup(migration, vmi!, now);
+        if (told !== migration) await this.#put(told);
+        if (isBackedUp(vmi!)) return undefined;
         if (this.#places.take(migration.metadata.uid, vmi!.status?.nodeName, this.#cluster.kubevirt))
           return this.#note(migration, 'Scheduling', now);
         this.#pending.add(namespacedName(vmi!));
         return AGAIN_MS;
+      }
       case 'findNode':
         if (this.#targetFor(vmi!, migration) !== undefined) return this.#note(migration, 'Scheduled', now);
         return step.until > now ? AGAIN_MS : this.#note(migration, 'Failed', now);
@@ -157,10 +152,14 @@ export class MigrationController {
     vmis.remember(await client.update<VirtualMachineInstance>(vmis.resource, vmi));
   }
 
-  async #note(migration: Stored<Migration>, phase: MigrationPhase, now: number, vmi?: Vmi): Promise<undefined> {
+  async #put(migration: Stored<Migration>): Promise<void> {
     const { client, migrations } = this.#cluster;
-    const noted = inPhase(migration, phase, now, vmi);
-    migrations.remember(await client.update<Migration>(migrations.resource, noted, { subresource: 'status' }));
+    migrations.remember(await client.update<Migration>(migrations.resource, migration, { subresource: 'status' }));
+  }
+
+  async #note(migration: Stored<Migration>, phase: MigrationPhase, now: number, vmi?: Vmi): Promise<undefined> {
+    const latest = this.#cluster.migrations.get(namespacedName(migration)) ?? migration;
+    await this.#put(inPhase(latest, phase, now, vmi));
   }
 }
 

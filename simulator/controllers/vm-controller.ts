@@ -13,6 +13,7 @@ import { claimDataVolumes } from '../vm/data-volume-templates.ts';
 import { keepPreference } from '../vm/preferences.ts';
 import { nextStep, runStrategyOf } from '../vm/run-strategy.ts';
 import { StartRevisions } from '../vm/start-revisions.ts';
+import { startsUnrecovered } from '../vm/volume-migration.ts';
 import { isDeleting, VM_CONTROLLER_FINALIZER } from '../vmi/vmi.ts';
 import { VmWrites, type Vm, type Vmi } from './vm-writes.ts';
 
@@ -151,6 +152,10 @@ export class VmController {
         await this.#writes.becomeAlways(vm);
         return undefined;
       case 'start': {
+        if (startsUnrecovered(vm)) {
+          await this.#writes.writeStatus(vm, vmi, {});
+          return undefined;
+        }
         const failure = await this.#writes.start(vm);
         // As in KubeVirt, this pass ignores the VMI that it has just created; the next pass sees it.
         await this.#writes.writeStatus(vm, undefined, {

@@ -5,6 +5,7 @@ import { GENERATION_ANNOTATION } from '../vmi/vmi.ts';
 import { printableStatus } from './printable-status.ts';
 import { outstandingRequests, runStrategyOf } from './run-strategy.ts';
 import { startFailureOf, type Chance } from './start-failure.ts';
+import { withVolumeMigration } from './volume-migration.ts';
 
 /**
  * What happens to the RestartRequired condition: kept, removed, or set. With `isNew`, its time is that of this pass.
@@ -50,7 +51,7 @@ export function vmStatus(seen: ResourceVersions): VirtualMachineStatus {
     ...(runStrategy === undefined && vmi === undefined ? {} : { runStrategy: runStrategyOf(vm) }),
     ...(requests.length === 0 ? {} : { stateChangeRequests: requests }),
     ...(startFailure === undefined ? {} : { startFailure }),
-    conditions: conditionsOf(seen),
+    ...withVolumeMigration(vm, vmi, conditionsOf(seen), seen.now),
     printableStatus: printableStatus({ ...seen, startFailure }),
   };
   return isDeepStrictEqual(after, before) ? before : after;

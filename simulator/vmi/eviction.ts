@@ -1,6 +1,23 @@
+import type { Stored } from '../../api/objects.ts';
+import { SimulatorAnnotation } from '../annotations.ts';
 import { isTrue } from '../store/conditions.ts';
 import type { KubeVirt, VirtualMachineInstance } from '../types.ts';
 import { isDeleting, isFinal } from './vmi.ts';
+
+/** KubeVirt's annotation of a VMI whose eviction the descheduler has asked for, until it has left its node. */
+export const EVICTION_SOURCE = 'kubevirt.io/eviction-source';
+
+/** Returns the VMI as an eviction marks it: it is to leave its node, and whether only the descheduler wishes so. */
+export function marked(vmi: Stored<VirtualMachineInstance>): Stored<VirtualMachineInstance> {
+  const { metadata, status } = vmi;
+  const isWish = metadata.annotations?.[SimulatorAnnotation.evictedBy] === 'descheduler';
+  const annotations = isWish ? { ...metadata.annotations, [EVICTION_SOURCE]: 'descheduler' } : metadata.annotations;
+  return {
+    ...vmi,
+    metadata: { ...metadata, ...(annotations === undefined ? {} : { annotations }) },
+    status: { ...status, ...(status?.nodeName === undefined ? {} : { evacuationNodeName: status.nodeName }) },
+  };
+}
 
 /**
  * What KubeVirt does when the pod of a VMI is to be evicted: it lets the pod go, so that the VMI ends; it refuses, and

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Stored } from '../../api/objects.ts';
 import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
-import { timestamp, withCondition, withoutCondition } from '../store/conditions.ts';
+import { conditionOf, timestamp, withCondition, withoutCondition } from '../store/conditions.ts';
 import type { Phase, TimedCondition, VirtualMachineInstance } from '../types.ts';
 import { withPlugs } from '../vm/hotplug.ts';
+import { withBackup } from './backup.ts';
 import { pending } from './from-template.ts';
 import {
   hasRun,
@@ -49,7 +50,10 @@ export interface Move {
 
 const BOOT_MS = 1000;
 const STOP_MS = 500;
+/** KubeVirt's `DefaultGracePeriodSeconds`. */
 const GRACE_SECONDS = 30;
+/** KubeVirt's reason of the condition `Paused` of a VMI whose disk has failed. */
+const IO_ERROR = 'PausedIOError';
 
 export function nextMove(vmi: Vmi, around: Surroundings): Move {
   if (isFinal(vmi)) return { vmi: isDeleting(vmi) ? released(vmi, around) : vmi };
@@ -119,7 +123,8 @@ function run(vmi: Vmi, around: Surroundings): Move {
   if (around.now >= ends) {
     return { vmi: ended(vmi, around.now) };
   }
-  const plugged = withPlugs(withReadiness(vmi, around.now));
+  const running = withBackup(withIoError(vmi, around.now), around.now);
+  const plugged = withPlugs(withReadiness(running, around.now));
   return { vmi: withMigratability(plugged, around), ...(ends === Infinity ? {} : { wakeAt: ends }) };
 }
 
@@ -134,7 +139,18 @@ function ended(vmi: Vmi, now: number): Vmi {
   return entered(down, how === 'Failed' ? 'Failed' : 'Succeeded', now);
 }
 
+/** Sets, and takes back, the pause by which QEMU stops a guest whose disk fails. */
+function withIoError(vmi: Vmi, now: number): Vmi {
+  if (isOn(vmi.metadata, SimulatorAnnotation.ioError) && !isPaused(vmi))
+    return saying(vmi, 'Paused', 'True', IO_ERROR, 'VMI was paused, low-level IO error detected', now);
+  const isOver = vmi.metadata.annotations?.[SimulatorAnnotation.ioError] === 'false';
+  return isOver && conditionOf(vmi, 'Paused')?.reason === IO_ERROR ? without(vmi, 'Paused') : vmi;
+}
+
 function withReadiness(vmi: Vmi, now: number): Vmi {
+  // Whoever plays a disk that fails has written why the VMI is not ready.
+  const isBroken = isPaused(vmi) && conditionOf(vmi, 'Paused')?.reason !== 'PausedByUser';
+  if (isBroken && conditionOf(vmi, 'Ready')?.status === 'False') return vmi;
   if (isPaused(vmi)) return notReady(vmi, 'ReadinessGatesNotReady', 'the virtual machine is paused', now);
   if (isOn(vmi.metadata, SimulatorAnnotation.neverReady)) {
     return notReady(vmi, 'ContainersNotReady', 'containers with unready status: [compute]', now);

@@ -3,6 +3,7 @@ import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
 import { timestamp } from '../store/conditions.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance } from '../types.ts';
 import { plugged } from '../vm/hotplug.ts';
+import { EVICTION_SOURCE } from './eviction.ts';
 import { isDeleting, isFinal, isMigrating, NODE_LABEL, phaseOf } from './vmi.ts';
 
 type Vmi = Stored<VirtualMachineInstance>;
@@ -31,10 +32,6 @@ export const isOver = ({ status }: Migration): boolean => status?.phase === 'Suc
 /** Reports whether the migration counts against the cluster's limits. */
 export const isRunning = (migration: Migration): boolean =>
   !isOver(migration) && ![undefined, 'Pending'].includes(migration.status?.phase);
-
-/** Reports whether a migration that is not there any more was moving the VMI. */
-export const isLeftMigrating = ({ status }: Vmi): boolean =>
-  status?.migrationState?.migrationUid !== undefined && status.migrationState.completed !== true;
 
 export function migrationStep(vmi: Vmi | undefined, migration: Stored<Migration>, now: number): MigrationStep {
   if (vmi === undefined) return { do: 'delete' };
@@ -109,10 +106,11 @@ export function ended(vmi: Vmi, succeeded: boolean, now: number): Vmi {
   const target = migrationState.targetNode;
   if (!succeeded || target === undefined) return { ...vmi, status: { ...status, migrationState } };
   const labels = { ...metadata.labels, [NODE_LABEL]: target };
+  const { [EVICTION_SOURCE]: _source, ...annotations } = metadata.annotations ?? {};
   const { evacuationNodeName: _evacuated, ...left } = status ?? {};
   return plugged({
     ...vmi,
-    metadata: { ...metadata, labels },
+    metadata: { ...metadata, labels, annotations },
     status: { ...left, migrationState, nodeName: target },
   });
 }

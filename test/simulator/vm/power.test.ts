@@ -98,6 +98,15 @@ describe('restart', () => {
   });
 });
 
+test('a VM whose volumes are migrated is not restarted, and one that this has left in between not started', () => {
+  const migrating = aVm({ runStrategy: 'Always' }, { conditions: [condition('VolumesChange', 'True')] });
+  const left = aVm({ runStrategy: 'Halted' }, { conditions: [condition('ManualRecoveryRequired', 'True')] });
+  const refusal = expect.objectContaining({ code: 409, message: expect.stringContaining('VM recovery required') });
+  expect(() => restart(migrating, running, {})).toThrow(refusal);
+  expect(() => start(left, undefined, {})).toThrow(refusal);
+  expect(() => restart({ ...migrating, status: left.status! }, running, {})).not.toThrow();
+});
+
 test.each([
   ['pause', running, undefined],
   ['pause', succeeded, 'VM is not running'],

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { VirtualMachineStatus } from '../../../simulator/types.ts';
 import { vmStatus, type ResourceVersions } from '../../../simulator/vm/status.ts';
-import { at, condition, aVmi, aVm, NOW, passed } from '../simulated.ts';
+import { startsUnrecovered } from '../../../simulator/vm/volume-migration.ts';
+import { at, condition, aVmi, aVm, NOW, passed, vmiSpec } from '../simulated.ts';
 
 const seen = (some: Partial<ResourceVersions>): ResourceVersions => ({
   vm: aVm(),
@@ -147,6 +149,32 @@ describe('conditions', () => {
     expect(conditions).toContainEqual(
       expect.objectContaining({ type: 'Failure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota' }),
     );
+  });
+});
+
+const named = (claimName: string, status: VirtualMachineStatus) =>
+  aVm({ template: { spec: vmiSpec({ volumes: [{ name: 'root', persistentVolumeClaim: { claimName } }] }) } }, status);
+const typesOf = ({ conditions = [] }: VirtualMachineStatus) => conditions.map(({ type }) => type).toSorted();
+
+describe("a migration of a VM's volumes", () => {
+  const volumeUpdateState = {
+    volumeMigrationState: { migratedVolumes: [{ volumeName: 'root', sourcePVCInfo: { claimName: 'old' } }] },
+  };
+  const changes = { conditions: [condition('VolumesChange', 'True')], volumeUpdateState };
+  test('stays until it is over', () => {
+    const status = vmStatus(seen({ vm: named('new', changes), vmi: aVmi('Running', ready) }));
+    expect(typesOf(status)).toEqual(['Ready', 'VolumesChange']);
+  });
+
+  test('that its VMI did not outlive must be mended by hand, and is once the VM names its old claims', () => {
+    const ended = vmStatus(seen({ vm: named('new', changes) }));
+    expect(typesOf(ended)).toEqual(['ManualRecoveryRequired', 'Ready', 'VolumesChange']);
+    expect(startsUnrecovered(named('new', changes))).toBe(true);
+    const mended = vmStatus(seen({ vm: named('old', ended) }));
+    expect(typesOf(mended)).toEqual(['Ready']);
+    expect(mended.volumeUpdateState).toEqual({});
+    expect(startsUnrecovered(named('old', ended))).toBe(true);
+    expect(startsUnrecovered(named('old', mended))).toBe(false);
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { VmiStatus } from '../../../simulator/types.ts';
+import { isBackedUp } from '../../../simulator/vmi/backup.ts';
 import { nextMove } from '../../../simulator/vmi/lifecycle.ts';
 import { around, at, condition, aVmi, NOW, passed } from '../simulated.ts';
 
@@ -18,6 +19,7 @@ const conditionsOf = ({ status }: { status?: VmiStatus }) =>
       reason === undefined ? status : `${status} ${reason}`,
     ]),
   );
+const named = (backup: string) => annotated({ 'sim.drover.dev/backup': backup });
 const running = {
   ...passed('Pending', 'Running'),
   conditions: [condition('Ready', 'True'), condition('LiveMigratable', 'True')],
@@ -123,6 +125,32 @@ describe('while it runs', () => {
     const { vmi: next } = nextMove(unready, around());
     expect(conditionsOf(next)['Ready']).toBe('False ContainersNotReady');
     expect(conditionsOf(nextMove({ ...next, metadata: aVmi('Running').metadata }, around()).vmi)['Ready']).toBe('True');
+  });
+
+  test('an error of its disk pauses it, until that is over', () => {
+    const { vmi: broken } = nextMove(
+      aVmi('Running', running, annotated({ 'sim.drover.dev/io-error': 'true' })),
+      around(),
+    );
+    expect(conditionsOf(broken)).toMatchObject({ Paused: 'True PausedIOError', Ready: 'False ReadinessGatesNotReady' });
+    const mended = { ...broken, metadata: { ...broken.metadata, annotations: { 'sim.drover.dev/io-error': 'false' } } };
+    const { vmi: next } = nextMove(mended, around());
+    expect(conditionsOf(next)).toMatchObject({ Ready: 'True' });
+    expect(conditionsOf(next)).not.toHaveProperty('Paused');
+  });
+
+  test('what somebody else says of a paused one stays', () => {
+    const conditions = [condition('Ready', 'False', 'GuestNotRunning'), condition('Paused', 'True', 'PausedIOError')];
+    const { vmi: next } = nextMove(aVmi('Running', { ...running, conditions }), around());
+    expect(conditionsOf(next)).toMatchObject({ Paused: 'True PausedIOError', Ready: 'False GuestNotRunning' });
+  });
+
+  test('a backup of it runs while it is named, and completes', () => {
+    const { vmi: backedUp } = nextMove(aVmi('Running', running, named('nightly')), around());
+    expect(backedUp.status?.changedBlockTracking).toMatchObject({ backupStatus: { backupName: 'nightly' } });
+    expect(isBackedUp(backedUp)).toBe(true);
+    const { vmi: done } = nextMove(aVmi('Running', backedUp.status, named('')), around());
+    expect(isBackedUp(done)).toBe(false);
   });
 
   test('on a lost node nothing is known of it, until the node is back', () => {

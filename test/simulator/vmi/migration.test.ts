@@ -4,6 +4,8 @@ import { MigrationPlaces, mostAtOnce } from '../../../simulator/controllers/migr
 import { isToMigrate } from '../../../simulator/controllers/workload-updates.ts';
 import type { Migration, MigrationPhase, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { withPlugs } from '../../../simulator/vm/hotplug.ts';
+import { heldByBackup } from '../../../simulator/vmi/backup.ts';
+import { marked } from '../../../simulator/vmi/eviction.ts';
 import { ended, handedOff, inPhase, isOver, migrationStep, started } from '../../../simulator/vmi/migration.ts';
 import { condition, aVmi, aVm, NOW } from '../simulated.ts';
 
@@ -67,6 +69,26 @@ describe('migrations', () => {
   test('are aborted by their deletion, before the VMI is handed off to the nodes and after', () => {
     expect(migrationStep(running, asked('Scheduled', DELETED), NOW)).toEqual({ do: 'note', phase: 'Failed' });
     expect(migrationStep(moving, asked('Running', DELETED), NOW)).toEqual({ do: 'end', succeeded: false });
+  });
+
+  test('say so while a backup of the VMI holds them', () => {
+    const status = { ...running.status, changedBlockTracking: { backupStatus: { backupName: 'nightly' } } };
+    const held = heldByBackup(asked('Pending'), { ...running, status }, NOW);
+    expect(held.status?.conditions).toMatchObject([
+      { type: 'migrationBlockedByBackup', status: 'True', message: 'Waiting for backup nightly to complete' },
+    ]);
+    expect(heldByBackup(held, running, NOW).status?.conditions).toEqual([]);
+  });
+
+  test('forget that the descheduler has asked for them, once the VMI has left', () => {
+    const wished = marked(
+      aVmi('Running', { nodeName: 'n1' }, { annotations: { 'sim.drover.dev/evicted-by': 'descheduler' } }),
+    );
+    expect(wished.status?.evacuationNodeName).toBe('n1');
+    expect(wished.metadata.annotations).toHaveProperty(['kubevirt.io/eviction-source'], 'descheduler');
+    const { vmi } = played(wished);
+    expect(vmi.status?.evacuationNodeName).toBeUndefined();
+    expect(vmi.metadata.annotations).not.toHaveProperty(['kubevirt.io/eviction-source']);
   });
 
   test('look for a node for five minutes', () => {

@@ -1,0 +1,66 @@
+import { isTrue, timestamp, withCondition, withoutCondition } from '../store/conditions.ts';
+import type { TimedCondition, VirtualMachine, VirtualMachineInstance, VirtualMachineStatus, Volume } from '../types.ts';
+import { isFinal } from '../vmi/vmi.ts';
+
+/** KubeVirt's condition of a VM, and of a VMI, whose volumes are being moved to other claims. */
+export const VOLUMES_CHANGE = 'VolumesChange';
+/** KubeVirt's condition of a VM whose VMI ended meanwhile: some of its volumes name claims that were never filled. */
+export const MANUAL_RECOVERY_REQUIRED = 'ManualRecoveryRequired';
+
+/** KubeVirt's words for a start or restart of such a VM. */
+export const WHY_NO_START =
+  'VM recovery required: Volume migration failed, leaving some volumes pointing to non-consistent targets; manual intervention is needed to reassign them to their original volumes.';
+
+/** Reports whether KubeVirt doesn't start the VM before somebody has set its volumes right. */
+export const needsRecovery = (vm: VirtualMachine): boolean => isTrue(vm, MANUAL_RECOVERY_REQUIRED);
+
+/** Reports whether a VM without a running VMI is, or in this pass becomes, one that needs recovery. */
+export const startsUnrecovered = (vm: VirtualMachine): boolean =>
+  needsRecovery(vm) || needsRecovery({ ...vm, status: { ...withVolumeMigration(vm, undefined, [], 0) } });
+
+type Told = Pick<VirtualMachineStatus, 'conditions' | 'volumeUpdateState'>;
+
+/**
+ * Returns what a pass changes of a VM's conditions, and of what its status tells of its volumes' migration. A VM that
+ * names all its old claims again has recovered.
+ */
+export function withVolumeMigration(
+  vm: VirtualMachine,
+  vmi: VirtualMachineInstance | undefined,
+  conditions: TimedCondition[],
+  now: number,
+): Told {
+  const { volumeUpdateState, conditions: before = [] } = vm.status ?? {};
+  if (volumeUpdateState?.volumeMigrationState == null) return { conditions };
+  if (namesOldClaims(vm)) {
+    const { volumeMigrationState: _over, ...rest } = volumeUpdateState;
+    const left = [VOLUMES_CHANGE, MANUAL_RECOVERY_REQUIRED].reduce<TimedCondition[]>(withoutCondition, conditions);
+    return { conditions: left, volumeUpdateState: rest };
+  }
+  const kept = before.filter(({ type }) => type === VOLUMES_CHANGE).reduce<TimedCondition[]>(withCondition, conditions);
+  if ((vmi !== undefined && !isFinal(vmi)) || !isTrue({ status: { conditions: kept } }, VOLUMES_CHANGE))
+    return { conditions: kept };
+  const required: TimedCondition = {
+    type: MANUAL_RECOVERY_REQUIRED,
+    status: 'True',
+    reason: 'VMI was removed or was final during the volume migration',
+    lastProbeTime: null,
+    lastTransitionTime: timestamp(now),
+  };
+  return { conditions: withCondition(kept, required) };
+}
+
+/** Reports whether each volume that is migrated names the claim that it had before. */
+function namesOldClaims({ spec, status }: VirtualMachine): boolean {
+  const migrated = new Map(
+    (status?.volumeUpdateState?.volumeMigrationState?.migratedVolumes ?? []).map((volume) => [
+      volume.volumeName,
+      volume.sourcePVCInfo?.claimName,
+    ]),
+  );
+  const found = (spec.template.spec.volumes ?? []).filter(({ name }) => migrated.get(name) !== undefined);
+  return found.length > 0 && found.every((volume) => claimOf(volume) === migrated.get(volume.name));
+}
+
+const claimOf = ({ persistentVolumeClaim, dataVolume }: Volume): string | undefined =>
+  persistentVolumeClaim?.claimName ?? dataVolume?.name;

@@ -21,13 +21,13 @@ export const CONDITION_REASONS = {
     Paused: 'the rollout is paused',
     Undone: 'VMs are back at the revision before',
     UndoFailed: 'VMs could not be brought back',
+    UpdateFailed: 'VMs have failed to take the template, or are not ready since',
     Failed: 'too many VMs have failed',
     Aborted: 'a person has ended the rollout',
     ProgressDeadlineExceeded: 'VMs that are down by themselves take up the disruption budget',
   },
   UpToDate: {
     UpToDate: 'all VMs that the pool wants run its template',
-    UpdateFailed: 'VMs have failed to take the template',
   },
   Paused: {
     PausedByUser: 'by `drover rollout pause`',

@@ -60,18 +60,14 @@ function scaling(
     : { type: 'Progressing', status: 'False', reason: 'Complete', message: `${words}; ${blocked.message}` };
 }
 
-function upToDate({ reason, message }: Untimed<'Progressing'>, { behind, target }: RolloutPlan): Untimed<'UpToDate'> {
+function upToDate({ reason, message }: Untimed<'Progressing'>, { target }: RolloutPlan): Untimed<'UpToDate'> {
   if (reason !== 'Complete') return { type: 'UpToDate', status: 'False', reason, message: message ?? '' };
-  if (behind === 0)
-    return {
-      type: 'UpToDate',
-      status: 'True',
-      reason: 'UpToDate',
-      message: `all VMs run revision ${target}, those aside whose owners opted out`,
-    };
-  const failed = behind === 1 ? '1 VM has' : `${behind} VMs have`;
-  const words = `${failed} failed to take revision ${target}`;
-  return { type: 'UpToDate', status: 'False', reason: 'UpdateFailed', message: words };
+  return {
+    type: 'UpToDate',
+    status: 'True',
+    reason: 'UpToDate',
+    message: `all VMs run revision ${target}, those aside whose owners opted out`,
+  };
 }
 
 function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progressing'> {
@@ -92,10 +88,7 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progress
       message: far.slice(0, MESSAGE_LENGTH),
     };
   const ongoing: Record<Exclude<RolloutPlan['phase'], Ended>, ReasonAndMessage> = {
-    Complete: {
-      reason: 'Complete',
-      message: words === '' ? `all VMs are of revision ${target}` : `revision ${target} is rolled out; ${words}`,
-    },
+    Complete: completion(plan, words),
     Idle: { reason: 'OutdatedVms', message: words },
     RollingOut: { reason: 'RollingOut', message: far },
     Waiting: { reason: waitReason(waits), message: words },
@@ -104,6 +97,25 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progress
   const { reason, message } = hasEnded(phase) ? conditionOfEnd(phase, plan) : ongoing[phase];
   const status = phase === 'RollingOut' || phase === 'Waiting' || phase === 'Undoing' ? 'True' : 'False';
   return { type: 'Progressing', status, reason, message: message.slice(0, MESSAGE_LENGTH) };
+}
+
+/** A rollout that has reached all VMs is no success as long as some of them have failed, and are not well since. */
+function completion({ standing, behind, target }: RolloutPlan, waits: string): ReasonAndMessage {
+  const also = waits === '' ? '' : `; ${waits}`;
+  if (standing.length > 0)
+    return {
+      reason: 'UpdateFailed',
+      message: `revision ${target} is rolled out; failed, and not ready since: ${formatNames(standing.map(({ vm }) => vm))}${also}`,
+    };
+  if (behind > 0)
+    return {
+      reason: 'UpdateFailed',
+      message: `${behind === 1 ? '1 VM has' : `${behind} VMs have`} failed to take revision ${target}${also}`,
+    };
+  return {
+    reason: 'Complete',
+    message: also === '' ? `all VMs are of revision ${target}` : `revision ${target} is rolled out${also}`,
+  };
 }
 
 interface ReasonAndMessage {
@@ -159,14 +171,13 @@ function paused({ spec }: StoredPool, { state }: RolloutPlan): Untimed<'Paused'>
   return { type: 'Paused', status: 'False', reason: 'NotPaused', message: '' };
 }
 
-function degraded({ state, phase, notBack }: RolloutPlan): Untimed<'Degraded'> {
-  const { failures, halted } = state;
+function degraded({ state: { halted }, standing, phase, notBack }: RolloutPlan): Untimed<'Degraded'> {
   if (halted !== undefined && halted.kind !== 'Aborted') {
     const ofUndo = notBack.length === 0 ? 'Undone' : 'UndoFailed';
     const reason = phase === 'Undone' ? ofUndo : halted.kind;
     return { type: 'Degraded', status: 'True', reason, message: (halted.why ?? '').slice(0, MESSAGE_LENGTH) };
   }
-  if (failures.length === 0) return { type: 'Degraded', status: 'False', reason: 'NoFailures', message: '' };
-  const message = failures.map(({ vm, why }) => `${vm}: ${why}`).join('; ');
+  if (standing.length === 0) return { type: 'Degraded', status: 'False', reason: 'NoFailures', message: '' };
+  const message = standing.map(({ vm, why }) => `${vm}: ${why}`).join('; ');
   return { type: 'Degraded', status: 'True', reason: 'UpdateFailed', message: message.slice(0, MESSAGE_LENGTH) };
 }

@@ -3,6 +3,7 @@ import { isDown, isReady } from '../disruption-budget/availability.ts';
 import { withSurgeFailures } from '../surge/failures.ts';
 import { surgeNeed, type SurgeNeed } from '../surge/need.ts';
 import { poolTemplate } from '../template/template.ts';
+import type { VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch } from './batch.ts';
 import { rolloutNeeds, type Candidate } from './candidates.ts';
@@ -11,7 +12,7 @@ import { RolloutContext, type RolloutInput } from './context.ts';
 import { inProgressOf } from './in-progress.ts';
 import { batchOf, nextVms, type PlannedBatch } from './next-batch.ts';
 import { withRegressions } from './regression.ts';
-import { begun, failuresOfThisWay, halted, isGoingBack } from './state.ts';
+import { begun, failuresOfThisWay, halted, hasFailed, isGoingBack } from './state.ts';
 import { stepRoom } from './steps.ts';
 import type { Wait } from './waits/waits.ts';
 
@@ -54,6 +55,8 @@ export interface RolloutPlan {
   forNewVms: string;
   /** After an undo: names of VMs that are not back as they should be. */
   notBack: string[];
+  /** Failures of VMs that are still down, or still not of the goal's revision. */
+  standing: RolloutStatus['failures'];
   /**
    * How many VMs stay in the pool; `behind`: how many of them are not of the newest revision, without opted-out ones.
    */
@@ -81,7 +84,8 @@ export function planRollout(input: RolloutInput): RolloutPlan {
   const kind = stepped.halted?.kind;
   const nothingToDo = needs.free.length === 0 && needs.later === 0 && batches.length === 0;
   const isOver = nothingToDo && room === null && (kind === undefined || kind === 'Undoing');
-  let state = completed(stepped, isOver, context.now);
+  const standing = standingFailures(context, stepped, target);
+  let state = completed(stepped, { isOver, standing }, context.now);
   const { unsettled } = inProgress;
   const surge = surgeNeed(context, { state, revision: target.revision, free: needs.free, stepRoom: room, unsettled });
   const vms = context.isStopped(state)
@@ -97,6 +101,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
       leftToOthers: needs.left > needs.failed,
     }),
     notBack: isOver && kind === 'Undoing' ? notBack(context, target) : [],
+    standing,
     newest,
     target: target.revision,
     current,
@@ -170,9 +175,27 @@ function targetOf({ input, spec, newest, current }: RolloutContext, state: Rollo
   };
 }
 
-function completed(state: RolloutStatus, isOver: boolean, now: string): RolloutStatus {
+/** A rollout that is complete keeps only failures that still stand; an undo keeps those that it is for. */
+function completed(
+  state: RolloutStatus,
+  { isOver, standing }: { isOver: boolean; standing: RolloutStatus['failures'] },
+  now: string,
+): RolloutStatus {
   const { completedAt, ...rest } = state;
-  return isOver ? { ...rest, completedAt: completedAt ?? now } : rest;
+  if (!isOver) return rest;
+  const failures = state.halted === undefined ? standing : state.failures;
+  return { ...rest, failures, completedAt: completedAt ?? now };
+}
+
+/** A failure is over once its VM is well and of the goal's revision, or is gone. */
+function standingFailures(
+  context: RolloutContext,
+  state: RolloutStatus,
+  { revision }: RolloutTarget,
+): RolloutStatus['failures'] {
+  const isWell = (vm: VmView): boolean => context.isOf(vm, revision) && !isDown(vm, context.input.vmiOf(vm));
+  const failed = context.active.filter((vm) => hasFailed(state, vm) && !isWell(vm)).map(({ name }) => name);
+  return state.failures.filter(({ vm }) => failed.includes(vm));
 }
 
 /** Returns the revision of new VMs: the newest once it has proven itself, until then the last one that did. */

@@ -52,6 +52,8 @@ interface TakenVms {
   count: number;
   /** When those that are there became, or become, available, in order; milliseconds since the epoch. */
   availableAt: number[];
+  /** How many of those that are there don't run, although their template has VMs run. */
+  stopped: number;
   /** Whether some of them are in progress. */
   isMoving: boolean;
   /** Whether running VMs are still to come. */
@@ -72,9 +74,12 @@ function vmsTaken(
     (vm) => !wanting.has(vm.name) && !inProgress.regular.has(vm.name),
   );
   const minReadyMs = context.spec.rollout.minReadySeconds * 1000;
+  const mayStop = !runsByItself(target.template);
+  const telling = there.filter((vm) => mayStop || isMeantToRun(vm, vmiOf(vm)));
   return {
     count: there.length + inProgress.regular.size,
-    availableAt: there.flatMap((vm) => availableSince(vm, vmiOf(vm), minReadyMs) ?? []).sort((a, b) => a - b),
+    availableAt: telling.flatMap((vm) => availableSince(vm, vmiOf(vm), minReadyMs) ?? []).sort((a, b) => a - b),
+    stopped: there.length - telling.length,
     isMoving,
     isToCome: isMoving || laterRunning > 0 || free.some(({ vm }) => isMeantToRun(vm, vmiOf(vm))),
   };
@@ -91,7 +96,7 @@ function atStep(context: RolloutContext, at: RolloutStatus, step: RolloutStep, t
   const available = taken.availableAt.filter((time) => time <= now);
   if (available.length < most && taken.isToCome) {
     if (room <= 0 && !taken.isMoving)
-      waits.for('Step', `${words}: ${most - available.length} of its VMs are not ready`);
+      waits.for('Step', `${words}: ${whyNotReached(most - available.length, taken.stopped)}`);
     return { state: unreached(at), room };
   }
   // A VM of this step that was down meanwhile, noticed or not, has not been available the whole time.
@@ -115,6 +120,15 @@ function atStep(context: RolloutContext, at: RolloutStatus, step: RolloutStep, t
   return reached;
 }
 
+/** Says what keeps a step from being reached: VMs of it that are stopped, or that are not ready. */
+function whyNotReached(missing: number, stopped: number): string {
+  const [held, notReady] = [Math.min(stopped, missing), missing - Math.min(stopped, missing)];
+  return [...ofIts(held, 'stopped'), ...ofIts(notReady, 'not ready')].join(', ');
+}
+
+const ofIts = (count: number, what: string): string[] =>
+  count === 0 ? [] : [`${count} of its VMs ${count === 1 ? 'is' : 'are'} ${what}`];
+
 /** The step's wait begins again when the step is reached, and nobody can promote past it until then. */
 function unreached(state: RolloutStatus): RolloutStatus {
   const { stepReachedAt: _stepReachedAt, ...rest } = state;
@@ -122,16 +136,11 @@ function unreached(state: RolloutStatus): RolloutStatus {
 }
 
 /**
- * Returns VMs that run, or should, with the goal's spec, or that were stopped by it. A VM that isn't ready counts too,
- * so that no other VM follows a VMI that crashes at its step; only a VM that has failed and is down is made up for.
+ * Returns the VMs with the goal's spec. A VM that isn't ready counts too, so that no other VM follows a VMI that
+ * crashes at its step. So does a VM that its owner stops: no other takes its place before the step is passed. Only a VM
+ * that has failed and is down is made up for.
  */
-function towards(context: RolloutContext, state: RolloutStatus, target: RolloutTarget): VmView[] {
-  const { vmiOf } = context.input;
-  const mayStop = !runsByItself(target.template);
-  return context.active.filter(
-    (vm) =>
-      vm.revision === target.revision &&
-      (mayStop || isMeantToRun(vm, vmiOf(vm))) &&
-      !(hasFailed(state, vm) && isDown(vm, vmiOf(vm))),
+const towards = (context: RolloutContext, state: RolloutStatus, target: RolloutTarget): VmView[] =>
+  context.active.filter(
+    (vm) => vm.revision === target.revision && !(hasFailed(state, vm) && isDown(vm, context.input.vmiOf(vm))),
   );
-}

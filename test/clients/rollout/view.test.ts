@@ -75,6 +75,7 @@ describe('the end', () => {
     ['Undoing', 'True', null],
     ['Paused', 'False', null],
     ['Complete', 'False', 'Complete'],
+    ['UpdateFailed', 'False', 'Failed'],
     ['Failed', 'False', 'Failed'],
     ['UndoFailed', 'False', 'Failed'],
     ['Undone', 'False', 'Failed'],

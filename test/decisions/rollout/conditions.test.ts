@@ -200,6 +200,26 @@ test.each<[string, RolloutFields, Condition['status'], string]>([
     'False',
     'UpdateFailed',
   ],
+  [
+    'a VM that was down before has not come up with the template either',
+    {
+      vms: [fresh(1), fresh(2, DOWN)],
+      spec: FULL,
+      state: rolling({ failures: [failure('web-2', { wasDown: true })] }),
+    },
+    'False',
+    'UpdateFailed',
+  ],
+  [
+    'a VM that had failed is well since',
+    {
+      vms: [fresh(1), fresh(2)],
+      spec: { ...FULL, rollout: { maxFailures: 1 } },
+      state: rolling({ failures: [failure('web-2')] }),
+    },
+    'True',
+    'UpToDate',
+  ],
   ['a rollout goes on', { vms: [fresh(1), old(2)], spec: FULL }, 'False', 'RollingOut'],
   ['a rollout has failed', { vms: [fresh(1), old(2)], spec: FULL, state: stopped('Failed') }, 'False', 'Failed'],
   ['a rollout was undone', { vms: [old(1), old(2)], spec: FULL, state: stopped('Undoing') }, 'False', 'Undone'],
@@ -236,8 +256,21 @@ test('Degraded says which VMs have failed, and what came of it', () => {
   const degraded: [RolloutFields, Partial<Condition>][] = [
     [{}, { status: 'False', reason: 'NoFailures' }],
     [
-      { spec: { rollout: { maxFailures: 2 } }, state: rolling({ failures: [failure('web-1'), failure('web-2')] }) },
+      {
+        spec: { rollout: { maxFailures: 2 } },
+        state: rolling({ failures: [failure('web-1'), failure('web-2')] }),
+        vms: [fresh(1, DOWN), fresh(2, DOWN), old(3)],
+      },
       { status: 'True', reason: 'UpdateFailed', message: 'web-1: not ready in time; web-2: not ready in time' },
+    ],
+    [
+      {
+        spec: { rollout: { maxFailures: 3 } },
+        state: rolling({ failures: ['web-1', 'web-2', 'web-3'].map((name) => failure(name)) }),
+        // One is well, one was made anew since, and one is gone.
+        vms: [fresh(1), fresh(2, { ...DOWN, createdAt: NOW }), old(4)],
+      },
+      { status: 'False', reason: 'NoFailures' },
     ],
     [{ state: stopped('Failed') }, { status: 'True', reason: 'Failed', message: 'too many' }],
     [{ state: stopped('Undoing') }, { status: 'True', reason: 'Undoing' }],

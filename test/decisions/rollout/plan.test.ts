@@ -69,6 +69,20 @@ describe('a rollout begins', () => {
     expect(plan({ vms: [] })).toMatchObject({ phase: 'Complete', current: NEW });
   });
 
+  test('and when it is over, keeps only failures that still stand', () => {
+    const failures = ['web-1', 'web-2', 'web-3'].map((name) => failure(name));
+    const fields = {
+      vms: [fresh(1), fresh(2, DOWN)],
+      spec: { rollout: { maxFailures: 3 } },
+      state: rolling({ failures }),
+    };
+    expect(plan(fields).state).toMatchObject({ completedAt: at(NOW), failures: [failure('web-2')] });
+    const open = plan({ ...fields, vms: [...fields.vms, old(4)] });
+    // As long as it is under way, all count to maxFailures.
+    expect(open.state.failures).toEqual(failures);
+    expect(open.standing).toEqual([failure('web-2')]);
+  });
+
   test('with a batch that says what it does, and who asked for it', () => {
     const { update, state } = plan({
       vms: all(4),
@@ -448,7 +462,19 @@ describe('below a step', () => {
       state: begunWith({ stepReachedAt: at(NOW - 31 * MINUTE) }),
     });
     expect(planned).toMatchObject({ update: null, phase: 'Waiting', wakeAt: null, state: { step: 0 } });
-    expect(waits(planned)).toEqual(['step 1 of 1 (1): 1 of its VMs are not ready']);
+    expect(waits(planned)).toEqual(['step 1 of 1 (1): 1 of its VMs is not ready']);
+  });
+
+  test('no other VM takes the place of one that is stopped there, and nobody promotes past it', () => {
+    const canaries = [fresh(1, HALTED), fresh(2, HALTED), ...all(4).slice(2)];
+    const state = begunWith({ stepReachedAt: at(NOW - 31 * MINUTE) });
+    const stopped = plan({ vms: canaries, spec: { ...stepped(aStep(2, HALF_AN_HOUR)), replicas: 4 }, state });
+    expect(stopped).toMatchObject({ update: null, phase: 'Waiting', wakeAt: null, state: { step: 0 } });
+    expect(stopped.state.stepReachedAt).toBeUndefined();
+    expect(waits(stopped)).toEqual(['step 1 of 1 (2): 2 of its VMs are stopped']);
+    const one = plan({ vms: [fresh(1, DOWN), ...canaries.slice(1)], spec: stepped(aStep(2)), state });
+    expect(one.update).toBeNull();
+    expect(waits(one)).toEqual(['step 1 of 1 (2): 1 of its VMs is stopped, 1 of its VMs is not ready']);
   });
 
   test('its time starts again when a VM of it was lost, restarted or not ready meanwhile', () => {

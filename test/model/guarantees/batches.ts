@@ -10,7 +10,7 @@ import type { HealVmInput } from '../../../workflows/healing/heal-vm.ts';
 import { attemptEnded, batchEnded } from '../../../workflows/messages.ts';
 import type { BatchEnd } from '../../../workflows/payloads.ts';
 import type { UpdateBatchInput } from '../../../workflows/rollout/update-batch.ts';
-import { isActive, isRegular, runs } from '../facts.ts';
+import { isActive, isRegular } from '../facts.ts';
 import type { Call } from '../world/model-client.ts';
 import type { Run } from '../world/temporal/run.ts';
 import { Check } from './check.ts';
@@ -118,7 +118,8 @@ export class BatchGuarantees extends Check {
     if (batch.revision === current) return;
     const most = countOf(step.to, plan.pool.spec.replicas, 1);
     const failed = new Set(state.failures.map(({ vm }) => vm));
-    const vms = this.world.vmsOf(key.uid).filter((vm) => isRegular(vm) && isActive(vm) && runs(vm));
+    // A VM that was stopped at the step has taken the revision all the same.
+    const vms = this.world.vmsOf(key.uid).filter((vm) => isRegular(vm) && isActive(vm));
     const held = new Set(others.flatMap((other) => other.batch.vms).map(({ uid }) => uid));
     const at = new Set(batch.vms.filter(({ role }) => role === undefined).map(({ name }) => name));
     // Standby VMs are updated before the first step, and may have been promoted since.

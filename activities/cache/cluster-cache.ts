@@ -1,6 +1,7 @@
 import { EVACUATION_LABEL, KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
 import type { KubeObject } from '../../api/objects.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
+import type { Identity } from '../../api/ownership.ts';
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import {
   ControllerRevisions,
@@ -204,9 +205,9 @@ export class ClusterCache implements OwnerCaches, MemberCaches {
     return Object.fromEntries(this.#lists.map(([{ plural }, cache]) => [plural, cache]));
   }
 
-  /** Returns the VMIs that the set with this UID owns, with what is known from their nodes. */
-  vmisOf(uid: string): VmiView[] {
-    return this.vmis.ownedBy(uid).map((vmi) => this.nodes.withNode(vmi));
+  /** Returns the VMIs that this set of VMIs owns, with what is known from their nodes. */
+  vmisOf(set: Identity): VmiView[] {
+    return this.vmis.ownedBy('VirtualMachineInstanceReplicaSet', set).map((vmi) => this.nodes.withNode(vmi));
   }
 
   /** Returns the VMIs of a namespace that no controller owns, with what is known from their nodes. */
@@ -218,13 +219,13 @@ export class ClusterCache implements OwnerCaches, MemberCaches {
   vmiOf(vm: Pick<VmView, 'namespace' | 'name' | 'uid'>): VmiView | undefined {
     const vmi = this.vmis.get(`${vm.namespace}/${vm.name}`);
     if (vmi?.vmUid !== vm.uid) return undefined;
-    const evacuation = this.evacuationOf(vmi.uid);
+    const evacuation = this.evacuationOf(vmi);
     return this.nodes.withNode(evacuation === null ? vmi : { ...vmi, evacuation });
   }
 
-  /** Returns what the migrations say by which drover moves the VMI with this UID; null if there are none. */
-  evacuationOf(vmiUid: string): Evacuation | null {
-    return evacuationOf(this.migrations.of(vmiUid));
+  /** Returns what the migrations say by which drover moves this VMI; null if there are none. */
+  evacuationOf(vmi: Identity): Evacuation | null {
+    return evacuationOf(this.migrations.of(vmi));
   }
 
   /** Returns the PodDisruptionBudget with the name that the pool gives its own, whoever owns it. */
@@ -238,11 +239,14 @@ export class ClusterCache implements OwnerCaches, MemberCaches {
   }
 
   /**
-   * Reports whether a VMI of this name exists that the set with this UID does not own, or a VM, whose VMI would have
-   * that name.
+   * Reports whether a VMI of this name exists that this set of VMIs does not own, or a VM, whose VMI would have that
+   * name.
    */
-  isVmiNameTaken(namespace: string, name: string, uid: string): boolean {
-    return this.vms.get(`${namespace}/${name}`) !== undefined || this.vmis.isNameTaken(namespace, name, uid);
+  isVmiNameTaken(set: Identity, name: string): boolean {
+    return (
+      this.vms.get(`${set.namespace}/${name}`) !== undefined ||
+      this.vmis.isNameTaken('VirtualMachineInstanceReplicaSet', set, name)
+    );
   }
 
   /** Returns the resource versions that these caches have reached: whatever is read from them now is not older. */

@@ -1,10 +1,11 @@
 import type { KubeObject } from '../../api/objects.ts';
+import type { Identity } from '../../api/ownership.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
 import { OwnerIndex } from './owner-index.ts';
 
 interface LabelledObjectsOptions<O extends KubeObject, V> extends Omit<ListWatchOptions<O, V | null>, 'onChange'> {
   labelSelector: string;
-  /** Returns the UID of what the object belongs to; null if it belongs to nothing. */
+  /** Returns the UID of what the object belongs to in its namespace; null if it belongs to nothing. */
   ownerOf: (view: V) => string | null;
   onChange?: (before: V | undefined, after: V | undefined) => void;
 }
@@ -13,7 +14,10 @@ interface LabelledObjectsOptions<O extends KubeObject, V> extends Omit<ListWatch
  * A cache of the objects that carry a label of drover's, by what they belong to. Anybody may set a label: the view of
  * an object that is not drover's is null, and its changes are not reported.
  */
-export class LabelledObjects<O extends KubeObject, V extends { name: string }> extends ListWatch<O, V | null> {
+export class LabelledObjects<O extends KubeObject, V extends { namespace: string; name: string }> extends ListWatch<
+  O,
+  V | null
+> {
   readonly #byOwner: OwnerIndex<V>;
 
   constructor({ ownerOf, onChange, ...options }: LabelledObjectsOptions<O, V>) {
@@ -30,8 +34,8 @@ export class LabelledObjects<O extends KubeObject, V extends { name: string }> e
     this.#byOwner = byOwner;
   }
 
-  /** Returns the objects that belong to the owner with this UID, in no particular order. */
-  of(uid: string): V[] {
-    return this.#byOwner.of(uid);
+  /** Returns the objects that belong to this owner, in no particular order. */
+  of({ namespace, uid }: Identity): V[] {
+    return this.#byOwner.of(namespace, uid);
   }
 }

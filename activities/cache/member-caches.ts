@@ -1,4 +1,6 @@
 import type { KubeObject } from '../../api/objects.ts';
+import type { VmOwnerKind } from '../../api/owner-kinds.ts';
+import type { Identity } from '../../api/ownership.ts';
 import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
@@ -11,58 +13,73 @@ import type { CacheChange } from './cache-change.ts';
 import type { CommonOptions } from './owner-caches.ts';
 import { OwnerIndex } from './owner-index.ts';
 
+type Controller = NonNullable<VmView['owner']>;
+
 interface MemberCacheOptions<O extends KubeObject, V> extends Omit<ListWatchOptions<O, V>, 'onChange'> {
   /** Returns null for a member that no controller owns, undefined for an object that can be nobody's member. */
-  controllerOf: (view: V) => { uid: string } | null | undefined;
+  controllerOf: (view: V) => Controller | null | undefined;
   onChange: (before: V | undefined, after: V | undefined) => void;
 }
 
 /** A cache of VMs, or of VMIs, by the pool or set that controls them. */
 export class MemberCache<O extends KubeObject, V extends { namespace: string; name: string }> extends ListWatch<O, V> {
   readonly #controllerOf: MemberCacheOptions<O, V>['controllerOf'];
-  readonly #byOwner: OwnerIndex<V>;
-  readonly #uncontrolled: OwnerIndex<V>;
+  readonly #byController: OwnerIndex<V>;
+  /** Those that may be somebody's members, by their namespace alone. */
+  readonly #possibleMembers: OwnerIndex<V>;
 
   constructor({ controllerOf, onChange, ...options }: MemberCacheOptions<O, V>) {
-    const byOwner = new OwnerIndex<V>((view) => controllerOf(view)?.uid ?? null);
-    const uncontrolled = new OwnerIndex<V>((view) => (controllerOf(view) === null ? view.namespace : null));
+    const byController = new OwnerIndex<V>((view) => {
+      const controller = controllerOf(view);
+      if (controller === undefined) return null;
+      return controller === null ? NOBODY : keyOf(controller.kind, controller.uid);
+    });
+    const possibleMembers = new OwnerIndex<V>((view) => (controllerOf(view) === undefined ? null : ANYBODY));
     super({
       ...options,
       onChange: (_key, before, after) => {
-        byOwner.change(before, after);
-        uncontrolled.change(before, after);
+        byController.change(before, after);
+        possibleMembers.change(before, after);
         onChange(before, after);
       },
     });
     this.#controllerOf = controllerOf;
-    this.#byOwner = byOwner;
-    this.#uncontrolled = uncontrolled;
+    this.#byController = byController;
+    this.#possibleMembers = possibleMembers;
   }
 
-  /** Returns those that the pool or set with this UID owns. */
-  ownedBy(uid: string): V[] {
-    return this.#byOwner.of(uid);
+  /** Returns those that this pool or set owns. */
+  ownedBy(kind: VmOwnerKind, { namespace, uid }: Identity): V[] {
+    return this.#byController.of(namespace, keyOf(kind, uid));
   }
 
   /** Returns those of a namespace that no controller owns. */
   uncontrolledIn(namespace: string): V[] {
-    return this.#uncontrolled.of(namespace);
+    return this.#byController.of(namespace, NOBODY);
   }
 
-  /** Yields those of a namespace that may be somebody's members, but are not owned by the pool or set with this UID. */
-  *othersIn(namespace: string, uid: string): Generator<V> {
-    for (const view of this.values()) {
-      const controller = this.#controllerOf(view);
-      if (view.namespace === namespace && controller !== undefined && controller?.uid !== uid) yield view;
-    }
+  /** Returns those in its namespace that may be somebody's members, but are not owned by this pool or set. */
+  othersBeside(kind: VmOwnerKind, owner: Identity): V[] {
+    return this.#possibleMembers.of(owner.namespace, ANYBODY).filter((view) => !this.#isOwned(view, kind, owner));
   }
 
-  /** Reports whether an object of this name exists that the pool or set with this UID does not own. */
-  isNameTaken(namespace: string, name: string, uid: string): boolean {
-    const view = this.get(`${namespace}/${name}`);
-    return view !== undefined && this.#controllerOf(view)?.uid !== uid;
+  /** Reports whether its namespace has an object of this name that this pool or set does not own. */
+  isNameTaken(kind: VmOwnerKind, owner: Identity, name: string): boolean {
+    const view = this.get(`${owner.namespace}/${name}`);
+    return view !== undefined && !this.#isOwned(view, kind, owner);
+  }
+
+  /** Of a view in the owner's namespace. */
+  #isOwned(view: V, kind: VmOwnerKind, { uid }: Identity): boolean {
+    const controller = this.#controllerOf(view);
+    return controller?.kind === kind && controller.uid === uid;
   }
 }
+
+/** Stand for owners in the indexes. */
+const NOBODY = '';
+const ANYBODY = '';
+const keyOf = (kind: string, uid: string): string => `${kind}/${uid}`;
 
 /** The caches of VMs and VMIs, and what this worker has seen of VMIs that may be gone by now. */
 export interface MemberCaches {
@@ -86,14 +103,15 @@ export function memberCaches(
     controllerOf: ({ owner }) => owner,
     onChange: (before, after) => {
       if (before !== undefined && before.uid !== after?.uid) {
-        failedVmis.forget(before.uid);
-        vmiHistories.forget(before.uid);
+        failedVmis.forget(before);
+        vmiHistories.forget(before);
       }
       notify({ kind: 'vm', before, after });
     },
     onWatchEvent: (type, { metadata }) => {
-      if (type === 'ADDED') vmiHistories.made(metadata.uid, BigInt(metadata.resourceVersion));
-      if (type === 'DELETED') vmiHistories.forget(metadata.uid);
+      const vm = { namespace: metadata.namespace!, uid: metadata.uid };
+      if (type === 'ADDED') vmiHistories.made(vm, BigInt(metadata.resourceVersion));
+      if (type === 'DELETED') vmiHistories.forget(vm);
     },
   });
   const vmis = new MemberCache<VirtualMachineInstance, VmiView>({

@@ -25,19 +25,19 @@ export function snapshotOf(
   | 'contents'
   | 'strategy'
 > {
-  const { namespace, name, uid } = pool.metadata;
+  const { namespace, name } = pool.metadata;
   return {
     pool,
-    vms: cache.vms.ownedBy(uid),
+    vms: cache.vms.ownedBy('VirtualMachinePool', pool.metadata),
     uncontrolled: cache.vms.uncontrolledIn(namespace),
     vmiOf: (vm) => cache.vmiOf(vm),
-    failedVmisOf: (vm) => cache.failedVmis.of(vm.uid),
-    lastFailureOf: (vm) => cache.failedVmis.reasonOf(vm.uid),
-    vmiHistoryOf: (vm) => cache.vmiHistories.of(vm.uid),
-    isVmNameTaken: (vm) => cache.vms.isNameTaken(namespace, vm, uid),
+    failedVmisOf: (vm) => cache.failedVmis.of(vm),
+    lastFailureOf: (vm) => cache.failedVmis.reasonOf(vm),
+    vmiHistoryOf: (vm) => cache.vmiHistories.of(vm),
+    isVmNameTaken: (vm) => cache.vms.isNameTaken('VirtualMachinePool', pool.metadata, vm),
     zoneOf: (node) => cache.nodes.get(node)?.zone ?? null,
-    revisions: cache.revisions.of(uid),
-    keptClaims: cache.keptClaims.of(uid),
+    revisions: cache.revisions.of(pool.metadata),
+    keptClaims: cache.keptClaims.of(pool.metadata),
     podBudget: cache.podBudgetOf(namespace, name),
     contents: cache.contents.of(pool),
     strategy: cache.rolloutStrategy(),
@@ -49,15 +49,14 @@ export function setSnapshot(
   cache: ClusterCache,
   set: StoredReplicaSet,
 ): Pick<ReplicaSetInput, 'set' | 'vms' | 'uncontrolled' | 'vmiOf' | 'isVmNameTaken' | 'sets' | 'otherVms'> {
-  const { namespace, uid } = set.metadata;
   return {
     set,
-    vms: cache.vms.ownedBy(uid),
-    uncontrolled: cache.vms.uncontrolledIn(namespace),
+    vms: cache.vms.ownedBy('VirtualMachineReplicaSet', set.metadata),
+    uncontrolled: cache.vms.uncontrolledIn(set.metadata.namespace),
     vmiOf: (vm) => cache.vmiOf(vm),
-    isVmNameTaken: (name) => cache.vms.isNameTaken(namespace, name, uid),
+    isVmNameTaken: (name) => cache.vms.isNameTaken('VirtualMachineReplicaSet', set.metadata, name),
     sets: cache.replicaSets.values(),
-    otherVms: cache.vms.othersIn(namespace, uid),
+    otherVms: cache.vms.othersBeside('VirtualMachineReplicaSet', set.metadata),
   };
 }
 
@@ -66,14 +65,13 @@ export function vmiSetSnapshot(
   cache: ClusterCache,
   set: StoredVmiSet,
 ): Pick<VmiSetInput, 'set' | 'vmis' | 'uncontrolled' | 'isVmNameTaken' | 'sets' | 'otherVms' | 'otherVmis'> {
-  const { namespace, uid } = set.metadata;
   return {
     set,
-    vmis: cache.vmisOf(uid),
-    uncontrolled: cache.uncontrolledVmisIn(namespace),
-    isVmNameTaken: (name) => cache.isVmiNameTaken(namespace, name, uid),
+    vmis: cache.vmisOf(set.metadata),
+    uncontrolled: cache.uncontrolledVmisIn(set.metadata.namespace),
+    isVmNameTaken: (name) => cache.isVmiNameTaken(set.metadata, name),
     sets: cache.vmiSets.values(),
-    otherVms: cache.vms.othersIn(namespace, uid),
-    otherVmis: cache.vmis.othersIn(namespace, uid),
+    otherVms: cache.vms.othersBeside('VirtualMachineInstanceReplicaSet', set.metadata),
+    otherVmis: cache.vmis.othersBeside('VirtualMachineInstanceReplicaSet', set.metadata),
   };
 }

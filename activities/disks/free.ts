@@ -5,6 +5,7 @@ import { diskTemplates } from '../../decisions/disks/disk-template.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
 import type { NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
+import { isOwnedBy } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -23,11 +24,10 @@ export async function ensureDisksAreFree(
 ): Promise<void> {
   const { namespace, name } = vm.metadata;
   const rivals = poolsOfSameDisks(pool, cache.pools.values());
-  const rival = rivals.find(
-    (other) =>
-      isOlder(other, pool) ||
-      cache.vms.get(`${namespace}/${vmName(other.metadata.name, number)}`)?.owner?.uid === other.metadata.uid,
-  );
+  const rival = rivals.find((other) => {
+    const its = cache.vms.get(`${namespace}/${vmName(other.metadata.name, number)}`);
+    return isOlder(other, pool) || (its !== undefined && isOwnedBy(its, 'VirtualMachinePool', other.metadata));
+  });
   if (rival !== undefined) {
     throw held(
       name,

@@ -1,7 +1,14 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL, REVISION_LABEL } from '../../api/names.ts';
-import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
-import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
+import { type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { isControlledBy } from '../../api/ownership.ts';
+import {
+  DataVolumes,
+  PersistentVolumeClaims,
+  VirtualMachines,
+  type Resource,
+  VirtualMachinePools,
+} from '../../api/resources.ts';
 import { diskIdentity, diskTemplates, sizeOf } from '../../decisions/disks/disk-template.ts';
 import { keptDiskMark, NO_NUMBER } from '../../decisions/disks/kept-disk.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
@@ -38,7 +45,7 @@ export async function deleteKeepingDisks(
   if (vm === undefined || vm.metadata.uid !== uid) return { left: vm?.metadata.resourceVersion };
   if (vm.metadata.deletionTimestamp === undefined) {
     const isUnchanged = resourceVersion === undefined || vm.metadata.resourceVersion === resourceVersion;
-    if (!isUnchanged || controllerOf(vm)?.uid !== key.uid) return { left: vm.metadata.resourceVersion };
+    if (!isUnchanged || !isControlledBy(vm, VirtualMachinePools, key)) return { left: vm.metadata.resourceVersion };
     if (!(await isWanted())) return 'notWanted';
     if (!(await remove(client, vm))) return { left: await unheld(client, vm) };
   } else if (vm.metadata.finalizers?.includes(DISKS_FINALIZER) !== true) return 'done';

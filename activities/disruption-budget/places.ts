@@ -12,7 +12,7 @@ import {
 } from '../../decisions/disruption-budget/claims.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { isSurge, type MemberRole, type VmView } from '../../decisions/views/vm.ts';
+import { isOwnedBy, isSurge, type MemberRole, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
@@ -166,8 +166,8 @@ export class DisruptionClaims {
     const at = { namespace: pool.metadata.namespace, name: claim.vm };
     const { vm: stored, vmi } = await liveVmWithVmi(this.#client, at);
     const vm = stored && vmView(stored);
-    const others = this.#cache.vms.ownedBy(pool.metadata.uid).filter(({ name }) => name !== claim.vm);
-    const vms = vm?.owner?.uid === pool.metadata.uid ? [...others, vm] : others;
+    const others = this.#cache.vms.ownedBy('VirtualMachinePool', pool.metadata).filter(({ name }) => name !== claim.vm);
+    const vms = vm !== undefined && isOwnedBy(vm, 'VirtualMachinePool', pool.metadata) ? [...others, vm] : others;
     const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? vmi : this.#cache.vmiOf(one));
     const context: ClaimContext = { pool: { ...pool, status: { ...pool.status!, disruptedVMs: [claim] } }, vms, vmiOf };
     return activeClaims(context, () => false).some(({ state }) => state === 'used');
@@ -177,18 +177,26 @@ export class DisruptionClaims {
    * Finds extra VMs that are gone, although this worker's cache may still show them: no claim tells of those, for
    * theirs are over. The pool must have been read before: who deletes one later has claimed a place since.
    */
-  async #goneSurge({ metadata: { namespace, name, uid } }: StoredPool): Promise<(vm: VmView) => boolean> {
-    if (!this.#cache.vms.ownedBy(uid).some(isSurge)) return () => false;
+  async #goneSurge({ metadata: pool }: StoredPool): Promise<(vm: VmView) => boolean> {
+    if (!this.#cache.vms.ownedBy('VirtualMachinePool', pool).some(isSurge)) return () => false;
     const role: MemberRole = 'Surge';
-    const labelSelector = `${POOL_LABEL}=${name},${ROLE_LABEL}=${role}`;
-    const { items } = await this.#client.list(VirtualMachines, { namespace, labelSelector, metadataOnly: true });
+    const labelSelector = `${POOL_LABEL}=${pool.name},${ROLE_LABEL}=${role}`;
+    const { items } = await this.#client.list(VirtualMachines, {
+      namespace: pool.namespace,
+      labelSelector,
+      metadataOnly: true,
+    });
     const there = items.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
     const uids = new Set(there.map(({ metadata }) => metadata.uid));
     return (vm) => isSurge(vm) && !uids.has(vm.uid);
   }
 
   #context(pool: StoredPool): ClaimContext {
-    return { pool, vms: this.#cache.vms.ownedBy(pool.metadata.uid), vmiOf: (vm) => this.#cache.vmiOf(vm) };
+    return {
+      pool,
+      vms: this.#cache.vms.ownedBy('VirtualMachinePool', pool.metadata),
+      vmiOf: (vm) => this.#cache.vmiOf(vm),
+    };
   }
 
   #place(key: PoolKey, claims: readonly DisruptedVm[], { vm, by }: Ask, since: number): DisruptionClaim {

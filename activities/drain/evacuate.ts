@@ -14,7 +14,7 @@ import {
 } from '../../decisions/views/from-object/migration.ts';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { VmView } from '../../decisions/views/vm.ts';
+import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isConflict, isRefusal } from '../../kubernetes/errors.ts';
@@ -123,7 +123,7 @@ class Evacuator {
     if (pool === undefined || stored === undefined || live === undefined) return null;
     const vm = vmView(stored);
     const podNodeCordoned = cache.nodes.isCordoned(live.podNode);
-    const vmi = { ...live, podNodeCordoned, evacuation: cache.evacuationOf(live.uid) };
+    const vmi = { ...live, podNodeCordoned, evacuation: cache.evacuationOf(live) };
     this.#note({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
     if (!isWanted(target, pool, vm, vmi)) return null;
     if (target.act === 'restart') await this.#references.refuseRestart(stored, vmi);
@@ -213,7 +213,7 @@ function migrationOf(vmi: VmiView, attempt: number, { name: pool }: PoolKey): Vi
 /** Decides again, on the VM and the pool as they are now, whether this is to be done to the VM. */
 function isWanted({ uid, act }: EvacuationTarget, pool: StoredPool, vm: VmView, vmi: VmiView): boolean {
   const rules = drainRules(pool.spec);
-  const isOurs = vm.owner?.uid === pool.metadata.uid && pool.metadata.deletionTimestamp === undefined;
+  const isOurs = isOwnedBy(vm, 'VirtualMachinePool', pool.metadata) && pool.metadata.deletionTimestamp === undefined;
   if (rules === null || !isOurs || vmi.uid !== uid || membershipChangeOf(pool) !== null) return false;
   const need = evacuationNeed({ vm, vmi, rules, refusal: undefined, now: Date.now() });
   // Migrations that are refused leave no trace in the cluster: the plan alone knows that their deadline has passed.

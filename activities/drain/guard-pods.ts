@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { POOL_LABEL } from '../../api/names.ts';
-import { controllerOf } from '../../api/objects.ts';
-import { PodDisruptionBudgets } from '../../api/resources.ts';
+import { isControlledBy } from '../../api/ownership.ts';
+import { PodDisruptionBudgets, VirtualMachinePools } from '../../api/resources.ts';
 import { podBudgetName, podBudgetSpec, type PodDisruptionBudget } from '../../decisions/drain/pod-budget.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
@@ -43,7 +43,7 @@ async function write(
 ): Promise<void> {
   const at = { namespace: owner.namespace, name: podBudgetName(owner.name) };
   const there = await ignoreNotFound(client.get<PodDisruptionBudget>(PodDisruptionBudgets, at, { signal }));
-  if (there !== undefined && controllerOf(there)?.uid !== owner.uid) return;
+  if (there !== undefined && !isControlledBy(there, VirtualMachinePools, owner)) return;
   if (minAvailable === null) {
     if (there === undefined) return;
     const { uid, resourceVersion } = there.metadata;

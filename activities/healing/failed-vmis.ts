@@ -1,3 +1,4 @@
+import { identityKey, type Identity } from '../../api/ownership.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 
 /** How many VMIs are kept for each VM: the newest. */
@@ -18,27 +19,28 @@ export class FailedVmis {
    */
   note(vmi: VmiView, now: number): boolean {
     if (vmi.vmUid === null || vmi.phase !== 'Failed') return false;
-    if (vmi.whyNotReady !== null) this.#recentErrors.set(vmi.vmUid, vmi.whyNotReady);
+    const vm = identityKey({ namespace: vmi.namespace, uid: vmi.vmUid });
+    if (vmi.whyNotReady !== null) this.#recentErrors.set(vm, vmi.whyNotReady);
     if (vmi.runningSince === null) return false;
-    const known = this.#byVm.get(vmi.vmUid) ?? [];
+    const known = this.#byVm.get(vm) ?? [];
     if (known.some(({ uid }) => uid === vmi.uid)) return false;
-    this.#byVm.set(vmi.vmUid, [...known, { ...vmi, endedAt: vmi.endedAt ?? now }].slice(-KEPT));
+    this.#byVm.set(vm, [...known, { ...vmi, endedAt: vmi.endedAt ?? now }].slice(-KEPT));
     return true;
   }
 
   /** The VM's failed VMIs that had run, oldest first, as far as this worker has seen them. */
-  of(vmUid: string): readonly VmiView[] {
-    return this.#byVm.get(vmUid) ?? [];
+  of(vm: Identity): readonly VmiView[] {
+    return this.#byVm.get(identityKey(vm)) ?? [];
   }
 
   /** What was wrong with the VM's last failed VMI, in KubeVirt's words, whether it had run or not; null if unknown. */
-  reasonOf(vmUid: string): string | null {
-    return this.#recentErrors.get(vmUid) ?? null;
+  reasonOf(vm: Identity): string | null {
+    return this.#recentErrors.get(identityKey(vm)) ?? null;
   }
 
   /** For a deleted VM. */
-  forget(vmUid: string): void {
-    this.#recentErrors.delete(vmUid);
-    this.#byVm.delete(vmUid);
+  forget(vm: Identity): void {
+    this.#recentErrors.delete(identityKey(vm));
+    this.#byVm.delete(identityKey(vm));
   }
 }

@@ -10,6 +10,7 @@ import { healthOf, isLeftAlone } from '../../decisions/healing/sickness.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
+import { isOwnedBy } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
@@ -98,7 +99,7 @@ export class SickVmRemover {
     at: number,
   ): Promise<Judgement> {
     const view = vmView(vm);
-    if (view.owner?.uid !== key.uid) return { do: 'keep', why: 'it has left the pool' };
+    if (!isOwnedBy(view, 'VirtualMachinePool', key)) return { do: 'keep', why: 'it has left the pool' };
     if (view.deleting || view.removing) return { do: 'nothing' };
     const spec = pool === undefined || pool.metadata.deletionTimestamp !== undefined ? null : withDefaults(pool.spec);
     const rules = spec?.autohealing ?? null;
@@ -170,7 +171,7 @@ export class SickVmRemover {
       const proof = proofOf({
         vm: view,
         vmi,
-        vmiHistory: this.#cache.vmiHistories.of(view.uid),
+        vmiHistory: this.#cache.vmiHistories.of(view),
         minReadyMs,
         now: Date.now(),
       });

@@ -1,3 +1,4 @@
+import { identityKey, type Identity } from '../../api/ownership.ts';
 import { runOf, type VmiHistory } from '../../decisions/healing/never-ran.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 
@@ -16,26 +17,26 @@ export class VmiHistories {
   }
 
   /** Notes that a VM was created, at this version. */
-  made(vmUid: string, version: bigint): void {
-    if (this.#since !== null && version > this.#since) this.#byVm.set(vmUid, { longestRunMs: 0, lastEnded: null });
+  made(vm: Identity, version: bigint): void {
+    if (this.#since !== null && version > this.#since)
+      this.#byVm.set(identityKey(vm), { longestRunMs: 0, lastEnded: null });
   }
 
   /** Notes that a VMI has ended or was deleted, for whatever reason. */
   ended(vmi: VmiView, now: number): void {
-    const known = vmi.vmUid === null ? undefined : this.#byVm.get(vmi.vmUid);
-    if (known !== undefined)
-      this.#byVm.set(vmi.vmUid!, {
-        longestRunMs: Math.max(known.longestRunMs, runOf(vmi, now)),
-        lastEnded: vmi.uid,
-      });
+    if (vmi.vmUid === null) return;
+    const vm = identityKey({ namespace: vmi.namespace, uid: vmi.vmUid });
+    const known = this.#byVm.get(vm);
+    if (known === undefined) return;
+    this.#byVm.set(vm, { longestRunMs: Math.max(known.longestRunMs, runOf(vmi, now)), lastEnded: vmi.uid });
   }
 
   /** Null if this worker has not watched the VM's VMIs since the VM was created. */
-  of(vmUid: string): VmiHistory | null {
-    return this.#byVm.get(vmUid) ?? null;
+  of(vm: Identity): VmiHistory | null {
+    return this.#byVm.get(identityKey(vm)) ?? null;
   }
 
-  forget(vmUid: string): void {
-    this.#byVm.delete(vmUid);
+  forget(vm: Identity): void {
+    this.#byVm.delete(identityKey(vm));
   }
 }

@@ -1,4 +1,5 @@
-import { controllerOf, type Stored } from '../../api/objects.ts';
+import { type Stored } from '../../api/objects.ts';
+import { isControlledBy, identityOf } from '../../api/ownership.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
@@ -36,6 +37,6 @@ export async function liveVmWithVmi(
     ignoreNotFound(client.get<VirtualMachineInstance>(VirtualMachineInstances, { namespace, name }, { signal })),
   ]);
   if (vm === undefined) return {};
-  const isOwn = vmi !== undefined && controllerOf(vmi)?.uid === vm.metadata.uid;
+  const isOwn = vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm));
   return isOwn ? { vm, vmi: vmiView(vmi) } : { vm };
 }

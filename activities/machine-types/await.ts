@@ -117,5 +117,6 @@ function isPlenty(
 }
 
 function* ownersOf(cache: ClusterCache): Iterable<OwningPool> {
-  for (const pool of cache.pools.values()) yield { pool, vms: () => cache.vms.ownedBy(pool.metadata.uid) };
+  for (const pool of cache.pools.values())
+    yield { pool, vms: () => cache.vms.ownedBy('VirtualMachinePool', pool.metadata) };
 }

@@ -116,7 +116,11 @@ export async function checkTypes(
 
 function changesPools(cache: ClusterCache, { rules, snapshot }: TransitionContext): boolean {
   for (const pool of cache.pools.values()) {
-    const { state } = poolTransitionState(rules, { pool, vms: () => cache.vms.ownedBy(pool.metadata.uid) }, snapshot);
+    const { state } = poolTransitionState(
+      rules,
+      { pool, vms: () => cache.vms.ownedBy('VirtualMachinePool', pool.metadata) },
+      snapshot,
+    );
     if (state === 'change' || state === 'check') return true;
   }
   return false;

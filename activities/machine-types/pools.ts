@@ -47,7 +47,8 @@ export async function patchPoolTemplates(
   for (const key of keys) {
     const pool = cache.pools.get(key);
     const state =
-      pool && poolTransitionState(rules, { pool, vms: () => cache.vms.ownedBy(pool.metadata.uid) }, snapshot);
+      pool &&
+      poolTransitionState(rules, { pool, vms: () => cache.vms.ownedBy('VirtualMachinePool', pool.metadata) }, snapshot);
     if (pool === undefined || state?.state !== 'change') continue;
     const from = templateTypeOf(pool);
     const record: TransitionRecord = {

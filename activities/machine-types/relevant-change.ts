@@ -26,7 +26,7 @@ export function isRelevantToTransition(
   const affectsPool = (pool: StoredPool): boolean =>
     isOurs(recordOf(pool.metadata.annotations)?.id) ||
     scope.isOld(templateTypeOf(pool)) ||
-    cache.vms.ownedBy(pool.metadata.uid).some((vm) => isRelevant(vm, cache.vmiOf(vm)));
+    cache.vms.ownedBy('VirtualMachinePool', pool.metadata).some((vm) => isRelevant(vm, cache.vmiOf(vm)));
   return ({ namespace, name, change }) => {
     switch (change.kind) {
       case 'pool':

@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { MEMBERS_MANAGER, MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
-import { controllerOf } from '../../api/objects.ts';
+import { isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -29,7 +29,7 @@ export async function endMembershipChange(client: KubeClient, key: PoolKey, mark
     if (change === null || change === 'unreadable' || !isListed(change)) return;
     const { items, metadata } = await client.list(VirtualMachines, { namespace, signal });
     minVersions = maxVersions(minVersions, { vms: metadata.resourceVersion });
-    const members = items.filter((vm) => controllerOf(vm)?.uid === key.uid);
+    const members = items.filter((vm) => isControlledBy(vm, VirtualMachinePools, key));
     const counted = members.filter(isCountedObject);
     const { resourceVersion, generation } = pool.metadata;
     if (pool.status?.observedGeneration !== generation || pool.status?.replicas !== counted.length) return;

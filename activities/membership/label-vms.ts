@@ -1,7 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { JOINED_ANNOTATION, POOL_LABEL } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { isControlledBy } from '../../api/ownership.ts';
+import { VirtualMachineInstances, VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { asFormer, asMember, vmLabelPatch, type LabelPatch } from '../../decisions/membership/label-patch.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
@@ -32,7 +33,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
     labelVms: (key: PoolKey, vms: Target[]): Promise<void> =>
       withHeartbeat(async () => {
         const done = await onEach(key, vms, {
-          isMeant: (vm) => controllerOf(vm)?.uid === key.uid,
+          isMeant: (vm) => isControlledBy(vm, VirtualMachinePools, key),
           patchOf: ({ metadata }, revision) => asMember(key.name, metadata, revision),
           vmAnnotations: { [JOINED_ANNOTATION]: 'true' },
         });
@@ -79,7 +80,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
       const vm = await liveVm(client, { namespace, name }, signal);
       if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return;
       const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, { namespace, name }, { signal }));
-      if (vmi !== undefined && controllerOf(vmi)?.uid === uid) {
+      if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, { namespace, uid })) {
         await how.before?.(vm, vmi);
         // KubeVirt writes to a VMI often, and none of that concerns its labels: its UID is guard enough.
         const patch = { metadata: { uid: vmi.metadata.uid, ...how.patchOf(vmi, vmView(vm).revision) } };

@@ -3,7 +3,7 @@ import { isActive } from '../../decisions/disruption-budget/availability.ts';
 import { isActiveVmi } from '../../decisions/replica-sets/replica.ts';
 import type { Member } from '../../decisions/scaling/removal-check.ts';
 import type { StoredVmiSet, StoredVmOwner } from '../../decisions/views/owner.ts';
-import type { MemberRole } from '../../decisions/views/vm.ts';
+import type { MemberRole, VmView } from '../../decisions/views/vm.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { OwnerKey } from './types.ts';
 
@@ -19,14 +19,17 @@ export const activeMembers = (
 ): Member[] =>
   key.kind === 'VirtualMachineInstanceReplicaSet'
     ? activeVmis(cache, key, owner)
-    : cache.vms.ownedBy(key.uid).filter((vm) => isActive(vm) && (key.kind !== undefined || vm.role === role));
+    : ownedVms(cache, key).filter((vm) => isActive(vm) && (key.kind !== undefined || vm.role === role));
 
 /** Returns those that hold places in a set: a VM does until it is gone. */
 export const nameHolders = (cache: ClusterCache, key: OwnerKey, owner: StoredVmOwner | undefined): { name: string }[] =>
-  key.kind === 'VirtualMachineInstanceReplicaSet' ? activeVmis(cache, key, owner) : cache.vms.ownedBy(key.uid);
+  key.kind === 'VirtualMachineInstanceReplicaSet' ? activeVmis(cache, key, owner) : ownedVms(cache, key);
 
-function activeVmis(cache: ClusterCache, { uid }: OwnerKey, owner: StoredVmOwner | undefined): Member[] {
+const ownedVms = (cache: ClusterCache, key: OwnerKey): VmView[] =>
+  cache.vms.ownedBy(key.kind ?? 'VirtualMachinePool', key);
+
+function activeVmis(cache: ClusterCache, key: OwnerKey, owner: StoredVmOwner | undefined): Member[] {
   if (owner === undefined) return [];
   const { selector } = (owner as StoredVmiSet).spec;
-  return cache.vmisOf(uid).filter((vmi) => isActiveVmi(vmi) && matchesLabels(selector, vmi.standalone?.labels ?? {}));
+  return cache.vmisOf(key).filter((vmi) => isActiveVmi(vmi) && matchesLabels(selector, vmi.standalone?.labels ?? {}));
 }

@@ -1,5 +1,5 @@
 import { cancellationSignal, log } from '@temporalio/activity';
-import { controllerOf } from '../../api/objects.ts';
+import { isControlledBy } from '../../api/ownership.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { NewMember } from '../../decisions/template/vm-from-template.ts';
@@ -99,7 +99,7 @@ class Creation<Item extends { name: string }> {
       if (!isAlreadyExists(error)) throw error;
       const other = await liveMember(client, key, { namespace: key.namespace, name });
       this.#saw(memberVersions(key, other?.metadata.resourceVersion));
-      if (other !== undefined && controllerOf(other)?.uid !== key.uid) this.nameConflicts.push(name);
+      if (other !== undefined && !isControlledBy(other, kindOfOwner(key).resource, key)) this.nameConflicts.push(name);
     }
   }
 

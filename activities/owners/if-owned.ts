@@ -1,9 +1,11 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { controllerOf, type Stored } from '../../api/objects.ts';
+import { type Stored } from '../../api/objects.ts';
+import { isControlledBy } from '../../api/ownership.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { liveMember } from '../lib/live-vm.ts';
+import { kindOfOwner } from './kinds.ts';
 import type { OwnerKey } from './types.ts';
 
 export interface OwnedVm {
@@ -46,7 +48,7 @@ export async function ifOwned(
     if (version === undefined) {
       const now = await read();
       version = now?.metadata.resourceVersion;
-      const isOurs = now?.metadata.uid === vm.uid && controllerOf(now)?.uid === key.uid && isSame(now);
+      const isOurs = now?.metadata.uid === vm.uid && isControlledBy(now, kindOfOwner(key).resource, key) && isSame(now);
       if (version === undefined || !isOurs) return { left: version };
     }
     if (!(await isWanted())) return 'notWanted';

@@ -152,7 +152,7 @@ const isLate = ({ kind }: OwnerKey, { because }: RemovalCause): boolean =>
 
 function whyOvertaken(
   cache: ClusterCache,
-  { uid }: OwnerKey,
+  key: OwnerKey,
   { spec }: StoredPool,
   { vms, cause }: Leaving,
 ): string | null {
@@ -160,7 +160,7 @@ function whyOvertaken(
   const vmiOf = (vm: VmView): VmiView | undefined => cache.vmiOf(vm);
   const chosen = new Set(vms.map((vm) => vm.uid));
   const others = new Set('others' in cause ? cause.others : []);
-  const active = cache.vms.ownedBy(uid).filter(isActive).filter(isRegular);
+  const active = cache.vms.ownedBy('VirtualMachinePool', key).filter(isActive).filter(isRegular);
   const isOver = isOvertaken({
     leaving: active.filter((vm) => chosen.has(vm.uid)),
     staying: active.filter((vm) => !chosen.has(vm.uid) && !others.has(vm.name) && mayLeave({ rules, vmiOf }, vm)),

@@ -117,6 +117,6 @@ async function releasedClaims(cache: ClusterCache, pool: StoredPool): Promise<un
   const claims = pool.status?.disruptedVMs ?? [];
   if (claims.length === 0) return undefined;
   await cache.catchUp(claimVersions(claims));
-  const context = { pool, vms: cache.vms.ownedBy(pool.metadata.uid), vmiOf: cache.vmiOf.bind(cache) };
+  const context = { pool, vms: cache.vms.ownedBy('VirtualMachinePool', pool.metadata), vmiOf: cache.vmiOf.bind(cache) };
   return hasOnlyReleasedClaims(context, Date.now()) ? claims : undefined;
 }

@@ -59,7 +59,10 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           concurrency,
           skipSlowStart,
           creationBlockedBy: ({ name }, owner, made) => {
-            const vms = generation === undefined ? cache.vms.ownedBy(key.uid).filter((vm) => vm.role === role) : [];
+            const vms =
+              generation === undefined
+                ? cache.vms.ownedBy('VirtualMachinePool', key).filter((vm) => vm.role === role)
+                : [];
             return creationBlockedBy({ generation, owner, vms, role, name, made });
           },
           vmOf: async ({ number }) => {

@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
-import { controllerOf } from '../../api/objects.ts';
+import { isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
@@ -29,7 +29,8 @@ export async function clearNamedRemovals(
   const look = async (named: Member): Promise<void> => {
     const vm = await liveVm(client, { namespace, name: named.name }, signal);
     minVersions = maxVersions(minVersions, { vms: vm?.metadata.resourceVersion });
-    if (vm === undefined || vm.metadata.uid !== named.uid || controllerOf(vm)?.uid !== key.uid) gone.push(named);
+    if (vm === undefined || vm.metadata.uid !== named.uid || !isControlledBy(vm, VirtualMachinePools, key))
+      gone.push(named);
   };
   await slowStart(vms, look, { most: concurrency, atFirst: concurrency, signal });
   const write = async (): Promise<void> => {

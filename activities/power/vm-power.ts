@@ -16,7 +16,7 @@ import { powerNeed } from '../../decisions/power/need.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { VmView } from '../../decisions/views/vm.ts';
+import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
@@ -41,9 +41,9 @@ export const snapshotOfVms = (cache: ClusterCache): VmsSnapshot => ({
     ownerOf(cache, vm, vm.owner === null ? undefined : cache.pools.get(`${vm.namespace}/${vm.owner.name}`)),
 });
 
-function ownerOf(cache: ClusterCache, { owner }: VmView, pool: StoredPool | undefined): OwningPool | undefined {
-  if (pool === undefined || pool.metadata.uid !== owner?.uid) return undefined;
-  const vms = (): VmView[] => cache.vms.ownedBy(pool.metadata.uid);
+function ownerOf(cache: ClusterCache, vm: VmView, pool: StoredPool | undefined): OwningPool | undefined {
+  if (pool === undefined || !isOwnedBy(vm, 'VirtualMachinePool', pool.metadata)) return undefined;
+  const vms = (): VmView[] => cache.vms.ownedBy('VirtualMachinePool', pool.metadata);
   return { pool, vms, claimed: () => claimedNames({ pool, vms: vms(), vmiOf: (vm) => cache.vmiOf(vm) }, Date.now()) };
 }
 

@@ -4,7 +4,7 @@ import { VirtualMachineInstances } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
-import type { VmView } from '../../decisions/views/vm.ts';
+import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import { progressOf, type UpdateProgress } from '../../decisions/vm-update/progress.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
@@ -89,9 +89,9 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
       }),
   };
 
-  function ownedVm({ namespace, uid }: PoolKey, name: string): VmView | undefined {
-    const vm = cache.vms.get(`${namespace}/${name}`);
-    return vm?.owner?.uid === uid ? vm : undefined;
+  function ownedVm(key: PoolKey, name: string): VmView | undefined {
+    const vm = cache.vms.get(`${key.namespace}/${name}`);
+    return vm !== undefined && isOwnedBy(vm, 'VirtualMachinePool', key) ? vm : undefined;
   }
 
   /** Writes to the VMI which revision it now runs; leaves it alone if it is another VMI by now. */

@@ -6,12 +6,13 @@ import {
   REVISION_LABEL,
 } from '../../api/names.ts';
 import { controllerOf, type ObjectMeta, type OwnerReference, type Stored } from '../../api/objects.ts';
+import { isControlledBy } from '../../api/ownership.ts';
 import { requesterOf } from '../../api/requested-by.ts';
-import { ControllerRevisions } from '../../api/resources.ts';
+import { ControllerRevisions, VirtualMachinePools } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
-import { revisionOf } from '../../decisions/revisions/hash.ts';
+import { revisionName, revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
-import type { ControllerRevision } from '../../decisions/views/from-object/revision.ts';
+import { revisionView, type ControllerRevision } from '../../decisions/views/from-object/revision.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale, isAlreadyExists, isConflict, isNotFound } from '../../kubernetes/errors.ts';
@@ -39,7 +40,7 @@ export class Revisions {
    */
   async keep(pool: StoredPool): Promise<boolean> {
     const revision = revisionOf(poolTemplate(pool.spec));
-    const known = this.#cache.revisions.of(pool.metadata.uid);
+    const known = this.#cache.revisions.of(pool.metadata);
     const own = known.find((one) => one.revision === revision);
     if (own !== undefined && known.every((other) => other === own || other.number < own.number)) return true;
     const write = async (): Promise<boolean> => {
@@ -56,18 +57,20 @@ export class Revisions {
    * pool's.
    */
   async find(key: PoolKey, revision: string): Promise<PoolTemplate | undefined> {
-    const cached = this.#cache.revisions.of(key.uid).find((one) => one.revision === revision);
+    const cached = this.#cache.revisions.of(key).find((one) => one.revision === revision);
     if (cached !== undefined) return cached.template;
     const pool = this.#cache.pools.get(`${key.namespace}/${key.name}`);
     if (pool?.metadata.uid === key.uid && revisionOf(poolTemplate(pool.spec)) === revision)
       return poolTemplate(pool.spec);
-    const live = await this.#get(key.namespace, nameOf(key.name, revision));
-    return live !== undefined && controllerOf(live)?.uid === key.uid ? live.data?.template : undefined;
+    const live = await this.#get(key.namespace, revisionName(key.name, revision));
+    return live !== undefined && isControlledBy(live, VirtualMachinePools, key)
+      ? revisionView(live)?.template
+      : undefined;
   }
 
   /** Deletes the pool's revisions of these names; a revision that has changed since the cache saw it stays. */
   async prune(key: PoolKey, names: readonly string[]): Promise<void> {
-    const surplus = this.#cache.revisions.of(key.uid).filter(({ name }) => names.includes(name));
+    const surplus = this.#cache.revisions.of(key).filter(({ name }) => names.includes(name));
     for (const { namespace, name, uid, resourceVersion } of surplus) {
       // Another worker may just have made this revision the newest again.
       await ignoreStale(this.#client.delete(ControllerRevisions, { namespace, name }, { uid, resourceVersion }));
@@ -81,15 +84,15 @@ export class Revisions {
 
   /** Throws a conflict, "already exists" or "not found" if another worker interferes. */
   async #makeNewest(pool: StoredPool, revision: string): Promise<void> {
-    const { namespace, name: poolName, uid } = pool.metadata;
-    const name = nameOf(poolName, revision);
+    const { namespace, name: poolName } = pool.metadata;
+    const name = revisionName(poolName, revision);
     const labels = { [POOL_LABEL]: poolName, [REVISION_LABEL]: revision };
     // Not from the cache: a number that is too low would make an older template the newest.
     const list = await this.#client.list<ControllerRevision>(ControllerRevisions, {
       namespace,
       labelSelector: `${POOL_LABEL}=${poolName}`,
     });
-    const others = list.items.filter((one) => controllerOf(one)?.uid === uid && one.metadata.name !== name);
+    const others = list.items.filter((one) => isRevisionOf(pool, one) && one.metadata.name !== name);
     const newest = Math.max(0, ...others.map((one) => one.revision));
     const existing = await this.#get(namespace, name);
 
@@ -144,8 +147,6 @@ export class Revisions {
   }
 }
 
-const nameOf = (pool: string, revision: string): string => `${pool}-${revision}`;
-
 const ownerOf = ({ metadata: { name, uid } }: StoredPool): OwnerReference => ({
   apiVersion: API_VERSION,
   kind: 'VirtualMachinePool',
@@ -155,9 +156,13 @@ const ownerOf = ({ metadata: { name, uid } }: StoredPool): OwnerReference => ({
   blockOwnerDeletion: true,
 });
 
+/** Reports whether this keeps a template of the pool, as only drover writes it. */
+const isRevisionOf = (pool: StoredPool, one: Stored<ControllerRevision>): boolean =>
+  isControlledBy(one, VirtualMachinePools, pool.metadata) && revisionView(one) !== null;
+
 /** Reports whether this is what `keep` would have created from this pool's template. */
 const isOf = (pool: StoredPool, existing: Stored<ControllerRevision>): boolean =>
-  controllerOf(existing)?.uid === pool.metadata.uid &&
+  isControlledBy(existing, VirtualMachinePools, pool.metadata) &&
   canonical(existing.data?.template) === canonical(poolTemplate(pool.spec));
 
 /** Throws unless a pool has left this behind: only then may it be replaced. Without an owner, drover's label tells. */

@@ -85,7 +85,7 @@ export class StandbyVms {
    * here.
    */
   readonly #whyNotPromote = (pool: StoredPool | undefined, name: string): string | null => {
-    const vms = this.#in.cache.vms.ownedBy(this.#key.uid).filter(isRegular);
+    const vms = this.#in.cache.vms.ownedBy('VirtualMachinePool', this.#key).filter(isRegular);
     const others = { owner: pool, vms, name, made: new Set([...this.#promoting, ...this.acted]) };
     const why = this.#whyNotSettle(pool, name) ?? creationBlockedBy({ ...others, generation: undefined });
     // No pause between the two: VMs that are promoted at once count each other.

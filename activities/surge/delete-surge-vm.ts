@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
 import { vmView } from '../../decisions/views/from-object/vm.ts';
-import { isSurge } from '../../decisions/views/vm.ts';
+import { isOwnedBy, isSurge } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { claimFor } from '../disruption-budget/place-for.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
@@ -26,7 +26,7 @@ export async function deleteSurgeVm(
   const at = { namespace: key.namespace, name: vm.name };
   const { vm: stored, vmi } = await liveVmWithVmi(client, at, cancellationSignal());
   const now = stored && vmView(stored);
-  const isMeant = now?.uid === vm.uid && now.owner?.uid === key.uid && isSurge(now) && !now.deleting;
+  const isMeant = now?.uid === vm.uid && isOwnedBy(now, 'VirtualMachinePool', key) && isSurge(now) && !now.deleting;
   if (!isMeant || now.protected || now.optedOut) return { left: stored?.metadata.resourceVersion };
   const place = await claimFor(places, key, now, vmi);
   if (typeof place === 'string') {

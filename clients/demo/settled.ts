@@ -1,5 +1,7 @@
 import type { Stored } from '../../api/objects.ts';
+import { identityOf } from '../../api/ownership.ts';
 import { Failure } from '../cli/failure.ts';
+import { Pools } from '../cli/kinds.ts';
 import { isReady, membersByOwner } from '../owners/members.ts';
 import type { OwnerWatch } from '../owners/watch.ts';
 import type { Pool } from '../pool/objects.ts';
@@ -9,12 +11,15 @@ import type { Pool } from '../pool/objects.ts';
  * revision, and its status says so. Throws `Failure` if a pool says that it can't create them.
  */
 export function settled(fleet: Pick<OwnerWatch, 'owners' | 'members'>): boolean {
-  const vms = membersByOwner(fleet.members());
+  const vms = membersByOwner(fleet.members(), Pools);
   const pools = fleet.owners() as Stored<Pool>[];
-  const areSettled = pools.map(({ metadata: { uid, name, generation }, spec: { replicas }, status }) => {
+  const areSettled = pools.map((pool) => {
+    const { metadata, spec, status } = pool;
+    const { name, generation } = metadata;
+    const { replicas } = spec;
     const refused = status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
     if (refused !== undefined) throw new Failure(`pool ${name}: ${refused.reason}: ${refused.message}`);
-    const owned = vms.get(uid) ?? [];
+    const owned = vms(identityOf(pool));
     const {
       observedGeneration,
       replicas: there,

@@ -1,5 +1,6 @@
 import { KEPT_DISK } from '../../api/names.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
+import { identityKey, identityOf } from '../../api/ownership.ts';
 import { PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
@@ -42,11 +43,15 @@ export async function keptClaims(kube: KubeClient, namespace: string | undefined
     ofKnownKind(VirtualMachinePools, kube.list(VirtualMachinePools, { namespace })),
     isKept(kube, namespace),
   ]);
-  const uids = new Set(pools.map(({ metadata }) => metadata.uid));
+  const living = new Set(pools.map((pool) => identityKey(identityOf(pool))));
   return items
     .filter(picked)
     .map((claim) => ({ claim, kept: keptDiskOf(claim.metadata)! }))
-    .map(({ claim, kept }) => ({ claim, kept, orphaned: !uids.has(kept.poolUid) }))
+    .map(({ claim, kept }) => ({
+      claim,
+      kept,
+      orphaned: !living.has(identityKey({ ...identityOf(claim), uid: kept.poolUid })),
+    }))
     .toSorted(
       (one, other) =>
         one.kept.pool.localeCompare(other.kept.pool) ||

@@ -1,4 +1,4 @@
-import { controllerOf, type Stored } from '../../api/objects.ts';
+import { type Stored } from '../../api/objects.ts';
 import {
   KubeVirts,
   Nodes,
@@ -20,7 +20,7 @@ import { vmView, type VirtualMachine } from '../../decisions/views/from-object/v
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { MigrationView } from '../../decisions/views/migration.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { VmView } from '../../decisions/views/vm.ts';
+import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
@@ -60,16 +60,17 @@ export async function readNode(kube: KubeClient, node: string): Promise<Omit<Nod
   const names = new Set(items.map(({ metadata }) => metadata.namespace!));
   const namespaces = new Map<string, Namespace>();
   for (const name of names) namespaces.set(name, await readNamespace(kube, name));
-  const all = [...namespaces.values()];
-  const vmis = new Map(all.flatMap((one) => one.vmis.map((vmi) => [vmi.vmUid, onItsNode(vmi)] as const)));
+  const vmis = new Map(
+    [...namespaces].map(([name, { vmis: ofAll }]) => [name, new Map(ofAll.map((vmi) => [vmi.vmUid, onItsNode(vmi)]))]),
+  );
   return {
     onNode: items.map((item) => ({
       ...onNode(item, namespaces.get(item.metadata.namespace!)!),
       isStarting: starting.includes(item),
     })),
     membersOf: ({ metadata }) =>
-      namespaces.get(metadata.namespace)!.vms.filter(({ owner }) => owner?.uid === metadata.uid),
-    vmiOf: ({ uid }) => vmis.get(uid),
+      namespaces.get(metadata.namespace)!.vms.filter((vm) => isOwnedBy(vm, 'VirtualMachinePool', metadata)),
+    vmiOf: ({ namespace, uid }) => vmis.get(namespace)?.get(uid),
     otherMigrationOf: ({ namespace, name }) => namespaces.get(namespace)?.otherMigrations.get(name),
     clusterStrategy: await strategyOf(kube),
   };
@@ -101,11 +102,10 @@ async function readNamespace(kube: KubeClient, namespace: string): Promise<Names
 }
 
 function onNode(item: Stored<VirtualMachineInstance>, { pools, vms, vmis }: Namespace): Omit<OnNode, 'isStarting'> {
-  const { uid } = item.metadata;
-  const owner = controllerOf(item);
-  const vm = vms.find((one) => one.uid === owner?.uid) ?? null;
-  const pool = pools.find(({ metadata }) => metadata.uid === vm?.owner?.uid) ?? null;
-  return { vmi: vmis.find((one) => one.uid === uid) ?? vmiView(item), vm, pool };
+  const vmi = vmis.find((one) => one.uid === item.metadata.uid) ?? vmiView(item);
+  const vm = vms.find((one) => one.uid === vmi.vmUid) ?? null;
+  const pool = pools.find(({ metadata }) => vm !== null && isOwnedBy(vm, 'VirtualMachinePool', metadata)) ?? null;
+  return { vmi, vm, pool };
 }
 
 /** Returns KubeVirt's default if the user may not read its configuration. */

@@ -1,5 +1,6 @@
 import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
 import { driftOf, type DriftedField } from '../../decisions/drift/drift.ts';
 import { correctsAll } from '../../decisions/drift/members.ts';
 import { isToBeSetRight } from '../../decisions/drift/order.ts';
@@ -35,8 +36,11 @@ export interface PoolDrift {
 
 /** Compares the VMs of a pool, as they are now, with the templates of their revisions. */
 export async function readDrift(kube: KubeClient, pool: Stored<Pool>): Promise<PoolDrift> {
-  const { namespace, name, uid } = pool.metadata;
-  const [vms, revisions] = await Promise.all([controlledBy(kube, namespace!, uid), readRevisions(kube, pool)]);
+  const { namespace, name } = pool.metadata;
+  const [vms, revisions] = await Promise.all([
+    controlledBy(kube, VirtualMachinePools, pool),
+    readRevisions(kube, pool),
+  ]);
   const templates = new Map(revisions.map(({ hash, template }) => [hash, template]));
   templates.set(revisionOf(poolTemplate(pool.spec)), poolTemplate(pool.spec));
   const drift: PoolDrift = { namespace: namespace!, pool: name, vms: [], unknown: [] };

@@ -1,7 +1,8 @@
 import { SET_RIGHT_ANNOTATION } from '../../api/names.ts';
-import { controllerOf, type Stored } from '../../api/objects.ts';
+import { type Stored } from '../../api/objects.ts';
+import { isControlledBy } from '../../api/ownership.ts';
 import { updateRules } from '../../api/pool-defaults.ts';
-import { VirtualMachines } from '../../api/resources.ts';
+import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
@@ -66,7 +67,7 @@ async function order(
   return retryOnConflict(
     async () => {
       const vm = await ignoreNotFound(kube.get(VirtualMachines, key));
-      if (vm?.metadata.uid !== uid || controllerOf(vm)?.uid !== pool) return false;
+      if (vm?.metadata.uid !== uid || !isControlledBy(vm, VirtualMachinePools, { namespace, uid: pool })) return false;
       if (dryRun === 'client') return true;
       const { resourceVersion } = vm.metadata;
       const patch = { metadata: { uid, resourceVersion, annotations: { [SET_RIGHT_ANNOTATION]: by } } };

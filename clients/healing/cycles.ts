@@ -1,6 +1,7 @@
 import { DO_NOT_DISRUPT_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
+import { refersTo } from '../../api/ownership.ts';
+import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNotReplaced } from '../../decisions/healing/format.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
@@ -110,7 +111,9 @@ async function noCycle(session: Session, view: HealView, vm: string): Promise<Fa
   });
   if (found === undefined)
     return new Failure(`there is no vm ${vm} in ${view.namespace}, and pool ${view.pool} heals none of that name`);
-  if (controllerOf(found)?.name !== view.pool) return new Failure(`vm ${vm} is not of pool ${view.pool}`);
+  const owner = controllerOf(found);
+  if (owner?.name !== view.pool || !refersTo(owner, VirtualMachinePools))
+    return new Failure(`vm ${vm} is not of pool ${view.pool}`);
   if (found.metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true')
     return new Failure(
       `vm ${vm} is not replaced, sick or not: its owner asked that nothing disrupts it (${DO_NOT_DISRUPT_ANNOTATION})`,

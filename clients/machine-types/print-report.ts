@@ -1,4 +1,5 @@
 import type { WorkflowHandle } from '@temporalio/client';
+import { identityKey, identityOf } from '../../api/ownership.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import type { Transition, TransitionPhase, TransitionRecord } from '../../decisions/machine-types/transition.ts';
@@ -76,7 +77,8 @@ async function readReported(kube: KubeClient, namespace: string | undefined): Pr
   const vmiTypes = new Map<string, string | null>();
   for await (const vmi of readVmiViews(kube, namespace)) {
     const hasEnded = vmi.deleting || vmi.phase === 'Succeeded' || vmi.phase === 'Failed';
-    if (vmi.vmUid !== null && !hasEnded) vmiTypes.set(vmi.vmUid, vmi.machineType ?? vmi.specMachineType);
+    if (vmi.vmUid !== null && !hasEnded)
+      vmiTypes.set(identityKey({ ...vmi, uid: vmi.vmUid }), vmi.machineType ?? vmi.specMachineType);
   }
   const vms: ReportedVm[] = [];
   for await (const { uid, namespace: within, name, owner, machineType, transition, transitionMark } of readVmViews(
@@ -90,7 +92,7 @@ async function readReported(kube: KubeClient, namespace: string | undefined): Pr
       machineType,
       transition,
       transitionMark,
-      vmiType: vmiTypes.get(uid) ?? null,
+      vmiType: vmiTypes.get(identityKey({ namespace: within, uid })) ?? null,
     });
   }
   return vms;
@@ -102,9 +104,9 @@ async function readPoolRecords(
 ): Promise<Map<string, TransitionRecord>> {
   const { items } = await kube.list(VirtualMachinePools, { namespace });
   return new Map(
-    items.flatMap(({ metadata: { uid, annotations } }) => {
-      const record = recordOf(annotations);
-      return record === null ? [] : [[uid, record] as const];
+    items.flatMap((pool) => {
+      const record = recordOf(pool.metadata.annotations);
+      return record === null ? [] : [[identityKey(identityOf(pool)), record] as const];
     }),
   );
 }

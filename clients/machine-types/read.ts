@@ -1,4 +1,5 @@
 import type { KubeObject, Stored } from '../../api/objects.ts';
+import { identityKey } from '../../api/ownership.ts';
 import {
   Namespaces,
   Nodes,
@@ -101,14 +102,20 @@ export interface InventorySnapshot extends VmsSnapshot {
 /** Indexes the fleet by who owns what. */
 export function snapshotOf({ vms, vmis, pools }: VmInventory): InventorySnapshot {
   const byKey = new Map(vms.map((vm) => [`${vm.namespace}/${vm.name}`, vm]));
-  const byVm = new Map(vmis.map((vmi) => [vmi.vmUid, vmi]));
-  const owned = Map.groupBy(vms, ({ owner }) => owner?.uid);
-  const owners = pools.map((pool): OwningPool => ({ pool, vms: () => owned.get(pool.metadata.uid) ?? [] }));
-  const byUid = new Map(owners.map((owner) => [owner.pool.metadata.uid, owner]));
+  const vmiByKey = new Map(vmis.map((vmi) => [`${vmi.namespace}/${vmi.name}`, vmi]));
+  const owned = Map.groupBy(vms, ({ namespace, owner }) =>
+    owner?.kind === VirtualMachinePools.kind ? identityKey({ namespace, uid: owner.uid }) : undefined,
+  );
+  const owners = pools.map((pool): OwningPool => ({ pool, vms: () => owned.get(identityKey(pool.metadata)) ?? [] }));
+  const ownerByKey = new Map(owners.map((owner) => [identityKey(owner.pool.metadata), owner]));
   return {
     owners,
     vmOf: (key) => byKey.get(key),
-    vmiOf: ({ uid }) => byVm.get(uid),
-    poolOf: ({ owner }) => (owner === null ? undefined : byUid.get(owner.uid)),
+    vmiOf: ({ namespace, name, uid }) => {
+      const vmi = vmiByKey.get(`${namespace}/${name}`);
+      return vmi?.vmUid === uid ? vmi : undefined;
+    },
+    poolOf: ({ namespace, owner }) =>
+      owner?.kind === VirtualMachinePools.kind ? ownerByKey.get(identityKey({ namespace, uid: owner.uid })) : undefined,
   };
 }

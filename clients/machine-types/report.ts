@@ -1,4 +1,6 @@
 import { GROUP } from '../../api/names.ts';
+import { identityKey } from '../../api/ownership.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
 import { isAlias } from '../../decisions/machine-types/machine-type.ts';
 import type { TransitionProgress, TransitionRecord } from '../../decisions/machine-types/transition.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
@@ -47,7 +49,7 @@ export interface ReportInput {
   id: string;
   /** In the order of the report. */
   vms: ReportedVm[];
-  /** What pools record of their last transitions, by pool UID. */
+  /** What pools record of their last transitions, each by the `identityKey` of the pool. */
   pools: ReadonlyMap<string, TransitionRecord>;
   /** Null if Temporal no longer knows it. */
   progress: Pick<TransitionProgress, 'failed' | 'skipped' | 'inProgress'> | null;
@@ -105,7 +107,9 @@ function recordedOf(
     const { from, to, vmiType } = vm.transition;
     return { seen: stateOf(vm, vm.transition, isCutOff), from, to, vmiType };
   }
-  const ofPool = pools.get(vm.owner?.uid ?? '');
+  const { namespace, owner } = vm;
+  const isOfPool = owner?.kind === VirtualMachinePools.kind;
+  const ofPool = isOfPool ? pools.get(identityKey({ namespace, uid: owner.uid })) : undefined;
   if (ofPool?.id === id) return { seen: stateInPool(vm, ofPool), ...recordInPool(vm, ofPool) };
   return { seen: null, from: vm.machineType, to: null, vmiType: null };
 }

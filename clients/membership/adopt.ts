@@ -1,5 +1,6 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
+import { identityOf, isControlledBy } from '../../api/ownership.ts';
+import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { joining, type Joining } from '../../decisions/membership/joining.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -57,7 +58,7 @@ const joiningOf = (pool: Stored<Pool>, { vm, vmi }: VmWithVmi): Joining =>
   joining(pool as unknown as StoredPool, vm, vmi);
 
 async function vmsToAdopt(kube: KubeClient, pool: Stored<Pool>, chosen: Chosen): Promise<Vm[]> {
-  const { namespace, name, uid } = pool.metadata;
+  const { namespace, name } = pool.metadata;
   if ('selector' in chosen) {
     const { items } = await kube.list<VirtualMachine>(VirtualMachines, { namespace, labelSelector: chosen.selector });
     return items.filter((vm) => controllerOf(vm) === undefined && vm.metadata.deletionTimestamp === undefined);
@@ -68,7 +69,7 @@ async function vmsToAdopt(kube: KubeClient, pool: Stored<Pool>, chosen: Chosen):
   const failures = vms.flatMap((vm) => {
     const owner = controllerOf(vm);
     const { name: of, deletionTimestamp } = vm.metadata;
-    if (owner?.uid === uid) note(`vm ${of} is pool ${name}'s already`);
+    if (isControlledBy(vm, VirtualMachinePools, identityOf(pool))) note(`vm ${of} is pool ${name}'s already`);
     else if (owner !== undefined) return [new Failure(`vm ${of} belongs to ${owner.kind} ${owner.name}`)];
     return deletionTimestamp === undefined ? [] : [new Failure(`vm ${of} is being deleted`)];
   });

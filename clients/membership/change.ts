@@ -146,9 +146,9 @@ export const waitUntilCounted = (
   keep?: () => Promise<boolean>,
 ): Promise<boolean> =>
   until(session, key, { ...patience, keep }, async (pool, kube) => {
-    const { uid, generation } = pool.metadata;
+    const { generation } = pool.metadata;
     const isNew = pool.status?.observedGeneration === generation && said(pool) !== undefined;
-    const vms = await controlledBy(kube, key.namespace, uid);
+    const vms = await controlledBy(kube, VirtualMachinePools, pool);
     const count = vms.filter(isCountedObject).length;
     return isNew && pool.status?.replicas === count ? null : `its status does not count its ${count} VMs yet`;
   });

@@ -1,4 +1,5 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
+import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import {
   correctionOf,
@@ -79,13 +80,16 @@ export function checkNumber(pool: Stored<Pool>, kind: Kind, vms: readonly Change
 /** Returns those of the VMs that a change of this kind has to move. */
 async function toMove(
   kube: KubeClient,
-  { metadata: { namespace, uid } }: Stored<Pool>,
+  pool: Stored<Pool>,
   kind: Kind,
   vms: readonly ChangedVm[],
 ): Promise<ChangedVm[]> {
-  const { items } = await kube.list(VirtualMachines, { namespace });
-  const from = kind === 'adopt' ? undefined : uid;
-  const movable = items.filter((vm) => vm.metadata.deletionTimestamp === undefined && controllerOf(vm)?.uid === from);
+  const { items } = await kube.list(VirtualMachines, { namespace: pool.metadata.namespace });
+  const isMovable =
+    kind === 'adopt'
+      ? (vm: Stored) => controllerOf(vm) === undefined
+      : (vm: Stored) => isControlledBy(vm, VirtualMachinePools, identityOf(pool));
+  const movable = items.filter((vm) => vm.metadata.deletionTimestamp === undefined && isMovable(vm));
   const uids = new Set(movable.map((vm) => vm.metadata.uid));
   return vms.filter((vm) => uids.has(vm.uid));
 }
@@ -206,8 +210,8 @@ export function leavingMove({ name, uid }: { name: string; uid: string }, { vm, 
 
 /** Reports whether the VM is where the change has it. One that somebody has deleted has left as well. */
 async function hasMoved(kube: KubeClient, pool: Stored<Pool>, kind: Kind, vm: ChangedVm): Promise<boolean> {
-  const { namespace = '', uid } = pool.metadata;
+  const { namespace } = identityOf(pool);
   const now = await ignoreNotFound(kube.get(VirtualMachines, { namespace, name: vm.name }));
-  const isMember = now?.metadata.uid === vm.uid && controllerOf(now)?.uid === uid;
+  const isMember = now?.metadata.uid === vm.uid && isControlledBy(now, VirtualMachinePools, identityOf(pool));
   return isMember === (kind === 'adopt');
 }

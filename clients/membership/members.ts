@@ -1,5 +1,6 @@
-import { controllerOf, type Stored } from '../../api/objects.ts';
-import { Pods, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { type Stored } from '../../api/objects.ts';
+import { byController, identityOf, isControlledBy } from '../../api/ownership.ts';
+import { Pods, VirtualMachineInstances, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { byNumber } from '../../decisions/lib/names.ts';
 import { transferPatch, type Transfer } from '../../decisions/membership/transfer.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
@@ -22,17 +23,17 @@ const CREATED_BY = 'kubevirt.io/created-by';
 /** KubeVirt writes to a VM that starts or migrates several times a second. */
 const TRIES = 20;
 
-/** Returns the VMs of a namespace that the object with this UID controls, in the order of their numbers. */
-export const controlledBy = async (kube: KubeClient, namespace: string, uid: string): Promise<Vm[]> =>
-  (await kube.list<VirtualMachine>(VirtualMachines, { namespace })).items
-    .filter((vm) => controllerOf(vm)?.uid === uid)
+/** Returns the VMs that a pool controls, drover's or KubeVirt's, in the order of their numbers. */
+export const controlledBy = async (kube: KubeClient, resource: Resource, pool: Stored): Promise<Vm[]> =>
+  (await kube.list<VirtualMachine>(VirtualMachines, { namespace: identityOf(pool).namespace })).items
+    .filter((vm) => isControlledBy(vm, resource, identityOf(pool)))
     .sort((one, other) => byNumber(one.metadata.name, other.metadata.name));
 
 /** Returns each of these VMs with its VMI. */
 export async function withVmis(kube: KubeClient, namespace: string, vms: readonly Vm[]): Promise<VmWithVmi[]> {
   const { items } = await kube.list(VirtualMachineInstances, { namespace });
-  const byVm = new Map(items.map((vmi) => [controllerOf(vmi)?.uid, vmi]));
-  return vms.map((vm) => ({ vm, vmi: byVm.get(vm.metadata.uid) }));
+  const vmisOf = byController(items, VirtualMachines);
+  return vms.map((vm) => ({ vm, vmi: vmisOf(identityOf(vm))[0] }));
 }
 
 /** What a VM and its VMI get; the VMI and its pod get these labels, and the VMI the annotations. */
@@ -73,9 +74,10 @@ export async function move(
   );
 }
 
-async function vmiOf(kube: KubeClient, { metadata: { namespace, name, uid } }: Vm): Promise<Stored | undefined> {
+async function vmiOf(kube: KubeClient, vm: Vm): Promise<Stored | undefined> {
+  const { namespace, name } = vm.metadata;
   const vmi = await ignoreNotFound(kube.get(VirtualMachineInstances, { namespace, name }));
-  return vmi !== undefined && controllerOf(vmi)?.uid === uid ? vmi : undefined;
+  return vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm)) ? vmi : undefined;
 }
 
 /** KubeVirt writes to a VMI often, and none of that concerns its labels: its UID is guard enough. */

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import type { KubeObject, Stored } from '../../api/objects.ts';
+import { identityOf } from '../../api/ownership.ts';
 import { DEFAULT_STANDBY_STATE } from '../../api/pool-defaults.ts';
 import { Events } from '../../api/resources.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
@@ -23,8 +24,8 @@ export async function describeOwner(session: Session, kind: OwnerKind, owner: St
   const { namespace = '', uid } = owner.metadata;
   const { resource } = kind.members;
   const [members, events, workflow, rollout] = await Promise.all([
-    ofKnownKind(resource, kube.list<Vm>(resource, { namespace })).then(
-      ({ items }) => membersByOwner(items).get(uid) ?? [],
+    ofKnownKind(resource, kube.list<Vm>(resource, { namespace })).then(({ items }) =>
+      membersByOwner(items, kind)(identityOf(owner)),
     ),
     kube.list<Event>(Events, { namespace, fieldSelector: `regarding.uid=${uid}` }).then(({ items }) => items),
     workflowLines(session, kind, owner),

@@ -1,5 +1,6 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
-import { controllerOf, type Stored } from '../../api/objects.ts';
+import { type Stored } from '../../api/objects.ts';
+import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { apiVersionOf, PersistentVolumeClaims, VirtualMachineInstances, type Resource } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { columnsOfOwners, vmColumns, vmiColumns, type Column } from '../cli/columns.ts';
@@ -61,6 +62,6 @@ export async function picks(listing: Listing): Promise<(object: Stored) => boole
   }
   if (owner === undefined) return named;
   const owners = owner.kind.resource;
-  const { metadata } = await ofKnownKind(owners, kube.get(owners, { namespace, name: owner.name }));
-  return (object) => named(object) && controllerOf(object)?.uid === metadata.uid;
+  const found = await ofKnownKind(owners, kube.get(owners, { namespace, name: owner.name }));
+  return (object) => named(object) && isControlledBy(object, owners, identityOf(found));
 }

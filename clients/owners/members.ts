@@ -1,5 +1,7 @@
 import { REVISION_LABEL } from '../../api/names.ts';
-import { controllerOf, type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
+import { type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
+import { byController } from '../../api/ownership.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
 import type { Cell, Style } from '../cli/output.ts';
 
 /** A VM as the API server has it, with the fields that commands read; or another object that a set keeps. */
@@ -21,13 +23,12 @@ export interface Vm extends KubeObject {
   };
 }
 
-/** Groups VMs by the UID of their controller: labels are for people, owner references decide. */
-export function membersByOwner(vms: Stored<Vm>[]): Map<string, Stored<Vm>[]> {
-  const groups = Map.groupBy(vms, (vm) => controllerOf(vm)?.uid ?? '');
-  groups.delete('');
-  for (const group of groups.values()) group.sort(byName);
-  return groups;
-}
+/**
+ * Finds the members of objects of a kind among these VMs or VMIs, in order of their names. Labels are for people: owner
+ * references decide.
+ */
+export const membersByOwner = (members: Stored<Vm>[], { resource }: Pick<OwnerKind, 'resource'>) =>
+  byController(members.toSorted(byName), resource);
 
 /** Sorts `web-2` before `web-10`. */
 export const byName = (a: KubeObject, b: KubeObject): number =>

@@ -1,3 +1,4 @@
+import { identityOf } from '../../api/ownership.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { Live } from '../cli/live.ts';
 import { paint, plain } from '../cli/output.ts';
@@ -106,13 +107,13 @@ export class StatusWatch {
 
   #blocks(now: number): string[] {
     const { kind, isLive } = this.#choice;
-    const members = membersByOwner(this.#fleet!.members());
+    const members = membersByOwner(this.#fleet!.members(), kind);
     const blocks = this.#fleet!.owners().map((owner) => {
       const { uid } = owner.metadata;
       const answer = this.#progress.get(uid);
       const progress = answer !== undefined && isCurrent(answer, kind, owner) ? answer : undefined;
       const revisions = isPool(kind, owner) ? this.#revisions!.of(owner) : [];
-      return statusLines({ kind, owner, members: members.get(uid) ?? [], progress, revisions, isLive }, now);
+      return statusLines({ kind, owner, members: members(identityOf(owner)), progress, revisions, isLive }, now);
     });
     if (blocks.length === 0) return [`no ${kind.noun}s`];
     return blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));

@@ -1,4 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
+import { identityOf } from '../../api/ownership.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { columnsOfMembers, columnsOfOwners, headersOf, rowOf } from '../cli/columns.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
@@ -15,11 +16,11 @@ export async function treesOf(
 ): Promise<string[]> {
   const { resource } = kind.members;
   const { items } = await ofKnownKind(resource, kube.list<Vm>(resource, { namespace }));
-  const members = membersByOwner(items);
+  const members = membersByOwner(items, kind);
   const choice = { wide, namespaces: false };
   const [ownColumns, memberColumns] = [columnsOfOwners(kind), columnsOfMembers(kind)];
   return owners.flatMap((owner, index) => {
-    const owned = members.get(owner.metadata.uid) ?? [];
+    const owned = members(identityOf(owner));
     const rows = owned.map((member) => rowOf(memberColumns, choice, member));
     return [
       ...(index === 0 ? [] : ['']),

@@ -1,5 +1,6 @@
 import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
+import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { MAX_NAMED, namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
 import { isProtected } from '../../decisions/scaling/protection.ts';
@@ -79,7 +80,7 @@ function checkNumber({ metadata: { name }, spec: { replicas } }: Stored<Pool>, c
 function whyNot(pool: Stored<Pool>, name: string, vm: Stored | undefined): string | undefined {
   if (vm === undefined) return `there is no vm ${name}`;
   const owner = controllerOf(vm);
-  if (owner?.uid !== pool.metadata.uid)
+  if (!isControlledBy(vm, VirtualMachinePools, identityOf(pool)))
     return `vm ${name} is not one of its VMs${owner === undefined ? '' : `, but of ${owner.kind} ${owner.name}`}`;
   if (isLeaving(pool, vm)) return `vm ${name} is leaving already`;
   const extra = whyExtra(pool.metadata.name, vm);

@@ -1,5 +1,6 @@
 import type { ChosenByNamespace } from '../../activities/power/chosen-uids.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
+import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { runsByItself } from '../../decisions/disruption-budget/availability.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
@@ -97,9 +98,9 @@ async function chooseAmong(
 ): Promise<ChosenVms> {
   const scope = await scopeOf(session, choice);
   const kube = await session.kube();
-  const uid = of === undefined ? undefined : await uidOf(kube, scope, of);
+  const isOwn = of === undefined ? () => true : await isOwnOf(kube, scope, of);
   const all = await readVms(kube, scope);
-  const own = all.filter(({ vm }) => uid === undefined || controllerOf(vm)?.uid === uid);
+  const own = all.filter(({ vm }) => isOwn(vm));
   const why = new Map(pendingAmong(pending ? own : []).map(({ vmi, why }) => [vmi, why]));
   const wanted = pending ? own.filter(({ vmi }) => why.has(vmi?.metadata.uid ?? '')) : own;
   const { apart = [], replicas = [] } = Object.groupBy(wanted, ({ vm }) => (isApart(vm) ? 'apart' : 'replicas'));
@@ -118,9 +119,14 @@ export function formatApart(apart: readonly string[], verb: string): string {
   return `left out: ${formatNames(apart)}: ${why} of a pool; to ${verb} ${them} all the same, give names`;
 }
 
-async function uidOf(kube: KubeClient, { namespace }: VmScope, { kind, name }: NamedOwner): Promise<string> {
-  const { metadata } = await ofKnownKind(kind.resource, kube.get(kind.resource, { namespace, name }));
-  return metadata.uid;
+/** Returns a predicate for the VMs that this owner controls. */
+async function isOwnOf(
+  kube: KubeClient,
+  { namespace }: VmScope,
+  { kind: { resource }, name }: NamedOwner,
+): Promise<(vm: Stored<Vm>) => boolean> {
+  const owner = identityOf(await ofKnownKind(resource, kube.get(resource, { namespace, name })));
+  return (vm) => isControlledBy(vm, resource, owner);
 }
 
 async function chooseNamed(session: Session, action: PowerAction, words: string[]): Promise<ChosenVms> {

@@ -1,6 +1,7 @@
-import { DO_NOT_DISRUPT_ANNOTATION, GROUP, MACHINE_TYPE_RESTART_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, MACHINE_TYPE_RESTART_LABEL, REVISION_LABEL } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
-import { VirtualMachines } from '../../api/resources.ts';
+import { refersTo } from '../../api/ownership.ts';
+import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
 import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
@@ -57,7 +58,8 @@ function pending(vm: Stored<Vm>, vmi: Stored<Vmi>): PendingVm | null {
 }
 
 function olderRevision(vm: Stored<Vm>, vmi: Stored<Vmi>): string[] {
-  if (controllerOf(vm)?.apiVersion.split('/')[0] !== GROUP) return [];
+  const owner = controllerOf(vm);
+  if (owner === undefined || !refersTo(owner, VirtualMachinePools)) return [];
   const [wanted, running] = [vm, vmi].map(({ metadata }) => metadata.labels?.[REVISION_LABEL]);
   if (wanted === undefined || running === undefined || wanted === running) return [];
   return [`its VMI runs revision ${running}, its spec is of ${wanted}`];

@@ -1,4 +1,5 @@
-import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
+import { type KubeObject, type Stored } from '../../api/objects.ts';
+import { byController, identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
@@ -32,8 +33,8 @@ export async function readVms(kube: KubeClient, { namespace, selector }: VmScope
     ),
     ofKnownKind(VirtualMachineInstances, kube.list<Vmi>(VirtualMachineInstances, { namespace })),
   ]);
-  const byVm = new Map(vmis.items.map((vmi) => [controllerOf(vmi)?.uid, vmi]));
-  return vms.items.sort(byName).map((vm) => ({ vm, vmi: liveOrNull(byVm.get(vm.metadata.uid)) }));
+  const vmisOf = byController(vmis.items, VirtualMachines);
+  return vms.items.sort(byName).map((vm) => ({ vm, vmi: liveOrNull(vmisOf(identityOf(vm))[0]) }));
 }
 
 /** Reads the named VMs. Throws a `KubeError` (404) for a missing VM. */
@@ -45,7 +46,8 @@ export function readNamed(kube: KubeClient, namespace: string, names: string[]):
         if (isNotFound(error)) return undefined;
         throw error;
       });
-      return { vm, vmi: vmi !== undefined && controllerOf(vmi)?.uid === vm.metadata.uid ? liveOrNull(vmi) : null };
+      const isOwn = vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm));
+      return { vm, vmi: isOwn ? liveOrNull(vmi) : null };
     }),
   );
 }

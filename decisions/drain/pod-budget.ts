@@ -1,6 +1,8 @@
-import { API_VERSION, POOL_LABEL } from '../../api/names.ts';
+import { POOL_LABEL } from '../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
+import { refersTo } from '../../api/ownership.ts';
 import type { Condition } from '../../api/pool/pool.ts';
+import { VirtualMachinePools } from '../../api/resources.ts';
 import {
   isActive,
   isMeantToRun,
@@ -48,7 +50,7 @@ export function podBudgetView(budget: Stored<PodDisruptionBudget>): PodBudgetVie
   const { namespace, name } = budget.metadata;
   if (!name.startsWith(PREFIX)) return null;
   const owner = controllerOf(budget);
-  const isOfPool = owner?.kind === 'VirtualMachinePool' && owner.apiVersion === API_VERSION;
+  const isOfPool = owner !== undefined && refersTo(owner, VirtualMachinePools);
   return {
     namespace: namespace!,
     name,

@@ -8,6 +8,9 @@ import type { PoolTemplate } from '../template/template.ts';
  */
 export const revisionOf = (template: PoolTemplate): string => hashOf(template);
 
+/** The name of the ControllerRevision that keeps this revision of a pool. */
+export const revisionName = (pool: string, revision: string): string => `${pool}-${revision}`;
+
 /** Equal values have the same hash, whatever the order of their keys. */
 export const hashOf = (value: unknown): string =>
   createHash('sha256').update(canonical(value)).digest('hex').slice(0, 10);

@@ -1,20 +1,22 @@
 import { GROUP } from '../../api/names.ts';
 import type { OwnerReference } from '../../api/objects.ts';
+import { refersTo } from '../../api/ownership.ts';
 import {
   VirtualMachineInstanceReplicaSets,
   VirtualMachinePools,
   VirtualMachineReplicaSets,
 } from '../../api/resources.ts';
 
-const OURS = new Set(
-  [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets].map(({ kind }) => kind),
-);
+const OURS = [VirtualMachinePools, VirtualMachineReplicaSets, VirtualMachineInstanceReplicaSets];
 
 /**
- * Returns the kind of an owner. KubeVirt has pools and sets of instances, too: its pools become
- * `VirtualMachinePool.pool.kubevirt.io`, to tell them from drover's.
+ * Returns the kind of an owner, with its group where drover has a kind of the same name: KubeVirt's pools become
+ * `VirtualMachinePool.pool.kubevirt.io`. What names a version of drover's that is not served is none of its kinds
+ * either: `VirtualMachinePool.v0.drover.dev`.
  */
-export function kindOf({ apiVersion, kind }: Pick<OwnerReference, 'apiVersion' | 'kind'>): string {
-  const [group = ''] = apiVersion.split('/');
-  return OURS.has(kind) && group !== GROUP ? `${kind}.${group}` : kind;
+export function kindOf(owner: Pick<OwnerReference, 'apiVersion' | 'kind'>): string {
+  const { apiVersion, kind } = owner;
+  if (OURS.every((ours) => ours.kind !== kind) || OURS.some((ours) => refersTo(owner, ours))) return kind;
+  const [group = '', version = ''] = apiVersion.split('/');
+  return group === GROUP ? `${kind}.${version}.${group}` : `${kind}.${group}`;
 }

@@ -1,4 +1,6 @@
 import { ROLE_LABEL } from '../../api/names.ts';
+import type { VmOwnerKind } from '../../api/owner-kinds.ts';
+import type { Identity } from '../../api/ownership.ts';
 import type { StandbyState } from '../../api/pool/pool.ts';
 import type { TransitionRecord } from '../machine-types/transition.ts';
 
@@ -108,6 +110,13 @@ export interface VmView {
   /** KubeVirt is taking a snapshot of it, or restoring one. */
   snapshotting: boolean;
 }
+
+/** Reports whether this pool or set controls the VM. */
+export const isOwnedBy = (
+  vm: Pick<VmView, 'namespace' | 'owner'>,
+  kind: VmOwnerKind,
+  { namespace, uid }: Identity,
+): boolean => vm.namespace === namespace && vm.owner?.kind === kind && vm.owner.uid === uid;
 
 /** One of its pool's replicas: what is compared with the number that a pool wants are VMs of this type. */
 export type RegularVm = VmView & { role: null };

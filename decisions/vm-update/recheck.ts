@@ -5,7 +5,7 @@ import { revisionOf } from '../revisions/hash.ts';
 import type { BatchVm } from '../rollout/batch.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { isRegular, type VmView } from '../views/vm.ts';
+import { isOwnedBy, isRegular, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { untouchable } from './need.ts';
 
@@ -80,7 +80,8 @@ function whyNotWritten({ act, runs }: BatchVm, vmi: VmiView | undefined, correct
   return correction === 'Live' ? 'it has changed meanwhile' : null;
 }
 
-const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean => vm.owner?.uid === metadata.uid && isActive(vm);
+const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean =>
+  isOwnedBy(vm, 'VirtualMachinePool', metadata) && isActive(vm);
 
 function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is being deleted';

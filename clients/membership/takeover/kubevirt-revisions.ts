@@ -1,4 +1,5 @@
-import { controllerOf, type KubeObject, type OwnerReference, type Stored } from '../../../api/objects.ts';
+import { type KubeObject, type OwnerReference, type Stored } from '../../../api/objects.ts';
+import { isControlledBy } from '../../../api/ownership.ts';
 import { apiVersionOf, ControllerRevisions, KubeVirtPools, type Resource } from '../../../api/resources.ts';
 import { isObject } from '../../../decisions/lib/json.ts';
 import { isSameTemplate } from '../../../decisions/membership/same-template.ts';
@@ -75,7 +76,7 @@ export async function deleteRevisionsOf(
   mayDelete: () => Promise<unknown>,
 ): Promise<void> {
   await deleteEach(kube, { namespace, name }, async (revision) => {
-    const isTheirs = controllerOf(revision)?.uid === uid;
+    const isTheirs = isControlledBy(revision, KubeVirtPools, { namespace, uid });
     if (isTheirs) await mayDelete();
     return isTheirs;
   });

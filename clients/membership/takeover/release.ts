@@ -7,7 +7,8 @@ import {
   PAUSED_POOL_ANNOTATION,
   POOL_LABEL,
 } from '../../../api/names.ts';
-import { controllerOf, type Stored } from '../../../api/objects.ts';
+import { type Stored } from '../../../api/objects.ts';
+import { isControlledBy } from '../../../api/ownership.ts';
 import type { LabelSelector } from '../../../api/pool/pool.ts';
 import {
   apiVersionOf,
@@ -76,7 +77,7 @@ export async function release(session: Session, key: PoolAt, options: ReleaseOpt
       return leaveToKubeVirt(session, { key, resource, ours, theirs }, options);
     throw new Failure(`no pool ${key.name} of drover's is in ${key.namespace} namespace`);
   }
-  const vms = await withVmis(kube, key.namespace, await controlledBy(kube, key.namespace, ours.metadata.uid));
+  const vms = await withVmis(kube, key.namespace, await controlledBy(kube, VirtualMachinePools, ours));
   checkPool(ours, theirs, vms);
   if (options.dryRun !== 'none') {
     if (theirs === undefined) await create(kube, resource, ours, { dryRun: options.dryRun });
@@ -111,8 +112,8 @@ export async function release(session: Session, key: PoolAt, options: ReleaseOpt
  * it at any time later, and give the VM to a pool that is gone: its write is refused once the VM has changed.
  */
 async function touchEach(kube: KubeClient, theirs: Stored<KubeVirtPool>): Promise<void> {
-  const { namespace = '', name, uid } = theirs.metadata;
-  for (const { metadata } of await controlledBy(kube, namespace, uid))
+  const { namespace = '', name } = theirs.metadata;
+  for (const { metadata } of await controlledBy(kube, KubeVirtPools, theirs))
     for (const value of [formerMemberAnnotation({ pool: name, revision: null })[DETACHED_ANNOTATION], null]) {
       const patch = { metadata: { uid: metadata.uid, annotations: { [DETACHED_ANNOTATION]: value } } };
       await ignoreStale(kube.patch(VirtualMachines, { namespace, name: metadata.name }, 'merge', patch));
@@ -157,13 +158,13 @@ async function handBack(
   theirs: Stored<KubeVirtPool>,
   { revision, hold }: { revision: string; hold: MembershipLease },
 ): Promise<void> {
-  const { namespace = '', name, uid: from } = ours.metadata;
+  const { namespace = '', name } = ours.metadata;
   const { virtualMachineTemplate } = toKubeVirtPool(name, ours.spec).spec;
   // Somebody may have changed one of the two templates since the takeover.
   const isTheirs = isSameTemplate(virtualMachineTemplate, theirs.spec['virtualMachineTemplate']);
   const newest = isTheirs ? revisionOf(poolTemplate(ours.spec)) : null;
   for (let round = 0; round < ROUNDS; round++) {
-    const vms = await controlledBy(kube, namespace, from);
+    const vms = await controlledBy(kube, VirtualMachinePools, ours);
     if (vms.length === 0) return;
     for (const { metadata } of vms) {
       const key = { namespace, name: metadata.name, uid: metadata.uid };
@@ -172,7 +173,7 @@ async function handBack(
         print(`${labelOf(VirtualMachines, metadata.name)} released`);
     }
   }
-  const left = await controlledBy(kube, namespace, from);
+  const left = await controlledBy(kube, VirtualMachinePools, ours);
   if (left.length === 0) return;
   const names = formatNames(left.map(({ metadata }) => metadata.name));
   throw new Failure(`${names} stayed with pool ${name}: run this again once they are not being deleted`);
@@ -240,12 +241,12 @@ async function leaveToKubeVirt(
     const kept = await kube.list(ControllerRevisions, { namespace, labelSelector: `${POOL_LABEL}=${name}` });
     await ignoreStale(kube.delete(VirtualMachinePools, key, { uid, propagationPolicy: 'Orphan' }));
     await waitForDeletion(kube, [{ kind: Pools, namespace, name, uid }], timeout);
-    for (const revision of kept.items.filter((one) => controllerOf(one)?.uid === uid))
+    for (const revision of kept.items.filter((one) => isControlledBy(one, VirtualMachinePools, { namespace, uid })))
       await ignoreStale(
         kube.delete(ControllerRevisions, { namespace, name: revision.metadata.name }, { uid: revision.metadata.uid }),
       );
   }
-  const vms = await withVmis(kube, namespace, await controlledBy(kube, namespace, theirs.metadata.uid));
+  const vms = await withVmis(kube, namespace, await controlledBy(kube, KubeVirtPools, theirs));
   const all = vms.map(({ vm }) => vm.metadata.name);
   await recordMembers(kube, resource, theirs, { reason: 'SuccessfulRelease', verb: 'Released by drover:', vms: all });
   // The last write: a command that was killed before goes on up to here.

@@ -4,6 +4,7 @@ import { formatPath } from '../../../api/manifest/problem.ts';
 import { PAUSED_POOL_ANNOTATION } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { LabelSelector } from '../../../api/pool/pool.ts';
+import { KubeVirtPools, VirtualMachinePools } from '../../../api/resources.ts';
 import { formatNames } from '../../../decisions/lib/names.ts';
 import { joining, type Joining } from '../../../decisions/membership/joining.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -33,8 +34,8 @@ export async function plan(
   ours: Stored<Pool> | undefined,
   isPaused = pausedPoolOf(theirs) !== null,
 ): Promise<Plan> {
-  const { namespace = '', name, uid } = theirs.metadata;
-  const vms = await controlledBy(kube, namespace, uid);
+  const { namespace = '', name } = theirs.metadata;
+  const vms = await controlledBy(kube, KubeVirtPools, theirs);
   const going = vms
     .filter(({ metadata }) => metadata.deletionTimestamp !== undefined)
     .map(({ metadata }) => metadata.name);
@@ -53,7 +54,7 @@ export async function plan(
     );
   const { pool, notes: poolNotes } = ours === undefined ? converted(theirs) : { pool: ours, notes: [] };
   const wanted = pool.spec.replicas;
-  const total = vms.length + (ours === undefined ? 0 : (await controlledBy(kube, namespace, ours.metadata.uid)).length);
+  const total = vms.length + (ours === undefined ? 0 : (await controlledBy(kube, VirtualMachinePools, ours)).length);
   if (total > wanted)
     throw new Failure(
       `pool ${name} has ${total} VMs and wants ${wanted}, and drover would remove the others: ` +

@@ -1,5 +1,5 @@
 import type { Stored } from '../../../api/objects.ts';
-import { VirtualMachinePools, VirtualMachines, type Resource } from '../../../api/resources.ts';
+import { VirtualMachinePools, VirtualMachines, type Resource, KubeVirtPools } from '../../../api/resources.ts';
 import { formatNames } from '../../../decisions/lib/names.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';
 import { joining, joiningTransfer, joiningVmi } from '../../../decisions/membership/joining.ts';
@@ -126,7 +126,7 @@ async function handOver(
   const from = theirs.metadata.uid;
   const stored = pool as unknown as StoredPool;
   for (let round = 0; round < ROUNDS; round++) {
-    const vms = await controlledBy(kube, namespace, from);
+    const vms = await controlledBy(kube, KubeVirtPools, theirs);
     if (vms.length === 0) return;
     for (const { metadata } of vms) {
       const moveOf = ({ vm, vmi }: VmWithVmi): Move => {
@@ -138,7 +138,7 @@ async function handOver(
         print(`${labelOf(VirtualMachines, metadata.name)} taken over`);
     }
   }
-  const left = await controlledBy(kube, namespace, from);
+  const left = await controlledBy(kube, KubeVirtPools, theirs);
   if (left.length === 0) return;
   const names = formatNames(left.map(({ metadata }) => metadata.name));
   throw new Failure(`${names} stayed with pool ${name} of KubeVirt, being deleted: ${endedBy(name)}`);
@@ -157,7 +157,7 @@ async function deleteEmptied(
   const key = { namespace, name };
   await retryOnConflict(async () => {
     const now = await kubeVirtPoolAt(kube, resource, key);
-    const made = (await controlledBy(kube, namespace, uid)).map(({ metadata }) => metadata.name);
+    const made = (await controlledBy(kube, KubeVirtPools, theirs)).map(({ metadata }) => metadata.name);
     const isTheirs = now?.metadata.uid === uid;
     if (made.length > 0 || (isTheirs && now.spec.paused !== true))
       throw new Failure(
@@ -175,9 +175,9 @@ async function deleteEmptied(
 async function finish(session: Session, pool: Stored<Pool>, patience: Patience): Promise<void> {
   const kube = await session.kube();
   const hold = MembershipLease.of(kube, pool);
-  const { namespace = '', name, uid } = pool.metadata;
+  const { namespace = '', name } = pool.metadata;
   const key = { namespace, name };
-  const vms = await controlledBy(kube, namespace, uid);
+  const vms = await controlledBy(kube, VirtualMachinePools, pool);
   // Somebody may have deleted the pool of KubeVirt by hand, and the worker not have seen all VMs.
   await waitUntilCounted(session, key, patience, () => hold.mustKeep());
   const names = vms.map((vm) => vm.metadata.name);

@@ -1,7 +1,13 @@
 import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
-import { controllerOf, type Stored } from '../../../api/objects.ts';
+import { type Stored } from '../../../api/objects.ts';
+import { byController, identityOf, isControlledBy } from '../../../api/ownership.ts';
 import { requesterOf } from '../../../api/requested-by.ts';
-import { VirtualMachineInstances, VirtualMachines, type Resource } from '../../../api/resources.ts';
+import {
+  VirtualMachineInstances,
+  VirtualMachines,
+  type Resource,
+  VirtualMachinePools,
+} from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
@@ -32,18 +38,20 @@ export interface HistoryEntry extends Omit<Revision, 'number' | 'template' | 'cr
 
 /** All revisions of the pool, the newest last. */
 export async function historyOf(kube: KubeClient, pool: Stored<Pool>): Promise<HistoryEntry[]> {
-  const { namespace, name, uid } = pool.metadata;
+  const { namespace, name } = pool.metadata;
   const labelled = (resource: Resource): Promise<Stored[]> =>
     ofKnownKind(resource, kube.list(resource, { namespace, labelSelector: `${POOL_LABEL}=${name}` })).then(
       ({ items }) => items,
     );
   const [revisions, vms, vmis] = await Promise.all([
     readRevisions(kube, pool),
-    labelled(VirtualMachines).then((items) => items.filter((vm) => controllerOf(vm)?.uid === uid)),
+    labelled(VirtualMachines).then((items) =>
+      items.filter((vm) => isControlledBy(vm, VirtualMachinePools, identityOf(pool))),
+    ),
     labelled(VirtualMachineInstances),
   ]);
-  const uids = new Set(vms.map(({ metadata }) => metadata.uid));
-  const own = vmis.filter((vmi) => uids.has(controllerOf(vmi)?.uid ?? ''));
+  const vmisOf = byController(vmis, VirtualMachines);
+  const own = vms.flatMap((vm) => vmisOf(identityOf(vm)));
   return history(pool, revisions, countByRevision(vms), countByRevision(own));
 }
 

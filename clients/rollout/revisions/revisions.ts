@@ -1,7 +1,9 @@
-import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
-import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
-import { ControllerRevisions } from '../../../api/resources.ts';
+import { POOL_LABEL } from '../../../api/names.ts';
+import type { Stored } from '../../../api/objects.ts';
+import { identityOf, isControlledBy } from '../../../api/ownership.ts';
+import { ControllerRevisions, VirtualMachinePools } from '../../../api/resources.ts';
 import type { PoolTemplate } from '../../../decisions/template/template.ts';
+import { revisionView, type ControllerRevision } from '../../../decisions/views/from-object/revision.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { Failure } from '../../cli/failure.ts';
 import type { Pool } from '../../pool/objects.ts';
@@ -18,18 +20,13 @@ export interface Revision {
   changeCause: string | null;
 }
 
-interface ControllerRevision extends KubeObject {
-  revision: number;
-  data?: { template?: PoolTemplate };
-}
-
 /** Reads the revisions that the pool owns, the oldest first. */
-export async function readRevisions(kube: KubeClient, { metadata }: Stored<Pool>): Promise<Revision[]> {
-  const { namespace, name, uid } = metadata;
+export async function readRevisions(kube: KubeClient, pool: Stored<Pool>): Promise<Revision[]> {
+  const { namespace, name } = pool.metadata;
   const labelSelector = `${POOL_LABEL}=${name}`;
   const { items } = await kube.list<ControllerRevision>(ControllerRevisions, { namespace, labelSelector });
   return items
-    .filter((item) => controllerOf(item)?.uid === uid)
+    .filter((item) => isControlledBy(item, VirtualMachinePools, identityOf(pool)))
     .flatMap(revisionIn)
     .sort((one, other) => one.number - other.number);
 }
@@ -38,22 +35,12 @@ export async function readRevisions(kube: KubeClient, { metadata }: Stored<Pool>
 export const knownRevisions = (kube: KubeClient, pool: Stored<Pool>): Promise<Revision[]> =>
   readRevisions(kube, pool).catch(() => []);
 
-/** Empty for an object that is not in drover's format. */
-function revisionIn({ metadata, revision: number, data }: Stored<ControllerRevision>): Revision[] {
-  const { labels = {}, annotations = {}, creationTimestamp: createdAt } = metadata;
-  const hash = labels[REVISION_LABEL];
-  if (hash === undefined || data?.template === undefined) return [];
-  const requestedBy = annotations[REQUESTED_BY_ANNOTATION] ?? null;
-  return [
-    {
-      number,
-      hash,
-      template: data.template,
-      createdAt,
-      requestedBy,
-      changeCause: annotations[CHANGE_CAUSE_ANNOTATION] ?? null,
-    },
-  ];
+/** Empty for an object that is not as drover writes them: no VM is made from it either. */
+function revisionIn(object: Stored<ControllerRevision>): Revision[] {
+  const view = revisionView(object);
+  if (view === null) return [];
+  const { number, revision: hash, template, requestedBy, changeCause } = view;
+  return [{ number, hash, template, createdAt: object.metadata.creationTimestamp, requestedBy, changeCause }];
 }
 
 /** `4 (a1b2c3d4e5)`, or only the hash if the number is unknown. */

@@ -1,7 +1,9 @@
 import { REQUESTED_BY_ANNOTATION, CHANGE_CAUSE_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
+import { refersTo } from '../../../api/ownership.ts';
+import { VirtualMachinePools } from '../../../api/resources.ts';
+import { revisionName, revisionOf } from '../../revisions/hash.ts';
 import type { PoolTemplate } from '../../template/template.ts';
-import { kindOf } from '../owner-kind.ts';
 
 /** Kubernetes' ControllerRevision, as drover writes it; its `data` is immutable. */
 export interface ControllerRevision extends KubeObject {
@@ -28,16 +30,20 @@ export interface RevisionView {
   changeCause: string | null;
 }
 
-/** Returns null for a ControllerRevision that no pool of drover's controls, or that is not as drover writes them. */
+/**
+ * Returns null for a ControllerRevision that no pool of drover's controls, or that is not as drover writes them: its
+ * template hashes to the revision that it is labelled with and named after. VMs are made from no other template.
+ */
 export function revisionView(object: Stored<ControllerRevision>): RevisionView | null {
   const { metadata, revision: number, data } = object;
   const owner = controllerOf(object);
   const revision = metadata.labels?.[REVISION_LABEL];
   if (
     owner === undefined ||
-    kindOf(owner) !== 'VirtualMachinePool' ||
-    revision === undefined ||
-    data?.template === undefined
+    !refersTo(owner, VirtualMachinePools) ||
+    data?.template === undefined ||
+    revision !== revisionOf(data.template) ||
+    metadata.name !== revisionName(owner.name, revision)
   )
     return null;
   return {

@@ -6,6 +6,8 @@ import {
   type OwnerReference,
   type Stored,
 } from '../../../api/objects.ts';
+import { refersTo } from '../../../api/ownership.ts';
+import { VirtualMachines } from '../../../api/resources.ts';
 import { isObject } from '../../lib/json.ts';
 import { later } from '../../lib/times.ts';
 import { formerMemberOf } from '../../membership/former-member.ts';
@@ -58,13 +60,14 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
   const conditions = status?.conditions ?? [];
   const migration = status?.migrationState;
   const owner = controllerOf(vmi);
+  const isOfVm = owner !== undefined && refersTo(owner, VirtualMachines);
   const ready = find(conditions, 'Ready');
   return {
     namespace: metadata.namespace!,
     name: metadata.name,
     uid: metadata.uid,
     resourceVersion: metadata.resourceVersion,
-    vmUid: owner?.kind === 'VirtualMachine' ? owner.uid : null,
+    vmUid: isOfVm ? owner.uid : null,
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
     deletingSince: metadata.deletionTimestamp === undefined ? null : Date.parse(metadata.deletionTimestamp),
@@ -107,7 +110,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     },
     placement: placementOf(spec),
     podTerminating: ready?.reason === 'PodTerminating' && ready.status === 'False',
-    standalone: owner?.kind === 'VirtualMachine' ? null : { owner: ownerView(owner), labels: metadata.labels ?? {} },
+    standalone: isOfVm ? null : { owner: ownerView(owner), labels: metadata.labels ?? {} },
     whyNotReady: ready?.status === 'True' ? null : whyNotReady(conditions, status?.reason),
   };
 }

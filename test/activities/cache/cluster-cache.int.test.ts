@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import type { CacheChange } from '../../../activities/cache/cache-change.ts';
 import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
-import { POOL_LABEL } from '../../../api/names.ts';
+import { POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirts, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { aFleet, haltedTemplate, until } from '../../integration/fleet.ts';
 import { aWorkerCache } from './worker-cache.ts';
 
@@ -162,19 +163,23 @@ test('caches only ControllerRevisions of drover, and indexes only those that a p
       revision: 1,
       ...object,
     });
-  const labels = { [POOL_LABEL]: 'web', 'drover.dev/revision': 'abc' };
+  const revision = revisionOf(haltedTemplate);
+  const labels = { [POOL_LABEL]: 'web', [REVISION_LABEL]: revision };
   const ownerReferences = [
     { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: 'pool-uid', controller: true },
   ];
   await create('of-a-stateful-set', { data: { template: {} } });
   await create('of-nobody', { data: { template: {} } }, { labels });
   await create('without-template', { data: { spec: {} } }, { labels, ownerReferences });
-  await create('right', { data: { template: haltedTemplate } }, { labels, ownerReferences });
-  await until(async () => expect(cache.revisions.of('pool-uid').map(({ name }) => name)).toEqual(['right']));
+  await create('of-another-name', { data: { template: haltedTemplate } }, { labels, ownerReferences });
+  await create(`web-${revision}`, { data: { template: haltedTemplate } }, { labels, ownerReferences });
+  await until(async () =>
+    expect(cache.revisions.of({ namespace, uid: 'pool-uid' }).map(({ name }) => name)).toEqual([`web-${revision}`]),
+  );
   expect(cache.revisions.get(`${namespace}/of-a-stateful-set`)).toBeUndefined();
-  expect(cache.revisions.size).toBe(3);
-  expect(cache.revisions.of('pool-uid')[0]).toMatchObject({
-    revision: 'abc',
+  expect(cache.revisions.size).toBe(4);
+  expect(cache.revisions.of({ namespace, uid: 'pool-uid' })[0]).toMatchObject({
+    revision,
     number: 1,
     template: haltedTemplate,
     requestedBy: null,

@@ -4,6 +4,7 @@ import { expect, test, vi } from 'vitest';
 import { createHealActivities } from '../../../activities/healing/replace-vm.ts';
 import type { Removal } from '../../../activities/healing/sick-vm-remover.ts';
 import type { Stored } from '../../../api/objects.ts';
+import { identityOf } from '../../../api/ownership.ts';
 import { healingRules } from '../../../api/pool-defaults.ts';
 import type { Autohealing } from '../../../api/pool/pool.ts';
 import {
@@ -61,7 +62,7 @@ class Scene {
       vmFromTemplate(pool, pool.spec.template, 1),
     );
     const context = new Scene(pool, made, worker);
-    await vi.waitFor(() => expect(worker.cache.vmiHistories.of(made.metadata.uid)).not.toBeNull());
+    await vi.waitFor(() => expect(worker.cache.vmiHistories.of(identityOf(made))).not.toBeNull());
     await context.say({ printableStatus: 'CrashLoopBackOff', startFailure: { consecutiveFailCount: 3 } });
     return context;
   }
@@ -334,7 +335,7 @@ test.each<[string, object, 'deleted' | 'halted']>([
   });
   await cluster().kube.delete(VirtualMachineInstances, vmi.metadata);
   await vi.waitFor(() =>
-    expect(context.worker.cache.vmiHistories.of(uid)).toMatchObject({ lastEnded: vmi.metadata.uid }),
+    expect(context.worker.cache.vmiHistories.of(identityOf(context.vm))).toMatchObject({ lastEnded: vmi.metadata.uid }),
   );
   await context.remove();
   expect(await context.became()).toBe(became);

@@ -23,8 +23,8 @@ function planner(spec: Parameters<typeof anInstanceSet>[0], aheadMs: number) {
     vmisOf: () => vmis,
     uncontrolledVmisIn: () => [],
     isVmiNameTaken: () => false,
-    vms: { othersIn: () => [] },
-    vmis: { othersIn: () => [] },
+    vms: { othersBeside: () => [] },
+    vmis: { othersBeside: () => [] },
   } as unknown as ClusterCache;
   const client = { clock: { now: () => now + aheadMs } } as KubeClient;
   const activities = createReplicaSetActivities({ client, cache, burst: 250, concurrency: 1 });

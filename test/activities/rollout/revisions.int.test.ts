@@ -46,9 +46,9 @@ const kept = async (namespace: string): Promise<Kept[]> =>
 const numbers = async (namespace: string): Promise<Record<string, number>> =>
   Object.fromEntries((await kept(namespace)).map(({ metadata, revision }) => [metadata.name, revision]));
 
-const shows = ({ cache }: TestWorker, { metadata: { uid } }: StoredPool, tiers: string[]): Promise<void> =>
+const shows = ({ cache }: TestWorker, { metadata }: StoredPool, tiers: string[]): Promise<void> =>
   until(async () => {
-    const newestFirst = cache.revisions.of(uid).toSorted((one, other) => other.number - one.number);
+    const newestFirst = cache.revisions.of(metadata).toSorted((one, other) => other.number - one.number);
     expect(newestFirst.map(({ revision }) => revision)).toEqual(tiers.map((tier) => revisionOf(templateOf(tier))));
   });
 
@@ -82,7 +82,7 @@ test("a pool's template is kept as it is, the pool's own, with who wrote it; the
   expect(object!.metadata.annotations).not.toHaveProperty(CHANGE_CAUSE_ANNOTATION);
 
   await shows(worker, pool, ['a']);
-  expect(worker.cache.revisions.of(pool.metadata.uid)[0]).toMatchObject({
+  expect(worker.cache.revisions.of(pool.metadata)[0]).toMatchObject({
     namespace,
     revision,
     number: 1,
@@ -233,7 +233,7 @@ test('a revision is found if the watch is behind, the template of the pool also 
 
   const { revisions } = await aWorker();
   await revisions.keep(await changed(pool, 'b'));
-  expect(behind.cache.revisions.of(pool.metadata.uid)).toEqual([]);
+  expect(behind.cache.revisions.of(pool.metadata)).toEqual([]);
   expect(await behind.revisions.find(namespacedName(pool), revisionOf(templateOf('b')))).toEqual(templateOf('b'));
   expect(
     await behind.revisions.find({ ...namespacedName(pool), uid: 'another' }, revisionOf(templateOf('b'))),

@@ -93,11 +93,12 @@ describe('what has become of a VM', () => {
       vm({ name: 'web-3', transition: null, owner, vmiType: OLD }),
       vm({ name: 'web-4', transition: null, owner, vmiType: NEW }),
       vm({ name: 'db-1', transition: null, owner: poolOwner('db') }),
+      vm({ namespace: 'strangers', name: 'web-5', transition: null, owner, machineType: OLD, vmiType: OLD }),
     ];
     const rows = report(vms, {
       pools: new Map([
-        ['uid-of-web', record({ vmiType: null, to: '' })],
-        ['uid-of-db', record({ id: '0a0a0a0a' })],
+        ['shop/uid-of-web', record({ vmiType: null, to: '' })],
+        ['shop/uid-of-db', record({ id: '0a0a0a0a' })],
       ]),
     });
     expect(
@@ -119,7 +120,7 @@ describe('what has become of a VM', () => {
       ofPool('web-3', OLD, OLD),
       ofPool('web-4', OLD, null),
     ];
-    const rows = report(vms, { pools: new Map([['uid-of-web', record({ vmiType: null, from: '', to: OLD })]]) });
+    const rows = report(vms, { pools: new Map([['shop/uid-of-web', record({ vmiType: null, from: '', to: OLD })]]) });
     expect(rows.map(({ name, from, to, state }) => [name, from, to, state])).toEqual([
       ['web-1', 'q35', OLD, 'InPool'],
       ['web-2', null, OLD, 'InPool'],

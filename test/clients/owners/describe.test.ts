@@ -14,7 +14,9 @@ const vm = (name: string, uid: string, ready: boolean): Stored<Vm> => ({
     ...stored,
     name,
     uid: name,
-    ownerReferences: [{ apiVersion: 'drover.dev/v1alpha1', kind: 'X', name: 'web', uid, controller: true }],
+    ownerReferences: [
+      { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachineReplicaSet', name: 'web', uid, controller: true },
+    ],
   },
   status: {
     ready,

@@ -163,14 +163,15 @@ test('a rollout is told while there is something to tell of it', () => {
 
 test('VMs belong to the pool whose UID controls them, whatever their labels say, and web-2 comes before web-10', () => {
   const stranger = vm('web-9', 'Running', { ownerReferences: [], labels: { 'drover.dev/pool': 'web' } });
-  const groups = membersByOwner([
-    vm('web-10', 'Running'),
-    stranger,
-    vm('web-2', 'Running'),
-    vm('other-1', 'Running', owned('other')),
-  ]);
-  expect(groups.get('web')!.map(({ metadata }) => metadata.name)).toEqual(['web-2', 'web-10']);
-  expect([...groups.keys()].sort()).toEqual(['other', 'web']);
+  const members = membersByOwner(
+    [vm('web-10', 'Running'), stranger, vm('web-2', 'Running'), vm('other-1', 'Running', owned('other'))],
+    Pools,
+  );
+  const namesOf = (uid: string, namespace = 'default'): string[] =>
+    members({ namespace, uid }).map(({ metadata }) => metadata.name);
+  expect(namesOf('web')).toEqual(['web-2', 'web-10']);
+  expect(namesOf('other')).toEqual(['other-1']);
+  expect(namesOf('web', 'another')).toEqual([]);
 });
 
 test('states are counted, most first', () => {

@@ -30,27 +30,33 @@ const SHAPES: Record<string, Shape> = {
   extra: { runStrategy: 'Always', phase: 'Running', pool: 'web', role: 'Surge', waits: true },
 };
 
-const meta = (name: string, uid: string, owner?: { kind: string; name: string; uid: string }) => ({
+const meta = (name: string, uid: string, owner?: { apiVersion: string; kind: string; name: string; uid: string }) => ({
   namespace: 'shop',
   name,
   uid,
   resourceVersion: '1',
   creationTimestamp: '2026-01-01T00:00:00Z',
-  ...(owner === undefined ? {} : { ownerReferences: [{ apiVersion: 'v1', controller: true, ...owner }] }),
+  ...(owner === undefined ? {} : { ownerReferences: [{ controller: true, ...owner }] }),
 });
+
+const ofPool = (name: string) => ({
+  apiVersion: 'drover.dev/v1alpha1',
+  kind: 'VirtualMachinePool',
+  name,
+  uid: `pool ${name}`,
+});
+const ofVm = (name: string) => ({ apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid: `vm ${name}` });
 
 const VMS = Object.entries(SHAPES).map(([name, { runStrategy, pool, waits, role }]): Stored<Vm> => ({
   metadata: {
-    ...meta(name, `vm ${name}`, pool === undefined ? undefined : { kind: 'P', name: pool, uid: `pool ${pool}` }),
+    ...meta(name, `vm ${name}`, pool === undefined ? undefined : ofPool(pool)),
     ...(role === undefined ? {} : { labels: { [ROLE_LABEL]: role } }),
   },
   spec: { runStrategy },
   status: waits === true ? { conditions: [{ type: 'RestartRequired', status: 'True', message: 'new CPU' }] } : {},
 }));
 const VMIS = Object.entries(SHAPES).flatMap(([name, { phase }]): Stored[] =>
-  phase === undefined
-    ? []
-    : [{ metadata: meta(name, `vmi ${name}`, { kind: 'VM', name, uid: `vm ${name}` }), status: { phase } }],
+  phase === undefined ? [] : [{ metadata: meta(name, `vmi ${name}`, ofVm(name)), status: { phase } }],
 );
 
 const selectors: (string | undefined)[] = [];

@@ -5,7 +5,8 @@ import { hashOf, poolWith, templateOf } from '../pools.ts';
 
 const kept = {
   metadata: {
-    name: 'web-a',
+    namespace: 'default',
+    name: `web-${hashOf(2)}`,
     labels: { 'drover.dev/revision': hashOf(2) },
     ownerReferences: [
       { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', name: 'web', uid: 'u', controller: true },

@@ -167,6 +167,7 @@ test('whose a VMI is, and its labels, are kept only if no VM has it', () => {
     standalone: { owner: { kind, name: 'web', uid: 'set' }, labels: { app: 'web' } },
   });
   expect(owned('kubevirt.io/v1').standalone?.owner?.kind).toBe(`${kind}.kubevirt.io`);
+  expect(owned('drover.dev/v0').standalone?.owner?.kind).toBe(`${kind}.v0.drover.dev`);
   const { ownerReferences: _, ...metadata } = aVmi().metadata;
   expect(vmiView({ ...aVmi(), metadata }).standalone?.owner).toBeNull();
 });

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { REVISION_LABEL } from '../../../../api/names.ts';
+import { revisionName, revisionOf } from '../../../../decisions/revisions/hash.ts';
+import type { PoolTemplate } from '../../../../decisions/template/template.ts';
+import { revisionView, type ControllerRevision } from '../../../../decisions/views/from-object/revision.ts';
+
+const template = (cores: number): PoolTemplate => ({
+  metadata: {},
+  spec: { template: { spec: { domain: { cpu: { cores } } } } },
+});
+const revision = revisionOf(template(1));
+const owner = {
+  apiVersion: 'drover.dev/v1alpha1',
+  kind: 'VirtualMachinePool',
+  name: 'web',
+  uid: 'u',
+  controller: true,
+};
+const kept = (metadata: object = {}, fields: Partial<ControllerRevision> = {}, reference: Partial<typeof owner> = {}) =>
+  revisionView({
+    metadata: {
+      namespace: 'shop',
+      name: revisionName('web', revision),
+      uid: 'r',
+      resourceVersion: '1',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      labels: { [REVISION_LABEL]: revision },
+      ownerReferences: [{ ...owner, ...reference }],
+      ...metadata,
+    },
+    revision: 3,
+    data: { template: template(1) },
+    ...(fields as object),
+  });
+
+test('a ControllerRevision keeps a template of the pool that controls it', () => {
+  expect(kept()).toMatchObject({ namespace: 'shop', poolUid: 'u', revision, number: 3, template: template(1) });
+});
+
+test('a ControllerRevision whose content is not what its name and its label say is no revision of a pool', () => {
+  const other = revisionOf(template(2));
+  expect(kept({}, { data: { template: template(2) } })).toBeNull();
+  expect(kept({ labels: { [REVISION_LABEL]: other } })).toBeNull();
+  expect(kept({ labels: { [REVISION_LABEL]: other } }, { data: { template: template(2) } })).toBeNull();
+  expect(kept({ name: revisionName('db', revision) })).toBeNull();
+  expect(kept({ labels: {} })).toBeNull();
+  expect(kept({}, { data: {} })).toBeNull();
+});
+
+test('only a pool, by the version that is served, has revisions', () => {
+  expect(kept({ ownerReferences: [] })).toBeNull();
+  for (const wrong of [{ apiVersion: 'drover.dev/v0' }, { kind: 'VirtualMachineReplicaSet' }, { controller: false }])
+    expect(kept({}, {}, wrong)).toBeNull();
+});

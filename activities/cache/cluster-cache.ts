@@ -78,6 +78,7 @@ export class ClusterCache implements OwnerCaches, MemberCaches {
   readonly vmis: MemberCaches['vmis'];
   readonly failedVmis: MemberCaches['failedVmis'];
   readonly vmiHistories: MemberCaches['vmiHistories'];
+  readonly diskUsers: MemberCaches['diskUsers'];
   /** Those by which drover moves VMs off their nodes. */
   readonly migrations: LabelledObjects<VirtualMachineInstanceMigration, MigrationView>;
   /** PodDisruptionBudgets with the names that pools give theirs, whoever owns them. */
@@ -121,6 +122,7 @@ export class ClusterCache implements OwnerCaches, MemberCaches {
     this.vmis = members.vmis;
     this.failedVmis = members.failedVmis;
     this.vmiHistories = members.vmiHistories;
+    this.diskUsers = members.diskUsers;
     this.migrations = new LabelledObjects({
       ...common(VirtualMachineInstanceMigrations),
       labelSelector: EVACUATION_LABEL,

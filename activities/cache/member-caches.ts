@@ -7,6 +7,7 @@ import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
+import { DiskUsers } from '../disks/disk-users.ts';
 import { FailedVmis } from '../healing/failed-vmis.ts';
 import { VmiHistories } from '../healing/vmi-histories.ts';
 import type { CacheChange } from './cache-change.ts';
@@ -87,6 +88,7 @@ export interface MemberCaches {
   vmis: MemberCache<VirtualMachineInstance, VmiView>;
   failedVmis: Pick<FailedVmis, 'of' | 'reasonOf'>;
   vmiHistories: Pick<VmiHistories, 'of'>;
+  diskUsers: Pick<DiskUsers, 'of'>;
 }
 
 /** Creates them. `onVmiFailed` is called when a VMI that ran has failed. */
@@ -97,6 +99,7 @@ export function memberCaches(
 ): MemberCaches {
   const failedVmis = new FailedVmis();
   const vmiHistories = new VmiHistories();
+  const diskUsers = new DiskUsers();
   const vms = new MemberCache<VirtualMachine, VmView>({
     ...common(VirtualMachines),
     view: vmView,
@@ -106,6 +109,7 @@ export function memberCaches(
         failedVmis.forget(before);
         vmiHistories.forget(before);
       }
+      diskUsers.change('VirtualMachine', before, after);
       notify({ kind: 'vm', before, after });
     },
     onWatchEvent: (type, { metadata }) => {
@@ -120,6 +124,7 @@ export function memberCaches(
     controllerOf: ({ standalone }) => standalone?.owner,
     onChange: (before, after) => {
       if (after !== undefined && failedVmis.note(after, Date.now())) onVmiFailed?.(after);
+      diskUsers.change('VirtualMachineInstance', before, after);
       notify({ kind: 'vmi', before, after });
     },
     onWatchEvent: (type, vmi) => {
@@ -128,5 +133,5 @@ export function memberCaches(
     },
     onGap: (version) => vmiHistories.gap(version),
   });
-  return { vms, vmis, failedVmis, vmiHistories };
+  return { vms, vmis, failedVmis, vmiHistories, diskUsers };
 }

@@ -4,8 +4,10 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { NewMember } from '../../decisions/template/vm-from-template.ts';
 import type { StoredVmOwner } from '../../decisions/views/owner.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isAlreadyExists } from '../../kubernetes/errors.ts';
+import type { SpecWriter } from '../disks/spec-writer.ts';
 import { recordEvent } from '../lib/events.ts';
 import { liveMember } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
@@ -22,6 +24,7 @@ export interface CreationTarget<Item> {
   key: OwnerKey;
   /** The owner as a cache has it, for Events. */
   owner: StoredVmOwner;
+  writer: SpecWriter;
   items: readonly Item[];
   /** Concurrent calls to the API server. */
   concurrency: number;
@@ -104,9 +107,9 @@ class Creation<Item extends { name: string }> {
   }
 
   async #write(item: Item): Promise<void> {
-    const { client, key, vmOf } = this.#target;
-    const { resource } = kindOfOwner(key).members;
-    const stored = await client.create(resource, await vmOf(item), { signal: cancellationSignal() });
+    const { key, owner, vmOf, writer } = this.#target;
+    const pool = key.kind === undefined ? (owner as StoredPool) : null;
+    const stored = await writer.create(kindOfOwner(key).members.resource, await vmOf(item), pool);
     this.#saw(memberVersions(key, stored.metadata.resourceVersion));
     this.created.push(item.name);
   }

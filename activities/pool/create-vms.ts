@@ -13,7 +13,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
-import { ensureDisksAreFree } from '../disks/free.ts';
+import { SpecWriter } from '../disks/spec-writer.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { createEach } from '../owners/create-members.ts';
 import { knownPool } from '../owners/live-owner.ts';
@@ -55,6 +55,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           client,
           key,
           owner: pool,
+          writer: new SpecWriter(client, cache),
           items,
           concurrency,
           skipSlowStart,
@@ -67,7 +68,6 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           },
           vmOf: async ({ number }) => {
             const vm = vmFromTemplate(pool, template, number, role);
-            await ensureDisksAreFree(client, cache, pool, vm, number);
             const missing = await references.missing(key.namespace, requiredReferences(vm.spec));
             if (missing !== null)
               throw new KubeError(422, 'ReferenceMissing', `${vm.metadata.name} is not created: ${missing}`);

@@ -3,6 +3,7 @@ import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { memberFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { SpecWriter } from '../disks/spec-writer.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { nameHolders } from '../owners/active-members.ts';
 import { createEach } from '../owners/create-members.ts';
@@ -36,6 +37,7 @@ export function createMakeActivities({ client, cache, concurrency }: MakeOptions
           client,
           key,
           owner: set,
+          writer: new SpecWriter(client, cache),
           items: names.map((name) => ({ name })),
           concurrency,
           skipSlowStart,

@@ -44,16 +44,10 @@ export class VmTargets {
     return { target, merged: mergeVm(right?.vm ?? vm, await this.#madeOf(pool, vm), target) };
   }
 
-  /** Returns which Secrets and ConfigMaps are missing without which the VM could not start again; null if none are. */
-  async missing(
-    pool: StoredPool,
-    vm: Stored<VirtualMachine>,
-    right: RightVm | undefined,
-    isReplaced: boolean,
-  ): Promise<string | null> {
+  /** Returns which Secrets and ConfigMaps are missing without which this VM could not start; null if none are. */
+  missing({ spec }: NewVirtualMachine | Stored<VirtualMachine>): Promise<string | null> {
     const { references, key } = this.#in;
-    const { target, merged } = await this.targetOf(pool, vm, right);
-    return references.missing(key.namespace, requiredReferences((isReplaced ? target : merged).spec));
+    return references.missing(key.namespace, requiredReferences(spec));
   }
 
   /** Returns the VM without its drift, if that is still wanted; undefined if nothing is to be set right. */

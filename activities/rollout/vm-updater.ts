@@ -3,7 +3,7 @@ import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { withDefaults } from '../../api/pool-defaults.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
+import { VirtualMachineInstances } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { grownDisks, mergePatch } from '../../decisions/merge/vm.ts';
@@ -18,6 +18,7 @@ import { ignoreStale, isTransient, KubeError } from '../../kubernetes/errors.ts'
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { growDisks } from '../disks/grow.ts';
+import { isDiskHeld, SpecWriter } from '../disks/spec-writer.ts';
 import { claimFor } from '../disruption-budget/place-for.ts';
 import type { DisruptionClaim, DisruptionClaims } from '../disruption-budget/places.ts';
 import { refuseDrift, type RightVm } from '../drift/right-vm.ts';
@@ -56,6 +57,7 @@ const deferred = ({ name }: BatchVm, why: string): UpdateOutcome => ({ vm: name,
 export class VmUpdater {
   readonly #in: VmUpdaterOptions;
   readonly #targets: VmTargets;
+  readonly #writer: SpecWriter;
   readonly #places = new Map<string, DisruptionClaim>();
   #vms: string | undefined;
   #vmis: string | undefined;
@@ -63,6 +65,7 @@ export class VmUpdater {
   constructor(options: VmUpdaterOptions) {
     this.#in = options;
     this.#targets = new VmTargets(options);
+    this.#writer = new SpecWriter(options.client, options.cache);
   }
 
   get minVersions(): ResourceVersions {
@@ -81,7 +84,9 @@ export class VmUpdater {
     } catch (error) {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
       await this.#giveUp(held.name);
-      return { vm: held.name, end: 'Failed', why: error.message };
+      return isDiskHeld(error)
+        ? { ...deferred(held, error.message), isOwn: true }
+        : { vm: held.name, end: 'Failed', why: error.message };
     }
   }
 
@@ -111,13 +116,17 @@ export class VmUpdater {
   /** Claims what the act on the VM needs; returns its outcome if that is not there. */
   async #whyLater(
     held: BatchVm,
-    { restarts, disrupts }: Extract<Recheck, { take: 'act' }>,
+    { restarts, writes, disrupts }: Extract<Recheck, { take: 'act' }>,
     { pool, vm, own, right }: Look & { pool: StoredPool; vm: Stored<VirtualMachine> },
     view: VmView,
   ): Promise<UpdateOutcome | null> {
     const replaces = held.act === 'replace';
+    const made = await this.#targets.targetOf(pool, vm, right);
+    const after = replaces ? made.target : made.merged;
+    const disk = replaces || writes ? await this.#writer.whyHeld(pool, { before: vm, after, made: made.target }) : null;
+    if (disk !== null) return { ...deferred(held, disk), isOwn: true };
     const startsAgain = replaces || restarts !== null;
-    const missing = startsAgain ? await this.#targets.missing(pool, vm, right, replaces) : null;
+    const missing = startsAgain ? await this.#targets.missing(after) : null;
     if (missing !== null) return { ...deferred(held, missing), isOwn: true };
     const full = disrupts ? await this.#claim(view, own) : null;
     return full === null ? null : deferred(held, full);
@@ -202,24 +211,13 @@ export class VmUpdater {
   ): Promise<VmView> {
     const { client, key, startedAt } = this.#in;
     const { target, merged } = await this.#targets.targetOf(pool, vm, right);
-    const patch = mergePatch(vm, merged);
-    if (patch === null) return vmView(vm);
+    if (mergePatch(vm, merged) === null) return vmView(vm);
     // Before the write: a VM whose disks can't grow is not at the new revision.
     const deadline = startedAt + withDefaults(pool.spec).rollout.progressDeadlineSeconds * 1000;
     await growDisks(client, key.namespace, grownDisks(vm, merged), deadline, cancellationSignal());
     if (right?.isVmiOld === true) await this.#forgetRevision(own!);
-    const { metadata, ...rest } = patch as { metadata?: object };
-    const guarded = {
-      ...rest,
-      metadata: { ...metadata, uid: vm.metadata.uid, resourceVersion: vm.metadata.resourceVersion },
-    };
-    const written = await client.patch<VirtualMachine>(
-      VirtualMachines,
-      { namespace: key.namespace, name: vm.metadata.name },
-      'merge',
-      guarded,
-      { signal: cancellationSignal() },
-    );
+    const written = await this.#writer.update(pool, { before: vm, after: merged, made: target });
+    if (written === undefined) return vmView(vm);
     this.#vms = later(this.#vms, written.metadata.resourceVersion);
     if (right !== undefined) refuseDrift(written, target);
     return vmView(written);

@@ -33,7 +33,7 @@ export function collisionsAmong(pools: readonly Stored<Pool>[], stored: readonly
     const rivals = poolsOfSameDisks(pool, all).map(({ metadata }) => metadata.name);
     if (rivals.length === 0) return [];
     const others = `${rivals.length === 1 ? 'pool' : 'pools'} ${rivals.join(', ')}`;
-    const rule = 'numbers whose disks one of them has are held back in the other';
+    const rule = 'no VM of one is made with, or updated to, a disk of the other';
     return [
       `pool ${pool.metadata.name}: ${others} of this namespace has a dataVolumeTemplate of the same name: ${rule}`,
     ];

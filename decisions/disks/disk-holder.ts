@@ -1,46 +1,83 @@
 import type { StoredPool } from '../views/pool.ts';
 import { diskTemplates } from './disk-template.ts';
-import { isKeptFor, keptDiskOf } from './kept-disk.ts';
+import { keptDiskOf } from './kept-disk.ts';
 
 /** The metadata of a DataVolume or a claim that tells whose it is. */
 export interface DiskObject {
   metadata: {
     labels?: Readonly<Record<string, string>>;
     annotations?: Readonly<Record<string, string>>;
-    ownerReferences?: readonly { kind: string; name: string }[];
+    ownerReferences?: readonly { kind: string; name: string; uid: string }[];
+    deletionTimestamp?: string;
   };
 }
 
 export interface HolderInput {
   /** Name of the disk, and so of its DataVolume and its claim. */
   name: string;
-  /** The VM that is to have the disk, its number, and the UID of its pool. */
-  vm: string;
-  number: number;
-  poolUid: string;
+  /** The VM that is to have the disk; its UID is null if it is still to be created. */
+  vm: { name: string; uid: string | null };
+  /** The pool that the VM is of, and the VM's number in it; null for a VM of no pool. */
+  pool: { uid: string; number: number } | null;
   /** The current objects; undefined if there are none. */
   dataVolume: DiskObject | undefined;
   claim: DiskObject | undefined;
+  /** VMs and VMIs that use the disk. */
+  users: readonly { kind: string; name: string }[];
+}
+
+/** Why a VM may not have a disk, in words. `passes`: the disk is going, and its name is free soon. */
+export interface HeldDisk {
+  why: string;
+  passes: boolean;
 }
 
 /**
  * Returns why a VM may not have the disk of this name, since KubeVirt would use it whosever it is; null if the disk
- * does not exist yet, was the VM's before, or was kept for it.
+ * does not exist yet, is the VM's own, or was kept for it, and nothing else uses it.
  */
-export function whyDiskIsHeld({ name, vm, number, poolUid, dataVolume, claim }: HolderInput): string | null {
+export function whyDiskIsHeld(input: HolderInput): HeldDisk | null {
+  const { name, vm, dataVolume, claim, users } = input;
+  const what = claim === undefined && dataVolume !== undefined ? `DataVolume ${name}` : `PersistentVolumeClaim ${name}`;
+  const held = (why: string, passes = false): HeldDisk => ({ why: `${what} ${why}`, passes });
+  const owners = [...(dataVolume?.metadata.ownerReferences ?? []), ...(claim?.metadata.ownerReferences ?? [])].filter(
+    ({ kind, name: owner }) => kind !== 'DataVolume' || owner !== name,
+  );
+  const other = owners.find(({ kind, name: owner }) => kind !== 'VirtualMachine' || owner !== vm.name);
+  if (other !== undefined) return held(`belongs to ${other.kind} ${other.name}`);
+  const user = users.find((one) => one.name !== vm.name);
+  if (user !== undefined) return held(`is used by ${user.kind} ${user.name}`);
   if (dataVolume === undefined && claim === undefined) return null;
-  const isPart = ({ kind, name: owner }: { kind: string; name: string }): boolean =>
-    kind === 'DataVolume' && owner === name;
-  const owners = [...(dataVolume?.metadata.ownerReferences ?? []), ...(claim?.metadata.ownerReferences ?? [])];
-  const other = owners.find((owner) => !isPart(owner) && !(owner.kind === 'VirtualMachine' && owner.name === vm));
-  const what = claim === undefined ? `DataVolume ${name}` : `PersistentVolumeClaim ${name}`;
-  if (other !== undefined) return `${what} belongs to ${other.kind} ${other.name}`;
-  // Leftovers of a VM of this name, or of a deleted DataVolume, are garbage-collected with their owner.
-  if (owners.some((owner) => !isPart(owner)) || (dataVolume === undefined && owners.length > 0)) return null;
-  if (claim !== undefined && isKeptFor(claim.metadata, poolUid, number)) return null;
+  const goes = 'is still to be deleted with';
+  if (owners.some(({ uid }) => uid !== vm.uid)) return held(`${goes} an earlier VirtualMachine ${vm.name}`, true);
+  if ([dataVolume, claim].some((one) => one?.metadata.deletionTimestamp !== undefined))
+    return held('is being deleted', true);
+  if (owners.length > 0) return null;
+  if (dataVolume === undefined && (claim?.metadata.ownerReferences ?? []).length > 0)
+    return held(`${goes} an earlier DataVolume ${name}`, true);
+  const why = whyNotKeptFor(claim, input.pool);
+  return why === null ? null : held(why);
+}
+
+/** Returns why a disk that nothing owns is not the VM's; null if it was kept for it. */
+function whyNotKeptFor(claim: DiskObject | undefined, pool: HolderInput['pool']): string | null {
   const kept = claim === undefined ? null : keptDiskOf(claim.metadata);
-  if (kept === null) return `${what} is there already, and was not kept for this VM`;
-  return `${what} was kept for number ${kept.number} of ${kept.poolUid === poolUid ? 'this pool' : `an earlier pool ${kept.pool}`}`;
+  if (kept === null) return 'is there already, and was not kept for this VM';
+  if (kept.poolUid === pool?.uid && kept.number === pool.number) return null;
+  return `was kept for number ${kept.number} of ${kept.poolUid === pool?.uid ? 'this pool' : `an earlier pool ${kept.pool}`}`;
+}
+
+/** The pools of the same namespace with a disk template of the name that this disk has without the number. */
+export function poolsOfDisk(
+  pool: StoredPool,
+  disk: string,
+  number: number,
+  others: Iterable<StoredPool>,
+): StoredPool[] {
+  const end = `-${number}`;
+  if (!disk.endsWith(end)) return [];
+  const template = disk.slice(0, -end.length);
+  return [...others].filter((other) => isNeighbour(pool, other) && disksIn(other).has(template));
 }
 
 /**
@@ -48,10 +85,15 @@ export function whyDiskIsHeld({ name, vm, number, poolUid, dataVolume, claim }: 
  * disk.
  */
 export function poolsOfSameDisks(pool: StoredPool, others: Iterable<StoredPool>): StoredPool[] {
-  const names = diskTemplates(pool.spec.template.spec);
-  const isRival = (other: StoredPool): boolean =>
-    other.metadata.namespace === pool.metadata.namespace &&
-    other.metadata.uid !== pool.metadata.uid &&
-    [...diskTemplates(other.spec.template.spec).keys()].some((name) => names.has(name));
-  return names.size === 0 ? [] : [...others].filter(isRival);
+  const names = disksIn(pool);
+  return names.size === 0
+    ? []
+    : [...others].filter(
+        (other) => isNeighbour(pool, other) && [...disksIn(other).keys()].some((one) => names.has(one)),
+      );
 }
+
+const disksIn = ({ spec }: StoredPool): ReadonlyMap<string, unknown> => diskTemplates(spec.template.spec);
+
+const isNeighbour = ({ metadata }: StoredPool, other: StoredPool): boolean =>
+  other.metadata.namespace === metadata.namespace && other.metadata.uid !== metadata.uid;

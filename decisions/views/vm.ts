@@ -48,6 +48,8 @@ export interface VmView {
    * is nested too deep to be compared.
    */
   spec: Readonly<Record<string, unknown>> | null;
+  /** Names of the claims that its disk templates and volumes refer to. */
+  disks: readonly string[];
   /**
    * Hash of the pool template that it was made from: by its label; or, if its owner reference was put back by hand, by
    * what it was before it left the pool; otherwise null.

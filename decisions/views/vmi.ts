@@ -60,6 +60,8 @@ export interface VmiView {
   memory: { guest: string | null; maxGuest: string | null; atBoot: string | null; current: string | null };
   /** Canonical JSON of nodeSelector, affinity and tolerations. */
   placement: string;
+  /** Names of the claims that its volumes use, among them those that were plugged in while it ran. */
+  disks: readonly string[];
   /** Its pod is terminating, or has ended: KubeVirt reports this shortly before it updates the phase. */
   podTerminating: boolean;
   /**

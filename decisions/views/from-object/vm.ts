@@ -11,6 +11,7 @@ import {
 } from '../../../api/names.ts';
 import { controllerOf, type Condition, type KubeObject, type ObjectMeta, type Stored } from '../../../api/objects.ts';
 import { VirtualMachinePools } from '../../../api/resources.ts';
+import { disksOf } from '../../disks/used-disks.ts';
 import { isToBeSetRight } from '../../drift/order.ts';
 import type { Json } from '../../lib/json.ts';
 import { recordOf } from '../../machine-types/record.ts';
@@ -73,6 +74,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     annotated: metadata.annotations !== undefined,
     annotations: isOfPool ? annotationsView(metadata.annotations) : {},
     spec: isOfPool ? internParts((spec ?? {}) as Json) : null,
+    disks: usedDisks(spec),
     revision: ownLabels[REVISION_LABEL] ?? formerMemberOf(metadata.annotations)?.revision ?? null,
     runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
     machineType: internOrNull(template?.spec?.domain?.machine?.type),
@@ -96,6 +98,13 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     generationObserved: (status?.desiredGeneration ?? Infinity) >= (metadata.generation ?? 0),
     snapshotting: Boolean(status?.snapshotInProgress) || Boolean(status?.restoreInProgress),
   };
+}
+
+const NO_DISKS: readonly string[] = [];
+
+function usedDisks(spec: VirtualMachine['spec']): readonly string[] {
+  const disks = disksOf(spec);
+  return disks.size === 0 ? NO_DISKS : [...disks];
 }
 
 /** Until a worker has labelled it, the missing label tells that its owner reference was added by hand. */

@@ -8,6 +8,7 @@ import {
 } from '../../../api/objects.ts';
 import { refersTo } from '../../../api/ownership.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
+import { claimsOf } from '../../disks/used-disks.ts';
 import { isObject } from '../../lib/json.ts';
 import { later } from '../../lib/times.ts';
 import { formerMemberOf } from '../../membership/former-member.ts';
@@ -36,6 +37,7 @@ export interface VirtualMachineInstance extends KubeObject {
     };
     affinity?: unknown;
     tolerations?: unknown;
+    volumes?: unknown;
   };
   status?: {
     phase?: string;
@@ -109,6 +111,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
       current: text(status?.memory?.guestCurrent),
     },
     placement: placementOf(spec),
+    disks: claimsOf(spec?.volumes),
     podTerminating: ready?.reason === 'PodTerminating' && ready.status === 'False',
     standalone: isOfVm ? null : { owner: ownerView(owner), labels: metadata.labels ?? {} },
     whyNotReady: ready?.status === 'True' ? null : whyNotReady(conditions, status?.reason),

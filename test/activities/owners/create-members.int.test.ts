@@ -1,5 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
+import type { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import { SpecWriter } from '../../../activities/disks/spec-writer.ts';
 import { createEach } from '../../../activities/owners/create-members.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -21,6 +23,8 @@ test("a VM that is there already counts as made if it is the owner's; a name tha
       client: kube,
       key,
       owner: pool as StoredPool,
+      // These VMs have no disks, so it reads no cache.
+      writer: new SpecWriter(kube, {} as ClusterCache),
       items: ['web-1', 'web-2', 'web-3'].map((name) => ({ name })),
       concurrency: 1,
       skipSlowStart: true,

@@ -54,6 +54,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   cpu: { sockets: 1, maxSockets: 4, current: 1 },
   memory: { guest: '1Gi', maxGuest: '4Gi', atBoot: '1Gi', current: '1Gi' },
   placement: '{}',
+  disks: [],
   podTerminating: false,
   evictionStrategy: null,
   evacuationNode: null,

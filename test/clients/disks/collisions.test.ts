@@ -12,7 +12,7 @@ const withDisk = (name: string, disk: string, uid = name): Stored<Pool> => {
 };
 
 test('a pool whose disks would have the names of those of another is reported, be that stored or applied with it', () => {
-  const rule = 'numbers whose disks one of them has are held back in the other';
+  const rule = 'no VM of one is made with, or updated to, a disk of the other';
   const toldOf = (name: string, other: string) =>
     `pool ${name}: pool ${other} of this namespace has a dataVolumeTemplate of the same name: ${rule}`;
   expect(collisionsAmong([withDisk('a', 'root')], [withDisk('b', 'root')])).toEqual([toldOf('a', 'b')]);

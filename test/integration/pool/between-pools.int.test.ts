@@ -21,7 +21,9 @@ test('a pool whose disks would have the names of another pool takes none of them
   await fleet().createPool(namespace, 'db', { replicas: 1, template: withDisk() });
   const said = async (): Promise<string | undefined> =>
     (await fleet().condition(namespace, 'db', 'ReplicaFailure'))?.message;
-  await until(async () => expect(await said()).toMatch(/^db-1 is not created: pool web has disk templates/));
+  await until(async () =>
+    expect(await said()).toMatch(/^db-1 is not created: PersistentVolumeClaim disk-1 belongs to VirtualMachine web-1/),
+  );
   expect(await fleet().vmNames(namespace, 'db')).toEqual([]);
 
   await fleet().kube.delete(VirtualMachinePools, { namespace, name: 'db' }, { propagationPolicy: 'Foreground' });

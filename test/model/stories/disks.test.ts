@@ -1,7 +1,8 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
+import { disksOf } from '../../../decisions/disks/used-disks.ts';
 import { aSpec, aTemplate } from '../pools.ts';
-import { begun, play } from './story.ts';
+import { begun, isReady, play, statusOf } from './story.ts';
 
 test('two pools whose disk templates have one name never run on one disk, nor delete it', () =>
   play(async (world) => {
@@ -29,4 +30,36 @@ test('a VM that ran while nobody watched keeps its disks when its VMI fails to s
     await world.wait(300_000);
     for (const worker of world.workers) world.thaw(worker);
     await world.wait(600_000);
+  }));
+
+test('an update that adds a disk never starts a VM on the disk of another pool', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 2, template: aTemplate({ disk: 'data' }) }, 'a');
+    await begun(world, { replicas: 3, maxUnavailable: 3 }, 'b');
+    await world.people.changePool('b', { template: aTemplate({ disk: 'data' }) });
+    await world.wait(120_000);
+    expect(disksOf(world.vm('b-1')?.['spec'] as object)).toEqual(new Set());
+  }));
+
+test('a kept disk that somebody looks into holds up its number alone, and says so', () =>
+  play(async (world) => {
+    const scaleInStrategy = { proactive: { statePreservation: 'Offline' } } as const;
+    await begun(world, { replicas: 3, scaleInStrategy, template: aTemplate({ disk: 'data' }) });
+    await world.people.changePool('web', { replicas: 2 });
+    const gone = (): string[] => ['web-1', 'web-2', 'web-3'].filter((name) => world.vm(name) === undefined);
+    expect(await world.until(() => gone().length === 1, 60_000)).toBe(true);
+    const [left] = gone();
+    await world.people.rescue('rescue', left!.replace('web', 'data'));
+    await world.wait(10_000);
+    await world.people.changePool('web', { replicas: 3 });
+    const failure = (): string | undefined =>
+      statusOf(world)?.conditions?.find(({ type }) => type === 'ReplicaFailure')?.message;
+    expect(await world.until(() => failure() !== undefined, 60_000)).toBe(true);
+    expect(failure()).toMatch(/^web-\d is not created: PersistentVolumeClaim data-\d is used by VirtualMachine rescue/);
+    await world.people.changePool('web', { replicas: 4 });
+    expect(await world.until(isReady(world, 3), 60_000)).toBe(true);
+    expect(world.vm(left!)).toBeUndefined();
+    await world.people.deleteVm('rescue');
+    expect(await world.until(isReady(world, 4), 120_000)).toBe(true);
+    expect(world.vm(left!)).toBeDefined();
   }));

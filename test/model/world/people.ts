@@ -81,6 +81,17 @@ export class People {
     });
   }
 
+  /** Creates a VM that looks into a disk, as its owner never does. */
+  async rescue(name: string, disk: string): Promise<void> {
+    this.#world.say(`-- VM ${name} looks into ${disk}`);
+    const { spec } = aTemplate({ disk });
+    const metadata = { namespace: NAMESPACE, name };
+    await this.client.create<KubeObject>(VirtualMachines, {
+      metadata,
+      spec: { ...spec, dataVolumeTemplates: undefined },
+    });
+  }
+
   startTransition(transition: Transition): void {
     const id = (++this.#transitions).toString(16).padStart(8, '0');
     this.#world.say(

@@ -50,6 +50,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     cpu: { sockets: null, maxSockets: null, current: null },
     memory: { guest: null, maxGuest: null, atBoot: null, current: null },
     placement: '{}',
+    disks: [],
     podTerminating: false,
     evictionStrategy: null,
     evacuationNode: null,

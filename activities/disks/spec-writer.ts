@@ -1,0 +1,138 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cancellationSignal } from '@temporalio/activity';
+import type { Stored } from '../../api/objects.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
+import { poolsOfDisk, whyDiskIsHeld, type HeldDisk } from '../../decisions/disks/disk-holder.ts';
+import { newDisks } from '../../decisions/disks/used-disks.ts';
+import { mergePatch } from '../../decisions/merge/vm.ts';
+import { numberOf, vmName } from '../../decisions/scaling/vm-names.ts';
+import type { NewMember } from '../../decisions/template/vm-from-template.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { isOwnedBy } from '../../decisions/views/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { liveVm } from '../lib/live-vm.ts';
+
+/** A deleted VM's disks follow it within moments if nothing uses them. */
+const GOES_WITHIN_MS = 5_000;
+const PAUSE_MS = 250;
+
+/** A change of a VM of a pool, or its replacement by another. */
+export interface UpdateWrite {
+  before: Stored<VirtualMachine>;
+  after: VirtualMachine | NewMember;
+  /** The VM as its pool would make it. */
+  made: NewMember;
+}
+
+const DISK_HELD = 'DiskHeld';
+
+/** Reports whether something was not written because the VM would have run on a disk that is not its own. */
+export const isDiskHeld = (error: KubeError): boolean => error.reason === DISK_HELD;
+
+/**
+ * Writes the specs of VMs. Nothing else creates a VM or changes what disks it has, so that no VM gets a disk which is
+ * not its own: KubeVirt runs a VM on any DataVolume or claim of the right name.
+ */
+export class SpecWriter {
+  readonly #client: KubeClient;
+  readonly #cache: Pick<ClusterCache, 'pools' | 'vms' | 'diskUsers'>;
+
+  constructor(client: KubeClient, cache: Pick<ClusterCache, 'pools' | 'vms' | 'diskUsers'>) {
+    this.#client = client;
+    this.#cache = cache;
+  }
+
+  /**
+   * Creates the member of a set or, if `pool` is given, of that pool. Throws a `KubeError` with the reason `DiskHeld`
+   * if it would run on a disk that is not its own.
+   */
+  async create(resource: Resource, member: NewMember, pool: StoredPool | null): Promise<Stored> {
+    const { name, namespace } = member.metadata;
+    const until = Date.now() + GOES_WITHIN_MS;
+    for (const disk of newDisks(undefined, member.spec)) {
+      let held = await this.#heldBy(disk, { namespace, name, uid: null }, pool);
+      if (held?.passes === true && (await liveVm(this.#client, { namespace, name }, cancellationSignal()))) held = null;
+      while (held?.passes === true && Date.now() < until) {
+        await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
+        held = await this.#heldBy(disk, { namespace, name, uid: null }, pool);
+      }
+      if (held !== null) throw new KubeError(422, DISK_HELD, `${name} is not created: ${held.why}`);
+    }
+    return this.#client.create(resource, member, { signal: cancellationSignal() });
+  }
+
+  /**
+   * Writes what differs between the VM of a pool before and after. Resolves to undefined if nothing does. Throws as
+   * `create` does, and if the VM has changed since.
+   */
+  async update(
+    pool: StoredPool,
+    write: UpdateWrite & { after: VirtualMachine },
+  ): Promise<Stored<VirtualMachine> | undefined> {
+    const { metadata: of } = write.before;
+    const patch = mergePatch(write.before, write.after);
+    if (patch === null) return undefined;
+    const why = await this.whyHeld(pool, write);
+    if (why !== null) throw new KubeError(422, DISK_HELD, why);
+    const { metadata, ...rest } = patch as { metadata?: object };
+    const guarded = { ...rest, metadata: { ...metadata, uid: of.uid, resourceVersion: of.resourceVersion } };
+    const at = { namespace: of.namespace, name: of.name };
+    return this.#client.patch<VirtualMachine>(VirtualMachines, at, 'merge', guarded, { signal: cancellationSignal() });
+  }
+
+  /** Returns why the VM of a pool may not have the disks that a write would give it, in words; null if it may. */
+  async whyHeld(pool: StoredPool, { before, after, made }: UpdateWrite): Promise<string | null> {
+    const { name, uid } = before.metadata;
+    for (const disk of newDisks(before.spec, after.spec ?? {}, made.spec)) {
+      const held = await this.#heldBy(disk, { namespace: pool.metadata.namespace, name, uid }, pool);
+      if (held !== null) return held.why;
+    }
+    return null;
+  }
+
+  async #heldBy(
+    disk: string,
+    vm: { namespace: string; name: string; uid: string | null },
+    pool: StoredPool | null,
+  ): Promise<HeldDisk | null> {
+    const at = { namespace: vm.namespace, name: disk };
+    const signal = cancellationSignal();
+    const [dataVolume, claim] = await Promise.all([
+      ignoreNotFound(this.#client.get(DataVolumes, at, { signal })),
+      ignoreNotFound(this.#client.get(PersistentVolumeClaims, at, { signal })),
+    ]);
+    const number = pool === null ? null : numberOf(pool.metadata.name, vm.name);
+    const held = whyDiskIsHeld({
+      name: disk,
+      vm,
+      pool: pool === null || number === null ? null : { uid: pool.metadata.uid, number },
+      dataVolume,
+      claim,
+      users: this.#cache.diskUsers.of(vm.namespace, disk),
+    });
+    if (held !== null || pool === null || number === null) return held;
+    const rival = poolsOfDisk(pool, disk, number, this.#cache.pools.values()).find(
+      (other) => isOlder(other, pool) || this.#hasVm(other, number),
+    );
+    if (rival === undefined) return null;
+    const why = `disk ${disk} is that of pool ${rival.metadata.name}, which has a disk template of the same name: give that of one pool another name`;
+    return { why, passes: false };
+  }
+
+  #hasVm({ metadata }: StoredPool, number: number): boolean {
+    const vm = this.#cache.vms.get(`${metadata.namespace}/${vmName(metadata.name, number)}`);
+    return vm !== undefined && isOwnedBy(vm, 'VirtualMachinePool', metadata);
+  }
+}
+
+/** If neither pool's disks exist yet when the other looks, the older pool goes first. */
+const isOlder = (one: StoredPool, other: StoredPool): boolean => {
+  const [times, others] = [createdAt(one), createdAt(other)];
+  return times === others ? one.metadata.uid < other.metadata.uid : times < others;
+};
+
+const createdAt = ({ metadata }: StoredPool): string =>
+  (metadata as { creationTimestamp?: string }).creationTimestamp ?? '';

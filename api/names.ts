@@ -107,6 +107,8 @@ export const ORPHAN_FINALIZER = 'orphan';
 export const FIELD_MANAGER = 'drover';
 /** Field manager of what changes who is in a pool, by a command or by a worker; the number of VMs becomes its own. */
 export const MEMBERS_MANAGER = 'drover-members';
+/** Field manager of the number of members that a worker writes into a spec that leaves it out. */
+export const REPLICAS_MANAGER = 'drover-replicas';
 /** `reportingComponent` of the Events that drover writes. */
 export const EVENT_REPORTER = 'drover.dev/worker';
 /** The same of the Events that drover's commands write. */

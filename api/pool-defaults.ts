@@ -22,6 +22,7 @@ import type {
 } from './pool/pool.ts';
 
 /** Defaults for what a pool leaves out. Durations are written as in a pool. */
+export const DEFAULT_REPLICAS = 1;
 export const DEFAULT_MAX_UNAVAILABLE = '25%';
 export const DEFAULT_MAX_SURGE = 0;
 export const DEFAULT_REVISION_HISTORY_LIMIT = 10;
@@ -117,7 +118,7 @@ export interface CompletePoolSpec {
 }
 
 export const withDefaults = (spec: PoolSpec): CompletePoolSpec => ({
-  replicas: spec.replicas,
+  replicas: spec.replicas ?? DEFAULT_REPLICAS,
   template: spec.template,
   maxUnavailable: spec.maxUnavailable ?? DEFAULT_MAX_UNAVAILABLE,
   maxSurge: spec.maxSurge ?? DEFAULT_MAX_SURGE,

@@ -1,7 +1,8 @@
 import type { KubeObject } from '../../api/objects.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { Resource } from '../../api/resources.ts';
-import type { StoredVmiSet, StoredReplicaSet } from '../../decisions/views/owner.ts';
+import { ownerView } from '../../decisions/views/from-object/owner.ts';
+import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
 import type { OwnerChange } from './cache-change.ts';
@@ -25,9 +26,9 @@ export function ownerCaches(
   onChange: (change: OwnerChange) => void,
 ): OwnerCaches {
   const caches = Object.values(OWNER_KINDS).map(({ resource, noun, cache }) => {
-    const owners = new ListWatch<KubeObject, KubeObject>({
+    const owners = new ListWatch<KubeObject, StoredVmOwner>({
       ...common(resource),
-      view: withoutManagedFields,
+      view: (object) => ownerView(withoutManagedFields(object)),
       onChange: (_key, before, after) => onChange({ kind: noun, before, after } as OwnerChange),
     });
     return [cache, owners] as const;

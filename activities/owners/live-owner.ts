@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../api/objects.ts';
 import type { SetKind } from '../../api/owner-kinds.ts';
+import { ownerView } from '../../decisions/views/from-object/owner.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -77,5 +78,5 @@ async function read(
   const owner = await ignoreNotFound(
     client.get<KubeObject>(kindOfOwner({ kind }).resource, { namespace, name }, { signal }),
   );
-  return owner as unknown as StoredVmOwner | undefined;
+  return owner && ownerView(owner);
 }

@@ -18,6 +18,7 @@ import { endMembershipChange } from '../membership/end-change.ts';
 import { createLabelActivities } from '../membership/label-vms.ts';
 import { removeDiskFinalizers } from '../membership/unhold-vms.ts';
 import { setFinalizer } from '../owners/finalizer.ts';
+import { keepReplicas } from '../owners/keep-replicas.ts';
 import { knownPool } from '../owners/live-owner.ts';
 import { createReleaseActivities } from '../owners/release-vms.ts';
 import { createScaleInActivities } from '../owners/scale-in.ts';
@@ -91,6 +92,9 @@ export function createPoolActivities({
 
     /** Adds drover's finalizer to the pool or set, or removes it: with it, none can be deleted before its VMs. */
     setFinalizer: (key: OwnerKey, held: boolean): Promise<Done> => setFinalizer(client, key, held),
+
+    /** Writes the wanted number of members into the spec of the pool or set, if it is left out there. */
+    keepReplicas: (key: OwnerKey): Promise<ResourceVersions> => keepReplicas(client, key),
 
     /** Keeps the pool's template, in case it changes. */
     async createRevision(key: PoolKey): Promise<void> {

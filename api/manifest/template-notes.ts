@@ -3,8 +3,11 @@ import { isObject, type Json } from './kept-by-server.ts';
 
 const RUN_STRATEGIES = ['Always', 'RerunOnFailure', 'Manual', 'Halted', 'Once', 'WaitAsReceiver'];
 
-/** Notes about what is allowed in a VM's template but probably unintended. */
-export function templateNotes(template: VmTemplate, replicas: number, owner: 'pool' | 'set'): string[] {
+/**
+ * Notes about what is allowed in a VM's template but probably unintended. `replicas`: undefined if others set how many
+ * VMs there are.
+ */
+export function templateNotes(template: VmTemplate, replicas: number | undefined, owner: 'pool' | 'set'): string[] {
   const { runStrategy, dataVolumeTemplates = [], template: vmi } = template.spec;
   const volumes = listOf(isObject(vmi['spec']) ? vmi['spec']['volumes'] : undefined);
   const ownDisks = dataVolumeTemplates.map(({ metadata }) => metadata.name);
@@ -19,7 +22,7 @@ export function templateNotes(template: VmTemplate, replicas: number, owner: 'po
         (name) =>
           `spec.template.spec.dataVolumeTemplates: KubeVirt refuses a VM with no volume for its dataVolumeTemplate ${name}`,
       ),
-    ...(replicas > 1 ? sharedDisks(volumes, ownDisks, owner) : []),
+    ...(replicas === undefined || replicas > 1 ? sharedDisks(volumes, ownDisks, owner) : []),
   ];
 }
 

@@ -1,5 +1,6 @@
 import { isZero, type IntOrPercent } from '../lib/int-or-percent.ts';
 import { NOT_YET_RUN_ANNOTATION } from '../names.ts';
+import { DEFAULT_REPLICAS } from '../pool-defaults.ts';
 import type { LabelSelector, PoolSpec, SelectionPolicy } from '../pool/pool.ts';
 import type { KubeVirtPoolSpec, KubeVirtSelectionPolicy } from './kubevirt-pool-schema.ts';
 
@@ -9,7 +10,7 @@ export const KUBEVIRT_POOL_LABEL = 'kubevirt.io/vmpool';
 /** Returns drover's pool as KubeVirt would have it. The notes say what KubeVirt has no words for. */
 export function toKubeVirtPool(name: string, spec: PoolSpec): { spec: KubeVirtPoolSpec; notes: string[] } {
   const notes: string[] = [];
-  const { replicas, template, nameGeneration, autohealing, paused = false } = spec;
+  const { replicas = DEFAULT_REPLICAS, template, nameGeneration, autohealing, paused = false } = spec;
   const selector = selectorOf(name, spec);
   const labels = { ...template.metadata?.labels, ...selector.matchLabels };
   const { [NOT_YET_RUN_ANNOTATION]: _, ...annotations } = template.metadata?.annotations ?? {};

@@ -58,7 +58,12 @@ export const NameGeneration = z
 export type NameGeneration = z.infer<typeof NameGeneration>;
 
 const PoolFields = z.strictObject({
-  replicas: WholeNumber.min(0).max(MAX_REPLICAS).describe('How many VMs the pool has.'),
+  replicas: WholeNumber.min(0)
+    .max(MAX_REPLICAS)
+    .describe(
+      'How many VMs the pool has. Left out, the number stays what it was, for an autoscaler to set; 1 in a new pool.',
+    )
+    .exactOptional(),
   template: VmTemplate,
   maxUnavailable: IntOrPercentFrom0.describe(
     'How many VMs that should be running may be unavailable while drover updates VMs: a number, or a percentage of replicas, rounded down. ' +

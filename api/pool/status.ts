@@ -14,6 +14,11 @@ export type Condition = z.infer<typeof Condition>;
 /** A number of objects in a status. */
 export const count = (words: string) => z.int32().min(0).describe(words);
 
+/** What a spec wants that leaves its number out. */
+export const desiredReplicas = count(
+  'The newest spec.replicas that was seen: how many are wanted while the spec leaves it out.',
+).exactOptional();
+
 const time = (words: string) => z.string().meta({ format: 'date-time' }).describe(words);
 
 /** Who did something, when, and why. */
@@ -179,6 +184,7 @@ export const WritesAndConditions = {
 
 export const PoolStatus = z.strictObject({
   observedGeneration: z.int().min(0).describe('The generation of the spec that this status is about.').exactOptional(),
+  desiredReplicas,
   replicas: count('VMs of the pool, without those that are being deleted, with those that are extra.'),
   readyReplicas: count('VMs whose VMIs are ready.').exactOptional(),
   availableReplicas: count('VMs that run and have been ready for rollout.minReadySeconds.').exactOptional(),

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { API_VERSION } from '../names.ts';
 import { nameRule, nameShape, ownerMeta } from '../pool/metadata.ts';
 import { MAX_REPLICAS } from '../pool/pool.ts';
-import { count, WritesAndConditions } from '../pool/status.ts';
+import { count, desiredReplicas, WritesAndConditions } from '../pool/status.ts';
 import { WholeNumber } from '../pool/text.ts';
 import { VmTemplate } from '../pool/vm-template.ts';
 import { Selector, withMatchingSelector } from './selector.ts';
@@ -21,7 +21,10 @@ interface Words<Template extends z.ZodType> {
 const specOf = <Template extends z.ZodType>({ members, replicas, template }: Words<Template>) =>
   withMatchingSelector(
     z.strictObject({
-      replicas: WholeNumber.min(0).max(MAX_REPLICAS).describe(replicas),
+      replicas: WholeNumber.min(0)
+        .max(MAX_REPLICAS)
+        .describe(`${replicas} Left out, the number stays what it was; 1 in a new set.`)
+        .exactOptional(),
       selector: Selector.describe(
         `Which ${members} are of the set: those that match and have no controller become its own, and one that no ` +
           'longer matches is released. It must match the labels of the template, and never changes.',
@@ -46,6 +49,7 @@ const statusOf = ({ members, counted, ready }: Words<z.ZodType>) =>
       .min(0)
       .describe('The generation of the spec that this status is about.')
       .exactOptional(),
+    desiredReplicas,
     replicas: count(counted),
     readyReplicas: count(ready).exactOptional(),
     availableReplicas: count(`${members} that have been ready for minReadySeconds.`).exactOptional(),

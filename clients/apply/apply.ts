@@ -1,3 +1,4 @@
+import { REPLICAS_MANAGER } from '../../api/names.ts';
 import type { KubeObject, Stored } from '../../api/objects.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
@@ -131,6 +132,9 @@ async function applyOver(
     const fields = all.filter((field) => field !== STAMP);
     // The stamp of an earlier requester may be taken over without `force`.
     if (fields.length === 0 && all.length > 0) return applyOver(before, planned, { ...options, force: true });
+    // So may a number that a worker has written because nobody had said one.
+    const isDefault = fields.join() === REPLICAS && managersOf(error.message).includes(REPLICAS_MANAGER);
+    if (isDefault) return applyOver(before, planned, { ...options, force: true });
     if (fields.join() === REPLICAS && options.keepReplicas) return applyOver(before, withoutReplicas(planned), options);
     const words = formatConflict(planned, before, { message: error.message, fields });
     throw new Failure(`${where.about(words)}: ${words}`, { cause: error });
@@ -165,14 +169,16 @@ function withoutReplicas(planned: Planned): Planned {
 /** Returns the conflicting fields, which the API server names only in its message. */
 const fieldsOf = (message: string): string[] => [...message.matchAll(/(?:: |\n- )(\.\S+)/g)].map(([, field]) => field!);
 
+/** Returns who has set them, by the names of their field managers. */
+const managersOf = (message: string): string[] =>
+  [...new Set([...message.matchAll(/"([^"]+)"/g)].map(([, manager]) => manager!))].filter((word) => word !== 'scale');
+
 function formatConflict(
   { kind, object }: Planned,
   before: Stored | undefined,
   { message, fields }: { message: string; fields: string[] },
 ): string {
-  const who = [...new Set([...message.matchAll(/"([^"]+)"/g)].map(([, manager]) => manager!))]
-    .filter((word) => word !== 'scale')
-    .join(' and ');
+  const who = managersOf(message).join(' and ');
   const owner = `${kind.noun} ${object.metadata.name}`;
   if (fields.length === 0) return `${owner}: ${message}`;
   if (fields.includes(REPLICAS) && fields.length === 1) {

@@ -3,6 +3,7 @@ import { formatNames } from '../../decisions/lib/names.ts';
 import { REFERENCE_RESOURCES, requiredReferences, type OwnReference } from '../../decisions/template/references.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
+import { poolView } from '../../decisions/views/from-object/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
@@ -16,7 +17,7 @@ const KINDS = ['Secret', 'ConfigMap'] as const;
  */
 export async function missingReferences(kube: KubeClient, pools: readonly Stored<Pool>[]): Promise<string[]> {
   const lines: string[] = [];
-  for (const pool of pools as readonly StoredPool[]) {
+  for (const pool of pools.map(poolView)) {
     const needed = referencesOf(pool);
     for (const kind of KINDS) {
       const names = [...new Set(needed.filter((one) => one.kind === kind).map(({ name }) => name))];

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Stored } from '../../api/objects.ts';
+import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { countOf, type OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../owners/objects.ts';
@@ -13,7 +14,7 @@ export async function formatChange(
   after: Stored<Owner>,
 ): Promise<string[]> {
   const sentences: string[] = [];
-  const [from, to] = [before.spec.replicas, after.spec.replicas];
+  const [from, to] = [wantedReplicas(before), wantedReplicas(after)];
   if (to > from) sentences.push(`${countOf(kind, to - from)} would be added, ${from} to ${to}`);
   if (to < from) sentences.push(`${countOf(kind, from - to)} would be removed, ${from} to ${to}`);
   const { replicas: present = 0 } = before.status ?? {};

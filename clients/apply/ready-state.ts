@@ -1,4 +1,5 @@
 import type { Condition, Stored } from '../../api/objects.ts';
+import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import { runsByItself } from '../../decisions/disruption-budget/availability.ts';
 import { countOf, type OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../owners/objects.ts';
@@ -35,7 +36,8 @@ export function readyStateOf(kind: OwnerKind, owner: Stored<Owner>): ReadyState 
 }
 
 function readyStateOfPool(pool: Stored<Pool>): ReadyState {
-  const { status, spec } = pool;
+  const { status } = pool;
+  const wanted = wantedReplicas(pool);
   const view = rolloutView(pool);
   const { phase, end, message, paused } = view;
   if (phase === 'Pending') return going(pool, phase, message);
@@ -51,17 +53,18 @@ function readyStateOfPool(pool: Stored<Pool>): ReadyState {
   const surplus = conditionOf(pool, 'ScaleInBlocked');
   if (surplus !== undefined) return { state: 'stuck', why: wordsOf(surplus) };
   const { replicas = 0, unavailableReplicas = 0 } = status ?? {};
-  if (replicas === spec.replicas && unavailableReplicas === 0) return { state: 'there' };
-  return going(pool, 'Starting', `${unavailableReplicas} of ${spec.replicas} VMs are not available`);
+  if (replicas === wanted && unavailableReplicas === 0) return { state: 'there' };
+  return going(pool, 'Starting', `${unavailableReplicas} of ${wanted} VMs are not available`);
 }
 
 function readyStateOfSet(kind: OwnerKind, set: Stored<Owner>): ReadyState {
   const progressing = conditionOf(set, 'Progressing');
   const available = conditionOf(set, 'Available');
   const { reason = 'Pending', message = '' } = progressing ?? {};
+  const wanted = wantedReplicas(set);
   const { replicas = 0 } = set.status ?? {};
-  if (reason === 'Paused' && replicas !== set.spec.replicas) return { state: 'stuck', why: `it is paused: ${message}` };
-  const isComplete = replicas === set.spec.replicas && (reason === 'Complete' || reason === 'Paused');
+  if (reason === 'Paused' && replicas !== wanted) return { state: 'stuck', why: `it is paused: ${message}` };
+  const isComplete = replicas === wanted && (reason === 'Complete' || reason === 'Paused');
   if (!isComplete) return going(set, reason, message);
   // VMs that nobody was to start are as the template wants them, although none is available.
   const isToRun = kind.members.noun === 'VMI' || runsByItself(set.spec.template);

@@ -1,5 +1,6 @@
 import { API_VERSION } from '../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
+import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import { isProtected } from '../../decisions/scaling/protection.ts';
 import { isReady, revisionOf, stateCell, stateOf, whyNotReady, type Vm } from '../owners/members.ts';
 import type { Owner } from '../owners/objects.ts';
@@ -34,7 +35,7 @@ const AGE = column('AGE', ({ metadata }) => ageOf(metadata.creationTimestamp));
 
 export const poolColumns: Column[] = [
   NAME,
-  column<Pool>('DESIRED', ({ spec }) => spec.replicas),
+  column<Pool>('DESIRED', wantedReplicas),
   column<Pool>('CURRENT', ({ status }) => status?.replicas ?? 0),
   column<Pool>('READY', readyCell),
   column<Pool>('UPDATED', ({ status }) => status?.updatedReplicas ?? 0),
@@ -57,7 +58,7 @@ function standbyCell({ spec, status }: Stored<Pool>): string {
 
 export const replicaSetColumns: Column[] = [
   NAME,
-  column<ReplicaSet>('DESIRED', ({ spec }) => spec.replicas),
+  column<ReplicaSet>('DESIRED', wantedReplicas),
   column<ReplicaSet>('CURRENT', ({ status }) => status?.replicas ?? 0),
   column<ReplicaSet>('READY', readyCell),
   column<ReplicaSet>('AVAILABLE', ({ status }) => status?.availableReplicas ?? 0),
@@ -95,9 +96,9 @@ export const vmiColumns: Column[] = [
   WHY,
 ];
 
-function readyCell({ spec, status }: Owner): Cell {
-  const ready = status?.readyReplicas ?? 0;
-  return { text: String(ready), style: ready >= spec.replicas ? 'green' : 'yellow' };
+function readyCell(owner: Owner): Cell {
+  const ready = owner.status?.readyReplicas ?? 0;
+  return { text: String(ready), style: ready >= wantedReplicas(owner) ? 'green' : 'yellow' };
 }
 
 /** A pool by its name; a set as commands take it, such as `vmrs/runners`. */

@@ -16,6 +16,7 @@ import {
   type VirtualMachineInstanceMigration,
 } from '../../decisions/views/from-object/migration.ts';
 import { nodeView, type Node } from '../../decisions/views/from-object/node.ts';
+import { poolView } from '../../decisions/views/from-object/owner.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { MigrationView } from '../../decisions/views/migration.ts';
@@ -89,7 +90,7 @@ async function readNamespace(kube: KubeClient, namespace: string): Promise<Names
   const others = migrations.items.filter((migration) => isInFlight(migration) && migrationView(migration) === null);
   const byVmi = Map.groupBy(known, ({ vmiUid }) => vmiUid);
   return {
-    pools: pools.items as unknown as StoredPool[],
+    pools: pools.items.map(poolView),
     vms: vms.items.map(vmView),
     vmis: vmis.items.map((vmi) => ({ ...vmiView(vmi), evacuation: evacuationOf(byVmi.get(vmi.metadata.uid) ?? []) })),
     otherMigrations: new Map(

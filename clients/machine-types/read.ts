@@ -10,6 +10,7 @@ import {
 } from '../../api/resources.ts';
 import type { OwningPool, VmsSnapshot } from '../../decisions/disruption-budget/restart-budget.ts';
 import { nodeView, type Node } from '../../decisions/views/from-object/node.ts';
+import { poolView } from '../../decisions/views/from-object/owner.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { NodeView } from '../../decisions/views/node.ts';
@@ -82,7 +83,7 @@ export interface VmInventory {
 export async function readInventory(kube: KubeClient, namespaces: readonly string[] | null): Promise<VmInventory> {
   const [nodes, pools, vms, vmis] = await Promise.all([
     readNodeViews(kube),
-    readAll((namespace) => readViews(kube, VirtualMachinePools, namespace, (pool) => pool as unknown as StoredPool)),
+    readAll((namespace) => readViews(kube, VirtualMachinePools, namespace, poolView)),
     readAll((namespace) => readVmViews(kube, namespace)),
     readAll((namespace) => readVmiViews(kube, namespace)),
   ]);

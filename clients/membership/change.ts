@@ -3,6 +3,7 @@ import { MEMBERS_MANAGER, MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.t
 import type { Stored } from '../../api/objects.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
+import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import {
   changeAnnotation,
   isListed,
@@ -96,7 +97,7 @@ export async function beginChange<Change extends NewChange | null>(
           annotations: changeAnnotation(written),
           ...(written.kind === 'takeover' ? givenToApply(pool) : {}),
         },
-        ...(replicas === 0 ? {} : { spec: { replicas: pool.spec.replicas + replicas } }),
+        ...(replicas === 0 ? {} : { spec: { replicas: wantedReplicas(pool) + replicas } }),
       };
       return kube.patch<Pool>(VirtualMachinePools, key, 'merge', patch, { fieldManager: MEMBERS_MANAGER });
     },

@@ -1,6 +1,7 @@
 import { MEMBERS_MANAGER, MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
+import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import {
   changeAnnotation,
   isListed,
@@ -74,7 +75,7 @@ export class MembershipLease {
   /** Takes the change off the pool, which then goes on. `replicas`: what is added to its number in the same write. */
   async end({ replicas = 0 }: { replicas?: number } = {}): Promise<void> {
     await this.#whileHeld(async (pool) => {
-      const wanted = Math.max(pool.spec.replicas + replicas, 0);
+      const wanted = Math.max(wantedReplicas(pool) + replicas, 0);
       await this.#write(pool, { [MEMBERSHIP_CHANGE_ANNOTATION]: null }, replicas === 0 ? {} : { replicas: wanted });
     });
   }

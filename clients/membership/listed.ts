@@ -1,6 +1,7 @@
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import {
   correctionOf,
   isListed,
@@ -72,7 +73,7 @@ const goneWords = (count: number): string => `${count} VMs were moved by others,
 /** Refuses what would leave a change half done: the pool can't want less than none. */
 export function checkNumber(pool: Stored<Pool>, kind: Kind, vms: readonly ChangedVm[]): void {
   const { name } = pool.metadata;
-  const { replicas } = pool.spec;
+  const replicas = wantedReplicas(pool);
   if (kind === 'detach' && replicas < vms.length)
     throw new Failure(`pool ${name} wants ${replicas} VMs, and can't want ${vms.length} less: leave --decrement out`);
 }

@@ -3,6 +3,7 @@ import type { KubeObject, Stored } from '../../api/objects.ts';
 import { identityOf } from '../../api/ownership.ts';
 import { DEFAULT_STANDBY_STATE } from '../../api/pool-defaults.ts';
 import { Events } from '../../api/resources.ts';
+import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { ageOf, plain, table } from '../cli/output.ts';
@@ -45,14 +46,14 @@ export async function describeOwner(session: Session, kind: OwnerKind, owner: St
 const field = (name: string, value: string): string => `${`${name}:`.padEnd(14)}${plain(value)}`;
 
 function headLines(kind: OwnerKind, owner: Stored<Owner>): string[] {
-  const { metadata, spec, status } = owner;
+  const { metadata, status } = owner;
   const { replicas = 0, readyReplicas = 0, availableReplicas = 0 } = status ?? {};
   const { name, namespace = '', labels = {}, creationTimestamp, deletionTimestamp } = metadata;
   const pairs = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   const members = `${kind.members.noun}s`;
   const surge = isPool(kind, owner) ? (owner.status?.surgeReplicas ?? 0) : 0;
   const extra = surge === 0 ? '' : ` (${surge} extra)`;
-  const counts = `${spec.replicas} desired, ${replicas} total${extra}, ${readyReplicas} ready`;
+  const counts = `${wantedReplicas(owner)} desired, ${replicas} total${extra}, ${readyReplicas} ready`;
   return [
     field('Name', name),
     field('Namespace', namespace),

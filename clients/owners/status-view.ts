@@ -1,4 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
+import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ageOf, paint, plain, type Style } from '../cli/output.ts';
@@ -58,7 +59,8 @@ function rollout({ kind, owner, revisions, isLive }: OwnerView, now: number): st
 }
 
 function headLine({ kind, owner, members }: OwnerView): string {
-  const { metadata, spec, status } = owner;
+  const { metadata, status } = owner;
+  const wanted = wantedReplicas(owner);
   const replicas = isPool(kind, owner) ? members.filter(({ metadata }) => roleOf(metadata.labels) === null) : members;
   const active = replicas.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   // As kubectl and all other commands count it: VMs whose VMIs run the template, too.
@@ -69,8 +71,8 @@ function headLine({ kind, owner, members }: OwnerView): string {
   const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
   const surge = members.filter(({ metadata }) => roleOf(metadata.labels) === 'Surge').length;
   const extra = surge === 0 ? '' : `, ${surge} extra`;
-  const numbers = `${ready}/${spec.replicas} ready, ${active.length} total, ${last}${extra}`;
-  return `${name}  ${bar(ready, spec.replicas)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
+  const numbers = `${ready}/${wanted} ready, ${active.length} total, ${last}${extra}`;
+  return `${name}  ${bar(ready, wanted)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
 }
 
 function inProgress(progress: Progress | undefined, told: string[], now: number): string[] {

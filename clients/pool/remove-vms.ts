@@ -2,6 +2,7 @@ import { REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
 import { controllerOf, type Stored } from '../../api/objects.ts';
 import { identityOf, isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import { MAX_NAMED, namedRemovals, removalsText } from '../../decisions/scaling/named-removals.ts';
 import { isProtected } from '../../decisions/scaling/protection.ts';
 import { roleOf } from '../../decisions/views/vm.ts';
@@ -39,15 +40,16 @@ export function removeVms(
   const write = async (): Promise<number> => {
     const pool = await ofKnownKind(VirtualMachinePools, kube.get<Pool>(VirtualMachinePools, key));
     const { namespace, resourceVersion } = pool.metadata;
-    checkCurrent(Pools, key.name, pool.spec.replicas, currentReplicas);
-    const replicas = pool.spec.replicas - names.length;
+    const wanted = wantedReplicas(pool);
+    checkCurrent(Pools, key.name, wanted, currentReplicas);
+    const replicas = wanted - names.length;
     checkPool(pool);
     const vms = await Promise.all(
       names.map((name) => ignoreNotFound(ofKnownKind(VirtualMachines, kube.get(VirtualMachines, { namespace, name })))),
     );
     const faults = names.flatMap((name, index) => whyNot(pool, name, vms[index]) ?? []);
     if (faults.length > 0) throw new Failure(`no VM is removed from pool ${key.name}: ${faults.join('; ')}`);
-    checkNumber(pool, names.length);
+    checkNumber(pool, wanted, names.length);
     const named = new Map(namedRemovals(pool.metadata.annotations).vms);
     for (const vm of vms) if (vm !== undefined) named.set(vm.metadata.name, vm.metadata.uid);
     if (named.size > MAX_NAMED)
@@ -72,9 +74,9 @@ function checkPool({ metadata }: Stored<Pool>): void {
     throw new Failure(`the annotation ${REMOVE_VMS_ANNOTATION} of pool ${name} can't be read: ${fault}`);
 }
 
-function checkNumber({ metadata: { name }, spec: { replicas } }: Stored<Pool>, count: number): void {
-  if (count > replicas)
-    throw new Failure(`pool ${name} is meant to have ${countOf(Pools, replicas)}: ${count} can't be taken off`);
+function checkNumber({ metadata: { name } }: Stored<Pool>, wanted: number, count: number): void {
+  if (count > wanted)
+    throw new Failure(`pool ${name} is meant to have ${countOf(Pools, wanted)}: ${count} can't be taken off`);
 }
 
 function whyNot(pool: Stored<Pool>, name: string, vm: Stored | undefined): string | undefined {

@@ -22,6 +22,7 @@ import { reservedNames, type ReservedNames } from '../rollout/reserved-names.ts'
 import { namedRemovals, type NamedRemovals } from '../scaling/named-removals.ts';
 import type { ScalePlan } from '../scaling/plan.ts';
 import type { ScaleStep } from '../scaling/scale-input.ts';
+import { keptReplicas } from '../status/kept-replicas.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
 import { healingAsItIs, isHeld, limited, prepared } from './allowances.ts';
@@ -155,7 +156,7 @@ function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, reuse, ...mo
   const labelling = labelSteps({ pool, vms, uncontrolled });
   if (pool.metadata.deletionTimestamp !== undefined)
     return labelling.length === 0 ? steps : [...steps.filter(({ kind }) => kind !== 'removeFinalizer'), ...labelling];
-  steps.push(...labelling, ...silentChangeSteps(input));
+  steps.push(...keptReplicas(pool), ...labelling, ...silentChangeSteps(input));
   const names = new Map(vms.map((vm) => [vm.name, vm]));
   if (steps.length === 0) steps.push(...unmarkStep(pool, keptClaims, (name) => isStayingOn(names.get(name))));
   if (steps.length === 0 && batches.length === 0) steps.push(...tidyRevisions(input, rollout));

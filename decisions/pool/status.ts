@@ -94,6 +94,7 @@ export function poolStatus({
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
     observedGeneration: pool.metadata.generation ?? 0,
+    desiredReplicas: pool.spec.replicas,
     // An autoscaler divides the load by this number, and extra VMs bear their share.
     replicas: serving.length,
     readyReplicas: serving.filter((vm) => isReady(vm, vmiOf(vm))).length,

@@ -21,6 +21,8 @@ export type SettleAct = 'pause' | 'start' | 'stop';
 export type PoolStep =
   | { kind: 'addFinalizer'; reason: string }
   | { kind: 'removeFinalizer'; reason: string }
+  /** The spec leaves out how many VMs there are to be; `replicas`: as many as there were to be before. */
+  | { kind: 'keepReplicas'; replicas: number; reason: string }
   /** `role`: of VMs that are to be none of the pool's replicas. */
   | { kind: 'create'; numbers: number[]; revision: string; role?: MemberRole; reason: string }
   /** Standby VMs that become replicas. */

@@ -12,6 +12,7 @@ import { refusedLast } from '../scaling/refused-vms.ts';
 import { deletion, nameOf, planEnd, targets, words } from '../scaling/removal.ts';
 import { Room } from '../scaling/room.ts';
 import type { OwnerEvent } from '../status/events.ts';
+import { keptReplicas } from '../status/kept-replicas.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -27,7 +28,7 @@ import { replicaSetStatus, WORDS } from './status.ts';
 
 /** What to do next for a set, each step with a reason for people to read. */
 export type ReplicaSetStep =
-  | Extract<PoolStep, { kind: 'addFinalizer' | 'removeFinalizer' | 'delete' | 'halt' | 'release' }>
+  | Extract<PoolStep, { kind: 'addFinalizer' | 'removeFinalizer' | 'keepReplicas' | 'delete' | 'halt' | 'release' }>
   | { kind: 'createReplicas'; names: string[]; reason: string }
   | { kind: 'adopt'; vms: Target[]; reason: string };
 
@@ -106,7 +107,7 @@ function planSet(input: SetInput): ReplicaSetPlan {
   const stepsOf = (given: SetInput, room: Room): ReplicaSetStep[] =>
     isDeleted ? planEnd(endOf(given), room) : planMembers({ ...given, uncertain }, members, room);
   const room = roomIn(input);
-  const steps = stepsOf(input, room);
+  const steps = [...keptReplicas(set), ...stepsOf(input, room)];
   const starts = startsAfter(input, steps);
   const failures = standingFailures(input, (backoffs) => {
     const unlimited = { ...input, backoffs, burst: Infinity, starts: null };

@@ -41,6 +41,7 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
   const others = (set.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
   return {
     observedGeneration: set.metadata.generation ?? 0,
+    desiredReplicas: set.spec.replicas,
     replicas: places === 'eager' ? active.length : replicas.length - ended.length - unmatched.length,
     readyReplicas: active.filter(({ isReady }) => isReady).length,
     availableReplicas: availability.available,

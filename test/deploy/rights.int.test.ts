@@ -55,7 +55,7 @@ const runs = (namespace: string, pool: string, template: Template): Promise<void
       metadata.name.startsWith(`${pool}-`),
     );
     expect(vmis.map(({ metadata }) => metadata.labels?.[REVISION_LABEL])).toEqual(
-      Array.from({ length: spec.replicas }, () => revision),
+      Array.from({ length: spec.replicas! }, () => revision),
     );
   });
 

@@ -147,6 +147,7 @@ export class FakeCluster {
     createRevision: async () => this.#keep(),
     deleteRevisions: async () => {},
     setFinalizer: async () => nothing,
+    keepReplicas: async () => ({}),
     haltVms: () => Promise.reject(new Error('no test asks for it')),
     releaseVms: () => Promise.reject(new Error('no test asks for it')),
     promoteStandbyVms: () => Promise.reject(new Error('no test asks for it')),

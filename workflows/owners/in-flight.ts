@@ -67,6 +67,7 @@ export type OperationKind =
   | 'revisions'
   | 'notes'
   | 'labels'
+  | 'replicas'
   | 'cancelled'
   | 'notifying';
 
@@ -75,6 +76,7 @@ const UNREPORTED: ReadonlySet<OperationKind> = new Set([
   'revisions',
   'notes',
   'labels',
+  'replicas',
   'guards',
   'cancelled',
   'notifying',

@@ -4,7 +4,7 @@ import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { failureOf, type FailureReason } from '../../decisions/pool/failures.ts';
-import type { Target } from '../../decisions/pool/steps.ts';
+import type { PoolStep, Target } from '../../decisions/pool/steps.ts';
 import type { RemovalCause } from '../../decisions/scaling/removal-check.ts';
 import type { RemovalStep } from '../../decisions/scaling/removal.ts';
 import type { FailureBackoff } from './failure-backoff.ts';
@@ -27,11 +27,13 @@ export const ON_VMS = {
 } as const;
 
 const { deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>(ON_VMS);
-const { setFinalizer } = proxyActivities<PoolActivities>({
+const { setFinalizer, keepReplicas } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '60s',
   // A longer failure is the owner's to report.
   retry: { initialInterval: '500ms', maximumAttempts: 4 },
 });
+
+type KeptReplicas = Extract<PoolStep, { kind: 'keepReplicas' }>;
 
 export interface OwnerStepContext {
   key: OwnerKey;
@@ -141,6 +143,35 @@ export function runOperation(
     }
   });
   void run.then(() => onEnd(minVersions));
+}
+
+/** Begins to write the number of members into a spec that leaves it out. */
+export const beginKeptReplicas = ({ reason }: KeptReplicas, context: OwnerStepContext): void =>
+  tidy(context, 'replicas', reason, () => keepReplicas.executeWithOptions({ summary: summary(reason) }, [context.key]));
+
+/**
+ * Runs housekeeping that may fail, since it can be done later. If another of its kind is running, the step is planned
+ * again when that has ended. What `act` returns, a later plan must have seen.
+ */
+export function tidy(
+  { inProgress, onEnd }: Pick<OwnerStepContext, 'inProgress' | 'onEnd'>,
+  kind: 'revisions' | 'notes' | 'labels' | 'guards' | 'replicas',
+  reason: string,
+  act: () => Promise<ResourceVersions | void>,
+): void {
+  if (inProgress.has(kind)) return inProgress.hold(kind);
+  let minVersions: ResourceVersions | void;
+  const run = inProgress.run({ kind, reason }, async () => {
+    try {
+      minVersions = await act();
+    } catch (error) {
+      log.warn('a step failed', { reason, error: String(error) });
+    }
+  });
+  void run.then(() => {
+    const wasHeld = inProgress.wasHeld(kind);
+    if (wasHeld || minVersions !== undefined) onEnd(minVersions ?? {});
+  });
 }
 
 function removalCauseOf(

@@ -1,14 +1,13 @@
-import { log, proxyActivities } from '@temporalio/workflow';
+import { proxyActivities } from '@temporalio/workflow';
 import type { DrainActivities } from '../../activities/drain/evacuate.ts';
 import type { HealActivities } from '../../activities/healing/replace-vm.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
-import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { failureOf } from '../../decisions/pool/failures.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
 import type { Evacuations } from '../drain/evacuations.ts';
 import { carryOut, isOfMembers } from '../membership/steps.ts';
-import { beginRemoval, runOperation, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
+import { beginKeptReplicas, beginRemoval, runOperation, tidy, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
 import type { Rollouts } from '../rollout/rollouts.ts';
 import { beginArrival, isArrival } from './arrivals.ts';
 
@@ -46,6 +45,8 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'addFinalizer':
     case 'removeFinalizer':
       return beginRemoval(step, context);
+    case 'keepReplicas':
+      return beginKeptReplicas(step, context);
     case 'deleteKeptDisks':
       if (context.inProgress.has('disks')) return;
       return runOperation({ kind: 'disks', names: [], reason }, context, failureOf(step)!, () =>
@@ -71,29 +72,4 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'deleteRevisions':
       return tidy(context, 'revisions', reason, () => deleteRevisions.executeWithOptions(words, [key, step.revisions]));
   }
-}
-
-/**
- * Runs housekeeping that may fail, since it can be done later. If another of its kind is running, the step is planned
- * again when that has ended. What `act` returns, a later plan must have seen.
- */
-function tidy(
-  { inProgress, onEnd }: StepContext,
-  kind: 'revisions' | 'notes' | 'labels' | 'guards',
-  reason: string,
-  act: () => Promise<ResourceVersions | void>,
-): void {
-  if (inProgress.has(kind)) return inProgress.hold(kind);
-  let minVersions: ResourceVersions | void;
-  const run = inProgress.run({ kind, reason }, async () => {
-    try {
-      minVersions = await act();
-    } catch (error) {
-      log.warn('a step failed', { reason, error: String(error) });
-    }
-  });
-  void run.then(() => {
-    const wasHeld = inProgress.wasHeld(kind);
-    if (wasHeld || minVersions !== undefined) onEnd(minVersions ?? {});
-  });
 }

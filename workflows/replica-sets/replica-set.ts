@@ -12,7 +12,7 @@ import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts
 import { onQuery } from '../handlers.ts';
 import { replicaSetProgress, type PoolRef, type ReplicaSetProgress } from '../messages.ts';
 import { OwnerRun, type CarriedOwner, type OwnerRequest } from '../owners/owner-run.ts';
-import { beginRemoval, runOperation, chunks, ON_VMS } from '../owners/steps.ts';
+import { beginKeptReplicas, beginRemoval, runOperation, chunks, ON_VMS } from '../owners/steps.ts';
 import { replicaSetDetails } from './details.ts';
 
 export interface ReplicaSetInput extends PoolRef {
@@ -135,7 +135,9 @@ class ReplicaSetRun extends OwnerRun<Planned> {
       case 'delete':
       case 'halt':
       case 'release':
-        beginRemoval(step, context);
+        return beginRemoval(step, context);
+      case 'keepReplicas':
+        return beginKeptReplicas(step, context);
     }
   }
 

@@ -5,6 +5,7 @@ import { PAUSED_POOL_ANNOTATION } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { LabelSelector } from '../../../api/pool/pool.ts';
 import { KubeVirtPools, VirtualMachinePools } from '../../../api/resources.ts';
+import { wantedReplicas } from '../../../api/wanted-replicas.ts';
 import { formatNames } from '../../../decisions/lib/names.ts';
 import { joining, type Joining } from '../../../decisions/membership/joining.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -53,7 +54,7 @@ export async function plan(
       `${formatNames(strangers)} of pool ${name} of KubeVirt: no match of its selector: KubeVirt is just letting go of them`,
     );
   const { pool, notes: poolNotes } = ours === undefined ? converted(theirs) : { pool: ours, notes: [] };
-  const wanted = pool.spec.replicas;
+  const wanted = wantedReplicas(pool);
   const total = vms.length + (ours === undefined ? 0 : (await controlledBy(kube, VirtualMachinePools, ours)).length);
   if (total > wanted)
     throw new Failure(

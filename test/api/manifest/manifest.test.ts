@@ -191,7 +191,11 @@ describe('all that is wrong', () => {
 
 describe('what is wrong', () => {
   it.each<[string, object, string]>([
-    ['a missing field', { replicas: undefined }, 'spec.replicas: is missing: it must be a whole number'],
+    [
+      'a missing field',
+      { template: undefined },
+      'spec.template: is missing: it must be an object (lines of "key: value")',
+    ],
     [
       'an empty field',
       { updateStrategy: { unmanaged: null } },

@@ -25,7 +25,7 @@ describe('a replica set', () => {
     ]);
   });
 
-  test.each(['replicas', 'selector', 'template'])('is refused without %s', (field) => {
+  test.each(['selector', 'template'])('is refused without %s', (field) => {
     const { spec, ...rest } = bareSet();
     const { [field as keyof typeof spec]: _, ...others } = spec;
     expect(VirtualMachineReplicaSet.safeParse({ ...rest, spec: others }).success).toBe(false);

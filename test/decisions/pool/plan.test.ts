@@ -6,6 +6,8 @@ import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import { vmName } from '../../../decisions/scaling/vm-names.ts';
+import { poolView } from '../../../decisions/views/from-object/owner.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { aFailure, backoffFor } from '../fixtures/backoffs.ts';
 import { anyFleet, aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 
@@ -54,6 +56,42 @@ describe('scale-out', () => {
     expect(plan({ pool: aPool({}, { finalizers: [] }) }).steps).toEqual([
       { kind: 'addFinalizer', reason: expect.any(String) as string },
     ]);
+  });
+});
+
+/** A pool whose spec has no `replicas`, as a plan sees it. */
+function stored(status: object | undefined): StoredPool {
+  const { replicas: _, ...spec } = aPool().spec;
+  return poolView({ ...aPool(), spec, ...(status === undefined ? {} : { status }) });
+}
+
+describe('a spec that leaves replicas out', () => {
+  test('wants one VM at first, and writes that down for who scales the pool', () => {
+    const { steps, status } = plan({ pool: stored(undefined) });
+    expect(created(steps)).toEqual([1]);
+    expect(stepOf(steps, 'keepReplicas')).toEqual({
+      kind: 'keepReplicas',
+      replicas: 1,
+      reason: 'the spec leaves replicas out: it stays 1',
+    });
+    expect(status?.desiredReplicas).toBe(1);
+  });
+
+  test('keeps as many VMs as it wanted, however few of these are there', () => {
+    const pool = stored({ desiredReplicas: 3, replicas: 1 });
+    const { steps } = plan({ pool, vms: [aVm('web-1')] });
+    expect(created(steps)).toEqual([2, 3]);
+    expect(stepOf(steps, 'keepReplicas')?.replicas).toBe(3);
+    expect(stored({ replicas: 4 }).spec.replicas).toBe(4);
+  });
+
+  test('is left alone in a pool that is deleted, and where the number is said', () => {
+    const going = {
+      ...stored(undefined),
+      metadata: { ...aPool().metadata, deletionTimestamp: '2026-01-01T00:00:00Z' },
+    };
+    expect(stepOf(plan({ pool: going }).steps, 'keepReplicas')).toBeUndefined();
+    expect(stepOf(plan({}).steps, 'keepReplicas')).toBeUndefined();
   });
 });
 

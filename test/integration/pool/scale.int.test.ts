@@ -72,6 +72,40 @@ test('gaps are filled first, a number that comes back is used again, and scaling
   for (const vm of await fleet().vms(namespace)) expect(vm.metadata.labels?.['drover.dev/revision']).toBe(revision);
 });
 
+test('a manifest without replicas makes one VM, and leaves the number to an autoscaler, however it is applied', async () => {
+  const namespace = await fleet().namespace();
+  const { kube } = fleet();
+  const key = { namespace, name: 'web' };
+  const apply = (spec: object): Promise<unknown> => {
+    const object = { apiVersion: 'drover.dev/v1alpha1', kind: 'VirtualMachinePool', metadata: key };
+    const manifest = { ...object, spec: { template: haltedTemplate, ...spec } };
+    return kube.patch(VirtualMachinePools, key, 'apply', manifest, { fieldManager: 'gitops', force: true });
+  };
+  const stays = async (count: number): Promise<void> => {
+    await fleet().settled(namespace, 'web', namesUpTo('web', count));
+    const pool = (await fleet().pool(namespace, 'web'))!;
+    expect(pool).toMatchObject({ spec: { replicas: count }, status: { desiredReplicas: count } });
+    expect(pool.status!.observedGeneration).toBe(pool.metadata.generation);
+  };
+  await apply({});
+  await until(() => stays(1));
+  await kube.patch(VirtualMachinePools, key, 'merge', { spec: { replicas: 3 } }, { subresource: 'scale' });
+  await until(() => stays(3));
+  const before = await fleet().vms(namespace);
+  await apply({});
+  await until(() => stays(3));
+  // The manager that takes it out is the only one that has set it: it is gone from the spec then.
+  await apply({ replicas: 4 });
+  await until(() => stays(4));
+  await apply({});
+  await until(() => stays(4));
+  // As the three-way merge of `kubectl apply` takes it out.
+  await kube.patch(VirtualMachinePools, key, 'merge', { spec: { replicas: null } });
+  await until(() => stays(4));
+  const uids = new Set((await fleet().vms(namespace)).map(({ metadata }) => metadata.uid));
+  expect(before.filter(({ metadata }) => !uids.has(metadata.uid))).toEqual([]);
+});
+
 test("a name that somebody else's VM holds is skipped, and the VM is left alone", async () => {
   const namespace = await fleet().namespace();
   const foreign = await fleet().kube.create(VirtualMachines, {

@@ -1,5 +1,6 @@
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstanceMigrations, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { wantedReplicas } from '../../../api/wanted-replicas.ts';
 import type { Migration } from '../../../simulator/types.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import {
@@ -118,7 +119,7 @@ export class BudgetGuarantees extends PoolCheck {
       const isUnwanted =
         live === undefined ||
         isGoing(live) ||
-        (vm === undefined && this.record.replicasOf(pool).filter(isActive).length >= live.spec.replicas);
+        (vm === undefined && this.record.replicasOf(pool).filter(isActive).length >= wantedReplicas(live));
       if (isBack || hasLeft || isOver || isUnwanted) this.#down.delete(uid);
     }
   }

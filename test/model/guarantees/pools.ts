@@ -1,4 +1,5 @@
 import { VirtualMachinePools } from '../../../api/resources.ts';
+import { wantedReplicas } from '../../../api/wanted-replicas.ts';
 import { isGoing, lacksDisks, type Pool } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';
 import { PoolCheck } from './check.ts';
@@ -49,7 +50,7 @@ export class PoolGuarantees extends PoolCheck {
       const { uid, name } = pool.metadata;
       const held = (pool.status?.healing?.cycles ?? []).length;
       const isFine =
-        !some || isGoing(pool) || lacksDisks(pool) || this.record.replicasOf(uid).length + held >= pool.spec.replicas;
+        !some || isGoing(pool) || lacksDisks(pool) || this.record.replicasOf(uid).length + held >= wantedReplicas(pool);
       if (isFine) this.#missingSince.delete(uid);
       else if (!this.#missingSince.has(uid)) this.#missingSince.set(uid, this.now);
       const since = this.#missingSince.get(uid);

@@ -1,6 +1,7 @@
 import { PROTECT_ANNOTATION } from '../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
+import { wantedReplicas } from '../../../api/wanted-replicas.ts';
 import {
   activityNow,
   isActive,
@@ -68,7 +69,7 @@ export class RemovedVmGuarantees extends PoolCheck {
       return this.record.isReady(name) ? this.#budget.check(pool, `the extra ${name} is ${how}`) : undefined;
     if (!isRegular(vm)) return this.#standbyLeaves(pool, vm, how);
     const active = this.record.replicasOf(uid).filter((other) => isActive(other) && !isNamed(pool, other)).length;
-    const { replicas } = pool.spec;
+    const replicas = wantedReplicas(pool);
     // `active` no longer includes this VM.
     if (active < replicas) {
       const read = this.record.readAt(uid);

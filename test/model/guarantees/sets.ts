@@ -2,6 +2,7 @@ import { matchesLabels } from '../../../api/lib/label-selector.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type SetKind } from '../../../api/owner-kinds.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import { wantedReplicas } from '../../../api/wanted-replicas.ts';
 import type { VirtualMachineInstance } from '../../../simulator/types.ts';
 import { activityNow, isByWorker, isGoing } from '../facts.ts';
 import { CALL_MS, KNOWN_AFTER_MS, Readings, STALE_MS } from '../readings.ts';
@@ -49,9 +50,11 @@ export class SetGuarantees extends Check {
     if (isWorker && before !== undefined) this.#changedByWorker(before, after);
   }
 
-  #setWritten(before: Stored | undefined, { metadata: { uid }, spec }: ReplicaSet): void {
-    if ((before as ReplicaSet | undefined)?.spec.replicas === spec.replicas) return;
-    this.#wanted.set(uid, [...(this.#wanted.get(uid) ?? []), { at: this.now, replicas: spec.replicas }]);
+  #setWritten(before: Stored | undefined, set: ReplicaSet): void {
+    const { uid } = set.metadata;
+    const replicas = wantedReplicas(set);
+    if (before !== undefined && wantedReplicas(before as ReplicaSet) === replicas) return;
+    this.#wanted.set(uid, [...(this.#wanted.get(uid) ?? []), { at: this.now, replicas }]);
   }
 
   #changedByPeople(before: Stored, after: Stored | undefined): void {
@@ -108,7 +111,7 @@ export class SetGuarantees extends Check {
       .membersOf(kind, uid)
       .filter((one) => one.metadata.name !== name && (kind === STRICT ? !isGoing(one) : isActiveVmi(one)))
       .filter(({ metadata }) => matchesLabels(set.spec.selector, metadata.labels ?? {}));
-    if (staying.length >= set.spec.replicas) return;
+    if (staying.length >= wantedReplicas(set)) return;
     const read = this.#readings.of(uid);
     const hasChangedSince = (this.#wanted.get(uid)?.at(-1)?.at ?? 0) >= (read ?? Infinity);
     const isExcused =

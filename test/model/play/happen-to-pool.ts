@@ -17,7 +17,7 @@ export async function happenToPool(
   if (pool === undefined) return;
   switch (happening.what) {
     case 'scale':
-      return world.people.changePool(name, { replicas: happening.replicas });
+      return world.people.changePool(name, { replicas: happening.replicas ?? undefined });
     case 'template': {
       const { version, neverReady, power: runStrategy = 'Always', sockets } = happening;
       const more = { ...diskOf(pool), ...(sockets === undefined ? {} : { sockets }) };

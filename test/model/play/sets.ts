@@ -27,7 +27,7 @@ export async function happenToSet(world: World, kinds: readonly SetKind[], happe
   const { name, uid } = set.metadata;
   switch (happening.what) {
     case 'scale set':
-      return world.people.changeOwner(kind, name, { replicas: happening.replicas });
+      return world.people.changeOwner(kind, name, { replicas: happening.replicas ?? undefined });
     case 'pause set':
       return world.people.changeOwner(kind, name, { paused: happening.paused });
     case 'set template': {

@@ -7,7 +7,8 @@ export type RunStrategy = 'Always' | 'Manual' | 'RerunOnFailure' | 'Once' | 'Hal
 
 /** What happens to an installation. VMs, workers and pools are given by any number, taken modulo their count. */
 export type Happening =
-  | { what: 'scale'; pool: number; replicas: number }
+  /** Null: the number is taken out of the manifest, and the spec. */
+  | { what: 'scale'; pool: number; replicas: number | null }
   | { what: 'template'; pool: number; version: number; neverReady: boolean; power?: RunStrategy; sockets?: number }
   | { what: 'rules'; pool: number; spec: Partial<PoolSpec> }
   | { what: 'renew'; pool: number; isOrphaned: boolean }
@@ -39,7 +40,7 @@ export type Happening =
 
 /** About a set, and one of its members. */
 export type SetHappening =
-  | { what: 'scale set'; set: number; replicas: number }
+  | { what: 'scale set'; set: number; replicas: number | null }
   | { what: 'pause set'; set: number; paused: boolean }
   | { what: 'set template'; set: number; failsToStart: boolean }
   | { what: 'renew set'; set: number; isOrphaned: boolean }
@@ -50,9 +51,10 @@ export type SetHappening =
 const pool = fc.nat(1);
 const vm = fc.nat(9);
 const worker = fc.nat(2);
+const replicas = fc.option(fc.integer({ min: 0, max: 8 }), { freq: 6 });
 
 const wishes: fc.Arbitrary<Happening> = fc.oneof(
-  fc.record({ what: fc.constant('scale'), pool, replicas: fc.integer({ min: 0, max: 8 }) }),
+  fc.record({ what: fc.constant('scale'), pool, replicas }),
   fc.record({
     what: fc.constant('template'),
     pool,
@@ -143,7 +145,7 @@ const sets: fc.Arbitrary<Happening> = fc.oneof(
   },
   {
     weight: 3,
-    arbitrary: fc.record({ what: fc.constant('scale set'), set, replicas: fc.integer({ min: 0, max: 8 }) }),
+    arbitrary: fc.record({ what: fc.constant('scale set'), set, replicas }),
   },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('relabel back'), set }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('pause set'), set, paused: fc.boolean() }) },

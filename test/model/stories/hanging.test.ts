@@ -22,7 +22,7 @@ const KINDS: [VmOwnerKind, object][] = [
  * Creates an owner of VMs, most of which somebody else holds back with a finalizer. Returns the names of the others.
  */
 async function withHeldVms(world: World, kind: VmOwnerKind, spec: object): Promise<string[]> {
-  await world.people.createOwner(kind, 'web', spec as { replicas: number });
+  await world.people.createOwner(kind, 'web', spec);
   const { uid } = world.owner(kind, 'web')!.metadata;
   await world.until(() => world.membersOf(kind, uid).length === COUNT, MINUTE_MS);
   await world.wait(10_000);

@@ -1,6 +1,7 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import { REVISION_LABEL } from '../../../api/names.ts';
+import { wantedReplicas } from '../../../api/wanted-replicas.ts';
 import { activityNow } from '../facts.ts';
 import { aTemplate } from '../pools.ts';
 import { begun, play, statusOf } from './story.ts';
@@ -56,13 +57,11 @@ test('a worker that loses the API server is replaced within two minutes, and cal
     for (const worker of world.workers) {
       world.cutOff(worker, true);
       await world.wait(40_000);
-      const wanted = world.pool('web')!.spec;
-      await world.people.changePool('web', { replicas: wanted.replicas + 1 });
-      if (
-        !(await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length === wanted.replicas + 1, 120_000))
-      )
+      const replicas = wantedReplicas(world.pool('web')!);
+      await world.people.changePool('web', { replicas: replicas + 1 });
+      if (!(await world.until(() => world.vmsOf(world.pool('web')!.metadata.uid).length === replicas + 1, 120_000)))
         world.break(`G15: while ${worker.process.name} is cut off, nobody scales the pool`);
-      await world.people.changePool('web', { template: aTemplate({ version: wanted.replicas }) });
+      await world.people.changePool('web', { template: aTemplate({ version: replicas }) });
       await world.wait(180_000);
       world.cutOff(worker, false);
       await world.wait(120_000);

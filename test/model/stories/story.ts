@@ -36,6 +36,6 @@ export const isReady =
 export async function begun(world: World, spec: Parameters<typeof aSpec>[0] = {}, name = 'web'): Promise<void> {
   const pool = aSpec(spec);
   await world.people.createPool(name, pool);
-  expect(await world.until(isReady(world, pool.replicas, name), 120_000)).toBe(true);
+  expect(await world.until(isReady(world, pool.replicas ?? 1, name), 120_000)).toBe(true);
   await world.wait(2_000);
 }

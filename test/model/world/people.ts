@@ -42,7 +42,7 @@ export class People {
     return this.createOwner('VirtualMachinePool', name, spec);
   }
 
-  changePool(name: string, spec: Partial<PoolSpec>): Promise<void> {
+  changePool(name: string, spec: { [K in keyof PoolSpec]?: PoolSpec[K] | undefined }): Promise<void> {
     return this.changeOwner('VirtualMachinePool', name, spec);
   }
 
@@ -51,9 +51,9 @@ export class People {
   }
 
   /** Creates a pool or a set. */
-  createOwner(kind: VmOwnerKind, name: string, spec: { replicas: number }): Promise<Stored> {
+  createOwner(kind: VmOwnerKind, name: string, spec: { replicas?: number }): Promise<Stored> {
     const { resource, noun } = OWNER_KINDS[kind];
-    this.#world.say(`-- ${noun} ${name} with ${spec.replicas}`);
+    this.#world.say(`-- ${noun} ${name} with ${spec.replicas ?? 'no number'}`);
     return this.client.create<KubeObject>(resource, { metadata: { name, namespace: NAMESPACE }, spec: { ...spec } });
   }
 
@@ -61,7 +61,9 @@ export class People {
     const { resource, noun } = OWNER_KINDS[kind];
     this.#world.say(`-- ${noun} ${name}: ${JSON.stringify(spec).slice(0, 200)}`);
     // Replaces each field as a whole: a merge would keep parts of its old value.
-    const patch = Object.entries(spec).map(([field, value]) => ({ op: 'add', path: `/spec/${field}`, value }));
+    const patch = Object.entries(spec).map(([field, value]) =>
+      value === undefined ? { op: 'remove', path: `/spec/${field}` } : { op: 'add', path: `/spec/${field}`, value },
+    );
     await this.client.patch(resource, { namespace: NAMESPACE, name }, 'json', patch);
   }
 

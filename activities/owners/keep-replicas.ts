@@ -1,0 +1,26 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { REPLICAS_MANAGER } from '../../api/names.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { kindOfOwner, versionsOf } from './kinds.ts';
+import { liveOwner } from './live-owner.ts';
+import type { OwnerKey } from './types.ts';
+
+/**
+ * Writes into the spec of a pool or a set how many members it wants, if the spec still leaves that out. Returns what a
+ * later plan must have seen.
+ */
+export async function keepReplicas(client: KubeClient, key: OwnerKey): Promise<ResourceVersions> {
+  const signal = cancellationSignal();
+  return retryOnConflict(async () => {
+    const owner = await liveOwner(client, key, signal);
+    if (owner === undefined) return {};
+    const { resourceVersion } = owner.metadata;
+    if (owner.replicasLeftOut !== true) return versionsOf(key, resourceVersion);
+    const patch = { metadata: { resourceVersion }, spec: { replicas: owner.spec.replicas } };
+    const options = { signal, fieldManager: REPLICAS_MANAGER };
+    const written = await client.patch(kindOfOwner(key).resource, key, 'merge', patch, options);
+    return versionsOf(key, written.metadata.resourceVersion);
+  });
+}

@@ -1,6 +1,6 @@
 import { defaultPayloadConverter, rawValueTypeInfo, type QueryDefinition, type RawValue } from '@temporalio/common';
 // oxlint-disable-next-line typescript/no-restricted-imports -- the one place that registers handlers
-import { log, setHandler } from '@temporalio/workflow';
+import { CancellationScope, log, setHandler } from '@temporalio/workflow';
 import { Unreadable } from '../decisions/lib/payload-reader.ts';
 import type { Signal } from './signals.ts';
 
@@ -14,7 +14,7 @@ export function onSignal<Payload>(
   description: string,
   hear: (payload: Payload) => void,
 ): void {
-  const handler = (raw?: RawValue): void => {
+  const handle = (raw?: RawValue): void => {
     try {
       hear(signal.read(decoded(raw, signal.name), signal.name));
     } catch (error) {
@@ -27,6 +27,8 @@ export function onSignal<Payload>(
         });
     }
   };
+  // What a handler begins goes on although somebody has requested the cancellation of the workflow.
+  const handler = (raw?: RawValue): void => void CancellationScope.nonCancellable(() => Promise.resolve(handle(raw)));
   setHandler({ ...(signal as Signal<Payload, [RawValue?]>), typeInfo: UNDECODED }, handler, { description });
 }
 

@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client';
 import { OWNER_KINDS, type MemberKind, type OwnerKind, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { containedPlan } from '../../decisions/pool/contained-plan.ts';
+import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import { containedVmiSetPlan, containedReplicaSetPlan } from '../../decisions/replica-sets/contained-plan.ts';
 import type { ReplicaSetPlan } from '../../decisions/replica-sets/plan.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/owner.ts';
@@ -14,6 +15,7 @@ import { rejectOnServerLost, rejectOnShutdown } from '../lib/shutdown.ts';
 import { ownerName, affectedPools } from './affected-pools.ts';
 import { affectedVmiSets, affectedSets } from './affected-sets.ts';
 import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
+import { ManagedLook } from './managed-look.ts';
 
 /** Tells the workflow of a pool or a replica set. */
 type Notify = (
@@ -28,6 +30,8 @@ export interface Signals {
   notify: Notify;
   /** Does the same for a deleted owner, but never starts its workflow. */
   signalDeleted: Notify;
+  /** The owners in the cluster whose workflows run, by `namespace/name`, as Temporal lists them. */
+  managed: (client: Client, cluster: string) => Promise<ReadonlySet<string>>;
 }
 
 export interface WatchActivityOptions {
@@ -39,21 +43,26 @@ export interface WatchActivityOptions {
   /** Aborted when the worker is asked to shut down: its watch then moves to another worker at once. */
   stopping: AbortSignal;
   resyncMs?: number;
+  /** How often the owners without a workflow are looked for. */
+  managedMs?: number;
 }
 
 const HEARTBEAT_MS = 2_000;
 const RESYNC_MS = 300_000;
+/** How long the workflow of an owner may have ended before another is started. */
+const MANAGED_MS = 15_000;
 
 export function createWatchActivities(options: WatchActivityOptions) {
-  const { cache, onFailure, stopping, resyncMs = RESYNC_MS } = options;
+  const { cache, onFailure, stopping, resyncMs = RESYNC_MS, managedMs = MANAGED_MS } = options;
 
   const watched = watchedKinds(options);
 
   return {
     /**
      * Runs until its worker shuts down or loses the API server, or Temporal cancels it. Signals every pool and replica
-     * set once at the start, then each one to which something has happened, and every few minutes those that have
-     * something to do: a lost signal costs no more than that.
+     * set once at the start, then each one to which something has happened, every few minutes those that have something
+     * to do, since a signal may be lost, and every few seconds those without a workflow, since people and Temporal may
+     * end one.
      */
     async watchCluster({ cluster }: { cluster: string }): Promise<void> {
       // Kept here: cache callbacks run outside any activity, where there is no current context.
@@ -71,6 +80,9 @@ export function createWatchActivities(options: WatchActivityOptions) {
       const resync = setInterval(() => {
         for (const { resync } of followers) resync();
       }, resyncMs);
+      const look = setInterval(() => {
+        for (const { findUnmanaged } of followers) findUnmanaged();
+      }, managedMs);
       const { pools, replicaSets, vmiSets, vms } = cache;
       const sizes = { pools: pools.size, sets: replicaSets.size + vmiSets.size, vms: vms.size };
       log.info('watching', { cluster, ...sizes, attempt: info.attempt });
@@ -79,6 +91,7 @@ export function createWatchActivities(options: WatchActivityOptions) {
       } finally {
         clearInterval(beat);
         clearInterval(resync);
+        clearInterval(look);
         unsubscribe();
         for (const { stop } of followers) stop();
       }
@@ -94,7 +107,7 @@ function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watche
 
   /** Reports whether the pool's workflow would have nothing to do now. */
   const isSettledPool = (pool: StoredPool): boolean => {
-    const { steps, status, healing } = containedPlan({
+    const { plan } = containedPlan({
       ...snapshotOf(cache, pool),
       ...idle,
       rollout: null,
@@ -102,10 +115,9 @@ function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watche
       healing: null,
       batchesNotBefore: 0,
       now: Date.now(),
-    }).plan;
-    // The status says nothing of attempts: those in progress would be begun again.
-    const isHealing = healing.begin.every(({ isAgain }) => isAgain);
-    return steps.length === 0 && status === null && isHealing;
+    });
+    // The status says nothing of attempts that run, so that a pool with one counts as unsettled.
+    return isSettled(plan) && plan.healing.begin.length === 0;
   };
 
   /** Reports the same of replica sets. */
@@ -161,7 +173,8 @@ interface Rules<Owner extends StoredVmOwner> {
   members: MemberKind['cache'][];
 }
 
-const isSettled = ({ steps, status }: ReplicaSetPlan): boolean => steps.length === 0 && status === null;
+const isSettled = ({ steps, status }: Pick<ReplicaSetPlan | PoolPlan, 'steps' | 'status'>): boolean =>
+  steps.length === 0 && status === null;
 
 /** Owners of one kind, by `namespace/name`. */
 interface Watched {
@@ -182,6 +195,7 @@ interface Follower {
   hear: (change: CacheChange) => void;
   tryAgain: () => void;
   resync: () => void;
+  findUnmanaged: () => void;
   stop: () => void;
 }
 
@@ -209,6 +223,12 @@ function follow(
   const tell = (keys: Iterable<string>): void => {
     for (const key of keys) notifications.for(key);
   };
+  const managed = new ManagedLook({
+    names: all,
+    managed: () => signals.managed(client, cluster),
+    onUnmanaged: tell,
+    onFailure: (error) => log.warn(`the workflows of ${what}s could not be listed`, { error: error.message }),
+  });
   return {
     start: () => tell(all()),
     hear: (change) => {
@@ -219,6 +239,7 @@ function follow(
     },
     tryAgain: () => tell(failed),
     resync: () => tell(unsettled()),
+    findUnmanaged: () => void managed.look(),
     stop: () => notifications.stop(),
   };
 }

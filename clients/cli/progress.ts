@@ -1,6 +1,8 @@
+import type { WorkflowExecutionDescription } from '@temporalio/client';
 import type { Stored } from '../../api/objects.ts';
 import type { ReplicaSetProgress } from '../../workflows/messages.ts';
 import type { Owner } from '../owners/objects.ts';
+import { missingWorkers } from '../session/missing-workers.ts';
 import type { Session } from '../session/session.ts';
 import { GrpcCode, grpcCodeOf, isWorkflowNotFound } from '../session/temporal.ts';
 import { sentenceOf } from './failure.ts';
@@ -28,23 +30,41 @@ export async function readProgress(session: Session, kind: OwnerKind, owner: Sto
   try {
     const { client, connection } = await session.temporal();
     const handle = client.workflow.getHandle(workflowIdOf(session, kind, owner));
-    const query = handle.query.bind<typeof handle, ['progress'], [], Promise<OwnerProgress>>(handle, 'progress');
-    return {
-      known: true,
-      progress: await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, query)),
+    const asking = async (): Promise<Progress> => {
+      // A workflow that has ended still answers queries.
+      const described = await handle.describe();
+      const why = whyNotManaged(described);
+      if (why === null) return { known: true, progress: await handle.query<OwnerProgress>('progress') };
+      return why.isOpen ? { known: false, why: why.words } : unmanaged(kind, owner, why.words);
     };
+    return await session.untilAnswered(connection.withDeadline(Date.now() + DEADLINE_MS, asking));
   } catch (error) {
-    if (isWorkflowNotFound(error)) return isTakenUp(kind, owner) ? notLed(kind) : noWorkflow;
-    return { known: false, why: whyNot(error) };
+    if (isWorkflowNotFound(error)) return unmanaged(kind, owner);
+    return { known: false, why: await whyUnanswered(session, error) };
   }
 }
 
 const noWorkflow: Progress = { known: false, why: 'no workflow manages it yet', hasNoWorkflow: true };
 
-const notLed = ({ noun }: OwnerKind): Progress => ({
-  known: false,
-  why: `no workflow manages it now; a worker starts one when the ${noun} changes`,
-});
+/** `how`: how the last workflow ended. */
+function unmanaged(kind: OwnerKind, owner: Stored<Owner>, how?: string): Progress {
+  if (!isTakenUp(kind, owner)) return noWorkflow;
+  const last = how === undefined ? '' : ` (the last one ${how})`;
+  return { known: false, why: `no workflow manages it now${last}; a worker starts one within seconds` };
+}
+
+/** Temporal tries a workflow task again for ever; more than twice is no worker that died. */
+const TASK_TRIES = 3;
+
+/** Why the workflow does not manage its object; null if it does. */
+function whyNotManaged({ status, raw }: WorkflowExecutionDescription): { isOpen: boolean; words: string } | null {
+  if (status.name !== 'RUNNING')
+    return { isOpen: false, words: `was ended: ${status.name.toLowerCase().replace('_', ' ')}` };
+  const tries = raw.pendingWorkflowTask?.attempt ?? 1;
+  if (tries <= TASK_TRIES) return null;
+  const words = `its workflow is stuck: a task has failed ${tries - 1} times, and Temporal's Web UI says why`;
+  return { isOpen: true, words };
+}
 
 /** False if the answer dates from before the object was taken up, and so says nothing about it as it is now. */
 export const isCurrent = (answer: Progress, kind: OwnerKind, owner: Stored<Owner>): boolean =>
@@ -53,10 +73,9 @@ export const isCurrent = (answer: Progress, kind: OwnerKind, owner: Stored<Owner
 const isTakenUp = ({ finalizer }: OwnerKind, { metadata, status }: Stored<Owner>): boolean =>
   status !== undefined || metadata.finalizers?.includes(finalizer) === true;
 
-function whyNot(error: unknown): string {
-  const code = grpcCodeOf(error);
-  if (code === GrpcCode.DEADLINE_EXCEEDED) return 'its workflow does not answer; is a `drover worker` running?';
-  return sentenceOf(error);
+async function whyUnanswered(session: Session, error: unknown): Promise<string> {
+  if (grpcCodeOf(error) !== GrpcCode.DEADLINE_EXCEEDED) return sentenceOf(error);
+  return (await missingWorkers(session)) ?? 'its workflow does not answer';
 }
 
 /** Returns the URL of a workflow in Temporal's Web UI; undefined if the address of the UI is unknown. */

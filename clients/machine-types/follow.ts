@@ -5,7 +5,7 @@ import { transitionProgress } from '../../workflows/messages.ts';
 import { Failure } from '../cli/failure.ts';
 import { note, plain, print } from '../cli/output.ts';
 import { followRun, resultOf, type Followed } from '../runs/follow.ts';
-import { askProgress } from '../runs/progress.ts';
+import { askProgress, endedFromOutside } from '../runs/progress.ts';
 import { recentErrorLines, recentErrorsOf } from '../runs/recent-errors.ts';
 import type { Session } from '../session/session.ts';
 import { isWorkflowNotFound } from '../session/temporal.ts';
@@ -53,8 +53,9 @@ export async function readTransition(session: Session, handle: WorkflowHandle): 
     ]);
     return { progress, ended: null, recentErrors };
   }
-  if (status.name !== 'FAILED') {
-    const ended = `ended from outside (${status.name.toLowerCase()}): nothing of it goes on, and what it has marked stays marked`;
+  const outside = endedFromOutside(status.name);
+  if (outside !== null) {
+    const ended = `${outside}, and what it has marked stays marked`;
     return { progress: await askProgress(session, handle, transitionProgress), ended, recentErrors: [] };
   }
   const refusal = await endOf(session, handle).then(

@@ -1,4 +1,3 @@
-import type { WorkflowHandle } from '@temporalio/client';
 import type { Stored } from '../../api/objects.ts';
 import { Failure, sentenceOf } from '../cli/failure.ts';
 import { Pools } from '../cli/kinds.ts';
@@ -9,34 +8,12 @@ import { missingWorkers } from '../session/missing-workers.ts';
 import { requestedBy } from '../session/requester.ts';
 import { ensureSameCluster } from '../session/same-cluster.ts';
 import type { Session } from '../session/session.ts';
-import { isWorkflowNotFound } from '../session/temporal.ts';
+import { aboutSetup } from '../session/temporal.ts';
+import { unknownCluster } from '../session/unknown-cluster.ts';
 import type { Pool } from './objects.ts';
 
 /** How long a pool's status may take to show that a signal was handled. */
 const HANDLED_WITHIN_MS = 10_000;
-
-/**
- * Asks a workflow for something; if `isDry`, only checks that it runs. Returns false if no such workflow runs. Throws
- * `Failure` if it could not be asked.
- */
-export async function signalWorkflow(
-  session: Session,
-  id: string,
-  ask: (handle: WorkflowHandle) => Promise<void>,
-  isDry: boolean,
-): Promise<boolean> {
-  const { client } = await session.temporal();
-  const handle = client.workflow.getHandle(id);
-  await ensureSameCluster(session);
-  try {
-    if (isDry) return (await handle.describe()).status.name === 'RUNNING';
-    await ask(handle);
-    return true;
-  } catch (error) {
-    if (isWorkflowNotFound(error)) return false;
-    throw new Failure(`${id} could not be asked: ${sentenceOf(error)}`, { cause: error });
-  }
-}
 
 /** A request to a pool's workflow. */
 export interface PoolRequest {
@@ -50,8 +27,9 @@ export interface PoolRequest {
 }
 
 /**
- * Asks the pool's workflow. Returns the pool as soon as its status shows that the request was handled; in a dry run,
- * the pool as it was. Throws `Failure` if no workflow manages the pool, or its status shows nothing in time.
+ * Asks the pool's workflow, which is started if none runs. Returns the pool as soon as its status shows that the
+ * request was handled; in a dry run, the pool as it was. Throws `Failure` if the workflow can't be asked, or the status
+ * shows nothing in time.
  */
 export async function requestOfPool(
   session: Session,
@@ -60,22 +38,34 @@ export async function requestOfPool(
   { reason, dryRun }: { reason?: string | undefined; dryRun: DryRun },
 ): Promise<Stored<Pool>> {
   if (dryRun === 'client') return pool;
-  const { poolIdOf, ...signals } = await import('../../workflows/messages.ts');
-  const { namespace = '', name } = pool.metadata;
-  const id = poolIdOf({ cluster: session.cluster, namespace, name });
-  const asking = {
+  const [signals, { signalOwner }, { client }] = await Promise.all([
+    import('../../workflows/messages.ts'),
+    import('../../workers/watch/signal-owner.ts'),
+    session.temporal(),
+  ]);
+  await ensureWatched(session);
+  if (dryRun === 'server') return pool;
+  const payload = {
     by: await requestedBy(() => session.kube()),
     ...(reason === undefined ? {} : { why: reason }),
     ...more,
   };
-  const isLed = await signalWorkflow(
-    session,
-    id,
-    (handle) => handle.signal(signals[signal], asking),
-    dryRun === 'server',
-  );
-  if (!isLed) throw new Failure(noPoolWorkflow(name, id));
-  return dryRun === 'server' ? pool : waitUntilHandled(session, pool, what, isHandled);
+  const { namespace = '', name } = pool.metadata;
+  const ref = { cluster: session.cluster, namespace, name };
+  await signalOwner(client, 'VirtualMachinePool', ref, { signal: signals[signal], payload }).catch((error: unknown) => {
+    throw new Failure(`pool ${name} could not be asked to ${what}: ${sentenceOf(aboutSetup(error))}`, { cause: error });
+  });
+  return waitUntilHandled(session, pool, what, isHandled);
+}
+
+/**
+ * Throws `Failure` if no worker acts on this cluster, or workers of its name act on another. A watch that somebody has
+ * ended is started again as long as a worker runs.
+ */
+async function ensureWatched(session: Session): Promise<void> {
+  await ensureSameCluster(session);
+  const unknown = await unknownCluster(session);
+  if (unknown !== undefined && (await missingWorkers(session)) !== undefined) throw new Failure(unknown);
 }
 
 /**
@@ -113,9 +103,6 @@ async function notKnown(
   const because = (await missingWorkers(session)) ?? why;
   return new Failure(`pool ${name} was asked to ${what}, but it is unknown whether it did: ${because}`, { cause });
 }
-
-const noPoolWorkflow = (pool: string, id: string): string =>
-  `no workflow ${id} is running for pool ${pool}; is a \`drover worker\` running for this cluster?`;
 
 /** Returns for example `ada@desk 3m ago: lunch`. */
 export const since = ({ by, at, why }: { by: string; at: string | null; why: string | null }): string =>

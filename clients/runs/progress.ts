@@ -8,6 +8,12 @@ import { isWorkflowNotFound } from '../session/temporal.ts';
 /** Milliseconds, after which the query is sent again: a worker that died takes its queries with it. */
 const ANSWER_MS = 5_000;
 
+/** How a run ended without a result, from outside; null if it did not. */
+export const endedFromOutside = (status: string): string | null =>
+  ['RUNNING', 'COMPLETED', 'FAILED'].includes(status)
+    ? null
+    : `ended from outside (${status.toLowerCase().replace('_', ' ')}): nothing of it goes on`;
+
 /** Queries the progress of a workflow that a person started. Throws `Failure` if no worker answers. */
 export async function askProgress<P>(session: Session, handle: WorkflowHandle, query: QueryDefinition<P>): Promise<P> {
   const { connection } = await session.temporal();

@@ -1,10 +1,11 @@
 import { abort, pause, resume } from '../../workflows/messages.ts';
-import { Failure } from '../cli/failure.ts';
+import { Failure, sentenceOf } from '../cli/failure.ts';
 import { note } from '../cli/output.ts';
-import { signalWorkflow } from '../pool/ask-pool.ts';
 import { missingWorkers } from '../session/missing-workers.ts';
 import { requestedBy } from '../session/requester.ts';
+import { ensureSameCluster } from '../session/same-cluster.ts';
 import type { Session } from '../session/session.ts';
+import { isWorkflowNotFound } from '../session/temporal.ts';
 
 const SIGNALS = { pause, resume, abort };
 export type RunSignal = keyof typeof SIGNALS;
@@ -20,8 +21,17 @@ export async function signalRun(
   { reason, lists }: { reason?: string | undefined; lists: string },
 ): Promise<void> {
   const asking = { by: await requestedBy(() => session.kube()), ...(reason === undefined ? {} : { why: reason }) };
-  const isThere = await signalWorkflow(session, id, (handle) => handle.signal(SIGNALS[signal], asking), false);
-  if (!isThere) throw new Failure(`no ${id} runs: \`${lists}\` lists those there are`);
+  const { client } = await session.temporal();
+  await ensureSameCluster(session);
+  await client.workflow
+    .getHandle(id)
+    .signal(SIGNALS[signal], asking)
+    .catch((error: unknown) => {
+      const why = isWorkflowNotFound(error)
+        ? `no ${id} runs: \`${lists}\` lists those there are`
+        : `${id} could not be asked: ${sentenceOf(error)}`;
+      throw new Failure(why, { cause: error });
+    });
   // Without a worker, the workflow receives the signal only once there is one.
   const missing = await missingWorkers(session);
   if (missing !== undefined) note(missing);

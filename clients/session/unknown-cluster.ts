@@ -7,17 +7,21 @@ import type { Session } from './session.ts';
  * happened.
  */
 export async function remarkOnCluster(session: Session): Promise<void> {
+  const unknown = await unknownCluster(session);
+  if (unknown !== undefined) note(unknown);
+}
+
+/** Returns a sentence if Temporal knows no cluster of the command's name. */
+export async function unknownCluster(session: Session): Promise<string | undefined> {
   const { cluster } = session;
   const { client, address } = await session.temporal();
   const { watchedCluster } = await import('../../workers/watch/cluster-watch.ts');
-  if ((await watchedCluster(client, cluster)) !== undefined) return;
+  if ((await watchedCluster(client, cluster)) !== undefined) return undefined;
   const known: string[] = [];
   const query = "WorkflowType = 'watch' AND ExecutionStatus = 'Running'";
   for await (const { workflowId } of client.workflow.list({ query }))
     known.push(workflowId.slice(watchIdOf('').length));
   const others = known.length === 0 ? 'none, and `drover setup` makes one known' : known.sort().join(', ');
   const where = `Temporal at ${address}`;
-  note(
-    `no workflow watches a cluster named ${cluster} in ${where}; --cluster and DROVER_CLUSTER choose among: ${others}`,
-  );
+  return `no workflow watches a cluster named ${cluster} in ${where}; --cluster and DROVER_CLUSTER choose among: ${others}`;
 }

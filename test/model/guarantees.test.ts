@@ -38,6 +38,11 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
     12,
   ],
   [
+    'workflows are cancelled and terminated',
+    anyScenario('ends', 'ends', 'ends', 'wishes', 'rules', 'people', 'transitions', 'accidents', 'faults', 'sets'),
+    8,
+  ],
+  [
     'anything happens',
     anyScenario(
       'wishes',
@@ -50,6 +55,7 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
       'faults',
       'renewals',
       'sets',
+      'ends',
     ),
   ],
 ])(

@@ -4,6 +4,7 @@ import {
   WorkflowNotFoundError,
   type Client,
 } from '@temporalio/client';
+import type { SignalDefinition } from '@temporalio/common';
 import type { Signals } from '../../activities/watch/watch.ts';
 import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -41,22 +42,28 @@ const WORDS: Record<VmOwnerKind, Words> = {
 
 /** Returns how the workflows of this kind of owner hear of changes. */
 export const signalsOf = (kind: VmOwnerKind): Signals => ({
-  notify: (client, ref, seen) => notify(client, kind, ref, seen),
+  notify: (client, ref, seen) => signalOwner(client, kind, ref, { signal: changed, payload: seen }),
   signalDeleted: (client, ref, seen) => signalDeleted(client, kind, ref, seen),
+  managed: (client, cluster) => managed(client, kind, cluster),
 });
 
-/** Signals the owner's workflow to look again, and starts the workflow if it isn't running. */
-async function notify(client: Client, kind: VmOwnerKind, ref: PoolRef, seen: ResourceVersions): Promise<void> {
+/** Signals the owner's workflow, and starts the workflow if it isn't running. */
+export async function signalOwner<Payload>(
+  client: Client,
+  kind: VmOwnerKind,
+  ref: PoolRef,
+  { signal, payload }: { signal: SignalDefinition<[Payload?]>; payload: Payload },
+): Promise<void> {
   const { cluster, namespace, name } = ref;
   const { type, searchAttribute } = OWNER_WORKFLOWS[kind];
   const { summary, details } = WORDS[kind];
-  await client.workflow.signalWithStart<typeof pool | typeof replicaSet, [ResourceVersions?]>(type, {
+  await client.workflow.signalWithStart<typeof pool | typeof replicaSet, [Payload?]>(type, {
     ...SINGLETON,
     workflowId: ownerIdOf(kind, ref),
     taskQueue: taskQueueOf(cluster),
     args: [ref],
-    signal: changed,
-    signalArgs: [seen],
+    signal,
+    signalArgs: [payload],
     staticSummary: `${summary} ${namespace}/${name}`,
     staticDetails: details(`**${name}** in namespace **${namespace}** of cluster **${cluster}**`),
     typedSearchAttributes: [
@@ -65,6 +72,15 @@ async function notify(client: Client, kind: VmOwnerKind, ref: PoolRef, seen: Res
       { key: NAME_ATTRIBUTES[searchAttribute], value: name },
     ],
   });
+}
+
+/** Lists the owners of this kind whose workflows run, by `namespace/name`. */
+async function managed(client: Client, kind: VmOwnerKind, cluster: string): Promise<ReadonlySet<string>> {
+  const query = `WorkflowType = '${OWNER_WORKFLOWS[kind].type}' AND DroverCluster = '${cluster}' AND ExecutionStatus = 'Running'`;
+  const prefix = ownerIdOf(kind, { cluster, namespace: '', name: '' }).slice(0, -1);
+  const names = new Set<string>();
+  for await (const { workflowId } of client.workflow.list({ query })) names.add(workflowId.slice(prefix.length));
+  return names;
 }
 
 /** Signals the workflow of a deleted owner, so that it ends; it starts none. */

@@ -1,6 +1,7 @@
 import {
   ActivityFailure,
   allHandlersFinished,
+  CancellationScope,
   condition,
   isCancellation,
   log,
@@ -131,7 +132,15 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     return `look at the ${this.labels.owner} and its ${this.labels.members}, and plan the next steps`;
   }
 
-  async runUntilDeleted(): Promise<void> {
+  /** A cancellation, which Temporal's Web UI offers, changes nothing: nobody would manage the owner then. */
+  runUntilDeleted(): Promise<void> {
+    return CancellationScope.nonCancellable(() => {
+      void CancellationScope.current().cancelRequested.catch(() => this.#noteCancellation());
+      return this.#turns();
+    });
+  }
+
+  async #turns(): Promise<void> {
     for (;;) {
       this.#turnRequested = false;
       const { waiting } = this.failureBackoff;
@@ -188,6 +197,15 @@ export abstract class OwnerRun<P extends PlannedOwner> {
         this.requestTurn(newer ?? {});
       },
     };
+  }
+
+  #noteCancellation(): void {
+    const { owner } = this.labels;
+    this.failureBackoff.note(
+      'NotCancelled',
+      `its cancellation was requested in Temporal, and changes nothing as long as the ${owner} exists`,
+    );
+    this.requestTurn();
   }
 
   #request(): OwnerRequest {

@@ -65,9 +65,10 @@ async function status(session: Session, id: string, { watch, output }: StatusOpt
   ]);
   const handle = await powerRunOf(session, id);
   if (watch === true) return followPower(session, handle);
-  const progress = await readPower(session, handle);
-  if (output !== undefined) return printData(progress, output);
+  const { progress, ended } = await readPower(session, handle);
+  if (output !== undefined) return printData({ ...progress, ended }, output);
   print(progressLines(handle.workflowId, progress).join('\n'));
+  if (ended !== null) print(`  ${ended}`);
 }
 
 const SIGNALS: Record<RunSignal, [done: string, what: string]> = {

@@ -10,6 +10,7 @@ import { requesterStamp, requesterOf } from '../../../api/requested-by.ts';
 import { Events, PersistentVolumeClaims, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { keptDiskMark, keptDiskOf } from '../../../decisions/disks/kept-disk.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { poolIdOf, type PoolProgress } from '../../../workflows/messages.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { chaosProxy } from '../../integration/chaos-proxy.ts';
 import { aFleet, haltedTemplate, namesUpTo, runningTemplate, until, type PoolObject } from '../../integration/fleet.ts';
@@ -416,6 +417,24 @@ describe('a description', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^In progress: +not known: no workflow manages it (yet|now; .*)$/m);
   });
+});
+
+test('a pool whose workflow was terminated is managed again, by a command at once, and a cancellation changes nothing', async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web');
+  await fleet().settled(namespace, 'web', ['web-1']);
+  const handle = fleet().temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }));
+  await handle.cancel();
+  await until(async () =>
+    expect((await handle.query<PoolProgress>('progress')).recentErrors).toMatchObject([{ reason: 'NotCancelled' }]),
+  );
+  expect((await handle.describe()).status.name).toBe('RUNNING');
+  await handle.terminate();
+  const pause = ['rollout', 'pause', 'pool', 'web', '-n', namespace];
+  expect(await drover(...pause)).toMatchObject({ code: 0, stderr: '' });
+  await handle.terminate();
+  await until(async () => expect((await handle.describe()).status.name).toBe('RUNNING'));
+  expect((await fleet().pool(namespace, 'web'))!.status?.rollout?.paused).toBeDefined();
 });
 
 describe('status', () => {

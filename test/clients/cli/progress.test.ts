@@ -14,6 +14,45 @@ const withoutWorkflow = {
   temporal: () => Promise.reject(Object.assign(new Error('not found'), { name: 'WorkflowNotFoundError' })),
 } as unknown as Session;
 
+/** A session whose Temporal has a workflow that stands so. Even one that has ended answers queries. */
+const withWorkflow = (described: object): Session =>
+  ({
+    cluster: 'default',
+    temporal: () =>
+      Promise.resolve({
+        client: {
+          workflow: {
+            getHandle: () => ({
+              describe: () => Promise.resolve(described),
+              query: () => Promise.resolve({ doing: ['heal web-2: wait until 10:00'], recentErrors: [] }),
+            }),
+          },
+        },
+        connection: { withDeadline: (_deadline: number, ask: () => unknown) => ask() },
+      }),
+    untilAnswered: (call: Promise<unknown>) => call,
+  }) as unknown as Session;
+
+test('the last progress of a workflow that has ended says nothing of the pool', async () => {
+  const session = withWorkflow({ status: { name: 'TERMINATED' }, raw: {} });
+  expect(await readProgress(session, Pools, poolWith({}))).toEqual({
+    known: false,
+    why: 'no workflow manages it now (the last one was ended: terminated); a worker starts one within seconds',
+  });
+  expect(await readProgress(session, Pools, untouched())).toEqual(notFound);
+});
+
+const running = (attempt: number): Session =>
+  withWorkflow({ status: { name: 'RUNNING' }, raw: { pendingWorkflowTask: { attempt } } });
+
+test('a workflow whose task fails again and again is said to be stuck', async () => {
+  expect(await readProgress(running(2), Pools, poolWith({}))).toMatchObject({ known: true });
+  expect(await readProgress(running(8), Pools, poolWith({}))).toEqual({
+    known: false,
+    why: "its workflow is stuck: a task has failed 7 times, and Temporal's Web UI says why",
+  });
+});
+
 test('reports that no workflow manages the pool yet if the pool has no status', async () => {
   expect(await readProgress(withoutWorkflow, Pools, untouched())).toEqual(notFound);
 });
@@ -42,7 +81,7 @@ test("a replica set is asked by its own workflow's id, and says so if none leads
   } as unknown as Session;
   expect(await readProgress(session, VmSets, setWith())).toEqual({
     known: false,
-    why: 'no workflow manages it now; a worker starts one when the replica set changes',
+    why: 'no workflow manages it now; a worker starts one within seconds',
   });
   const { status: _status, ...untaken } = setWith();
   expect(await readProgress(session, VmSets, untaken)).toEqual(notFound);

@@ -160,15 +160,18 @@ describe('of a VM that no cycle is in progress of', () => {
   });
 });
 
+const getHandle = () => ({ describe: () => Promise.resolve({ status: { name: 'RUNNING' } }) });
+
 /** A session that notes the signals which are sent, and to which workflow. */
 function aSession(): { session: Session; calls: unknown[] } {
   const calls: unknown[] = [];
-  const getHandle = (id: string) => ({
-    signal: ({ name }: { name: string }, payload: unknown) => Promise.resolve(void calls.push([id, name, payload])),
-  });
+  const signalWithStart = (
+    _type: string,
+    { workflowId, signal, signalArgs }: { workflowId: string; signal: { name: string }; signalArgs: unknown[] },
+  ) => Promise.resolve(void calls.push([workflowId, signal.name, ...signalArgs]));
   const session = {
     cluster: 'default',
-    temporal: () => Promise.resolve({ client: { workflow: { getHandle } } }),
+    temporal: () => Promise.resolve({ client: { workflow: { getHandle, signalWithStart } } }),
     kube: () => Promise.resolve({}),
   };
   vi.stubEnv('DROVER_REQUESTED_BY', 'ada@desk');

@@ -1,5 +1,4 @@
 import '../../own-modules.ts';
-import { WorkflowNotFoundError } from '@temporalio/client';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import {
   abort,
@@ -17,6 +16,7 @@ import { byApproval, hashOf, poolWith, templateOf, type UserRequest } from './po
 vi.mock('../../../clients/session/same-cluster.ts', () => ({ ensureSameCluster: () => Promise.resolve() }));
 
 const at = '2026-01-01T00:00:00Z';
+const aRunningWorkflow = () => ({ describe: () => Promise.resolve({ status: { name: 'RUNNING' } }) });
 const paused = { by: 'ada', at, why: 'lunch' };
 const halted = (kind: 'Failed' | 'Aborted' | 'Undoing') => ({ kind, by: 'ada', at });
 const inSteps = { spec: { rollout: byApproval(1, 5) } } satisfies UserRequest;
@@ -122,22 +122,25 @@ test.each([
   ],
   ['promote --full', promote(true), inSteps, { by: 'ada@desk', why: 'lunch', full: true }],
 ] as [string, Control, UserRequest, object][])(
-  '%s tells the workflow all that was asked for',
+  '%s tells the workflow all that was asked for, and starts one if none runs',
   async (_what, control, said, told) => {
     const sent: unknown[] = [];
-    const signal = (definition: { name: string }, asking: object): Promise<void> => {
-      sent.push([definition.name, asking]);
-      return Promise.reject(new WorkflowNotFoundError('it is gone by now', 'pool', undefined));
+    const signalWithStart = (
+      type: string,
+      asked: { workflowId: string; signal: { name: string }; signalArgs: object[] },
+    ): Promise<void> => {
+      sent.push([type, asked.workflowId, asked.signal.name, ...asked.signalArgs]);
+      return Promise.reject(new Error('busy'));
     };
     const session = {
       cluster: 'default',
-      temporal: () => Promise.resolve({ client: { workflow: { getHandle: () => ({ signal }) } } }),
+      temporal: () => Promise.resolve({ client: { workflow: { getHandle: aRunningWorkflow, signalWithStart } } }),
     } as unknown as Session;
     vi.stubEnv('DROVER_REQUESTED_BY', 'ada@desk');
     onTestFinished(() => void vi.unstubAllEnvs());
     const asking = controlRollout(session, poolWith(said), control, { reason: 'lunch', dryRun: 'none' });
-    await expect(asking).rejects.toThrow(/^no workflow pool\/default\/\S+ is running/);
-    expect(sent).toEqual([[control.signal, told]]);
+    await expect(asking).rejects.toThrow(/^pool web could not be asked to .*: busy$/);
+    expect(sent).toEqual([['pool', 'pool/default/default/web', control.signal, told]]);
   },
 );
 

@@ -53,6 +53,7 @@ async function happen(
   if ('pool' in happening) return happenToPool(world, names[happening.pool % names.length]!, happening);
   if (happening.what === 'refuse') return refuse(world, happening);
   if ('vm' in happening) return happenToVm(world, names, happening);
+  if ('workflow' in happening) return endWorkflow(world, happening);
   if (happening.what === 'machine types') return changeMachineTypes(world, happening);
   const worker = world.workers[happening.worker % world.workers.length]!;
   if (worker.process.state !== 'running' || worker.process.isCutOff) return;
@@ -69,6 +70,17 @@ async function happen(
       world.cutOff(worker, true);
       void world.wait(happening.ms).then(() => world.cutOff(worker, false));
   }
+}
+
+/** Ends a workflow in Temporal's Web UI. A worker keeps the watch. */
+function endWorkflow(world: World, { what, workflow }: Extract<Happening, { workflow: number }>): void {
+  const open = [...world.temporal.runs.values()].filter(({ isOpen }) => isOpen);
+  const run = open[workflow % Math.max(open.length, 1)];
+  if (run === undefined) return;
+  world.say(`-- ${what}: ${run.id}`);
+  if (what === 'cancel workflow') world.temporal.cancel(run.id);
+  else world.temporal.terminate(run.id);
+  if (run.type === 'watch') void world.wait(15_000).then(() => world.keepWatch());
 }
 
 function refuse(world: World, { call, vm, isOfAll, ms }: Extract<Happening, { what: 'refuse' }>): void {

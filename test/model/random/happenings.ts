@@ -35,6 +35,8 @@ export type Happening =
   | SetHappening
   /** The API server refuses such calls of workers for a while: about one VM, or about all. */
   | { what: 'refuse'; call: RefusedCall; vm: number; isOfAll: boolean; ms: number }
+  /** In Temporal's Web UI: one of all that run. */
+  | { what: 'cancel workflow' | 'terminate workflow'; workflow: number }
   | { what: 'freeze' | 'cut off'; worker: number; ms: number }
   | { what: 'kill'; worker: number };
 
@@ -152,6 +154,10 @@ const sets: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ what: fc.constant('set template'), set, failsToStart: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('renew set'), set, isOrphaned: fc.boolean() }) },
 );
+const ends: fc.Arbitrary<Happening> = fc.record({
+  what: fc.constantFrom('cancel workflow', 'terminate workflow'),
+  workflow: fc.nat(9),
+});
 const renewals: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('renew'), pool, isOrphaned: fc.boolean() });
 
 const surges: fc.Arbitrary<Happening> = fc.record({
@@ -174,4 +180,5 @@ export const kinds = {
   sets,
   surges,
   refusals,
+  ends,
 };

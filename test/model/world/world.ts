@@ -282,7 +282,13 @@ export class World {
     const client = this.clientOf(kubevirt.process, 0).asClient;
     await runAs(kubevirt.process, () => kubevirt.start(client, this.#options.vmRolloutStrategy));
     for (let n = 0; n < this.#options.workers; n++) await this.addWorker();
-    this.temporal.start('watch', watchIdOf(CLUSTER), [{ cluster: CLUSTER }]);
+    this.keepWatch();
+  }
+
+  /** Starts the watch unless it runs, as each worker does. */
+  keepWatch(): void {
+    if (this.temporal.runs.get(watchIdOf(CLUSTER))?.isOpen !== true)
+      this.temporal.start('watch', watchIdOf(CLUSTER), [{ cluster: CLUSTER }]);
   }
 }
 

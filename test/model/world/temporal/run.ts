@@ -43,6 +43,11 @@ export class Scope {
     return workflowNow.run({ run: workflowNow.getStore()!.run, scope: this }, act);
   }
 
+  /** Calls `act` when the scope is cancelled; a scope that can't be cancelled never is. */
+  onCancel(act: (error: unknown) => void): void {
+    if (this.cancellable) this.cancelRequested.catch(act);
+  }
+
   cancel(): void {
     if (this.consideredCancelled) return;
     this.#reject(new CancelledFailure('Cancellation scope cancelled'));

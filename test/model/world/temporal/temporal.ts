@@ -2,14 +2,12 @@ import {
   ActivityFailure,
   ApplicationFailure,
   CancelledFailure,
-  defaultFailureConverter,
-  defaultPayloadConverter,
-  toPayloads,
   WorkflowExecutionAlreadyStartedError,
 } from '@temporalio/common';
 import { frozen } from '../frozen.ts';
 import { Process, timeNow } from '../virtual-time.ts';
 import { ActivityTask, failureOf, type ActivityOptions, type Attempt, type ModelWorker } from './activity.ts';
+import { clientOf } from './client.ts';
 import { ContinueAsNew, Run, Scope, workflowNow } from './run.ts';
 
 /** A fault in a workflow that would block it for good on a real server. */
@@ -212,7 +210,7 @@ export class Temporal {
       },
       (settle) => this.enter(run, () => settle(done), isLocal ? 0 : undefined),
     );
-    scope.cancelRequested.catch((error: unknown) => {
+    scope.onCancel((error) => {
       task.cancel();
       if (options.cancellationType === 'TRY_CANCEL') done.reject(failureOf(type, error));
     });
@@ -224,73 +222,5 @@ export class Temporal {
   readonly attempts = new Map<string, Attempt>();
 
   /** The client for activities and people. */
-  readonly client = {
-    activity: {
-      heartbeat: async (token: Uint8Array): Promise<void> => {
-        await this.#way();
-        this.attempts.get(String(token))!.confirm();
-        await this.#way();
-      },
-    },
-    workflow: {
-      signalWithStart: async (
-        type: string,
-        {
-          workflowId,
-          args = [],
-          signal,
-          signalArgs = [],
-        }: { workflowId: string; args?: unknown[]; signal: { name: string }; signalArgs?: unknown[] },
-      ) => {
-        await this.#way();
-        this.signalWithStart(type, workflowId, args, signal.name, signalArgs);
-      },
-      getHandle: (workflowId: string) => ({
-        signal: async (signal: { name: string } | string, ...args: unknown[]) => {
-          await this.#way();
-          if (!this.signal(workflowId, typeof signal === 'string' ? signal : signal.name, args))
-            throw this.#notFound(workflowId);
-        },
-        describe: async () => {
-          await this.#way();
-          const run = this.runs.get(workflowId);
-          if (run === undefined) throw this.#notFound(workflowId);
-          return { status: { name: run.isOpen ? 'RUNNING' : run.status } };
-        },
-      }),
-    },
-    workflowService: {
-      getWorkflowExecutionHistory: async ({ execution }: { execution: { runId: string } }) => {
-        await this.#way();
-        const run = this.past.find(({ runId }) => runId === execution.runId)!;
-        return {
-          history: {
-            events: [
-              {
-                workflowExecutionStartedEventAttributes: {
-                  input: { payloads: toPayloads(defaultPayloadConverter, ...run.args) },
-                },
-              },
-            ],
-          },
-        };
-      },
-    },
-    options: {
-      namespace: 'default',
-      loadedDataConverter: {
-        payloadConverter: defaultPayloadConverter,
-        failureConverter: defaultFailureConverter,
-        payloadCodecs: [],
-      },
-    },
-  };
-
-  #way(): Promise<void> {
-    return new Promise((resolve) => void setTimeout(resolve, timeNow().between(1, 8)));
-  }
-
-  #notFound(id: string): Error {
-    return Object.assign(new Error(`workflow ${id} not found`), { name: 'WorkflowNotFoundError' });
-  }
+  readonly client = clientOf(this);
 }

@@ -39,7 +39,7 @@ function condition(holds: () => boolean, timeout?: Duration): Promise<boolean | 
     const waiting = { holds, done: (held: boolean) => resolve(timeout === undefined ? undefined : held) };
     run.waiting.add(waiting);
     run.isDirty = true;
-    scope.cancelRequested.catch((error: unknown) => {
+    scope.onCancel((error) => {
       run.waiting.delete(waiting);
       reject(error);
     });

@@ -1,0 +1,80 @@
+import { defaultFailureConverter, defaultPayloadConverter, toPayloads } from '@temporalio/common';
+import { timeNow } from '../virtual-time.ts';
+import type { Attempt } from './activity.ts';
+import type { Run } from './run.ts';
+
+interface SignalWithStart {
+  workflowId: string;
+  args?: unknown[];
+  signal: { name: string };
+  signalArgs?: unknown[];
+}
+
+/** What the client needs of the server. */
+interface Server {
+  runs: ReadonlyMap<string, Run>;
+  past: readonly Run[];
+  /** By task token. */
+  attempts: ReadonlyMap<string, Attempt>;
+  signal: (id: string, name: string, args: unknown[]) => boolean;
+  signalWithStart: (type: string, id: string, args: unknown[], name: string, signalArgs: unknown[]) => void;
+}
+
+/** The client of the model of Temporal, as far as drover uses it. */
+export const clientOf = (temporal: Server) => ({
+  activity: {
+    heartbeat: async (token: Uint8Array): Promise<void> => {
+      await way();
+      temporal.attempts.get(String(token))!.confirm();
+      await way();
+    },
+  },
+  workflow: {
+    signalWithStart: async (type: string, { workflowId, args = [], signal, signalArgs = [] }: SignalWithStart) => {
+      await way();
+      temporal.signalWithStart(type, workflowId, args, signal.name, signalArgs);
+    },
+    /** Knows queries for the running workflows of a type. */
+    list: async function* ({ query }: { query: string }): AsyncGenerator<{ workflowId: string }> {
+      // Not `way()`: what is asked every few seconds would mix up the chances of all else.
+      await new Promise((resolve) => void setTimeout(resolve, 5));
+      const [, wanted] = /WorkflowType = '(\w+)'/.exec(query)!;
+      for (const { id, type, isOpen } of temporal.runs.values())
+        if (isOpen && type === wanted) yield { workflowId: id };
+    },
+    getHandle: (workflowId: string) => ({
+      signal: async (signal: { name: string } | string, ...args: unknown[]) => {
+        await way();
+        if (!temporal.signal(workflowId, typeof signal === 'string' ? signal : signal.name, args))
+          throw notFound(workflowId);
+      },
+      describe: async () => {
+        await way();
+        const run = temporal.runs.get(workflowId);
+        if (run === undefined) throw notFound(workflowId);
+        return { status: { name: run.isOpen ? 'RUNNING' : run.status } };
+      },
+    }),
+  },
+  workflowService: {
+    getWorkflowExecutionHistory: async ({ execution }: { execution: { runId: string } }) => {
+      await way();
+      const run = temporal.past.find(({ runId }) => runId === execution.runId)!;
+      const input = { payloads: toPayloads(defaultPayloadConverter, ...run.args) };
+      return { history: { events: [{ workflowExecutionStartedEventAttributes: { input } }] } };
+    },
+  },
+  options: {
+    namespace: 'default',
+    loadedDataConverter: {
+      payloadConverter: defaultPayloadConverter,
+      failureConverter: defaultFailureConverter,
+      payloadCodecs: [],
+    },
+  },
+});
+
+const way = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, timeNow().between(1, 8)));
+
+const notFound = (id: string): Error =>
+  Object.assign(new Error(`workflow ${id} not found`), { name: 'WorkflowNotFoundError' });

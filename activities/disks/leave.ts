@@ -1,14 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL, REVISION_LABEL } from '../../api/names.ts';
 import { type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
-import { isControlledBy } from '../../api/ownership.ts';
-import {
-  DataVolumes,
-  PersistentVolumeClaims,
-  VirtualMachines,
-  type Resource,
-  VirtualMachinePools,
-} from '../../api/resources.ts';
+import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { diskIdentity, diskTemplates, sizeOf } from '../../decisions/disks/disk-template.ts';
 import { keptDiskMark, NO_NUMBER } from '../../decisions/disks/kept-disk.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
@@ -18,7 +11,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { liveVm } from '../lib/live-vm.ts';
-import type { OwnedActResult, OwnedVm } from '../owners/if-owned.ts';
+import { isMemberOf, seenMember, type IfOwnedOptions, type OwnedActResult, type OwnedVm } from '../owners/if-owned.ts';
 import type { PoolKey } from '../owners/types.ts';
 
 /** More than usual: a VM that is held back for its disks is deleted by nobody else. */
@@ -38,21 +31,36 @@ export async function deleteKeepingDisks(
   key: PoolKey,
   { name, uid, resourceVersion }: OwnedVm,
   now: number,
-  isWanted: () => Promise<boolean>,
+  isWanted: IfOwnedOptions['isWanted'],
 ): Promise<OwnedActResult> {
-  const at = { namespace: key.namespace, name };
-  const vm = await liveVm(client, at, cancellationSignal());
-  if (vm === undefined || vm.metadata.uid !== uid) return { left: vm?.metadata.resourceVersion };
-  if (vm.metadata.deletionTimestamp === undefined) {
-    const isUnchanged = resourceVersion === undefined || vm.metadata.resourceVersion === resourceVersion;
-    if (!isUnchanged || !isControlledBy(vm, VirtualMachinePools, key)) return { left: vm.metadata.resourceVersion };
-    if (!(await isWanted())) return 'notWanted';
-    if (!(await remove(client, vm))) return { left: await unheld(client, vm) };
-  } else if (vm.metadata.finalizers?.includes(DISKS_FINALIZER) !== true) return 'done';
-  await letGo(client, key, vm, now);
-  await unheld(client, vm);
+  const vm = await liveVm(client, { namespace: key.namespace, name }, cancellationSignal());
+  const member = vm && seenMember(key, vm);
+  if (vm === undefined || member === undefined || member.uid !== uid) return { left: member?.resourceVersion };
+  if (!isMemberOf(key, member)) return { left: member.resourceVersion };
+  const isGoing = vm.metadata.deletionTimestamp !== undefined;
+  if (isGoing && !isHeld(vm)) return 'done';
+  if (!isGoing && resourceVersion !== undefined && member.resourceVersion !== resourceVersion)
+    return { left: member.resourceVersion };
+  if (!(await isWanted(member))) return 'notWanted';
+  if (!isGoing && !(await remove(client, vm))) return { left: await unheld(client, vm) };
+  await finishKeepingDisks(client, key, vm, now);
   return 'done';
 }
+
+/** Has a VM go that is terminating and held, and keeps its disks. */
+export async function finishKeepingDisks(
+  client: KubeClient,
+  key: PoolKey,
+  vm: Stored<VirtualMachine>,
+  now: number,
+): Promise<void> {
+  await letGo(client, key, vm, now);
+  await unheld(client, vm);
+}
+
+/** Reports whether a VM is held until its disks are let go. */
+export const isHeld = ({ metadata }: Stored<VirtualMachine>): boolean =>
+  metadata.finalizers?.includes(DISKS_FINALIZER) === true;
 
 /** Adds the finalizer and deletes the VM; resolves to false if the VM has changed or is deleted meanwhile. */
 async function remove(client: KubeClient, { metadata }: Stored<VirtualMachine>): Promise<boolean> {

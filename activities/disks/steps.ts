@@ -1,10 +1,12 @@
+import { cancellationSignal } from '@temporalio/activity';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach } from '../lib/try-each.ts';
-import { knownPool } from '../owners/live-owner.ts';
+import { knownPool, livePool } from '../owners/live-owner.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
 
@@ -22,8 +24,9 @@ export function createDiskActivities({ client, cache, concurrency: most }: DiskS
     deleteKeptDisks: (key: PoolKey, claims: (ClaimTarget & { vm: string })[]): Promise<Done> =>
       withHeartbeat(async () => {
         const gone: string[] = [];
+        const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
         const discard = async (claim: ClaimTarget): Promise<void> => {
-          if (await discardDisk(client, key, claim)) gone.push(claim.name);
+          if (await discardDisk(client, key, await poolNow(), claim)) gone.push(claim.name);
         };
         const { count, refused } = await tryEach(claims, discard, { most });
         const pool = await knownPool(client, cache, key);
@@ -40,8 +43,6 @@ export function createDiskActivities({ client, cache, concurrency: most }: DiskS
 
     /** Removes the marks from claims whose VMs are back. */
     unmarkKeptDisks: (key: PoolKey, claims: (ClaimTarget & { resourceVersion: string })[]): Promise<void> =>
-      withHeartbeat(
-        async () => void (await tryEach(claims, (claim) => unmarkDisk(client, key.namespace, claim), { most })),
-      ),
+      withHeartbeat(async () => void (await tryEach(claims, (claim) => unmarkDisk(client, key, claim), { most }))),
   };
 }

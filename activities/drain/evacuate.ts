@@ -70,9 +70,9 @@ export function createDrainActivities({ client, cache, places, concurrency }: Dr
         return { notMoved, minVersions: evacuator.minVersions };
       }),
 
-    /** Has so many pods of the pool's VMs stay up at evictions, by a PodDisruptionBudget of its own; null: by none. */
-    updatePodDisruptionBudget: (key: PoolKey, minAvailable: number | null): Promise<void> =>
-      updatePodDisruptionBudget(client, key, minAvailable),
+    /** Has as many pods of the pool's VMs stay up at evictions as the pool asks for, by its PodDisruptionBudget. */
+    updatePodDisruptionBudget: (key: PoolKey, minVersions: ResourceVersions): Promise<void> =>
+      updatePodDisruptionBudget(client, cache, key, minVersions),
   };
 }
 

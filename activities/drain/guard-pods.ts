@@ -2,30 +2,40 @@ import { cancellationSignal } from '@temporalio/activity';
 import { POOL_LABEL } from '../../api/names.ts';
 import { isControlledBy } from '../../api/ownership.ts';
 import { PodDisruptionBudgets, VirtualMachinePools } from '../../api/resources.ts';
-import { podBudgetName, podBudgetSpec, type PodDisruptionBudget } from '../../decisions/drain/pod-budget.ts';
+import {
+  minAvailableOf,
+  podBudgetName,
+  podBudgetSpec,
+  type PodDisruptionBudget,
+} from '../../decisions/drain/pod-budget.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, isAlreadyExists, isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 
 /**
- * Sets `minAvailable` of the pool's PodDisruptionBudget, or deletes it (null). Leaves a PodDisruptionBudget of that
- * name alone if another object owns it, or none: the pool's status says so. If the API server refuses, an Event says
- * why.
+ * Brings `minAvailable` of the pool's PodDisruptionBudget to what the pool and its VMs ask for, or deletes the
+ * PodDisruptionBudget if they ask for none. Leaves a PodDisruptionBudget of that name alone if another object owns it,
+ * or none: the pool's status says so. If the API server refuses, an Event says why. `minVersions`: what was planned on.
  */
 export async function updatePodDisruptionBudget(
   client: KubeClient,
+  cache: ClusterCache,
   key: PoolKey,
-  minAvailable: number | null,
+  minVersions: ResourceVersions,
 ): Promise<void> {
   const signal = cancellationSignal();
+  await cache.catchUp({ vms: minVersions.vms, vmis: minVersions.vmis });
   const pool = await livePool(client, key, signal);
   if (pool === undefined) return;
+  const minAvailable = minAvailableOf({ pool, vms: cache.vms.ownedBy('VirtualMachinePool', key), vmiOf: (vm) => cache.vmiOf(vm) });
   try {
     await retryOnConflict(() => write(client, pool, minAvailable, signal), { isRace: isAlreadyExists });
   } catch (error) {

@@ -6,9 +6,10 @@ import type { RunNote } from '../../decisions/healing/plan.ts';
 import { isRefusal, ignoreNotFound } from '../../kubernetes/errors.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { sharedCall } from '../lib/shared-call.ts';
 import { slowStart } from '../lib/slow-start.ts';
-import { ifOwned } from '../owners/if-owned.ts';
-import { knownPool } from '../owners/live-owner.ts';
+import { ifOwned, type SeenMember } from '../owners/if-owned.ts';
+import { knownPool, livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { SickVmRemover, type Removal, type SickVmRemoverOptions } from './sick-vm-remover.ts';
 
@@ -35,16 +36,22 @@ export function createHealActivities({ concurrency, ...options }: HealActivityOp
      * not hold up the others.
      */
     async annotateRuns(key: PoolKey, notes: RunNote[]): Promise<void> {
+      const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
       const note = async ({ start, ...vm }: RunNote): Promise<void> => {
         const address = { namespace: key.namespace, name: vm.name };
-        const write = async (resourceVersion: string): Promise<void> => {
+        const write = async ({ resourceVersion }: SeenMember): Promise<void> => {
           const patch = { metadata: { resourceVersion, annotations: { [NOT_YET_RUN_ANNOTATION]: start } } };
           await ignoreNotFound(
             client.patch(VirtualMachines, address, 'merge', patch, { signal: cancellationSignal() }),
           );
         };
         try {
-          await ifOwned(client, key, vm, write, { isWanted: () => Promise.resolve(true) });
+          await ifOwned(client, key, vm, write, {
+            cache,
+            // That a VM has never run is said when it is made, and by nobody later.
+            isSame: (now) => now.vm?.notYetRun != null,
+            isWanted: async () => (await poolNow()) !== undefined,
+          });
         } catch (error) {
           if (!isRefusal(error)) throw error;
           log.warn('it could not be noted on a VM whether it has run', {

@@ -29,6 +29,8 @@ const TRIES = 10;
 /** How long a worker waits to learn that a VMI has ended, and how often it checks. */
 const BEHIND_MS = 2_000;
 const LOOK_AGAIN_MS = 50;
+/** By so much the clock of Temporal may be ahead of the API server's. */
+const CLOCK_SKEW_MS = 60_000;
 
 export type Removal =
   /** The VM is terminating or deleted. `events`: what Kubernetes last reported about it, oldest first. */
@@ -110,13 +112,13 @@ export class SickVmRemover {
     const live = stored && vmiView(stored);
     const vmi = live?.vmUid === view.uid ? { ...live, nodeLost: this.#cache.nodes.isLost(live.node) } : undefined;
     if (isLeftAlone(view, vmi)) return { do: 'keep', why: 'it must not be changed now' };
-    // Not before the removal was asked for, whatever this machine's clock says.
-    const now = Math.max(Date.now(), at);
+    // Not before the removal was asked for, whatever this machine's clock says; nor at a time that is still to come.
+    const now = Math.max(Date.now(), Math.min(at, this.#client.clock.now() + CLOCK_SKEW_MS));
     const health = healthOf({
       vm: view,
       vmi,
       earlyEnds: sick.earlyEnds,
-      failingSince: sick.failingSince ?? null,
+      failingSince: sick.failingSince == null ? null : Math.max(sick.failingSince, view.createdAt),
       hasRun: view.notYetRun === null || sick.attempt > 1,
       rules,
       now,

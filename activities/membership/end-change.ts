@@ -5,6 +5,7 @@ import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { correctionOf, isListed, membershipChangeOf, type ListedChange } from '../../decisions/membership/change.ts';
+import { isSilent } from '../../decisions/membership/silent-change.ts';
 import { isCountedObject } from '../../decisions/pool/counted.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
@@ -27,6 +28,7 @@ export async function endMembershipChange(client: KubeClient, key: PoolKey, mark
     if (pool?.metadata.annotations?.[MEMBERSHIP_CHANGE_ANNOTATION] !== mark) return;
     const change = membershipChangeOf(pool);
     if (change === null || change === 'unreadable' || !isListed(change)) return;
+    if (!isSilent(change, Math.max(Date.now(), client.clock.now()))) return;
     const { items, metadata } = await client.list(VirtualMachines, { namespace, signal });
     minVersions = maxVersions(minVersions, { vms: metadata.resourceVersion });
     const members = items.filter((vm) => isControlledBy(vm, VirtualMachinePools, key));

@@ -14,8 +14,9 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveVm } from '../lib/live-vm.ts';
+import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach } from '../lib/try-each.ts';
-import { knownPool } from '../owners/live-owner.ts';
+import { knownPool, livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { askForPause } from '../standby/pause.ts';
 
@@ -33,7 +34,8 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
     labelVms: (key: PoolKey, vms: Target[]): Promise<void> =>
       withHeartbeat(async () => {
         const done = await onEach(key, vms, {
-          isMeant: (vm) => isControlledBy(vm, VirtualMachinePools, key),
+          isMeant: (vm) =>
+            isControlledBy(vm, VirtualMachinePools, key) && vm.metadata.labels?.[POOL_LABEL] !== key.name,
           patchOf: ({ metadata }, revision) => asMember(key.name, metadata, revision),
           vmAnnotations: { [JOINED_ANNOTATION]: 'true' },
         });
@@ -63,7 +65,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
 
   /** Patches each of these VMs that is still as it is meant, its VMI first: the VM shows that both are done. */
   async function onEach(
-    { namespace }: PoolKey,
+    key: PoolKey,
     vms: readonly Target[],
     how: {
       isMeant: (vm: Stored<VirtualMachine>) => boolean;
@@ -74,10 +76,13 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
       before?: (vm: Stored<VirtualMachine>, vmi: Stored) => Promise<void>;
     },
   ): Promise<string[]> {
+    const { namespace } = key;
     const done: string[] = [];
+    const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
     const act = async ({ name, uid }: Target): Promise<void> => {
       const signal = cancellationSignal();
-      const vm = await liveVm(client, { namespace, name }, signal);
+      const [pool, vm] = await Promise.all([poolNow(), liveVm(client, { namespace, name }, signal)]);
+      if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return;
       if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return;
       const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, { namespace, name }, { signal }));
       if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, { namespace, uid })) {

@@ -1,10 +1,13 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { POOL_LABEL } from '../../api/names.ts';
 import { controllerOf } from '../../api/objects.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
+import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { deleteKeepingDisks } from '../disks/leave.ts';
+import { finishKeepingDisks, isHeld } from '../disks/leave.ts';
 import { liveVm } from '../lib/live-vm.ts';
 import { tryEach } from '../lib/try-each.ts';
+import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 
 /**
@@ -18,10 +21,12 @@ export async function removeDiskFinalizers(
   concurrency: number,
 ): Promise<void> {
   const unhold = async ({ name, uid }: Target): Promise<void> => {
-    const vm = await liveVm(client, { namespace: key.namespace, name }, cancellationSignal());
-    if (vm?.metadata.deletionTimestamp === undefined || controllerOf(vm) !== undefined) return;
+    const signal = cancellationSignal();
+    const vm = await liveVm(client, { namespace: key.namespace, name }, signal);
     // No deletion is begun here, only one that has begun is brought to its end.
-    await deleteKeepingDisks(client, key, { name, uid }, Date.now(), async () => false);
+    if (vm?.metadata.deletionTimestamp === undefined || vm.metadata.uid !== uid || !isHeld(vm)) return;
+    if (controllerOf(vm) !== undefined || vmView(vm).labels[POOL_LABEL] !== key.name) return;
+    if ((await livePool(client, key, signal)) !== undefined) await finishKeepingDisks(client, key, vm, Date.now());
   };
   const { refused } = await tryEach(vms, unhold, { most: concurrency });
   if (refused !== null) throw new Error(refused.message);

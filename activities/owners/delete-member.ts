@@ -1,9 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { REMOVING_ANNOTATION } from '../../api/names.ts';
-import type { Stored } from '../../api/objects.ts';
 import type { DeleteOptions, KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
-import { ifOwned, type OwnedActResult, type OwnedVm, type IfOwnedOptions } from './if-owned.ts';
+import { ifOwned, type OwnedActResult, type OwnedVm, type IfOwnedOptions, type SeenMember } from './if-owned.ts';
 import { kindOfOwner } from './kinds.ts';
 import type { OwnerKey } from './types.ts';
 
@@ -16,14 +14,11 @@ export function deleteVm(
   vm: OwnedVm,
   { propagationPolicy, ...how }: Deletion,
 ): Promise<OwnedActResult> {
-  const remove = async (resourceVersion: string): Promise<void> => {
-    const options = { uid: vm.uid, resourceVersion, propagationPolicy, signal: cancellationSignal() };
+  const remove = async ({ uid, resourceVersion }: SeenMember): Promise<void> => {
+    const options = { uid, resourceVersion, propagationPolicy, signal: cancellationSignal() };
     await ignoreNotFound(
       client.delete(kindOfOwner(key).members.resource, { namespace: key.namespace, name: vm.name }, options),
     );
   };
   return ifOwned(client, key, vm, remove, how);
 }
-
-/** Reports whether the VM is marked as leaving its pool. */
-export const isMarked = (vm: Stored): boolean => vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;

@@ -2,11 +2,15 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { isMemberOf, seenMember } from './if-owned.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
 import { nothingDone, type Done, type OwnerKey } from './types.ts';
 
-/** Adds drover's finalizer to the owner, or removes it; says why, if the API server refuses that. */
+/**
+ * Adds drover's finalizer to the owner, or removes it; says why, if the API server refuses that. Without the finalizer,
+ * Kubernetes deletes what the owner has: it is removed only from a deleted owner that has no member left.
+ */
 export async function setFinalizer(client: KubeClient, key: OwnerKey, held: boolean): Promise<Done> {
   try {
     return { ...nothingDone, count: 1, minVersions: await write(client, key, held) };
@@ -19,6 +23,13 @@ export async function setFinalizer(client: KubeClient, key: OwnerKey, held: bool
   }
 }
 
+/** Reports whether the API server has a member of the owner: a cache may not show one yet. */
+async function hasMembers(client: KubeClient, key: OwnerKey): Promise<boolean> {
+  const options = { namespace: key.namespace, metadataOnly: true, signal: cancellationSignal() };
+  const { items } = await client.list(kindOfOwner(key).members.resource, options);
+  return items.some((member) => isMemberOf(key, seenMember(key, member)));
+}
+
 /** Tries until nobody else has changed the owner in between. */
 async function write(client: KubeClient, key: OwnerKey, held: boolean): Promise<ResourceVersions> {
   const { finalizer: ours, resource } = kindOfOwner(key);
@@ -26,8 +37,9 @@ async function write(client: KubeClient, key: OwnerKey, held: boolean): Promise<
     const owner = await liveOwner(client, key);
     if (owner === undefined) return {};
     const { resourceVersion, finalizers: current = [], deletionTimestamp } = owner.metadata;
-    if (current.includes(ours) === held || (held && deletionTimestamp !== undefined))
-      return versionsOf(key, resourceVersion);
+    const isDeleted = deletionTimestamp !== undefined;
+    if (current.includes(ours) === held || isDeleted === held) return versionsOf(key, resourceVersion);
+    if (!held && (await hasMembers(client, key))) return versionsOf(key, resourceVersion);
     const finalizers = held ? [...current, ours] : current.filter((finalizer) => finalizer !== ours);
     const patch = { metadata: { resourceVersion, finalizers } };
     const patched = await ignoreStale(client.patch(resource, key, 'merge', patch, { signal: cancellationSignal() }));

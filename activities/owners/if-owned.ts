@@ -1,9 +1,13 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { type Stored } from '../../api/objects.ts';
-import { isControlledBy } from '../../api/ownership.ts';
+import type { Stored } from '../../api/objects.ts';
+import { vmView } from '../../decisions/views/from-object/vm.ts';
+import { vmiView } from '../../decisions/views/from-object/vmi.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveMember } from '../lib/live-vm.ts';
 import { kindOfOwner } from './kinds.ts';
 import type { OwnerKey } from './types.ts';
@@ -11,8 +15,22 @@ import type { OwnerKey } from './types.ts';
 export interface OwnedVm {
   name: string;
   uid: string;
-  /** The version in which the VM was seen to be the pool's; absent if that must be looked up first. */
+  /** The version that was planned on: if this worker's own cache has just that one, it need not be read again. */
   resourceVersion?: string;
+}
+
+/** A member as it is in one version: an act on just that version may rely on all of this. */
+export interface SeenMember {
+  uid: string;
+  resourceVersion: string;
+  /** Null without a controller; undefined for an object that can be nobody's member. */
+  owner: VmView['owner'] | undefined;
+  /** Null for a member that is a VMI. */
+  vm: VmView | null;
+  /** Null for a member that is a VM. */
+  vmi: VmiView | null;
+  /** The object itself, if it was read. */
+  stored?: Stored;
 }
 
 /**
@@ -22,43 +40,77 @@ export interface OwnedVm {
 export type OwnedActResult = 'done' | 'notWanted' | { left: string | undefined };
 
 export interface IfOwnedOptions {
-  /** Asked right before each try. */
-  isWanted: () => Promise<boolean>;
+  /** This worker's caches, if they may save a call. */
+  cache?: ClusterCache;
+  /** Asked right before each try, of the member as it is then. */
+  isWanted: (member: SeenMember) => Promise<boolean>;
   /** Whether a VM that has changed should still be acted on. */
-  isSame?: (vm: Stored) => boolean;
+  isSame?: (member: SeenMember) => boolean;
   /** How often to try if the VM changes in between but is still the pool's. */
   tries?: number;
 }
 
 /**
  * Acts on a VM as long as it is the pool's: what was seen may be outdated, and the pool may have lost its owner
- * reference since, as when it is deleted without its VMs. `act` must fail with a conflict if the VM is not at the given
- * version.
+ * reference since, as when it is deleted without its VMs. Nothing is taken from the caller but whom it means: the owner
+ * and the version are those of the API server, or of this worker's own cache. `act` must fail with a conflict if the VM
+ * is not at the version of the member that it is given.
  */
 export async function ifOwned(
   client: KubeClient,
   key: OwnerKey,
-  vm: OwnedVm,
-  act: (resourceVersion: string) => Promise<void>,
-  { isWanted, isSame = () => true, ...retry }: IfOwnedOptions,
+  target: OwnedVm,
+  act: (member: SeenMember) => Promise<void>,
+  { cache, isWanted, isSame = () => true, ...retry }: IfOwnedOptions,
 ): Promise<OwnedActResult> {
-  const read = () => liveMember(client, key, { namespace: key.namespace, name: vm.name }, cancellationSignal());
+  const at = { namespace: key.namespace, name: target.name };
+  const read = async (): Promise<SeenMember | undefined> => {
+    const stored = await liveMember(client, key, at, cancellationSignal());
+    return stored === undefined ? undefined : seenMember(key, stored);
+  };
   const write = async (tries: number): Promise<OwnedActResult> => {
-    let version = tries === 1 ? vm.resourceVersion : undefined;
-    if (version === undefined) {
-      const now = await read();
-      version = now?.metadata.resourceVersion;
-      const isOurs = now?.metadata.uid === vm.uid && isControlledBy(now, kindOfOwner(key).resource, key) && isSame(now);
-      if (version === undefined || !isOurs) return { left: version };
-    }
-    if (!(await isWanted())) return 'notWanted';
-    await act(version);
+    const known = tries === 1 && cache !== undefined ? cachedMember(cache, key, target) : undefined;
+    const member = known ?? (await read());
+    if (member === undefined || !isMemberOf(key, member) || member.uid !== target.uid || !isSame(member))
+      return { left: member?.resourceVersion };
+    if (!(await isWanted(member))) return 'notWanted';
+    await act(member);
     return 'done';
   };
   try {
     return await retryOnConflict(write, retry);
   } catch (error) {
     if (!isConflict(error)) throw error;
-    return { left: (await read())?.metadata.resourceVersion };
+    return { left: (await read())?.resourceVersion };
   }
+}
+
+/** Reports whether the pool or set of this key controls the member. */
+export const isMemberOf = (key: OwnerKey, { owner }: Pick<SeenMember, 'owner'>): boolean =>
+  owner != null && isUid(key.uid) && owner.uid === key.uid && owner.kind === kindOfOwner(key).resource.kind;
+
+/** A caller may have sent anything, and two UIDs that are missing are not equal. */
+const isUid = (uid: unknown): boolean => typeof uid === 'string' && uid !== '';
+
+/** Returns what there is to know of a member that was read. */
+export function seenMember(key: OwnerKey, stored: Stored): SeenMember {
+  const { uid, resourceVersion } = stored.metadata;
+  if (kindOfOwner(key).members.cache === 'vms') {
+    const vm = vmView(stored);
+    return { uid, resourceVersion, owner: vm.owner, vm, vmi: null, stored };
+  }
+  const vmi = vmiView(stored);
+  return { uid, resourceVersion, owner: vmi.standalone?.owner, vm: null, vmi, stored };
+}
+
+/** Returns the member from this worker's cache, if that has just the version that was planned on. */
+function cachedMember(cache: ClusterCache, key: OwnerKey, target: OwnedVm): SeenMember | undefined {
+  const at = `${key.namespace}/${target.name}`;
+  const isOfVms = kindOfOwner(key).members.cache === 'vms';
+  const vm = isOfVms ? (cache.vms.get(at) ?? null) : null;
+  const vmi = isOfVms ? null : (cache.vmis.get(at) ?? null);
+  const view = vm ?? vmi;
+  if (view === null || view.resourceVersion !== target.resourceVersion) return undefined;
+  const { uid, resourceVersion } = view;
+  return { uid, resourceVersion, owner: vm === null ? vmi!.standalone?.owner : vm.owner, vm, vmi };
 }

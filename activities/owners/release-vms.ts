@@ -12,7 +12,7 @@ import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveMember } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach } from '../lib/try-each.ts';
-import { isMarked } from './delete-member.ts';
+import { isMemberOf, seenMember } from './if-owned.ts';
 import { kindOfOwner, memberVersions, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
 import { reportRemoval } from './removal-events.ts';
@@ -40,18 +40,20 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
         const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
         const acted: Target[] = [];
         const ownerNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
+        // Only a set lets go of what its selector no longer matches.
+        const mayRelease = (owner: StoredVmOwner): boolean =>
+          because === undefined ? isOrphaned(owner) : key.kind !== undefined;
         const release = async (target: Target): Promise<void> => {
           const { name, uid } = target;
           const owner = await ownerNow();
           saw(versionsOf(key, owner?.metadata.resourceVersion));
-          if (because === undefined && owner?.metadata.finalizers?.includes(ORPHAN_FINALIZER) !== true) return;
+          if (owner === undefined || !mayRelease(owner)) return;
           const vm = await liveMember(client, key, { namespace: key.namespace, name });
           saw(memberVersions(key, vm?.metadata.resourceVersion));
-          if (vm === undefined || vm.metadata.uid !== uid) return;
-          if (because !== undefined && !isUnmatched(owner, vm)) return;
+          if (vm === undefined || vm.metadata.uid !== uid || !isMemberOf(key, seenMember(key, vm))) return;
+          if (because !== undefined && !isUnmatched(owner as StoredSet, vm)) return;
           const { ownerReferences: owners = [], resourceVersion } = vm.metadata;
           const ownerReferences = owners.filter((reference) => reference.uid !== key.uid);
-          if (ownerReferences.length === owners.length && !isMarked(vm)) return;
           const patch = {
             metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
           };
@@ -69,6 +71,8 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
   };
 }
 
-/** The VMs of a set that is gone are left to whoever deletes them. */
-const isUnmatched = (owner: StoredVmOwner | undefined, { metadata }: Stored): boolean =>
-  owner !== undefined && !matchesLabels((owner as StoredSet).spec.selector, metadata.labels ?? {});
+const isOrphaned = ({ metadata }: StoredVmOwner): boolean =>
+  metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(ORPHAN_FINALIZER) === true;
+
+const isUnmatched = ({ spec }: StoredSet, { metadata }: Stored): boolean =>
+  !matchesLabels(spec.selector, metadata.labels ?? {});

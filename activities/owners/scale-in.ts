@@ -6,11 +6,12 @@ import { isActive } from '../../decisions/disruption-budget/availability.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import { isOvertaken } from '../../decisions/scaling/choice.ts';
-import { isProtected } from '../../decisions/scaling/protection.ts';
 import { BY_NAME, NOT_NEEDED, removalBlockedBy, type RemovalCause } from '../../decisions/scaling/removal-check.ts';
+import { isAboutVmi, removalUnproven, type WayOut } from '../../decisions/scaling/removal-proof.ts';
 import { mayLeave } from '../../decisions/scaling/surplus.ts';
+import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { isRegular, roleOf, type VmView } from '../../decisions/views/vm.ts';
+import { isRegular, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
@@ -19,12 +20,13 @@ import { waitForTermination } from '../cache/wait-for-termination.ts';
 import { deleteKeepingDisks } from '../disks/leave.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach } from '../lib/try-each.ts';
 import { deleteSurgeVm } from '../surge/delete-surge-vm.ts';
 import { activeMembers } from './active-members.ts';
-import { deleteVm, isMarked } from './delete-member.ts';
-import { ifOwned, type OwnedActResult, type IfOwnedOptions } from './if-owned.ts';
+import { deleteVm } from './delete-member.ts';
+import { ifOwned, type IfOwnedOptions, type OwnedActResult, type SeenMember } from './if-owned.ts';
 import { kindOfOwner, memberVersions, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
 import { reportRemoval } from './removal-events.ts';
@@ -54,19 +56,20 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
     ): Promise<Done> =>
       withHeartbeat(async () => {
         const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
-        const { isToLeave } = leaving;
         const { members } = kindOfOwner(key);
+        const isWanted = leaving.asking(keepDisks ? 'deleteKeepingDisks' : 'delete');
         const remove = async (vm: Target): Promise<void> => {
           if (cause.because === 'Surge')
-            return leaving.note(vm, await deleteSurgeVm({ client, places }, key, vm, isToLeave));
+            return leaving.note(vm, await deleteSurgeVm({ client, places }, key, vm, isWanted));
           // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
           const acted = keepDisks
-            ? await deleteKeepingDisks(client, key, vm, Date.now(), isToLeave)
+            ? await deleteKeepingDisks(client, key, vm, Date.now(), isWanted)
             : await deleteVm(client, key, vm, {
+                cache,
                 // The place of a VM in a set is free once all that it owns is gone: the next VM may get its name.
                 propagationPolicy: key.kind === 'VirtualMachineReplicaSet' ? 'Foreground' : 'Background',
-                isWanted: isToLeave,
-                ...ifChanged(key, cause),
+                isWanted,
+                ...ifChanged(vm, cause),
               });
           leaving.note(vm, acted);
         };
@@ -86,13 +89,11 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
     haltVms: (key: PoolKey, vms: Target[], cause: RemovalCause, planned: ResourceVersions = {}): Promise<Done> =>
       withHeartbeat(async () => {
         const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
+        const isWanted = leaving.asking('halt');
         const halt = async (vm: Target): Promise<void> => {
-          const write = async (resourceVersion: string): Promise<void> =>
+          const write = async ({ resourceVersion }: SeenMember): Promise<void> =>
             leaving.saw(await haltVm(key, vm, resourceVersion, cause));
-          const acted = await ifOwned(client, key, vm, write, {
-            isWanted: leaving.isToLeave,
-            ...ifChanged(key, cause),
-          });
+          const acted = await ifOwned(client, key, vm, write, { cache, isWanted, ...ifChanged(vm, cause) });
           leaving.note(vm, acted);
         };
         const { count, refused } = await tryEach(vms, halt, { most: concurrency });
@@ -120,29 +121,11 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
   }
 }
 
-/** Which VMs still leave that have changed since the plan. */
-function ifChanged({ kind }: OwnerKey, { because }: RemovalCause): Omit<IfOwnedOptions, 'isWanted'> {
-  switch (because) {
-    case 'Surplus':
-      return kind === undefined
-        ? { isSame: ({ metadata }) => !isProtected(metadata.annotations) && roleOf(metadata.labels) === null }
-        : {};
-    case 'StandbySurplus':
-      return { isSame: ({ metadata }) => !isProtected(metadata.annotations) && roleOf(metadata.labels) === 'Standby' };
-    // One that has changed may have been started again.
-    case 'SurplusHalted':
-    case 'Ended':
-      return { tries: 1 };
-    // If a user has removed the annotation, the VM stays.
-    case 'Marked':
-      return { isSame: isMarked };
-    case 'Named':
-    case 'Surge':
-    case 'OwnerDeleted':
-    case 'Terminating':
-      return {};
-  }
-}
+/** One that leaves for what it does, and has changed since the plan, may do something else by now. */
+const ifChanged = ({ resourceVersion }: Target, { because }: RemovalCause): Omit<IfOwnedOptions, 'isWanted'> =>
+  because === 'SurplusHalted' || because === 'Ended'
+    ? { tries: 1, isSame: (member) => member.resourceVersion === resourceVersion }
+    : {};
 
 /**
  * A VM may have gone down since the plan if the worker that was to carry it out is lost: the next plan chooses again.
@@ -188,8 +171,8 @@ class LeavingVms {
   readonly #notWanted: string[] = [];
   #minVersions: ResourceVersions = {};
   #hasCaughtUp = false;
-  /** Asks again, for each VM, whether the VMs are still to leave, by their owner's state at that time. */
-  readonly isToLeave = sharedCall(() => this.#isToLeave());
+  /** Asks again whether the VMs together are still to leave, by their owner's state at that time. */
+  readonly #asked = sharedCall(() => this.#askAgain());
 
   constructor(client: KubeClient, cache: ClusterCache, key: OwnerKey, leaving: Leaving) {
     this.#client = client;
@@ -198,7 +181,31 @@ class LeavingVms {
     this.#leaving = leaving;
   }
 
-  async #isToLeave(): Promise<boolean> {
+  /** Returns what asks, for each VM right before it leaves in this way, whether it still is to. */
+  asking(way: WayOut): (member: SeenMember) => Promise<boolean> {
+    return async (member) => {
+      const { owner, why } = await this.#asked();
+      const reason = why ?? (await this.#whyNot(member, way, owner!));
+      if (reason !== null)
+        log.info('a VM does not leave that was to', { owner: this.#key.name, uid: member.uid, reason });
+      return reason === null;
+    };
+  }
+
+  async #whyNot({ vm, vmi }: SeenMember, way: WayOut, owner: StoredVmOwner): Promise<string | null> {
+    const { cause } = this.#leaving;
+    const live = vm !== null && isAboutVmi(cause) ? await this.#liveVmiOf(vm) : vmi;
+    const withNode = live == null ? undefined : this.#cache.nodes.withNode(live);
+    return removalUnproven({ cause, way, owner, isPool: this.#key.kind === undefined, vm, vmi: withNode });
+  }
+
+  /** Resolves to null if the VM has none. */
+  async #liveVmiOf(vm: VmView): Promise<VmiView | null> {
+    const { vm: now, vmi } = await liveVmWithVmi(this.#client, vm, cancellationSignal());
+    return now?.metadata.uid === vm.uid ? (vmi ?? null) : null;
+  }
+
+  async #askAgain(): Promise<{ owner: StoredVmOwner | undefined; why: string | null }> {
     const { vms, cause, planned } = this.#leaving;
     const role = cause.because === 'StandbySurplus' ? 'Standby' : null;
     const owner = await liveOwner(this.#client, this.#key, cancellationSignal());
@@ -211,9 +218,7 @@ class LeavingVms {
       await this.#cache.catchUp({ vms: planned.vms, vmis: planned.vmis });
       this.#hasCaughtUp = true;
     }
-    const reason = why();
-    if (reason !== null) log.info('VMs do not leave that were to', { owner: this.#key.name, reason });
-    return reason === null;
+    return { owner, why: why() };
   }
 
   note(vm: Target, acted: OwnedActResult): void {

@@ -8,7 +8,7 @@ import { claimFor } from '../disruption-budget/place-for.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { deleteVm, isMarked } from '../owners/delete-member.ts';
+import { deleteVm } from '../owners/delete-member.ts';
 import type { OwnedVm } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
@@ -57,7 +57,7 @@ export function createReplacementActivities({ client, cache, places }: Replaceme
           const done = await deleteVm(client, key, vm, {
             propagationPolicy: 'Foreground',
             isWanted,
-            isSame: (now) => !isMarked(now),
+            isSame: ({ vm: now }) => now?.removing === false,
           }).catch((error: unknown) => {
             if (!isRefusal(error)) throw error;
             refused.push({ name: vm.name, why: error.message });

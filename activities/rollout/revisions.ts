@@ -11,6 +11,7 @@ import { requesterOf } from '../../api/requested-by.ts';
 import { ControllerRevisions, VirtualMachinePools } from '../../api/resources.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { revisionName, revisionOf } from '../../decisions/revisions/hash.ts';
+import { revisionsToPrune } from '../../decisions/revisions/retained.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { revisionView, type ControllerRevision } from '../../decisions/views/from-object/revision.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -68,13 +69,33 @@ export class Revisions {
       : undefined;
   }
 
-  /** Deletes the pool's revisions of these names; a revision that has changed since the cache saw it stays. */
+  /**
+   * Deletes those of these revisions that nothing uses, beyond the newest that the pool wants kept; a revision that has
+   * changed since the cache saw it stays.
+   */
   async prune(key: PoolKey, names: readonly string[]): Promise<void> {
-    const surplus = this.#cache.revisions.of(key).filter(({ name }) => names.includes(name));
+    const pool = await livePool(this.#client, key);
+    if (pool === undefined) return;
+    const known = this.#cache.revisions.of(key);
+    const unused = revisionsToPrune(pool, known, this.#inUse(pool));
+    const surplus = known.filter(({ name }) => names.includes(name) && unused.includes(name));
     for (const { namespace, name, uid, resourceVersion } of surplus) {
       // Another worker may just have made this revision the newest again.
       await ignoreStale(this.#client.delete(ControllerRevisions, { namespace, name }, { uid, resourceVersion }));
     }
+  }
+
+  /** The revisions that something in the cluster refers to. */
+  #inUse({ metadata, spec, status }: StoredPool): Set<string | null> {
+    const { currentRevision = null, rollout } = status ?? {};
+    const vms = this.#cache.vms.ownedBy('VirtualMachinePool', metadata);
+    return new Set([
+      revisionOf(poolTemplate(spec)),
+      currentRevision,
+      rollout?.revision ?? null,
+      ...vms.flatMap((vm) => [vm.revision, this.#cache.vmiOf(vm)?.revision ?? null]),
+      ...this.#cache.keptClaims.of(metadata).map(({ kept }) => kept.revision),
+    ]);
   }
 
   async #isWanted({ metadata }: StoredPool, revision: string): Promise<boolean> {

@@ -105,7 +105,7 @@ export class StandbyVms {
     let pool: StoredPool | undefined;
     let vm: Stored<VirtualMachine>;
     const acted = await ifOwned(client, this.#key, { name, uid }, () => act({ pool: pool!, vm }), {
-      isSame: (now) => isStandbyNow((vm = now as Stored<VirtualMachine>)),
+      isSame: ({ stored }) => isStandbyNow((vm = stored as Stored<VirtualMachine>)),
       isWanted: async () => {
         pool = await this.#poolNow();
         const why = whyNot(pool, name);

@@ -7,7 +7,7 @@ import { claimFor } from '../disruption-budget/place-for.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { deleteVm } from '../owners/delete-member.ts';
-import type { OwnedActResult, OwnedVm } from '../owners/if-owned.ts';
+import type { IfOwnedOptions, OwnedActResult, OwnedVm } from '../owners/if-owned.ts';
 import type { PoolKey } from '../owners/types.ts';
 
 /** Otherwise the next plan, which may not know all claims yet, would request the deletion again at once. */
@@ -21,7 +21,7 @@ export async function deleteSurgeVm(
   { client, places }: { client: KubeClient; places: DisruptionClaims },
   key: PoolKey,
   vm: OwnedVm,
-  isWanted: () => Promise<boolean>,
+  isWanted: IfOwnedOptions['isWanted'],
 ): Promise<OwnedActResult> {
   const at = { namespace: key.namespace, name: vm.name };
   const { vm: stored, vmi } = await liveVmWithVmi(client, at, cancellationSignal());
@@ -40,7 +40,7 @@ export async function deleteSurgeVm(
     { ...vm, resourceVersion },
     {
       propagationPolicy: 'Background',
-      isWanted: async () => (await isWanted()) && place.isFresh(),
+      isWanted: async (member) => (await isWanted(member)) && place.isFresh(),
       // It has changed since the plan, so the next plan decides again.
       tries: 1,
     },

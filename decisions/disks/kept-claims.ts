@@ -43,6 +43,15 @@ export function fits(kept: KeptDisk, { spec }: PoolTemplate): boolean {
   );
 }
 
+/**
+ * Reports whether the pool keeps such a disk no more, once its VM comes back. One that healing has kept is reused,
+ * whatever happens to disks at a scale-in.
+ */
+export function isDiscarded({ spec }: StoredPool, { keptBy }: KeptDisk): boolean {
+  const rules = scaleInRules(spec.scaleInStrategy);
+  return rules.kind !== 'unmanaged' && rules.statePreservation === 'Disabled' && keptBy === 'scale-in';
+}
+
 /** `revision`: that of a VM of this number without kept disks. */
 export function reuseOf(
   pool: StoredPool,
@@ -50,12 +59,7 @@ export function reuseOf(
   revision: string,
   templateOf: (revision: string) => PoolTemplate | undefined,
 ): Reuse {
-  const rules = scaleInRules(pool.spec.scaleInStrategy);
-  // Disks kept by healing are reused, whatever happens to disks at a scale-in.
-  const discarded =
-    rules.kind !== 'unmanaged' && rules.statePreservation === 'Disabled'
-      ? claims.filter(({ kept }) => kept.keptBy === 'scale-in')
-      : [];
+  const discarded = claims.filter(({ kept }) => isDiscarded(pool, kept));
   if (discarded.length > 0 || claims.some(({ deleting }) => deleting))
     return { reuse: 'deleteKeptDisks', claims: discarded.filter(({ deleting }) => !deleting) };
   const template = templateOf(revision);

@@ -23,7 +23,7 @@ interface Given {
  */
 export function silentChangeSteps(given: Given): PoolStep[] {
   const change = endedBySilence(given.pool);
-  if (change === null || given.now < silentAt(change)) return [];
+  if (change === null || !isSilent(change, given.now)) return [];
   const names = formatNames(change.vms.map(({ name }) => name));
   return [
     {
@@ -45,6 +45,9 @@ function endedBySilence(pool: StoredPool): (MembershipChange & ListedChange) | n
   const change = pool.metadata.deletionTimestamp === undefined ? membershipChangeOf(pool) : null;
   return change !== null && change !== 'unreadable' && isListed(change) ? change : null;
 }
+
+/** Reports whether the command of this change has said nothing for too long. `now`: milliseconds since the epoch. */
+export const isSilent = (change: MembershipChange & ListedChange, now: number): boolean => now >= silentAt(change);
 
 const silentAt = ({ at, reportedAt = at }: MembershipChange & ListedChange): number =>
   Date.parse(reportedAt) + SILENCE_MS;

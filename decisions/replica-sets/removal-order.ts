@@ -1,4 +1,4 @@
-import { servingRank } from '../scaling/serving-rank.ts';
+import { servingRank } from '../scaling/selection-order.ts';
 import type { Replica } from './replica.ts';
 
 /**

@@ -82,7 +82,7 @@ function stateOf({ deleting, phase }: VmiView, isUnknown: boolean): string {
 const ENDS = new Set(['Once', 'RerunOnFailure']);
 
 /** A VM that is stopped, or whose node does not answer, may run again, and has not ended. */
-const vmHasEnded = (vm: VmView, vmi: VmiView | undefined): boolean =>
+export const vmHasEnded = (vm: VmView, vmi: VmiView | undefined): boolean =>
   !vm.deleting &&
   ENDS.has(vm.runStrategy) &&
   vmi !== undefined &&

@@ -2,9 +2,19 @@ import { matchesLabels } from '../../api/lib/label-selector.ts';
 import type { SelectionPolicy } from '../../api/pool/pool.ts';
 import { scatter } from '../lib/scatter.ts';
 import { isBroken, isFailing, isHalted, type VmView } from '../views/vm.ts';
-import { SERVING, servingRank } from './serving-rank.ts';
 import { spreadOut, type Spreading } from './spread.ts';
 import { numberOf } from './vm-names.ts';
+
+/** The rank of a member that is ready and stays where it is: the highest. */
+const SERVING = 3;
+
+/**
+ * Orders members by what it costs to lose them: those that are not ready first, then those that migrate, then others.
+ */
+export function servingRank({ isReady, isMigrating }: { isReady: boolean; isMigrating: boolean }): number {
+  if (!isReady) return 1;
+  return isMigrating ? 2 : SERVING;
+}
 
 /** What the order needs to know besides the VM itself. */
 export interface OrderOptions {

@@ -61,7 +61,7 @@ export function begin(step: PoolStep, context: StepContext): void {
       return context.evacuations.begin(key, step, minVersions);
     case 'updatePodDisruptionBudget':
       return tidy(context, 'guards', reason, () =>
-        updatePodDisruptionBudget.executeWithOptions(words, [key, step.minAvailable]),
+        updatePodDisruptionBudget.executeWithOptions(words, [key, minVersions]),
       );
     case 'createRevision':
       return tidy(context, 'revisions', reason, () => createRevision.executeWithOptions(words, [key]));

@@ -1,4 +1,4 @@
-import { isMarked } from '../../../activities/owners/delete-member.ts';
+import { REMOVING_ANNOTATION } from '../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
 import type { VirtualMachine, VirtualMachineInstance } from '../../../simulator/types.ts';
@@ -22,7 +22,8 @@ const OF_ANY_VM = [OF_POWER, OF_LABELS, OF_SETS];
 const VM_FIELDS_OF_TRANSITIONS = ['patchMachineTypes', 'beginTransitionRestarts', 'clearMarks'];
 
 /** A VM that has left a pool that is deleted without its VMs, with a mark by which the next pool would delete it. */
-const isUnmarked = (activity: string | null, vm: Stored): boolean => activity === 'releaseVms' && isMarked(vm);
+const isUnmarked = (activity: string | null, vm: Stored): boolean =>
+  activity === 'releaseVms' && vm.metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
 
 /** A ready VMI that a run has deleted, until its VM is back. */
 interface Down {

@@ -267,14 +267,16 @@ export class ModelClient {
   }
 }
 
-function patched(before: Stored, type: PatchType, patch: unknown): KubeObject {
+/** Returns the object after a patch, as the API server makes it. */
+export function patched(before: Stored, type: PatchType, patch: unknown): KubeObject {
   if (type === 'json') return jsonPatch({ ...before }, patch as JsonPatch);
   // Preconditions that the patch does not name are not checked.
   const { uid: _uid, resourceVersion: _version, ...metadata } = before.metadata;
   return mergePatch({ ...before, metadata }, patch) as KubeObject;
 }
 
-function isSelected(
+/** Reports whether a list or a watch shows the object. */
+export function isSelected(
   { metadata }: Stored,
   { namespace, labelSelector }: { namespace?: string | undefined; labelSelector?: string },
 ): boolean {

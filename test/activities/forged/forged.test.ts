@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'vitest';
+import { ORPHAN_FINALIZER, POOL_FINALIZER, REMOVING_ANNOTATION } from '../../../api/names.ts';
+import type { Stored } from '../../../api/objects.ts';
+import { VirtualMachinePools } from '../../../api/resources.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+import { TABLE, type Forgery } from './table.ts';
+import { BANK, keyOf, referenceTo, SHOP, targetOf, World, type ActivityName } from './world.ts';
+
+/** A VM or an owner that a caller names, though nothing is to be done to it. */
+interface Given {
+  world: World;
+  web: Stored & StoredPool;
+  forgery: Forgery;
+}
+
+/**
+ * VMs that no call may touch: of nobody, of another pool, of another namespace, of KubeVirt's pool, and healthy ones of
+ * the pool itself, for which no cause holds.
+ */
+async function given(): Promise<Given> {
+  const world = new World();
+  const web = world.pool('web');
+  world.revision(web, 1, 1);
+  const api = world.pool('api', { replicas: 1 });
+  world.revision(api, 1, 1);
+  const own = [1, 2, 3].map((number) => world.vm(web, number));
+  const kubevirt = { ...referenceTo(web, 'pool.kubevirt.io/v1beta1') };
+  const strangers = {
+    'of nobody': world.other(SHOP, 'db'),
+    'of nobody, marked as leaving': world.other(SHOP, 'old', undefined, {
+      annotations: { [REMOVING_ANNOTATION]: new Date().toISOString() },
+    }),
+    'of nobody, held for its disks': world.held(world.other(SHOP, 'held')),
+    'of another pool': world.vm(api, 1),
+    'of another namespace': world.other(BANK, 'web-2', referenceTo(web)),
+    "of KubeVirt's pool": world.other(SHOP, 'kv-1', { ...kubevirt, name: 'kv', uid: 'uid-of-kv' }),
+    "of KubeVirt's pool, with the UID of drover's": world.other(SHOP, 'web-7', kubevirt),
+  };
+  await world.start();
+  const forgery: Forgery = { web: keyOf(web), api: keyOf(api), own: own[0]!, strangers };
+  return { world, web, forgery };
+}
+
+test('the table has every activity of a worker', async () => {
+  const { world } = await given();
+  expect(Object.keys(TABLE).sort()).toEqual(world.names.sort());
+});
+
+const proven = Object.entries(TABLE).filter(([, row]) => 'forged' in row) as [
+  ActivityName,
+  Extract<(typeof TABLE)[ActivityName], { forged: unknown }>,
+][];
+
+describe.each(proven)('%s', (name, row) => {
+  test('writes nothing, whatever a caller makes up', async () => {
+    const { world, forgery } = await given();
+    for (const [what, args] of row.forged(forgery)) {
+      expect.soft(await world.written(name, args), `${what}: ${JSON.stringify(args)}`).toEqual([]);
+    }
+  });
+
+  test.each(Object.entries(row.honest))('does what is to be done: %s', async (_what, make) => {
+    const world = new World();
+    const args = make(world);
+    await world.start();
+    expect({ writes: await world.written(name, args()), failure: world.failure }).not.toMatchObject({ writes: [] });
+  });
+});
+
+test('a pool that is deleted without its VMs loses none of them, though a caller says that it takes them along', async () => {
+  const world = new World();
+  const pool = world.pool('web', {}, { finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] });
+  const vm = world.vm(pool, 1);
+  world.server.delete(VirtualMachinePools, pool.metadata);
+  await world.start();
+  const cause = { because: 'OwnerDeleted' };
+  expect(await world.written('deleteVms', [keyOf(pool), [targetOf(vm)], false, cause])).toEqual([]);
+});

@@ -1,0 +1,118 @@
+import { once } from 'node:events';
+import type { KubeList, KubeObject, Stored } from '../../../api/objects.ts';
+import type { Resource } from '../../../api/resources.ts';
+import type {
+  DeleteOptions,
+  KubeClient,
+  ListOptions,
+  ObjectKey,
+  PatchType,
+  WatchEvent,
+  WriteOptions,
+} from '../../../kubernetes/client.ts';
+import { ServerClock } from '../../../kubernetes/server-clock.ts';
+import type { HttpRequest } from '../../../kubernetes/transport.ts';
+import type { ApiServer } from '../../model/world/api-server.ts';
+import { isSelected, patched } from '../../model/world/model-client.ts';
+
+/** Resolves when something has happened. */
+async function somethingNew(listeners: Set<() => void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const happened = Promise.withResolvers<void>();
+  listeners.add(happened.resolve);
+  await Promise.race([happened.promise, once(signal, 'abort')]);
+  listeners.delete(happened.resolve);
+  signal.throwIfAborted();
+}
+
+/** A client of an API server in memory, which answers at once. */
+export class StillClient {
+  readonly #server: ApiServer;
+  readonly server = 'https://still';
+  readonly clock = new ServerClock();
+  /** What was written, such as `delete virtualmachines shop/web-1`; Events are not. */
+  readonly writes: string[] = [];
+
+  constructor(server: ApiServer) {
+    this.#server = server;
+  }
+
+  get asClient(): KubeClient {
+    return this as unknown as KubeClient;
+  }
+
+  async get(resource: Resource, key: ObjectKey): Promise<Stored> {
+    return this.#server.get(resource, key);
+  }
+
+  getMetadata(resource: Resource, key: ObjectKey): Promise<Stored> {
+    return this.get(resource, key);
+  }
+
+  async list(resource: Resource, options: ListOptions = {}): Promise<KubeList> {
+    const items = this.#server.all(resource).filter((object) => isSelected(object, options));
+    return { metadata: { resourceVersion: this.#server.version }, items };
+  }
+
+  async *pages(resource: Resource, options: ListOptions = {}): AsyncGenerator<KubeList, void> {
+    yield await this.list(resource, options);
+  }
+
+  async create(resource: Resource, object: KubeObject, { dryRun }: WriteOptions = {}): Promise<Stored> {
+    if (resource.plural === 'events' || dryRun === true) return object as Stored;
+    this.#note('create', resource, object.metadata);
+    return this.#server.create(resource, object);
+  }
+
+  async update(resource: Resource, object: KubeObject, { subresource }: WriteOptions = {}): Promise<Stored> {
+    return this.#written('update', resource, object.metadata, () =>
+      this.#server.write(resource, object.metadata, () => object, subresource),
+    );
+  }
+
+  async patch(
+    resource: Resource,
+    key: ObjectKey,
+    type: PatchType,
+    patch: unknown,
+    { subresource, dryRun }: WriteOptions = {},
+  ): Promise<Stored> {
+    const after = (before: Stored): KubeObject => patched(before, type, patch);
+    if (dryRun === true) return after(this.#server.get(resource, key)) as Stored;
+    return this.#written('patch', resource, key, () => this.#server.write(resource, key, after, subresource));
+  }
+
+  async delete(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored> {
+    return this.#written('delete', resource, key, () => this.#server.delete(resource, key, options));
+  }
+
+  async request(request: HttpRequest): Promise<unknown> {
+    if (request.method !== 'GET') this.writes.push(`${request.method} ${request.path}`);
+    return {};
+  }
+
+  async *watch(
+    resource: Resource,
+    { signal, query, onOpen }: { signal: AbortSignal; query: Record<string, string>; onOpen?: () => void },
+  ): AsyncGenerator<WatchEvent> {
+    const { events, listeners } = this.#server.kind(resource);
+    onOpen?.();
+    const first = events.findIndex(({ version }) => version > Number(query['resourceVersion'] ?? 0));
+    for (let next = first < 0 ? events.length : first; ; next++) {
+      if (next === events.length) await somethingNew(listeners, signal);
+      const { type, object } = events[next]!;
+      if (isSelected(object, query)) yield { type, object };
+    }
+  }
+
+  #written(verb: string, resource: Resource, key: ObjectKey, write: () => Stored): Stored {
+    const before = this.#server.find(resource, key);
+    const after = write();
+    if (after !== before) this.#note(verb, resource, key);
+    return after;
+  }
+
+  #note(verb: string, { plural }: Resource, { namespace, name }: Partial<ObjectKey>): void {
+    this.writes.push(`${verb} ${plural} ${namespace ?? ''}/${name ?? ''}`);
+  }
+}

@@ -1,0 +1,489 @@
+import {
+  DISKS_FINALIZER,
+  MEMBERSHIP_CHANGE_ANNOTATION,
+  NOT_YET_RUN_ANNOTATION,
+  ORPHAN_FINALIZER,
+  POOL_FINALIZER,
+  REMOVE_VMS_ANNOTATION,
+  REMOVING_ANNOTATION,
+} from '../../../api/names.ts';
+import type { Stored } from '../../../api/objects.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import type { RemovalCause } from '../../../decisions/scaling/removal-check.ts';
+import { poolTemplate } from '../../../decisions/template/template.ts';
+import { aTemplate } from '../../model/pools.ts';
+import { keyOf, SHOP, targetOf, type ActivityName, type World } from './world.ts';
+
+type Args = readonly unknown[];
+
+/** What a caller makes up its input from. */
+export interface Forgery {
+  /** Keys of pools that exist. */
+  web: ReturnType<typeof keyOf>;
+  api: ReturnType<typeof keyOf>;
+  /** A VM of pool `web` to which nothing is to be done. */
+  own: Stored;
+  /** VMs that are not the pool's, by whose they are. */
+  strangers: Record<string, Stored>;
+}
+
+export type Row =
+  /** It writes nothing, whatever it is asked. */
+  | { reads: true }
+  /** It makes VMs, never more than their owner wants, and deletes or changes none. */
+  | { creates: true }
+  /** It writes what its caller says: docs/deploy.md tells what that is worth. */
+  | { trusts: string }
+  | {
+      /** Inputs by which nothing is written. */
+      forged: (forgery: Forgery) => [what: string, args: Args][];
+      /** Inputs by which something is, by what is to be done. */
+      honest: Record<string, (world: World) => () => Args>;
+    };
+
+interface Combination {
+  what: string;
+  key: object;
+  target: { name: unknown; uid: unknown; resourceVersion: unknown };
+}
+
+/** All victims, named in all ways, for all owners that a caller may claim. */
+function combinations({ web, own, strangers }: Forgery): Combination[] {
+  return Object.entries({ ...strangers, 'of the pool, and well': own }).flatMap(([whose, vm]) => {
+    const { namespace, ownerReferences: [owner] = [] } = vm.metadata;
+    const keys = {
+      'the pool': web,
+      'no UID': { ...web, uid: undefined },
+      'an empty UID': { ...web, uid: '' },
+      "its owner's UID": { ...web, uid: owner?.uid },
+      'its owner': { namespace, name: owner?.name, uid: owner?.uid },
+      'the pool, in its namespace': { ...web, namespace },
+      'a set': { ...web, kind: 'VirtualMachineReplicaSet' },
+    };
+    const seen = targetOf(vm);
+    const targets = {
+      '': seen,
+      ', of another UID': { ...seen, uid: 'another' },
+      ', of no UID': { ...seen, uid: undefined },
+      ', of no version': { ...seen, resourceVersion: null },
+      ', of another version': { ...seen, resourceVersion: '1' },
+    };
+    return Object.entries(keys).flatMap(([as, key]) =>
+      Object.entries(targets).map(([how, target]) => ({ what: `a VM ${whose}${how}, for ${as}`, key, target })),
+    );
+  });
+}
+
+const forEachVm =
+  (argsOf: (one: Combination) => Args) =>
+  (forgery: Forgery): [string, Args][] =>
+    combinations(forgery).map((one) => [one.what, argsOf(one)]);
+
+const surplus = { generation: 1, others: [] };
+const CAUSES: readonly RemovalCause[] = [
+  { because: 'Surplus', ...surplus },
+  { because: 'SurplusHalted', ...surplus },
+  { because: 'StandbySurplus', ...surplus },
+  { because: 'Named' },
+  { because: 'Marked' },
+  { because: 'OwnerDeleted' },
+  { because: 'Ended' },
+  { because: 'Surge' },
+  { because: 'Terminating' },
+];
+
+const offline = { scaleInStrategy: { proactive: { statePreservation: 'Offline' } } } as const;
+const mark = { annotations: { [REMOVING_ANNOTATION]: new Date().toISOString() } };
+
+/** A pool of which one VM is to leave for this cause, and the VM. */
+function leaving(world: World, { because }: RemovalCause): { key: object; vm: Stored } {
+  const isOwner = because === 'OwnerDeleted';
+  if (because === 'Ended') {
+    const set = world.set('VirtualMachineInstanceReplicaSet', 'rs');
+    const vmi = world.member('VirtualMachineInstanceReplicaSet', set, 'rs-1');
+    const ended = world.server.write(VirtualMachineInstances, vmi.metadata, (before) => ({
+      ...before,
+      status: { phase: 'Succeeded' },
+    }));
+    return { key: keyOf(set, 'VirtualMachineInstanceReplicaSet'), vm: ended };
+  }
+  const replicas = because.startsWith('Surplus') ? 0 : 1;
+  const keeps = because === 'Marked' || because === 'Terminating';
+  const pool = world.pool('web', { replicas, maxSurge: 1, ...(keeps ? offline : {}) });
+  const key = keyOf(pool);
+  const make = (): Stored => {
+    switch (because) {
+      case 'SurplusHalted':
+        return world.halted(pool, 1);
+      case 'StandbySurplus':
+        return world.vm(pool, 1, { role: 'Standby' });
+      case 'Surge':
+        world.vm(pool, 2);
+        return world.vm(pool, 1, { role: 'Surge' });
+      case 'Marked':
+        return world.halted(pool, 1, mark);
+      case 'Terminating':
+        return world.held(world.vm(pool, 1));
+      case 'Surplus':
+      case 'Named':
+      case 'OwnerDeleted':
+        return world.vm(pool, 1);
+    }
+  };
+  const vm = make();
+  if (because === 'Named') {
+    const annotations = { [REMOVE_VMS_ANNOTATION]: JSON.stringify({ [vm.metadata.name]: vm.metadata.uid }) };
+    world.server.write(VirtualMachinePools, pool.metadata, (before) => ({
+      ...before,
+      metadata: { ...before.metadata, annotations },
+    }));
+  }
+  if (isOwner) world.server.delete(VirtualMachinePools, pool.metadata);
+  return { key, vm };
+}
+
+const KEEPS: ReadonlySet<RemovalCause['because']> = new Set(['Marked', 'Terminating']);
+
+const deletions = Object.fromEntries(
+  CAUSES.map((cause) => [
+    cause.because,
+    (world: World) => {
+      const { key, vm } = leaving(world, cause);
+      return () => [key, [targetOf(vm)], KEEPS.has(cause.because), cause];
+    },
+  ]),
+);
+
+const template = poolTemplate({ template: aTemplate({ disk: 'root' }) });
+const revision = revisionOf(template);
+const sick = {
+  attempt: 9,
+  why: 'made up',
+  rules: { backoff: {}, maxAttempts: null },
+  holdsData: false,
+  earlyEnds: 99,
+  failingSince: 0,
+};
+
+export const TABLE: Record<ActivityName, Row> = {
+  plan: { reads: true },
+  planReplicaSet: { reads: true },
+  awaitRemoval: { reads: true },
+  awaitPower: { reads: true },
+  awaitTransition: { reads: true },
+  preflightTransition: { reads: true },
+  checkMachineTypes: { reads: true },
+  watchCluster: { reads: true },
+  createVms: { creates: true },
+  createReplicas: { creates: true },
+  writeStatus: { trusts: 'the status of a pool or a set says what its workflow says' },
+  recordHealing: { reads: true },
+  changePower: { trusts: 'a run of starts, stops and restarts names the VMs that it was started for' },
+  patchMachineTypes: { trusts: 'a machine type transition is about the VMs that it was started for' },
+  patchPoolTemplates: { trusts: 'a machine type transition is about the pools that it was started for' },
+  beginTransitionRestarts: { trusts: 'a machine type transition is about the VMs that it was started for' },
+  clearMarks: { trusts: 'a machine type transition takes its own labels off' },
+
+  deleteVms: {
+    forged: (forgery) =>
+      CAUSES.flatMap((cause) =>
+        [true, false, null].flatMap((keepDisks) =>
+          forEachVm(({ key, target }) => [key, [target], keepDisks, cause])(forgery),
+        ),
+      ),
+    honest: deletions,
+  },
+  haltVms: {
+    forged: (forgery) => CAUSES.flatMap((cause) => forEachVm(({ key, target }) => [key, [target], cause])(forgery)),
+    honest: {
+      'a VM that is too many': (world) => {
+        const pool = world.pool('web', { replicas: 0, ...offline });
+        const vm = world.vm(pool, 1);
+        return () => [keyOf(pool), [targetOf(vm)], CAUSES[0]];
+      },
+    },
+  },
+  releaseVms: {
+    forged: (forgery) =>
+      [undefined, 'Unmatched', 'made up'].flatMap((because) =>
+        forEachVm(({ key, target }) => [key, [target], because])(forgery),
+      ),
+    honest: {
+      'a VM of a pool that is deleted without its VMs': (world) => {
+        const pool = world.pool('web', {}, { finalizers: [POOL_FINALIZER, ORPHAN_FINALIZER] });
+        const vm = world.vm(pool, 1);
+        world.server.delete(VirtualMachinePools, pool.metadata);
+        return () => [keyOf(pool), [targetOf(vm)]];
+      },
+      'a member whose labels a set no longer selects': (world) => {
+        const set = world.set('VirtualMachineReplicaSet', 'rs');
+        const vm = world.member('VirtualMachineReplicaSet', set, 'rs-1', { labels: { app: 'another' } });
+        return () => [keyOf(set, 'VirtualMachineReplicaSet'), [targetOf(vm)], 'Unmatched'];
+      },
+    },
+  },
+  adoptVms: {
+    forged: forEachVm(({ key, target }) => [{ kind: 'VirtualMachineReplicaSet', ...key }, [target]]),
+    honest: {
+      'a VM of nobody that the selector matches': (world) => {
+        const set = world.set('VirtualMachineReplicaSet', 'rs');
+        const vm = world.other(SHOP, 'rs-1', undefined, { labels: { app: 'rs' } });
+        return () => [keyOf(set, 'VirtualMachineReplicaSet'), [targetOf(vm)]];
+      },
+    },
+  },
+  removeSickVm: {
+    forged: forEachVm(({ key, target }) => [key, { ...target, ...sick }, 9e15]),
+    honest: {
+      'a VM whose starts fail': (world) => {
+        const pool = world.pool('web', { autohealing: { startupFailureThreshold: 2 } });
+        const vm = world.halted(pool, 1, {});
+        const failing = world.server.write(VirtualMachines, vm.metadata, (before) => ({
+          ...before,
+          spec: { ...(before['spec'] as object), runStrategy: 'Always' },
+        }));
+        const status = { printableStatus: 'CrashLoopBackOff', startFailure: { consecutiveFailCount: 3 } };
+        const now = world.server.write(
+          VirtualMachines,
+          failing.metadata,
+          (before) => ({ ...before, status }),
+          'status',
+        );
+        return () => [keyOf(pool), { ...targetOf(now), ...sick, attempt: 1, earlyEnds: 0 }, Date.now()];
+      },
+    },
+  },
+  annotateRuns: {
+    forged: (forgery) =>
+      [null, '', 'uid'].flatMap((start) => forEachVm(({ key, target }) => [key, [{ ...target, start }]])(forgery)),
+    honest: {
+      'a VM that has run': (world) => {
+        const pool = world.pool('web');
+        const vm = world.vm(pool, 1, { annotations: { [NOT_YET_RUN_ANNOTATION]: '' } });
+        return () => [keyOf(pool), [{ ...targetOf(vm), start: null }]];
+      },
+    },
+  },
+  setFinalizer: {
+    forged: ({ web, api }) => [
+      ['a pool that is not deleted', [web, false]],
+      ['a pool of no UID', [{ ...web, uid: undefined }, false]],
+      ['a pool by the UID of another', [{ ...web, uid: api.uid }, false]],
+      ['a pool that has the finalizer', [web, true]],
+    ],
+    honest: {
+      'a pool that is deleted and has no VM left': (world) => {
+        const pool = world.pool('web');
+        world.server.delete(VirtualMachinePools, pool.metadata);
+        return () => [keyOf(pool), false];
+      },
+      'a new set': (world) => {
+        const set = world.set('VirtualMachineReplicaSet', 'rs', { finalizers: [] });
+        return () => [keyOf(set, 'VirtualMachineReplicaSet'), true];
+      },
+    },
+  },
+  labelVms: {
+    forged: forEachVm(({ key, target }) => [key, [target]]),
+    honest: {
+      'a VM that was put into the pool by hand': (world) => {
+        const pool = world.pool('web');
+        const vm = world.vm(pool, 1, { labels: {} });
+        return () => [keyOf(pool), [targetOf(vm)]];
+      },
+    },
+  },
+  unlabelVms: {
+    forged: forEachVm(({ key, target }) => [key, [target]]),
+    honest: {
+      'a VM that was taken out of the pool by hand': (world) => {
+        const pool = world.pool('web');
+        const vm = world.vm(pool, 1, { ownerReferences: [] });
+        return () => [keyOf(pool), [targetOf(vm)]];
+      },
+    },
+  },
+  removeDiskFinalizers: {
+    forged: forEachVm(({ key, target }) => [key, [target]]),
+    honest: {
+      'a VM that was taken out of the pool while it was held': (world) => {
+        const pool = world.pool('web');
+        const vm = world.held(world.vm(pool, 1, { ownerReferences: [], finalizers: [DISKS_FINALIZER] }));
+        return () => [keyOf(pool), [targetOf(vm)]];
+      },
+    },
+  },
+  promoteStandbyVms: {
+    forged: forEachVm(({ key, target }) => [key, [target], 1, {}]),
+    honest: {
+      'a standby VM of a pool that misses a replica': (world) => {
+        const pool = world.pool('web', { replicas: 1, standby: { replicas: 1 } });
+        const vm = world.halted(pool, 1, { role: 'Standby' });
+        return () => [keyOf(pool), [targetOf(vm)], 1, {}];
+      },
+    },
+  },
+  setStandbyState: {
+    forged: (forgery) =>
+      ['pause', 'start', 'stop'].flatMap((act) => forEachVm(({ key, target }) => [key, [target], act, 1])(forgery)),
+    honest: {
+      'a standby VM that is to be stopped': (world) => {
+        const pool = world.pool('web', { replicas: 0, standby: { replicas: 1, state: 'Stopped' } });
+        const vm = world.vm(pool, 1, { role: 'Standby' });
+        return () => [keyOf(pool), [targetOf(vm)], 'stop', 1];
+      },
+    },
+  },
+  evacuateVms: {
+    forged: (forgery) =>
+      ['migrate', 'restart'].flatMap((act) =>
+        forEachVm(({ key, target }) => [key, [{ ...target, node: 'node-1', act, why: 'made up' }], {}])(forgery),
+      ),
+    honest: {
+      'a VM that is to leave its node': (world) => {
+        const pool = world.pool('web', { replicas: 1, drain: { method: 'Restart' } });
+        const vm = world.vm(pool, 1);
+        const vmi = world.server.write(VirtualMachineInstances, vm.metadata, (before) => ({
+          ...before,
+          spec: { ...(before['spec'] as object), evictionStrategy: 'External' },
+          status: { ...(before['status'] as object), evacuationNodeName: 'node-1' },
+        }));
+        const { name } = vm.metadata;
+        return () => [keyOf(pool), [{ name, uid: vmi.metadata.uid, node: 'node-1', act: 'restart', why: '' }], {}];
+      },
+    },
+  },
+  updatePodDisruptionBudget: {
+    forged: ({ web, api }) => [
+      ['a pool that asks for none', [web, {}]],
+      ['a pool of no UID', [{ ...web, uid: undefined }, {}]],
+      ['a pool by the UID of another', [{ ...web, uid: api.uid }, {}]],
+    ],
+    honest: {
+      'a pool with drain whose evictions nobody limits': (world) => {
+        const given = aTemplate();
+        const vmi = {
+          ...(given.spec as { template: { spec: object } }).template.spec,
+          evictionStrategy: 'None',
+        };
+        const spec = { drain: {}, template: { spec: { ...given.spec, template: { spec: vmi } } } };
+        const pool = world.pool('web', spec);
+        return () => [keyOf(pool), {}];
+      },
+    },
+  },
+  clearNamedRemovals: {
+    forged: forEachVm(({ key, target }) => [key, [target]]),
+    honest: {
+      'a VM that was named and is gone': (world) => {
+        const annotations = { [REMOVE_VMS_ANNOTATION]: '{"web-1":"gone"}' };
+        const pool = world.pool('web', {}, { annotations });
+        return () => [keyOf(pool), [{ name: 'web-1', uid: 'gone' }]];
+      },
+    },
+  },
+  endMembershipChange: {
+    forged: ({ web }) => [
+      ['a pool whose members do not change', [web, '']],
+      ['a pool whose members do not change, by no mark', [web, undefined]],
+    ],
+    honest: {
+      'a command that has said nothing for long': (world) => {
+        const change = { kind: 'adopt', vms: [], replicas: 0, by: 'me', at: new Date(0).toISOString() };
+        const text = JSON.stringify(change);
+        const pool = world.pool('web', { replicas: 0 }, { annotations: { [MEMBERSHIP_CHANGE_ANNOTATION]: text } });
+        world.server.write(
+          VirtualMachinePools,
+          pool.metadata,
+          (before) => ({ ...before, status: { replicas: 0, observedGeneration: 1 } }),
+          'status',
+        );
+        return () => [keyOf(pool), text];
+      },
+    },
+  },
+  keepReplicas: {
+    forged: ({ web, api }) => [
+      ['a pool that says how many VMs it wants', [web]],
+      ['a pool of no UID', [{ ...web, uid: undefined }]],
+      ['a pool by the UID of another', [{ ...web, uid: api.uid }]],
+    ],
+    honest: {
+      'a pool that leaves its number out': (world) => {
+        const { replicas: _replicas, ...spec } = world.pool('other').spec;
+        const pool = world.server.create(VirtualMachinePools, { metadata: { namespace: SHOP, name: 'web' }, spec });
+        return () => [keyOf(pool)];
+      },
+    },
+  },
+  createRevision: {
+    forged: ({ web }) => [['a pool of no UID', [{ ...web, uid: 'another' }]]],
+    honest: {
+      'a template that is not kept yet': (world) => {
+        const pool = world.pool('web');
+        return () => [keyOf(pool)];
+      },
+    },
+  },
+  deleteRevisions: {
+    forged: ({ web }) => [['the revision that VMs have', [web, [`web-${revision}`]]]],
+    honest: {
+      'what nothing uses': (world) => {
+        const pool = world.pool('web', { revisionHistoryLimit: 0 });
+        const old = world.revision(pool, 1, 7);
+        return () => [keyOf(pool), [old.metadata.name]];
+      },
+    },
+  },
+  deleteKeptDisks: {
+    forged: ({ web, own }) => [['no kept disk', [web, [{ name: 'root-1', uid: own.metadata.uid, vm: 'web-1' }]]]],
+    honest: {
+      'a disk of a pool that keeps none any more': (world) => {
+        const pool = world.pool('web');
+        const claim = world.keptDisk(pool, 9);
+        return () => [keyOf(pool), [{ ...targetOf(claim), vm: 'web-9' }]];
+      },
+    },
+  },
+  unmarkKeptDisks: {
+    forged: ({ web, own }) => [['no kept disk', [web, [{ ...targetOf(own), name: 'root-1' }]]]],
+    honest: {
+      'a disk whose VM is back': (world) => {
+        const pool = world.pool('web');
+        const vm = world.vm(pool, 1);
+        const claim = world.keptDisk(pool, 1, 'scale-in', vm);
+        return () => [keyOf(pool), [targetOf(claim)]];
+      },
+    },
+  },
+  removeVms: { trusts: 'a batch names the VMs that it replaces' },
+  updateVms: {
+    forged: (forgery) =>
+      ['write', 'live', 'restart', 'replace'].flatMap((act) =>
+        forEachVm(({ key, target }) => [
+          {
+            key,
+            revision,
+            rollout: revision,
+            vms: [{ ...target, act, from: revision, wasDown: false }],
+            startedAt: 0,
+            minVersions: {},
+          },
+        ])(forgery),
+      ),
+    honest: {
+      'a VM of another revision': (world) => {
+        const pool = world.pool('web', { replicas: 1, template: aTemplate({ disk: 'root', version: 2 }) });
+        const old = world.revision(pool, 1, 1);
+        const from = old.metadata.labels!['drover.dev/revision']!;
+        const before = { ...pool, spec: { ...pool.spec, template: aTemplate({ disk: 'root', version: 1 }) } };
+        const vm = world.vm(before, 1);
+        const to = revisionOf(poolTemplate(pool.spec));
+        const vms = [{ ...targetOf(vm), act: 'restart', from, wasDown: false }];
+        return () => [{ key: keyOf(pool), revision: to, rollout: to, vms, startedAt: 0, minVersions: {} }];
+      },
+    },
+  },
+  awaitVms: { reads: true },
+};

@@ -1,0 +1,223 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger } from '@temporalio/worker';
+import { onTestFinished } from 'vitest';
+import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
+import type { OwnerKey } from '../../../activities/owners/types.ts';
+import {
+  API_VERSION,
+  DISKS_FINALIZER,
+  POOL_FINALIZER,
+  POOL_LABEL,
+  REPLICA_SET_FINALIZER,
+  REVISION_LABEL,
+} from '../../../api/names.ts';
+import type { KubeObject, OwnerReference, Stored } from '../../../api/objects.ts';
+import type { SetKind } from '../../../api/owner-kinds.ts';
+import type { PoolSpec } from '../../../api/pool/pool.ts';
+import {
+  ControllerRevisions,
+  DataVolumes,
+  Nodes,
+  PersistentVolumeClaims,
+  VirtualMachineInstanceReplicaSets,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachineReplicaSets,
+  VirtualMachines,
+} from '../../../api/resources.ts';
+import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { vmFromTemplate, memberFromTemplate } from '../../../decisions/template/vm-from-template.ts';
+import type { StoredSet } from '../../../decisions/views/owner.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
+import type { MemberRole } from '../../../decisions/views/vm.ts';
+import { createActivities } from '../../../workers/activities.ts';
+import { createMetrics } from '../../../workers/metrics/metrics.ts';
+import { aTemplate } from '../../model/pools.ts';
+import { ApiServer } from '../../model/world/api-server.ts';
+import { StillClient } from './still-client.ts';
+
+export type Activities = ReturnType<typeof createActivities>;
+export type ActivityName = keyof Activities['working'] | keyof Activities['waiting'] | keyof Activities['watching'];
+
+/** What a VM is, and its metadata. */
+type VmChange = Partial<KubeObject['metadata']> & { role?: MemberRole | null };
+
+export const SHOP = 'shop';
+/** A namespace of somebody else. */
+export const BANK = 'bank';
+
+/** A cluster as it was when a worker's caches were filled, and the activities of that worker. */
+export class World {
+  readonly server = new ApiServer(() => Date.now());
+  readonly client = new StillClient(this.server);
+  readonly cache = new ClusterCache({ client: this.client.asClient });
+  readonly stopping = new AbortController();
+  #activities: object = {};
+
+  /** Fills the worker's caches. */
+  async start(): Promise<this> {
+    const conditions = [{ type: 'Ready', status: 'True' }];
+    this.server.create(Nodes, { metadata: { name: 'node-1' }, status: { conditions } });
+    await this.cache.start();
+    const config = { burst: 250, concurrency: 8, connections: 8 } as Parameters<typeof createActivities>[0]['config'];
+    const { working, waiting, watching } = createActivities({
+      config,
+      client: this.client.asClient,
+      cache: this.cache,
+      metrics: createMetrics(),
+      stopping: this.stopping.signal,
+    });
+    this.#activities = { ...working, ...waiting, ...watching };
+    this.client.writes.length = 0;
+    onTestFinished(() => this.cache.stop());
+    return this;
+  }
+
+  get names(): string[] {
+    return Object.keys(this.#activities);
+  }
+
+  /** Calls an activity with whatever a caller sends, and returns what it has written; its answer does not matter. */
+  async written(name: string, args: readonly unknown[]): Promise<string[]> {
+    const before = this.client.writes.length;
+    const environment = new MockActivityEnvironment(undefined, { logger: new DefaultLogger('ERROR') });
+    const activity = (this.#activities as Record<string, (...args: never[]) => Promise<unknown>>)[name]!;
+    await environment.run(() => activity(...(args as never[]))).catch((error: unknown) => (this.failure = error));
+    return this.client.writes.slice(before);
+  }
+
+  failure: unknown;
+
+  pool(name: string, spec: Partial<PoolSpec> = {}, metadata: object = {}): Stored & StoredPool {
+    return this.server.create(VirtualMachinePools, {
+      metadata: { namespace: SHOP, name, finalizers: [POOL_FINALIZER], ...metadata },
+      spec: { replicas: 3, template: aTemplate({ disk: 'root' }), ...spec },
+      status: { replicas: 3, writes: 1 },
+    }) as Stored & StoredPool;
+  }
+
+  set(kind: SetKind, name: string, metadata: object = {}): Stored & StoredSet {
+    const labels = { app: name };
+    const resource =
+      kind === 'VirtualMachineReplicaSet' ? VirtualMachineReplicaSets : VirtualMachineInstanceReplicaSets;
+    const template = kind === 'VirtualMachineReplicaSet' ? aTemplate() : { spec: { domain: { devices: {} } } };
+    return this.server.create(resource, {
+      metadata: { namespace: SHOP, name, finalizers: [REPLICA_SET_FINALIZER], ...metadata },
+      spec: { replicas: 1, selector: { matchLabels: labels }, template: { ...template, metadata: { labels } } },
+    }) as Stored & StoredSet;
+  }
+
+  member(kind: SetKind, set: StoredSet, name: string, change: object = {}): Stored {
+    const made = memberFromTemplate(kind, set, name);
+    const resource = kind === 'VirtualMachineReplicaSet' ? VirtualMachines : VirtualMachineInstances;
+    return this.server.create(resource, { ...made, metadata: { ...made.metadata, ...change } });
+  }
+
+  /** A VM of the pool with its disk, which runs and is ready. */
+  vm(pool: StoredPool, number: number, { role = null, ...change }: VmChange = {}): Stored {
+    const made = vmFromTemplate(pool, pool.spec.template, number, role);
+    return this.running({ ...made, metadata: { ...made.metadata, ...change } });
+  }
+
+  /** A VM of another owner, or of none, which runs and is ready. */
+  other(namespace: string, name: string, owner?: Omit<OwnerReference, 'controller'>, change: object = {}): Stored {
+    const ownerReferences = owner === undefined ? [] : [{ ...owner, controller: true }];
+    return this.running({
+      metadata: { namespace, name, ownerReferences, ...change },
+      spec: structuredClone(aTemplate().spec),
+    });
+  }
+
+  running(vm: KubeObject): Stored {
+    const stored = this.server.create(VirtualMachines, {
+      ...vm,
+      status: { created: true, ready: true, printableStatus: 'Running' },
+    });
+    const { namespace, name, uid, labels = {} } = stored.metadata;
+    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
+    this.server.create(VirtualMachineInstances, {
+      metadata: { namespace: namespace!, name, labels, ownerReferences: [owner] },
+      spec: { domain: { devices: {} } },
+      status: { phase: 'Running', nodeName: 'node-1', conditions: [{ type: 'Ready', status: 'True' }] },
+    });
+    return stored;
+  }
+
+  /** A halted VM of the pool. */
+  halted(pool: StoredPool, number: number, change: VmChange = {}): Stored {
+    const { role = null, ...metadata } = change;
+    const made = vmFromTemplate(pool, pool.spec.template, number, role);
+    return this.server.create(VirtualMachines, {
+      ...made,
+      metadata: { ...made.metadata, ...metadata },
+      spec: { ...made.spec, runStrategy: 'Halted' },
+      status: { created: false, ready: false, printableStatus: 'Stopped' },
+    });
+  }
+
+  /** A VM that somebody is deleting, held until its disks are let go. */
+  held(vm: Stored): Stored {
+    this.server.write(VirtualMachines, vm.metadata, (before) => ({
+      ...before,
+      metadata: { ...before.metadata, finalizers: [DISKS_FINALIZER] },
+    }));
+    return this.server.delete(VirtualMachines, vm.metadata);
+  }
+
+  keptDisk(pool: StoredPool, number: number, keptBy: 'scale-in' | 'healing' = 'scale-in', owner?: Stored): Stored {
+    const { namespace, name, uid } = pool.metadata;
+    const mark = keptDiskMark({
+      pool: name,
+      poolUid: uid,
+      number,
+      disk: 'root',
+      revision: null,
+      identity: '',
+      size: null,
+      keptBy,
+      keptAt: new Date().toISOString(),
+    });
+    const at = { namespace, name: `root-${number}` };
+    const { uid: of } = owner?.metadata ?? {};
+    const holder = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: `${name}-${number}`, uid: of! };
+    if (owner !== undefined)
+      this.server.create(DataVolumes, { metadata: { ...at, ownerReferences: [{ ...holder, controller: true }] } });
+    return this.server.create(PersistentVolumeClaims, { metadata: { ...at, ...mark } });
+  }
+
+  revision(pool: StoredPool, number: number, cores: number): Stored {
+    const template = aTemplate({ disk: 'root', version: cores });
+    const hash = revisionOf(template);
+    return this.server.create(ControllerRevisions, {
+      metadata: {
+        namespace: SHOP,
+        name: `${pool.metadata.name}-${hash}`,
+        labels: { [POOL_LABEL]: pool.metadata.name, [REVISION_LABEL]: hash },
+        ownerReferences: [referenceTo(pool)],
+      },
+      revision: number,
+      data: { template },
+    });
+  }
+}
+
+export const referenceTo = ({ metadata: { name, uid } }: StoredPool, version = API_VERSION) => ({
+  apiVersion: version,
+  kind: 'VirtualMachinePool',
+  name,
+  uid,
+  controller: true,
+});
+
+export const keyOf = (
+  owner: { metadata: { namespace?: string; name: string; uid: string } },
+  kind?: SetKind,
+): OwnerKey => ({
+  namespace: owner.metadata.namespace!,
+  name: owner.metadata.name,
+  uid: owner.metadata.uid,
+  ...(kind === undefined ? {} : { kind }),
+});
+
+export const targetOf = ({ metadata: { name, uid, resourceVersion } }: Stored) => ({ name, uid, resourceVersion });

@@ -35,7 +35,11 @@ export async function updatePodDisruptionBudget(
   await cache.catchUp({ vms: minVersions.vms, vmis: minVersions.vmis });
   const pool = await livePool(client, key, signal);
   if (pool === undefined) return;
-  const minAvailable = minAvailableOf({ pool, vms: cache.vms.ownedBy('VirtualMachinePool', key), vmiOf: (vm) => cache.vmiOf(vm) });
+  const minAvailable = minAvailableOf({
+    pool,
+    vms: cache.vms.ownedBy('VirtualMachinePool', key),
+    vmiOf: (vm) => cache.vmiOf(vm),
+  });
   try {
     await retryOnConflict(() => write(client, pool, minAvailable, signal), { isRace: isAlreadyExists });
   } catch (error) {

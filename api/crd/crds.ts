@@ -96,6 +96,12 @@ function poolCrd(): CustomResourceDefinition {
     jsonPath: '.status.conditions[?(@.type=="Progressing")].reason',
     description: 'How the newest rollout stands.',
   };
+  const paused: PrinterColumn = {
+    name: 'Paused',
+    type: 'string',
+    jsonPath: '.status.conditions[?(@.type=="Paused")].status',
+    description: 'Whether updates wait, by a person or by spec.paused.',
+  };
   const standby = {
     ...countColumn('Standby', '.status.readyStandbyReplicas', 'Standby VMs that are ready to become replicas.'),
     priority: 1,
@@ -107,7 +113,7 @@ function poolCrd(): CustomResourceDefinition {
     shortNames: ['dpool', 'dpools'],
     description: 'A pool of identical VirtualMachines, which drover scales, updates and heals.',
     schema: VirtualMachinePool,
-    columns: [desired, current, ready, updated, available, rollout, standby, AGE],
+    columns: [desired, current, ready, updated, available, rollout, paused, standby, AGE],
   });
 }
 

@@ -4,7 +4,7 @@ import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { countOf, type OwnerKind } from '../cli/kinds.ts';
 import { isPool, type Owner } from '../owners/objects.ts';
-import { disruptionOf, haltOf } from './rollout-outlook.ts';
+import { disruptionOf, haltOf, pauseOf } from './rollout-outlook.ts';
 
 /** What a change of a pool or replica set would do to its members, a sentence each; empty if it affects none. */
 export async function formatChange(
@@ -30,6 +30,6 @@ export async function formatChange(
   return sentences.map((sentence) => `${kind.noun} ${after.metadata.name}: ${sentence}`);
 }
 
-/** Why the template of a pool is not rolled out to its VMs; undefined if nothing has halted its rollout. */
-export const formatHalt = (kind: OwnerKind, owner: Stored<Owner>): string | undefined =>
-  isPool(kind, owner) ? haltOf(owner) : undefined;
+/** Why the template of a pool is not rolled out to its VMs: what has halted its rollout, or a pause; none for a set. */
+export const formatHalts = (kind: OwnerKind, owner: Stored<Owner>): string[] =>
+  isPool(kind, owner) ? [haltOf(owner), pauseOf(owner)].filter((line) => line !== undefined) : [];

@@ -28,6 +28,18 @@ export function haltOf(pool: Stored<Pool>): string | undefined {
   return `pool ${name}: ${how}, by ${plain(halted.by)}${why}; ${again}`;
 }
 
+/** Says that nothing of the pool's template is rolled out as long as it is paused; undefined if it is not. */
+export function pauseOf(pool: Stored<Pool>): string | undefined {
+  const { paused, pool: name } = rolloutView(pool);
+  if (paused === null) return undefined;
+  if (paused.at === null) return `pool ${name}: spec.paused is true: no VM is updated until it is false`;
+  const why = paused.why === null ? '' : `: ${plain(paused.why)}`;
+  return (
+    `pool ${name}: its rollouts are paused, by ${plain(paused.by)}${why}: ` +
+    `no VM is updated until \`drover rollout resume pool ${name}\``
+  );
+}
+
 const HALTS: Record<string, string> = {
   Failed: 'the rollout of this template has failed, and was stopped',
   Aborted: 'the rollout of this template was aborted',

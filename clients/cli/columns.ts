@@ -1,15 +1,17 @@
 import { API_VERSION } from '../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../api/objects.ts';
 import { wantedReplicas } from '../../api/wanted-replicas.ts';
+import { formerMemberOf } from '../../decisions/membership/former-member.ts';
 import { isProtected } from '../../decisions/scaling/protection.ts';
-import { isReady, revisionOf, stateCell, stateOf, whyNotReady, type Vm } from '../owners/members.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
+import { isReady, isTroubled, revisionOf, stateCell, stateOf, whyNotReady, type Vm } from '../owners/members.ts';
 import type { Owner } from '../owners/objects.ts';
 import type { Pool } from '../pool/objects.ts';
 import type { ReplicaSet } from '../replica-sets/objects.ts';
 import { styleOf } from '../rollout/lines.ts';
 import { rolloutView } from '../rollout/view.ts';
 import { ownerKindOf, Pools, type OwnerKind } from './kinds.ts';
-import { ageOf, type Cell } from './output.ts';
+import { ageOf, plain, type Cell } from './output.ts';
 
 /** A column of a table of objects; `wide` columns are shown on request. */
 export interface Column {
@@ -70,7 +72,7 @@ export const replicaSetColumns: Column[] = [
 const STATUS = column<Vm>('STATUS', (vm) => stateCell(stateOf(vm), isReady(vm)));
 const READY = column<Vm>('READY', (vm) => (isReady(vm) ? 'True' : 'False'));
 const OWNER = column<Vm>('OWNER', ownerCell);
-const WHY = column<Vm>('WHY', whyNotReady);
+const WHY = column<Vm>('WHY', whyCell);
 
 export const vmColumns: Column[] = [
   NAME,
@@ -96,6 +98,11 @@ export const vmiColumns: Column[] = [
   WHY,
 ];
 
+/** A standby VM that is stopped or paused is as it should be. */
+function whyCell(vm: Stored<Vm>): string {
+  return roleOf(vm.metadata.labels) === 'Standby' && !isTroubled(vm) ? 'standby VM' : whyNotReady(vm);
+}
+
 function readyCell(owner: Owner): Cell {
   const ready = owner.status?.readyReplicas ?? 0;
   return { text: String(ready), style: ready >= wantedReplicas(owner) ? 'green' : 'yellow' };
@@ -104,7 +111,10 @@ function readyCell(owner: Owner): Cell {
 /** A pool by its name; a set as commands take it, such as `vmrs/runners`. */
 function ownerCell(vm: Vm): Cell {
   const owner = controllerOf(vm);
-  if (owner === undefined) return '<none>';
+  if (owner === undefined) {
+    const former = formerMemberOf(vm.metadata.annotations);
+    return former === null ? '<none>' : `<none>, detached from ${plain(former.pool)}`;
+  }
   // KubeVirt has kinds of the same names.
   const kind = owner.apiVersion === API_VERSION ? ownerKindOf(owner.kind) : undefined;
   return kind === undefined || kind === Pools ? owner.name : `${kind.words[0]}/${owner.name}`;
@@ -112,7 +122,8 @@ function ownerCell(vm: Vm): Cell {
 
 function rolloutCell(pool: Stored<Pool>): Cell {
   const view = rolloutView(pool);
-  return { text: view.phase, style: styleOf(view) };
+  const isHeld = view.paused !== null && view.phase !== 'Paused';
+  return { text: isHeld ? `${view.phase} (paused)` : view.phase, style: styleOf(view) };
 }
 
 /** A complete rollout has no step ahead. */
@@ -126,13 +137,16 @@ function failedCell(pool: Stored<Pool>): Cell {
   return length === 0 ? 0 : { text: String(length), style: 'red' };
 }
 
+/** Conditions that tell of a problem when they are true, the worst first. */
+const PROBLEMS = ['Stalled', 'ReplicaFailure', 'Degraded', 'HealingSuspended', 'Healing'] as const;
+
 function problemCell({ status }: Owner): Cell {
-  const failure = status?.conditions?.find(
-    ({ type, status }) => (type === 'Stalled' || type === 'ReplicaFailure') && status === 'True',
+  const [problem] = PROBLEMS.flatMap(
+    (problem) => status?.conditions?.filter(({ type, status }) => type === problem && status === 'True') ?? [],
   );
-  return failure === undefined
+  return problem === undefined
     ? '<none>'
-    : { text: [failure.reason, failure.message].filter(Boolean).join(': '), style: 'red' };
+    : { text: [problem.reason, problem.message].filter(Boolean).join(': '), style: 'red' };
 }
 
 export const columnsOfOwners = (kind: OwnerKind): Column[] => (kind === Pools ? poolColumns : replicaSetColumns);

@@ -11,6 +11,13 @@ export class UsageError extends Failure {
   override readonly name = 'UsageError';
 }
 
+/** What failed in a command whose exit code 1 means something else: exit code 2. */
+export class FailureBesides extends AggregateError {
+  constructor(error: unknown) {
+    super([error]);
+  }
+}
+
 /** Throws a single failure as it is, several as an `AggregateError`, and nothing if there are none. */
 export function throwAll(failures: readonly unknown[]): void {
   if (failures.length > 0) throw failures.length === 1 ? failures[0] : new AggregateError(failures);

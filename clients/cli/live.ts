@@ -1,9 +1,11 @@
 import { stripVTControlCharacters } from 'node:util';
 import { printable } from '../../api/lib/plain-text.ts';
+import { paint } from './output.ts';
 
 const HIDE_CURSOR = '\u001B[?25l';
 const SHOW_CURSOR = '\u001B[?25h';
 const CLEAR_TO_END = '\u001B[0J';
+const CLEAR_LINE = '\u001B[K';
 const up = (lines: number): string => (lines === 0 ? '' : `\u001B[${lines}F`);
 
 /**
@@ -29,15 +31,39 @@ export class Live {
     if (!this.#stream.isTTY) {
       if (text !== this.#last) this.#stream.write(`${new Date().toISOString()}\n${text}\n\n`);
     } else {
-      const columns = this.#stream.columns || 80;
       const shown = lines
-        .flatMap((line) => folded(line, columns))
-        .slice(0, Math.max(1, (this.#stream.rows || 24) - 1))
-        .map((line) => fit(line, columns));
-      this.#stream.write(`${up(this.#drawn)}${CLEAR_TO_END}${shown.join('\n')}\n`);
+        .flatMap((line) => folded(line, this.#columns))
+        .slice(0, this.#rows)
+        .map((line) => `${fit(line, this.#columns)}${CLEAR_LINE}\n`);
+      // Some terminals keep a screen that is cleared as a whole: each line is written over instead.
+      this.#stream.write(`${up(this.#drawn)}${shown.join('')}${CLEAR_TO_END}`);
       this.#drawn = shown.length;
     }
     this.#last = text;
+  }
+
+  /**
+   * Draws blocks of lines, one for each object of this `noun`, with an empty line between them. If a terminal can't
+   * hold all, the last line counts those that are left out.
+   */
+  drawBlocks(noun: string, blocks: string[][]): void {
+    const lines = (count: number): string[] =>
+      blocks.slice(0, count).flatMap((block, index) => (index === 0 ? block : ['', ...block]));
+    const height = (count: number): number => lines(count).flatMap((line) => folded(line, this.#columns)).length;
+    let count = blocks.length;
+    if (this.#stream.isTTY) while (count > 1 && height(count) + (count < blocks.length ? 1 : 0) > this.#rows) count--;
+    const hidden = blocks.length - count;
+    const more = `… ${hidden} more ${noun}${hidden === 1 ? '' : 's'}: name some, or enlarge the window`;
+    this.draw(hidden === 0 ? lines(count) : [...lines(count), paint('yellow', more)]);
+  }
+
+  get #columns(): number {
+    return this.#stream.columns || 80;
+  }
+
+  /** One line stays free for the cursor. */
+  get #rows(): number {
+    return Math.max(1, (this.#stream.rows || 24) - 1);
   }
 
   /** Leaves what was drawn last; what is printed next comes below it. */

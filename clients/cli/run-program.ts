@@ -1,5 +1,5 @@
 import { CommanderError, type Command } from 'commander';
-import { linesOf, UsageError } from './failure.ts';
+import { FailureBesides, linesOf, UsageError } from './failure.ts';
 import { note, plain } from './output.ts';
 
 /** As in kubectl, a flag whose value is optional takes it only after `=`: the next word is never its value. */
@@ -55,7 +55,7 @@ function report(error: unknown): void {
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 || error.code === 'commander.help' ? 0 : 2;
-  return error instanceof UsageError ? 2 : 1;
+  return error instanceof UsageError || error instanceof FailureBesides ? 2 : 1;
 }
 
 /** Adds the description of a missing argument to the sentence. */

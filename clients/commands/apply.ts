@@ -91,7 +91,7 @@ async function applyEach(
   if (each.unchecked !== undefined)
     note(`${title}: KubeVirt was not asked whether it takes the template: ${each.unchecked}`);
   if (isDry) for (const line of await outlook(each, choices.kube)) note(line);
-  for (const line of await haltOf(each)) note(line);
+  for (const line of await haltsOf(each)) note(line);
   if (isDry && each.requestedBy !== undefined)
     note(`${title}: ${REQUESTED_BY_ANNOTATION} would be ${each.requestedBy}`);
   if (isGoing) note(`${title} is being deleted, and what was applied goes with it: apply it again when it is gone`);
@@ -105,11 +105,11 @@ async function outlook({ kind, before, after }: Rehearsed, kube: KubeClient): Pr
   return formatChange(kube, kind, before, after);
 }
 
-/** Says that the template's rollout is halted: applying it again changes nothing, and people would wait for ever. */
-async function haltOf({ kind, before, after }: Rehearsed): Promise<string[]> {
+/** Says that the template's rollout is halted or paused: people would wait for ever for what is not rolled out. */
+async function haltsOf({ kind, before, after }: Rehearsed): Promise<string[]> {
   if (before === undefined) return [];
-  const { formatHalt } = await import('../apply/outlook.ts');
-  return [formatHalt(kind, after)].filter((line) => line !== undefined);
+  const { formatHalts } = await import('../apply/outlook.ts');
+  return formatHalts(kind, after);
 }
 
 /** Notes missing workers. Applying needs none, but without one all stays as it is, and nothing else would say so. */

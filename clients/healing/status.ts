@@ -14,7 +14,7 @@ const REDRAW_MS = 1_000;
 /** Prints the current healing state of pools. */
 export async function printHealing(pools: Stored<Pool>[], output?: DataFormat): Promise<void> {
   const views = pools.map(healView);
-  if (output === undefined) print(blocksOf(pools, Date.now()).join('\n'));
+  if (output === undefined) print(pools.map((pool) => blockOf(pool, Date.now()).join('\n')).join('\n\n'));
   else await printData(views.length === 1 ? views[0] : { items: views }, output);
 }
 
@@ -23,7 +23,13 @@ export async function followHealing(kube: KubeClient, pools: Stored<Pool>[]): Pr
   const live = new Live();
   let newest = pools;
   let shown = '';
-  const draw = (): void => live.draw(blocksOf(newest, Date.now()));
+  const draw = (): void => {
+    const now = Date.now();
+    live.drawBlocks(
+      'pool',
+      newest.map((pool) => blockOf(pool, now)),
+    );
+  };
   // Ages need a redraw only in place: in a log, each snapshot is as of its time.
   const redraw = process.stdout.isTTY ? setInterval(draw, REDRAW_MS) : undefined;
   try {
@@ -40,14 +46,8 @@ export async function followHealing(kube: KubeClient, pools: Stored<Pool>[]): Pr
   }
 }
 
-function blocksOf(pools: Stored<Pool>[], now: number): string[] {
-  return pools.flatMap((pool, index) => {
-    const view = healView(pool);
-    const head = paint('bold', plain(`${view.namespace}/${view.pool}`));
-    return [
-      ...(index === 0 ? [] : ['']),
-      head,
-      ...healLines(view, now).map((line) => (line === '' ? '' : `  ${line}`)),
-    ];
-  });
+function blockOf(pool: Stored<Pool>, now: number): string[] {
+  const view = healView(pool);
+  const head = paint('bold', plain(`${view.namespace}/${view.pool}`));
+  return [head, ...healLines(view, now).map((line) => (line === '' ? '' : `  ${line}`))];
 }

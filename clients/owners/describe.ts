@@ -96,6 +96,8 @@ function revisionLine({ status }: Stored<Pool>): string {
 function rolloutSection(view: RolloutView): string[] {
   const { startedAt, completedAt, batches } = view;
   if (startedAt === null && view.paused === null) return [];
+  // All VMs have been made from this template: nothing was rolled out.
+  if (batches === 0 && completedAt !== null) return ['Rollout:', ...indent(rolloutLines(view, Date.now()))];
   const began =
     startedAt === null ? [] : [`began ${ageOf(startedAt)} ago, ${batches} ${batches === 1 ? 'batch' : 'batches'}`];
   const ended = completedAt === null ? [] : [`complete since ${ageOf(completedAt)}`];

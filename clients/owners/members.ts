@@ -59,6 +59,9 @@ export function whyNotReady(vm: Vm): string {
 
 const TROUBLED = /Err|Crash|Unschedulable|Unknown|NotFound/;
 
+/** Reports whether KubeVirt's words for the VM's state tell of a fault. */
+export const isTroubled = (vm: Vm): boolean => TROUBLED.test(stateOf(vm));
+
 /** Colours a state: green for ready VMs, red for broken ones, gray for stopped ones, yellow for all others. */
 export const stateCell = (state: string, ready: boolean): Cell => ({ text: state, style: stateStyle(state, ready) });
 

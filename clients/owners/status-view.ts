@@ -25,7 +25,10 @@ export interface OwnerView {
 
 const BAR = 20;
 const ERRORS_SHOWN = 3;
-/** Conditions that say why VMs are missing or not ready. What comes and goes in a pool is told of its rollout. */
+/**
+ * Conditions that say why VMs are missing, not ready or about to move, or what drover can't see. What comes and goes in
+ * a pool is told of its rollout.
+ */
 const SHOWN_CONDITIONS = new Set([
   'Stalled',
   'MembershipChanging',
@@ -33,6 +36,9 @@ const SHOWN_CONDITIONS = new Set([
   'Healing',
   'HealingSuspended',
   'ScaleInBlocked',
+  'Draining',
+  'EvictionsNotLimited',
+  'ConfigurationNotWatched',
   'Drifted',
 ]);
 const SHOWN_SET_CONDITIONS = new Set(['Stalled', 'ReplicaFailure', 'Progressing', 'Paused', 'Overlapping']);
@@ -45,10 +51,10 @@ const SAME_LENGTH = 200;
  * went wrong last.
  */
 export function statusLines(view: OwnerView, now: number): string[] {
-  const { kind, members, progress } = view;
+  const { kind, members } = view;
   const conditions = conditionLines(view);
   const head = [headLine(view), `  ${kind.members.noun}s: ${formatStates(members)}`];
-  return [...head, ...rollout(view, now), ...conditions, ...inProgress(progress, conditions, now)];
+  return [...head, ...rollout(view, now), ...conditions, ...inProgress(view, conditions, now)];
 }
 
 function rollout({ kind, owner, revisions, isLive }: OwnerView, now: number): string[] {
@@ -71,14 +77,24 @@ function headLine({ kind, owner, members }: OwnerView): string {
   const name = paint('bold', `${metadata.namespace}/${metadata.name}`);
   const surge = members.filter(({ metadata }) => roleOf(metadata.labels) === 'Surge').length;
   const extra = surge === 0 ? '' : `, ${surge} extra`;
-  const numbers = `${ready}/${wanted} ready, ${active.length} total, ${last}${extra}`;
+  const numbers = `${ready}/${wanted} ready, ${active.length} total, ${last}${extra}${standbyWords(kind, owner)}`;
   return `${name}  ${bar(ready, wanted)} ${numbers}${metadata.deletionTimestamp === undefined ? '' : ', being deleted'}`;
 }
 
-function inProgress(progress: Progress | undefined, told: string[], now: number): string[] {
+function standbyWords(kind: OwnerKind, owner: Stored<Owner>): string {
+  if (!isPool(kind, owner)) return '';
+  const { standbyReplicas = 0, readyStandbyReplicas = 0 } = owner.status ?? {};
+  const wanted = owner.spec.standby?.replicas ?? 0;
+  return wanted === 0 && standbyReplicas === 0 ? '' : `, ${readyStandbyReplicas}/${wanted} standby`;
+}
+
+function inProgress({ owner, members, progress }: OwnerView, told: string[], now: number): string[] {
   if (progress === undefined) return [];
   if (!progress.known) return [coloured('gray', `  in progress: not known, ${progress.why}`)];
-  return progressLines(progress.progress, told, now);
+  const { doing, retryAt } = progress.progress;
+  const isWell = members.filter(isReady).length >= wantedReplicas(owner) && doing.length === 0 && retryAt === null;
+  // What went wrong once is over then: `describe` and `history` still tell.
+  return progressLines(isWell ? { ...progress.progress, recentErrors: [] } : progress.progress, told, now);
 }
 
 /** Draws how much of a whole is ready. */

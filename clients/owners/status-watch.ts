@@ -14,6 +14,8 @@ import { OwnerWatch } from './watch.ts';
 
 const REDRAW_MS = 500;
 const ASK_MS = 1_000;
+/** An object of which there is no more to say than its numbers and its members by state. */
+const QUIET_LINES = 2;
 /** Longer than the delay between two retries of a broken watch. */
 const BROKEN_MS = 45_000;
 
@@ -102,10 +104,17 @@ export class StatusWatch {
     const now = Date.now();
     const isBroken = this.#broken !== undefined && now - this.#broken.at < BROKEN_MS;
     const remark = isBroken ? [paint('red', plain(`this may be old: ${this.#broken!.message.trim()}`))] : [];
-    this.#live.draw([...this.#blocks(now), ...remark]);
+    const { kind } = this.#choice;
+    const blocks = this.#blocks(now);
+    const shown = blocks.length > 0 ? blocks : [[`no ${kind.noun}s`]];
+    this.#live.drawBlocks(kind.noun, [...(remark.length > 0 ? [remark] : []), ...shown]);
   }
 
-  #blocks(now: number): string[] {
+  /**
+   * Returns the lines of each object. A terminal may be too small for all: objects come first that there is more to say
+   * of than their numbers.
+   */
+  #blocks(now: number): string[][] {
     const { kind, isLive } = this.#choice;
     const members = membersByOwner(this.#fleet!.members(), kind);
     const blocks = this.#fleet!.owners().map((owner) => {
@@ -115,8 +124,8 @@ export class StatusWatch {
       const revisions = isPool(kind, owner) ? this.#revisions!.of(owner) : [];
       return statusLines({ kind, owner, members: members(identityOf(owner)), progress, revisions, isLive }, now);
     });
-    if (blocks.length === 0) return [`no ${kind.noun}s`];
-    return blocks.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
+    if (!isLive || !process.stdout.isTTY) return blocks;
+    return blocks.toSorted((one, other) => isQuiet(one) - isQuiet(other));
   }
 
   /** Reads the revisions of pools whose rollout is shown: no others need their numbers. */
@@ -145,3 +154,5 @@ export class StatusWatch {
 
 const isBusy = (progress: Progress | undefined): boolean =>
   progress === undefined || !progress.known || progress.progress.doing.length > 0 || progress.progress.retryAt !== null;
+
+const isQuiet = (lines: string[]): number => Number(lines.length <= QUIET_LINES);

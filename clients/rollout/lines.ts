@@ -33,7 +33,7 @@ export function noteworthyLines(view: RolloutView, now: Now): string[] {
 }
 
 export function styleOf({ end, phase, paused }: RolloutView): Style {
-  if (end === 'Complete') return 'green';
+  if (end === 'Complete') return paused === null ? 'green' : 'yellow';
   if (end === 'Failed' || end === 'Blocked' || phase === 'Undoing') return 'red';
   return paused === null && end === null ? 'cyan' : 'yellow';
 }

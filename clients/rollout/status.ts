@@ -122,7 +122,10 @@ class Board {
   #draw(views: RolloutView[]): void {
     const now = Date.now();
     if (this.#output === undefined)
-      this.#live!.draw(views.flatMap((view, index) => [...(index === 0 ? [] : ['']), ...blockOf(view, now)]));
+      this.#live!.drawBlocks(
+        'pool',
+        views.map((view) => blockOf(view, now)),
+      );
     else {
       const output = this.#output;
       this.#printing = this.#printing.then(() => {

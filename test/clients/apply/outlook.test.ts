@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
-import { formatChange, formatHalt } from '../../../clients/apply/outlook.ts';
+import { formatChange, formatHalts } from '../../../clients/apply/outlook.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
 import { specDiff } from '../../../clients/rollout/revisions/diff.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
@@ -28,15 +28,25 @@ test('a change of the number alone tells how many VMs come or go', async () => {
 
 test('a template that was rolled back is told as such, with the reason and the way to try it again', () => {
   const halted = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:00Z', why: 'web-2: too slow' } as const;
-  expect(formatHalt(Pools, poolWith({ rollout: { halted } }))).toBe(
+  expect(formatHalts(Pools, poolWith({ rollout: { halted } }))).toEqual([
     'pool web: this template was rolled back, by drover: web-2: too slow; `drover rollout resume pool web` rolls it out again',
-  );
+  ]);
+});
+
+test('a pool that is paused is told as such, with the way to go on', () => {
+  const paused = { by: 'anna', at: '2026-01-01T00:00:00Z', why: 'lunch' };
+  expect(formatHalts(Pools, poolWith({ rollout: { paused } }))).toEqual([
+    'pool web: its rollouts are paused, by anna: lunch: no VM is updated until `drover rollout resume pool web`',
+  ]);
+  expect(formatHalts(Pools, poolWith({ spec: { paused: true } }))).toEqual([
+    'pool web: spec.paused is true: no VM is updated until it is false',
+  ]);
 });
 
 test('of a template that goes on, or is another than the one that was rolled back, nothing of the kind is said', () => {
   const halted = { kind: 'Undoing', by: 'drover', at: '2026-01-01T00:00:00Z' } as const;
-  expect(formatHalt(Pools, poolWith())).toBeUndefined();
-  expect(formatHalt(Pools, poolWith({ spec: { template: templateOf(3) }, rollout: { halted } }))).toBeUndefined();
+  expect(formatHalts(Pools, poolWith())).toEqual([]);
+  expect(formatHalts(Pools, poolWith({ spec: { template: templateOf(3) }, rollout: { halted } }))).toEqual([]);
 });
 
 test('the diff of a pool has the lines of its spec that change, and acts on no terminal', () => {
@@ -62,5 +72,5 @@ test('a change of a set tells how many VMs come or go, and that a new template i
     'replica set web: 1 VM would be removed, 3 to 2',
   ]);
   expect(await formatChange(noCluster, VmSets, before, before)).toEqual([]);
-  expect(formatHalt(VmSets, before)).toBeUndefined();
+  expect(formatHalts(VmSets, before)).toEqual([]);
 });

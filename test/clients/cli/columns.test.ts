@@ -61,6 +61,59 @@ test('a VM names the pool that owns it, or the set as commands take it', () => {
   expect(owners).toEqual(['OWNER', '<none>', 'web', 'vmrs/runners', 'other']);
 });
 
+const labelled = (metadata: object, state = 'Stopped'): Stored<Vm> => {
+  const one = vm('vm', TYPED);
+  const conditions = [{ type: 'Ready', status: 'False' as const, message: 'VMI does not exist' }];
+  return { ...one, metadata: { ...one.metadata, ...metadata }, status: { printableStatus: state, conditions } };
+};
+
+test('a VM that was detached says from which pool, and a standby VM that is stopped is not shown as broken', () => {
+  const detached = { annotations: { 'drover.dev/detached': '{"pool":"web","revision":null}' } };
+  const standby = { labels: { 'drover.dev/role': 'Standby' } };
+  const rows = shown(
+    false,
+    labelled(detached),
+    labelled(standby),
+    labelled(standby, 'ErrorUnschedulable'),
+    labelled({}),
+  );
+  expect(rows.slice(1).map((row) => [row[3], row.at(-1)])).toEqual([
+    ['<none>, detached from web', 'VMI does not exist'],
+    ['<none>', 'standby VM'],
+    ['<none>', 'VMI does not exist'],
+    ['<none>', 'VMI does not exist'],
+  ]);
+});
+
+const condition = (type: string) => ({ type, status: 'True' as const, reason: type, message: 'web-1' });
+
+const problem = (...types: string[]): unknown => {
+  const columns = columnsOfOwners(Pools);
+  const choice = { wide: true, namespaces: false };
+  const row = rowOf(columns, choice, poolWith({ status: { conditions: types.map(condition) } }));
+  return row[headersOf(columns, choice).indexOf('PROBLEM')];
+};
+
+test('the problem of a pool is its worst: what it cannot do, what has failed, and what is being healed', () => {
+  expect(problem('Available', 'Paused')).toBe('<none>');
+  expect(problem('Healing', 'Degraded', 'ReplicaFailure')).toMatchObject({ text: 'ReplicaFailure: web-1' });
+  expect(problem('Healing', 'Degraded')).toMatchObject({ text: 'Degraded: web-1' });
+  expect(problem('Healing')).toMatchObject({ text: 'Healing: web-1' });
+});
+
+const cell = (request: UserRequest): unknown => {
+  const columns = columnsOfOwners(Pools);
+  const choice = { wide: false, namespaces: false };
+  return rowOf(columns, choice, poolWith(request))[headersOf(columns, choice).indexOf('ROLLOUT')];
+};
+
+test('a rollout that is paused is shown as such, also if it is complete', () => {
+  const complete: UserRequest = { progressing: ['Complete', 'False'] };
+  expect(cell(complete)).toEqual({ text: 'Complete', style: 'green' });
+  expect(cell({ ...complete, spec: { paused: true } })).toEqual({ text: 'Complete (paused)', style: 'yellow' });
+  expect(cell({ progressing: ['Paused', 'False'], spec: { paused: true } })).toMatchObject({ text: 'Paused' });
+});
+
 test('`get vmis -o wide` shows where a VMI runs, and as which machine type', () => {
   const choice = { wide: true, namespaces: false };
   const reference = { kind: 'VirtualMachineInstanceReplicaSet', name: 'front', uid: 'front', controller: true };

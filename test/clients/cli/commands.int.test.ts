@@ -167,6 +167,11 @@ describe('apply', () => {
     const { stdout } = await run(['diff', '-n', namespace, '-f', '-'], env(), changed);
     expect(stdout).toContain('-replicas: 2\n+replicas: 5\n');
     expect(stdout).toContain('pool web: 3 VMs would be added, 2 to 5\n');
+    const codeOf = async (text: string, ...flags: string[]): Promise<number | null> =>
+      (await run(['diff', '-n', namespace, '-f', '-', ...flags], env(), text)).code;
+    expect(await codeOf(changed, '--exit-code')).toBe(1);
+    expect(await codeOf(manifest('web'), '--exit-code')).toBe(0);
+    expect(await codeOf(manifest('web', { replicas: -1 }), '--exit-code')).toBe(2);
     expect((await fleet().pool(namespace, 'web'))?.spec.replicas).toBe(2);
   });
 
@@ -180,7 +185,22 @@ describe('apply', () => {
       'error: standard input:1: pool web has spec.replicas 4 by drover-scale, and 2 in this manifest: ' +
         '--keep-replicas leaves 4, --force-conflicts sets 2\n',
     );
-    await applied(namespace, manifest('web', { paused: true }), '--keep-replicas');
+    const diff = (...flags: string[]): Promise<Outcome> =>
+      run(['diff', '-n', namespace, '-f', '-', ...flags], env(), manifest('web', { paused: true }));
+    expect(await diff()).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('-replicas: 4\n') as string,
+      stderr: expect.stringContaining(
+        conflict.stderr.replace('error: ', 'error: `drover apply` would refuse this: '),
+      ) as string,
+    });
+    expect(await diff('--keep-replicas')).toMatchObject({
+      code: 0,
+      stdout: expect.not.stringContaining('replicas') as string,
+    });
+    expect(await diff('--force-conflicts')).toMatchObject({ code: 0 });
+    const { stderr } = await applied(namespace, manifest('web', { paused: true }), '--keep-replicas');
+    expect(stderr).toContain('pool web: spec.paused is true: no VM is updated until it is false\n');
     expect((await fleet().pool(namespace, 'web'))!.spec).toMatchObject({ replicas: 4, paused: true });
     await applied(namespace, manifest('web'), '--force-conflicts');
     expect((await fleet().pool(namespace, 'web'))!.spec.replicas).toBe(2);

@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { Live } from '../../../clients/cli/live.ts';
 
@@ -36,24 +37,45 @@ test('on a terminal, what was drawn is drawn over', () => {
   view.draw(['one', 'two']);
   const before = written().length;
   view.draw(['three']);
-  expect(written().slice(before)).toBe('\u001B[2F\u001B[0Jthree\n');
+  expect(written().slice(before)).toBe('\u001B[2Fthree\u001B[K\n\u001B[0J');
 });
 
 test('on a terminal, no line wraps and none scrolls away, or the next drawing would miss its place', () => {
   const { live: view, written } = live({ columns: 10, rows: 3 });
   view.draw(['0123456789abc', 'two', 'three', 'four']);
-  expect(written()).toContain('012345678…\ntwo\n');
+  expect(written()).toContain('012345678…\u001B[K\ntwo\u001B[K\n');
   expect(written()).not.toContain('three');
 });
 
 test('a sentence that is too long goes on in the next line, and is drawn over as a whole', () => {
   const { live: view, written } = live({ columns: 16, rows: 6 });
   view.draw(['  2/7 done, 3 waiting: Waiting', 'short', 'averyverylongword here', 'five', 'six']);
-  expect(written()).toContain('  2/7 done, 3\n      waiting:\n      Waiting\nshort\naveryverylongwo…\n');
+  expect(written()).toContain(
+    ['  2/7 done, 3', '      waiting:', '      Waiting', 'short', 'averyverylongwo…', ''].join('\u001B[K\n'),
+  );
   expect(written()).not.toContain('here');
   const before = written().length;
   view.draw(['one']);
-  expect(written().slice(before)).toBe('\u001B[5F\u001B[0Jone\n');
+  expect(written().slice(before)).toBe('\u001B[5Fone\u001B[K\n\u001B[0J');
+});
+
+test('of blocks that a terminal has no room for, as many as fit are drawn whole, and the others are counted', () => {
+  const blocks = [
+    ['a', '  1'],
+    ['b', '  2'],
+    ['c', '  3'],
+  ];
+  const drawn = (rows: number): string => {
+    const { live: view, written } = live({ columns: 80, rows });
+    view.drawBlocks('pool', blocks);
+    return stripVTControlCharacters(written());
+  };
+  expect(drawn(9)).toBe('a\n  1\n\nb\n  2\n\nc\n  3\n');
+  expect(drawn(8)).toBe('a\n  1\n\nb\n  2\n… 1 more pool: name some, or enlarge the window\n');
+  expect(drawn(6)).toBe('a\n  1\n… 2 more pools: name some, or enlarge the window\n');
+  const { live: view, written } = live();
+  view.drawBlocks('pool', blocks);
+  expect(written()).toContain('a\n  1\n\nb\n  2\n\nc\n  3\n');
 });
 
 test('at the end the cursor is there again', () => {

@@ -74,6 +74,41 @@ test('what is in progress, the next try and the last three errors follow', () =>
   ]);
 });
 
+test('errors that are over are not shown beside a pool that is well', () => {
+  const recentErrors = [{ time: '2026-01-01T00:00:50Z', reason: 'FailedCreate', message: 'quota' }];
+  const progress = { creating: [], deleting: [], doing: [], recentErrors, retryAt: null, updating: [], rollout: null };
+  const lines = (members: Stored<Vm>[], more: object = {}): string[] =>
+    statusLines(
+      {
+        kind: Pools,
+        owner: pool,
+        members,
+        progress: { known: true, progress: { ...progress, ...more } },
+        isLive: true,
+      },
+      NOW,
+    );
+  const all = [1, 2, 3, 4].map((n) => vm(`web-${n}`, 'Running'));
+  const error = '  10s ago: FailedCreate: quota';
+  expect(lines(all)).not.toContain(error);
+  expect(lines(all.slice(1))).toContain(error);
+  expect(lines(all, { doing: ['delete web-5'] })).toContain(error);
+});
+
+test('a drain is shown', () => {
+  const draining = { type: 'Draining', status: 'True', reason: 'Evacuating', message: 'web-1 is to leave node-2' };
+  expect(withConditions(draining)).toEqual(['  Draining: Evacuating: web-1 is to leave node-2']);
+});
+
+test('standby VMs are counted by themselves', () => {
+  const owner = { ...pool, spec: { ...pool.spec, standby: { replicas: 2 } }, status: { standbyReplicas: 2 } };
+  const [head] = statusLines(
+    { kind: Pools, owner: owner as Stored<Pool>, members: [], progress: undefined, isLive: true },
+    NOW,
+  );
+  expect(head).toMatch(/0\/4 ready, 0 total, 0 updated, 0\/2 standby$/);
+});
+
 test('a pool that cannot make its VMs says why', () => {
   const failed = {
     ...pool,

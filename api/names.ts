@@ -54,6 +54,16 @@ export const SET_RIGHT_ANNOTATION = `${GROUP}/correct-drift`;
  * pool begins nothing until the annotation goes.
  */
 export const MEMBERSHIP_CHANGE_ANNOTATION = `${GROUP}/membership-change`;
+/**
+ * On a VM of a pool: the UID of the pool, and since when the VM is its own (`MemberOf`, in JSON). A backup keeps it,
+ * and drops the owner reference.
+ */
+export const MEMBER_OF_ANNOTATION = `${GROUP}/member-of`;
+/**
+ * On a pool or a set: its own UID, written when drover first sees it. An object that comes back from a backup has
+ * another UID than this.
+ */
+export const UID_ANNOTATION = `${GROUP}/uid`;
 /** On a VM that has left its pool, and on its VMI: what it was there (`FormerMember`, in JSON), in case it returns. */
 export const DETACHED_ANNOTATION = `${GROUP}/detached`;
 /** On a VM that people have put into its pool, by a command or by hand: it is not the first to leave. */

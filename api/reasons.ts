@@ -81,6 +81,10 @@ export const CONDITION_REASONS = {
     Detaching: 'VMs leave it, and run on',
     InvalidAnnotation: 'the annotation that holds the pool cannot be read',
   },
+  Restoring: {
+    WaitingForMembers: 'restored from a backup: the members may still be coming back',
+    MoreThanWanted: 'more VMs have come back from a backup than the pool wants',
+  },
   Draining: {
     Evacuating: 'VMs are being moved off nodes that are drained',
     WaitingForBudget: 'VMs wait for the disruption budget',
@@ -101,10 +105,10 @@ export const CONDITION_REASONS = {
   ReplicaFailure: {
     FailedCreate: 'VMs could not be created',
     FailedDelete: 'VMs could not be deleted',
-    FailedFinalizer: 'the finalizer of a pool or a set could not be added or removed',
+    FailedFinalizer: 'the finalizer of a pool or a set could not be added or removed, or its UID noted',
     FailedPromote: 'standby VMs could not become replicas',
     FailedStandby: 'standby VMs could not be created, or brought to their state',
-    FailedAdopt: 'VMs that match the selector of a set could not become its own',
+    FailedAdopt: 'VMs that match the selector of a set, or that a backup has brought back, could not become its own',
     FailedRelease: 'VMs that no longer match the selector of a set could not be released',
     FailedStart: 'VMIs of a set end before they have come up',
   },
@@ -125,8 +129,9 @@ export const EVENT_REASONS = {
   FailedPromote: 'standby VMs could not become replicas',
   SuccessfulDelete: 'VMs were deleted',
   FailedDelete: 'VMs could not be deleted',
-  SuccessfulAdopt: 'VMs became the own of a set, whose selector they match, or of a pool, by a command',
-  FailedAdopt: 'VMs that match the selector of a set could not become its own',
+  SuccessfulAdopt:
+    'VMs became the own of a set, whose selector they match, or of a pool, by a command or after a restore',
+  FailedAdopt: 'VMs that match the selector of a set, or that a backup has brought back, could not become its own',
   SuccessfulRelease:
     'VMs that no longer match the selector of a set were released, or those of a pool went to KubeVirt',
   FailedRelease: 'VMs that no longer match the selector of a set could not be released',

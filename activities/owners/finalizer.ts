@@ -1,4 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { UID_ANNOTATION } from '../../api/names.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale, isTransient, KubeError } from '../../kubernetes/errors.ts';
@@ -8,8 +9,9 @@ import { liveOwner } from './live-owner.ts';
 import { nothingDone, type Done, type OwnerKey } from './types.ts';
 
 /**
- * Adds drover's finalizer to the owner, or removes it; says why, if the API server refuses that. Without the finalizer,
- * Kubernetes deletes what the owner has: it is removed only from a deleted owner that has no member left.
+ * Adds drover's finalizer to the owner, and notes its UID unless one is noted, or removes the finalizer. Says why, if
+ * the API server refuses that. Without the finalizer, Kubernetes deletes what the owner has: it is removed only from a
+ * deleted owner that has no member left.
  */
 export async function setFinalizer(client: KubeClient, key: OwnerKey, held: boolean): Promise<Done> {
   try {
@@ -41,7 +43,10 @@ async function write(client: KubeClient, key: OwnerKey, held: boolean): Promise<
     if (current.includes(ours) === held || isDeleted === held) return versionsOf(key, resourceVersion);
     if (!held && (await hasMembers(client, key))) return versionsOf(key, resourceVersion);
     const finalizers = held ? [...current, ours] : current.filter((finalizer) => finalizer !== ours);
-    const patch = { metadata: { resourceVersion, finalizers } };
+    // One that a backup has brought along stays: by it, the owner is known to have been restored.
+    const annotations =
+      held && owner.metadata.annotations?.[UID_ANNOTATION] === undefined ? { [UID_ANNOTATION]: key.uid } : {};
+    const patch = { metadata: { resourceVersion, finalizers, annotations } };
     const patched = await ignoreStale(client.patch(resource, key, 'merge', patch, { signal: cancellationSignal() }));
     if (patched !== undefined) return versionsOf(key, patched.metadata.resourceVersion);
   }

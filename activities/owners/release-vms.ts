@@ -1,6 +1,6 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { matchesLabels } from '../../api/lib/label-selector.ts';
-import { ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../../api/names.ts';
+import { MEMBER_OF_ANNOTATION, ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
@@ -30,8 +30,9 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
   return {
     /**
      * Removes the pool or set from these VMs' owner references, and leaves the VMs otherwise as they are. A VM that was
-     * leaving loses its mark: a pool that adopts the VM later would delete it because of the mark. `unmatched`: each
-     * only if it still does not match the selector of the set; otherwise, if the owner is deleted without its VMs.
+     * leaving loses its mark: a pool that adopts the VM later would delete it because of the mark. It loses its record
+     * as well: a later pool of the name takes back what a backup has restored, and not what was let go. `unmatched`:
+     * each only if it still does not match the selector of the set; otherwise, if the owner is deleted without its VMs.
      */
     releaseVms: (key: OwnerKey, vms: Target[], because?: 'Unmatched'): Promise<Done> =>
       withHeartbeat(async () => {
@@ -54,9 +55,8 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
           if (because !== undefined && !isUnmatched(owner as StoredSet, vm)) return;
           const { ownerReferences: owners = [], resourceVersion } = vm.metadata;
           const ownerReferences = owners.filter((reference) => reference.uid !== key.uid);
-          const patch = {
-            metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: null }, ownerReferences },
-          };
+          const annotations = { [REMOVING_ANNOTATION]: null, [MEMBER_OF_ANNOTATION]: null };
+          const patch = { metadata: { resourceVersion, annotations, ownerReferences } };
           const released = await ignoreStale(
             client.patch(kindOfOwner(key).members.resource, { namespace: key.namespace, name }, 'merge', patch),
           );

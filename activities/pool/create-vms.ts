@@ -1,6 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { standbyRules } from '../../api/pool-defaults.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { memberOfAnnotation } from '../../decisions/membership/member-of.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
@@ -71,6 +72,10 @@ export function createCreationActivities({ client, cache, revisions, concurrency
             const missing = await references.missing(key.namespace, requiredReferences(vm.spec));
             if (missing !== null)
               throw new KubeError(422, 'ReferenceMissing', `${vm.metadata.name} is not created: ${missing}`);
+            vm.metadata.annotations = {
+              ...vm.metadata.annotations,
+              ...memberOfAnnotation(key.uid, client.clock.now()),
+            };
             if (role === 'Standby') return standbyFrom(vm, standbyRules(pool.spec).state);
             if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
             return vm;

@@ -14,12 +14,14 @@ import { createDiskActivities } from '../disks/steps.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { serverLost } from '../lib/shutdown.ts';
+import { createReturnActivities } from '../membership/adopt-returned.ts';
 import { endMembershipChange } from '../membership/end-change.ts';
 import { createLabelActivities } from '../membership/label-vms.ts';
 import { removeDiskFinalizers } from '../membership/unhold-vms.ts';
 import { setFinalizer } from '../owners/finalizer.ts';
 import { keepReplicas } from '../owners/keep-replicas.ts';
 import { knownPool } from '../owners/live-owner.ts';
+import { noteUid } from '../owners/note-uid.ts';
 import { createReleaseActivities } from '../owners/release-vms.ts';
 import { createScaleInActivities } from '../owners/scale-in.ts';
 import { writeOwnerStatus, type WrittenStatus } from '../owners/status.ts';
@@ -89,12 +91,16 @@ export function createPoolActivities({
     ...createStandbyActivities({ client, cache, revisions, concurrency }),
     ...createReplacementActivities({ client, cache, places }),
     ...createLabelActivities({ client, cache, concurrency }),
+    ...createReturnActivities({ client, concurrency }),
 
     /** Adds drover's finalizer to the pool or set, or removes it: with it, none can be deleted before its VMs. */
     setFinalizer: (key: OwnerKey, held: boolean): Promise<Done> => setFinalizer(client, key, held),
 
     /** Writes the wanted number of members into the spec of the pool or set, if it is left out there. */
     keepReplicas: (key: OwnerKey): Promise<ResourceVersions> => keepReplicas(client, key),
+
+    /** Notes on the pool or set which UID it has, so that it goes on after a restore. */
+    noteUid: (key: OwnerKey): Promise<Done> => noteUid(client, key),
 
     /** Keeps the pool's template, in case it changes. */
     async createRevision(key: PoolKey): Promise<void> {

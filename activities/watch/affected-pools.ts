@@ -1,4 +1,4 @@
-import { MEMBERSHIP_CHANGE_ANNOTATION, POOL_LABEL, REMOVE_VMS_ANNOTATION } from '../../api/names.ts';
+import { MEMBERSHIP_CHANGE_ANNOTATION, POOL_LABEL, REMOVE_VMS_ANNOTATION, UID_ANNOTATION } from '../../api/names.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import type { StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -107,14 +107,15 @@ export const distinct = (keys: string[]): string[] => [...new Set(keys)];
 
 /**
  * Everything in a pool or a set that a decision reads, except its status, which drover itself writes. Of its
- * annotations, that is the one that names VMs to remove.
+ * annotations, these are drover's own.
  */
 export function ownerFingerprint(owner: StoredVmOwner | undefined): string {
   if (owner === undefined) return '';
   const { uid, generation, deletionTimestamp, finalizers, annotations } = owner.metadata;
   const named = annotations?.[REMOVE_VMS_ANNOTATION];
   const change = annotations?.[MEMBERSHIP_CHANGE_ANNOTATION];
-  return canonical({ uid, generation, deletionTimestamp, finalizers, named, change });
+  const noted = annotations?.[UID_ANNOTATION];
+  return canonical({ uid, generation, deletionTimestamp, finalizers, named, change, noted });
 }
 
 /** VM fields that only machine type transitions read. */

@@ -189,14 +189,14 @@ const moveOne = (
   move(
     kube,
     { namespace: pool.metadata.namespace!, name, uid },
-    (one) => (kind === 'adopt' ? joiningMove(pool, one) : leavingMove(pool.metadata, one)),
+    (one) => (kind === 'adopt' ? joiningMove(pool, one, kube.clock.now()) : leavingMove(pool.metadata, one)),
     mayMove,
   );
 
-function joiningMove(pool: Stored<Pool>, { vm, vmi }: VmWithVmi): Move {
+function joiningMove(pool: Stored<Pool>, { vm, vmi }: VmWithVmi, now: number): Move {
   const stored = pool as unknown as StoredPool;
   const fit = joining(stored, vm, vmi);
-  return { transfer: joiningTransfer(stored, fit, null), vmi: joiningVmi(stored, fit) };
+  return { transfer: joiningTransfer(stored, fit, null, now), vmi: joiningVmi(stored, fit) };
 }
 
 /** What a VM, and its VMI, lose as they leave the pool. */

@@ -17,6 +17,7 @@ import type { VirtualMachine } from '../views/from-object/vm.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { fitOf, type Fit } from './fit.ts';
 import { formerMemberOf } from './former-member.ts';
+import { memberOfAnnotation } from './member-of.ts';
 import type { Transfer } from './transfer.ts';
 
 /** A VM that comes into a pool, and what it is there. */
@@ -61,11 +62,15 @@ const labelsOf = (pool: string, revision: string | null): Record<string, string 
   [REVISION_LABEL]: revision,
 });
 
-/** What the VM gets as it joins the pool. `from`: UID of the controller that it has now; null for none. */
+/**
+ * What the VM gets as it joins the pool. `from`: UID of the controller that it has now; null for none. `now`: by the
+ * API server's clock, in milliseconds since the epoch.
+ */
 export const joiningTransfer = (
   { metadata }: StoredPool,
   { revision, fit }: Joining,
   from: string | null,
+  now: number,
 ): Transfer => ({
   from,
   to: ownerReference('VirtualMachinePool', metadata),
@@ -80,6 +85,7 @@ export const joiningTransfer = (
     [DETACHED_ANNOTATION]: null,
     // All VMs of a pool that is taken over come at once.
     [JOINED_ANNOTATION]: from === null ? 'true' : null,
+    ...memberOfAnnotation(metadata.uid, now),
     // Somebody may have put the VM back that was leaving another pool.
     [REMOVING_ANNOTATION]: null,
   },

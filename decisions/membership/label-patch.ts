@@ -2,6 +2,7 @@ import {
   DETACHED_ANNOTATION,
   DISKS_FINALIZER,
   JOINED_ANNOTATION,
+  MEMBER_OF_ANNOTATION,
   NOT_YET_RUN_ANNOTATION,
   POOL_LABEL,
   PROTECT_ANNOTATION,
@@ -51,6 +52,7 @@ export function asFormer(pool: string, { labels = {}, annotations, finalizers }:
     annotations: {
       [REMOVING_ANNOTATION]: null,
       [JOINED_ANNOTATION]: null,
+      [MEMBER_OF_ANNOTATION]: null,
       [NOT_YET_RUN_ANNOTATION]: null,
       [SET_RIGHT_ANNOTATION]: null,
       [PROTECT_ANNOTATION]: null,

@@ -3,6 +3,7 @@ import type { PoolStep } from '../pool/steps.ts';
 import { targets, words } from '../scaling/removal.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
+import { isReturned } from './returned.ts';
 
 /** How many VMs one step labels. */
 const MAX_VMS = 250;
@@ -15,20 +16,25 @@ export interface MembersInput {
   uncontrolled: readonly VmView[];
 }
 
-/** VMs that the pool owns without its label: their owner reference was added by hand. */
+/** VMs that the pool owns without its label, or that name another pool: their owner reference was added by hand. */
 export const unlabelledMembers = ({ pool, vms }: Omit<MembersInput, 'uncontrolled'>): VmView[] =>
-  vms.filter((vm) => !vm.deleting && vm.ownLabels[POOL_LABEL] !== pool.metadata.name);
+  vms.filter((vm) => !vm.deleting && (vm.ownLabels[POOL_LABEL] !== pool.metadata.name || isOfOther(pool, vm)));
+
+const isOfOther = ({ metadata }: StoredPool, { memberOf, madeAgain }: VmView): boolean =>
+  memberOf !== null && (memberOf !== metadata.uid || madeAgain);
 
 /**
  * Returns steps by which labels follow ownership, whoever changed that: an autoscaler counts by the label. A VM has
- * left the pool if the label still names it and nobody controls the VM.
+ * left the pool if the label still names it and nobody controls the VM, unless a backup has brought the VM back so.
  */
 export function labelSteps({ pool, vms, uncontrolled }: MembersInput): PoolStep[] {
   const { name } = pool.metadata;
   const held = heldSteps({ pool, uncontrolled });
   if (pool.metadata.deletionTimestamp !== undefined) return held;
   const came = unlabelledMembers({ pool, vms }).slice(0, MAX_VMS);
-  const left = uncontrolled.filter((vm) => hasLeft(vm, name) && !vm.deleting).slice(0, MAX_VMS);
+  const left = uncontrolled
+    .filter((vm) => hasLeft(vm, name) && !vm.deleting && !isReturned(pool, vm))
+    .slice(0, MAX_VMS);
   return [
     ...(came.length === 0
       ? []

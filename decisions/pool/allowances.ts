@@ -1,6 +1,8 @@
 import type { HealingPlan } from '../healing/plan.ts';
 import { stateFrom } from '../healing/state.ts';
 import { membershipChangeOf } from '../membership/change.ts';
+import { isRestoring } from '../membership/restore.ts';
+import type { Returned } from '../membership/returned.ts';
 import { promotedAhead } from '../standby/standby.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 
@@ -10,12 +12,12 @@ export const prepared = (given: PoolPlanInput): PoolPlanInput => ({
   vms: promotedAhead(given.vms, given.inProgress.creating),
 });
 
-/** Returns the input with nothing in flight allowed while members change. */
+/** Returns the input with nothing in flight allowed while members change, or come back. */
 export const limited = (input: PoolPlanInput): PoolPlanInput => (isHeld(input) ? { ...input, burst: 0 } : input);
 
-/** Whether a command is changing the pool's members: until that has ended, the pool begins nothing. */
+/** Whether a command is changing the pool's members, or a restore: until that has ended, the pool begins nothing. */
 export const isHeld = ({ pool }: PoolPlanInput): boolean =>
-  pool.metadata.deletionTimestamp === undefined && membershipChangeOf(pool) !== null;
+  pool.metadata.deletionTimestamp === undefined && (membershipChangeOf(pool) !== null || isRestoring(pool));
 
 /** Returns a plan that leaves healing as it is. */
 export const healingAsItIs = ({ healing, pool }: PoolPlanInput): HealingPlan => ({
@@ -28,4 +30,17 @@ export const healingAsItIs = ({ healing, pool }: PoolPlanInput): HealingPlan => 
   notReplaced: [],
   notListed: 0,
   wakeAt: null,
+});
+
+/** Returns the input as if the VMs that come back were being created: no others are made in their places. */
+export const withReturned = (
+  { inProgress, ...input }: PoolPlanInput,
+  { replicas, standby }: Returned,
+): PoolPlanInput => ({
+  ...input,
+  inProgress: {
+    ...inProgress,
+    creating: [...inProgress.creating, ...replicas],
+    standby: [...(inProgress.standby ?? []), ...standby],
+  },
 });

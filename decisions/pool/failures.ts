@@ -40,6 +40,7 @@ export function failureOf({ kind, role, because }: StepKind): FailureReason | nu
   switch (kind) {
     case 'addFinalizer':
     case 'removeFinalizer':
+    case 'noteUid':
       return 'FailedFinalizer';
     case 'create':
     case 'createReplicas':

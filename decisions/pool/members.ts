@@ -2,6 +2,8 @@ import type { KeptClaim } from '../disks/kept-claims.ts';
 import { createSteps, type ReuseInput } from '../disks/reuse.ts';
 import type { HealingPlan } from '../healing/plan.ts';
 import { cyclesOf, heldBack, toBeMade } from '../healing/state.ts';
+import { poolRestore } from '../membership/restore.ts';
+import { returnedVms } from '../membership/returned.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
 import type { ReservedNames } from '../rollout/reserved-names.ts';
@@ -11,7 +13,7 @@ import { planDeletion, planScale, type ScalePlan } from '../scaling/plan.ts';
 import type { ScaleStep } from '../scaling/scale-input.ts';
 import { surgeSteps, type SurgeSteps } from '../surge/steps.ts';
 import { poolTemplate } from '../template/template.ts';
-import { prepared } from './allowances.ts';
+import { prepared, withReturned } from './allowances.ts';
 import type { Backoffs } from './failures.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import type { PoolStep } from './steps.ts';
@@ -92,9 +94,13 @@ export function dueSteps(
   backoffs: Backoffs,
   beside: BesideMembers & { rollout: Pick<RolloutPlan, 'surge'>; reuse: ReuseInput },
 ): PoolStep[] {
-  const input = prepared({ ...given, backoffs, burst: Infinity });
+  const unlimited = prepared({ ...given, backoffs, burst: Infinity });
+  const returned = returnedVms(unlimited);
+  const input = withReturned(unlimited, returned);
   const { steps, deferred } = scalingOf(input, beside);
   return [
+    ...returned.steps,
+    ...poolRestore(unlimited).steps,
     ...withKeptDisks([...steps, ...deferred], beside.reuse),
     ...surgeOf(input, beside, beside.rollout, steps).steps,
   ];

@@ -14,6 +14,8 @@ import { isGivenUp, stateFrom } from '../healing/state.ts';
 import { earlier } from '../lib/times.ts';
 import { membersChanging } from '../membership/condition.ts';
 import { labelSteps, unlabelledMembers } from '../membership/labels.ts';
+import { poolRestore, poolRestoring, type Restore } from '../membership/restore.ts';
+import { returnedVms, type Returned } from '../membership/returned.ts';
 import { silentChangeSteps, silentChangeWake } from '../membership/silent-change.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { isOver, unverifiedRevision, withProof } from '../rollout/first-available.ts';
@@ -25,7 +27,7 @@ import type { ScaleStep } from '../scaling/scale-input.ts';
 import { keptReplicas } from '../status/kept-replicas.ts';
 import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import { isRegular, isSurge } from '../views/vm.ts';
-import { healingAsItIs, isHeld, limited, prepared } from './allowances.ts';
+import { healingAsItIs, isHeld, limited, prepared, withReturned } from './allowances.ts';
 import { poolAvailability } from './available-condition.ts';
 import { standingFailures, type Failure } from './failures.ts';
 import { isStayingOn, markStep, tidyRevisions } from './housekeeping.ts';
@@ -80,7 +82,10 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const isThere = new Set(vms.map((vm) => vm.name));
   const kept = keptByNumber(pool, input.keptClaims ?? [], (name) => isThere.has(name) || input.isVmNameTaken(name));
   const members = { inBatches, healing, removals, kept };
-  const scaling = scalingOf(limited(input), members);
+  const returned = returnedVms(input);
+  const restore = poolRestore(input);
+  const limits = limited(withReturned(input, returned));
+  const scaling = scalingOf(limits, members);
   const { steps: scaleSteps, blocked, waiting } = scaling;
   // Scaling has priority: a VM that leaves now is not updated first.
   const leaving = leavingNames(input, members, scaleSteps);
@@ -88,9 +93,10 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const older = olderContent({ ...input, contents, templateOf: (revision) => templates.get(revision) });
   const rollout = rolloutOf(input, { healing, leaving, drain, older }, templates);
   const drifted = driftedVms(pool, vms, (revision) => templates.get(revision));
-  const surge = surgeOf(limited(input), members, rollout, scaleSteps);
+  const surge = surgeOf(limits, members, rollout, scaleSteps);
   const reuse = { pool, kept, revision: rollout.forNewVms, templateOf: (revision: string) => templates.get(revision) };
-  const steps = stepsOf(input, { scaleSteps, drain, surgeSteps: surge.steps, rollout, mark, reuse });
+  const more = { returned, restore, drain, surgeSteps: surge.steps, rollout, mark, reuse };
+  const steps = stepsOf(input, { scaleSteps, ...more });
   const failures = standingFailures(input, (backoffs) => dueSteps(given, backoffs, { ...members, rollout, reuse }));
   const availability = poolAvailability(pool, vms, vmiOf, now);
   const at = new Date(now).toISOString();
@@ -109,7 +115,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     drifted,
     draining: drain.statuses,
     notLimited: podBudgetCondition(input, at),
-    changing,
+    changing: [...changing, ...poolRestoring(input, restore, returned, at)],
     contents,
     judged: older.judged(),
     now: at,
@@ -129,13 +135,24 @@ export function planPool(given: PoolPlanInput): PoolPlan {
     wakeAt: wakeAtOf(
       input,
       scaling,
-      [drain, surge, rollout, healing, availability, silentChangeWake(input), claimsWake({ pool, vms, vmiOf }, now)],
+      [
+        drain,
+        surge,
+        rollout,
+        healing,
+        availability,
+        silentChangeWake(input),
+        claimsWake({ pool, vms, vmiOf }, now),
+        { wakeAt: restore.until },
+      ],
       unverified !== null && isOver(state, unverified),
     ),
   };
 }
 
 interface Decided {
+  returned: Returned;
+  restore: Restore;
   scaleSteps: readonly ScaleStep[];
   drain: DrainPlan;
   surgeSteps: readonly PoolStep[];
@@ -147,7 +164,7 @@ interface Decided {
 /** Returns all steps, housekeeping last: most of it only if there is nothing else to do. */
 function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, reuse, ...more }: Decided): PoolStep[] {
   const { pool, vms, batches, uncontrolled = [], keptClaims = [] } = input;
-  const steps = withKeptDisks(scaleSteps, reuse);
+  const steps = [...more.returned.steps, ...withKeptDisks(scaleSteps, reuse)];
   steps.push(...drainSteps(more.drain, input));
   if (rollout.update !== null && !steps.some((step) => step.kind === 'addFinalizer'))
     steps.push({ kind: 'update', ...rollout.update });
@@ -156,7 +173,7 @@ function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, reuse, ...mo
   const labelling = labelSteps({ pool, vms, uncontrolled });
   if (pool.metadata.deletionTimestamp !== undefined)
     return labelling.length === 0 ? steps : [...steps.filter(({ kind }) => kind !== 'removeFinalizer'), ...labelling];
-  steps.push(...keptReplicas(pool), ...labelling, ...silentChangeSteps(input));
+  steps.push(...keptReplicas(pool), ...labelling, ...silentChangeSteps(input), ...more.restore.steps);
   const names = new Map(vms.map((vm) => [vm.name, vm]));
   if (steps.length === 0) steps.push(...unmarkStep(pool, keptClaims, (name) => isStayingOn(names.get(name))));
   if (steps.length === 0 && batches.length === 0) steps.push(...tidyRevisions(input, rollout));

@@ -35,6 +35,7 @@ const OURS = new Set([
   'ScaleInBlocked',
   'Drifted',
   'MembershipChanging',
+  'Restoring',
   'Draining',
   'EvictionsNotLimited',
   'ConfigurationNotWatched',
@@ -61,7 +62,7 @@ export interface StatusInput {
   notLimited: readonly Condition[];
   /** VMs that people have changed. */
   drifted: readonly DriftedVm[];
-  /** The condition of a pool whose members are changing; empty without. */
+  /** The conditions of a pool whose members are changing, or come back; empty without. */
   changing: readonly Condition[];
   contents: Contents | null;
   judged: PoolStatus['contents'];

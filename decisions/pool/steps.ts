@@ -25,6 +25,10 @@ export type PoolStep =
   | { kind: 'keepReplicas'; replicas: number; reason: string }
   /** `role`: of VMs that are to be none of the pool's replicas. */
   | { kind: 'create'; numbers: number[]; revision: string; role?: MemberRole; reason: string }
+  /** VMs that have come back from a backup without their owner. */
+  | { kind: 'adopt'; vms: Target[]; role?: 'Standby'; reason: string }
+  /** Notes on the pool or set which UID it has: after a restore, it goes on. */
+  | { kind: 'noteUid'; reason: string }
   /** Standby VMs that become replicas. */
   | { kind: 'promoteStandby'; vms: Target[]; reason: string }
   /** Standby VMs that are not in the state that the pool wants them in. */

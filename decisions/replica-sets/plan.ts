@@ -2,6 +2,7 @@ import { REPLICA_SET_FINALIZER } from '../../api/names.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { runsByItself } from '../disruption-budget/availability.ts';
 import { formatNames } from '../lib/names.ts';
+import { isRestoring } from '../membership/restore.ts';
 import { availabilityOf, type Availability } from '../pool/available-condition.ts';
 import { allowanceOf, mayTry, OPERATIONS, refusedOf, standingFailures, type Failure } from '../pool/failures.ts';
 import { byState, type PoolCounts, type PoolPlan } from '../pool/plan.ts';
@@ -23,12 +24,16 @@ import { othersAmongVmis, othersAmongVms, overlapsOf, type Overlaps } from './ov
 import type { Circumstances, ReplicaSetInput, VmiSetInput } from './plan-input.ts';
 import { removalOrder } from './removal-order.ts';
 import { replicaOfVm, replicaOfVmi, type Replica } from './replica.ts';
+import { setRestore } from './restore.ts';
 import { afterStart, failedStarts, startFailure, startsAllowed, type FailedStarts } from './start-backoff.ts';
 import { replicaSetStatus, WORDS } from './status.ts';
 
 /** What to do next for a set, each step with a reason for people to read. */
 export type ReplicaSetStep =
-  | Extract<PoolStep, { kind: 'addFinalizer' | 'removeFinalizer' | 'keepReplicas' | 'delete' | 'halt' | 'release' }>
+  | Extract<
+      PoolStep,
+      { kind: 'addFinalizer' | 'removeFinalizer' | 'keepReplicas' | 'noteUid' | 'delete' | 'halt' | 'release' }
+    >
   | { kind: 'createReplicas'; names: string[]; reason: string }
   | { kind: 'adopt'; vms: Target[]; reason: string };
 
@@ -118,9 +123,11 @@ function planSet(input: SetInput): ReplicaSetPlan {
     ...availabilityOf(set.spec.replicas, members.active, now),
     notRunning: notRunning(set, members),
   };
+  const restore = setRestore(input, members);
   const status = replicaSetStatus({
     ...input,
     members,
+    restore,
     availability,
     waiting: room.waiting,
     failures: notStarted === null ? failures : [...failures, notStarted],
@@ -142,6 +149,7 @@ function planSet(input: SetInput): ReplicaSetPlan {
     starts,
     wakeAt: earliest(now, [
       room.wakeAt,
+      restore.until,
       ...(isDeleted ? [] : [availability.wakeAt, input.startsWakeAt, retryAt(starts, members, set)]),
     ]),
   };
@@ -185,11 +193,14 @@ function planMembers(input: SetInput, members: Members, room: Room): ReplicaSetS
     return !mayTry(input, 'FailedFinalizer')
       ? []
       : [{ kind: 'addFinalizer', reason: `the set must not go before its ${WORDS[input.places]}` }];
-  const all = input.set.spec.paused === true ? [release, adopt] : [release, adopt, removeEnded, make, scaleIn];
+  const all =
+    input.set.spec.paused === true || isRestoring(input.set)
+      ? [release, adopt]
+      : [release, adopt, removeEnded, make, scaleIn];
   const steps: ReplicaSetStep[] = [];
   // Each counts what those before it begin.
   for (const plan of all) steps.push(...plan(begun(input, steps), members, room));
-  return steps;
+  return [...steps, ...setRestore(input, members).steps];
 }
 
 /** The input as if these steps were in progress. */

@@ -2,6 +2,7 @@ import { ORPHAN_FINALIZER } from '../../api/names.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
+import type { Restore } from '../membership/restore.ts';
 import { availableWhile, type Availability } from '../pool/available-condition.ts';
 import { replicaFailure, type Failure } from '../pool/failures.ts';
 import { words } from '../scaling/removal.ts';
@@ -10,6 +11,7 @@ import { withTime, type Untimed } from '../status/conditions.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { Members, MembersInput } from './members.ts';
 import { overlapping, type Overlaps } from './overlaps.ts';
+import { setRestoring } from './restore.ts';
 import { selectorText } from './selector-text.ts';
 
 const MESSAGE_LENGTH = 2_048;
@@ -19,7 +21,7 @@ const PLACE_OF_UNKNOWN = {
   strict: 'in their places until they are deleted or the nodes are back',
   eager: 'replaced',
 };
-const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'Paused', 'Overlapping', 'Stalled']);
+const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'Paused', 'Overlapping', 'Restoring', 'Stalled']);
 
 export interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 'places'> {
   members: Members;
@@ -28,6 +30,7 @@ export interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'repli
   waiting: number;
   failures: readonly Failure[];
   overlaps: Overlaps;
+  restore: Restore;
   /** RFC 3339. */
   now: string;
 }
@@ -49,9 +52,12 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
     conditions: [
       ...others,
       availableWhile(set, availability, availability.available >= set.spec.replicas, now, WORDS[places]),
-      ...[progressing(input), paused(set), ...(shared === null ? [] : [shared])].map((condition): Condition =>
-        withTime(set, condition, now),
-      ),
+      ...[
+        progressing(input),
+        paused(set),
+        ...(shared === null ? [] : [shared]),
+        ...setRestoring(set, WORDS[places], members, input.restore),
+      ].map((condition): Condition => withTime(set, condition, now)),
       ...replicaFailure(failures),
     ],
   };

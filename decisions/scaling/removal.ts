@@ -19,7 +19,7 @@ export type Leaver = Pick<VmView, 'name' | 'uid' | 'resourceVersion' | 'deleting
 export type RemovalInput = Pick<PoolPlanInput, 'vms' | 'inProgress' | 'burst' | 'backoffs' | 'now'>;
 export type RemovalStep = Extract<
   PoolStep,
-  { kind: 'addFinalizer' | 'removeFinalizer' | 'delete' | 'halt' | 'release' }
+  { kind: 'addFinalizer' | 'removeFinalizer' | 'noteUid' | 'delete' | 'halt' | 'release' }
 >;
 
 /** Finishes interrupted deletions: terminating VMs that are held until their disks are released. */

@@ -40,6 +40,7 @@ export type ScaleStep =
           | 'deleteKeptDisks'
           | 'unmarkKeptDisks'
           | 'addLabels'
+          | 'adopt'
           | 'removeLabels';
       }
     >

@@ -94,6 +94,10 @@ export interface VmView {
   setRight: boolean;
   /** People have put it into its pool, which has not made it. */
   joined: boolean;
+  /** UID of the pool that its record says it is of (`MemberOf`); null without a record. */
+  memberOf: string | null;
+  /** It is younger than its record: it was made again from a copy, as by a restore. */
+  madeAgain: boolean;
   /** A person has protected it from scale-in by annotation. */
   protected: boolean;
   /** Its owner opted out of disruption by annotation. */

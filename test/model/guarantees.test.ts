@@ -37,6 +37,7 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
     withSurge(anyScenario('refusals', 'refusals', 'wishes', 'rules', 'surges', 'people', 'accidents', 'sets'), 1),
     12,
   ],
+  ['a backup is put back', anyScenario('restores', 'wishes', 'people', 'faults', 'sets')],
   [
     'workflows are cancelled and terminated',
     anyScenario('ends', 'ends', 'ends', 'wishes', 'rules', 'people', 'transitions', 'accidents', 'faults', 'sets'),

@@ -148,6 +148,8 @@ export class FakeCluster {
     deleteRevisions: async () => {},
     setFinalizer: async () => nothing,
     keepReplicas: async () => ({}),
+    noteUid: async () => nothing,
+    adoptReturnedVms: () => Promise.reject(new Error('no test asks for it')),
     haltVms: () => Promise.reject(new Error('no test asks for it')),
     releaseVms: () => Promise.reject(new Error('no test asks for it')),
     promoteStandbyVms: () => Promise.reject(new Error('no test asks for it')),

@@ -27,7 +27,7 @@ export const ON_VMS = {
 } as const;
 
 const { deleteVms, haltVms, releaseVms } = proxyActivities<PoolActivities>(ON_VMS);
-const { setFinalizer, keepReplicas } = proxyActivities<PoolActivities>({
+const { setFinalizer, keepReplicas, noteUid } = proxyActivities<PoolActivities>({
   startToCloseTimeout: '60s',
   // A longer failure is the owner's to report.
   retry: { initialInterval: '500ms', maximumAttempts: 4 },
@@ -92,6 +92,12 @@ export function beginRemoval(step: RemovalStep, context: OwnerStepContext): void
       if (context.inProgress.has('finalizer')) return;
       runOperation({ kind: 'finalizer', names: [], reason }, context, failure, () =>
         setFinalizer.executeWithOptions(words, [key, step.kind === 'addFinalizer']),
+      );
+      return;
+    case 'noteUid':
+      if (context.inProgress.has('finalizer')) return;
+      runOperation({ kind: 'finalizer', names: [], reason }, context, failure, () =>
+        noteUid.executeWithOptions(words, [key]),
       );
   }
 }

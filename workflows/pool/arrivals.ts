@@ -6,12 +6,12 @@ import type { PoolStep } from '../../decisions/pool/steps.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
 import { runOperation, chunks, ON_VMS, type OwnerStepContext } from '../owners/steps.ts';
 
-const { createVms, promoteStandbyVms, setStandbyState } = proxyActivities<PoolActivities>(ON_VMS);
+const { createVms, adoptReturnedVms, promoteStandbyVms, setStandbyState } = proxyActivities<PoolActivities>(ON_VMS);
 
-type Arrival = Extract<PoolStep, { kind: 'create' | 'promoteStandby' | 'setStandbyState' }>;
+type Arrival = Extract<PoolStep, { kind: 'create' | 'adopt' | 'promoteStandby' | 'setStandbyState' }>;
 
 export const isArrival = (step: PoolStep): step is Arrival =>
-  step.kind === 'create' || step.kind === 'promoteStandby' || step.kind === 'setStandbyState';
+  step.kind === 'create' || step.kind === 'adopt' || step.kind === 'promoteStandby' || step.kind === 'setStandbyState';
 
 /** Begins a step by which a pool gets replicas or standby VMs, or by which these become what they are for. */
 export function beginArrival(step: Arrival, context: OwnerStepContext): void {
@@ -30,6 +30,15 @@ export function beginArrival(step: Arrival, context: OwnerStepContext): void {
           createVms.executeWithOptions(words, [key, numbers, revision, minVersions, how]),
         );
       }
+      return;
+    }
+    case 'adopt': {
+      const { role = null } = step;
+      const kind = role === null ? 'creating' : 'standby';
+      for (const vms of chunks(step.vms))
+        runOperation({ kind, names: vms.map(({ name }) => name), reason }, context, failure, () =>
+          adoptReturnedVms.executeWithOptions(words, [key, vms, { generation, role }]),
+        );
       return;
     }
     case 'promoteStandby':

@@ -44,6 +44,7 @@ export function begin(step: PoolStep, context: StepContext): void {
     case 'release':
     case 'addFinalizer':
     case 'removeFinalizer':
+    case 'noteUid':
       return beginRemoval(step, context);
     case 'keepReplicas':
       return beginKeptReplicas(step, context);

@@ -132,6 +132,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
         return;
       case 'addFinalizer':
       case 'removeFinalizer':
+      case 'noteUid':
       case 'delete':
       case 'halt':
       case 'release':

@@ -131,7 +131,7 @@ async function handOver(
     for (const { metadata } of vms) {
       const moveOf = ({ vm, vmi }: VmWithVmi): Move => {
         const fit = joining(stored, vm, vmi);
-        return { transfer: joiningTransfer(stored, fit, from), vmi: joiningVmi(stored, fit) };
+        return { transfer: joiningTransfer(stored, fit, from, kube.clock.now()), vmi: joiningVmi(stored, fit) };
       };
       const one = { namespace, name: metadata.name, uid: metadata.uid };
       if (await move(kube, one, moveOf, () => hold.mustKeep()))

@@ -16,6 +16,7 @@ import { isToBeSetRight } from '../../drift/order.ts';
 import type { Json } from '../../lib/json.ts';
 import { recordOf } from '../../machine-types/record.ts';
 import { formerMemberOf } from '../../membership/former-member.ts';
+import { isMadeAgain, memberOf } from '../../membership/member-of.ts';
 import { isProtected } from '../../scaling/protection.ts';
 import { kindOf } from '../owner-kind.ts';
 import { roleOf, type VmView } from '../vm.ts';
@@ -55,6 +56,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
   const owner = controllerOf(vm);
   const template = spec?.template;
   const ownLabels = metadata.labels ?? {};
+  const record = memberOf(metadata.annotations);
   const isOfPool = owner !== undefined && kindOf(owner) === VirtualMachinePools.kind;
   return {
     namespace: metadata.namespace!,
@@ -91,6 +93,8 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     notYetRun: notYetRun(metadata.annotations),
     setRight: isToBeSetRight(metadata.annotations),
     joined: isOfPool && isJoined(owner.name, metadata),
+    memberOf: internOrNull(record?.uid),
+    madeAgain: record !== null && isMadeAgain(record, Date.parse(metadata.creationTimestamp)),
     protected: isProtected(metadata.annotations),
     optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
     restartRequired: restartRequired(status?.conditions),

@@ -6,9 +6,11 @@ import {
   POOL_FINALIZER,
   REMOVE_VMS_ANNOTATION,
   REMOVING_ANNOTATION,
+  UID_ANNOTATION,
 } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { memberOfAnnotation } from '../../../decisions/membership/member-of.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { RemovalCause } from '../../../decisions/scaling/removal-check.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
@@ -291,6 +293,33 @@ export const TABLE: Record<ActivityName, Row> = {
         const pool = world.pool('web');
         const vm = world.vm(pool, 1, { labels: {} });
         return () => [keyOf(pool), [targetOf(vm)]];
+      },
+    },
+  },
+  adoptReturnedVms: {
+    forged: (forgery) => [
+      ...forEachVm(({ key, target }) => [key, [target], { generation: 1, role: null }])(forgery),
+      ...forEachVm(({ key, target }) => [key, [target], { generation: 1, role: 'Standby' }])(forgery),
+    ],
+    honest: {
+      'a VM that a backup has brought back': (world) => {
+        const pool = world.pool('web');
+        const annotations = memberOfAnnotation('uid-of-the-earlier-pool', 0);
+        const vm = world.vm(pool, 1, { ownerReferences: [], annotations });
+        return () => [keyOf(pool), [targetOf(vm)], { generation: 1, role: null }];
+      },
+    },
+  },
+  noteUid: {
+    forged: ({ web }) => [
+      ['a pool that was not restored', [web]],
+      ['a pool of another UID', [{ ...web, uid: 'another' }]],
+      ['a pool of no UID', [{ ...web, uid: undefined }]],
+    ],
+    honest: {
+      'a pool that was restored': (world) => {
+        const pool = world.pool('web', {}, { annotations: { [UID_ANNOTATION]: 'another' } });
+        return () => [keyOf(pool)];
       },
     },
   },

@@ -16,6 +16,7 @@ import { reasonOf } from '../../../decisions/membership/condition.ts';
 import { isCountedObject } from '../../../decisions/pool/counted.ts';
 import type { DeleteOptions, KubeClient, ListOptions, ObjectKey, WriteOptions } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
+import { ServerClock } from '../../../kubernetes/server-clock.ts';
 import { right } from '../../deploy/rights.ts';
 import { ApiServer, mergePatch } from '../../model/world/api-server.ts';
 import { templateOf } from '../rollout/pools.ts';
@@ -171,6 +172,7 @@ export class Cluster {
               metadata: { ...metadata, finalizers: [] },
             }));
         }),
+      clock: new ServerClock(),
       request: () => Promise.resolve({ preferredVersion: { version: KubeVirtPools.version } }),
       async *pages(resource: Resource, given: ListOptions) {
         yield await list(resource, given);

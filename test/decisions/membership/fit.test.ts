@@ -120,7 +120,7 @@ describe('a VM that comes into a pool', () => {
       revision,
       fit: { differs: [], metadata: { labels: { app: 'web' } } },
     });
-    expect(joiningTransfer(pool, found, null).labels).toMatchObject({ app: 'web', [REVISION_LABEL]: revision });
+    expect(joiningTransfer(pool, found, null, 0).labels).toMatchObject({ app: 'web', [REVISION_LABEL]: revision });
   });
 
   test('is of the revision that it had before it left, whatever a person has changed', () => {
@@ -137,7 +137,7 @@ describe('a VM that comes into a pool', () => {
 
 test('a VM changes hands in one write, which holds for the version that was seen and the controller that is meant', () => {
   const vm = vmOf('web-0', '0');
-  const transfer = joiningTransfer(pool, joining(pool, vm, undefined), 'their-uid');
+  const transfer = joiningTransfer(pool, joining(pool, vm, undefined), 'their-uid', 0);
   expect(transferPatch(vm, transfer)).toMatchObject({
     metadata: {
       uid: 'uid-of-web-0',

@@ -24,7 +24,7 @@ function vm(metadata: Partial<ObjectMeta>): Stored<VirtualMachine> {
 }
 
 const joinedBy = (from: string | null): unknown =>
-  joiningTransfer(pool, joining(pool, vm({}), undefined), from).annotations[JOINED_ANNOTATION];
+  joiningTransfer(pool, joining(pool, vm({}), undefined), from, 0).annotations[JOINED_ANNOTATION];
 
 test('a VM of no owner is marked as it joins a pool, and those of a pool that is taken over are not', () => {
   expect(joinedBy(null)).toBe('true');

@@ -1,5 +1,6 @@
 import { VirtualMachinePools } from '../../../api/resources.ts';
 import { wantedReplicas } from '../../../api/wanted-replicas.ts';
+import { isRestoring } from '../../../decisions/membership/restore.ts';
 import { isGoing, lacksDisks, type Pool } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';
 import { PoolCheck } from './check.ts';
@@ -50,7 +51,11 @@ export class PoolGuarantees extends PoolCheck {
       const { uid, name } = pool.metadata;
       const held = (pool.status?.healing?.cycles ?? []).length;
       const isFine =
-        !some || isGoing(pool) || lacksDisks(pool) || this.record.replicasOf(uid).length + held >= wantedReplicas(pool);
+        !some ||
+        isGoing(pool) ||
+        isRestoring(pool as never) ||
+        lacksDisks(pool) ||
+        this.record.replicasOf(uid).length + held >= wantedReplicas(pool);
       if (isFine) this.#missingSince.delete(uid);
       else if (!this.#missingSince.has(uid)) this.#missingSince.set(uid, this.now);
       const since = this.#missingSince.get(uid);

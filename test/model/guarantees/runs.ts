@@ -16,8 +16,10 @@ const OF_POWER = 'changePower';
 const OF_LABELS = 'unlabelVms';
 /** By which a set becomes the controller of VMs that match its selector. */
 const OF_SETS = 'adoptVms';
+/** By which a pool gets VMs back from a backup: `ReturnedVmGuarantees` checks which. */
+const OF_RESTORES = 'adoptReturnedVms';
 /** Activities that may change VMs that no pool has. */
-const OF_ANY_VM = [OF_POWER, OF_LABELS, OF_SETS];
+const OF_ANY_VM = [OF_POWER, OF_LABELS, OF_SETS, OF_RESTORES];
 /** Activities of machine type transitions, which people start, and which may change VMs of any owner. */
 const VM_FIELDS_OF_TRANSITIONS = ['patchMachineTypes', 'beginTransitionRestarts', 'clearMarks'];
 

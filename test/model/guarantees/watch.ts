@@ -9,6 +9,7 @@ import { PlanGuarantees } from './plans.ts';
 import { PoolGuarantees } from './pools.ts';
 import { RefusalGuarantees } from './refusals.ts';
 import { RemovedVmGuarantees } from './removed-vms.ts';
+import { ReturnedVmGuarantees } from './returned-vms.ts';
 import { RunGuarantees } from './runs.ts';
 import { SetGuarantees } from './sets.ts';
 import { UpdateGuarantees } from './updates.ts';
@@ -26,6 +27,7 @@ export function watched(world: World, live: () => Promise<void>, off: readonly s
     record,
     pools,
     new CreatedVmGuarantees(world, off, record),
+    new ReturnedVmGuarantees(world, off, record),
     new RemovedVmGuarantees(world, off, record, budget),
     new MigrationGuarantees(world, off),
     budget,

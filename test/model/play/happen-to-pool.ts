@@ -4,6 +4,7 @@ import { healVmIdOf } from '../../../workflows/messages.ts';
 import { diskOf, type Pool } from '../facts.ts';
 import { aTemplate } from '../pools.ts';
 import type { Happening } from '../random/happenings.ts';
+import { backUp, lose, putBack } from '../world/backup.ts';
 import { NAMESPACE, refOf } from '../world/names.ts';
 import type { World } from '../world/world.ts';
 
@@ -32,6 +33,13 @@ export async function happenToPool(
       else if (world.workers.some(({ process }) => process.state === 'running' && !process.isCutOff))
         world.break(`G12: pool ${name} was deleted ten minutes ago, and is not gone`);
       return;
+    }
+    case 'restore': {
+      const backup = backUp(world);
+      await world.wait(happening.agoMs);
+      await lose(world);
+      await world.wait(world.time.between(0, 20_000));
+      return putBack(world, backup, happening);
     }
     case 'restarts':
       return changePower(world, pool, 'Restart', happening.maxUnavailable);

@@ -12,6 +12,8 @@ export type Happening =
   | { what: 'template'; pool: number; version: number; neverReady: boolean; power?: RunStrategy; sockets?: number }
   | { what: 'rules'; pool: number; spec: Partial<PoolSpec> }
   | { what: 'renew'; pool: number; isOrphaned: boolean }
+  /** The namespace is lost, and put back from a backup that was taken this long before (ms). */
+  | { what: 'restore'; pool: number; vmsFirst: boolean; agoMs: number; pauseMs: number }
   | { what: 'delete' | 'detach' | 'adopt' | 'stop' | 'start' | 'crash' | 'corrupt' | 'opt out'; vm: number }
   /** A person gives the VM other cores than its template has. */
   | { what: 'edit'; vm: number }
@@ -160,6 +162,14 @@ const ends: fc.Arbitrary<Happening> = fc.record({
 });
 const renewals: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('renew'), pool, isOrphaned: fc.boolean() });
 
+const restores: fc.Arbitrary<Happening> = fc.record({
+  what: fc.constant('restore'),
+  pool,
+  vmsFirst: fc.boolean(),
+  agoMs: fc.constantFrom(0, 5_000, 200_000),
+  pauseMs: fc.constantFrom(10, 3_000, 30_000),
+});
+
 const surges: fc.Arbitrary<Happening> = fc.record({
   what: fc.constant('rules'),
   pool,
@@ -177,6 +187,7 @@ export const kinds = {
   evictions,
   faults,
   renewals,
+  restores,
   sets,
   surges,
   refusals,

@@ -1,8 +1,8 @@
-import '../world/real-code.ts';
+import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { POOL_LABEL, REVISION_LABEL } from '../../../api/names.ts';
-import { aTemplate } from '../pools.ts';
-import { begun, play } from './story.ts';
+import { POOL_LABEL, REVISION_LABEL } from '../../../../api/names.ts';
+import { aTemplate } from '../../pools.ts';
+import { begun, play } from '../story.ts';
 
 const MINUTE_MS = 60_000;
 

@@ -1,0 +1,141 @@
+import { cancellationSignal } from '@temporalio/activity';
+import {
+  DISKS_FINALIZER,
+  NOT_YET_RUN_ANNOTATION,
+  POOL_LABEL,
+  REMOVING_ANNOTATION,
+  ROLE_LABEL,
+  STANDBY_ANNOTATION,
+} from '../../api/names.ts';
+import type { Stored } from '../../api/objects.ts';
+import { isControlledBy } from '../../api/ownership.ts';
+import { standbyRules } from '../../api/pool-defaults.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { wantedReplicas } from '../../api/wanted-replicas.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { membershipChangeOf } from '../../decisions/membership/change.ts';
+import { memberOfAnnotation } from '../../decisions/membership/member-of.ts';
+import { isReturned } from '../../decisions/membership/returned.ts';
+import type { Target } from '../../decisions/pool/steps.ts';
+import { ownerReference } from '../../decisions/template/vm-from-template.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreStale } from '../../kubernetes/errors.ts';
+import { recordEvent } from '../lib/events.ts';
+import { withHeartbeat } from '../lib/heartbeat.ts';
+import { liveVm } from '../lib/live-vm.ts';
+import { sharedCall } from '../lib/shared-call.ts';
+import { tryEach } from '../lib/try-each.ts';
+import { livePool } from '../owners/live-owner.ts';
+import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
+
+export interface AdoptionOptions {
+  client: KubeClient;
+  /** Concurrent calls to the API server, for one activity. */
+  concurrency: number;
+}
+
+/** `generation`: of the spec that this was planned for. `role`: what the VMs are to be; null for replicas. */
+export interface AdoptReturnedOptions {
+  generation: number;
+  role: 'Standby' | null;
+}
+
+/** Creates the activity by which VMs that a backup has brought back without their owner become their pool's again. */
+export function createReturnActivities({ client, concurrency }: AdoptionOptions) {
+  return {
+    /**
+     * Makes the pool the controller of these VMs again, each only if it is still one that has come back, and while the
+     * pool has the spec that this was planned for, and misses VMs of that role.
+     */
+    adoptReturnedVms: (key: PoolKey, vms: Target[], { generation, role }: AdoptReturnedOptions): Promise<Done> =>
+      withHeartbeat(async () => {
+        const signal = cancellationSignal();
+        const adopted: string[] = [];
+        const notWanted: string[] = [];
+        let minVersions: ResourceVersions = {};
+        const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
+        const poolNow = sharedCall(() => livePool(client, key, signal));
+        const members = await membersOf(key, role);
+        let last: StoredPool | undefined;
+        const adopt = async ({ name, uid }: Target): Promise<void> => {
+          const at = { namespace: key.namespace, name };
+          const pool = (last = await poolNow());
+          saw({ pools: pool?.metadata.resourceVersion });
+          const vm = await liveVm(client, at, signal);
+          saw({ vms: vm?.metadata.resourceVersion });
+          if (vm?.metadata.uid !== uid || pool === undefined || !isReturned(pool, vmView(vm))) return;
+          if (!takesBack(pool, generation) || members.size >= placesOf(pool, role)) return void notWanted.push(name);
+          members.add(name);
+          const patch = patchOf(pool, vm, role, client.clock.now());
+          const stored = await ignoreStale(client.patch(VirtualMachines, at, 'merge', patch, { signal }));
+          saw({ vms: stored?.metadata.resourceVersion });
+          if (stored === undefined) members.delete(name);
+          else adopted.push(name);
+        };
+        const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
+        if (last !== undefined) await report(last, vms, { count, refused, adopted });
+        return { ...nothingDone, count: count - notWanted.length, notWanted, refused, minVersions };
+      }),
+  };
+
+  /** Names of the VMs that the pool has of this role now. */
+  async function membersOf({ namespace, name, uid }: PoolKey, role: 'Standby' | null): Promise<Set<string>> {
+    const labelSelector = `${POOL_LABEL}=${name}`;
+    const { items } = await client.list<VirtualMachine>(VirtualMachines, { namespace, labelSelector });
+    const own = items.filter((vm) => isControlledBy(vm, VirtualMachinePools, { namespace, uid }));
+    return new Set(own.filter(({ metadata }) => roleOf(metadata.labels) === role).map(({ metadata }) => metadata.name));
+  }
+
+  async function report(
+    pool: StoredPool,
+    vms: readonly Target[],
+    { count, refused, adopted }: Pick<Done, 'count' | 'refused'> & { adopted: string[] },
+  ): Promise<void> {
+    const action = 'Adopt';
+    if (adopted.length > 0) {
+      const note = `Adopted ${formatNames(adopted)}, restored from a backup`;
+      await recordEvent(client, pool, { type: 'Normal', reason: 'SuccessfulAdopt', action, note });
+    }
+    if (refused !== null) {
+      const names = formatNames(vms.map(({ name }) => name));
+      const note = `${vms.length - count} of ${names} not adopted: ${refused.message}`;
+      await recordEvent(client, pool, { type: 'Warning', reason: 'FailedAdopt', action, note });
+    }
+  }
+}
+
+const takesBack = (pool: StoredPool, generation: number): boolean =>
+  pool.metadata.deletionTimestamp === undefined &&
+  (pool.metadata.generation ?? 0) === generation &&
+  membershipChangeOf(pool) === null;
+
+const placesOf = (pool: StoredPool, role: 'Standby' | null): number =>
+  role === null ? wantedReplicas(pool) : standbyRules(pool.spec).replicas;
+
+/**
+ * The VM is as the backup has it, but for what no longer holds: its disks hold data that its VMIs did not write here,
+ * and what was about to become of it when it was saved is over.
+ */
+function patchOf(pool: StoredPool, { metadata }: Stored<VirtualMachine>, role: 'Standby' | null, now: number): object {
+  const { uid, resourceVersion, ownerReferences = [], finalizers = [] } = metadata;
+  const kept = finalizers.filter((finalizer) => finalizer !== DISKS_FINALIZER);
+  return {
+    metadata: {
+      uid,
+      resourceVersion,
+      ownerReferences: [...ownerReferences, ownerReference('VirtualMachinePool', pool.metadata)],
+      ...(kept.length === finalizers.length ? {} : { finalizers: kept }),
+      labels: role === null ? { [ROLE_LABEL]: null } : {},
+      annotations: {
+        ...memberOfAnnotation(pool.metadata.uid, now),
+        [REMOVING_ANNOTATION]: null,
+        [NOT_YET_RUN_ANNOTATION]: null,
+        ...(role === null ? { [STANDBY_ANNOTATION]: null } : {}),
+      },
+    },
+  };
+}

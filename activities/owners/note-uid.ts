@@ -1,0 +1,31 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { UID_ANNOTATION } from '../../api/names.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { kindOfOwner, versionsOf } from './kinds.ts';
+import { liveOwner } from './live-owner.ts';
+import { nothingDone, type Done, type OwnerKey } from './types.ts';
+
+/** Notes on the owner which UID it has, in place of the one that a backup has brought along. */
+export async function noteUid(client: KubeClient, key: OwnerKey): Promise<Done> {
+  const signal = cancellationSignal();
+  const { resource } = kindOfOwner(key);
+  try {
+    return await retryOnConflict(async () => {
+      const owner = await liveOwner(client, key, signal);
+      if (owner === undefined) return nothingDone;
+      const { resourceVersion, annotations } = owner.metadata;
+      const noted = annotations?.[UID_ANNOTATION];
+      if (noted === undefined || noted === key.uid)
+        return { ...nothingDone, minVersions: versionsOf(key, resourceVersion) };
+      const patch = { metadata: { resourceVersion, annotations: { [UID_ANNOTATION]: key.uid } } };
+      const patched = await client.patch(resource, key, 'merge', patch, { signal });
+      return { ...nothingDone, count: 1, minVersions: versionsOf(key, patched.metadata.resourceVersion) };
+    });
+  } catch (error) {
+    if (!(error instanceof KubeError) || isTransient(error)) throw error;
+    const message = `its UID can't be noted, and no VM is made before: ${error.message}`;
+    return { ...nothingDone, refused: { reason: error.reason, message } };
+  }
+}

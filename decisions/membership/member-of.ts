@@ -1,0 +1,40 @@
+import { MEMBER_OF_ANNOTATION } from '../../api/names.ts';
+import { isObject } from '../lib/json.ts';
+
+/** Which pool a VM is of, as an annotation of the VM keeps it. */
+export interface MemberOf {
+  /** UID of the pool. */
+  uid: string;
+  /** RFC 3339, by the API server's clock: when the VM was made, or became the pool's. */
+  since: string;
+}
+
+/**
+ * How much later than its record a VM may have been created: calls are tried again, and the API server's clock is known
+ * to the second at best.
+ */
+const TOLERANCE_MS = 2 * 60_000;
+
+/** Returns what the annotation says; null if there is none that drover wrote. */
+export function memberOf(annotations: Readonly<Record<string, string>> = {}): MemberOf | null {
+  const text = annotations[MEMBER_OF_ANNOTATION];
+  if (text === undefined) return null;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isObject(value)) return null;
+    const { uid, since } = value;
+    const isWhole = typeof uid === 'string' && typeof since === 'string' && !Number.isNaN(Date.parse(since));
+    return isWhole ? { uid, since } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The annotation of a VM that is the pool's from `now` on (milliseconds since the epoch). */
+export const memberOfAnnotation = (uid: string, now: number): Record<string, string> => ({
+  [MEMBER_OF_ANNOTATION]: JSON.stringify({ uid, since: new Date(now).toISOString() } satisfies MemberOf),
+});
+
+/** Whether the VM is younger than its membership: it was made again from a copy, as by a restore. */
+export const isMadeAgain = ({ since }: MemberOf, createdAt: number): boolean =>
+  createdAt > Date.parse(since) + TOLERANCE_MS;

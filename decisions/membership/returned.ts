@@ -1,0 +1,95 @@
+import { KUBEVIRT_REVISION_LABEL, POOL_LABEL } from '../../api/names.ts';
+import { standbyRules } from '../../api/pool-defaults.ts';
+import { allowanceOf, refusedOf } from '../pool/failures.ts';
+import type { PoolPlanInput } from '../pool/plan-input.ts';
+import type { PoolStep } from '../pool/steps.ts';
+import { refusedLast } from '../scaling/refused-vms.ts';
+import { nameOf, targets, words } from '../scaling/removal.ts';
+import { numberOf } from '../scaling/vm-names.ts';
+import { isStandby } from '../standby/standby.ts';
+import type { StoredPool } from '../views/pool.ts';
+import { isRegular, type VmView } from '../views/vm.ts';
+import { membershipChangeOf } from './change.ts';
+
+/**
+ * Whether this VM was the pool's and has come back from a backup, which drops owner references and status and keeps
+ * labels and annotations. What proves it: nobody controls the VM, it has the pool's label and a name that the pool
+ * gives, and its record names a pool of another UID, or is older than the VM itself. A VM whose owner reference was
+ * taken off by hand has a record that names the pool, and is not younger. The proof is worth no more than an owner
+ * reference, which whoever may change the VM could write as well.
+ */
+export const isReturned = ({ metadata: { name, uid } }: StoredPool, vm: VmView): boolean =>
+  vm.owner === null &&
+  !vm.deleting &&
+  vm.memberOf !== null &&
+  (vm.memberOf !== uid || vm.madeAgain) &&
+  vm.ownLabels[POOL_LABEL] === name &&
+  vm.ownLabels[KUBEVIRT_REVISION_LABEL] === undefined &&
+  numberOf(name, vm.name) !== null;
+
+/** VMs that have come back, and what becomes of them. */
+export interface Returned {
+  steps: Extract<PoolStep, { kind: 'adopt' }>[];
+  /** Names of those that the pool takes, now or once the API server lets it: no VMs are made in their places. */
+  replicas: string[];
+  standby: string[];
+  /** Those that are more than the pool wants: they are left as they are. No VM leaves the pool for one that returns. */
+  surplus: VmView[];
+}
+
+type ReturnedInput = Pick<PoolPlanInput, 'pool' | 'vms' | 'uncontrolled' | 'inProgress' | 'burst' | 'backoffs'>;
+
+/**
+ * Returns the steps by which VMs that have come back become the pool's again, as many as it misses. An extra VM of an
+ * update is a replica now, as that update is over. A standby VM stays one if standby VMs are missing.
+ */
+export function returnedVms(input: ReturnedInput): Returned {
+  const { pool, uncontrolled = [], inProgress } = input;
+  const { creating, standby = [] } = inProgress;
+  const isBusy = ({ name }: VmView): boolean => creating.includes(name) || standby.includes(name);
+  const numberIn = ({ name }: VmView): number => numberOf(pool.metadata.name, name) ?? 0;
+  const found = uncontrolled
+    .filter((vm) => isReturned(pool, vm) && !isBusy(vm))
+    .sort((one, other) => numberIn(one) - numberIn(other));
+  if (found.length === 0 || pool.metadata.deletionTimestamp !== undefined) return NONE;
+  const { asReplicas, asStandby } = placed(input, found);
+  const taken = new Set([...asReplicas, ...asStandby]);
+  return {
+    steps: [...adoption(input, asReplicas), ...adoption(input, asStandby, 'Standby')],
+    replicas: asReplicas.map(nameOf),
+    standby: asStandby.map(nameOf),
+    surplus: found.filter((vm) => !taken.has(vm)),
+  };
+}
+
+/** Gives those that have come back the places that are free, in this order. */
+function placed(
+  { pool, vms, inProgress }: ReturnedInput,
+  found: readonly VmView[],
+): Record<'asReplicas' | 'asStandby', VmView[]> {
+  const { creating, standby: making = [] } = inProgress;
+  const spare = missing(standbyRules(pool.spec).replicas, vms.filter(isStandby), making);
+  const asStandby = found.filter(isStandby).slice(0, spare);
+  // A standby VM that is one too many takes the place of a replica that has not come back.
+  const others = [
+    ...found.filter((vm) => !isStandby(vm)),
+    ...found.filter((vm) => isStandby(vm) && !asStandby.includes(vm)),
+  ];
+  return { asStandby, asReplicas: others.slice(0, missing(pool.spec.replicas, vms.filter(isRegular), creating)) };
+}
+
+const missing = (wanted: number, there: readonly VmView[], coming: readonly string[]): number =>
+  Math.max(wanted - new Set([...there.map(nameOf), ...coming]).size, 0);
+
+const NONE: Returned = { steps: [], replicas: [], standby: [], surplus: [] };
+
+function adoption(input: ReturnedInput, vms: readonly VmView[], role?: 'Standby'): Returned['steps'] {
+  const { pool, inProgress } = input;
+  // A command that changes the members may be about these.
+  if (membershipChangeOf(pool) !== null) return [];
+  const room = Math.min(allowanceOf(input, 'FailedAdopt'), input.burst - inProgress.creating.length);
+  const chosen = refusedLast(vms, nameOf, refusedOf(input, 'FailedAdopt')).slice(0, Math.max(room, 0));
+  if (chosen.length === 0) return [];
+  const reason = `adopt ${words(chosen)}: a backup has brought them back without their owner`;
+  return [{ kind: 'adopt', vms: targets(chosen), ...(role === undefined ? {} : { role }), reason }];
+}

@@ -134,6 +134,8 @@ function formatSyntax(error: YAMLError, document: Document.Parsed): string {
   if (error.code === 'DUPLICATE_KEY')
     return `the key ${keyAt(document, error.pos[0])} is there twice in one object: keep one of them`;
   if (error.code === 'TAB_AS_INDENT') return 'a tab indents this line: YAML takes only spaces';
+  if (error.code === 'BAD_INDENT' && error.message.startsWith('Flow'))
+    return 'a [ or { is not closed before this line, or what it holds is not indented';
   if (error.code === 'BAD_INDENT') return 'this line is indented neither like the one above it nor as a part of it';
   if (error.code === 'BLOCK_AS_IMPLICIT_KEY') {
     return 'a value is followed by more keys: put a text that holds ": " in quotes, or check the indentation of the next line';

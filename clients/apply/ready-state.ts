@@ -54,7 +54,11 @@ function readyStateOfPool(pool: Stored<Pool>): ReadyState {
   if (surplus !== undefined) return { state: 'stuck', why: wordsOf(surplus) };
   const { replicas = 0, unavailableReplicas = 0 } = status ?? {};
   if (replicas === wanted && unavailableReplicas === 0) return { state: 'there' };
-  return going(pool, 'Starting', `${unavailableReplicas} of ${wanted} VMs are not available`);
+  return going(
+    pool,
+    'Starting',
+    `${unavailableReplicas} of ${wanted} VMs ${unavailableReplicas === 1 ? 'is' : 'are'} not available`,
+  );
 }
 
 function readyStateOfSet(kind: OwnerKind, set: Stored<Owner>): ReadyState {

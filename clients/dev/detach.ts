@@ -16,6 +16,7 @@ import type { DevOptions } from './options.ts';
  */
 export async function detach(options: DevOptions, globals: Globals): Promise<void> {
   const state = globals.state === undefined ? defaultState() : resolve(globals.state);
+  const where = globals.state === undefined ? '' : ` --state ${state}`;
   const { logs } = filesOf(state);
   if (options.kubevirtCrds !== undefined) readCrds(options.kubevirtCrds);
   const logFile = join(logs, 'supervisor.log');
@@ -46,7 +47,7 @@ export async function detach(options: DevOptions, globals: Globals): Promise<voi
         );
       });
     });
-    note(`\nready: Temporal's Web UI is at ${ready.temporalUi}; \`drover dev stop\` stops it all.\n`);
+    note(`\nready: Temporal's Web UI is at ${ready.temporalUi}; \`drover dev stop${where}\` stops it all.\n`);
     print(ready.exports.trimEnd());
   } catch (error) {
     throw failedStart(error);

@@ -65,7 +65,7 @@ function formatPhase({ pool, phase, autohealing, cycles, finished }: HealView): 
   if (phase === 'Pending') return 'drover has not looked at the newest spec yet';
   if (cycles.length > 0) return `${vms(cycles.length)} ${cycles.length === 1 ? 'is' : 'are'} being replaced${also}`;
   if (!autohealing) return 'the pool has no spec.autohealing: VMs that fail are left as they are';
-  return phase === 'Waiting' ? `VMs are sick and not replaced${also}` : `nothing to heal${also}`;
+  return phase === 'Waiting' ? `VMs are sick and not replaced${also}` : `no VM is sick${also}`;
 }
 
 const vms = (count: number): string => `${count} ${count === 1 ? 'VM' : 'VMs'}`;

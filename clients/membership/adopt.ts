@@ -49,7 +49,8 @@ export async function adopt(session: Session, key: PoolAt, chosen: Chosen, optio
   const remark = otherNames(key.name, compared);
   if (remark !== undefined) note(remark);
   if (keepReplicas) note(`pool ${key.name} goes on wanting ${pool.spec.replicas} VMs: what is too many leaves`);
-  if (dryRun !== 'none') return print(`${vms.length} VMs would be adopted${dryRunRemark(dryRun)}`);
+  if (dryRun !== 'none')
+    return print(`${vms.length} ${vms.length === 1 ? 'VM' : 'VMs'} would be adopted${dryRunRemark(dryRun)}`);
   const changed = vms.map(({ metadata: { name, uid } }) => ({ name, uid }));
   await changeMembers(session, key, { kind: 'adopt', vms: changed, isCounted: !keepReplicas }, options);
 }

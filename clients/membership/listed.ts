@@ -176,7 +176,7 @@ async function moveEach(
 
 /** What is said of a VM that has moved. */
 export const wordsOf = (kind: Kind, pool: string): string =>
-  kind === 'adopt' ? 'adopted' : `detached from pool ${pool}`;
+  kind === 'adopt' ? `adopted by pool ${pool}` : `detached from pool ${pool}`;
 
 /** Returns false if the VM is not there any more, or has moved already. */
 const moveOne = (

@@ -28,7 +28,7 @@ export async function signalRun(
     .signal(SIGNALS[signal], asking)
     .catch((error: unknown) => {
       const why = isWorkflowNotFound(error)
-        ? `no ${id} runs: \`${lists}\` lists those there are`
+        ? `no run ${id} is in progress: \`${lists}\` lists the runs that there are`
         : `${id} could not be asked: ${sentenceOf(error)}`;
       throw new Failure(why, { cause: error });
     });

@@ -72,6 +72,11 @@ describe('a text that is no YAML', () => {
       'f.yaml:3:1 (document 1): this line is indented neither like the one above it nor as a part of it',
     ],
     [
+      'an open bracket',
+      'a: [\nb: c\n',
+      'f.yaml:2:1 (document 1): a [ or { is not closed before this line, or what it holds is not indented',
+    ],
+    [
       'a colon too many',
       'a: b: c\n',
       'f.yaml:1:4 (document 1): a value is followed by more keys: put a text that holds ": " in quotes, or check the indentation of the next line',

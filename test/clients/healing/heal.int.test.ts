@@ -77,7 +77,7 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   expect(await heal('status')).toMatchObject({
     code: 0,
     stderr: '',
-    stdout: `${namespace}/web\n  NothingToHeal: nothing to heal\n`,
+    stdout: `${namespace}/web\n  NothingToHeal: no VM is sick\n`,
   });
 
   await breakUntilWaiting(namespace, 'web-2');
@@ -118,7 +118,7 @@ test('a person sees a VM that is being replaced, pauses that, hurries it, and le
   );
   expect(await heal('resume', 'pool', 'web')).toMatchObject({
     code: 0,
-    stdout: matching(/healing resumed\n {2}NothingToHeal: nothing to heal\n$/),
+    stdout: matching(/healing resumed\n {2}NothingToHeal: no VM is sick\n$/),
   });
   expect(await heal('resume', 'pool', 'web')).toMatchObject({
     code: 1,

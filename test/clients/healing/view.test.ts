@@ -15,13 +15,13 @@ const nothing = condition('Healing', 'False', 'NothingToHeal');
 const by = { by: 'ada', at: '2026-01-01T00:05:00Z', why: 'lunch' };
 
 test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, string[]]>([
-  ['nothing is sick', {}, [nothing, notSuspended], {}, ['NothingToHeal: nothing to heal']],
+  ['nothing is sick', {}, [nothing, notSuspended], {}, ['NothingToHeal: no VM is sick']],
   [
     'a VM was given up',
     { finished: [finished({ end: 'GivenUp' })] },
     [nothing],
     {},
-    ['NothingToHeal: nothing to heal; 1 VM given up or skipped: `drover heal now pool web web-1` has it healed again'],
+    ['NothingToHeal: no VM is sick; 1 VM given up or skipped: `drover heal now pool web web-1` has it healed again'],
   ],
   [
     'the pool heals none',
@@ -43,14 +43,14 @@ test.each<[string, Partial<HealingStatus> | undefined, Condition[], object, stri
     { paused: by },
     [nothing, condition('HealingSuspended', 'True', 'PausedByUser', 'by ada: lunch')],
     {},
-    ['NothingToHeal: nothing to heal', 'paused by ada 5m ago: lunch'],
+    ['NothingToHeal: no VM is sick', 'paused by ada 5m ago: lunch'],
   ],
   [
     'too many are sick',
     {},
     [nothing, condition('HealingSuspended', 'True', 'TooManyUnhealthy', '5 of 10 are')],
     {},
-    ['NothingToHeal: nothing to heal', 'suspended, TooManyUnhealthy: 5 of 10 are'],
+    ['NothingToHeal: no VM is sick', 'suspended, TooManyUnhealthy: 5 of 10 are'],
   ],
 ])('it says so if %s', (_what, healing, conditions, spec, lines) => {
   expect(linesOf(healingPool({ healing, conditions, spec })).slice(0, lines.length)).toEqual(lines);

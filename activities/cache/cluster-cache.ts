@@ -35,10 +35,12 @@ import {
 import type { MigrationView } from '../../decisions/views/migration.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { Contact } from '../../kubernetes/contact.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { ConfigurationContents } from '../configuration/contents.ts';
+import { Expansions } from '../rollout/expansions.ts';
 import type { CacheChange } from './cache-change.ts';
 import { confirm } from './confirm.ts';
 import { KubeVirtStrategy } from './kubevirt-strategy.ts';
@@ -88,6 +90,7 @@ export class ClusterCache implements OwnerCaches, MemberCaches {
   readonly keptClaims: LabelledObjects<KubeObject, KeptClaim & { poolUid: string }>;
   /** Secrets and ConfigMaps of pools whose VMs restart when they change. */
   readonly contents: ConfigurationContents;
+  readonly expansions: Expansions;
   readonly #strategy: KubeVirtStrategy;
   readonly #client: KubeClient;
   readonly #contact: Contact;
@@ -98,6 +101,7 @@ export class ClusterCache implements OwnerCaches, MemberCaches {
     const { client, onError, onContact, onVmiFailed } = options;
     this.#onListenerFailed = (error) => onError?.('listener', error);
     this.#client = client;
+    this.expansions = new Expansions(client);
     this.#contact = new Contact({
       ask: () => smallRequest(client),
       behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
@@ -238,6 +242,11 @@ export class ClusterCache implements OwnerCaches, MemberCaches {
   /** Returns what KubeVirt does when a running VM's template changes. */
   rolloutStrategy(): VmRolloutStrategy {
     return this.#strategy.current;
+  }
+
+  /** Returns what KubeVirt plugs into VMIs that run, and whether it migrates them for that. */
+  kubevirtPlugs(): KubeVirtPlugs {
+    return this.#strategy.plugs;
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
 import { kubevirtView, type KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
-import { strategyOf, type KubeVirtView } from '../../decisions/vm-update/vm-rollout-strategy.ts';
+import { PLUGS_ALL, type KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
+import { plugsOf, strategyOf, type KubeVirtView } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
 
@@ -10,6 +11,7 @@ export class KubeVirtStrategy {
   readonly #noKubeVirt = Promise.withResolvers<void>();
   readonly #onChange: (before: VmRolloutStrategy, after: VmRolloutStrategy) => void;
   #current: VmRolloutStrategy = strategyOf(undefined);
+  #plugs: KubeVirtPlugs = PLUGS_ALL;
 
   constructor(
     options: Omit<ListWatchOptions<KubeVirt, KubeVirtView>, 'view'>,
@@ -41,10 +43,18 @@ export class KubeVirtStrategy {
     return this.#current;
   }
 
+  /** What it does to VMIs that run, whatever its strategy. */
+  get plugs(): KubeVirtPlugs {
+    return this.#plugs;
+  }
+
   #read(): void {
     const before = this.#current;
     const [kubevirt] = this.#kubevirts.values();
+    const plugged = this.#plugs;
     this.#current = strategyOf(kubevirt);
-    if (this.#current !== before) this.#onChange(before, this.#current);
+    this.#plugs = plugsOf(kubevirt);
+    const isOther = plugged.migrates !== this.#plugs.migrates || plugged.volumes !== this.#plugs.volumes;
+    if (this.#current !== before || isOther) this.#onChange(before, this.#current);
   }
 }

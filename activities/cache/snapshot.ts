@@ -24,6 +24,8 @@ export function snapshotOf(
   | 'podBudget'
   | 'contents'
   | 'strategy'
+  | 'plugs'
+  | 'expandedOf'
 > {
   const { namespace, name } = pool.metadata;
   return {
@@ -41,6 +43,8 @@ export function snapshotOf(
     podBudget: cache.podBudgetOf(namespace, name),
     contents: cache.contents.of(pool),
     strategy: cache.rolloutStrategy(),
+    plugs: cache.kubevirtPlugs(),
+    expandedOf: (revision) => cache.expansions.known(namespace, revision),
   };
 }
 

@@ -66,6 +66,7 @@ export function createPoolActivities({
       const pool = await knownPool(client, cache, { namespace, name });
       if (pool === undefined) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
+      await revisions.expandAll(pool);
       const { plan, error } = containedPlan({ ...snapshotOf(cache, pool), ...asked, burst });
       if (error !== null) {
         onPlanFailed?.({ namespace, name });

@@ -54,6 +54,7 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
         await cache.catchUp(minVersions);
         const template = await revisions.find(key, revision);
         if (template === undefined) return { outcomes: vms.map(({ name }) => gone(name)), minVersions: {} };
+        const expanded = await revisions.expanded(key, revision);
         const pending = new Map(vms.map((vm) => [vm.name, vm]));
         const names = new Set(pending.keys());
         const isRelevant = ({ kind, namespace, name }: Changed): boolean =>
@@ -69,6 +70,7 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
               revision,
               vm,
               vmiOf: (one) => cache.vmiOf(one),
+              expansion: expanded && { of: template, to: expanded },
               minReadyMs,
               now,
             });

@@ -70,6 +70,25 @@ export class Revisions {
   }
 
   /**
+   * Returns the pool's template of this revision with what its instance type and preference stand for; undefined if it
+   * has none, the template is lost, or KubeVirt doesn't tell.
+   */
+  async expanded(key: PoolKey, revision: string): Promise<PoolTemplate | undefined> {
+    const template = await this.find(key, revision);
+    return template && this.#cache.expansions.of(key.namespace, revision, template);
+  }
+
+  /** Asks KubeVirt what the templates of a pool stand for that VMs have or get, so that a plan can tell. */
+  async expandAll({ metadata, spec }: StoredPool): Promise<void> {
+    const template = poolTemplate(spec);
+    const { namespace } = metadata;
+    const { expansions, revisions } = this.#cache;
+    const kept = revisions.of(metadata).map((one) => [one.revision, one.template] as const);
+    const all = new Map([...kept, [revisionOf(template), template] as const]);
+    await Promise.all([...all].map(([revision, one]) => expansions.of(namespace, revision, one)));
+  }
+
+  /**
    * Deletes those of these revisions that nothing uses, beyond the newest that the pool wants kept; a revision that has
    * changed since the cache saw it stays.
    */

@@ -1,5 +1,8 @@
+import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { activeVmi } from '../../decisions/disruption-budget/availability.ts';
+import { canonical } from '../../decisions/lib/canonical-json.ts';
+import { field, type Json } from '../../decisions/lib/json.ts';
 import { mergeVm } from '../../decisions/merge/vm.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import { requiredReferences } from '../../decisions/template/references.ts';
@@ -41,7 +44,13 @@ export class VmTargets {
     right: RightVm | undefined,
   ): Promise<{ target: NewVirtualMachine; merged: Stored<VirtualMachine> }> {
     const target = vmFromTemplate(pool, this.#in.template, this.#numberOf(vm));
-    return { target, merged: mergeVm(right?.vm ?? vm, await this.#madeOf(pool, vm), target) };
+    const base = await this.#madeOf(pool, vm);
+    if (base === null || !isExpanded(vm, base) || refersTo(base) === refersTo(target))
+      return { target, merged: mergeVm(right?.vm ?? vm, base, target) };
+    // What was the former instance type's goes with it, and the new one's comes, as KubeVirt would have written it.
+    const [from, to] = [await this.#expanded(pool, vm, base), await this.#expanded(pool, vm, target)];
+    if (to === undefined) throw new KubeError(422, 'Invalid', REPLACED);
+    return { target, merged: mergeVm(right?.vm ?? vm, from ?? base, to) };
   }
 
   /** Returns which Secrets and ConfigMaps are missing without which this VM could not start; null if none are. */
@@ -66,9 +75,39 @@ export class VmTargets {
     return template === undefined ? null : vmFromTemplate(pool, template, this.#numberOf(vm));
   }
 
+  /** Returns the VM as KubeVirt makes it of one of the pool's; undefined if it doesn't tell. */
+  async #expanded(
+    pool: StoredPool,
+    vm: Stored<VirtualMachine>,
+    made: NewVirtualMachine,
+  ): Promise<NewVirtualMachine | undefined> {
+    const { revisions, key } = this.#in;
+    const revision = made.metadata.labels[REVISION_LABEL]!;
+    if (refersTo(made) === refersTo(null)) return made;
+    const template = await revisions.expanded(key, revision);
+    if (template === undefined) return undefined;
+    const { spec } = vmFromTemplate(pool, template, this.#numberOf(vm));
+    const [ours, theirs] = [made.spec['template'] as Json, spec['template'] as Json];
+    const metadata = { ...(theirs['metadata'] as Json), labels: field(ours, 'metadata', 'labels') };
+    return { ...made, spec: { ...spec, template: { ...theirs, metadata } } };
+  }
+
   #numberOf({ metadata }: Stored<VirtualMachine>): number {
     const number = numberOf(this.#in.key.name, metadata.name);
     if (number === null) throw new KubeError(422, 'Invalid', "its name does not match the pool's naming scheme");
     return number;
   }
 }
+
+const REPLACED =
+  'KubeVirt has replaced its instance type or preference by what that stands for, ' +
+  'and does not tell what the new one stands for';
+
+/** Reports whether the VM no longer has a reference that it was made with: KubeVirt's `referencePolicy` replaces it. */
+const isExpanded = (vm: Stored<VirtualMachine>, base: NewVirtualMachine): boolean =>
+  (['instancetype', 'preference'] as const).some(
+    (key) => field(base.spec, key) !== undefined && field(vm.spec, key) === undefined,
+  );
+
+const refersTo = (vm: NewVirtualMachine | null): string =>
+  canonical([field(vm?.spec, 'instancetype') ?? null, field(vm?.spec, 'preference') ?? null]);

@@ -4,7 +4,7 @@ import { poolTemplate } from '../../decisions/template/template.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { plain } from '../cli/output.ts';
 import type { Pool } from '../pool/objects.ts';
-import { formatDisruption, rolloutStrategyOf } from '../rollout/disruption.ts';
+import { disruptionOf as disruptionOfChange } from '../rollout/disruption.ts';
 import { rolloutView } from '../rollout/view.ts';
 
 /** What the rollout of a pool's new template would do to its VMs; undefined if they have the template. */
@@ -15,7 +15,7 @@ export async function disruptionOf(
 ): Promise<string | undefined> {
   const [old, target] = [poolTemplate(before.spec), poolTemplate(after.spec)];
   if (revisionOf(old) === revisionOf(target)) return undefined;
-  return formatDisruption(after, old, target, await rolloutStrategyOf(kube, after));
+  return disruptionOfChange(kube, after, old, target);
 }
 
 /** Why the pool's template is not rolled out to its VMs; undefined if nothing has halted its rollout. */

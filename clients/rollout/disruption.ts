@@ -1,11 +1,20 @@
+import type { Stored } from '../../api/objects.ts';
 import { updateRules } from '../../api/pool-defaults.ts';
 import type { VmRolloutStrategy, VmTemplate, Disruption } from '../../api/pool/pool.ts';
 import { KubeVirts } from '../../api/resources.ts';
+import { refers } from '../../decisions/template/references.ts';
 import { kubevirtView, type KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
-import { disruptionBetween, exceeds, startsOrStops } from '../../decisions/vm-update/disruption.ts';
-import { strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
+import {
+  disruptionBetween,
+  exceeds,
+  PLUGS_ALL,
+  startsOrStops,
+  type KubeVirtPlugs,
+} from '../../decisions/vm-update/disruption.ts';
+import { plugsOf, strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
+import { expandVmSpec } from '../../kubernetes/expand-vm-spec.ts';
 import type { Pool } from '../pool/objects.ts';
 
 const MEANINGS: Record<Disruption, string> = {
@@ -15,28 +24,54 @@ const MEANINGS: Record<Disruption, string> = {
   Replace: 'VMs are replaced, and their disks with them',
 };
 
-/** The pool's vmRolloutStrategy, or else the cluster's; null if that can't be read. */
-export async function rolloutStrategyOf(kube: KubeClient, { spec }: Pool): Promise<VmRolloutStrategy | null> {
-  if (spec.vmRolloutStrategy !== undefined) return spec.vmRolloutStrategy;
+/** What KubeVirt makes of a change of a pool's template while VMs run. */
+export interface LiveRules {
+  /** The pool's vmRolloutStrategy, or else the cluster's; null if that can't be read. */
+  strategy: VmRolloutStrategy | null;
+  plugs: KubeVirtPlugs;
+}
+
+/** Reads the rules. Those that can't be read are the pool's own, or KubeVirt's defaults. */
+export async function liveRulesOf(kube: KubeClient, { spec }: Pool): Promise<LiveRules> {
   try {
     const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;
-    return strategyOf(kubevirt && kubevirtView(kubevirt));
+    const view = kubevirt && kubevirtView(kubevirt);
+    return { strategy: spec.vmRolloutStrategy ?? strategyOf(view), plugs: plugsOf(view) };
   } catch (error) {
-    if (error instanceof KubeError) return null;
+    if (error instanceof KubeError) return { strategy: spec.vmRolloutStrategy ?? null, plugs: PLUGS_ALL };
+    throw error;
+  }
+}
+
+/** Says in one line how disruptive a change of a pool's template is, and whether the pool allows that. */
+export async function disruptionOf(
+  kube: KubeClient,
+  pool: Stored<Pool>,
+  from: VmTemplate,
+  to: VmTemplate,
+): Promise<string> {
+  const { namespace } = pool.metadata;
+  const all = [from, to].map((template) => expanded(kube, namespace!, template));
+  const [rules, before, after] = await Promise.all([liveRulesOf(kube, pool), ...all]);
+  return formatDisruption(pool, before ?? from, after ?? to, rules);
+}
+
+/** The template with what its instance type and preference stand for; undefined if it has none, or nobody tells. */
+async function expanded(kube: KubeClient, namespace: string, template: VmTemplate): Promise<VmTemplate | undefined> {
+  if (!refers(template)) return undefined;
+  try {
+    return { ...template, spec: (await expandVmSpec(kube, namespace, template.spec)) as VmTemplate['spec'] };
+  } catch (error) {
+    if (error instanceof KubeError) return undefined;
     throw error;
   }
 }
 
 /** Says in one line how disruptive the change from one template to the other is, and whether the pool allows that. */
-export function formatDisruption(
-  pool: Pool,
-  from: VmTemplate,
-  to: VmTemplate,
-  strategy: VmRolloutStrategy | null,
-): string {
+export function formatDisruption(pool: Pool, from: VmTemplate, to: VmTemplate, { strategy, plugs }: LiveRules): string {
   const power = startsOrStops(from, to) ? '; KubeVirt starts or stops VMs for it' : '';
   const disruptions = (strategy === null ? (['LiveUpdate', 'Stage'] as const) : [strategy]).map((one) =>
-    disruptionBetween(from, to, one),
+    disruptionBetween(from, to, one, plugs),
   );
   const [disruption, otherwise] = disruptions;
   if (otherwise === undefined || otherwise === disruption) return `${meaningOf(pool, disruption!)}${power}`;

@@ -78,17 +78,24 @@ export function whyRecreated(from: DiskTemplate, to: DiskTemplate): string | nul
   return was !== null && is !== null && isLarger(is, was) ? `it can't shrink from ${was} to ${is}` : null;
 }
 
-/** The disruption that it takes for a VM to get the disks of another template. */
-export function diskDisruption(from: VmTemplate, to: VmTemplate): Disruption {
+/**
+ * The disruption that it takes for a VM to get the disks of another template. `plugged`: names of disks that KubeVirt
+ * plugs in or out meanwhile, so that they may come and go.
+ */
+export function diskDisruption(
+  from: VmTemplate,
+  to: VmTemplate,
+  plugged: ReadonlySet<unknown> = new Set(),
+): Disruption {
   const [before, after] = [diskTemplates(from.spec), diskTemplates(to.spec)];
   let disruption: Disruption = 'None';
   for (const [name, template] of after) {
     const old = before.get(name);
-    if (old === undefined) disruption = 'Restart';
+    if (old === undefined) disruption = plugged.has(name) ? disruption : 'Restart';
     else if (whyRecreated(old, template) !== null) return 'Replace';
     else if (disruption === 'None' && isLarger(sizeOf(old), sizeOf(template))) disruption = 'Live';
   }
-  return [...before.keys()].every((name) => after.has(name)) ? disruption : 'Restart';
+  return [...before.keys()].every((name) => after.has(name) || plugged.has(name)) ? disruption : 'Restart';
 }
 
 /** Says which disks would have to be recreated for another template, and why. */

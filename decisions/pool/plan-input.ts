@@ -9,9 +9,11 @@ import type { HealingState } from '../healing/state.ts';
 import type { KeptRevision } from '../revisions/retained.ts';
 import type { Batch } from '../rollout/batch.ts';
 import type { DeferredVm } from '../rollout/waits/deferred.ts';
+import type { PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
+import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
 import type { Backoffs } from './failures.ts';
 
 export interface PoolPlanInput {
@@ -51,6 +53,13 @@ export interface PoolPlanInput {
   contents?: Contents | null;
   /** How KubeVirt applies changes to running VMs. */
   strategy: 'Stage' | 'LiveUpdate';
+  /** What it plugs into them, and how; absent if that is unknown, and all is assumed. */
+  plugs?: KubeVirtPlugs;
+  /**
+   * Template of a revision with what its instance type and preference stand for in their place; undefined if it has
+   * none, or KubeVirt has not told. Absent if nobody has asked.
+   */
+  expandedOf?: (revision: string) => PoolTemplate | undefined;
   /** State of the rollout; null if only the pool's status can tell. */
   rollout: RolloutStatus | null;
   batches: readonly Batch[];

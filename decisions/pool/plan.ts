@@ -230,7 +230,7 @@ function rolloutOf(
   { healing, leaving, drain, older }: BesideRollout,
   templates: ReadonlyMap<string, PoolTemplate>,
 ): RolloutPlan {
-  const { pool, vms, vmiOf, strategy, batches, burst, now } = input;
+  const { pool, vms, vmiOf, strategy, plugs, expandedOf, batches, burst, now } = input;
   const templateOf = (revision: string): PoolTemplate | undefined => templates.get(revision);
   const plan = planRollout({
     pool,
@@ -239,6 +239,8 @@ function rolloutOf(
     templateOf,
     correction: (vm) => correctionOf(pool, vm, { templateOf, strategy: pool.spec.vmRolloutStrategy ?? strategy }),
     strategy,
+    ...(plugs && { plugs }),
+    ...(expandedOf && { expandedOf }),
     changeFor: older.changeFor,
     state: input.rollout,
     batches,

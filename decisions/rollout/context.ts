@@ -8,6 +8,7 @@ import { poolTemplate, type PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type RegularVm, type SurgeVm, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
+import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
 import type { Batch } from './batch.ts';
 import type { DeferredVm } from './waits/deferred.ts';
 import { RolloutWaits } from './waits/waits.ts';
@@ -23,6 +24,13 @@ export interface RolloutInput {
   changeFor: (vm: VmView, vmi: VmiView) => ContentChange | null;
   /** How KubeVirt applies changes to running VMs, if the pool itself doesn't say. */
   strategy: 'Stage' | 'LiveUpdate';
+  /** What KubeVirt plugs into them, and how; absent if that is unknown, and all is assumed. */
+  plugs?: KubeVirtPlugs;
+  /**
+   * Template of a revision with what its instance type and preference stand for in their place; undefined if it has
+   * none, or KubeVirt has not told. Absent if nobody has asked.
+   */
+  expandedOf?: (revision: string) => PoolTemplate | undefined;
   /** State of the rollout; null if none is known. */
   state: RolloutStatus | null;
   batches: readonly Batch[];

@@ -169,6 +169,8 @@ function targetOf({ input, spec, newest, current }: RolloutContext, state: Rollo
     templateOf,
     strategy: spec.vmRolloutStrategy ?? input.strategy,
     clusterStrategy: input.strategy,
+    ...(input.plugs && { plugs: input.plugs }),
+    ...(input.expandedOf && { expandedOf: input.expandedOf }),
     changeFor: input.changeFor,
     limit,
     ...(input.correction && { correction: input.correction }),

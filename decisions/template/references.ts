@@ -1,3 +1,4 @@
+import type { VmTemplate } from '../../api/pool/pool.ts';
 import type { NameGeneration } from '../../api/pool/pool.ts';
 import { ConfigMaps, Secrets } from '../../api/resources.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
@@ -82,3 +83,7 @@ export function requiredReferences(vmSpec: unknown): OwnReference[] {
 }
 
 const isOptional = ([holder]: Reference): boolean => isObject(holder) && holder['optional'] === true;
+
+/** Reports whether VMs of this template refer to an instance type or a preference. */
+export const refers = ({ spec }: VmTemplate): boolean =>
+  spec['instancetype'] !== undefined || spec['preference'] !== undefined;

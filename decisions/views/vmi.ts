@@ -62,6 +62,10 @@ export interface VmiView {
   placement: string;
   /** Names of the claims that its volumes use, among them those that were plugged in while it ran. */
   disks: readonly string[];
+  /** Names of the interfaces and volumes that its guest has by now. */
+  plugged: { interfaces: readonly string[]; volumes: readonly string[] };
+  /** What KubeVirt says of CPUs, memory or interfaces that it is about to plug in; null if it plugs nothing. */
+  plugging: string | null;
   /** Its pod is terminating, or has ended: KubeVirt reports this shortly before it updates the phase. */
   podTerminating: boolean;
   /**

@@ -1,4 +1,3 @@
-import { RESTARTED_AT_ANNOTATION } from '../../api/names.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
 import { diskDisruption } from '../disks/disk-template.ts';
 import { canonical } from '../lib/canonical-json.ts';
@@ -6,12 +5,24 @@ import { field, isObject, type Json } from '../lib/json.ts';
 import { amountOf } from '../lib/quantity.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import { powerOf } from '../views/run-strategy.ts';
+import { pluggedBetween, withoutPlugged, type Plugged } from './pluggable.ts';
+import { startAnnotations } from './pod-part.ts';
 
 /** From least to most disruptive. */
 export const DISRUPTIONS: readonly Disruption[] = ['None', 'Live', 'Restart', 'Replace'];
 
 export const exceeds = (disruption: Disruption, limit: Disruption): boolean =>
   DISRUPTIONS.indexOf(disruption) > DISRUPTIONS.indexOf(limit);
+
+/** What KubeVirt does to VMIs that run, beside what its VM rollout strategy says. */
+export interface KubeVirtPlugs {
+  /** It migrates VMIs by itself for sockets, memory and interfaces, which it plugs in no other way. */
+  migrates: boolean;
+  /** It plugs volumes that are marked as hotpluggable. */
+  volumes: boolean;
+}
+
+export const PLUGS_ALL: KubeVirtPlugs = { migrates: true, volumes: true };
 
 /** Fields of a VirtualMachine's spec that don't affect a running VMI. */
 const BESIDE_THE_GUEST = new Set([
@@ -23,17 +34,50 @@ const BESIDE_THE_GUEST = new Set([
 ]);
 
 /**
- * Returns what a VMI started from `from` needs to run `to`, under the cluster's rollout strategy. Ignores the run
- * strategy: KubeVirt starts or stops a VM by that field alone (`startsOrStops`).
+ * The parts of a template, by what it takes for a running VMI to get a change of them. KubeVirt's own rules are in its
+ * `syncRestartRequired`, `handleCPUChangeRequest`, `handleMemoryHotplugRequest`, `handleAffinityChangeRequest`,
+ * `handleTolerationsChangeRequest`, `HandleDeclarativeVolumes`, and in its network controller's `IsRestartRequired`.
  */
-export function disruptionBetween(from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): Disruption {
-  const differs = (part: (template: PoolTemplate) => unknown): boolean => canonical(part(from)) !== canonical(part(to));
-  const disks = diskDisruption(from, to);
+const PARTS: readonly {
+  of: (template: PoolTemplate, plugged: Plugged) => unknown;
+  takes: (plugs: KubeVirtPlugs) => Disruption;
+}[] = [
+  { of: fixed, takes: () => 'Restart' },
+  { of: startAnnotations, takes: () => 'Restart' },
+  { of: sizes, takes: ({ migrates }) => (migrates ? 'Live' : 'Restart') },
+  { of: placement, takes: () => 'Live' },
+  {
+    of: (template, { interfaces }) => namedIn(template, interfaces, ['interfaces', 'networks']),
+    takes: ({ migrates }) => (migrates ? 'Live' : 'Restart'),
+  },
+  {
+    of: (template, { volumes }) => namedIn(template, volumes, ['disks', 'volumes']),
+    takes: ({ volumes }) => (volumes ? 'Live' : 'Restart'),
+  },
+];
+
+/**
+ * Returns what a VMI started from `from` needs to run `to`, under the cluster's rollout strategy. Ignores the run
+ * strategy: KubeVirt starts or stops a VM by that field alone (`startsOrStops`). Labels and annotations alone are
+ * `None`: drover writes them to the VMI itself. Instance types and preferences count by their content only if the
+ * templates have that in their place.
+ */
+export function disruptionBetween(
+  from: PoolTemplate,
+  to: PoolTemplate,
+  strategy: 'Stage' | 'LiveUpdate',
+  plugs: KubeVirtPlugs = PLUGS_ALL,
+): Disruption {
+  const plugged = pluggedBetween(vmiSpec(from), vmiSpec(to));
+  const disks = diskDisruption(from, to, plugged.disks);
   if (disks === 'Replace') return 'Replace';
-  if (disks === 'Restart' || differs(fixed) || differs(restartedAt)) return 'Restart';
+  const differs = ({ of }: (typeof PARTS)[number]): boolean =>
+    canonical(of(from, plugged)) !== canonical(of(to, plugged));
+  const taken = PARTS.filter(differs).map(({ takes }) => takes(plugs));
   // A claim grows under a running VMI whatever the strategy, which concerns the VMI template only.
-  if (!differs(live)) return disks;
-  return strategy === 'Stage' || takesAway(from, to) ? 'Restart' : 'Live';
+  if (taken.length === 0) return disks;
+  const isLive = strategy === 'LiveUpdate' && !taken.includes('Restart') && !takesAway(from, to);
+  return isLive && !exceeds(disks, 'Live') ? 'Live' : 'Restart';
 }
 
 /** Reports whether the change alone makes KubeVirt start or stop VMIs. */
@@ -41,58 +85,80 @@ export const startsOrStops = (from: PoolTemplate, to: PoolTemplate): boolean => 
 
 /**
  * Reports whether writing the new spec leaves the running VMI alone until the next VMI takes it: the change needs a
- * restart, and contains nothing that KubeVirt plugs into or out of running VMIs whatever the cluster's strategy.
+ * restart, and contains nothing that KubeVirt plugs into or out of running VMIs whatever the cluster's strategy, nor an
+ * instance type whose content may be all that changes.
  */
 export const waitsForRestart = (from: PoolTemplate, to: PoolTemplate, strategy: 'Stage' | 'LiveUpdate'): boolean =>
   disruptionBetween(from, to, strategy) === 'Restart' &&
   !startsOrStops(from, to) &&
-  canonical(pluggable(from)) === canonical(pluggable(to));
+  !isTakenAtOnce(from, to) &&
+  (strategy === 'Stage' || isKnown(from, to) || disruptionBetween(plain(from), plain(to), strategy) === 'Restart');
 
-/**
- * What KubeVirt hotplugs into or out of a running VMI. It hotplugs volumes that have a claim; of the others only the
- * names count.
- */
-function pluggable(template: PoolTemplate): Json {
-  const { volumes, networks, domain } = vmiSpec(template);
-  const plugs = Array.isArray(volumes)
-    ? volumes.map((volume: unknown) => (hasClaim(volume) ? volume : field(volume, 'name')))
-    : volumes;
-  const { disks, filesystems, interfaces } = asObject(field(domain, 'devices'));
-  const { dataVolumeTemplates, updateVolumesStrategy } = template.spec;
-  return { plugs, networks, disks, filesystems, interfaces, dataVolumeTemplates, updateVolumesStrategy };
+/** Reports whether KubeVirt plugs something for the change, or copies volumes to other claims, in any case. */
+export function isTakenAtOnce(from: PoolTemplate, to: PoolTemplate): boolean {
+  const { interfaces, volumes } = pluggedBetween(vmiSpec(from), vmiSpec(to));
+  const copies = to.spec['updateVolumesStrategy'] === 'Migration' && !hasSameClaims(from, to);
+  return interfaces.size + volumes.size > 0 || copies;
+}
+
+/** Reports whether the volumes that have a claim are the same, and so are the disks that a VM has of its own. */
+export const hasSameClaims = (from: PoolTemplate, to: PoolTemplate): boolean =>
+  [from, to]
+    .map((one) => canonical([claims(one), one.spec['dataVolumeTemplates']]))
+    .every((one, _, all) => one === all[0]);
+
+/** The volumes that have a claim. */
+function claims(template: PoolTemplate): unknown[] {
+  const { volumes } = vmiSpec(template);
+  return Array.isArray(volumes) ? volumes.filter(hasClaim) : [];
 }
 
 const hasClaim = (volume: unknown): boolean =>
   field(volume, 'persistentVolumeClaim') !== undefined || field(volume, 'dataVolume') !== undefined;
 
-const restartedAt = ({ spec }: PoolTemplate): unknown =>
-  field(spec, 'template', 'metadata', 'annotations', RESTARTED_AT_ANNOTATION);
+const isKnown = ({ spec: from }: PoolTemplate, { spec: to }: PoolTemplate): boolean =>
+  canonical([from['instancetype'], from['preference']]) === canonical([to['instancetype'], to['preference']]);
+
+const plain = (template: PoolTemplate): PoolTemplate => ({
+  ...template,
+  spec: { ...template.spec, instancetype: undefined, preference: undefined },
+});
 
 const vmiSpec = ({ spec }: PoolTemplate): Json => asObject(field(spec, 'template', 'spec'));
 const asObject = (value: unknown): Json => (isObject(value) ? value : {});
 
-/** What KubeVirt can change in a running VMI. Quantities are compared by amount, not by spelling. */
-function live(template: PoolTemplate): Json {
-  const { nodeSelector, affinity, tolerations, domain } = vmiSpec(template);
+/** Sockets and memory. Quantities are compared by amount, not by spelling. */
+function sizes(template: PoolTemplate): Json {
+  const { domain } = vmiSpec(template);
   const guest = field(domain, 'memory', 'guest');
-  return {
-    nodeSelector,
-    affinity,
-    tolerations,
-    sockets: field(domain, 'cpu', 'sockets'),
-    guest: amountOf(guest)?.toString() ?? guest,
-  };
+  return { sockets: field(domain, 'cpu', 'sockets'), guest: amountOf(guest)?.toString() ?? guest };
+}
+
+/** Where the VMI may run: KubeVirt writes it to the VMI, and the next pod of that follows it. */
+function placement(template: PoolTemplate): Json {
+  const { nodeSelector, affinity, tolerations } = vmiSpec(template);
+  return { nodeSelector, affinity, tolerations };
+}
+
+/** The items of these names, from the lists of the VMI's spec and of its devices. */
+function namedIn(template: PoolTemplate, names: ReadonlySet<string>, lists: readonly string[]): unknown {
+  const spec = vmiSpec(template);
+  const devices = asObject(field(spec['domain'], 'devices'));
+  return lists.map((list) => {
+    const items = spec[list] ?? devices[list];
+    return Array.isArray(items) ? items.filter((item: unknown) => names.has(String(field(item, 'name')))) : [];
+  });
 }
 
 /** Everything that a VMI takes only when it starts. */
-function fixed(template: PoolTemplate): Json {
+function fixed(template: PoolTemplate, plugged: Plugged): Json {
   const {
     nodeSelector: _nodeSelector,
     affinity: _affinity,
     tolerations: _tolerations,
     domain,
     ...rest
-  } = vmiSpec(template);
+  } = withoutPlugged(vmiSpec(template), plugged);
   const { cpu, memory, ...devices } = asObject(domain);
   const { guest: _guest, ...otherMemory } = asObject(memory);
   const others = Object.entries(template.spec).filter(([key]) => !BESIDE_THE_GUEST.has(key));

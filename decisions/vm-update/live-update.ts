@@ -1,9 +1,17 @@
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
-import { field } from '../lib/json.ts';
+import { field, isObject, type Json } from '../lib/json.ts';
 import { amountOf, sameAmount } from '../lib/quantity.ts';
+import { byName } from '../merge/named-items.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
+import { isHotpluggable, isPluggableInterface, pluggedBetween } from './pluggable.ts';
+
+/** A template that refers to an instance type or a preference, and itself with what they stand for in their place. */
+export interface Expansion {
+  of: VmTemplate;
+  to: VmTemplate;
+}
 
 export type LiveProgress = { state: 'done' } | { state: 'refused'; why: string } | { state: 'waiting'; for: string };
 
@@ -16,12 +24,35 @@ export function liveRefusal(to: VmTemplate, vmi: VmiView, from?: VmTemplate): st
   const { sockets, guest } = wantedOf(to.spec);
   const before = from && wantedOf(from.spec);
   const refused = before?.sockets === sockets ? null : refuseSockets(sockets, vmi);
-  return refused ?? (before?.guest === guest ? null : refuseMemory(guest, vmi));
+  return (
+    refused ??
+    (before?.guest === guest ? null : refuseMemory(guest, vmi)) ??
+    (from === undefined || vmi.migratable || plugsInterfaces(from, to) === 0 ? null : NO_INTERFACES)
+  );
 }
 
-/** Returns how far KubeVirt has brought a running VMI to what was written to its VM, judged by the VMI. */
-export function liveProgress(vm: VmView, vmi: VmiView): LiveProgress {
-  const missing = missingFrom(vm, vmi);
+/** Reports whether all that KubeVirt could change in the VMI for this is refused, by the limits that it has. */
+export function isLiveRefused(to: VmTemplate, vmi: VmiView, from: VmTemplate): boolean {
+  const [before, after] = [wantedOf(from.spec), wantedOf(to.spec)];
+  const refusals = [
+    ...(before.sockets === after.sockets ? [] : [refuseSockets(after.sockets, vmi)]),
+    ...(before.guest === after.guest ? [] : [refuseMemory(after.guest, vmi)]),
+  ];
+  const moves = placementOf(vmiSpecOf(from.spec)) !== placementOf(vmiSpecOf(to.spec));
+  return refusals.length > 0 && !moves && refusals.every((why) => why !== null);
+}
+
+const plugsInterfaces = (from: VmTemplate, to: VmTemplate): number =>
+  pluggedBetween(asObject(vmiSpecOf(from.spec)), asObject(vmiSpecOf(to.spec))).interfaces.size;
+
+const NO_INTERFACES = 'the VMI cannot be migrated, and KubeVirt plugs interfaces by a live migration';
+
+/**
+ * Returns how far KubeVirt has brought a running VMI to what was written to its VM, judged by the VMI. `expansion`:
+ * of the template of its VM, if that refers to an instance type or a preference.
+ */
+export function liveProgress(vm: VmView, vmi: VmiView, expansion?: Expansion): LiveProgress {
+  const missing = missingFrom(vm, vmi, expansion);
   if (missing === null) return { state: 'done' };
   const { restartRequired } = vm;
   if (restartRequired !== null)
@@ -53,7 +84,8 @@ function wantedOf(spec: unknown): { sockets: number | null; guest: string | null
 }
 
 function refuseSockets(wanted: number | null, { cpu, migratable }: VmiView): string | null {
-  const now = cpu.sockets ?? cpu.current;
+  // What KubeVirt has asked for and the VMI never got is not taken away from it.
+  const now = cpu.current ?? cpu.sockets;
   if (wanted === null || wanted === now) return null;
   if (now !== null && wanted < now) return `${wanted} sockets are fewer than the ${now} that the VMI has`;
   if (cpu.maxSockets === null) return 'the VMI was started without room for more sockets';
@@ -63,7 +95,7 @@ function refuseSockets(wanted: number | null, { cpu, migratable }: VmiView): str
 }
 
 function refuseMemory(wanted: string | null, { memory, migratable }: VmiView): string | null {
-  if (wanted === null || sameAmount(wanted, memory.guest)) return null;
+  if (wanted === null || sameAmount(wanted, memory.current ?? memory.guest)) return null;
   const amount = amountOf(wanted);
   const most = amountOf(memory.maxGuest);
   const least = amountOf(memory.atBoot ?? memory.guest);
@@ -79,19 +111,51 @@ function refuseMemory(wanted: string | null, { memory, migratable }: VmiView): s
 const NOT_MIGRATABLE = 'the VMI cannot be migrated, and KubeVirt changes sockets and memory by a live migration';
 
 /** Compares with the VM, not with a template: what a person has changed or added stays. */
-function missingFrom({ spec }: VmView, { cpu, memory, placement }: VmiView): string | null {
-  const { sockets, guest } = wantedOf(spec);
-  if (sockets !== null) {
-    if (cpu.sockets !== sockets) return `KubeVirt to ask for ${sockets} sockets`;
-    if (cpu.current !== null && cpu.current !== sockets)
-      return `the VMI to get ${sockets} sockets: it has ${cpu.current}`;
-  }
-  if (guest !== null) {
-    if (!sameAmount(memory.guest, guest)) return `KubeVirt to ask for ${guest} of memory`;
-    if (memory.current !== null && !sameAmount(memory.current, guest))
-      return `the VMI to get ${guest} of memory: it has ${memory.current}`;
-  }
-  return placement === placementOf(field(spec, 'template', 'spec'))
-    ? null
-    : 'KubeVirt to take over node selector, affinity and tolerations';
+function missingFrom({ spec }: VmView, vmi: VmiView, expansion: Expansion | undefined): string | null {
+  const { cpu, memory, placement } = vmi;
+  const stands = refersTo(spec) === refersTo(expansion?.of.spec) ? vmiSpecOf(expansion?.to.spec) : undefined;
+  const own = wantedOf(spec);
+  const of = wantedOf({ template: { spec: stands } });
+  const [sockets, guest] = [own.sockets ?? of.sockets, own.guest ?? of.guest];
+  const hasSockets = cpu.current === null ? cpu.sockets === sockets : cpu.current === sockets;
+  if (sockets !== null && !hasSockets)
+    return cpu.sockets === sockets
+      ? `the VMI to get ${sockets} sockets: it has ${cpu.current}`
+      : `KubeVirt to ask for ${sockets} sockets`;
+  if (guest !== null && !sameAmount(memory.current ?? memory.guest, guest))
+    return sameAmount(memory.guest, guest)
+      ? `the VMI to get ${guest} of memory: it has ${memory.current}`
+      : `KubeVirt to ask for ${guest} of memory`;
+  const device = missingDevice(asObject(vmiSpecOf(spec)), vmi);
+  if (device !== null) return device;
+  const wanted = { ...asObject(stands), ...asObject(vmiSpecOf(spec)) };
+  return placement === placementOf(wanted) ? null : 'KubeVirt to take over node selector, affinity and tolerations';
 }
+
+/**
+ * Interfaces and volumes that KubeVirt plugs, and the guest does not have yet. A volume that it has beyond those may be
+ * one that a person has plugged into the VMI alone.
+ */
+function missingDevice({ networks, volumes, domain }: Json, { plugged }: VmiView): string | null {
+  const nets = byName(listOf(networks));
+  for (const nic of listOf(field(domain, 'devices', 'interfaces'))) {
+    const name = String(field(nic, 'name'));
+    if (!isPluggableInterface(nic, nets?.get(name))) continue;
+    const isWanted = field(nic, 'state') !== 'absent';
+    if (isWanted !== plugged.interfaces.includes(name))
+      return `the VMI to ${isWanted ? 'get' : 'lose'} the interface ${name}`;
+  }
+  for (const volume of listOf(volumes)) {
+    const name = String(field(volume, 'name'));
+    if (isHotpluggable(volume) && !plugged.volumes.includes(name)) return `the VMI to get the volume ${name}`;
+  }
+  return null;
+}
+
+/** The instance type and the preference of a VM, by name; null without. */
+const refersTo = (spec: unknown): string =>
+  canonical(['instancetype', 'preference'].map((key) => field(spec, key, 'name') ?? null));
+
+const vmiSpecOf = (spec: unknown): unknown => field(spec, 'template', 'spec');
+const asObject = (value: unknown): Json => (isObject(value) ? value : {});
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);

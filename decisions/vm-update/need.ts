@@ -9,8 +9,16 @@ import type { PoolTemplate } from '../template/template.ts';
 import { powerOf } from '../views/run-strategy.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { disruptionBetween, exceeds, startsOrStops, waitsForRestart } from './disruption.ts';
-import { liveRefusal } from './live-update.ts';
+import {
+  disruptionBetween,
+  exceeds,
+  hasSameClaims,
+  isTakenAtOnce,
+  startsOrStops,
+  waitsForRestart,
+  type KubeVirtPlugs,
+} from './disruption.ts';
+import { isLiveRefused, liveRefusal } from './live-update.ts';
 
 /** What a VM needs to reach a revision. */
 export type UpdateNeed =
@@ -30,6 +38,13 @@ export interface RolloutTarget {
   /** The strategy that the pool assumes, and the one that KubeVirt follows. */
   strategy: 'Stage' | 'LiveUpdate';
   clusterStrategy: 'Stage' | 'LiveUpdate';
+  /** What KubeVirt plugs into VMIs that run; absent if that is unknown, and all is assumed. */
+  plugs?: KubeVirtPlugs;
+  /**
+   * Template of a revision with what its instance type and preference stand for in their place; undefined if it has
+   * none, or KubeVirt has not told. Absent if nobody has asked.
+   */
+  expandedOf?: (revision: string) => PoolTemplate | undefined;
   /** What has changed since the VMI has read it as it started; null if nothing has. */
   changeFor: (vm: VmView, vmi: VmiView) => ContentChange | null;
   /** What it takes to set the drift of a VM right; null, or absent, if nobody wants that. */
@@ -98,7 +113,7 @@ function needOfRunning(
   if (disruption === 'Live' && exceeds(disruption, target.limit)) {
     return { need: 'left', why: 'it would be updated while it runs, which the pool does not allow' };
   }
-  return atMost(disruption, vm, target, correction);
+  return atMost(disruption, vm, vmi, target, correction);
 }
 
 const FOREIGN_NAME = "its name does not match the pool's naming scheme";
@@ -135,14 +150,34 @@ function ahead(vm: VmView, vmi: VmiView, target: RolloutTarget): ReturnType<type
       need: 'left',
       why: vmi.revision === target.revision ? 'it runs, and is set right when it stops' : WAITS_FOR_RESTART,
     };
-  const waits = [vm.revision, vmi.revision].every((revision) => {
-    const from = revision === null ? undefined : target.templateOf(revision);
-    return (
-      revision === target.revision ||
-      (from !== undefined && waitsForRestart(from, target.template, target.clusterStrategy))
-    );
+  // Disks are made, and detached, with the VM that has them.
+  const before = [vm.revision, vmi.revision].map((revision) => expanded(revision, target));
+  const keepsDisks = before.every((from) => from !== undefined && hasSameClaims(from, target.template));
+  return keepsDisks && isLeftAlone(vm, vmi, target)
+    ? { need: 'act', act: 'write' }
+    : { need: 'left', why: 'it runs, and is updated when it stops' };
+}
+
+/** Reports whether the VMI that runs stays as it is when its VM gets the new spec. */
+const isLeftAlone = (vm: VmView, vmi: VmiView, target: RolloutTarget): boolean =>
+  [vm.revision, vmi.revision].every((revision) => {
+    if (revision === target.revision) return true;
+    const [from, to] = [expanded(revision, target), expanded(target.revision, target)!];
+    return from !== undefined && (waitsForRestart(from, to, target.clusterStrategy) || isRefused(vm, vmi, from, to));
   });
-  return waits ? { need: 'act', act: 'write' } : { need: 'left', why: 'it runs, and is updated when it stops' };
+
+/**
+ * KubeVirt changes nothing in a VMI that needs a restart, or that has no room for what alone would change in it. What a
+ * template of before has made it need may be over with this one.
+ */
+const isRefused = (vm: VmView, vmi: VmiView, from: PoolTemplate, to: PoolTemplate): boolean =>
+  !isTakenAtOnce(from, to) &&
+  ((vm.restartRequired !== null && vm.revision === vmi.revision) || isLiveRefused(to, vmi, from));
+
+/** The template of a revision, as KubeVirt makes VMIs from it; undefined if it is lost. */
+function expanded(revision: string | null, { revision: to, template, templateOf, expandedOf }: RolloutTarget) {
+  if (revision === null) return undefined;
+  return expandedOf?.(revision) ?? (revision === to ? template : templateOf(revision));
 }
 
 function formatDisks({ revision }: VmView, { template, templateOf }: RolloutTarget): string {
@@ -150,18 +185,25 @@ function formatDisks({ revision }: VmView, { template, templateOf }: RolloutTarg
   return from === undefined ? '' : ` (${recreatedDisks(from, template).join('; ')})`;
 }
 
-/** A VM whose update exceeds the limit waits for a restart by somebody else; its spec is written all the same. */
+/**
+ * A VM whose update exceeds the limit waits for a restart by somebody else. Its spec is written all the same, unless
+ * KubeVirt would begin to change the VMI for that.
+ */
 function atMost(
   disruption: Disruption,
   vm: VmView,
-  { limit, revision }: RolloutTarget,
+  vmi: VmiView,
+  target: LimitedTarget,
   correction: Disruption | null,
 ): ReturnType<typeof needOf> {
+  const { limit, revision } = target;
   if (disruption === 'None') return acting('write', correction);
-  if (limit !== null && !exceeds(disruption, limit))
-    return acting(disruption === 'Live' ? 'live' : 'restart', correction);
+  if (!exceeds(disruption, limit)) return acting(disruption === 'Live' ? 'live' : 'restart', correction);
   if (vm.revision === revision && correction === null) return { need: 'left', why: WAITS_FOR_RESTART };
-  return acting('write', correction);
+  const isLost = expanded(vmi.revision, target) === undefined;
+  return correction !== null || isLost || isLeftAlone(vm, vmi, target)
+    ? acting('write', correction)
+    : { need: 'left', why: 'KubeVirt would begin to change it while it runs: it is updated when it stops' };
 }
 
 /** What the VMI needs, by what it was started from and by what its VM has drifted to. */
@@ -175,9 +217,10 @@ function vmiDisruption(
   const disruption = correction !== null && exceeds(correction, update) ? correction : update;
   if (disruption !== 'Live') return disruption === 'Replace' ? 'Restart' : disruption;
   // What the template leaves as it was may be a person's by now, and stays; what is set right does not.
-  const from = correction !== null || vmi.revision === null ? undefined : target.templateOf(vmi.revision);
+  const from = correction !== null ? undefined : expanded(vmi.revision, target);
   // KubeVirt withholds every live update while another change waits for a restart.
-  return vm.restartRequired !== null || liveRefusal(target.template, vmi, from) !== null ? 'Restart' : 'Live';
+  const isRefused = liveRefusal(expanded(target.revision, target)!, vmi, from) !== null;
+  return vm.restartRequired !== null || isRefused ? 'Restart' : 'Live';
 }
 
 /** Thousands of VMs come from a few revisions: each revision is compared with the goal once. */
@@ -191,10 +234,10 @@ function disruptionFrom(revision: string | null, target: RolloutTarget): Disrupt
   return disruption;
 }
 
-function compare(revision: string | null, { template, templateOf, strategy, revision: to }: RolloutTarget): Disruption {
-  if (revision === to) return 'None';
-  const from = revision === null ? undefined : templateOf(revision);
-  return from === undefined ? 'Restart' : disruptionBetween(from, template, strategy);
+function compare(revision: string | null, target: RolloutTarget): Disruption {
+  if (revision === target.revision) return 'None';
+  const [from, to] = [expanded(revision, target), expanded(target.revision, target)!];
+  return from === undefined ? 'Restart' : disruptionBetween(from, to, target.strategy, target.plugs);
 }
 
 /** Reports whether the change gives the VM another run strategy: one set by a person stays. */

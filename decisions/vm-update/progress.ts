@@ -2,7 +2,7 @@ import { isMeantToRun, isReady, isActive, liveVmi, type VmiOf } from '../disrupt
 import type { BatchVm } from '../rollout/batch.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { liveProgress } from './live-update.ts';
+import { liveProgress, type Expansion } from './live-update.ts';
 
 /** How far the update of one VM has come. */
 export type UpdateProgress =
@@ -22,6 +22,8 @@ export interface ProgressInput {
   /** The VM of that name, if the pool owns one. */
   vm: VmView | undefined;
   vmiOf: VmiOf;
+  /** Of the template of the revision; absent if it refers to no instance type and no preference. */
+  expansion?: Expansion | undefined;
   /** Whether the VM is still to be set right; absent if nobody looks at that any more. */
   hasDrift?: (vm: VmView) => boolean;
   minReadyMs: number;
@@ -42,12 +44,15 @@ export function progressOf(input: ProgressInput): UpdateProgress {
 }
 
 /** How far the VMI of a VM has come that has its new spec. */
-function progressOfVmi({ held, revision, vmiOf, minReadyMs, now }: ProgressInput, vm: VmView): UpdateProgress {
+function progressOfVmi(
+  { held, revision, vmiOf, expansion, minReadyMs, now }: ProgressInput,
+  vm: VmView,
+): UpdateProgress {
   const vmi = vmiOf(vm);
   const live = liveVmi(vmi);
   const isNew = (one: VmiView): boolean => one.revision === revision && one.uid !== held.vmi;
   if (live !== undefined && live.revision !== revision && isMeantToRun(vm, vmi))
-    return held.act === 'live' ? progressOfLiveUpdate(vm, live) : progressOfOldVmi(vm);
+    return held.act === 'live' ? progressOfLiveUpdate(vm, live, expansion) : progressOfOldVmi(vm);
   // If the VM is not meant to run any more, only a failure of the new revision's VMI is reported.
   if (vmi?.phase === 'Failed' && isNew(vmi) && !vmi.deleting && !isMeantToRun(vm, vmi))
     return { state: 'waiting', for: 'its VMI, which has failed' };
@@ -60,8 +65,8 @@ const progressOfOldVmi = ({ changingState }: VmView): UpdateProgress =>
     ? { state: 'waiting', for: 'its restart' }
     : { state: 'refused', why: 'it was started with its old spec' };
 
-function progressOfLiveUpdate(vm: VmView, live: VmiView): UpdateProgress {
-  const progress = liveProgress(vm, live);
+function progressOfLiveUpdate(vm: VmView, live: VmiView, expansion: Expansion | undefined): UpdateProgress {
+  const progress = liveProgress(vm, live, expansion);
   if (progress.state === 'done') return { state: 'applied' };
   return progress.state === 'refused' ? progress : { state: 'waiting', for: progress.for };
 }

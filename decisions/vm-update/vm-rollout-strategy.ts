@@ -1,4 +1,5 @@
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
+import { PLUGS_ALL, type KubeVirtPlugs } from './disruption.ts';
 
 export type { VmRolloutStrategy };
 
@@ -6,8 +7,10 @@ export type { VmRolloutStrategy };
 export interface KubeVirtView {
   /** `spec.configuration.vmRolloutStrategy`; null if unset. */
   strategy: VmRolloutStrategy | null;
-  /** Whether its feature gates include `VMLiveUpdateFeatures`. */
-  liveUpdateGate: boolean;
+  /** Feature gates that it turns on and off. */
+  gates: { on: readonly string[]; off: readonly string[] };
+  /** Its `workloadUpdateMethods`. */
+  methods: readonly string[];
   /** `status.observedKubeVirtVersion`, such as `v1.8.0`; null if KubeVirt has not reported it. */
   version: string | null;
 }
@@ -18,9 +21,27 @@ export interface KubeVirtView {
  * strategy.
  */
 export function strategyOf(kubevirt: KubeVirtView | undefined): VmRolloutStrategy {
+  const hasGate = kubevirt?.gates.on.includes('VMLiveUpdateFeatures') === true;
+  if (isBefore(kubevirt, 1_002) || (isBefore(kubevirt, 1_005) && !hasGate)) return 'Stage';
+  return kubevirt?.strategy ?? (isBefore(kubevirt, 1_006) ? 'Stage' : 'LiveUpdate');
+}
+
+/**
+ * Returns what KubeVirt does to VMIs that run. It migrates them only if its `workloadUpdateMethods` say `LiveMigrate`,
+ * and plugs volumes by its feature gate `DeclarativeHotplugVolumes`, on by default since v1.9.0, unless the older
+ * `HotplugVolumes` is on. Of a cluster without a KubeVirt object nothing is known, and all is assumed.
+ */
+export function plugsOf(kubevirt: KubeVirtView | undefined): KubeVirtPlugs {
+  if (kubevirt === undefined) return PLUGS_ALL;
+  const { gates, methods } = kubevirt;
+  const isOn = gates.on.includes(VOLUMES) || (!gates.off.includes(VOLUMES) && !isBefore(kubevirt, 1_009));
+  return { migrates: methods.includes('LiveMigrate'), volumes: isOn && !gates.on.includes('HotplugVolumes') };
+}
+
+const VOLUMES = 'DeclarativeHotplugVolumes';
+
+/** Reports whether KubeVirt is older; `version` is its major times 1,000, plus its minor. An unknown one is not. */
+function isBefore(kubevirt: KubeVirtView | undefined, version: number): boolean {
   const [, major, minor] = /^v?(\d+)\.(\d+)\./.exec(kubevirt?.version ?? '') ?? [];
-  const isBefore = (version: number): boolean =>
-    major !== undefined && minor !== undefined && Number(major) * 1_000 + Number(minor) < version;
-  if (isBefore(1_002) || (isBefore(1_005) && kubevirt?.liveUpdateGate !== true)) return 'Stage';
-  return kubevirt?.strategy ?? (isBefore(1_006) ? 'Stage' : 'LiveUpdate');
+  return major !== undefined && minor !== undefined && Number(major) * 1_000 + Number(minor) < version;
 }

@@ -28,18 +28,17 @@ export const diffCommand = (): Command =>
     );
 
 async function diff(session: Session, words: string[], { revision, to }: DiffOptions): Promise<void> {
-  const [{ onePool }, { readRevisions }, { sidesOf, templateDiff }, { formatDisruption, rolloutStrategyOf }] =
-    await Promise.all([
-      import('../../rollout/pools.ts'),
-      import('../../rollout/revisions/revisions.ts'),
-      import('../../rollout/revisions/diff.ts'),
-      import('../../rollout/disruption.ts'),
-    ]);
+  const [{ onePool }, { readRevisions }, { sidesOf, templateDiff }, { disruptionOf }] = await Promise.all([
+    import('../../rollout/pools.ts'),
+    import('../../rollout/revisions/revisions.ts'),
+    import('../../rollout/revisions/diff.ts'),
+    import('../../rollout/disruption.ts'),
+  ]);
   const pool = await onePool(session, words);
   const kube = await session.kube();
   const [before, after] = sidesOf(pool, await readRevisions(kube, pool), { from: revision, to });
   const lines = templateDiff(before, after);
   if (lines.length === 0) return note(`${before.title} and ${after.title} do not differ`);
   print(lines.join('\n'));
-  print(`\n${formatDisruption(pool, before.template, after.template, await rolloutStrategyOf(kube, pool))}`);
+  print(`\n${await disruptionOf(kube, pool, before.template, after.template)}`);
 }

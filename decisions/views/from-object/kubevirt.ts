@@ -8,14 +8,20 @@ export interface KubeVirt extends KubeObject {
     configuration?: {
       vmRolloutStrategy?: VmRolloutStrategy | null;
       evictionStrategy?: string;
-      developerConfiguration?: { featureGates?: string[] | null };
+      developerConfiguration?: { featureGates?: string[] | null; disabledFeatureGates?: string[] | null };
     };
+    workloadUpdateStrategy?: { workloadUpdateMethods?: string[] | null };
   };
   status?: { observedKubeVirtVersion?: string };
 }
 
-export const kubevirtView = ({ spec, status }: KubeVirt): KubeVirtView => ({
-  strategy: spec?.configuration?.vmRolloutStrategy ?? null,
-  liveUpdateGate: spec?.configuration?.developerConfiguration?.featureGates?.includes('VMLiveUpdateFeatures') ?? false,
-  version: status?.observedKubeVirtVersion ?? null,
-});
+export function kubevirtView({ spec, status }: KubeVirt): KubeVirtView {
+  const { vmRolloutStrategy, developerConfiguration: { featureGates, disabledFeatureGates } = {} } =
+    spec?.configuration ?? {};
+  return {
+    strategy: vmRolloutStrategy ?? null,
+    gates: { on: featureGates ?? [], off: disabledFeatureGates ?? [] },
+    methods: spec?.workloadUpdateStrategy?.workloadUpdateMethods ?? [],
+    version: status?.observedKubeVirtVersion ?? null,
+  };
+}

@@ -15,7 +15,7 @@ import { formerMemberOf } from '../../membership/former-member.ts';
 import { placementOf } from '../../vm-update/live-update.ts';
 import { kindOf } from '../owner-kind.ts';
 import type { VmiView } from '../vmi.ts';
-import { internOrNull } from './intern.ts';
+import { intern, internOrNull } from './intern.ts';
 
 type Quantity = string | number;
 
@@ -26,7 +26,9 @@ export interface VirtualMachineInstance extends KubeObject {
       machine?: { type?: string };
       cpu?: { sockets?: number; maxSockets?: number };
       memory?: { guest?: Quantity; maxGuest?: Quantity };
+      devices?: { interfaces?: { name?: string; state?: string }[] };
     };
+    volumes?: { name?: string }[];
     evictionStrategy?: string;
     nodeSelector?: Record<string, string>;
     livenessProbe?: {
@@ -37,7 +39,6 @@ export interface VirtualMachineInstance extends KubeObject {
     };
     affinity?: unknown;
     tolerations?: unknown;
-    volumes?: unknown;
   };
   status?: {
     phase?: string;
@@ -51,7 +52,9 @@ export interface VirtualMachineInstance extends KubeObject {
     machine?: { type?: string };
     currentCPUTopology?: { sockets?: number };
     memory?: { guestAtBoot?: Quantity; guestCurrent?: Quantity };
-    migrationState?: { completed?: boolean; failed?: boolean };
+    migrationState?: { completed?: boolean; failed?: boolean; failureReason?: string };
+    interfaces?: { name?: string; infoSource?: string }[];
+    volumeStatus?: { name?: string; phase?: string; hotplugVolume?: object }[];
   };
 }
 
@@ -112,6 +115,8 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     },
     placement: placementOf(spec),
     disks: claimsOf(spec?.volumes),
+    plugged: pluggedOf(vmi),
+    plugging: pluggingOf(conditions, migration),
     podTerminating: ready?.reason === 'PodTerminating' && ready.status === 'False',
     standalone: isOfVm ? null : { owner: ownerView(owner), labels: metadata.labels ?? {} },
     whyNotReady: ready?.status === 'True' ? null : whyNotReady(conditions, status?.reason),
@@ -162,6 +167,39 @@ function whyNotReady(conditions: Condition[], reason: string | undefined): strin
     if (condition?.status === 'False' && words) return words;
   }
   return reason || null;
+}
+
+const NOTHING: VmiView['plugged'] = { interfaces: [], volumes: [] };
+
+/**
+ * virt-handler tells which interfaces the guest has, by its domain, and virt-controller how far a volume is that is
+ * plugged in. Until they tell of any, a VMI has what it was started with.
+ */
+function pluggedOf({ spec, status }: VirtualMachineInstance): VmiView['plugged'] {
+  const nics = status?.interfaces
+    ? status.interfaces.filter(({ infoSource }) => infoSource?.split(', ').includes('domain'))
+    : (spec?.domain?.devices?.interfaces ?? []).filter(({ state }) => state !== 'absent');
+  const told = status?.volumeStatus;
+  const volumes = (spec?.volumes ?? []).filter(({ name }) => {
+    const one = told?.find((status) => status.name === name);
+    return told === undefined || (one !== undefined && (one.hotplugVolume === undefined || one.phase === 'Ready'));
+  });
+  return nics.length + volumes.length === 0 ? NOTHING : { interfaces: names(nics), volumes: names(volumes) };
+}
+
+const names = (all: readonly { name?: string }[]): string[] => all.flatMap(({ name }) => internOrNull(name) ?? []);
+
+const PLUGGING = ['HotVCPUChange', 'HotMemoryChange', 'MigrationRequired'];
+
+function pluggingOf(
+  conditions: Condition[],
+  migration: NonNullable<VirtualMachineInstance['status']>['migrationState'],
+): string | null {
+  const pending = conditions.filter(({ type }) => PLUGGING.includes(type));
+  if (pending.length === 0) return null;
+  const words = pending.map(({ type, reason, message }) => [type, message || reason].filter(Boolean).join(': '));
+  const failed = migration?.failed === true ? [`its last migration failed: ${migration.failureReason ?? ''}`] : [];
+  return intern([...words, ...failed].join('; '));
 }
 
 const find = (conditions: Condition[], type: string): Condition | undefined =>

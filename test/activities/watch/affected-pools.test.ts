@@ -55,6 +55,8 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   memory: { guest: '1Gi', maxGuest: '4Gi', atBoot: '1Gi', current: '1Gi' },
   placement: '{}',
   disks: [],
+  plugged: { interfaces: [], volumes: [] },
+  plugging: null,
   podTerminating: false,
   evictionStrategy: null,
   evacuationNode: null,

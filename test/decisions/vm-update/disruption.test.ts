@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { VmTemplate, Disruption } from '../../../api/pool/pool.ts';
-import { disruptionBetween, DISRUPTIONS, exceeds, startsOrStops } from '../../../decisions/vm-update/disruption.ts';
+import {
+  disruptionBetween,
+  DISRUPTIONS,
+  exceeds,
+  startsOrStops,
+  waitsForRestart,
+} from '../../../decisions/vm-update/disruption.ts';
 import { anyPower, anyTemplate } from '../fixtures/templates.ts';
 
 /** A template with these fields in its VMI spec. */
@@ -35,6 +41,30 @@ const filled = (url: string): object => ({
   spec: { ...disk('a').spec, source: { http: { url } } },
 });
 const stored = (storage: object): object => ({ metadata: { name: 'a' }, spec: { storage } });
+
+interface NicOf {
+  name: string;
+  nic: object;
+  network: object;
+}
+const nics = (...all: NicOf[]): VmTemplate =>
+  vmi(
+    { networks: all.map(({ name, network }) => ({ name, ...network })) },
+    { devices: { interfaces: all.map(({ name, nic }) => ({ name, ...nic })) } },
+  );
+const NIC: NicOf = { name: 'default', nic: { masquerade: {} }, network: { pod: {} } };
+const BLUE: NicOf = { name: 'blue', nic: { bridge: {} }, network: { multus: { networkName: 'blue' } } };
+
+/** A template with disks of its VMs' own that may be plugged in and out. */
+const volumes = (...names: string[]): VmTemplate => ({
+  spec: {
+    ...vmi(
+      { volumes: names.map((name) => ({ name, dataVolume: { name, hotpluggable: true } })) },
+      { devices: { disks: names.map((name) => ({ name, disk: { bus: 'scsi' } })) } },
+    ).spec,
+    dataVolumeTemplates: names.map((name) => disk(name)),
+  },
+});
 
 describe('disruption', () => {
   const cases: [title: string, from: VmTemplate, to: VmTemplate, live: Disruption, staged: Disruption][] = [
@@ -117,6 +147,56 @@ describe('disruption', () => {
       'Restart',
     ],
     ['preference', vm({}), vm({ preference: { name: 'windows' } }), 'Restart', 'Restart'],
+    [
+      'annotations of a hook',
+      annotated({}),
+      annotated({ 'hooks.kubevirt.io/hookSidecars': '[]' }),
+      'Restart',
+      'Restart',
+    ],
+    [
+      'of a network plugin',
+      annotated({}),
+      annotated({ 'net1.ovn.kubernetes.io/ip_address': '1' }),
+      'Restart',
+      'Restart',
+    ],
+    ['of Multus', annotated({}), annotated({ 'k8s.v1.cni.cncf.io/networks': '[]' }), 'Restart', 'Restart'],
+    ['of Ignition', annotated({ 'kubevirt.io/ignitiondata': 'a' }), annotated({}), 'Restart', 'Restart'],
+    ['that describe', annotated({}), annotated({ 'vm.kubevirt.io/os': 'rhel9' }), 'None', 'None'],
+    ['an interface more', nics(NIC), nics(NIC, BLUE), 'Live', 'Restart'],
+    [
+      'an interface more, of another binding',
+      nics(NIC),
+      nics(NIC, { ...BLUE, nic: { macvtap: {} } }),
+      'Restart',
+      'Restart',
+    ],
+    ['an interface beside the one that KubeVirt makes', vmi({}), nics(BLUE), 'Restart', 'Restart'],
+    ['an interface less', nics(NIC, BLUE), nics(NIC), 'Restart', 'Restart'],
+    [
+      'an interface that is absent',
+      nics(NIC, BLUE),
+      nics(NIC, { ...BLUE, nic: { bridge: {}, state: 'absent' } }),
+      'Live',
+      'Restart',
+    ],
+    [
+      'an interface in another network',
+      nics(NIC, BLUE),
+      nics(NIC, { ...BLUE, network: { multus: { networkName: 'green' } } }),
+      'Live',
+      'Restart',
+    ],
+    [
+      'an interface of another model',
+      nics(NIC, BLUE),
+      nics(NIC, { ...BLUE, nic: { bridge: {}, model: 'e1000' } }),
+      'Restart',
+      'Restart',
+    ],
+    ['a hotpluggable volume more', volumes(), volumes('data'), 'Live', 'Restart'],
+    ['a hotpluggable volume less', volumes('data'), volumes(), 'Live', 'Restart'],
     ['a field that nobody knows', vm({}), vm({ unheardOf: 1 }), 'Restart', 'Restart'],
     ['a disk more', vm({}), vm({ dataVolumeTemplates: [disk('a')] }), 'Restart', 'Restart'],
     [
@@ -272,4 +352,39 @@ test('power', () => {
 
 test('a disruption exceeds those before it', () => {
   expect(DISRUPTIONS.map((disruption) => exceeds(disruption, 'Live'))).toEqual([false, false, true, true]);
+});
+
+describe('what KubeVirt does not do by itself', () => {
+  const none = { migrates: false, volumes: false };
+  test.each<[title: string, from: VmTemplate, to: VmTemplate, disruption: Disruption]>([
+    ['sockets', cpu({ sockets: 1 }), cpu({ sockets: 2 }), 'Restart'],
+    ['memory', memory({ guest: '1Gi' }), memory({ guest: '2Gi' }), 'Restart'],
+    ['interfaces', nics(NIC), nics(NIC, BLUE), 'Restart'],
+    ['volumes', volumes(), volumes('data'), 'Restart'],
+    ['where a VMI may run', vmi({}), vmi({ nodeSelector: { zone: 'a' } }), 'Live'],
+  ])('%s', (_title, from, to, disruption) => {
+    expect(disruptionBetween(from, to, 'LiveUpdate', none)).toBe(disruption);
+  });
+});
+
+const typed = (name: string): VmTemplate => vm({ instancetype: { name } });
+
+describe('a VMI is left alone by a change of its VM', () => {
+  const waits: [title: string, from: VmTemplate, to: VmTemplate, live: boolean, staged: boolean][] = [
+    ['of cores', cpu({ cores: 1 }), cpu({ cores: 2 }), true, true],
+    ['of sockets', cpu({ sockets: 1 }), cpu({ sockets: 2 }), false, true],
+    ['of interfaces', nics(NIC), nics(NIC, BLUE), false, false],
+    ['of the instance type', typed('small'), typed('large'), false, true],
+    ['of volumes that are plugged', volumes(), volumes('data'), false, false],
+    [
+      'of the instance type and of what needs a restart in any case',
+      typed('small'),
+      { spec: { ...typed('large').spec, template: { spec: { domain: { devices: { rng: {} } } } } } },
+      true,
+      true,
+    ],
+  ];
+  test.each(waits)('%s', (_title, from, to, live, staged) => {
+    expect([waitsForRestart(from, to, 'LiveUpdate'), waitsForRestart(from, to, 'Stage')]).toEqual([live, staged]);
+  });
 });

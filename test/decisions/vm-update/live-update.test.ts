@@ -112,6 +112,59 @@ describe('progress', () => {
   });
 });
 
+const nic = { name: 'blue', bridge: {} };
+const wanting = (fields: object, devices: object = {}): typeof vm => ({
+  ...vm,
+  spec: { template: { spec: { ...fields, domain: { devices } } } },
+});
+const blue = { name: 'blue', multus: { networkName: 'blue' } };
+const having = (plugged: Partial<VmiView['plugged']>): VmiView =>
+  vmi({}, {}, { plugged: { interfaces: [], volumes: [], ...plugged } });
+
+describe('devices that are plugged in', () => {
+  test('an interface', () => {
+    const wants = wanting({ networks: [blue] }, { interfaces: [nic] });
+    expect(liveProgress(wants, having({}))).toEqual({ state: 'waiting', for: 'the VMI to get the interface blue' });
+    expect(liveProgress(wants, having({ interfaces: ['blue'] }))).toEqual({ state: 'done' });
+    const absent = wanting({ networks: [blue] }, { interfaces: [{ ...nic, state: 'absent' }] });
+    expect(liveProgress(absent, having({ interfaces: ['blue'] }))).toMatchObject({ state: 'waiting' });
+    expect(liveProgress(absent, having({}))).toEqual({ state: 'done' });
+    // virt-handler tells nothing of the kind of others.
+    expect(liveProgress(wanting({ networks: [{ name: 'blue', pod: {} }] }, { interfaces: [nic] }), having({}))).toEqual(
+      {
+        state: 'done',
+      },
+    );
+  });
+  test('a volume', () => {
+    const wants = wanting({ volumes: [{ name: 'data', dataVolume: { name: 'data', hotpluggable: true } }] });
+    expect(liveProgress(wants, having({}))).toEqual({ state: 'waiting', for: 'the VMI to get the volume data' });
+    expect(liveProgress(wants, having({ volumes: ['data'] }))).toEqual({ state: 'done' });
+    expect(liveProgress(wanting({}), having({ volumes: ['of-a-person'] }))).toEqual({ state: 'done' });
+  });
+  test('the size that an instance type stands for, and where its VMs may run', () => {
+    const large = { of: { spec: { ...to().spec, instancetype: { name: 'large' } } }, to: to(4, '2Gi') };
+    Object.assign(large.to.spec.template.spec!, { nodeSelector: { pool: 'large' } });
+    const refers = { ...vm, spec: large.of.spec };
+    const placed = { placement: placementOf({ nodeSelector: { pool: 'large' } }) };
+    const waits = { state: 'waiting', for: 'the VMI to get 4 sockets: it has 2' };
+    expect(liveProgress(refers, vmi({ sockets: 4 }, {}, placed), large)).toEqual(waits);
+    expect(liveProgress(refers, vmi({ sockets: 4, current: 4 }, {}, placed), large)).toEqual({ state: 'done' });
+    expect(liveProgress(refers, vmi({ sockets: 4, current: 4 }), large)).toMatchObject({ state: 'waiting' });
+    const own = { ...refers, spec: { ...refers.spec, instancetype: { name: 'a person chose it' } } };
+    expect(liveProgress(own, vmi(), large)).toEqual({ state: 'done' });
+  });
+});
+
+test('what KubeVirt has asked for and the VMI never got is not taken away from it', () => {
+  const pending = vmi({ sockets: 4, current: 2 });
+  expect(liveRefusal(to(2), pending, to(4))).toBeNull();
+  expect(liveProgress({ ...vm, spec: to(2).spec }, pending)).toEqual({ state: 'done' });
+  const memory = vmi({}, { guest: '3Gi', current: '2Gi' });
+  expect(liveRefusal(to(2, '2Gi'), memory, to(2, '3Gi'))).toBeNull();
+  expect(liveProgress({ ...vm, spec: to(2, '2Gi').spec }, memory)).toEqual({ state: 'done' });
+});
+
 describe('placement', () => {
   test('what is absent is as good as empty, and keys have no order', () => {
     expect(placementOf({ nodeSelector: {}, tolerations: [], affinity: null, other: 1 })).toBe('{}');
@@ -125,14 +178,27 @@ describe('placement', () => {
   });
 });
 
+interface VmiSpec {
+  domain: {
+    cpu?: { sockets?: number };
+    memory?: { guest?: string };
+    devices?: { interfaces?: { name: string }[] };
+  };
+  volumes?: { name: string }[];
+}
+
 const startedFrom = ({ spec }: VmTemplate): VmiView => {
-  const vmi = (spec.template as { spec: { domain: { cpu?: { sockets?: number }; memory?: { guest?: string } } } }).spec;
+  const vmi = spec.template.spec as unknown as VmiSpec;
   const sockets = vmi.domain.cpu?.sockets ?? 1;
   const memory = vmi.domain.memory?.guest ?? null;
   return aVmi(vm, {
     cpu: { sockets, maxSockets: sockets * 2, current: sockets },
     memory: { guest: memory, maxGuest: memory === null ? null : '2Gi', atBoot: memory, current: memory },
     placement: placementOf(vmi),
+    plugged: {
+      interfaces: vmi.domain.devices?.interfaces?.map(({ name }) => name) ?? [],
+      volumes: vmi.volumes?.map(({ name }) => name) ?? [],
+    },
   });
 };
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Disruption } from '../../../api/pool/pool.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { UpdateAct } from '../../../decisions/rollout/batch.ts';
+import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
@@ -220,6 +221,15 @@ describe('if only those may be touched that do not run', () => {
         vmi: { revision: revisionOf(aTemplate({ sockets: 1 })) },
       },
     ],
+    [
+      'what KubeVirt would change once what was written before makes it need no restart',
+      {
+        from: { cores: 2, sockets: 1 },
+        to: { sockets: 2 },
+        vm: { restartRequired: { since: 0, why: '' } },
+        vmi: { revision: revisionOf(aTemplate({ sockets: 1 })) },
+      },
+    ],
   ])('%s is not written while it runs', (_what, change) => expect(need({ ...change, limit: null })).toEqual(stops));
 
   test('a VM without a VMI is written to, and a paused one once it goes on', () => {
@@ -276,6 +286,83 @@ const target = (limit: Disruption): RolloutTarget => ({
 
 const of = (revision: string | null, vmi: string | null, limit: Disruption = 'Restart'): UpdateNeed =>
   updateNeed(old(1, { revision }), (vm) => aVmi(vm, { revision: vmi, ...ROOM }), target(limit));
+
+const nics = (...names: string[]): PoolTemplate => ({
+  spec: {
+    runStrategy: 'Always',
+    template: {
+      spec: {
+        domain: { devices: { interfaces: names.map((name) => ({ name, bridge: {} })) } },
+        networks: names.map((name) => ({ name, multus: { networkName: name } })),
+      },
+    },
+  },
+});
+const typed = (name: string): PoolTemplate => ({
+  spec: { runStrategy: 'Always', instancetype: { name }, template: { spec: { domain: { devices: {} } } } },
+});
+const sized = (sockets: number): PoolTemplate => aTemplate({ sockets });
+const LATER = left('KubeVirt would begin to change it while it runs: it is updated when it stops');
+const STOPS = left('it runs, and is updated when it stops');
+
+/** What a VM of `from` needs for `to`, under each limit. */
+function needs(from: PoolTemplate, to: PoolTemplate, fields: Partial<RolloutTarget> = {}, vmi: Partial<VmiView> = {}) {
+  const [before, after] = [revisionOf(from), revisionOf(to)];
+  const vm = old(1, { revision: before });
+  const one = aVmi(vm, { revision: before, migratable: true, ...ROOM, ...vmi });
+  return ([null, 'None', 'Live', 'Restart'] as const).map((limit) =>
+    updateNeed(vm, () => one, {
+      revision: after,
+      template: to,
+      templateOf: (revision) => (revision === before ? from : undefined),
+      strategy: 'LiveUpdate',
+      clusterStrategy: 'LiveUpdate',
+      changeFor: () => null,
+      limit,
+      ...fields,
+    }),
+  );
+}
+const expandedOf =
+  (small: PoolTemplate, large: PoolTemplate): NonNullable<RolloutTarget['expandedOf']> =>
+  (revision) =>
+    revision === revisionOf(typed('small')) ? small : revision === revisionOf(typed('large')) ? large : undefined;
+
+describe('what KubeVirt plugs into a VMI that runs', () => {
+  test('is live, within the budget, and not written if the pool allows less', () => {
+    expect(needs(nics('a'), nics('a', 'b'))).toEqual([STOPS, LIVE, act('live'), act('live')]);
+    const sizes = { expandedOf: expandedOf(sized(1), sized(2)) };
+    expect(needs(typed('small'), typed('large'), sizes)).toEqual([STOPS, LIVE, act('live'), act('live')]);
+  });
+
+  test('is a restart if the VMI can not be migrated, or nothing migrates it', () => {
+    for (const [fields, vmi] of [
+      [{}, { migratable: false }],
+      [{ plugs: { migrates: false, volumes: false } }, {}],
+    ] as const)
+      expect(needs(nics('a'), nics('a', 'b'), fields, vmi)).toEqual([STOPS, expect.anything(), LATER, act('restart')]);
+  });
+
+  test('is not written if the instance type needs a restart as far as anybody knows, but may be all that changes', () => {
+    expect(needs(typed('small'), typed('large'))).toEqual([STOPS, LATER, LATER, act('restart')]);
+  });
+
+  test('is written if the instance type is one that KubeVirt has no room for', () => {
+    const sizes = { expandedOf: expandedOf(sized(1), sized(8)) };
+    expect(needs(typed('small'), typed('large'), sizes)).toEqual([
+      act('write'),
+      act('write'),
+      act('write'),
+      act('restart'),
+    ]);
+    expect(needs(typed('small'), typed('large'), { clusterStrategy: 'Stage', strategy: 'Stage' })).toEqual([
+      act('write'),
+      act('write'),
+      act('write'),
+      act('restart'),
+    ]);
+  });
+});
 
 describe('a VM in the middle', () => {
   test('needs nothing if both its spec and its VMI are of the revision', () => {

@@ -1,10 +1,16 @@
-import { expect, test } from 'vitest';
-import { strategyOf } from '../../../decisions/vm-update/vm-rollout-strategy.ts';
+import { describe, expect, test } from 'vitest';
+import { plugsOf, strategyOf, type KubeVirtView } from '../../../decisions/vm-update/vm-rollout-strategy.ts';
+
+const gates = (on: string[], off: string[] = []): Pick<KubeVirtView, 'gates' | 'methods'> => ({
+  gates: { on, off },
+  methods: [],
+});
+const NONE = gates([]);
 
 test('what the cluster says holds', () => {
-  expect(strategyOf({ strategy: 'Stage', liveUpdateGate: false, version: 'v1.8.0' })).toBe('Stage');
-  expect(strategyOf({ strategy: 'LiveUpdate', liveUpdateGate: false, version: 'v1.5.0' })).toBe('LiveUpdate');
-  expect(strategyOf({ strategy: 'LiveUpdate', liveUpdateGate: false, version: null })).toBe('LiveUpdate');
+  expect(strategyOf({ strategy: 'Stage', ...NONE, version: 'v1.8.0' })).toBe('Stage');
+  expect(strategyOf({ strategy: 'LiveUpdate', ...NONE, version: 'v1.5.0' })).toBe('LiveUpdate');
+  expect(strategyOf({ strategy: 'LiveUpdate', ...NONE, version: null })).toBe('LiveUpdate');
 });
 
 test.each([
@@ -15,7 +21,9 @@ test.each([
   ['v1.1.0', true, 'Stage'],
   ['v1.5.0', false, 'LiveUpdate'],
 ] as const)('LiveUpdate in KubeVirt %s, with its feature gate: %s, means %s', (version, liveUpdateGate, strategy) => {
-  expect(strategyOf({ strategy: 'LiveUpdate', liveUpdateGate, version })).toBe(strategy);
+  expect(
+    strategyOf({ strategy: 'LiveUpdate', ...gates(liveUpdateGate ? ['VMLiveUpdateFeatures'] : []), version }),
+  ).toBe(strategy);
 });
 
 test.each([
@@ -32,9 +40,34 @@ test.each([
   ['', 'LiveUpdate'],
   [null, 'LiveUpdate'],
 ] as const)('if it says nothing, KubeVirt %s means %s', (version, strategy) => {
-  expect(strategyOf({ strategy: null, liveUpdateGate: false, version })).toBe(strategy);
+  expect(strategyOf({ strategy: null, ...NONE, version })).toBe(strategy);
 });
 
 test('a cluster without the object is taken for one of today', () => {
   expect(strategyOf(undefined)).toBe('LiveUpdate');
+});
+
+const view = (fields: Partial<KubeVirtView>): KubeVirtView => ({
+  strategy: null,
+  version: 'v1.8.2',
+  ...NONE,
+  ...fields,
+});
+
+describe('what KubeVirt plugs', () => {
+  test('it migrates VMIs only by its workload updates', () => {
+    expect(plugsOf(view({})).migrates).toBe(false);
+    expect(plugsOf(view({ methods: ['Evict'] })).migrates).toBe(false);
+    expect(plugsOf(view({ methods: ['LiveMigrate', 'Evict'] })).migrates).toBe(true);
+  });
+  test.each<[title: string, fields: Partial<KubeVirtView>, volumes: boolean]>([
+    ['before 1.9 without its gate', {}, false],
+    ['before 1.9 with its gate', gates(['DeclarativeHotplugVolumes']), true],
+    ['since 1.9', { version: 'v1.9.0' }, true],
+    ['of an unknown version', { version: null }, true],
+    ['that has it off', { version: 'v1.9.0', ...gates([], ['DeclarativeHotplugVolumes']) }, false],
+    ['that plugs them in the older way', { version: 'v1.9.0', ...gates(['HotplugVolumes']) }, false],
+  ])('volumes in KubeVirt %s', (_title, fields, volumes) => expect(plugsOf(view(fields)).volumes).toBe(volumes));
+  test('all, if there is no KubeVirt to say', () =>
+    expect(plugsOf(undefined)).toEqual({ migrates: true, volumes: true }));
 });

@@ -3,18 +3,20 @@ import { applyPatch } from 'diff';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import type { VmTemplate } from '../../../../api/pool/pool.ts';
-import { formatDisruption } from '../../../../clients/rollout/disruption.ts';
+import { formatDisruption, type LiveRules } from '../../../../clients/rollout/disruption.ts';
 import { restarted } from '../../../../clients/rollout/restart.ts';
 import { sidesOf, templateDiff } from '../../../../clients/rollout/revisions/diff.ts';
 import { history, historyTable } from '../../../../clients/rollout/revisions/history.ts';
 import { findRevision } from '../../../../clients/rollout/revisions/revisions.ts';
 import { formatUndone, undoTarget } from '../../../../clients/rollout/revisions/undo.ts';
+import { PLUGS_ALL } from '../../../../decisions/vm-update/disruption.ts';
 import { hashOf, poolWith, revisionWith, templateOf } from '../pools.ts';
 
 const revisions = [revisionWith(1, 8), revisionWith(3, 1), revisionWith(4, 2)];
 const sorted = (cores: number): string => stringify(templateOf(cores), { sortMapEntries: true });
 const titles = (from?: string, to?: string): string[] =>
   sidesOf(poolWith(), revisions, { from, to }).map(({ title }) => title);
+const rules = (strategy: LiveRules['strategy']): LiveRules => ({ strategy, plugs: PLUGS_ALL });
 const sockets = (count: number): VmTemplate => ({
   spec: { runStrategy: 'Always', template: { spec: { domain: { cpu: { sockets: count }, devices: {} } } } },
 });
@@ -69,7 +71,7 @@ test('a restart changes nothing but the request for it', () => {
   expect(restarted(after, '2027-01-01T00:00:00Z').spec.template).toMatchObject({
     metadata: { annotations: { 'drover.dev/restarted-at': '2027-01-01T00:00:00Z' } },
   });
-  expect(formatDisruption(poolWith(), before, after, 'LiveUpdate')).toMatch(/^Restart/);
+  expect(formatDisruption(poolWith(), before, after, rules('LiveUpdate'))).toMatch(/^Restart/);
 });
 
 describe('a difference', () => {
@@ -106,22 +108,22 @@ describe('what a change takes', () => {
     ['Stage', 'Restart: VMIs are restarted'],
     [null, 'Live: VMIs take it while they run, or under vmRolloutStrategy Stage Restart: VMIs are restarted'],
   ] as const)('under %s is told', (strategy, words) =>
-    expect(formatDisruption(poolWith(), sockets(1), sockets(2), strategy)).toBe(words),
+    expect(formatDisruption(poolWith(), sockets(1), sockets(2), rules(strategy))).toBe(words),
   );
 
   test('is told with what the pool allows', () => {
     const gentle = poolWith({ spec: { updateStrategy: { proactive: { disruption: 'Live' } } } });
-    expect(formatDisruption(gentle, templateOf(1), templateOf(2), 'LiveUpdate')).toBe(
+    expect(formatDisruption(gentle, templateOf(1), templateOf(2), rules('LiveUpdate'))).toBe(
       'Restart: VMIs are restarted, but the pool allows no more than Live',
     );
     const lazy = poolWith({ spec: { updateStrategy: { opportunistic: {} } } });
-    expect(formatDisruption(lazy, templateOf(1), templateOf(2), null)).toMatch(
+    expect(formatDisruption(lazy, templateOf(1), templateOf(2), rules(null))).toMatch(
       /^Restart: .*, once they stop by themselves/,
     );
   });
 
   test('may be a start or a stop', () =>
-    expect(formatDisruption(poolWith(), templateOf(1), templateOf(1, { runStrategy: 'Halted' }), 'Stage')).toBe(
+    expect(formatDisruption(poolWith(), templateOf(1), templateOf(1, { runStrategy: 'Halted' }), rules('Stage'))).toBe(
       'None: no VMI is touched; KubeVirt starts or stops VMs for it',
     ));
 });

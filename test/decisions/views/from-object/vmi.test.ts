@@ -51,6 +51,8 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     memory: { guest: null, maxGuest: null, atBoot: null, current: null },
     placement: '{}',
     disks: [],
+    plugged: { interfaces: [], volumes: [] },
+    plugging: null,
     podTerminating: false,
     evictionStrategy: null,
     evacuationNode: null,

@@ -1,6 +1,7 @@
 import { cancellationSignal, log } from '@temporalio/activity';
 import { VirtualMachines } from '../../api/resources.ts';
 import { later, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { withinNamespaces } from '../../decisions/machine-types/scope.ts';
 import { beforeOf, beforeOfView, typePatch } from '../../decisions/machine-types/type-patch.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -16,8 +17,8 @@ const TRIES = 5;
 export interface ClearMarksRequest {
   /** The transition's id. */
   id: string;
-  /** By `namespace/name`; null for all VMs that carry the transition's mark. */
-  vms: string[] | null;
+  /** Those named by `namespace/name`, or all of some namespaces that carry the transition's mark. */
+  vms: string[] | { allWithin: string[] | null };
   minVersions: ResourceVersions;
 }
 
@@ -34,6 +35,11 @@ export interface ClearMarksOptions {
   concurrency: number;
 }
 
+function allWithin(cache: ClusterCache, namespaces: string[] | null): VmView[] {
+  const isWithin = withinNamespaces(namespaces);
+  return [...cache.vms.values()].filter(({ namespace }) => isWithin(namespace));
+}
+
 /**
  * Removes the transition's mark from VMs, and from the named VMs also marks of transitions that no longer run; other
  * marks stay.
@@ -43,9 +49,10 @@ export async function clearMarks(
   { id, vms, minVersions }: ClearMarksRequest,
 ): Promise<ClearedMarks> {
   await cache.catchUp(minVersions);
-  const all = vms === null ? [...cache.vms.values()] : vms.flatMap((key) => cache.vms.get(key) ?? []);
+  const isNamed = Array.isArray(vms);
+  const all = isNamed ? vms.flatMap((key) => cache.vms.get(key) ?? []) : allWithin(cache, vms.allWithin);
   const marks = new Set(
-    vms === null ? [] : all.flatMap(({ transitionMark: mark }) => (mark === null || mark === id ? [] : [mark])),
+    !isNamed ? [] : all.flatMap(({ transitionMark: mark }) => (mark === null || mark === id ? [] : [mark])),
   );
   await others.refresh([...marks].filter(isTransitionId));
   const goes = (mark: string | null): boolean =>

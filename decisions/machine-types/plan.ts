@@ -149,6 +149,7 @@ class Turn {
     const { rules, vms, snapshot } = this.#in;
     const needs = new Map<VmView, TransitionNeed>();
     for (const vm of vms) {
+      if (!rules.scope.isWithin(vm.namespace)) continue;
       const need = this.#unlessPoolFailed(transitionNeed(rules, vm, snapshot));
       const key = namespacedName(vm);
       const [held, failure] = [this.#held.get(key), this.#failureOf(vm)];

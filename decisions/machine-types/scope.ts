@@ -12,6 +12,8 @@ export type Chooseable = Pick<VmView, 'namespace' | 'name' | 'ownLabels'>;
 export interface ScopeRules {
   /** True for an old type, which is one that the glob matches. False for null (a VM or VMI without a type). */
   isOld: (type: string | null) => boolean;
+  /** True for the namespaces of the scope. A VM of any other is never touched, whatever it records of a transition. */
+  isWithin: (namespace: string) => boolean;
   /** Chooses by namespace, labels, name and exclusion. */
   chooses: (vm: Chooseable) => boolean;
   /** Chooses by whether the VM runs. */
@@ -28,16 +30,24 @@ export function scopeRules({ glob, namespaces, labelSelector, names, exclude, on
     known.set(type, answer);
     return answer;
   };
-  const within = namespaces === null ? null : new Set(namespaces);
+  const isWithin = withinNamespaces(namespaces);
   const named = new Set(names);
   const excluded = exclude.map(excluder);
   const chooses = ({ namespace, name, ownLabels }: Chooseable): boolean => {
-    if (within !== null && !within.has(namespace)) return false;
+    if (!isWithin(namespace)) return false;
     if (named.size > 0 && !named.has(name) && !named.has(`${namespace}/${name}`)) return false;
     if (labelSelector !== null && !matchesLabels(labelSelector, ownLabels)) return false;
     return !excluded.some((excludes) => excludes(namespace, name));
   };
-  return { isOld, chooses, choosesState: (vm, vmi) => only === null || (only === 'running') === isRunning(vm, vmi) };
+  const choosesState: ScopeRules['choosesState'] = (vm, vmi) =>
+    only === null || (only === 'running') === isRunning(vm, vmi);
+  return { isOld, isWithin, chooses, choosesState };
+}
+
+/** Returns a predicate for these namespaces; for all with null. */
+export function withinNamespaces(namespaces: readonly string[] | null): (namespace: string) => boolean {
+  const within = namespaces === null ? null : new Set(namespaces);
+  return (namespace) => within === null || within.has(namespace);
 }
 
 /** True for a VM that has a live VMI, or will soon have one: a VM between two VMIs has not stopped. */

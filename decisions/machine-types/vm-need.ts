@@ -62,7 +62,7 @@ const DONE: TransitionNeed = { need: 'done' };
  */
 export function transitionNeed(rules: TransitionRules, vm: VmView, snapshot: Snapshot): TransitionNeed {
   // A VM that is leaving the cluster or its pool runs no further VMI.
-  if (!isActive(vm)) return NOTHING;
+  if (!isActive(vm) || !rules.scope.isWithin(vm.namespace)) return NOTHING;
   const isOurs = vm.transition?.id === rules.ref.id;
   const vmi = snapshot.vmiOf(vm);
   // The transition follows the VMs that it has changed, even if their labels and state no longer match the scope.

@@ -1,8 +1,9 @@
 import './world/real-code.ts';
 import fc from 'fast-check';
-import { test } from 'vitest';
+import { expect, test } from 'vitest';
 import { play } from './play/play.ts';
 import { anyScenario, withSteps, withSurge, type Scenario } from './random/scenarios.ts';
+import { Journal } from './world/journal.ts';
 
 /**
  * The same installations in every run of the suite, so that a failure comes from a change and not from chance;
@@ -64,9 +65,33 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
   async (_what, scenarios, fixedRuns = 6) => {
     const runs = Number(process.env['RUNS'] ?? fixedRuns);
     await fc.assert(
-      fc.asyncProperty(scenarios, async (scenario) => void (await play(scenario, OFF))),
+      fc.asyncProperty(
+        scenarios,
+        async (scenario) => void (await play(scenario, OFF, { strangers: scenario.seed % 2 === 0 })),
+      ),
       { ...FIXED, numRuns: runs, endOnFailure: process.env['SHRINK'] === undefined },
     );
   },
   3_600_000,
 );
+
+const journalOf = async (scenario: Scenario, strangers: boolean | 'silent'): Promise<string[]> => {
+  let journal: Journal | undefined;
+  await play(scenario, OFF, { strangers, onlooker: (world) => (journal = new Journal(world)) });
+  return journal!.lines;
+};
+
+test('what strangers put into another namespace changes no plan and no write of the pools and sets of the first', async () => {
+  const scenarios = withSurge(
+    anyScenario('wishes', 'wishes', 'rules', 'people', 'transitions', 'accidents', 'evictions', 'faults', 'sets'),
+    1,
+  );
+  const numRuns = Number(process.env['RUNS'] ?? 4);
+  const alike = fc.asyncProperty(scenarios, async (scenario) => {
+    const alone = await journalOf(scenario, 'silent');
+    const beside = await journalOf(scenario, true);
+    const at = alone.findIndex((line, index) => line !== beside[index]);
+    expect(beside[at === -1 ? alone.length : at]).toBe(alone[at]);
+  });
+  await fc.assert(alike, { ...FIXED, numRuns, endOnFailure: process.env['SHRINK'] === undefined });
+}, 3_600_000);

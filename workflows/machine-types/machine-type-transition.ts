@@ -94,7 +94,9 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
     if (this.#input.carried === undefined) await this.#check();
     this.showNow();
     await this.untilOver();
-    await clearMarks({ id: this.#input.ref.id, vms: null, minVersions: this.#state.minVersions });
+    const { ref, transition } = this.#input;
+    const vms = { allWithin: transition.scope.namespaces };
+    await clearMarks({ id: ref.id, vms, minVersions: this.#state.minVersions });
     this.showEnd();
     return this.#progress();
   }

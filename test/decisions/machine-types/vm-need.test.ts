@@ -34,6 +34,13 @@ function needOf(
   );
 }
 
+test('a VM outside of the namespaces of the transition needs nothing, whatever it records of that', () => {
+  const elsewhere = { ...aTransition(), scope: { ...aTransition().scope, namespaces: ['elsewhere'] } };
+  const changed = { machineType: NEW, transition: recordOfOurs() };
+  expect(needOf(changed, { machineType: OLD, specMachineType: OLD })).not.toEqual({ need: 'nothing' });
+  expect(needOf(changed, { machineType: OLD, specMachineType: OLD }, elsewhere)).toEqual({ need: 'nothing' });
+});
+
 const STOPPED = { runStrategy: 'Halted' };
 const CHANGED = { machineType: NEW, transition: recordOfOurs() };
 const VMI_OF_OLD_TYPE = { machineType: OLD, specMachineType: OLD };

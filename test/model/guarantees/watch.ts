@@ -1,7 +1,11 @@
+import { activityNow, isByWorker } from '../facts.ts';
 import { PoolRecord } from '../pool-record.ts';
+import type { Call } from '../world/model-client.ts';
+import { STRANGERS } from '../world/strangers.ts';
 import type { World } from '../world/world.ts';
 import { BatchGuarantees } from './batches.ts';
 import { BudgetGuarantees } from './budget.ts';
+import { Check } from './check.ts';
 import { CreatedVmGuarantees } from './created-vms.ts';
 import { DiskGuarantees } from './disks.ts';
 import { MigrationGuarantees } from './migrations.ts';
@@ -38,6 +42,15 @@ export function watched(world: World, live: () => Promise<void>, off: readonly s
     new RunGuarantees(world, off),
     new SetGuarantees(world, off),
     new RefusalGuarantees(world, off),
+    new StrangerGuarantees(world, off),
   );
   return () => pools.during(live);
+}
+
+/** Checks that workers write nothing to a namespace which has no pool or set, whatever its objects say (G28). */
+class StrangerGuarantees extends Check {
+  onCall(call: Call): void {
+    if (!isByWorker(call) || call.key.namespace !== STRANGERS || call.verb === 'get' || call.verb === 'list') return;
+    this.broken('G28', `${activityNow()} would ${call.verb} ${call.resource?.plural} ${call.key.name} of strangers`);
+  }
 }

@@ -3,6 +3,8 @@ import { watched } from '../guarantees/watch.ts';
 import type { Happening, SetHappening } from '../random/happenings.ts';
 import type { Scenario } from '../random/scenarios.ts';
 import { endRefusals, refuseFor } from '../refusals/refuse.ts';
+import { NAMESPACE } from '../world/names.ts';
+import type { Onlooker } from '../world/onlooker.ts';
 import { World } from '../world/world.ts';
 import { happenToPool } from './happen-to-pool.ts';
 import { happenToVm } from './happen-to-vm.ts';
@@ -20,11 +22,16 @@ const EXCLUDED = 'lone-1';
  * Plays a scenario, ends all its faults, and checks that every pool then reaches its desired state. Throws `Broken` if
  * a guarantee is broken.
  */
-export async function play(scenario: Scenario, off: readonly string[] = []): Promise<World> {
+export async function play(
+  scenario: Scenario,
+  off: readonly string[] = [],
+  { strangers = false, onlooker }: { strangers?: boolean | 'silent'; onlooker?: (world: World) => Onlooker } = {},
+): Promise<World> {
   const { seed, lag, longHistory, delays, specs, sets, ownerless, happenings } = scenario;
   const setKinds = sets.map(({ kind }) => kind);
   const owners = ['VirtualMachinePool', ...setKinds] as const;
-  const world = new World({ seed, lag, longHistory, delays, owners });
+  const world = new World({ seed, lag, longHistory, delays, owners, strangers });
+  if (onlooker !== undefined) world.onlookers.push(onlooker(world));
   const live = async (): Promise<void> => {
     const names = POOLS.slice(0, specs.length);
     for (let number = 1; number <= ownerless; number++) await world.people.createVm(`lone-${number}`, OLD_TYPE);
@@ -93,7 +100,8 @@ function changeMachineTypes(world: World, happening: Extract<Happening, { what: 
   const { glob, to, restartNow, maxRestarts } = happening;
   const scope = {
     glob,
-    namespaces: null,
+    // Without a namespace, a transition is about the VMs of strangers, too.
+    namespaces: world.hasStrangers ? [NAMESPACE] : null,
     labelSelector: null,
     names: [],
     exclude: [EXCLUDED],

@@ -36,6 +36,11 @@ export interface ModelClientOptions {
   onCall?: (call: Call, act: () => unknown) => unknown;
   /** Awaited before each call that may change something. */
   beforeWrite?: () => Promise<void>;
+  /**
+   * Returns the object that others have made after this one, which lists and watches tell of as well. `isSilent`: they
+   * don't, but watches have as many events as if they did, so that all else happens at the same moments.
+   */
+  doubles?: { doubleOf: (resource: Resource, object: Stored) => Stored | null; isSilent: boolean };
   /** Performs calls that are no verb on a resource. */
   request?: (request: HttpRequest) => Promise<unknown>;
 }
@@ -65,8 +70,15 @@ export class ModelClient {
     const { server } = this.#in;
     return this.#call('list', resource, { namespace: options.namespace }, options, () => ({
       metadata: { resourceVersion: server.version },
-      items: server.all<T>(resource).filter((object) => isSelected(object, options)),
+      items: this.#withDoubles(resource, server.all<T>(resource)).filter((object) => isSelected(object, options)),
     }));
+  }
+
+  #withDoubles<T extends Stored>(resource: Resource, objects: readonly T[]): T[] {
+    const { doubles } = this.#in;
+    if (doubles === undefined || doubles.isSilent) return [...objects];
+    const others = objects.map((object) => doubles.doubleOf(resource, object) as T | null);
+    return [...objects, ...others.filter((other) => other !== null)];
   }
 
   async *pages<T extends KubeObject>(resource: Resource, options: ListOptions = {}): AsyncGenerator<KubeList<T>, void> {
@@ -169,6 +181,9 @@ export class ModelClient {
         const { type, object, version: told } = kind.events[cursor]!;
         version = told;
         if (isSelected(object, selected)) queue.push({ type, object: object as Stored<T> });
+        const double = this.#in.doubles?.doubleOf(resource, object) ?? null;
+        if (double !== null && isSelected(double, selected))
+          queue.push({ type: this.#in.doubles!.isSilent ? 'BOOKMARK' : type, object: double as Stored<T> });
       }
       if (queue.length > 0) arrived.resolve();
     };

@@ -3,6 +3,9 @@ import { controllerOf, type KubeObject, type Stored } from '../../../api/objects
 import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { DataVolumes, VirtualMachineInstanceMigrations, VirtualMachines } from '../../../api/resources.ts';
+import { orderSetRight } from '../../../clients/drift/set-right.ts';
+import { removeVms } from '../../../clients/pool/remove-vms.ts';
+import { setProtection } from '../../../clients/power/protect.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/types.ts';
@@ -214,7 +217,6 @@ export class People {
 
   protect(name: string, isProtected: boolean): Promise<void> {
     return this.#tried(`drover ${isProtected ? 'protect' : 'unprotect'} ${name}`, async () => {
-      const { setProtection } = await import('../../../clients/power/protect.ts');
       const options = { namespace: NAMESPACE, protect: isProtected, dryRun: 'none' } as const;
       await setProtection(this.client.asClient, [name], options, () => {});
     });
@@ -222,7 +224,6 @@ export class People {
 
   setRight(pool: string): Promise<void> {
     return this.#tried(`drover rollout restart pool ${pool} --drifted`, async () => {
-      const { orderSetRight } = await import('../../../clients/drift/set-right.ts');
       const stored = this.#world.pool(pool);
       if (stored !== undefined) await orderSetRight(this.client.asClient, stored, { by: 'ann', dryRun: 'none' });
     });
@@ -234,7 +235,6 @@ export class People {
     const owner = vm === undefined ? undefined : controllerOf(vm);
     if (owner === undefined) return;
     await this.#tried(`drover scale pool ${owner.name} --remove ${name}`, async () => {
-      const { removeVms } = await import('../../../clients/pool/remove-vms.ts');
       const key = { namespace: NAMESPACE, name: owner.name };
       await removeVms(this.client.asClient, key, { remove: [name], dryRun: 'none' });
     });

@@ -2,7 +2,12 @@ import { ensureCurrentAttempt } from '../../../activities/lib/attempt.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';
 import type { VmRolloutStrategy } from '../../../api/pool/pool.ts';
-import { CustomResourceDefinitions, VirtualMachineInstances, VirtualMachines } from '../../../api/resources.ts';
+import {
+  CustomResourceDefinitions,
+  VirtualMachineInstances,
+  VirtualMachinePools,
+  VirtualMachines,
+} from '../../../api/resources.ts';
 import type { KubeError } from '../../../kubernetes/errors.ts';
 import type { VirtualMachineInstance } from '../../../simulator/types.ts';
 import * as workflows from '../../../workflows/index.ts';
@@ -10,10 +15,11 @@ import { watchIdOf } from '../../../workflows/messages.ts';
 import { isByWorker, type Pool } from '../facts.ts';
 import { ApiServer } from './api-server.ts';
 import { KubeVirt } from './kubevirt.ts';
-import { ModelClient, type Call } from './model-client.ts';
+import { ModelClient, type Call, type ModelClientOptions } from './model-client.ts';
 import { CLUSTER, NAMESPACE } from './names.ts';
 import type { Onlooker } from './onlooker.ts';
 import { People } from './people.ts';
+import { doubleOf } from './strangers.ts';
 import { Temporal } from './temporal/temporal.ts';
 import { serve } from './temporal/workflow-api.ts';
 import { Process, runAs, VirtualTime } from './virtual-time.ts';
@@ -33,6 +39,11 @@ export interface WorldOptions {
   longHistory?: number;
   /** Kinds of owners that there may be; pools alone if left out. */
   owners?: readonly VmOwnerKind[];
+  /**
+   * Whether workers see a second namespace, whose objects say that they belong to the first one's. `silent`: they
+   * don't, but all happens at the same moments as if they did.
+   */
+  strangers?: boolean | 'silent';
   /** How KubeVirt applies changes to VMIs that run; its default if left out. */
   vmRolloutStrategy?: VmRolloutStrategy;
 }
@@ -66,6 +77,7 @@ export class World {
       delays: {},
       longHistory: 400,
       owners: ['VirtualMachinePool'],
+      strangers: false,
       vmRolloutStrategy: 'LiveUpdate',
       ...options,
     };
@@ -123,6 +135,10 @@ export class World {
       );
   }
 
+  get hasStrangers(): boolean {
+    return this.#options.strangers !== false;
+  }
+
   /** Seconds since the beginning of the world, rounded. */
   get seconds(): number {
     return this.secondsAt(this.time.now);
@@ -162,6 +178,7 @@ export class World {
       process,
       lag,
       ...(beforeWrite === undefined ? {} : { beforeWrite }),
+      ...(this.#options.strangers !== false && process.name.startsWith('worker') ? { doubles: this.#doubles } : {}),
       onCall: (call, act) => {
         for (const onlooker of this.onlookers) onlooker.onCall?.(call);
         this.#call = call;
@@ -174,6 +191,14 @@ export class World {
       },
       request: (request) => this.kubevirt.request(request),
     });
+  }
+
+  get #doubles(): NonNullable<ModelClientOptions['doubles']> {
+    const pools = (): Stored[] => this.server.all(VirtualMachinePools);
+    return {
+      doubleOf: (resource, object) => doubleOf(resource, object, pools),
+      isSilent: this.#options.strangers === 'silent',
+    };
   }
 
   #checkAllowed(call: Call): void {

@@ -1,4 +1,5 @@
 import { defaultFailureConverter, defaultPayloadConverter, toPayloads } from '@temporalio/common';
+import { STRANGERS } from '../strangers.ts';
 import { timeNow } from '../virtual-time.ts';
 import type { Attempt } from './activity.ts';
 import type { Run } from './run.ts';
@@ -44,6 +45,8 @@ export const clientOf = (temporal: Server) => ({
     },
     getHandle: (workflowId: string) => ({
       signal: async (signal: { name: string } | string, ...args: unknown[]) => {
+        // Not `way()` either: what strangers cause must not change when other things happen.
+        if (workflowId.includes(`/${STRANGERS}/`)) throw notFound(workflowId);
         await way();
         if (!temporal.signal(workflowId, typeof signal === 'string' ? signal : signal.name, args))
           throw notFound(workflowId);

@@ -3,6 +3,12 @@
  * has a description; `docs/pools.md` or `docs/replica-sets.md` names all of them, and a test compares.
  */
 export const CONDITION_REASONS = {
+  Ready: {
+    AsWanted: 'all members are there, available, and as the spec says',
+    Starting: 'members are not available yet, or no more',
+    Pending: 'no worker has looked at it yet',
+  },
+  Reconciling: {},
   Available: {
     MinimumReplicasAvailable: 'enough VMs are available',
     MinimumReplicasUnavailable: 'more VMs than maxUnavailable are missing or not available, or all are',
@@ -116,10 +122,13 @@ export const CONDITION_REASONS = {
 
 export type ConditionType = keyof typeof CONDITION_REASONS;
 
-/** A pool that is not up to date gives the reason of `Progressing`. */
+/** A pool that is not up to date, or an owner that is not ready, gives the reason of the condition that says why. */
 export type ConditionReason<Type extends ConditionType> =
   | keyof (typeof CONDITION_REASONS)[Type]
-  | (Type extends 'UpToDate' ? ConditionReason<'Progressing'> : never);
+  | (Type extends 'UpToDate' ? ConditionReason<'Progressing'> : never)
+  | (Type extends 'Stalled' ? ConditionReason<'UpToDate' | 'ScaleInBlocked' | 'ReplicaFailure'> : never)
+  | (Type extends 'Reconciling' ? ConditionReason<'Ready'> : never)
+  | (Type extends 'Ready' ? ConditionReason<'Stalled'> : never);
 
 /** Reasons of the Events that drover records on pools and VMs. */
 export const EVENT_REASONS = {

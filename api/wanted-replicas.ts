@@ -3,7 +3,7 @@ import { DEFAULT_REPLICAS } from './pool-defaults.ts';
 /** A pool or a set, as far as it says how many members it wants. */
 export interface Wanting {
   spec: { replicas?: number };
-  status?: { desiredReplicas?: number; replicas?: number };
+  status?: { desiredReplicas?: number };
 }
 
 /**
@@ -11,4 +11,4 @@ export interface Wanting {
  * in no default, by which an apply that takes the number out of a manifest would reduce a fleet to one VM.
  */
 export const wantedReplicas = ({ spec, status }: Wanting): number =>
-  spec.replicas ?? status?.desiredReplicas ?? status?.replicas ?? DEFAULT_REPLICAS;
+  spec.replicas ?? status?.desiredReplicas ?? DEFAULT_REPLICAS;

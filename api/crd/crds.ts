@@ -186,6 +186,12 @@ const replicated = ({
   },
 });
 
+/**
+ * The status of an object that no worker has looked at yet: of another generation than the object, which is 1 at first.
+ * Tools that go by `observedGeneration` would take an object without any status for one that is as it should be.
+ */
+const UNOBSERVED = { observedGeneration: 0, replicas: 0 };
+
 /** The API server supplies the schema of `metadata` itself, and knows `apiVersion` and `kind` from the definition. */
 function rootSchema(schema: z.ZodType, what: string, description: string): StructuralSchema {
   const root = structuralSchema(schema);
@@ -195,7 +201,9 @@ function rootSchema(schema: z.ZodType, what: string, description: string): Struc
     kind: { type: 'string' },
     metadata: { type: 'object' },
     ...(spec && { spec: { description: `The desired state of the ${what}.`, ...spec } }),
-    ...(status && { status: { description: `The last observed state of the ${what}.`, ...status } }),
+    ...(status && {
+      status: { description: `The last observed state of the ${what}.`, default: UNOBSERVED, ...status },
+    }),
   };
   return { ...root, description, properties, required: ['spec'] };
 }

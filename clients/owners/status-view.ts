@@ -108,10 +108,15 @@ function styleOf(type: string, status: string): 'red' | 'cyan' | 'yellow' {
   return type === 'Progressing' || (type === 'Healing' && status === 'True') ? 'cyan' : 'yellow';
 }
 
+/** Whether a condition that says more has this reason, of the end of a rollout, of a surplus, or of a refusal. */
+const isToldOtherwise = ({ reason }: { reason?: string }, { status }: Owner): boolean =>
+  (status?.conditions ?? []).some((other) => other.reason === reason && !['Ready', 'Stalled'].includes(other.type));
+
 const conditionLines = ({ kind, owner }: OwnerView): string[] =>
   (owner.status?.conditions ?? [])
     .filter(({ type }) => (isPool(kind, owner) ? SHOWN_CONDITIONS : SHOWN_SET_CONDITIONS).has(type))
     .filter(({ type, status, message }) => status === 'True' || (type === 'Healing' && message))
+    .filter((condition) => condition.type !== 'Stalled' || !isToldOtherwise(condition, owner))
     .map(({ type, status, reason, message }) => {
       const line = `  ${type}: ${[reason, message].filter(Boolean).join(': ')}`;
       return coloured(

@@ -3,7 +3,7 @@ import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
 import type { ConditionReason } from '../../api/reasons.ts';
 import { stateFrom } from '../healing/state.ts';
 import { begun } from '../rollout/state.ts';
-import { withTime } from '../status/conditions.ts';
+import { readinessConditions } from '../status/readiness.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import { isRegular } from '../views/vm.ts';
 import { failuresOf } from './failures.ts';
@@ -19,6 +19,7 @@ export interface ContainedPlan {
   error: Error | null;
 }
 
+const READINESS = new Set(['Ready', 'Reconciling', 'Stalled']);
 const MESSAGE_LENGTH = 2_048;
 const SHOWN_KEYS = 6;
 /** When to plan again: the cause may pass without an event. */
@@ -61,16 +62,14 @@ export function stalledConditions(
   message: string,
   now: string,
 ): Condition[] | null {
-  const condition = withTime(
-    { status },
-    { type: 'Stalled', status: 'True', reason, message: message.slice(0, MESSAGE_LENGTH) },
-    now,
-  );
+  const readiness = { state: 'Stalled', reason, message: message.slice(0, MESSAGE_LENGTH) } as const;
+  const own = readinessConditions({ metadata, ...(status && { status }) }, readiness, now);
   const { conditions = [], observedGeneration } = status ?? {};
-  const before = conditions.find(({ type }) => type === 'Stalled');
-  const isSaid =
-    before?.status === 'True' && before.message === condition.message && observedGeneration === metadata.generation;
-  return isSaid ? null : [...conditions.filter(({ type }) => type !== 'Stalled'), condition];
+  const isSaid = own.every(({ type, message: said }) =>
+    conditions.some((one) => one.type === type && one.message === said && one.reason === reason),
+  );
+  if (isSaid && observedGeneration === metadata.generation) return null;
+  return [...own, ...conditions.filter(({ type }) => !READINESS.has(type))];
 }
 
 /** Returns a plan that does nothing and reports why. */

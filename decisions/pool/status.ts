@@ -1,4 +1,5 @@
 import { POOL_LABEL } from '../../api/names.ts';
+import { DEFAULT_ROLLOUT } from '../../api/pool-defaults.ts';
 import type { Condition, PoolStatus } from '../../api/pool/pool.ts';
 import { configurationCondition } from '../configuration/condition.ts';
 import type { Contents } from '../configuration/older-content.ts';
@@ -14,6 +15,7 @@ import { rolloutConditions } from '../rollout/conditions.ts';
 import type { RolloutPlan } from '../rollout/plan.ts';
 import { surplusCondition, type BlockedSurplus } from '../scaling/surplus.ts';
 import { standbyStatus } from '../standby/standby.ts';
+import { poolReadiness, readinessConditions } from '../status/readiness.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isSurge, type VmView } from '../views/vm.ts';
@@ -31,6 +33,8 @@ const OURS = new Set([
   'Healing',
   'HealingSuspended',
   'Stalled',
+  'Ready',
+  'Reconciling',
   'DisksKept',
   'ScaleInBlocked',
   'Drifted',
@@ -93,7 +97,7 @@ export function poolStatus({
   const surge = all.filter((vm) => isSurge(vm) && isActive(vm)).length;
   const serving = all.filter(isCounted);
   const others = (pool.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
-  return {
+  return withReadiness(pool, now, {
     observedGeneration: pool.metadata.generation ?? 0,
     desiredReplicas: pool.spec.replicas,
     // An autoscaler divides the load by this number, and extra VMs bear their share.
@@ -129,7 +133,13 @@ export function poolStatus({
       ...keptCondition(pool, kept, poolTemplate(pool.spec), now),
       ...replicaFailure(failures),
     ],
-  };
+  });
+}
+
+function withReadiness(pool: StoredPool, now: string, status: PoolStatus): PoolStatus {
+  const deadlineSeconds = pool.spec.rollout?.progressDeadlineSeconds ?? DEFAULT_ROLLOUT.progressDeadlineSeconds;
+  const readiness = poolReadiness({ replicas: pool.spec.replicas, deadlineSeconds }, status, now);
+  return { ...status, conditions: [...readinessConditions(pool, readiness, now), ...(status.conditions ?? [])] };
 }
 
 /** Reports whether `current` already says everything in `wanted`. */

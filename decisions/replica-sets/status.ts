@@ -1,6 +1,8 @@
 import { ORPHAN_FINALIZER } from '../../api/names.ts';
+import { DEFAULT_ROLLOUT } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
+import { runsByItself } from '../disruption-budget/availability.ts';
 import { inOneMessage } from '../lib/bounded-message.ts';
 import type { Restore } from '../membership/restore.ts';
 import { availableWhile, type Availability } from '../pool/available-condition.ts';
@@ -8,12 +10,15 @@ import { replicaFailure, type Failure } from '../pool/failures.ts';
 import { words } from '../scaling/removal.ts';
 import { waitingWords } from '../scaling/room.ts';
 import { withTime, type Untimed } from '../status/conditions.ts';
+import { readinessConditions, setReadiness } from '../status/readiness.ts';
 import type { StoredSet } from '../views/owner.ts';
 import type { Members, MembersInput } from './members.ts';
 import { overlapping, type Overlaps } from './overlaps.ts';
 import { setRestoring } from './restore.ts';
 import { selectorText } from './selector-text.ts';
 
+/** How long a refusal may last before it counts as one that does not pass by itself: as in a pool. */
+const REFUSAL_SECONDS = DEFAULT_ROLLOUT.progressDeadlineSeconds;
 const MESSAGE_LENGTH = 2_048;
 export const WORDS = { strict: 'VMs', eager: 'VMIs' } as const;
 const PLACE_OF_GOING = { strict: 'in their places until they are gone', eager: 'replaced' };
@@ -21,7 +26,17 @@ const PLACE_OF_UNKNOWN = {
   strict: 'in their places until they are deleted or the nodes are back',
   eager: 'replaced',
 };
-const OURS = new Set(['ReplicaFailure', 'Available', 'Progressing', 'Paused', 'Overlapping', 'Restoring', 'Stalled']);
+const OURS = new Set([
+  'ReplicaFailure',
+  'Available',
+  'Progressing',
+  'Paused',
+  'Overlapping',
+  'Restoring',
+  'Stalled',
+  'Ready',
+  'Reconciling',
+]);
 
 export interface ReplicaSetStatusInput extends Pick<MembersInput, 'set' | 'replicas' | 'places'> {
   members: Members;
@@ -42,7 +57,7 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
   const isDeleted = set.metadata.deletionTimestamp !== undefined;
   const shared = isDeleted ? null : overlapping(overlaps, WORDS[places], MESSAGE_LENGTH);
   const others = (set.status?.conditions ?? []).filter(({ type }) => !OURS.has(type));
-  return {
+  const status: ReplicaSetStatus = {
     observedGeneration: set.metadata.generation ?? 0,
     desiredReplicas: set.spec.replicas,
     replicas: places === 'eager' ? active.length : replicas.length - ended.length - unmatched.length,
@@ -61,7 +76,17 @@ export function replicaSetStatus(input: ReplicaSetStatusInput): ReplicaSetStatus
       ...replicaFailure(failures),
     ],
   };
+  const wanted = { replicas: set.spec.replicas, isToRun: isToRun(set), deadlineSeconds: REFUSAL_SECONDS };
+  const readiness = setReadiness(wanted, status, now);
+  return { ...status, conditions: [...readinessConditions(set, readiness, now), ...(status.conditions ?? [])] };
 }
+
+/** Whether the members of a set are meant to start by themselves. */
+export const isToRun = ({
+  kind,
+  spec,
+}: Pick<StoredSet, 'kind'> & { spec: Pick<StoredSet['spec'], 'template'> }): boolean =>
+  kind === 'VirtualMachineInstanceReplicaSet' || runsByItself(spec.template);
 
 /** `Progressing`: True while VMs come or go, with the reason why that takes time. */
 function progressing({ set, replicas: all, members, places, waiting }: ReplicaSetStatusInput): Untimed<'Progressing'> {

@@ -100,7 +100,7 @@ describe('the API server', () => {
   });
 
   it.each<[string, object, string]>([
-    ['no replicas', { replicas: undefined }, 'spec.replicas: Required value'],
+    ['no template', { template: undefined }, 'spec.template: Required value'],
     ['too many replicas', { replicas: 100_000 }, 'should be less than or equal to 99999'],
     ['no share', { maxUnavailable: '0%' }, 'maxUnavailable must be at least 1, unless maxSurge is'],
     ['no VM', { maxUnavailable: 0, maxSurge: 0 }, 'maxUnavailable must be at least 1, unless maxSurge is'],

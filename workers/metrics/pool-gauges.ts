@@ -47,7 +47,7 @@ export class PoolGauges {
     });
     this.#stalled = new Gauge({
       name: 'drover_pool_stalled',
-      help: `1 for a pool about which no plan can be made, by the reason of its condition Stalled. ${everyWorker}`,
+      help: `1 for a pool that goes no further without a person, by the reason of its condition Stalled. ${everyWorker}`,
       labelNames: ['namespace', 'pool', 'reason'],
       registers,
     });

@@ -82,7 +82,8 @@ describe('a spec that leaves replicas out', () => {
     const { steps } = plan({ pool, vms: [aVm('web-1')] });
     expect(created(steps)).toEqual([2, 3]);
     expect(stepOf(steps, 'keepReplicas')?.replicas).toBe(3);
-    expect(stored({ replicas: 4 }).spec.replicas).toBe(4);
+    // The API server's default for a status that no worker has written.
+    expect(stored({ replicas: 0, observedGeneration: 0 }).spec.replicas).toBe(1);
   });
 
   test('is left alone in a pool that is deleted, and where the number is said', () => {
@@ -236,6 +237,7 @@ describe('status', () => {
     const whole = plan({ pool: aPool({ replicas: 1 }), vms: [aVm('web-1')], backoffs });
     expect(whole.failures).toEqual([]);
     expect(whole.status?.conditions?.map(({ type }) => type)).toEqual([
+      'Ready',
       'Available',
       'Progressing',
       'UpToDate',

@@ -23,8 +23,12 @@ test('a pool gets its VMs, their owner, labels and annotations, and they run', a
     },
   };
   const pool = await fleet().createPool(namespace, 'web', { replicas: 3, template });
+  // Not what a tool takes for healthy that goes by the observed generation.
+  expect(pool['status']).toEqual({ observedGeneration: 0, replicas: 0 });
   await until(async () => {
-    expect((await fleet().pool(namespace, 'web'))?.status).toMatchObject({
+    const { status } = (await fleet().pool(namespace, 'web'))!;
+    expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+    expect(status).toMatchObject({
       replicas: 3,
       readyReplicas: 3,
       updatedReplicas: 3,

@@ -1,0 +1,133 @@
+import type { Condition } from '../../api/pool/pool.ts';
+import type { ConditionReason } from '../../api/reasons.ts';
+import { withTime, type Untimed } from './conditions.ts';
+
+/** How far a pool or a set is on the way to what its spec says. */
+export interface Readiness {
+  /**
+   * `Ready`: it is there. `Reconciling`: it is on the way, and goes on by itself. `Held`: it is not there, and drover
+   * leaves the rest to people, or to VMs that come back by themselves. `Stalled`: people have to set something right.
+   */
+  state: 'Ready' | 'Reconciling' | 'Held' | 'Stalled';
+  reason: ConditionReason<'Ready'>;
+  message: string;
+}
+
+/** Those conditions of a status that tell how far its owner is. */
+interface Said {
+  replicas?: number;
+  unavailableReplicas?: number;
+  conditions?: readonly Pick<Condition, 'type' | 'status' | 'reason' | 'message' | 'lastTransitionTime'>[];
+}
+
+interface Wanted {
+  replicas: number;
+  /** How long a refusal may last before it counts as one that does not pass by itself. */
+  deadlineSeconds: number;
+}
+
+const MESSAGE_LENGTH = 1_024;
+
+/** What is none of these goes on by itself. */
+const STATES: Record<string, Readiness['state']> = {
+  Complete: 'Ready',
+  Paused: 'Held',
+  WaitingForApproval: 'Held',
+  OutdatedVms: 'Held',
+  ProgressDeadlineExceeded: 'Held',
+  Failed: 'Stalled',
+  Undone: 'Stalled',
+  UndoFailed: 'Stalled',
+  Aborted: 'Stalled',
+};
+/** VMs that are too many and stay: a window opens by itself. */
+const SURPLUS: Record<string, Readiness['state']> = {
+  WaitingForWindow: 'Reconciling',
+  InvalidRemoveAnnotation: 'Stalled',
+};
+
+/** How far a pool is, by a status that is about its newest spec. `now`: RFC 3339. */
+export function poolReadiness(wanted: Wanted, status: Said, now: string): Readiness {
+  const broken = conditionOf(status, 'Stalled');
+  if (broken?.status === 'True') return as('Stalled', broken);
+  return orRefused(poolProgress(wanted, status), status, wanted, now);
+}
+
+function poolProgress({ replicas: wanted }: Wanted, status: Said): Readiness {
+  const { replicas = 0, unavailableReplicas = 0 } = status;
+  const [progressing, upToDate] = [conditionOf(status, 'Progressing'), conditionOf(status, 'UpToDate')];
+  if (progressing === undefined) return PENDING;
+  const state = STATES[progressing.reason ?? ''] ?? 'Reconciling';
+  if (state !== 'Ready') return as(state, progressing);
+  if (upToDate === undefined) return as('Reconciling', progressing);
+  if (upToDate.status !== 'True') return as('Stalled', upToDate);
+  const surplus = conditionOf(status, 'ScaleInBlocked');
+  if (surplus !== undefined) return as(SURPLUS[surplus.reason ?? ''] ?? 'Held', surplus);
+  if (replicas === wanted && unavailableReplicas === 0) return there(`all of ${wanted} VMs`);
+  const are = unavailableReplicas === 1 ? 'is' : 'are';
+  return starting(`${unavailableReplicas} of ${wanted} VMs ${are} not available`);
+}
+
+/** How far a set is. `isToRun`: whether its template has its members start. */
+export function setReadiness(wanted: Wanted & { isToRun: boolean }, status: Said, now: string): Readiness {
+  const broken = conditionOf(status, 'Stalled');
+  if (broken?.status === 'True') return as('Stalled', broken);
+  return orRefused(setProgress(wanted, status), status, wanted, now);
+}
+
+function setProgress({ replicas: wanted, isToRun }: Wanted & { isToRun: boolean }, status: Said): Readiness {
+  const [progressing, available] = [conditionOf(status, 'Progressing'), conditionOf(status, 'Available')];
+  if (progressing === undefined) return PENDING;
+  const isPaused = progressing.reason === 'Paused';
+  if (status.replicas !== wanted) return as(isPaused ? 'Held' : 'Reconciling', progressing);
+  if (!isPaused && progressing.reason !== 'Complete') return as('Reconciling', progressing);
+  // Members that nobody was to start are as the template wants them, although none is available.
+  if (available?.status === 'True' || !isToRun) return there(`all of ${wanted} members`);
+  return starting(available?.message ?? `not all of ${wanted} members are available`);
+}
+
+/** A refusal that lasts is one that people have to look at; it is tried all the while. */
+function orRefused(readiness: Readiness, status: Said, { deadlineSeconds }: Wanted, now: string): Readiness {
+  const failure = conditionOf(status, 'ReplicaFailure');
+  if (readiness.state !== 'Reconciling' || failure?.lastTransitionTime === undefined) return readiness;
+  const lasts = Date.parse(now) - Date.parse(failure.lastTransitionTime);
+  return lasts < deadlineSeconds * 1000 ? readiness : as('Stalled', failure);
+}
+
+const PENDING: Readiness = { state: 'Reconciling', reason: 'Pending', message: 'no worker has looked at it yet' };
+
+const there = (all: string): Readiness => ({ state: 'Ready', reason: 'AsWanted', message: `${all} are as wanted` });
+
+const starting = (message: string): Readiness => ({ state: 'Reconciling', reason: 'Starting', message });
+
+const as = (
+  state: Readiness['state'],
+  { reason = '', message = '' }: { reason?: string; message?: string },
+): Readiness => ({
+  state,
+  reason: reason as Readiness['reason'],
+  message: message.slice(0, MESSAGE_LENGTH),
+});
+
+const conditionOf = ({ conditions = [] }: Said, type: string): (Said['conditions'] & object)[number] | undefined =>
+  conditions.find((condition) => condition.type === type);
+
+interface Timed {
+  metadata: { generation?: number };
+  status?: { conditions?: Condition[] };
+}
+
+/**
+ * Returns the conditions by which kstatus, and tools that use it, tell how far an owner is: `Ready`, and beside it
+ * `Reconciling` or `Stalled` only while they are true. An owner that is held has neither: kstatus takes it for one in
+ * progress. `now`: RFC 3339.
+ */
+export function readinessConditions(owner: Timed, { state, reason, message }: Readiness, now: string): Condition[] {
+  const said = { reason, message };
+  const conditions: Untimed[] = [{ type: 'Ready', status: state === 'Ready' ? 'True' : 'False', ...said }];
+  if (state === 'Reconciling') conditions.push({ type: 'Reconciling', status: 'True', ...said });
+  if (state === 'Stalled')
+    conditions.push({ type: 'Stalled', status: 'True', reason: reason as ConditionReason<'Stalled'>, message });
+  const observedGeneration = owner.metadata.generation ?? 0;
+  return conditions.map((condition) => ({ ...withTime(owner, condition, now), observedGeneration }));
+}

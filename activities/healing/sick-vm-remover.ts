@@ -7,6 +7,7 @@ import { PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from
 import type { SickVm } from '../../decisions/healing/attempt.ts';
 import { proofOf } from '../../decisions/healing/never-ran.ts';
 import { healthOf, isLeftAlone } from '../../decisions/healing/sickness.ts';
+import { skippedSince } from '../../decisions/healing/state.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -106,6 +107,9 @@ export class SickVmRemover {
     const spec = pool === undefined || pool.metadata.deletionTimestamp !== undefined ? null : withDefaults(pool.spec);
     const rules = spec?.autohealing ?? null;
     if (spec === null || rules === null) return { do: 'keep', why: 'autohealing is off' };
+    // The attempt may be one of an earlier Temporal, which knows nothing of that.
+    const skipped = skippedSince(pool!.status?.healing, view, at);
+    if (skipped !== null) return { do: 'keep', why: skipped };
     const stored = await ignoreNotFound(
       this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, view, { signal: cancellationSignal() }),
     );

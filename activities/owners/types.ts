@@ -39,6 +39,8 @@ export interface PlanRequest {
   backoffs: Backoffs;
   /** What was refused of evacuations; absent if nothing was. */
   refusals?: RefusedEvacuation[];
+  /** Writes of the newest status that the workflow knows of; absent if it knows of none. */
+  writes?: number;
   rollout: RolloutStatus | null;
   batches: Batch[];
   /** VMs that batches have given back for reasons of their own; absent if there are none. */
@@ -62,6 +64,8 @@ export type Planned =
       generation: number;
       minVersions: ResourceVersions;
       status: CompactStatus | null;
+      /** Writes of the status that the plan has seen; absent in older histories. */
+      writes?: number;
     } & Omit<PoolPlan, 'status'>);
 
 export interface Refused {

@@ -80,6 +80,7 @@ export function createPoolActivities({
         key: { namespace, name, uid },
         generation,
         minVersions: reached,
+        writes: pool.status?.writes ?? 0,
         ...plan,
         status: compactStatus(plan.status),
       };

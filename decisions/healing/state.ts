@@ -194,6 +194,18 @@ const unblocked = (state: HealingState, vm: string): HealingState => ({
 /** True for an end after which the VM is left as it is, for as long as the same VM exists and is sick. */
 export const isFinal = ({ end }: FinishedCycle): boolean => end === 'GivenUp' || end === 'Skipped';
 
+/**
+ * Returns who has skipped the healing of the VM later than `at`, in milliseconds since the epoch; null if nobody has.
+ */
+export function skippedSince(
+  status: HealingStatus | undefined,
+  { name, uid }: { name: string; uid: string },
+  at: number,
+): string | null {
+  const found = status?.finished.find((one) => one.vm === name && one.uid === uid && one.end === 'Skipped');
+  return found !== undefined && Date.parse(found.at) > at ? found.why : null;
+}
+
 /** True for a VM that healing leaves as it is until a person intervenes. */
 export const isGivenUp = ({ finished }: HealingState, { name, uid }: { name: string; uid: string }): boolean =>
   finished.some((one) => one.vm === name && one.uid === uid && isFinal(one));
@@ -245,3 +257,36 @@ export const failingSince = ({ failing }: Pick<HealingState, 'failing'>, vmUid: 
   failing.find((one) => one.vmUid === vmUid)?.since ?? null;
 
 const at = (now: number): string => new Date(now).toISOString();
+
+/** What people and attempts have told a pool's healing, as plain data. */
+export type HealingAsk =
+  | { ask: 'pause'; paused: NonNullable<HealingStatus['paused']> }
+  | { ask: 'resume' }
+  | { ask: 'now'; vm: string }
+  /** `skipped`: who wants that, in words. */
+  | { ask: 'skip'; vm: string; skipped: string }
+  | { ask: 'removed'; id: AttemptId; removed: Removed }
+  | { ask: 'ended'; id: AttemptId; outcome: AttemptEnd }
+  | { ask: 'lost'; id: AttemptId; run: 'NotBegun' | 'Unknown' };
+
+/** Returns the state once this is done. */
+export function withAsk(state: HealingState, ask: HealingAsk): HealingState {
+  switch (ask.ask) {
+    case 'pause':
+      return { ...state, paused: ask.paused };
+    case 'resume': {
+      const { paused: _paused, ...rest } = state;
+      return rest;
+    }
+    case 'now':
+      return withSkippedDelay(state, ask.vm);
+    case 'skip':
+      return withSkip(state, ask.vm, ask.skipped);
+    case 'removed':
+      return withRemoval(state, ask.id, ask.removed);
+    case 'ended':
+      return withAttemptEnd(state, ask.id, ask.outcome);
+    case 'lost':
+      return withLostAttempt(state, ask.id, ask.run);
+  }
+}

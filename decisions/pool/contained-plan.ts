@@ -7,6 +7,7 @@ import { readinessConditions } from '../status/readiness.ts';
 import type { StoredVmOwner } from '../views/owner.ts';
 import { isRegular } from '../views/vm.ts';
 import { failuresOf } from './failures.ts';
+import { withNewestState } from './newer-status.ts';
 import type { PoolPlanInput } from './plan-input.ts';
 import { planPool, type PoolPlan } from './plan.ts';
 
@@ -29,7 +30,16 @@ export const AGAIN_MS = 60_000;
  * Plans one pool. Contains errors: if no plan can be made, nothing is done to the pool's VMs, the condition `Stalled`
  * says why, and other pools are not affected.
  */
-export function containedPlan(input: PoolPlanInput): ContainedPlan {
+export function containedPlan(given: PoolPlanInput): ContainedPlan {
+  const { input, isOverruled, cancel } = withNewestState(given);
+  const contained = contain(input);
+  if (!isOverruled) return contained;
+  const { plan, error } = contained;
+  const healing = { ...plan.healing, cancel: [...plan.healing.cancel, ...cancel] };
+  return { plan: { ...plan, healing, isOverruled }, error };
+}
+
+function contain(input: PoolPlanInput): ContainedPlan {
   const { pool } = input;
   const deep = tooDeep(pool.spec.template);
   try {

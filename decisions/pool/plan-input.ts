@@ -60,6 +60,11 @@ export interface PoolPlanInput {
    * none, or KubeVirt has not told. Absent if nobody has asked.
    */
   expandedOf?: (revision: string) => PoolTemplate | undefined;
+  /**
+   * Writes of the newest status that the pool's workflow knows of: state of the workflow gives way to a newer status;
+   * absent if it knows of none.
+   */
+  writes?: number;
   /** State of the rollout; null if only the pool's status can tell. */
   rollout: RolloutStatus | null;
   batches: readonly Batch[];

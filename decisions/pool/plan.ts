@@ -53,6 +53,8 @@ export interface PoolPlan {
   healing: Omit<HealingPlan, 'mark'>;
   /** When the passing of time alone changes something; milliseconds since the epoch. */
   wakeAt: number | null;
+  /** The plan was made from the pool's status, which is newer than what its workflow knows; absent if not. */
+  isOverruled?: true;
 }
 
 export interface PoolCounts {

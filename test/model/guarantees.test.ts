@@ -40,8 +40,20 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
   ],
   ['a backup is put back', anyScenario('restores', 'wishes', 'people', 'faults', 'sets')],
   [
-    'workflows are cancelled and terminated',
-    anyScenario('ends', 'ends', 'ends', 'wishes', 'rules', 'people', 'transitions', 'accidents', 'faults', 'sets'),
+    'workflows end and are put back',
+    anyScenario(
+      'ends',
+      'ends',
+      'rewinds',
+      'rewinds',
+      'wishes',
+      'rules',
+      'people',
+      'transitions',
+      'accidents',
+      'faults',
+      'sets',
+    ),
     8,
   ],
   [

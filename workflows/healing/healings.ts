@@ -12,15 +12,7 @@ import {
 import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
 import { attemptIdOf, type AttemptId, type PlannedAttempt } from '../../decisions/healing/attempt.ts';
 import type { HealingEvent } from '../../decisions/healing/events.ts';
-import {
-  takenOver,
-  withAttemptEnd,
-  withSkippedDelay,
-  withLostAttempt,
-  withRemoval,
-  withSkip,
-  type HealingState,
-} from '../../decisions/healing/state.ts';
+import { takenOver, withAsk, type HealingAsk, type HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
@@ -36,18 +28,19 @@ import {
   healVmIdOf,
   type PoolRef,
 } from '../messages.ts';
+import { Asks } from '../owners/asks.ts';
 import type { InFlight } from '../owners/in-flight.ts';
 import type { VmRequestPayload } from '../payloads.ts';
 import { recordHealing } from '../pool/steps.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from '../search-attributes.ts';
 import type { healVm } from './heal-vm.ts';
 
-type Ask = (state: HealingState) => HealingState;
-
 export interface HealingsOptions {
   ref: PoolRef;
   /** Null before the first look, which reads it from the pool's status. */
   state: HealingState | null;
+  /** What was asked for before the last plan of the run before; absent in older histories. */
+  asks: readonly HealingAsk[] | undefined;
   inProgress: InFlight;
   /** Called when the pool must be looked at again, with the resource versions that the look must have seen. */
   onChange: (minVersions?: ResourceVersions) => void;
@@ -65,18 +58,18 @@ const CANCELLED_MS = 60_000;
 export class Healings {
   state: HealingState | null;
   readonly #options: HealingsOptions;
-  /** User requests that arrived after the last plan was requested, and that it does not include. */
-  #asks: Ask[] = [];
+  readonly #asks: Asks<HealingAsk>;
   /** Attempts that are being cancelled, by workflow id and start, until they end. */
   readonly #cancelled = new Set<string>();
 
   constructor(options: HealingsOptions) {
     this.#options = options;
     this.state = options.state === null ? null : takenOver(options.state);
+    this.#asks = new Asks(options.asks);
     onSignal(healPause, 'Replace no sick VM until healResume.', (asked) =>
-      this.#ask((state) => ({ ...state, paused: actOf(asked, new Date(Date.now()).toISOString()) })),
+      this.#ask({ ask: 'pause', paused: actOf(asked, new Date(Date.now()).toISOString()) }),
     );
-    onSignal(healResume, 'Replace sick VMs again.', () => this.#ask(({ paused: _paused, ...state }) => state));
+    onSignal(healResume, 'Replace sick VMs again.', () => this.#ask({ ask: 'resume' }));
     onSignal(
       healNow,
       'Do not wait with the healing of {"vm": …}, whatever it waits for; heal it again if it was given up or skipped.',
@@ -84,20 +77,20 @@ export class Healings {
     );
     onSignal(healSkip, 'End the healing of {"vm": …}: leave it as it is.', ({ vm, by = 'unknown', why }) => {
       const skipped = `skipped by ${by}${why === undefined ? '' : ` (${why})`}`;
-      if (vm !== undefined) this.#ask((state) => withSkip(state, vm, skipped));
+      if (vm !== undefined) this.#ask({ ask: 'skip', vm, skipped });
     });
-    onSignal(attemptWaiting, 'A sick VM is gone.', ({ minVersions, ...attempt }) =>
-      this.#ask((state) => withRemoval(state, attempt, attempt), minVersions),
+    onSignal(attemptWaiting, 'A sick VM is gone.', ({ minVersions, keptDisks, nextAt, ...id }) =>
+      this.#ask({ ask: 'removed', id, removed: { keptDisks, nextAt } }, minVersions),
     );
     onSignal(attemptEnded, 'An attempt to heal a VM has ended.', ({ outcome, minVersions, ...id }) => {
       this.#cancelled.delete(this.#keyOf(id));
-      this.#ask((state) => withAttemptEnd(state, id, outcome), minVersions);
+      this.#ask({ ask: 'ended', id, outcome }, minVersions);
     });
   }
 
   /** Returns what a plan needs to know. */
   request(): Pick<PlanRequest, 'healing'> {
-    if (this.state !== null) this.#asks = [];
+    this.#asks.requested(this.state !== null);
     return { healing: this.state };
   }
 
@@ -105,15 +98,21 @@ export class Healings {
    * Takes over what a plan has found: records Events, cancels attempts and begins others. If something was asked for
    * meanwhile, the next plan decides.
    */
-  taken(key: PoolKey, { healing }: Pick<PoolPlan, 'healing'>): void {
-    if (this.#asks.length > 0) {
-      this.state ??= this.#asks.reduce((state, ask) => ask(state), takenOver(healing.state));
+  taken(key: PoolKey, { healing, isOverruled }: Pick<PoolPlan, 'healing' | 'isOverruled'>): void {
+    const asks = this.#asks.unknown(isOverruled === true);
+    if (asks.length === 0 || isOverruled === true) for (const attempt of healing.cancel) this.#cancel(attempt);
+    if (asks.length > 0) {
+      if (this.state === null || isOverruled === true) this.state = asks.reduce(withAsk, takenOver(healing.state));
       return this.#options.onChange();
     }
     this.state = healing.state;
     for (const event of healing.events) this.#record(key, event);
-    for (const attempt of healing.cancel) this.#cancel(attempt);
     for (const attempt of healing.begin) this.#begin(key, attempt);
+  }
+
+  /** What was asked for, and no plan that was taken knows of: the next run must know it. */
+  get asks(): HealingAsk[] {
+    return this.#asks.told;
   }
 
   /** Ends the attempts for an earlier pool of the same name. Keeps what was asked for since then. */
@@ -163,7 +162,7 @@ export class Healings {
     log.info('an attempt to heal a VM does not run', { ...id, error: String(error) });
     void this.#options.inProgress.run({ kind: 'notifying', reason: `heal ${id.vm} in a moment` }, async () => {
       await sleep(AGAIN_MS, { summary: summary(`the delay before ${id.vm} is healed`) });
-      this.#ask((state) => withLostAttempt(state, id, run));
+      this.#ask({ ask: 'lost', id, run });
     });
   }
 
@@ -186,7 +185,7 @@ export class Healings {
     if (vm === undefined) return;
     const cycle = this.state?.cycles.find((one) => one.vm === vm);
     if (cycle?.run.state === 'Running') this.#send(cycle, 'speed up', (handle) => handle.signal(healNow, asked));
-    this.#ask((state) => withSkippedDelay(state, vm));
+    this.#ask({ ask: 'now', vm });
   }
 
   #record(key: PoolKey, event: HealingEvent): void {
@@ -212,9 +211,9 @@ export class Healings {
   #workflowIdOf = ({ vm, attempt }: AttemptId): string => healVmIdOf(this.#options.ref, vm, attempt);
   #keyOf = (id: AttemptId): string => `${this.#workflowIdOf(id)} ${id.startedAt}`;
 
-  #ask(ask: Ask, minVersions?: ResourceVersions): void {
-    if (this.state !== null) this.state = ask(this.state);
-    this.#asks.push(ask);
+  #ask(ask: HealingAsk, minVersions?: ResourceVersions): void {
+    if (this.state !== null) this.state = withAsk(this.state, ask);
+    this.#asks.add(ask);
     this.#options.onChange(minVersions);
   }
 }

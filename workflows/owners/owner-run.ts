@@ -10,54 +10,21 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { OwnerKey } from '../../activities/owners/types.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
-import { failuresOf, type Backoffs, type Failure } from '../../decisions/pool/failures.ts';
-import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import type { OwnerEvent } from '../../decisions/status/events.ts';
+import { failuresOf } from '../../decisions/pool/failures.ts';
 import { onSignal } from '../handlers.ts';
 import { changed, type PoolRef } from '../messages.ts';
 import { DroverPhase } from '../search-attributes.ts';
-import { FailureBackoff, type FailureBackoffState } from './failure-backoff.ts';
+import { FailureBackoff } from './failure-backoff.ts';
 import { InFlight } from './in-flight.ts';
-import { StatusWriter } from './status-writer.ts';
+import type { CarriedOwner, OwnerRequest, PlannedOwner } from './owner-plan.ts';
+import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 import type { OwnerStepContext } from './steps.ts';
-
-/** State carried over continue-as-new, for all kinds of owners. */
-export interface CarriedOwner {
-  uid?: string;
-  minVersions: ResourceVersions;
-  failureBackoff: FailureBackoffState;
-  resultUnknown?: boolean;
-}
-
-/** What every plan is asked with. */
-export interface OwnerRequest {
-  namespace: string;
-  name: string;
-  minVersions: ResourceVersions;
-  resultUnknown: boolean;
-  inProgress: { creating: string[]; deleting: string[] };
-  backoffs: Backoffs;
-}
-
-/** What every plan says. */
-export interface PlannedOwner {
-  gone: false;
-  key: OwnerKey;
-  generation: number;
-  minVersions: ResourceVersions;
-  failures: Failure[];
-  phase: PoolPlan['phase'];
-  wakeAt: number | null;
-  /** Events about what its status says that the stored one does not. */
-  events?: OwnerEvent[];
-}
 
 const PLAN_AGAIN_MS = 10_000;
 
@@ -104,16 +71,17 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#uid = carried?.uid;
     this.#resultUnknown = carried?.resultUnknown ?? false;
     this.failureBackoff = new FailureBackoff(carried?.failureBackoff);
-    this.#statusWriter = new StatusWriter({
+    const writer = {
       kind: owner.kind,
       inProgress: this.inProgress,
       failureBackoff: this.failureBackoff,
-      onWritten: (newer, isDue) => {
+      onWritten: (newer: ResourceVersions, isDue: boolean): void => {
         this.#minVersions = maxVersions(this.#minVersions, newer);
         // A plan in progress may have seen the status before this write.
         this.#turnRequested ||= isDue || this.#isPlanning;
       },
-    });
+    } satisfies StatusWriterOptions;
+    this.#statusWriter = new StatusWriter(writer, carried?.writes);
     onSignal(
       changed,
       `Look again at the ${this.labels.owner} and its ${this.labels.members}.`,
@@ -217,7 +185,13 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       resultUnknown: this.#resultUnknown,
       inProgress: { creating: inProgress.names('creating'), deleting: inProgress.names('deleting') },
       backoffs: failureBackoff.backoffs((kind) => inProgress.has(kind)),
+      ...this.#knownWrites(),
     };
+  }
+
+  #knownWrites(): { writes?: number } {
+    const { writes } = this.#statusWriter;
+    return writes === undefined ? {} : { writes };
   }
 
   /** Resolves with null if no plan could be made, because the API server is down or this worker can't reach it. */
@@ -253,6 +227,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#uid = uid;
     this.#generation = undefined;
     this.failureBackoff.reset();
+    this.#statusWriter.reset();
     this.reset(uid);
   }
 
@@ -268,6 +243,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     else this.#minVersions = maxVersions(this.#minVersions, planned.minVersions);
     if (this.#generation !== undefined && planned.generation !== this.#generation) failureBackoff.tryNow();
     this.#generation = planned.generation;
+    if (planned.writes !== undefined) this.#statusWriter.saw(planned.writes);
     const ongoing = new Set(planned.failures.map(({ reason }) => reason));
     // A failure that came during planning is not the one that the plan saw pass.
     for (const failure of failuresOf(asked.backoffs))
@@ -290,6 +266,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       minVersions: this.#minVersions,
       failureBackoff: this.failureBackoff.state,
       resultUnknown: this.#resultUnknown,
+      ...this.#knownWrites(),
     });
   }
 

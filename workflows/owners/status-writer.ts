@@ -43,9 +43,27 @@ export class StatusWriter {
   #last = 0;
   #failures = 0;
   #isDue = false;
+  /** Writes of the newest status that is known; undefined before the first. */
+  #writes: number | undefined;
 
-  constructor(options: StatusWriterOptions) {
+  constructor(options: StatusWriterOptions, writes: number | undefined) {
     this.#options = options;
+    this.#writes = writes;
+  }
+
+  /** Writes of the newest status that this workflow has seen or begun to write; undefined before the first. */
+  get writes(): number | undefined {
+    return this.#writes;
+  }
+
+  /** Called with the writes of a status that a plan has seen. */
+  saw(writes: number): void {
+    this.#writes = Math.max(this.#writes ?? 0, writes);
+  }
+
+  /** Forgets the status of an earlier owner of this name. */
+  reset(): void {
+    this.#writes = undefined;
   }
 
   /**
@@ -65,6 +83,7 @@ export class StatusWriter {
     this.#isDue = tooSoon || inProgress.has('status');
     if (this.#isDue) return;
     this.#last = Date.now();
+    this.saw(status.writes ?? 0);
     void inProgress.run({ kind: 'status', reason: 'write the status' }, async () => {
       const words = {
         summary: summary(`write the status: ${status.readyReplicas ?? 0} of ${status.replicas ?? 0} ${noun}s ready`),

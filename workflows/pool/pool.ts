@@ -4,7 +4,7 @@ import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { RefusedEvacuation } from '../../decisions/drain/need.ts';
 import { fullStatus } from '../../decisions/healing/conditions.ts';
-import type { HealingState } from '../../decisions/healing/state.ts';
+import type { HealingAsk, HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
@@ -12,7 +12,8 @@ import { Evacuations } from '../drain/evacuations.ts';
 import { onQuery } from '../handlers.ts';
 import { Healings } from '../healing/healings.ts';
 import { progress, type PoolProgress, type PoolRef } from '../messages.ts';
-import { OwnerRun, type CarriedOwner, type OwnerRequest } from '../owners/owner-run.ts';
+import type { CarriedOwner, OwnerRequest } from '../owners/owner-plan.ts';
+import { OwnerRun } from '../owners/owner-run.ts';
 import { Rollouts, type RolloutsState } from '../rollout/rollouts.ts';
 import { DroverRevision } from '../search-attributes.ts';
 import { poolDetails } from './details.ts';
@@ -20,7 +21,12 @@ import { begin, type StepContext } from './steps.ts';
 
 export interface PoolInput extends PoolRef {
   /** What a run hands to the next when its history has grown long. */
-  carried?: CarriedOwner & { rollouts?: RolloutsState; healing?: HealingState | null; refusals?: RefusedEvacuation[] };
+  carried?: CarriedOwner & {
+    rollouts?: RolloutsState;
+    healing?: HealingState | null;
+    healingAsks?: HealingAsk[];
+    refusals?: RefusedEvacuation[];
+  };
 }
 
 /**
@@ -62,7 +68,13 @@ class PoolRun extends OwnerRun<PlannedPool> {
       onChange,
       onProblem: (message) => this.failureBackoff.note('BatchNotBegun', message),
     });
-    this.#healings = new Healings({ ref, state: carried?.healing ?? null, inProgress, onChange });
+    this.#healings = new Healings({
+      ref,
+      state: carried?.healing ?? null,
+      asks: carried?.healingAsks,
+      inProgress,
+      onChange,
+    });
     this.#evacuations = new Evacuations({ refusals: carried?.refusals, inProgress, onChange });
     onQuery(progress, () => this.#progress());
   }
@@ -153,7 +165,12 @@ class PoolRun extends OwnerRun<PlannedPool> {
   }
 
   protected override continueAsNew(carried: CarriedOwner): Promise<never> {
-    const own = { rollouts: this.#rollouts.state, healing: this.#healings.state, refusals: this.#evacuations.refusals };
+    const own = {
+      rollouts: this.#rollouts.carried,
+      healing: this.#healings.state,
+      healingAsks: this.#healings.asks,
+      refusals: this.#evacuations.refusals,
+    };
     return continueAsNew<typeof pool>({ ...this.ref, carried: { ...carried, ...own } });
   }
 }

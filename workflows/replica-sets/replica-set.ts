@@ -11,7 +11,8 @@ import type { ReplicaSetStep } from '../../decisions/replica-sets/plan.ts';
 import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts';
 import { onQuery } from '../handlers.ts';
 import { replicaSetProgress, type PoolRef, type ReplicaSetProgress } from '../messages.ts';
-import { OwnerRun, type CarriedOwner, type OwnerRequest } from '../owners/owner-run.ts';
+import type { CarriedOwner, OwnerRequest } from '../owners/owner-plan.ts';
+import { OwnerRun } from '../owners/owner-run.ts';
 import { beginKeptReplicas, beginRemoval, runOperation, chunks, ON_VMS } from '../owners/steps.ts';
 import { replicaSetDetails } from './details.ts';
 

@@ -12,12 +12,13 @@ import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
+import { withAsk, type RolloutAsk } from '../../decisions/rollout/asks.ts';
 import type { Batch } from '../../decisions/rollout/batch.ts';
 import type { PlannedBatch } from '../../decisions/rollout/next-batch.ts';
-import { halted, paused, promoted, resumed, withFailures } from '../../decisions/rollout/state.ts';
 import { deferredAfter, type DeferredVm } from '../../decisions/rollout/waits/deferred.ts';
 import { onSignal } from '../handlers.ts';
 import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type PoolRef } from '../messages.ts';
+import { Asks } from '../owners/asks.ts';
 import type { InFlight } from '../owners/in-flight.ts';
 import type { BatchEnd } from '../payloads.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../search-attributes.ts';
@@ -35,9 +36,9 @@ export interface RolloutsState {
   deferrals: number;
   /** How many steps the pool's rollouts have. */
   steps: number;
+  /** What was asked for since the last plan; absent in older histories. */
+  asks?: RolloutAsk[];
 }
-
-type Ask = (rollout: RolloutStatus, steps: number) => RolloutStatus;
 
 export interface RolloutsOptions {
   ref: PoolRef;
@@ -56,36 +57,34 @@ export interface RolloutsOptions {
 export class Rollouts {
   state: RolloutsState;
   readonly #options: RolloutsOptions;
-  /** What was asked for since the last plan was requested, which does not know of it. */
-  #asks: Ask[] = [];
+  readonly #asks: Asks<RolloutAsk>;
   /** UID of the pool; null before the first look. */
   #pool: string | null = null;
 
   constructor(options: RolloutsOptions) {
     this.#options = options;
     this.state = options.state ?? nothingKnown();
-    const take = (ask: Ask): void => {
+    this.#asks = new Asks(this.state.asks);
+    const take = (ask: RolloutAsk): void => {
       this.#ask(ask);
       options.onChange();
     };
     onSignal(pause, 'Begin no further batch until resume; what restarts already comes back.', (asked) =>
-      take((rollout) => paused(rollout, asked, now())),
+      take({ ask: 'pause', ...asked, at: now() }),
     );
-    onSignal(resume, 'Go on after a pause, a failure or an abort.', () => take((rollout) => resumed(rollout, now())));
+    onSignal(resume, 'Go on after a pause, a failure or an abort.', () => take({ ask: 'resume', at: now() }));
     onSignal(abort, 'End the rollout where it stands; its VMs stay as they are.', (asked) =>
-      take((rollout) => (rollout.completedAt === undefined ? halted(rollout, 'Aborted', asked, now()) : rollout)),
+      take({ ask: 'abort', ...asked, at: now() }),
     );
     onSignal(promote, 'Pass the step at which the rollout waits; with {"full": true} all steps.', ({ full = false }) =>
-      take((rollout, steps) =>
-        full || rollout.stepReachedAt !== undefined ? promoted(rollout, steps, full) : rollout,
-      ),
+      take({ ask: 'promote', full }),
     );
     onSignal(batchEnded, 'A batch of VMs has been updated.', (end) => this.#ended(end));
   }
 
   /** Returns what a plan needs to know. */
   request(): Pick<PlanRequest, 'rollout' | 'batches' | 'deferred' | 'batchesNotBefore' | 'now'> {
-    if (this.state.rollout !== null) this.#asks = [];
+    this.#asks.requested(this.state.rollout !== null);
     const { deferred = [] } = this.state;
     return {
       rollout: this.state.rollout,
@@ -99,15 +98,20 @@ export class Rollouts {
   /**
    * Takes over what a plan has found. Returns false if people asked for something meanwhile: its batch may not begin.
    */
-  taken({ rollout }: Pick<PoolPlan, 'rollout'>): boolean {
-    const isCurrent = this.#asks.length === 0;
+  taken({ rollout, isOverruled }: Pick<PoolPlan, 'rollout' | 'isOverruled'>): boolean {
+    const asks = this.#asks.unknown(isOverruled === true);
     this.state.steps = rollout.steps;
-    this.state.rollout = this.#asks.splice(0).reduce((state, ask) => ask(state, rollout.steps), rollout.state);
+    this.state.rollout = asks.reduce((state, ask) => withAsk(state, ask, rollout.steps), rollout.state);
     for (const n of rollout.superseded) this.#supersede(n);
     for (const n of rollout.lost) this.#giveUp(n);
     // The plan that found these batches lost still counted their VMs as in flight.
     if (rollout.lost.length > 0) this.#options.onChange();
-    return isCurrent;
+    return asks.length === 0;
+  }
+
+  /** What the next run must know. */
+  get carried(): RolloutsState {
+    return { ...this.state, asks: this.#asks.told };
   }
 
   /** Starts a batch as a workflow of its own, which outlives this run. */
@@ -163,10 +167,10 @@ export class Rollouts {
     this.state = nothingKnown();
   }
 
-  #ask(ask: Ask): void {
+  #ask(ask: RolloutAsk): void {
     const { rollout, steps } = this.state;
-    if (rollout !== null) this.state.rollout = ask(rollout, steps);
-    this.#asks.push(ask);
+    if (rollout !== null) this.state.rollout = withAsk(rollout, ask, steps);
+    this.#asks.add(ask);
   }
 
   #ended({ n, pool, outcomes, minVersions }: BatchEnd): void {
@@ -190,7 +194,7 @@ export class Rollouts {
           at,
           ...(wereDown.has(vm) ? { wasDown: true as const } : {}),
         }));
-      if (failures.length > 0) this.#ask((rollout) => withFailures(rollout, batch.revision, failures));
+      if (failures.length > 0) this.#ask({ ask: 'fail', revision: batch.revision, failures });
     }
     this.#options.onChange(minVersions);
   }

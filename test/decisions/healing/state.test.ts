@@ -4,6 +4,7 @@ import {
   newCycle,
   noHealing,
   remembered,
+  skippedSince,
   stateFrom,
   takenOver,
   withAttemptEnd,
@@ -96,4 +97,15 @@ test('a hundred replacements that are over are remembered: those go first that o
   for (let n = 2; n <= 200; n++) finished = remembered(finished, over(n, 'Left'));
   const newest = Array.from({ length: 99 }, (_, index) => `web-${102 + index}`);
   expect(finished.map(({ vm }) => vm)).toEqual(['web-1', ...newest]);
+});
+
+test('an attempt that is older than the skip of its VM must leave the VM', () => {
+  const vm = { name: 'web-1', uid: 'uid-of-web-1' };
+  const status = { cycles: [], finished: [over(1, 'Skipped'), over(2, 'Left')], notReplaced: [], notListed: 0 };
+  expect(skippedSince(status, vm, Date.parse(AT) - 1)).toBe('why');
+  // Somebody has asked for its healing after that.
+  expect(skippedSince(status, vm, Date.parse(AT))).toBeNull();
+  expect(skippedSince(status, { ...vm, uid: 'another' }, 0)).toBeNull();
+  expect(skippedSince(status, { name: 'web-2', uid: 'uid-of-web-2' }, 0)).toBeNull();
+  expect(skippedSince(undefined, vm, 0)).toBeNull();
 });

@@ -92,6 +92,7 @@ export class PlanGuarantees extends Check {
     const again = containedPlan({
       ...input,
       pool: { ...pool, status },
+      writes: status.writes ?? 0,
       rollout: rollout.state,
       healing: healing.state,
     });

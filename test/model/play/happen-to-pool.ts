@@ -1,6 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
 import type { PowerAction } from '../../../decisions/power/action.ts';
-import { healVmIdOf } from '../../../workflows/messages.ts';
+import { healVmIdOf, poolIdOf } from '../../../workflows/messages.ts';
 import { diskOf, type Pool } from '../facts.ts';
 import { aTemplate } from '../pools.ts';
 import type { Happening } from '../random/happenings.ts';
@@ -41,6 +41,8 @@ export async function happenToPool(
       await world.wait(world.time.between(0, 20_000));
       return putBack(world, backup, happening);
     }
+    case 'rewind':
+      return rewind(world, name, happening.run);
     case 'restarts':
       return changePower(world, pool, 'Restart', happening.maxUnavailable);
     case 'start all':
@@ -62,6 +64,17 @@ export async function happenToPool(
     case 'healResume':
       world.people.signal(name, happening.what, { by: 'ann' });
   }
+}
+
+/** Has a pool's workflow begin again as one of its earlier runs has begun, which is a moment of an earlier Temporal. */
+function rewind(world: World, name: string, which: number): void {
+  const id = poolIdOf(refOf(name));
+  const runs = world.temporal.past.filter((run) => run.id === id);
+  const run = runs[which % Math.max(runs.length, 1)];
+  if (run === undefined) return;
+  world.say(`-- ${id} is put back to its run ${runs.indexOf(run) + 1} of ${runs.length}`);
+  world.temporal.terminate(id);
+  world.temporal.start(run.type, id, run.args);
 }
 
 /** Starts what `drover vm start|stop|restart` starts for all VMs of a pool. */

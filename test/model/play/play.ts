@@ -61,6 +61,7 @@ async function happen(
   if (happening.what === 'refuse') return refuse(world, happening);
   if ('vm' in happening) return happenToVm(world, names, happening);
   if ('workflow' in happening) return endWorkflow(world, happening);
+  if (happening.what === 'lose Temporal') return loseTemporal(world);
   if (happening.what === 'machine types') return changeMachineTypes(world, happening);
   const worker = world.workers[happening.worker % world.workers.length]!;
   if (worker.process.state !== 'running' || worker.process.isCutOff) return;
@@ -88,6 +89,12 @@ function endWorkflow(world: World, { what, workflow }: Extract<Happening, { work
   if (what === 'cancel workflow') world.temporal.cancel(run.id);
   else world.temporal.terminate(run.id);
   if (run.type === 'watch') void world.wait(15_000).then(() => world.keepWatch());
+}
+
+function loseTemporal(world: World): void {
+  world.say('-- Temporal loses all workflows');
+  for (const { id } of world.temporal.runs.values()) world.temporal.terminate(id);
+  void world.wait(15_000).then(() => world.keepWatch());
 }
 
 function refuse(world: World, { call, vm, isOfAll, ms }: Extract<Happening, { what: 'refuse' }>): void {

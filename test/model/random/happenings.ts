@@ -39,6 +39,9 @@ export type Happening =
   | { what: 'refuse'; call: RefusedCall; vm: number; isOfAll: boolean; ms: number }
   /** In Temporal's Web UI: one of all that run. */
   | { what: 'cancel workflow' | 'terminate workflow'; workflow: number }
+  /** Temporal knows of a pool what it knew before, or of nothing at all. */
+  | { what: 'rewind'; pool: number; run: number }
+  | { what: 'lose Temporal' }
   | { what: 'freeze' | 'cut off'; worker: number; ms: number }
   | { what: 'kill'; worker: number };
 
@@ -160,6 +163,10 @@ const ends: fc.Arbitrary<Happening> = fc.record({
   what: fc.constantFrom('cancel workflow', 'terminate workflow'),
   workflow: fc.nat(9),
 });
+const rewinds: fc.Arbitrary<Happening> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ what: fc.constant('rewind'), pool, run: fc.nat(9) }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('lose Temporal') }) },
+);
 const renewals: fc.Arbitrary<Happening> = fc.record({ what: fc.constant('renew'), pool, isOrphaned: fc.boolean() });
 
 const restores: fc.Arbitrary<Happening> = fc.record({
@@ -192,4 +199,5 @@ export const kinds = {
   surges,
   refusals,
   ends,
+  rewinds,
 };

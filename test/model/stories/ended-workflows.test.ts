@@ -69,3 +69,87 @@ test('a pool whose workflow is asked to cancel goes on, hears people, and says s
     await world.people.changePool('web', { replicas: 3 });
     expect(await world.until(isReady(world, 3), MINUTE_MS)).toBe(true);
   }));
+
+const ID = poolIdOf(refOf('web'));
+
+/**
+ * Resolves at a moment in which the pool's workflow has just continued as new, with what puts that back: the workflows
+ * that run now begin anew.
+ */
+async function backup(world: World): Promise<() => void> {
+  const { runId } = world.temporal.runs.get(ID)!;
+  const isNext = (): boolean => world.temporal.runs.get(ID)!.runId !== runId;
+  // Signals fill its history, until it continues as new.
+  while (!isNext()) {
+    world.temporal.signal(ID, 'changed', []);
+    await world.wait(500);
+  }
+  const open = [...world.temporal.runs.values()].filter(({ isOpen, type }) => isOpen && type !== 'watch');
+  return () => {
+    world.say('-- Temporal is put back');
+    for (const { id, type, args } of open) {
+      world.temporal.terminate(id);
+      world.temporal.start(type, id, args);
+    }
+  };
+}
+
+const longHistory = 60;
+const updated = (world: World): number | undefined => statusOf(world)?.updatedReplicas;
+
+test.each(['pause', 'abort'] as const)('when Temporal is put back, the rollout stays where it was: %s', (ask) =>
+  play(
+    async (world) => {
+      await begun(world, { replicas: 6, maxUnavailable: 1, rollout: { steps: [aStep(1, { wait: '2m' })] } });
+      await world.people.changePool('web', { template: aTemplate({ version: 2 }) });
+      expect(await world.until(() => statusOf(world)?.rollout?.stepReachedAt !== undefined, MINUTE_MS)).toBe(true);
+      const putBack = await backup(world);
+      world.people.signal('web', ask, { by: 'ann' });
+      const isHeard = (): boolean =>
+        ask === 'pause'
+          ? statusOf(world)?.rollout?.paused !== undefined
+          : statusOf(world)?.rollout?.halted?.kind === 'Aborted';
+      expect(await world.until(isHeard, MINUTE_MS)).toBe(true);
+      putBack();
+      await world.wait(10 * MINUTE_MS);
+      if (!isHeard() || updated(world) !== 1) world.break(`G28: ${JSON.stringify(statusOf(world)?.rollout)}`);
+      world.people.signal('web', 'resume');
+      expect(await world.until(() => updated(world) === 6, 10 * MINUTE_MS)).toBe(true);
+    },
+    { longHistory },
+  ),
+);
+
+test('what people ask for right after Temporal was put back counts, too', () =>
+  play(
+    async (world) => {
+      await begun(world, { replicas: 3, maxUnavailable: 1, autohealing: {} });
+      const putBack = await backup(world);
+      await world.people.changePool('web', { template: aTemplate({ version: 2 }) });
+      expect(await world.until(() => updated(world) === 3, 2 * MINUTE_MS)).toBe(true);
+      putBack();
+      world.people.signal('web', 'pause', { by: 'ann' });
+      world.people.signal('web', 'healPause', { by: 'ann' });
+      const isPaused = (): boolean =>
+        statusOf(world)?.rollout?.paused?.by === 'ann' && statusOf(world)?.healing?.paused?.by === 'ann';
+      expect(await world.until(isPaused, MINUTE_MS)).toBe(true);
+    },
+    { longHistory },
+  ));
+
+test('when Temporal is put back, the healing of a VM stays paused', () =>
+  play(
+    async (world) => {
+      await begun(world, { replicas: 2, autohealing: { startupFailureThreshold: 1, maxUnhealthy: '100%' } });
+      const putBack = await backup(world);
+      world.people.signal('web', 'healPause', { by: 'ann' });
+      const isPaused = (): boolean => statusOf(world)?.healing?.paused?.by === 'ann';
+      expect(await world.until(isPaused, MINUTE_MS)).toBe(true);
+      const { uid } = world.vm('web-2')!.metadata;
+      putBack();
+      crashLoop(world, 'web-2');
+      await world.wait(10 * MINUTE_MS);
+      if (!isPaused() || world.vm('web-2')?.metadata.uid !== uid) world.break('G28: web-2 is replaced');
+    },
+    { longHistory },
+  ));

@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { Asks } from '../../../workflows/owners/asks.ts';
+
+test('a plan knows what was told before it was requested, if it is given a state', () => {
+  const asks = new Asks<string>();
+  asks.add('pause');
+  asks.requested(true);
+  asks.add('abort');
+  expect(asks.told).toEqual(['pause', 'abort']);
+  expect(asks.unknown(false)).toEqual(['abort']);
+  expect(asks.told).toEqual([]);
+});
+
+test('a plan that is given no state, or finds it overruled, knows nothing of what was told', () => {
+  for (const [hasState, isOverruled] of [
+    [false, false],
+    [true, true],
+  ] as const) {
+    const asks = new Asks(['pause']);
+    asks.requested(hasState);
+    asks.add('abort');
+    expect(asks.unknown(isOverruled)).toEqual(['pause', 'abort']);
+  }
+});
+
+test('what was told stays until a plan was made', () => {
+  const asks = new Asks<string>();
+  asks.add('pause');
+  asks.requested(true);
+  asks.requested(true);
+  expect(asks.unknown(true)).toEqual(['pause']);
+});
+
+test('however much is told, the newest is kept, and nothing that the plan knows counts as unknown', () => {
+  const asks = new Asks<number>();
+  for (let n = 0; n < 10; n++) asks.add(n);
+  asks.requested(true);
+  for (let n = 10; n < 255; n++) asks.add(n);
+  expect(asks.told).toHaveLength(250);
+  expect(asks.unknown(false)).toEqual(Array.from({ length: 245 }, (_, index) => index + 10));
+});

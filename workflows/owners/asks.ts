@@ -1,0 +1,42 @@
+/** More than people and batches tell a pool while no plan can be made for it: older ones are dropped. */
+const ASKS_KEPT = 250;
+
+/**
+ * What a workflow was told, and which of that no plan knows of yet. What was told before a plan was requested is part
+ * of the state that the plan is given; but a plan that finds this state overruled by a newer status knows of nothing
+ * that was told.
+ */
+export class Asks<Ask> {
+  #told: Ask[];
+  /** How many of these the plan in progress knows of. */
+  #known = 0;
+
+  constructor(told: readonly Ask[] = []) {
+    this.#told = [...told];
+  }
+
+  add(ask: Ask): void {
+    this.#told.push(ask);
+    const surplus = Math.max(this.#told.length - ASKS_KEPT, 0);
+    this.#told.splice(0, surplus);
+    this.#known = Math.max(this.#known - surplus, 0);
+  }
+
+  /** Called when a plan is requested. `hasState`: whether the state that it is given has what was told so far. */
+  requested(hasState: boolean): void {
+    this.#known = hasState ? this.#told.length : 0;
+  }
+
+  /** Called when a plan was made: returns what it doesn't know of. `isOverruled`: it was made from a newer status. */
+  unknown(isOverruled: boolean): Ask[] {
+    const unknown = this.#told.slice(isOverruled ? 0 : this.#known);
+    this.#told = [];
+    this.#known = 0;
+    return unknown;
+  }
+
+  /** What the next run of the workflow must know. */
+  get told(): Ask[] {
+    return [...this.#told];
+  }
+}

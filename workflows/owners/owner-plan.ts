@@ -1,0 +1,41 @@
+import type { OwnerKey } from '../../activities/owners/types.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { Backoffs, Failure } from '../../decisions/pool/failures.ts';
+import type { PoolPlan } from '../../decisions/pool/plan.ts';
+import type { OwnerEvent } from '../../decisions/status/events.ts';
+import type { FailureBackoffState } from './failure-backoff.ts';
+
+/** State carried over continue-as-new, for all kinds of owners. */
+export interface CarriedOwner {
+  uid?: string;
+  minVersions: ResourceVersions;
+  failureBackoff: FailureBackoffState;
+  resultUnknown?: boolean;
+  /** Writes of the newest status that was seen or written; absent in older histories. */
+  writes?: number;
+}
+
+/** What every plan is asked with. */
+export interface OwnerRequest {
+  namespace: string;
+  name: string;
+  minVersions: ResourceVersions;
+  resultUnknown: boolean;
+  inProgress: { creating: string[]; deleting: string[] };
+  backoffs: Backoffs;
+  writes?: number;
+}
+
+/** What every plan says. */
+export interface PlannedOwner {
+  gone: false;
+  key: OwnerKey;
+  generation: number;
+  minVersions: ResourceVersions;
+  failures: Failure[];
+  phase: PoolPlan['phase'];
+  wakeAt: number | null;
+  writes?: number;
+  /** Events about what its status says that the stored one does not. */
+  events?: OwnerEvent[];
+}

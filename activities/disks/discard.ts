@@ -6,10 +6,13 @@ import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import { isConflict, ignoreNotFound, ignoreStale, type KubeError } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVm } from '../lib/live-vm.ts';
+import type { Acted } from '../lib/try-each.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
 import type { PoolKey } from '../owners/types.ts';
+import { diskHeld } from './disk-held.ts';
 
 export interface ClaimTarget {
   name: string;
@@ -19,15 +22,16 @@ export interface ClaimTarget {
 /**
  * Deletes a disk that was kept for a VM of the pool, with the DataVolume that holds it, if it is still kept and the
  * pool keeps none any more: checked again right before, it has the pool's mark and no owner, and its VM does not exist.
- * Resolves to false if the disk is left. `pool`: as the API server has it.
+ * Throws a `KubeError` with the reason `DiskHeld` that says whose it is now, if something else has taken it. `pool`: as
+ * the API server has it.
  */
 export async function discardDisk(
-  client: KubeClient,
+  { client, cache }: { client: KubeClient; cache: Pick<ClusterCache, 'diskUsers'> },
   key: PoolKey,
   pool: StoredPool | undefined,
   { name, uid }: ClaimTarget,
-): Promise<boolean> {
-  if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return false;
+): Promise<Acted> {
+  if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'left';
   const signal = cancellationSignal();
   const at = { namespace: key.namespace, name };
   const [claim, volume] = await Promise.all([
@@ -35,24 +39,29 @@ export async function discardDisk(
     ignoreNotFound(client.get(DataVolumes, at, { signal })),
   ]);
   const kept = claim && keptDiskOf(claim.metadata);
-  if (claim === undefined || claim.metadata.uid !== uid || kept?.poolUid !== key.uid) return false;
-  if (!isDiscarded(pool, kept)) return false;
+  if (claim === undefined || claim.metadata.uid !== uid || kept?.poolUid !== key.uid) return 'left';
+  if (!isDiscarded(pool, kept)) return 'left';
   const owners = [...(volume?.metadata.ownerReferences ?? []), ...(claim.metadata.ownerReferences ?? [])].filter(
     (owner) => owner.uid !== volume?.metadata.uid,
   );
-  if (owners.length > 0) return false;
   const vm = { namespace: key.namespace, name: vmName(key.name, kept.number) };
-  if ((await liveVm(client, vm, signal)) !== undefined) return false;
+  const stays = (why: string): KubeError =>
+    diskHeld(`${vm.name} is not created: its kept disk ${name} can't be deleted, for ${why}`);
+  const [owner] = owners;
+  if (owner !== undefined) throw stays(`it belongs to ${owner.kind} ${owner.name}`);
+  const [user] = cache.diskUsers.of(key.namespace, name);
+  if (user !== undefined) throw stays(`it is used by ${user.kind} ${user.name}`);
+  if ((await liveVm(client, vm, signal)) !== undefined) return 'left';
   try {
     if (volume !== undefined) {
       const { uid: ofVolume, resourceVersion } = volume.metadata;
       await ignoreNotFound(client.delete(DataVolumes, at, { uid: ofVolume, resourceVersion, signal }));
     }
     await ignoreNotFound(client.delete(PersistentVolumeClaims, at, { uid, signal }));
-    return true;
+    return 'done';
   } catch (error) {
     // Something has taken the disk just now.
-    if (isConflict(error)) return false;
+    if (isConflict(error)) throw stays('it was changed just now');
     throw error;
   }
 }
@@ -65,19 +74,20 @@ export async function unmarkDisk(
   client: KubeClient,
   key: PoolKey,
   { name, uid, resourceVersion }: ClaimTarget & { resourceVersion: string },
-): Promise<void> {
+): Promise<Acted> {
   const { namespace } = key;
   const at = { namespace, name };
   const signal = cancellationSignal();
   const claim = await ignoreNotFound(client.get(PersistentVolumeClaims, at, { signal }));
   const kept = claim && keptDiskOf(claim.metadata);
-  if (claim?.metadata.uid !== uid || claim.metadata.resourceVersion !== resourceVersion) return;
-  if (kept?.poolUid !== key.uid) return;
+  if (claim?.metadata.uid !== uid || claim.metadata.resourceVersion !== resourceVersion) return 'left';
+  if (kept?.poolUid !== key.uid) return 'left';
   const vm = await liveVm(client, { namespace, name: vmName(key.name, kept.number) }, signal);
-  if (vm === undefined || !isMemberOf(key, seenMember(key, vm))) return;
+  if (vm === undefined || !isMemberOf(key, seenMember(key, vm))) return 'left';
   // Without the mark and without an owner, nothing would tell whose disk it is.
   const volume = await ignoreNotFound(client.get(DataVolumes, at, { signal }));
-  if (volume !== undefined && controllerOf(volume)?.kind !== 'VirtualMachine') return;
+  if (volume !== undefined && controllerOf(volume)?.kind !== 'VirtualMachine') return 'left';
   const patch = { metadata: { uid, resourceVersion, ...noKeptDiskMark } };
-  await ignoreStale(client.patch(PersistentVolumeClaims, at, 'merge', patch, { signal }));
+  const patched = await ignoreStale(client.patch(PersistentVolumeClaims, at, 'merge', patch, { signal }));
+  return patched === undefined ? 'left' : 'done';
 }

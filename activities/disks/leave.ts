@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL, REVISION_LABEL } from '../../api/names.ts';
 import { type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
-import { diskIdentity, diskTemplates, sizeOf } from '../../decisions/disks/disk-template.ts';
+import { diskTemplates } from '../../decisions/disks/disk-template.ts';
 import { keptDiskMark, NO_NUMBER } from '../../decisions/disks/kept-disk.ts';
 import { field, isObject } from '../../decisions/lib/json.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
@@ -106,15 +106,13 @@ async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine
   const number = numberOf(key.name, name);
   const templates = diskTemplates(vm.spec);
   for (const disk of disksOf(vm)) {
-    const template = templates.get(disk);
     const mark = keptDiskMark({
       pool: key.name,
       poolUid: key.uid,
       number: number ?? NO_NUMBER,
       disk: disk.endsWith(`-${number}`) ? disk.slice(0, -`-${number}`.length) : disk,
       revision: labels?.[REVISION_LABEL] ?? null,
-      identity: template === undefined ? '' : diskIdentity(template),
-      size: template === undefined ? null : sizeOf(template),
+      template: templates.get(disk) ?? null,
       keptBy: annotations?.[REMOVING_ANNOTATION] === REMOVING_TO_HEAL ? 'healing' : 'scale-in',
       keptAt: new Date(now).toISOString(),
     });

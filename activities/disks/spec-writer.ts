@@ -3,6 +3,8 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { poolsOfDisk, whyDiskIsHeld, type HeldDisk } from '../../decisions/disks/disk-holder.ts';
+import { withKeptTemplates } from '../../decisions/disks/kept-claims.ts';
+import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import { newDisks } from '../../decisions/disks/used-disks.ts';
 import { mergePatch } from '../../decisions/merge/vm.ts';
 import { numberOf, vmName } from '../../decisions/scaling/vm-names.ts';
@@ -11,9 +13,10 @@ import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { KubeError, ignoreNotFound } from '../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVm } from '../lib/live-vm.ts';
+import { diskHeld } from './disk-held.ts';
 
 /** A deleted VM's disks follow it within moments if nothing uses them. */
 const GOES_WITHIN_MS = 5_000;
@@ -26,11 +29,6 @@ export interface UpdateWrite {
   /** The VM as its pool would make it. */
   made: NewMember;
 }
-
-const DISK_HELD = 'DiskHeld';
-
-/** Reports whether something was not written because the VM would have run on a disk that is not its own. */
-export const isDiskHeld = (error: KubeError): boolean => error.reason === DISK_HELD;
 
 /**
  * Writes the specs of VMs. Nothing else creates a VM or changes what disks it has, so that no VM gets a disk which is
@@ -52,16 +50,20 @@ export class SpecWriter {
   async create(resource: Resource, member: NewMember, pool: StoredPool | null): Promise<Stored> {
     const { name, namespace } = member.metadata;
     const until = Date.now() + GOES_WITHIN_MS;
+    const vm = { namespace, name, uid: null };
+    const keptDisks = new Map<string, KeptDisk>();
     for (const disk of newDisks(undefined, member.spec)) {
-      let held = await this.#heldBy(disk, { namespace, name, uid: null }, pool);
-      if (held?.passes === true && (await liveVm(this.#client, { namespace, name }, cancellationSignal()))) held = null;
+      let { held, kept } = await this.#lookAt(disk, vm, pool);
+      if (held?.passes === true && (await liveVm(this.#client, vm, cancellationSignal()))) held = null;
       while (held?.passes === true && Date.now() < until) {
         await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
-        held = await this.#heldBy(disk, { namespace, name, uid: null }, pool);
+        ({ held, kept } = await this.#lookAt(disk, vm, pool));
       }
-      if (held !== null) throw new KubeError(422, DISK_HELD, `${name} is not created: ${held.why}`);
+      if (held !== null) throw diskHeld(`${name} is not created: ${held.why}`);
+      if (kept !== null) keptDisks.set(disk, kept);
     }
-    return this.#client.create(resource, member, { signal: cancellationSignal() });
+    const made = withKeptTemplates(member, keptDisks);
+    return this.#client.create(resource, made, { signal: cancellationSignal() });
   }
 
   /**
@@ -76,7 +78,7 @@ export class SpecWriter {
     const patch = mergePatch(write.before, write.after);
     if (patch === null) return undefined;
     const why = await this.whyHeld(pool, write);
-    if (why !== null) throw new KubeError(422, DISK_HELD, why);
+    if (why !== null) throw diskHeld(why);
     const { metadata, ...rest } = patch as { metadata?: object };
     const guarded = { ...rest, metadata: { ...metadata, uid: of.uid, resourceVersion: of.resourceVersion } };
     const at = { namespace: of.namespace, name: of.name };
@@ -87,17 +89,18 @@ export class SpecWriter {
   async whyHeld(pool: StoredPool, { before, after, made }: UpdateWrite): Promise<string | null> {
     const { name, uid } = before.metadata;
     for (const disk of newDisks(before.spec, after.spec ?? {}, made.spec)) {
-      const held = await this.#heldBy(disk, { namespace: pool.metadata.namespace, name, uid }, pool);
+      const { held } = await this.#lookAt(disk, { namespace: pool.metadata.namespace, name, uid }, pool);
       if (held !== null) return held.why;
     }
     return null;
   }
 
-  async #heldBy(
+  /** Returns why the VM may not have the disk, or what the disk is if it was kept. */
+  async #lookAt(
     disk: string,
     vm: { namespace: string; name: string; uid: string | null },
     pool: StoredPool | null,
-  ): Promise<HeldDisk | null> {
+  ): Promise<{ held: HeldDisk | null; kept: KeptDisk | null }> {
     const at = { namespace: vm.namespace, name: disk };
     const signal = cancellationSignal();
     const [dataVolume, claim] = await Promise.all([
@@ -113,13 +116,14 @@ export class SpecWriter {
       claim,
       users: this.#cache.diskUsers.of(vm.namespace, disk),
     });
-    if (held !== null || pool === null || number === null) return held;
+    const kept = claim === undefined ? null : keptDiskOf(claim.metadata);
+    if (held !== null || pool === null || number === null) return { held, kept };
     const rival = poolsOfDisk(pool, disk, number, this.#cache.pools.values()).find(
       (other) => isOlder(other, pool) || this.#hasVm(other, number),
     );
-    if (rival === undefined) return null;
+    if (rival === undefined) return { held: null, kept };
     const why = `disk ${disk} is that of pool ${rival.metadata.name}, which has a disk template of the same name: give that of one pool another name`;
-    return { why, passes: false };
+    return { held: { why, passes: false }, kept };
   }
 
   #hasVm({ metadata }: StoredPool, number: number): boolean {

@@ -5,10 +5,12 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { tryEach } from '../lib/try-each.ts';
+import { tryEach, type Acted } from '../lib/try-each.ts';
+import { versionsOf } from '../owners/kinds.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 import { discardDisk, unmarkDisk, type ClaimTarget } from './discard.ts';
+import { waitForDiscard } from './wait-for-discard.ts';
 
 export interface DiskStepOptions {
   client: KubeClient;
@@ -25,10 +27,19 @@ export function createDiskActivities({ client, cache, concurrency: most }: DiskS
       withHeartbeat(async () => {
         const gone: string[] = [];
         const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
-        const discard = async (claim: ClaimTarget): Promise<void> => {
-          if (await discardDisk(client, key, await poolNow(), claim)) gone.push(claim.name);
+        const discard = async (claim: ClaimTarget): Promise<Acted> => {
+          const acted = await discardDisk({ client, cache }, key, await poolNow(), claim);
+          if (acted === 'done') gone.push(claim.name);
+          return acted;
         };
         const { count, refused } = await tryEach(claims, discard, { most });
+        const isRefused = ({ name }: ClaimTarget): boolean => refused?.names?.includes(name) === true;
+        if (refused?.isGeneral !== true)
+          await waitForDiscard(
+            cache,
+            key.namespace,
+            claims.filter((claim) => !isRefused(claim)),
+          );
         const pool = await knownPool(client, cache, key);
         if (pool !== undefined && gone.length > 0) {
           const note = `Deleted kept disks ${formatNames(gone)}: the pool keeps none any more, and their VMs come back`;
@@ -38,7 +49,8 @@ export function createDiskActivities({ client, cache, concurrency: most }: DiskS
         const vmsOf = (names: readonly string[]): string[] =>
           claims.filter(({ name }) => names.includes(name)).map(({ vm }) => vm);
         const names = vmsOf(refused?.names ?? []);
-        return { ...nothingDone, count, refused: refused === null ? null : { ...refused, names } };
+        const minVersions = versionsOf(key, (await poolNow())?.metadata.resourceVersion);
+        return { ...nothingDone, count, refused: refused === null ? null : { ...refused, names }, minVersions };
       }),
 
     /** Removes the marks from claims whose VMs are back. */

@@ -13,12 +13,19 @@ export interface TryEachOptions {
 }
 
 /**
- * Runs `act` on each item, and returns refusals in words. A refusal that may concern one item alone lets the others go
- * on; several of that kind in a row end the run, and so does a refusal that concerns all.
+ * What has become of an item: `left` as it is, because there was nothing to do, or it has changed. What is left is no
+ * success: the next plan may want the same again.
+ */
+export type Acted = 'done' | 'left';
+
+/**
+ * Runs `act` on each item, counts those that were acted on, and returns refusals in words. A refusal that may concern
+ * one item alone lets the others go on; several of that kind in a row end the run, and so does a refusal that concerns
+ * all.
  */
 export async function tryEach<T extends { name: string }>(
   items: readonly T[],
-  act: (item: T) => Promise<void>,
+  act: (item: T) => Promise<Acted>,
   { most, atFirst = 1 }: TryEachOptions,
 ): Promise<Pick<Done, 'count' | 'refused'>> {
   let count = 0;
@@ -27,8 +34,7 @@ export async function tryEach<T extends { name: string }>(
   const names: string[] = [];
   const counted = async (item: T): Promise<void> => {
     try {
-      await act(item);
-      count++;
+      if ((await act(item)) === 'done') count++;
       inARow = 0;
     } catch (error) {
       if (!isRefusalOfOne(error)) throw error;

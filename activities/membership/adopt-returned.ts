@@ -28,7 +28,7 @@ import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveVm } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { tryEach } from '../lib/try-each.ts';
+import { tryEach, type Acted } from '../lib/try-each.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
 
@@ -61,24 +61,31 @@ export function createReturnActivities({ client, concurrency }: AdoptionOptions)
         const poolNow = sharedCall(() => livePool(client, key, signal));
         const members = await membersOf(key, role);
         let last: StoredPool | undefined;
-        const adopt = async ({ name, uid }: Target): Promise<void> => {
+        const adopt = async ({ name, uid }: Target): Promise<Acted> => {
           const at = { namespace: key.namespace, name };
           const pool = (last = await poolNow());
           saw({ pools: pool?.metadata.resourceVersion });
           const vm = await liveVm(client, at, signal);
           saw({ vms: vm?.metadata.resourceVersion });
-          if (vm?.metadata.uid !== uid || pool === undefined || !isReturned(pool, vmView(vm))) return;
-          if (!takesBack(pool, generation) || members.size >= placesOf(pool, role)) return void notWanted.push(name);
+          if (vm?.metadata.uid !== uid || pool === undefined || !isReturned(pool, vmView(vm))) return 'left';
+          if (!takesBack(pool, generation) || members.size >= placesOf(pool, role)) {
+            notWanted.push(name);
+            return 'left';
+          }
           members.add(name);
           const patch = patchOf(pool, vm, role, client.clock.now());
           const stored = await ignoreStale(client.patch(VirtualMachines, at, 'merge', patch, { signal }));
           saw({ vms: stored?.metadata.resourceVersion });
-          if (stored === undefined) members.delete(name);
-          else adopted.push(name);
+          if (stored === undefined) {
+            members.delete(name);
+            return 'left';
+          }
+          adopted.push(name);
+          return 'done';
         };
         const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
         if (last !== undefined) await report(last, vms, { count, refused, adopted });
-        return { ...nothingDone, count: count - notWanted.length, notWanted, refused, minVersions };
+        return { ...nothingDone, count, notWanted, refused, minVersions };
       }),
   };
 

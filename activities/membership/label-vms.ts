@@ -16,7 +16,7 @@ import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveVm } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { tryEach } from '../lib/try-each.ts';
+import { tryEach, type Acted } from '../lib/try-each.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { askForPause } from '../standby/pause.ts';
@@ -80,11 +80,11 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
     const { namespace } = key;
     const done: string[] = [];
     const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
-    const act = async ({ name, uid }: Target): Promise<void> => {
+    const act = async ({ name, uid }: Target): Promise<Acted> => {
       const signal = cancellationSignal();
       const [pool, vm] = await Promise.all([poolNow(), liveVm(client, { namespace, name }, signal)]);
-      if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return;
-      if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return;
+      if (pool === undefined || pool.metadata.deletionTimestamp !== undefined) return 'left';
+      if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined || !how.isMeant(vm)) return 'left';
       const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, { namespace, name }, { signal }));
       if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, { namespace, uid })) {
         await how.before?.(vm, vmi);
@@ -97,7 +97,9 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
       const annotations = { ...own.annotations, ...how.vmAnnotations };
       const patch = vmLabelPatch({ ...own, annotations }, { uid, resourceVersion });
       const stored = await ignoreStale(client.patch(VirtualMachines, { namespace, name }, 'merge', patch, { signal }));
-      if (stored !== undefined) done.push(name);
+      if (stored === undefined) return 'left';
+      done.push(name);
+      return 'done';
     };
     const { refused } = await tryEach(vms, act, { most: concurrency });
     if (refused !== null && done.length === 0) throw new Error(refused.message);

@@ -6,7 +6,7 @@ import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { finishKeepingDisks, isHeld } from '../disks/leave.ts';
 import { liveVm } from '../lib/live-vm.ts';
-import { tryEach } from '../lib/try-each.ts';
+import { tryEach, type Acted } from '../lib/try-each.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 
@@ -20,13 +20,15 @@ export async function removeDiskFinalizers(
   vms: readonly Target[],
   concurrency: number,
 ): Promise<void> {
-  const unhold = async ({ name, uid }: Target): Promise<void> => {
+  const unhold = async ({ name, uid }: Target): Promise<Acted> => {
     const signal = cancellationSignal();
     const vm = await liveVm(client, { namespace: key.namespace, name }, signal);
     // No deletion is begun here, only one that has begun is brought to its end.
-    if (vm?.metadata.deletionTimestamp === undefined || vm.metadata.uid !== uid || !isHeld(vm)) return;
-    if (controllerOf(vm) !== undefined || vmView(vm).labels[POOL_LABEL] !== key.name) return;
-    if ((await livePool(client, key, signal)) !== undefined) await finishKeepingDisks(client, key, vm, Date.now());
+    if (vm?.metadata.deletionTimestamp === undefined || vm.metadata.uid !== uid || !isHeld(vm)) return 'left';
+    if (controllerOf(vm) !== undefined || vmView(vm).labels[POOL_LABEL] !== key.name) return 'left';
+    if ((await livePool(client, key, signal)) === undefined) return 'left';
+    await finishKeepingDisks(client, key, vm, Date.now());
+    return 'done';
   };
   const { refused } = await tryEach(vms, unhold, { most: concurrency });
   if (refused !== null) throw new Error(refused.message);

@@ -11,7 +11,7 @@ import type { SpecWriter } from '../disks/spec-writer.ts';
 import { recordEvent } from '../lib/events.ts';
 import { liveMember } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { tryEach } from '../lib/try-each.ts';
+import { tryEach, type Acted } from '../lib/try-each.ts';
 import { kindOfOwner, memberVersions, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
 import type { Done, OwnerKey } from './types.ts';
@@ -49,7 +49,7 @@ export async function createEach<Item extends { name: string }>(target: Creation
   await report(target, { count, refused, created });
   if (nameConflicts.length > 0) log.info('skipping names of VMs that the owner does not control', { nameConflicts });
   if (notWanted.length > 0) log.info('VMs are no longer wanted and are not created', { notWanted });
-  return { count: count - notWanted.length, nameConflicts, notWanted, refused, minVersions };
+  return { count, nameConflicts, notWanted, refused, minVersions };
 }
 
 async function report(
@@ -87,22 +87,28 @@ class Creation<Item extends { name: string }> {
     this.#ownerNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
   }
 
-  async create(item: Item): Promise<void> {
+  async create(item: Item): Promise<Acted> {
     const { client, key, creationBlockedBy } = this.#target;
     const { name } = item;
     const owner = await this.#ownerNow();
     this.#saw(versionsOf(key, owner?.metadata.resourceVersion));
     // No pause between the two: VMs that are created at once count each other.
-    if (creationBlockedBy(item, owner, this.#made) !== null) return void this.notWanted.push(name);
+    if (creationBlockedBy(item, owner, this.#made) !== null) {
+      this.notWanted.push(name);
+      return 'left';
+    }
     this.#made.add(name);
     try {
       await this.#write(item);
+      return 'done';
     } catch (error) {
       this.#made.delete(name);
       if (!isAlreadyExists(error)) throw error;
       const other = await liveMember(client, key, { namespace: key.namespace, name });
       this.#saw(memberVersions(key, other?.metadata.resourceVersion));
-      if (other !== undefined && !isControlledBy(other, kindOfOwner(key).resource, key)) this.nameConflicts.push(name);
+      if (other === undefined || isControlledBy(other, kindOfOwner(key).resource, key)) return 'done';
+      this.nameConflicts.push(name);
+      return 'left';
     }
   }
 

@@ -11,7 +11,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveMember } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { tryEach } from '../lib/try-each.ts';
+import { tryEach, type Acted } from '../lib/try-each.ts';
 import { isMemberOf, seenMember } from './if-owned.ts';
 import { kindOfOwner, memberVersions, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
@@ -44,15 +44,15 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
         // Only a set lets go of what its selector no longer matches.
         const mayRelease = (owner: StoredVmOwner): boolean =>
           because === undefined ? isOrphaned(owner) : key.kind !== undefined;
-        const release = async (target: Target): Promise<void> => {
+        const release = async (target: Target): Promise<Acted> => {
           const { name, uid } = target;
           const owner = await ownerNow();
           saw(versionsOf(key, owner?.metadata.resourceVersion));
-          if (owner === undefined || !mayRelease(owner)) return;
+          if (owner === undefined || !mayRelease(owner)) return 'left';
           const vm = await liveMember(client, key, { namespace: key.namespace, name });
           saw(memberVersions(key, vm?.metadata.resourceVersion));
-          if (vm === undefined || vm.metadata.uid !== uid || !isMemberOf(key, seenMember(key, vm))) return;
-          if (because !== undefined && !isUnmatched(owner as StoredSet, vm)) return;
+          if (vm === undefined || vm.metadata.uid !== uid || !isMemberOf(key, seenMember(key, vm))) return 'left';
+          if (because !== undefined && !isUnmatched(owner as StoredSet, vm)) return 'left';
           const { ownerReferences: owners = [], resourceVersion } = vm.metadata;
           const ownerReferences = owners.filter((reference) => reference.uid !== key.uid);
           const annotations = { [REMOVING_ANNOTATION]: null, [MEMBER_OF_ANNOTATION]: null };
@@ -61,7 +61,9 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
             client.patch(kindOfOwner(key).members.resource, { namespace: key.namespace, name }, 'merge', patch),
           );
           saw(memberVersions(key, released?.metadata.resourceVersion));
-          if (released !== undefined) acted.push(target);
+          if (released === undefined) return 'left';
+          acted.push(target);
+          return 'done';
         };
         const { count, refused } = await tryEach(vms, release, { most: concurrency });
         if (because !== undefined)

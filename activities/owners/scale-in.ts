@@ -22,7 +22,7 @@ import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { tryEach } from '../lib/try-each.ts';
+import { tryEach, type Acted } from '../lib/try-each.ts';
 import { deleteSurgeVm } from '../surge/delete-surge-vm.ts';
 import { activeMembers } from './active-members.ts';
 import { deleteVm } from './delete-member.ts';
@@ -58,7 +58,7 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
         const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
         const { members } = kindOfOwner(key);
         const isWanted = leaving.asking(keepDisks ? 'deleteKeepingDisks' : 'delete');
-        const remove = async (vm: Target): Promise<void> => {
+        const remove = async (vm: Target): Promise<Acted> => {
           if (cause.because === 'Surge')
             return leaving.note(vm, await deleteSurgeVm({ client, places }, key, vm, isWanted));
           // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
@@ -71,12 +71,12 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
                 isWanted,
                 ...ifChanged(vm, cause),
               });
-          leaving.note(vm, acted);
+          return leaving.note(vm, acted);
         };
         const { count, refused } = await tryEach(vms, remove, { most: concurrency, atFirst: concurrency });
         await Promise.all([
           leaving.report('Delete', refused),
-          waitForTermination(cache, key.namespace, members.cache, leaving.acted),
+          waitForTermination(cache, key.namespace, members.cache, [...leaving.acted, ...leaving.gone]),
         ]);
         const done = leaving.done(count, refused);
         return { ...done, minVersions: maxVersions(done.minVersions, cache.versionsOf(members.cache)) };
@@ -90,11 +90,11 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
       withHeartbeat(async () => {
         const leaving = new LeavingVms(client, cache, key, { vms, cause, planned });
         const isWanted = leaving.asking('halt');
-        const halt = async (vm: Target): Promise<void> => {
+        const halt = async (vm: Target): Promise<Acted> => {
           const write = async ({ resourceVersion }: SeenMember): Promise<void> =>
             leaving.saw(await haltVm(key, vm, resourceVersion, cause));
           const acted = await ifOwned(client, key, vm, write, { cache, isWanted, ...ifChanged(vm, cause) });
-          leaving.note(vm, acted);
+          return leaving.note(vm, acted);
         };
         const { count, refused } = await tryEach(vms, halt, { most: concurrency });
         await leaving.report('Halt', refused);
@@ -168,6 +168,8 @@ class LeavingVms {
   readonly #leaving: Leaving;
   /** VMs that were deleted or halted. */
   readonly acted: Target[] = [];
+  /** VMs that were gone before. */
+  readonly gone: Target[] = [];
   readonly #notWanted: string[] = [];
   #minVersions: ResourceVersions = {};
   #hasCaughtUp = false;
@@ -221,10 +223,12 @@ class LeavingVms {
     return { owner, why: why() };
   }
 
-  note(vm: Target, acted: OwnedActResult): void {
+  note(vm: Target, acted: OwnedActResult): Acted {
     if (acted === 'done') this.acted.push(vm);
     else if (acted === 'notWanted') this.#notWanted.push(vm.name);
+    else if (acted.left === undefined) this.gone.push(vm);
     else this.saw(acted.left);
+    return acted === 'done' || (acted !== 'notWanted' && acted.left === undefined) ? 'done' : 'left';
   }
 
   /** Notes a version of a VM that a later plan must have seen. */
@@ -234,7 +238,7 @@ class LeavingVms {
 
   done(count: number, refused: Done['refused']): Done {
     const notWanted = this.#notWanted;
-    return { ...nothingDone, count: count - notWanted.length, notWanted, refused, minVersions: this.#minVersions };
+    return { ...nothingDone, count, notWanted, refused, minVersions: this.#minVersions };
   }
 
   /** Records an Event on their owner. */

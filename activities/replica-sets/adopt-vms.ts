@@ -14,7 +14,7 @@ import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveMember } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { tryEach } from '../lib/try-each.ts';
+import { tryEach, type Acted } from '../lib/try-each.ts';
 import { kindOfOwner, memberVersions, versionsOf } from '../owners/kinds.ts';
 import { knownSet, liveOwner } from '../owners/live-owner.ts';
 import { nothingDone, type Done } from '../owners/types.ts';
@@ -40,17 +40,17 @@ export function createAdoptionActivities({ client, cache, concurrency }: Adoptio
         let minVersions: ResourceVersions = {};
         const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
         const setNow = sharedCall(() => liveOwner(client, key, cancellationSignal()));
-        const adopt = async ({ name, uid }: Target): Promise<void> => {
+        const adopt = async ({ name, uid }: Target): Promise<Acted> => {
           const set = (await setNow()) as StoredSet | undefined;
           saw(versionsOf(key, set?.metadata.resourceVersion));
-          if (set === undefined || set.metadata.deletionTimestamp !== undefined) return;
+          if (set === undefined || set.metadata.deletionTimestamp !== undefined) return 'left';
           const at = { namespace: key.namespace, name };
           const signal = cancellationSignal();
           const vm = await liveMember(client, key, at, signal);
           saw(memberVersions(key, vm?.metadata.resourceVersion));
-          if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return;
+          if (vm?.metadata.uid !== uid || vm.metadata.deletionTimestamp !== undefined) return 'left';
           const { resourceVersion, labels = {}, ownerReferences: others = [] } = vm.metadata;
-          if (controllerOf(vm) !== undefined || !matchesLabels(set.spec.selector, labels)) return;
+          if (controllerOf(vm) !== undefined || !matchesLabels(set.spec.selector, labels)) return 'left';
           const ownerReferences = [...others, ownerReference(key.kind, set.metadata)];
           // A VM that was leaving a pool when that let it go must not be taken for one that leaves.
           const patch = {
@@ -60,7 +60,9 @@ export function createAdoptionActivities({ client, cache, concurrency }: Adoptio
             client.patch(kindOfOwner(key).members.resource, at, 'merge', patch, { signal }),
           );
           saw(memberVersions(key, stored?.metadata.resourceVersion));
-          if (stored !== undefined) adopted.push(name);
+          if (stored === undefined) return 'left';
+          adopted.push(name);
+          return 'done';
         };
         const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
         await report(key, vms, { count, refused, adopted });

@@ -15,6 +15,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
+import type { Acted } from '../lib/try-each.ts';
 import { ifOwned } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
@@ -58,7 +59,7 @@ export class StandbyVms {
    * Makes the VM a replica: the write that takes the mark off also has the VM run. A paused VMI goes on before that, so
    * that a worker that dies in between leaves a standby VM that runs, which is promoted first.
    */
-  promote(target: Target): Promise<void> {
+  promote(target: Target): Promise<Acted> {
     return this.#onEach(target, this.#whyNotPromote, async ({ pool, vm }) => {
       await this.#goesOn(vm.metadata.name);
       const unmarked = { labels: { [ROLE_LABEL]: null }, annotations: { [STANDBY_ANNOTATION]: null } };
@@ -66,7 +67,7 @@ export class StandbyVms {
     });
   }
 
-  settle(target: Target, act: SettleAct): Promise<void> {
+  settle(target: Target, act: SettleAct): Promise<Acted> {
     return this.#onEach(target, this.#whyNotSettle, async ({ pool, vm }) => {
       if (act === 'pause') return this.#pause(vm.metadata.name);
       const annotations = { [STANDBY_ANNOTATION]: standbyRules(pool.spec).state };
@@ -77,7 +78,7 @@ export class StandbyVms {
 
   done(count: number, refused: Done['refused']): Done {
     const notWanted = this.#notWanted;
-    return { ...nothingDone, count: count - notWanted.length, notWanted, refused, minVersions: this.#minVersions };
+    return { ...nothingDone, count, notWanted, refused, minVersions: this.#minVersions };
   }
 
   /**
@@ -100,7 +101,7 @@ export class StandbyVms {
     { name, uid }: Target,
     whyNot: (pool: StoredPool | undefined, name: string) => string | null,
     act: (now: Now) => Promise<void>,
-  ): Promise<void> {
+  ): Promise<Acted> {
     const { client } = this.#in;
     let pool: StoredPool | undefined;
     let vm: Stored<VirtualMachine>;
@@ -117,6 +118,7 @@ export class StandbyVms {
     if (acted === 'done') this.acted.push(name);
     else if (acted === 'notWanted') this.#notWanted.push(name);
     else this.#saw({ vms: acted.left });
+    return acted === 'done' ? 'done' : 'left';
   }
 
   /** The fields of a spec with which a VM runs as its template says; none if somebody has started it already. */

@@ -1,4 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
+import { sizeOf } from '../../decisions/disks/disk-template.ts';
 import { keptDiskOf, NO_NUMBER, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
 import type { Column } from '../cli/columns.ts';
 import { ageOf, type Cell } from '../cli/output.ts';
@@ -18,7 +19,10 @@ export const diskColumns: Column[] = [
   column(
     'SIZE',
     (kept, { status, spec }) =>
-      status?.capacity?.storage ?? spec?.resources?.requests?.storage ?? kept.size ?? '<unknown>',
+      status?.capacity?.storage ??
+      spec?.resources?.requests?.storage ??
+      (kept.template === null ? null : sizeOf(kept.template)) ??
+      '<unknown>',
   ),
   column('REVISION', ({ revision }) => revision ?? '<unknown>'),
   column('KEPT', ({ keptAt }) => ageOf(keptAt)),

@@ -1,12 +1,15 @@
+import { REVISION_LABEL } from '../../api/names.ts';
 import { scaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
+import { field } from '../lib/json.ts';
 import { formatNames } from '../lib/names.ts';
 import { sameAmount } from '../lib/quantity.ts';
 import { vmName } from '../scaling/vm-names.ts';
 import { withTime } from '../status/conditions.ts';
 import type { PoolTemplate } from '../template/template.ts';
+import type { NewMember } from '../template/vm-from-template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { diskIdentity, diskTemplates, sizeOf } from './disk-template.ts';
+import { diskIdentity, diskTemplates, sizeOf, type DiskTemplate } from './disk-template.ts';
 import { NO_NUMBER, type KeptDisk } from './kept-disk.ts';
 
 /** The claim of a kept disk. */
@@ -25,22 +28,45 @@ export type Reuse =
   | { reuse: 'none' }
   /** The VM starts at the revision of the disks, and the rollout continues from there. */
   | { reuse: 'as-they-are'; revision: string }
-  /**
-   * The VM waits until the disks are deleted, because the pool no longer keeps any, or they are already terminating;
-   * `claims` are to be deleted.
-   */
-  | { reuse: 'deleteKeptDisks'; claims: KeptClaim[] }
-  /** The template from which the disks were made is unknown. */
-  | { reuse: 'unknown'; claims: KeptClaim[] };
+  /** The template of that revision is not kept: the VM starts with the templates of its own disks in the newest one. */
+  | { reuse: 'own-templates' }
+  /** The pool no longer keeps any: the VM waits until these are deleted. */
+  | { reuse: 'deleteKeptDisks'; claims: KeptClaim[] };
 
 /** True if a kept disk is what this template would create. */
 export function fits(kept: KeptDisk, { spec }: PoolTemplate): boolean {
   const template = diskTemplates(spec).get(kept.disk);
-  if (template === undefined) return true;
-  const size = sizeOf(template);
-  return (
-    kept.identity === diskIdentity(template) && (size === null || kept.size === null || sameAmount(kept.size, size))
+  return template === undefined || kept.template === null || isSameDisk(kept.template, template);
+}
+
+/** True if both templates would create the same disk. */
+function isSameDisk(one: DiskTemplate, other: DiskTemplate): boolean {
+  const [size, another] = [sizeOf(one), sizeOf(other)];
+  const isSameSize = size === null || another === null || sameAmount(size, another);
+  return isSameSize && diskIdentity(one) === diskIdentity(other);
+}
+
+/**
+ * Returns the VM with the disk templates that its kept disks were made from, in the place of those of its pool that
+ * would make other disks. Such a VM is of no revision: the next rollout brings it to one.
+ * `kept`: by the names of the disks.
+ */
+export function withKeptTemplates<Vm extends NewMember>(vm: Vm, kept: ReadonlyMap<string, KeptDisk>): Vm {
+  const own = new Map(
+    [...diskTemplates(vm.spec)].flatMap(([name, template]): [string, DiskTemplate][] => {
+      const other = kept.get(name)?.template ?? null;
+      return other === null || isSameDisk(other, template)
+        ? []
+        : [[name, { ...other, metadata: template['metadata'] }]];
+    }),
   );
+  if (own.size === 0) return vm;
+  const changed = structuredClone(vm);
+  const vmi = changed.spec['template'];
+  for (const { labels } of [changed.metadata, (field(vmi, 'metadata') ?? {}) as { labels?: Record<string, string> }])
+    delete labels?.[REVISION_LABEL];
+  changed.spec['dataVolumeTemplates'] = [...diskTemplates(vm.spec)].map(([name, one]) => own.get(name) ?? one);
+  return changed;
 }
 
 /**
@@ -59,18 +85,17 @@ export function reuseOf(
   revision: string,
   templateOf: (revision: string) => PoolTemplate | undefined,
 ): Reuse {
-  const discarded = claims.filter(({ kept }) => isDiscarded(pool, kept));
-  if (discarded.length > 0 || claims.some(({ deleting }) => deleting))
-    return { reuse: 'deleteKeptDisks', claims: discarded.filter(({ deleting }) => !deleting) };
+  const going = claims.filter(({ kept, deleting }) => !deleting && isDiscarded(pool, kept));
+  if (going.length > 0) return { reuse: 'deleteKeptDisks', claims: going };
+  // The creation of a VM is refused for as long as one of its disks is terminating.
+  const staying = claims.filter(({ deleting }) => !deleting);
   const template = templateOf(revision);
-  const others = template === undefined ? [] : claims.filter(({ kept }) => !fits(kept, template));
+  const others = template === undefined ? [] : staying.filter(({ kept }) => !fits(kept, template));
   if (others.length === 0) return { reuse: 'none' };
   const [older] = others
     .map(({ kept }) => kept.revision)
     .filter((one) => one !== null && templateOf(one) !== undefined);
-  return older === undefined || older === null
-    ? { reuse: 'unknown', claims: others }
-    : { reuse: 'as-they-are', revision: older };
+  return older === undefined || older === null ? { reuse: 'own-templates' } : { reuse: 'as-they-are', revision: older };
 }
 
 /** The kept disks of a pool, by number, without the numbers that have a VM: there the mark says nothing. */

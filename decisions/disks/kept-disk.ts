@@ -1,5 +1,6 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
 import { isObject } from '../lib/json.ts';
+import type { DiskTemplate } from './disk-template.ts';
 
 /** Stands for the number of a VM whose name its pool would not give. */
 export const NO_NUMBER = -1;
@@ -15,10 +16,8 @@ export interface KeptDisk {
   disk: string;
   /** Revision of that VM; null if unknown. */
   revision: string | null;
-  /** Hash of what can't be changed in its template without recreating the disk (`diskIdentity`). */
-  identity: string;
-  /** The size in its template; null if the template has none. */
-  size: string | null;
+  /** The disk template that it was made from; null if its VM had none for it. */
+  template: DiskTemplate | null;
   /** Why the disk is kept: the pool was scaled in, or the VM is being healed and comes back at once. */
   keptBy: 'scale-in' | 'healing';
   /** RFC 3339. */
@@ -46,19 +45,14 @@ export function keptDiskOf({ labels, annotations }: Marked): KeptDisk | null {
   const text = annotations?.[KEPT_DISK];
   const kept = text === undefined ? null : parsed(text);
   if (!isObject(kept) || labels?.[KEPT_DISK] !== kept['poolUid']) return null;
-  const { pool, poolUid, number, disk, revision, identity, size, keptBy, keptAt } = kept;
+  const { pool, poolUid, number, disk, revision, template, keptBy, keptAt } = kept;
   const isWhole =
-    [pool, poolUid, disk, identity, keptAt].every((one) => typeof one === 'string') &&
-    [revision, size].every((one) => one === null || typeof one === 'string') &&
+    [pool, poolUid, disk, keptAt].every((one) => typeof one === 'string') &&
+    (revision === null || typeof revision === 'string') &&
+    (template === null || isObject(template)) &&
     Number.isSafeInteger(number) &&
     (keptBy === 'scale-in' || keptBy === 'healing');
-  return isWhole ? ({ pool, poolUid, number, disk, revision, identity, size, keptBy, keptAt } as KeptDisk) : null;
-}
-
-/** True if the claim was kept for the VM of this number of this pool. */
-export function isKeptFor(metadata: Marked, poolUid: string, number: number): boolean {
-  const kept = keptDiskOf(metadata);
-  return kept !== null && kept.poolUid === poolUid && kept.number === number;
+  return isWhole ? ({ pool, poolUid, number, disk, revision, template, keptBy, keptAt } as KeptDisk) : null;
 }
 
 function parsed(text: string): unknown {

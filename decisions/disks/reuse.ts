@@ -24,18 +24,21 @@ export function createSteps(
 ): PoolStep[] {
   const byRevision = new Map<string, number[]>();
   const going: KeptClaim[] = [];
+  const own: number[] = [];
   for (const number of numbers) {
     const reuse = reuseOf(pool, kept.get(number) ?? [], revision, templateOf);
-    if (reuse.reuse === 'deleteKeptDisks') going.push(...reuse.claims);
-    if (reuse.reuse === 'deleteKeptDisks' || reuse.reuse === 'unknown') continue;
+    if (reuse.reuse === 'deleteKeptDisks') {
+      going.push(...reuse.claims);
+      continue;
+    }
+    if (reuse.reuse === 'own-templates') own.push(number);
     const of = reuse.reuse === 'as-they-are' ? reuse.revision : revision;
     byRevision.set(of, [...(byRevision.get(of) ?? []), number]);
   }
+  const named = (which: number[]): string => formatNames(which.map((number) => vmName(pool.metadata.name, number)));
   const steps = [...byRevision].map(([of, some]): PoolStep => {
-    const older =
-      of === revision
-        ? ''
-        : `; ${formatNames(some.map((number) => vmName(pool.metadata.name, number)))} with kept disks of revision ${of}`;
+    const others = own.length === 0 ? '' : `; ${named(own)} with kept disks, as those were made`;
+    const older = of === revision ? others : `; ${named(some)} with kept disks of revision ${of}`;
     return {
       kind: 'create',
       numbers: some,

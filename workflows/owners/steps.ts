@@ -132,6 +132,8 @@ export function runOperation(
       onDone?.(done);
       if (done.refused !== null) failureBackoff.failed(failure, done.refused.message, done.refused, done.count);
       else if (done.count > 0) failureBackoff.succeeded(failure);
+      // A plan on what is known already would have the same done again, without end.
+      else if (isNoNews(done)) failureBackoff.failed(failure, `nothing came of it: ${operation.reason}`);
     } catch (error) {
       if (isOfOwner()) onDone?.(null);
       // No worker has started it in time. It is unknown whether an earlier attempt has done something.
@@ -150,6 +152,11 @@ export function runOperation(
   });
   void run.then(() => onEnd(minVersions));
 }
+
+/** Whether an operation has neither done anything nor seen why, so that a later plan would not differ. */
+const isNoNews = ({ count, notWanted, nameConflicts, minVersions }: Done): boolean =>
+  count + notWanted.length + nameConflicts.length === 0 &&
+  Object.values(minVersions).every((version) => version === undefined);
 
 /** Begins to write the number of members into a spec that leaves it out. */
 export const beginKeptReplicas = ({ reason }: KeptReplicas, context: OwnerStepContext): void =>

@@ -173,8 +173,7 @@ export class World {
       number,
       disk: 'root',
       revision: null,
-      identity: '',
-      size: null,
+      template: null,
       keptBy,
       keptAt: new Date().toISOString(),
     });

@@ -602,8 +602,7 @@ const aClaim = (namespace: string, number: number, poolUid: string): Promise<unk
     number,
     disk: 'data',
     revision: '0123456789',
-    identity: 'x',
-    size: '1Gi',
+    template: null,
     keptBy: 'scale-in',
     keptAt: `2026-01-0${number}T00:00:00Z`,
   });

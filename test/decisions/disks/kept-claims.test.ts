@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { POOL_LABEL } from '../../../api/names.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
-import { diskIdentity, type DiskTemplate } from '../../../decisions/disks/disk-template.ts';
-import type { KeptClaim } from '../../../decisions/disks/kept-claims.ts';
+import { diskTemplates, type DiskTemplate } from '../../../decisions/disks/disk-template.ts';
+import { withKeptTemplates, type KeptClaim } from '../../../decisions/disks/kept-claims.ts';
 import type { KeptDisk } from '../../../decisions/disks/kept-disk.ts';
+import { field } from '../../../decisions/lib/json.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
 
 const disk = (storage: string, url = 'http://a'): DiskTemplate => ({
@@ -37,8 +40,7 @@ const aClaim = (number: number, more: Partial<KeptDisk> & { deleting?: boolean }
       number,
       disk: 'data',
       revision: revisionOf(OLD),
-      identity: diskIdentity(disk('1Gi')),
-      size: '1Gi',
+      template: disk('1Gi'),
       keptBy: 'scale-in',
       keptAt: '2026-01-01T00:00:00Z',
       ...kept,
@@ -81,10 +83,26 @@ describe('a VM whose disk was kept', () => {
     ]);
   });
 
-  test('is not made if nobody knows any more what its disk was made from', () => {
-    const planned = plan({ replicas: 2, template: templateOf(disk('2Gi')) }, [aClaim(1, { revision: 'forgotten' })]);
-    expect(creations(planned)).toEqual([[revisionOf(templateOf(disk('2Gi'))), [2]]]);
-  });
+  test.each(['forgotten', null])(
+    'is made though its revision (%s) is not known, with its own disk template',
+    (revision) => {
+      const template = templateOf(disk('2Gi'));
+      const claim = aClaim(1, { revision });
+      const { steps } = plan({ replicas: 2, template }, [claim]);
+      expect(steps).toMatchObject([{ kind: 'create', numbers: [1, 2], revision: revisionOf(template) }]);
+      expect(steps[0]!.reason).toMatch(/web-1 with kept disks, as those were made$/);
+
+      const made = vmFromTemplate(aPool({ template }), template, 1);
+      const { metadata, spec } = withKeptTemplates(made, new Map([['data-1', claim.kept]]));
+      expect(diskTemplates(spec).get('data-1')).toEqual({ ...disk('1Gi'), metadata: { name: 'data-1' } });
+      expect([metadata.labels, field(spec['template'], 'metadata', 'labels')]).toEqual([
+        { [POOL_LABEL]: 'web' },
+        { [POOL_LABEL]: 'web' },
+      ]);
+      for (const same of [null, { ...disk('2Gi'), metadata: { name: 'data-1' } }])
+        expect(withKeptTemplates(made, new Map([['data-1', { ...claim.kept, template: same }]]))).toBe(made);
+    },
+  );
 
   test('gets a new one once the pool keeps none any more, and only when the old one is gone; what healing has left comes back', () => {
     const { steps } = plan({ replicas: 2, scaleInStrategy: {} }, [aClaim(1)]);
@@ -92,16 +110,17 @@ describe('a VM whose disk was kept', () => {
       { kind: 'create', numbers: [2] },
       { kind: 'deleteKeptDisks', claims: [{ name: 'data-1', uid: 'claim-1' }] },
     ]);
-    expect(plan({ replicas: 2, scaleInStrategy: {} }, [aClaim(1, { deleting: true })]).steps).toMatchObject([
-      { kind: 'create', numbers: [2] },
-    ]);
-    expect(plan({ replicas: 2 }, [aClaim(1, { deleting: true })]).steps).toMatchObject([
-      { kind: 'create', numbers: [2] },
-    ]);
     expect(creations(plan({ replicas: 2, scaleInStrategy: {} }, [aClaim(1, { keptBy: 'healing' })]))).toEqual([
       [revisionOf(OLD), [1, 2]],
     ]);
     expect(plan({ replicas: 0, scaleInStrategy: {} }, [aClaim(1)]).steps).toEqual([]);
+  });
+
+  test('is tried while its disk is terminating: that its creation is refused says what it waits for', () => {
+    for (const scaleInStrategy of [{}, OFFLINE])
+      expect(creations(plan({ replicas: 2, scaleInStrategy }, [aClaim(1, { deleting: true })]))).toEqual([
+        [revisionOf(OLD), [1, 2]],
+      ]);
   });
 
   test('takes the mark off its claim by being there', () => {

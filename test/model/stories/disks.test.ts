@@ -63,3 +63,28 @@ test('a kept disk that somebody looks into holds up its number alone, and says s
     expect(await world.until(isReady(world, 4), 120_000)).toBe(true);
     expect(world.vm(left!)).toBeDefined();
   }));
+
+test('a kept disk that somebody has taken is not discarded, and its number says so and is tried less and less often', () =>
+  play(async (world) => {
+    const template = aTemplate({ disk: 'data' });
+    await begun(world, { replicas: 2, scaleInStrategy: { proactive: { statePreservation: 'Offline' } }, template });
+    await world.people.changePool('web', { replicas: 1 });
+    const gone = (): string | undefined => ['web-1', 'web-2'].find((name) => world.vm(name) === undefined);
+    expect(await world.until(() => gone() !== undefined, 60_000)).toBe(true);
+    await world.people.rescue('rescue', gone()!.replace('web', 'data'), true);
+    await world.wait(10_000);
+    await world.people.changePool('web', { replicas: 2, scaleInStrategy: { proactive: {} } });
+    const failure = (): string | undefined =>
+      statusOf(world)?.conditions?.find(({ type }) => type === 'ReplicaFailure')?.message;
+    expect(await world.until(() => failure() !== undefined, 60_000)).toBe(true);
+    expect(failure()).toMatch(
+      /^web-\d is not created: its kept disk data-\d can't be deleted, for it belongs to VirtualMachine rescue/,
+    );
+    let plans = 0;
+    world.onlookers.push({ onPlan: () => void plans++ });
+    await world.wait(300_000);
+    expect(plans).toBeLessThan(60);
+    expect(failure()).toMatch(
+      /^web-\d is not created: its kept disk data-\d can't be deleted, for it belongs to VirtualMachine rescue/,
+    );
+  }));

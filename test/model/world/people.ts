@@ -86,14 +86,13 @@ export class People {
     });
   }
 
-  /** Creates a VM that looks into a disk, as its owner never does. */
-  async rescue(name: string, disk: string): Promise<void> {
-    this.#world.say(`-- VM ${name} looks into ${disk}`);
+  /** Creates a VM that looks into a disk. `takes`: it has a disk template for it, so KubeVirt makes it the VM's. */
+  async rescue(name: string, disk: string, takes = false): Promise<void> {
+    this.#world.say(`-- VM ${name} ${takes ? 'takes' : 'looks into'} ${disk}`);
     const { spec } = aTemplate({ disk });
-    const metadata = { namespace: NAMESPACE, name };
     await this.client.create<KubeObject>(VirtualMachines, {
-      metadata,
-      spec: { ...spec, dataVolumeTemplates: undefined },
+      metadata: { namespace: NAMESPACE, name },
+      spec: takes ? spec : { ...spec, dataVolumeTemplates: undefined },
     });
   }
 

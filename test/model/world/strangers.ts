@@ -106,8 +106,7 @@ function forgedClaim(claim: Stored, form: number, pools: Pools): KubeObject {
     number: form,
     disk: 'root',
     revision: form % 2 === 0 ? null : 'deadbeef00',
-    identity: 'another',
-    size: null,
+    template: null,
     keptBy: form % 2 === 0 ? 'healing' : 'scale-in',
     keptAt: claim.metadata.creationTimestamp,
   });

@@ -125,7 +125,7 @@ describe('a whole update', () => {
       stderr: '',
       stdout: matching(/ 3\/3 done: Complete\n[^]*\n3 of 3 VMs done: 3 changed, 2 restarted by drover\n$/),
     });
-    const over = `error: no ${id} runs: \`drover machine-types list\` lists those there are\n`;
+    const over = `error: no run ${id} is in progress: \`drover machine-types list\` lists the runs that there are\n`;
     expect(await machineTypes('pause', id)).toMatchObject({ code: 1, stderr: over });
   });
 

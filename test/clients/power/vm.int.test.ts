@@ -263,7 +263,7 @@ test('a restart goes on when nobody follows it, and is listed, looked at, paused
   const over = await vm('runs', 'abort', id);
   expect(over).toMatchObject({
     code: 1,
-    stderr: `error: no ${whole} runs: \`drover vm runs\` lists those there are\n`,
+    stderr: `error: no run ${whole} is in progress: \`drover vm runs\` lists the runs that there are\n`,
   });
   expect(await vm('runs', 'status', 'nothing')).toMatchObject({
     code: 1,

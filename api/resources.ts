@@ -41,6 +41,18 @@ export const VirtualMachineInstanceMigrations = namespaced(
   'virtualmachineinstancemigrations',
   'VirtualMachineInstanceMigration',
 );
+export const VirtualMachineSnapshots = namespaced(
+  'snapshot.kubevirt.io',
+  'v1beta1',
+  'virtualmachinesnapshots',
+  'VirtualMachineSnapshot',
+);
+export const VirtualMachineRestores = namespaced(
+  'snapshot.kubevirt.io',
+  'v1beta1',
+  'virtualmachinerestores',
+  'VirtualMachineRestore',
+);
 /** KubeVirt's own pools. Older releases of KubeVirt serve them as `v1alpha1` alone. */
 export const KubeVirtPools = namespaced('pool.kubevirt.io', 'v1beta1', 'virtualmachinepools', 'VirtualMachinePool');
 export const Pods = namespaced('', 'v1', 'pods', 'Pod');

@@ -55,6 +55,16 @@ export class VersionedStore<T extends KubeObject, V> {
     return this.#entries.size;
   }
 
+  /** Changes the view of an object: something beside the object that belongs to the view has changed. */
+  amend(key: string, change: (view: V) => V): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    const after = change(entry.view);
+    if (after === entry.view) return;
+    this.#entries.set(key, { ...entry, view: after });
+    this.#options.onChange?.(key, entry.view, after);
+  }
+
   /** Resolves to true once the store has reached `version`; to false if `timeoutMs` passes first. */
   async reached(version: bigint, timeoutMs: number): Promise<boolean> {
     if (this.#synced && this.#version >= version) return true;

@@ -1,5 +1,5 @@
-import { EVACUATION_LABEL, KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
-import type { KubeObject } from '../../api/objects.ts';
+import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
+import type { KubeObject, Stored } from '../../api/objects.ts';
 import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { Identity } from '../../api/ownership.ts';
 import type { VmRolloutStrategy } from '../../api/pool/pool.ts';
@@ -17,7 +17,6 @@ import {
   type Resource,
 } from '../../api/resources.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
-import { evacuationOf, type Evacuation } from '../../decisions/drain/evacuation.ts';
 import {
   podBudgetName,
   podBudgetView,
@@ -26,13 +25,12 @@ import {
 } from '../../decisions/drain/pod-budget.ts';
 import { VERSIONED, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { keptClaimView } from '../../decisions/views/from-object/kept-claim.ts';
-import { migrationView, type VirtualMachineInstanceMigration } from '../../decisions/views/from-object/migration.ts';
 import {
   revisionView,
   type ControllerRevision,
   type RevisionView,
 } from '../../decisions/views/from-object/revision.ts';
-import type { MigrationView } from '../../decisions/views/migration.ts';
+import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeVirtPlugs } from '../../decisions/vm-update/disruption.ts';
@@ -40,6 +38,8 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { Contact } from '../../kubernetes/contact.ts';
 import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { ConfigurationContents } from '../configuration/contents.ts';
+import type { NamedOperations } from '../disruption/named-operations.ts';
+import { MigrationCache } from '../drain/migration-cache.ts';
 import { Expansions } from '../rollout/expansions.ts';
 import type { CacheChange } from './cache-change.ts';
 import { confirm } from './confirm.ts';
@@ -72,7 +72,7 @@ const CONTACT_DEADLINE_MS = 5_000;
  * One worker's cache of a cluster, which follows the API server: all pools, replica sets of both kinds, VMs, VMIs and
  * nodes, the revisions, kept disks and migrations of pools, and KubeVirt's VM rollout strategy.
  */
-export class ClusterCache implements OwnerCaches, MemberCaches {
+export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations'> {
   readonly pools: OwnerCaches['pools'];
   readonly replicaSets: OwnerCaches['replicaSets'];
   readonly vmiSets: OwnerCaches['vmiSets'];
@@ -81,8 +81,8 @@ export class ClusterCache implements OwnerCaches, MemberCaches {
   readonly failedVmis: MemberCaches['failedVmis'];
   readonly vmiHistories: MemberCaches['vmiHistories'];
   readonly diskUsers: MemberCaches['diskUsers'];
-  /** Those by which drover moves VMs off their nodes. */
-  readonly migrations: LabelledObjects<VirtualMachineInstanceMigration, MigrationView>;
+  readonly migrations: MigrationCache;
+  readonly #operations: NamedOperations;
   /** PodDisruptionBudgets with the names that pools give theirs, whoever owns them. */
   readonly podBudgets: ListWatch<PodDisruptionBudget, PodBudgetView | null>;
   readonly revisions: LabelledObjects<ControllerRevision, RevisionView>;
@@ -127,12 +127,19 @@ export class ClusterCache implements OwnerCaches, MemberCaches {
     this.failedVmis = members.failedVmis;
     this.vmiHistories = members.vmiHistories;
     this.diskUsers = members.diskUsers;
-    this.migrations = new LabelledObjects({
+    this.#operations = members.operations;
+    this.migrations = new MigrationCache({
       ...common(VirtualMachineInstanceMigrations),
-      labelSelector: EVACUATION_LABEL,
-      view: migrationView,
-      ownerOf: ({ vmiUid }) => vmiUid,
-      onChange: (before, after) => this.#notify({ kind: 'migration', before, after }),
+      onOwnChange: (before, after) => this.#notify({ kind: 'migration', before, after }),
+      onInFlight: (key, former, latter) => {
+        const vmi = this.vmis.get(key);
+        if (vmi === undefined) return;
+        this.#notify({
+          kind: 'vmi',
+          before: { ...vmi, migration: former ?? null },
+          after: { ...vmi, migration: latter ?? null },
+        });
+      },
     });
     this.podBudgets = new ListWatch<PodDisruptionBudget, PodBudgetView | null>({
       ...common(PodDisruptionBudgets),
@@ -173,6 +180,7 @@ export class ClusterCache implements OwnerCaches, MemberCaches {
 
   async stop(): Promise<void> {
     const lists = this.#lists.map(([, cache]) => cache);
+    this.#operations.stop();
     await Promise.all([this.#contact, ...lists, this.#strategy, this.contents].map((cache) => cache.stop()));
   }
 
@@ -213,25 +221,32 @@ export class ClusterCache implements OwnerCaches, MemberCaches {
 
   /** Returns the VMIs that this set of VMIs owns, with what is known from their nodes. */
   vmisOf(set: Identity): VmiView[] {
-    return this.vmis.ownedBy('VirtualMachineInstanceReplicaSet', set).map((vmi) => this.nodes.withNode(vmi));
+    return this.vmis.ownedBy('VirtualMachineInstanceReplicaSet', set).map((vmi) => this.#around(vmi));
   }
 
   /** Returns the VMIs of a namespace that no controller owns, with what is known from their nodes. */
   uncontrolledVmisIn(namespace: string): VmiView[] {
-    return this.vmis.uncontrolledIn(namespace).map((vmi) => this.nodes.withNode(vmi));
+    return this.vmis.uncontrolledIn(namespace).map((vmi) => this.#around(vmi));
   }
 
   /** Returns the VM's own VMI, and not one left behind by an earlier VM of the same name. */
   vmiOf(vm: Pick<VmView, 'namespace' | 'name' | 'uid'>): VmiView | undefined {
     const vmi = this.vmis.get(`${vm.namespace}/${vm.name}`);
-    if (vmi?.vmUid !== vm.uid) return undefined;
-    const evacuation = this.evacuationOf(vmi);
-    return this.nodes.withNode(evacuation === null ? vmi : { ...vmi, evacuation });
+    return vmi?.vmUid === vm.uid ? this.#around(vmi) : undefined;
   }
 
-  /** Returns what the migrations say by which drover moves this VMI; null if there are none. */
-  evacuationOf(vmi: Identity): Evacuation | null {
-    return evacuationOf(this.migrations.of(vmi));
+  /** Returns a VM, as the API server has it, without operations that nobody asks for any more. */
+  vmView(vm: Stored<VirtualMachine>): VmView {
+    return this.#operations.current(vmView(vm));
+  }
+
+  /** Returns a VMI, as the API server has it, with what only other objects tell of it: its node and its migrations. */
+  withSurroundings(vmi: VmiView): VmiView {
+    return this.#around(this.#operations.current(vmi));
+  }
+
+  #around(vmi: VmiView): VmiView {
+    return this.nodes.withNode(this.migrations.withMigrations(vmi));
   }
 
   /** Returns the PodDisruptionBudget with the name that the pool gives its own, whoever owns it. */

@@ -8,6 +8,7 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
 import { DiskUsers } from '../disks/disk-users.ts';
+import { NamedOperations } from '../disruption/named-operations.ts';
 import { FailedVmis } from '../healing/failed-vmis.ts';
 import { VmiHistories } from '../healing/vmi-histories.ts';
 import type { CacheChange } from './cache-change.ts';
@@ -89,6 +90,7 @@ export interface MemberCaches {
   failedVmis: Pick<FailedVmis, 'of' | 'reasonOf'>;
   vmiHistories: Pick<VmiHistories, 'of'>;
   diskUsers: Pick<DiskUsers, 'of'>;
+  operations: NamedOperations;
 }
 
 /** Creates them. `onVmiFailed` is called when a VMI that ran has failed. */
@@ -100,15 +102,23 @@ export function memberCaches(
   const failedVmis = new FailedVmis();
   const vmiHistories = new VmiHistories();
   const diskUsers = new DiskUsers();
+  const operations = new NamedOperations({
+    client: common(VirtualMachines).client,
+    onChange: (holder, key, current) => {
+      if (holder === 'vm') vms.amend(key, (vm) => ({ ...vm, operations: current }));
+      else vmis.amend(key, (vmi) => ({ ...vmi, operations: current }));
+    },
+  });
   const vms = new MemberCache<VirtualMachine, VmView>({
     ...common(VirtualMachines),
-    view: vmView,
+    view: (vm) => operations.seen('vm', vmView(vm)),
     controllerOf: ({ owner }) => owner,
     onChange: (before, after) => {
       if (before !== undefined && before.uid !== after?.uid) {
         failedVmis.forget(before);
         vmiHistories.forget(before);
       }
+      if (before !== undefined && after === undefined) operations.forget('vm', before);
       diskUsers.change('VirtualMachine', before, after);
       notify({ kind: 'vm', before, after });
     },
@@ -120,10 +130,11 @@ export function memberCaches(
   });
   const vmis = new MemberCache<VirtualMachineInstance, VmiView>({
     ...common(VirtualMachineInstances),
-    view: vmiView,
+    view: (vmi) => operations.seen('vmi', vmiView(vmi)),
     controllerOf: ({ standalone }) => standalone?.owner,
     onChange: (before, after) => {
       if (after !== undefined && failedVmis.note(after, Date.now())) onVmiFailed?.(after);
+      if (before !== undefined && after === undefined) operations.forget('vmi', before);
       diskUsers.change('VirtualMachineInstance', before, after);
       notify({ kind: 'vmi', before, after });
     },
@@ -133,5 +144,5 @@ export function memberCaches(
     },
     onGap: (version) => vmiHistories.gap(version),
   });
-  return { vms, vmis, failedVmis, vmiHistories, diskUsers };
+  return { vms, vmis, failedVmis, vmiHistories, diskUsers, operations };
 }

@@ -12,7 +12,6 @@ import {
   isInFlight,
   type VirtualMachineInstanceMigration,
 } from '../../decisions/views/from-object/migration.ts';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -121,9 +120,8 @@ class Evacuator {
       liveVmWithVmi(client, { namespace: key.namespace, name: target.name }, signal),
     ]);
     if (pool === undefined || stored === undefined || live === undefined) return null;
-    const vm = vmView(stored);
-    const podNodeCordoned = cache.nodes.isCordoned(live.podNode);
-    const vmi = { ...live, podNodeCordoned, evacuation: cache.evacuationOf(live) };
+    const vm = cache.vmView(stored);
+    const vmi = cache.withSurroundings(live);
     this.#note({ vms: vm.resourceVersion, vmis: vmi.resourceVersion });
     if (!isWanted(target, pool, vm, vmi)) return null;
     if (target.act === 'restart') await this.#references.refuseRestart(stored, vmi);

@@ -6,7 +6,7 @@ import { withDefaults, type HealingRules } from '../../api/pool-defaults.ts';
 import { PersistentVolumeClaims, VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import type { SickVm } from '../../decisions/healing/attempt.ts';
 import { proofOf } from '../../decisions/healing/never-ran.ts';
-import { healthOf, isLeftAlone } from '../../decisions/healing/sickness.ts';
+import { healthOf, whyLeftAlone } from '../../decisions/healing/sickness.ts';
 import { skippedSince } from '../../decisions/healing/state.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import { vmiView, type VirtualMachineInstance } from '../../decisions/views/from-object/vmi.ts';
@@ -101,7 +101,7 @@ export class SickVmRemover {
     sick: SickVm,
     at: number,
   ): Promise<Judgement> {
-    const view = vmView(vm);
+    const view = this.#cache.vmView(vm);
     if (!isOwnedBy(view, 'VirtualMachinePool', key)) return { do: 'keep', why: 'it has left the pool' };
     if (view.deleting || view.removing) return { do: 'nothing' };
     const spec = pool === undefined || pool.metadata.deletionTimestamp !== undefined ? null : withDefaults(pool.spec);
@@ -114,8 +114,9 @@ export class SickVmRemover {
       this.#client.get<VirtualMachineInstance>(VirtualMachineInstances, view, { signal: cancellationSignal() }),
     );
     const live = stored && vmiView(stored);
-    const vmi = live?.vmUid === view.uid ? { ...live, nodeLost: this.#cache.nodes.isLost(live.node) } : undefined;
-    if (isLeftAlone(view, vmi)) return { do: 'keep', why: 'it must not be changed now' };
+    const vmi = live?.vmUid === view.uid ? this.#cache.withSurroundings(live) : undefined;
+    const held = whyLeftAlone(view, vmi);
+    if (held !== null) return { do: 'keep', why: held };
     // Not before the removal was asked for, whatever this machine's clock says; nor at a time that is still to come.
     const now = Math.max(Date.now(), Math.min(at, this.#client.clock.now() + CLOCK_SKEW_MS));
     const health = healthOf({

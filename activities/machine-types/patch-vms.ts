@@ -97,7 +97,7 @@ export class MachineTypePatcher {
     const live = await liveVm(this.#in.client, at, cancellationSignal());
     // Otherwise the next look would be as outdated as this one.
     this.#vms = later(this.#vms, live?.metadata.resourceVersion);
-    return { vm: live && vmView(live), before: live && beforeOf(live) };
+    return { vm: live && this.#in.cache.vmView(live), before: live && beforeOf(live) };
   }
 
   #need(vm: VmView): TransitionNeed {

@@ -60,7 +60,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
    * it would be left alone as long as it is paused.
    */
   async function goOn(vm: Stored<VirtualMachine>, vmi: Stored): Promise<void> {
-    const isPaused = vmView(vm).role === 'Standby' && vmiView(vmi).paused;
+    const isPaused = vmView(vm).role === 'Standby' && vmiView(vmi).pause !== null;
     if (isPaused) await askForPause(client, { namespace: vm.metadata.namespace!, name: vm.metadata.name }, 'unpause');
   }
 

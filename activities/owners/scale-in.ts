@@ -60,7 +60,7 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
         const isWanted = leaving.asking(keepDisks ? 'deleteKeepingDisks' : 'delete');
         const remove = async (vm: Target): Promise<Acted> => {
           if (cause.because === 'Surge')
-            return leaving.note(vm, await deleteSurgeVm({ client, places }, key, vm, isWanted));
+            return leaving.note(vm, await deleteSurgeVm({ client, cache, places }, key, vm, isWanted));
           // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
           const acted = keepDisks
             ? await deleteKeepingDisks(client, key, vm, Date.now(), isWanted)

@@ -14,7 +14,7 @@ import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts
 import { roomFor } from '../../decisions/power/allowance.ts';
 import { powerNeed } from '../../decisions/power/need.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
-import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -158,9 +158,10 @@ export class VmPower {
     const { client, cache } = this.#in;
     const [namespace = '', name = ''] = key.split('/');
     const signal = cancellationSignal();
-    const { vm: stored, ...own } = await liveVmWithVmi(client, { namespace, name }, signal);
+    const { vm: stored, vmi: live } = await liveVmWithVmi(client, { namespace, name }, signal);
     if (stored === undefined) return {};
-    const vm = vmView(stored);
+    const vm = cache.vmView(stored);
+    const own = live === undefined ? {} : { vmi: cache.withSurroundings(live) };
     if (vm.owner?.kind !== VirtualMachinePools.kind) return { stored, vm, ...own };
     // KubeVirt's own pools have the same kind: the UID tells them apart.
     const pool = await livePool(client, { namespace, ...vm.owner }, signal);

@@ -93,7 +93,7 @@ export class VmUpdater {
 
   async #take(held: BatchVm): Promise<UpdateOutcome | null> {
     const { pool, vm, own, right } = await this.#look(held);
-    const view = vm && vmView(vm);
+    const view = vm && this.#in.cache.vmView(vm);
     const vmi = own && asRun(own, right);
     const take = this.#decide(held, pool, view, vmi, right?.disruption);
     if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone')
@@ -135,13 +135,11 @@ export class VmUpdater {
 
   /** Reads the pool, the VM and its VMI as they are now, and what is to be set right. */
   async #look(held: BatchVm): Promise<Look> {
-    const { client, key } = this.#in;
+    const { client, cache, key } = this.#in;
     const at = { namespace: key.namespace, name: held.name };
     const signal = cancellationSignal();
-    const [pool, { vm, vmi: own }] = await Promise.all([
-      livePool(client, key, signal),
-      liveVmWithVmi(client, at, signal),
-    ]);
+    const [pool, { vm, vmi }] = await Promise.all([livePool(client, key, signal), liveVmWithVmi(client, at, signal)]);
+    const own = vmi && cache.withSurroundings(vmi);
     const setsRight = held.setsRight === true;
     const right = setsRight && pool && vm ? await this.#targets.rightVm(pool, vm, own) : undefined;
     return { pool, vm, own, right };

@@ -141,7 +141,7 @@ export class StandbyVms {
   async #goesOn(name: string): Promise<void> {
     const at = { namespace: this.#key.namespace, name };
     const { vmi } = await liveVmWithVmi(this.#in.client, at, cancellationSignal());
-    if (vmi?.paused === true) await askForPause(this.#in.client, at, 'unpause');
+    if (vmi?.pause != null) await askForPause(this.#in.client, at, 'unpause');
   }
 
   /** KubeVirt's pause takes no precondition: if the VM has become a replica meanwhile, its VMI is unpaused again. */
@@ -149,7 +149,7 @@ export class StandbyVms {
     const { client } = this.#in;
     const at = { namespace: this.#key.namespace, name };
     const { vmi } = await liveVmWithVmi(client, at, cancellationSignal());
-    if (vmi === undefined || vmi.paused || !vmi.ready || vmi.deleting) return;
+    if (vmi === undefined || vmi.pause !== null || !vmi.ready || vmi.deleting) return;
     await askForPause(client, at, 'pause');
     const after = await liveVmWithVmi(client, at, cancellationSignal());
     if (after.vm !== undefined && !isStandbyNow(after.vm)) await askForPause(client, at, 'unpause');

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
+import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
+import { whyNotNow } from '../../decisions/disruption/reasons.ts';
 import { isOwnedBy, isSurge } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { claimFor } from '../disruption-budget/place-for.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
@@ -18,16 +20,18 @@ const PAUSE_MS = 2_000;
  * them. Without a place, it stays.
  */
 export async function deleteSurgeVm(
-  { client, places }: { client: KubeClient; places: DisruptionClaims },
+  { client, cache, places }: { client: KubeClient; cache: ClusterCache; places: DisruptionClaims },
   key: PoolKey,
   vm: OwnedVm,
   isWanted: IfOwnedOptions['isWanted'],
 ): Promise<OwnedActResult> {
   const at = { namespace: key.namespace, name: vm.name };
-  const { vm: stored, vmi } = await liveVmWithVmi(client, at, cancellationSignal());
-  const now = stored && vmView(stored);
+  const { vm: stored, vmi: live } = await liveVmWithVmi(client, at, cancellationSignal());
+  const now = stored && cache.vmView(stored);
+  const vmi = live && cache.withSurroundings(live);
   const isMeant = now?.uid === vm.uid && isOwnedBy(now, 'VirtualMachinePool', key) && isSurge(now) && !now.deleting;
-  if (!isMeant || now.protected || now.optedOut) return { left: stored?.metadata.resourceVersion };
+  if (!isMeant || now.protected || whyNotNow(now, liveVmi(vmi)) !== null)
+    return { left: stored?.metadata.resourceVersion };
   const place = await claimFor(places, key, now, vmi);
   if (typeof place === 'string') {
     await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });

@@ -11,7 +11,7 @@ import { evacuationOf } from '../../decisions/drain/evacuation.ts';
 import type { NodeReportInput, OnNode } from '../../decisions/drain/node-report.ts';
 import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
 import {
-  isInFlight,
+  inFlightView,
   migrationView,
   type VirtualMachineInstanceMigration,
 } from '../../decisions/views/from-object/migration.ts';
@@ -38,7 +38,6 @@ interface Namespace {
   vms: VmView[];
   vmis: VmiView[];
   /** Migrations that have not ended and are not drover's, by the name of the VMI. */
-  otherMigrations: Map<string, { name: string; phase: string }>;
 }
 
 /** Reads what a report about the node takes. Throws `Failure` if there is no such node. */
@@ -72,7 +71,6 @@ export async function readNode(kube: KubeClient, node: string): Promise<Omit<Nod
     membersOf: ({ metadata }) =>
       namespaces.get(metadata.namespace)!.vms.filter((vm) => isOwnedBy(vm, 'VirtualMachinePool', metadata)),
     vmiOf: ({ namespace, uid }) => vmis.get(namespace)?.get(uid),
-    otherMigrationOf: ({ namespace, name }) => namespaces.get(namespace)?.otherMigrations.get(name),
     clusterStrategy: await strategyOf(kube),
   };
 }
@@ -87,18 +85,21 @@ async function readNamespace(kube: KubeClient, namespace: string): Promise<Names
     }),
   ]);
   const known = migrations.items.map(migrationView).filter((view): view is MigrationView => view !== null);
-  const others = migrations.items.filter((migration) => isInFlight(migration) && migrationView(migration) === null);
+  const inFlight = new Map(
+    migrations.items.flatMap((one) => {
+      const view = inFlightView(one);
+      return view === null ? [] : [[view.vmiName, view] as const];
+    }),
+  );
   const byVmi = Map.groupBy(known, ({ vmiUid }) => vmiUid);
   return {
     pools: pools.items.map(poolView),
     vms: vms.items.map(vmView),
-    vmis: vmis.items.map((vmi) => ({ ...vmiView(vmi), evacuation: evacuationOf(byVmi.get(vmi.metadata.uid) ?? []) })),
-    otherMigrations: new Map(
-      others.map(({ metadata, spec, status }) => [
-        spec.vmiName,
-        { name: metadata.name, phase: status?.phase || 'Pending' },
-      ]),
-    ),
+    vmis: vmis.items.map((vmi) => ({
+      ...vmiView(vmi),
+      evacuation: evacuationOf(byVmi.get(vmi.metadata.uid) ?? []),
+      migration: inFlight.get(vmi.metadata.name) ?? null,
+    })),
   };
 }
 

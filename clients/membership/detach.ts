@@ -59,7 +59,8 @@ async function detachAll(kube: KubeClient, pool: Leaving['pool'], vms: ChangedVm
     const key = { namespace: pool.namespace, name, uid };
     let isPaused = false;
     const moveOf = (one: VmWithVmi): Move => {
-      isPaused = roleOf(one.vm.metadata.labels) === 'Standby' && one.vmi !== undefined && vmiView(one.vmi).paused;
+      isPaused =
+        roleOf(one.vm.metadata.labels) === 'Standby' && one.vmi !== undefined && vmiView(one.vmi).pause !== null;
       return leavingMove(pool, one);
     };
     if (dryRun === 'none' && !(await move(kube, key, moveOf))) continue;

@@ -1,5 +1,7 @@
 import type { DrainRules } from '../../api/pool-defaults.ts';
 import { isActive, isMeantToRun, isRestarting, liveVmi, servesNobody } from '../disruption-budget/availability.ts';
+import { isPausedByPerson } from '../disruption/pause.ts';
+import { reasonsOf, type Reason } from '../disruption/reasons.ts';
 import { EXTERNAL } from '../template/template.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -99,11 +101,11 @@ export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
   const { vm, vmi } = input;
   if (!isToLeave(vmi) || !isActive(vm)) return { need: 'nothing' };
   const isPast = input.now >= deadlineOf(input);
-  if (isEvacuating(vmi) && !(isPast && input.rules.method !== 'Migrate' && !vmi.paused))
+  if (isEvacuating(vmi) && !(isPast && input.rules.method !== 'Migrate' && !isPausedByPerson(vm, vmi)))
     return migrating(input, vmi, isPast);
   const held = whyNot(vm, vmi);
   if (held !== null) return held;
-  if (!isEvacuating(vmi) && vmi.migrating) return waits('another migration moves it');
+  if (!isEvacuating(vmi) && vmi.migration !== null) return waits(whyHeldBy(vmi.migration));
   const until = vmi.createdAt + START_MS;
   if (isStarting(vmi) && until > input.now) return waits(`it is starting (${vmi.whyNotReady ?? vmi.phase})`, { until });
   return actOn(input, vmi, isPast);
@@ -138,14 +140,17 @@ function migrating(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacu
   return { need: 'underway', message, until: Number.isFinite(deadline) ? deadline : null };
 }
 
+/** Reasons that a drain has rules of its own for: a VM that a person has paused may migrate. */
+const OWN_RULES: ReadonlySet<Reason['kind']> = new Set(['Paused', 'Evacuates', 'Migrates']);
+/** Reasons that only a person takes away. */
+const LASTING: ReadonlySet<Reason['kind']> = new Set(['OptedOut', 'ManualRecovery']);
+
 /** The owner's settings take precedence, and operations by KubeVirt or other controllers are not interrupted. */
 function whyNot(vm: VmView, vmi: VmiView): EvacuationNeed | null {
   if (!isMeantToRun(vm, vmi)) return { need: 'underway', message: 'is being stopped', until: null };
   if (isRestarting(vm, vmi)) return { need: 'underway', message: 'restarts', until: null };
-  if (vm.optedOut) return waits('its owner asked that nothing disrupts it', { isStuck: true });
-  if (vm.runStrategy === 'WaitAsReceiver') return waits('it receives a migration');
-  if (vm.snapshotting) return waits('a snapshot of it is taken or restored');
-  return null;
+  const reason = reasonsOf(vm, vmi).find(({ kind }) => !OWN_RULES.has(kind));
+  return reason === undefined ? null : waits(reason.why, { isStuck: LASTING.has(reason.kind) });
 }
 
 function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): EvacuationNeed {
@@ -182,10 +187,9 @@ function choiceOf(
 ): { act: EvacuationAct | 'none'; why: string } {
   const canMigrate = vmi.migratable && vmi.phase === 'Running';
   const migrate = { act: 'migrate', why: `it is to leave ${nodeToLeave(vmi)}` } as const;
-  if (vmi.paused) {
-    // A restart would end what its owner keeps by the pause.
-    return canMigrate && method !== 'Restart' ? migrate : { act: 'none', why: 'it is paused' };
-  }
+  // A restart would end what its owner keeps by the pause.
+  if (isPausedByPerson(vm, vmi))
+    return canMigrate && method !== 'Restart' ? migrate : { act: 'none', why: 'it is paused by a person' };
   if (servesNobody(vm, vmi) && !(canMigrate && method === 'Migrate'))
     return restart('it is not ready, so that a restart costs nothing');
   if (method === 'Restart') return restart('its pool wants no migration');

@@ -4,7 +4,6 @@ import { EXTERNAL } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
-import { OTHER_MIGRATION_MS, whyHeldBy, type RefusedEvacuation } from './need.ts';
 import { planDrain, type DrainPlan, type EvacuationStatus } from './plan.ts';
 import { MEMBERS_CHANGE } from './pool-drain.ts';
 
@@ -39,8 +38,6 @@ export interface NodeReportInput {
   /** All VMs of a pool. */
   membersOf: (pool: StoredPool) => readonly VmView[];
   vmiOf: VmiOf;
-  /** Returns a migration of the VMI that has not ended and is not drover's; undefined if there is none. */
-  otherMigrationOf: (vmi: VmiView) => { name: string; phase: string } | undefined;
   /** The eviction strategy of VMIs that have none of their own. */
   clusterStrategy: string;
   /** Milliseconds since the epoch. */
@@ -70,17 +67,10 @@ export function nodeReport(input: NodeReportInput): NodeReportItem[] {
 }
 
 /** Plans for the pool as its workflow does, as far as the cluster shows what that knows. */
-function planOf(pool: StoredPool, { membersOf, vmiOf, otherMigrationOf, now }: NodeReportInput): DrainPlan {
+function planOf(pool: StoredPool, { membersOf, vmiOf, now }: NodeReportInput): DrainPlan {
   const vms = membersOf(pool);
-  const refusals = vms.flatMap((vm): RefusedEvacuation[] => {
-    const vmi = vmiOf(vm);
-    const other = vmi && otherMigrationOf(vmi);
-    if (other === undefined) return [];
-    const notBefore = now + OTHER_MIGRATION_MS;
-    return [{ vm: vm.name, uid: vmi!.uid, why: whyHeldBy(other), since: null, times: 0, notBefore }];
-  });
   const busy = new Map(membershipChangeOf(pool) === null ? [] : vms.map(({ name }) => [name, MEMBERS_CHANGE]));
-  return planDrain({ pool, vms, vmiOf, acting: [], busy, refusals, now });
+  return planDrain({ pool, vms, vmiOf, acting: [], busy, refusals: [], now });
 }
 
 type NodeReportState = Pick<NodeReportItem, 'state' | 'message'>;
@@ -105,11 +95,11 @@ function withoutStatus({ vmi, pool, isStarting }: OnNode, clusterStrategy: strin
 }
 
 /** What KubeVirt does at an eviction, by the strategy. */
-function byKubeVirt({ migratable, migrating, evacuationNode, node }: VmiView, strategy: string): NodeReportState {
+function byKubeVirt({ migratable, migration, evacuationNode, node }: VmiView, strategy: string): NodeReportState {
   const migrates: NodeReportState = {
     state: 'KubeVirt',
     message:
-      migrating || evacuationNode === node
+      migration !== null || evacuationNode === node
         ? 'is being migrated by KubeVirt'
         : 'is migrated by KubeVirt once its pod is to be evicted',
   };

@@ -1,4 +1,5 @@
 import { isActive, isReady } from '../disruption-budget/availability.ts';
+import { isPausedOnRequest } from '../disruption/pause.ts';
 import type { VmView } from '../views/vm.ts';
 import { expiresAt } from './backoff.ts';
 import { endedEarly, isAvailable, isNextAfter } from './sickness.ts';
@@ -26,7 +27,7 @@ export function remember(view: HealingView): HealingState {
     uids.set(vm.uid, vm);
     if (isAvailable(vm, vmiOf(vm), minReadyMs, now)) continue;
     const before = pausedBefore.get(vm.uid);
-    if (vmiOf(vm)?.paused === true) vmiPauses.push({ vmUid: vm.uid, endedAt: null });
+    if (isPausedOnRequest(vmiOf(vm))) vmiPauses.push({ vmUid: vm.uid, endedAt: null });
     else if (before !== undefined && !isReady(vm, vmiOf(vm)))
       vmiPauses.push({ ...before, endedAt: before.endedAt ?? now });
     const ends = earlyEndsOf(view, vm, known.get(vm.uid));

@@ -1,13 +1,23 @@
-import { isActive } from '../disruption-budget/availability.ts';
+import { isActive, liveVmi } from '../disruption-budget/availability.ts';
+import { isPausedOnRequest } from '../disruption/pause.ts';
+import { whyNotNow, type Reason } from '../disruption/reasons.ts';
 import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import { numberOf } from '../scaling/vm-names.ts';
+import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { formatReplacements, type FoundSick } from './attempt.ts';
 import { healingDelayMs } from './backoff.ts';
-import { healthOf, isLeftAlone } from './sickness.ts';
+import { healthOf } from './sickness.ts';
 import { isFinal, remembered, WHY_LENGTH, type FinishedCycle, type HealingState } from './state.ts';
 import { surplusByRole, type HealingView } from './view.ts';
+
+/** Only VMs of the names that the pool gives are healed, and only those that it needs for long. */
+const isNotHealed = (pool: StoredPool, vm: VmView): boolean =>
+  !isActive(vm) || vm.role === 'Surge' || numberOf(pool.metadata.name, vm.name) === null;
+
+/** A VM that moves may be unready because of that. */
+const MOVES: ReadonlySet<Reason['kind']> = new Set(['Evacuates', 'Migrates', 'Receives']);
 
 /** A VM that is not ready and not replaced. `waitsFor`: what its replacement waits for; absent if it needs none. */
 export interface NotReplaced {
@@ -40,17 +50,16 @@ export function findSick(view: HealingView, state: HealingState): Found {
   const exempt: NotReplaced[] = [];
   let wakeAt: number | null = null;
   for (const vm of vms) {
-    const isForeign = numberOf(pool.metadata.name, vm.name) === null;
     if (
-      !isActive(vm) ||
-      vm.role === 'Surge' ||
-      isForeign ||
+      isNotHealed(pool, vm) ||
       healing.has(vm.name) ||
       busy.has(vm.name) ||
       named.has(vm.uid) ||
-      (isLeftAlone(vm, vmiOf(vm)) && !vm.optedOut)
+      isPausedOnRequest(vmiOf(vm))
     )
       continue;
+    const reason = whyNotNow(vm, liveVmi(vmiOf(vm)));
+    if (reason !== null && MOVES.has(reason.kind)) continue;
     const earlyEnds = ends.get(vm.uid) ?? 0;
     const since = failing.get(vm.uid) ?? null;
     const health = healthOf({
@@ -66,7 +75,7 @@ export function findSick(view: HealingView, state: HealingState): Found {
     });
     const { name, uid } = vm;
     const why = health.sick ? health.why.slice(0, WHY_LENGTH) : '';
-    if (health.sick && vm.optedOut) exempt.push({ vm: name, why: `its owner asked that nothing disrupts it (${why})` });
+    if (health.sick && reason !== null) exempt.push({ vm: name, why: `${reason.why} (${why})` });
     else if (health.sick)
       all.push({
         vm,

@@ -1,6 +1,8 @@
 import { durationMs } from '../../api/lib/duration.ts';
 import type { HealingRules } from '../../api/pool-defaults.ts';
-import { isMeantToRun, isReady } from '../disruption-budget/availability.ts';
+import { isMeantToRun, isReady, liveVmi } from '../disruption-budget/availability.ts';
+import { isPausedOnRequest } from '../disruption/pause.ts';
+import { whyNotNow } from '../disruption/reasons.ts';
 import { earlier } from '../lib/times.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -116,9 +118,12 @@ function overdue(since: number | null, limit: string, why: string, now: number):
 
 const words = (what: string, reason: string | null): string => (reason === null ? what : `${what}: ${reason}`);
 
-/** True for a VM that must not be touched now: its owner opted out, or KubeVirt is working on it, or it is paused. */
-export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean =>
-  vm.optedOut || vm.snapshotting || vmi?.paused === true || vmi?.migrating === true;
+/** True for a VM that must not be touched now, or is not ready because drover or a person has paused it. */
+export const isLeftAlone = (vm: VmView, vmi: VmiView | undefined): boolean => whyLeftAlone(vm, vmi) !== null;
+
+/** Returns why it must not be touched; null if it may be. */
+export const whyLeftAlone = (vm: VmView, vmi: VmiView | undefined): string | null =>
+  whyNotNow(vm, liveVmi(vmi))?.why ?? (isPausedOnRequest(vmi) ? 'it is paused' : null);
 
 /**
  * True for a VM that may be unready because of its node, its environment or an operation on it, not because of a fault

@@ -2,11 +2,11 @@ import { withDefaults } from '../../api/pool-defaults.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isMeantToRun, isReady, isActive, liveVmi } from '../disruption-budget/availability.ts';
 import { namespacedName, type OwningPool, type VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import { OPTED_OUT, whyNotNow } from '../disruption/reasons.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { exceeds } from '../vm-update/disruption.ts';
-import { untouchable } from '../vm-update/need.ts';
 import {
   groupKey,
   groupOf,
@@ -249,10 +249,10 @@ const waitsAfter = (
     : live.specMachineType !== wanted;
 
 function blockedBy(vm: VmView, live: VmiView | undefined): TransitionNeed | null {
-  const found = untouchable(vm, () => live);
-  return found === undefined ? null : { need: found.isExcluded ? 'left' : 'deferred', why: found.why };
+  const reason = whyNotNow(vm, live);
+  return reason === null ? null : { need: reason.kind === 'OptedOut' ? 'left' : 'deferred', why: reason.why };
 }
 
 /** What the owner has set on the VM that keeps the pool from updating it; undefined if there is none. */
 const exclusionOf = (vm: VmView): TransitionNeed | undefined =>
-  vm.optedOut ? (blockedBy(vm, undefined) ?? undefined) : undefined;
+  vm.optedOut ? { need: 'left', why: OPTED_OUT } : undefined;

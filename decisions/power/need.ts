@@ -1,11 +1,11 @@
 import { isActive, isMeantToRun, isRestarting, liveVmi } from '../disruption-budget/availability.ts';
 import { namespacedName, type OwningPool } from '../disruption-budget/restart-budget.ts';
+import { whyNotNow } from '../disruption/reasons.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
-import { untouchable } from '../vm-update/need.ts';
 import type { PowerAction } from './action.ts';
 
 /** What one chosen VM needs. */
@@ -77,8 +77,8 @@ function stopNeed(vm: VmView, { vmi }: PowerContext): PowerNeed {
 }
 
 function blockedBy(vm: VmView, live: VmiView | undefined): PowerNeed | null {
-  const found = untouchable(vm, () => live);
-  return found === undefined ? null : { need: found.isExcluded ? 'left' : 'later', why: found.why };
+  const reason = whyNotNow(vm, live);
+  return reason === null ? null : { need: reason.kind === 'OptedOut' ? 'left' : 'later', why: reason.why };
 }
 
 /** Computed once per pool, not once for each of its VMs. */

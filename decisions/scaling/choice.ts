@@ -35,7 +35,7 @@ export function leavingOrder(input: CandidatesInput): VmView[] {
     policy,
     isSick: (vm) => sick.has(vm.name),
     isAtRest: (vm) => isAtRest(vm, vmiOf(vm)),
-    isMigrating: (vm) => vmiOf(vm)?.migrating === true,
+    isMigrating: (vm) => vmiOf(vm)?.migration != null,
     isUpdated: (vm) => isUpdated(vm, vmiOf(vm), target),
     spread: spreadOf(input),
   });

@@ -1,5 +1,7 @@
 import { withDefaults, standbyRules } from '../../api/pool-defaults.ts';
-import { availableSince, isActive, isReady } from '../disruption-budget/availability.ts';
+import { availableSince, isActive, isReady, liveVmi } from '../disruption-budget/availability.ts';
+import { isPausedOnRequest } from '../disruption/pause.ts';
+import { whyNotNow } from '../disruption/reasons.ts';
 import { formatNames } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import { allowanceOf, refusedOf } from '../pool/failures.ts';
@@ -33,12 +35,12 @@ export interface Settling {
  * that wants them paused are paused, since no other mark tells how a VMI came up.
  */
 export function settleStandby(input: SettleInput): Settling {
-  const { pool, vms, busy } = input;
+  const { pool, vms, vmiOf, busy } = input;
   const { state } = standbyRules(pool.spec);
   const byAct: Record<SettleAct, StandbyVm[]> = { pause: [], start: [], stop: [] };
   let wakeAt: number | null = null;
   for (const vm of refusedLast(vms.filter(isStandby), nameOf, refusedOf(input, 'FailedStandby'))) {
-    if (!isActive(vm) || vm.optedOut || vm.snapshotting || busy.has(vm.name)) continue;
+    if (!isActive(vm) || whyNotNow(vm, liveVmi(vmiOf(vm))) !== null || busy.has(vm.name)) continue;
     if (vm.standby !== state) byAct[state === 'Paused' ? 'start' : 'stop'].push(vm);
     else if (state === 'Paused') {
       const at = pausableAt(input, vm);
@@ -52,7 +54,7 @@ export function settleStandby(input: SettleInput): Settling {
 /** When the VM's VMI has been ready for long enough; null if it is not to be paused. */
 function pausableAt({ pool, vmiOf }: SettleInput, vm: StandbyVm): number | null {
   const vmi = vmiOf(vm);
-  if (!isReady(vm, vmi) || vmi?.paused === true || vmi?.migrating === true || vm.changingState) return null;
+  if (!isReady(vm, vmi) || isPausedOnRequest(vmi) || vm.changingState) return null;
   return availableSince(vm, vmi, withDefaults(pool.spec).rollout.minReadySeconds * 1000);
 }
 

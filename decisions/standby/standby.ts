@@ -1,5 +1,6 @@
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import { isActive, isReady, type VmiOf } from '../disruption-budget/availability.ts';
+import { isPausedOnRequest } from '../disruption/pause.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isFailing, isHalted, type VmView } from '../views/vm.ts';
 
@@ -14,7 +15,7 @@ export function isPromotable(vm: StandbyVm, vmiOf: VmiOf): boolean {
   return isReady(vm, vmi) || isPaused(vm, vmiOf) || (isHalted(vm) && vm.state === 'Stopped');
 }
 
-const isPaused = (vm: StandbyVm, vmiOf: VmiOf): boolean => vmiOf(vm)?.paused === true;
+const isPaused = (vm: StandbyVm, vmiOf: VmiOf): boolean => isPausedOnRequest(vmiOf(vm));
 
 /** The counts of a pool's status, if it has standby VMs, wants some, or had some when it was last written. */
 export function standbyStatus(

@@ -1,6 +1,7 @@
-import { isActive, isReady } from '../disruption-budget/availability.ts';
+import { isActive, isReady, liveVmi } from '../disruption-budget/availability.ts';
 import { disruptionBudget } from '../disruption-budget/budget.ts';
 import { claimedNames } from '../disruption-budget/claims.ts';
+import { whyNotNow } from '../disruption/reasons.ts';
 import { formatNames } from '../lib/names.ts';
 import { allowanceOf, refusedOf } from '../pool/failures.ts';
 import type { PoolPlanInput } from '../pool/plan-input.ts';
@@ -74,7 +75,9 @@ function thatMayLeave(input: SurgeInput, leaving: readonly SurgeVm[]): { may: Su
   const going = [...need.unsettled, ...claimed, ...inProgress.deleting];
   const { most, count, availableSurge, names } = disruptionBudget({ pool, vms, vmiOf, inProgress: going, now });
   let room = most - count;
-  const free = leaving.filter((vm) => !vm.protected && !vm.optedOut && !inProgress.creating.includes(vm.name));
+  const free = leaving.filter(
+    (vm) => !vm.protected && whyNotNow(vm, liveVmi(vmiOf(vm))) === null && !inProgress.creating.includes(vm.name),
+  );
   const may = free.filter(({ name }) => !availableSurge.has(name) || names.has(name) || room-- > 0);
   // A claim that is given back causes no event of the pool.
   return { may, wakeAt: may.length < free.length && claimed.length > 0 ? now + CLAIMS_AGAIN_MS : null };

@@ -35,3 +35,12 @@ export interface EarlierMigrations {
 }
 
 export const NO_EARLIER_MIGRATIONS: EarlierMigrations = { ended: 0, failures: 0, since: null };
+
+/** A migration of whatever maker that has not ended. */
+export interface MigrationInFlight {
+  namespace: string;
+  name: string;
+  vmiName: string;
+  /** KubeVirt's `status.phase`; `Pending` before it has one. */
+  phase: string;
+}

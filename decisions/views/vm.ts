@@ -3,6 +3,7 @@ import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { Identity } from '../../api/ownership.ts';
 import type { StandbyState } from '../../api/pool/pool.ts';
 import type { TransitionRecord } from '../machine-types/transition.ts';
+import type { Operation } from './operation.ts';
 
 /**
  * The role of a pool member that is not a replica: ready to become one (`Standby`), or a temporary addition during an
@@ -113,8 +114,8 @@ export interface VmView {
    * doesn't say.
    */
   generationObserved: boolean;
-  /** KubeVirt is taking a snapshot of it, or restoring one. */
-  snapshotting: boolean;
+  /** What its status tells of operations on it; without those that the cluster no longer knows. */
+  operations: readonly Operation[];
 }
 
 /** Reports whether this pool or set controls the VM. */

@@ -1,4 +1,6 @@
 import type { Evacuation } from '../drain/evacuation.ts';
+import type { MigrationInFlight } from './migration.ts';
+import type { Operation, Pause } from './operation.ts';
 import type { VmView } from './vm.ts';
 
 /** What drover caches of a VirtualMachineInstance: all that its decisions read, and nothing else. */
@@ -31,8 +33,15 @@ export interface VmiView {
   probationMs: number | null;
   /** The revision of the pool's template that the VMI runs: from its start, or from the last live update. */
   revision: string | null;
-  paused: boolean;
-  migrating: boolean;
+  /** Why it is paused; null if it is not. */
+  pause: Pause | null;
+  /** What its status tells of operations on it; without those that the cluster no longer knows. */
+  operations: readonly Operation[];
+  /**
+   * The migration of it that has not ended, whoever made it; null if there is none. Known from migrations: what a VMI
+   * says of one may stay for ever (`migrationState`).
+   */
+  migration: Pick<MigrationInFlight, 'name' | 'phase'> | null;
   migratable: boolean;
   /** Its spec's own eviction strategy; null if it has the cluster's. */
   evictionStrategy: string | null;

@@ -2,7 +2,7 @@ import type { Disruption } from '../../api/pool/pool.ts';
 import type { ContentChange } from '../configuration/content.ts';
 import { recreatedDisks } from '../disks/disk-template.ts';
 import { isMeantToRun, liveVmi, activeVmi, runsByItself, type VmiOf } from '../disruption-budget/availability.ts';
-import { isEvacuating } from '../drain/evacuation.ts';
+import { whyNotNow } from '../disruption/reasons.ts';
 import type { UpdateAct } from '../rollout/batch.ts';
 import { numberOf } from '../scaling/vm-names.ts';
 import type { PoolTemplate } from '../template/template.ts';
@@ -56,8 +56,8 @@ export interface RolloutTarget {
 /** Compares what the VM's spec and its VMI were made from with the goal. */
 export function updateNeed(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): UpdateNeed {
   const wanted = withChange(needOf(vm, vmiOf, target), vm, vmiOf, target);
-  const blockedBy = wanted.need === 'act' ? untouchable(vm, vmiOf) : undefined;
-  return blockedBy === undefined ? wanted : { need: blockedBy.isExcluded ? 'left' : 'later', why: blockedBy.why };
+  const reason = wanted.need === 'act' ? whyNotNow(vm, liveVmi(vmiOf(vm))) : null;
+  return reason === null ? wanted : { need: reason.kind === 'OptedOut' ? 'left' : 'later', why: reason.why };
 }
 
 /** If a VMI restarts because of a changed Secret or ConfigMap, it also takes the new spec. */
@@ -244,19 +244,4 @@ function compare(revision: string | null, target: RolloutTarget): Disruption {
 function hasNewPower(vm: VmView, { template, templateOf }: RolloutTarget): boolean {
   const from = vm.revision === null ? undefined : templateOf(vm.revision);
   return from !== undefined && startsOrStops(from, template) && vm.runStrategy === (powerOf(from.spec) ?? 'Halted');
-}
-
-/**
- * Returns why the VM must not be changed now; undefined if it may be. `isExcluded`: its owner opted out, which is
- * permanent; the other reasons pass.
- */
-export function untouchable(vm: VmView, vmiOf: VmiOf): { why: string; isExcluded: boolean } | undefined {
-  if (vm.optedOut) return { why: 'its owner asked that nothing disrupts it', isExcluded: true };
-  if (vm.runStrategy === 'WaitAsReceiver') return { why: 'it receives a migration', isExcluded: false };
-  if (vm.snapshotting) return { why: 'a snapshot of it is taken or restored', isExcluded: false };
-  const vmi = liveVmi(vmiOf(vm));
-  if (vmi?.paused === true && vm.role === null) return { why: 'it is paused', isExcluded: false };
-  if (isEvacuating(vmi)) return { why: 'it is being moved off its node', isExcluded: false };
-  if (vmi?.migrating === true) return { why: 'it migrates', isExcluded: false };
-  return undefined;
 }

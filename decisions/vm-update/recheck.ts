@@ -1,13 +1,13 @@
 import type { Disruption } from '../../api/pool/pool.ts';
 import { restartsOnChange } from '../configuration/older-content.ts';
-import { isActive, activeVmi } from '../disruption-budget/availability.ts';
+import { isActive, activeVmi, liveVmi } from '../disruption-budget/availability.ts';
+import { whyNotNow } from '../disruption/reasons.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import type { BatchVm } from '../rollout/batch.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isOwnedBy, isRegular, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
-import { untouchable } from './need.ts';
 
 /** What a batch does with one of its VMs. */
 export type Recheck =
@@ -86,7 +86,7 @@ const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean =>
 function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is being deleted';
   if (input.held.vmi !== undefined && !restartsOnChange(pool)) return 'its pool leaves it with what it has read';
-  return whyStopped(input, pool) ?? untouchable(vm, () => input.vmi)?.why ?? null;
+  return whyStopped(input, pool) ?? whyNotNow(vm, liveVmi(input.vmi))?.why ?? null;
 }
 
 /** Returns why no VM may be taken for this rollout now; null if VMs may be taken. */

@@ -26,6 +26,7 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
   ['VMIs and disks fail', anyScenario('wishes', 'accidents', 'accidents', 'people')],
   ['workers are frozen, killed and cut off', anyScenario('wishes', 'wishes', 'faults', 'people')],
   ['nodes are drained', anyScenario('evictions', 'evictions', 'evictions', 'wishes', 'people', 'faults')],
+  ['VMs are held for a while', anyScenario('holds', 'holds', 'holds', 'wishes', 'transitions', 'evictions', 'people')],
   ['machine types are changed', anyScenario('transitions', 'wishes', 'people', 'accidents', 'faults')],
   ['replica sets are changed while workers fail', anyScenario('sets', 'sets', 'sets', 'sets', 'sets', 'faults'), 18],
   [

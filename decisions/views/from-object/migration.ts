@@ -1,7 +1,12 @@
 import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, POOL_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import { attemptOf } from '../../drain/evacuation.ts';
-import { NO_EARLIER_MIGRATIONS, type EarlierMigrations, type MigrationView } from '../migration.ts';
+import {
+  NO_EARLIER_MIGRATIONS,
+  type EarlierMigrations,
+  type MigrationInFlight,
+  type MigrationView,
+} from '../migration.ts';
 import { intern } from './intern.ts';
 
 /** The fields of KubeVirt's VirtualMachineInstanceMigration that drover reads and writes. */
@@ -49,6 +54,18 @@ export function migrationView(object: Stored<VirtualMachineInstanceMigration>): 
 /** Reports whether a migration of whatever maker has not ended: KubeVirt then refuses another one of the same VMI. */
 export const isInFlight = ({ status }: VirtualMachineInstanceMigration): boolean =>
   status?.phase !== 'Succeeded' && status?.phase !== 'Failed';
+
+/** Returns null for a migration that has ended. */
+export function inFlightView(object: Stored<VirtualMachineInstanceMigration>): MigrationInFlight | null {
+  const { metadata, spec, status } = object;
+  if (!isInFlight(object)) return null;
+  return {
+    namespace: metadata.namespace!,
+    name: metadata.name,
+    vmiName: spec.vmiName,
+    phase: status?.phase || 'Pending',
+  };
+}
 
 const isPending = (phase: string | undefined): boolean => phase === undefined || phase === '' || phase === 'Pending';
 

@@ -22,6 +22,7 @@ import { kindOf } from '../owner-kind.ts';
 import { roleOf, type VmView } from '../vm.ts';
 import { internParts } from './intern-parts.ts';
 import { internOrNull, intern } from './intern.ts';
+import { vmOperations, type VmOperationFields } from './operations.ts';
 import { annotationsView } from './own-annotations.ts';
 
 /** The fields of KubeVirt's VirtualMachine that drover reads. */
@@ -36,16 +37,13 @@ export interface VirtualMachine extends KubeObject {
       spec?: { architecture?: string; domain?: { machine?: { type?: string } } };
     };
   };
-  status?: {
+  status?: VmOperationFields & {
     created?: boolean;
     desiredGeneration?: number;
     ready?: boolean;
     printableStatus?: string;
     startFailure?: { consecutiveFailCount?: number; lastFailedVMIUID?: string };
-    conditions?: Condition[];
     stateChangeRequests?: unknown[];
-    snapshotInProgress?: string;
-    restoreInProgress?: string;
     preferenceRef?: { name?: string; controllerRevisionRef?: { name?: string } };
   };
 }
@@ -100,7 +98,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     restartRequired: restartRequired(status?.conditions),
     changingState: (status?.stateChangeRequests?.length ?? 0) > 0,
     generationObserved: (status?.desiredGeneration ?? Infinity) >= (metadata.generation ?? 0),
-    snapshotting: Boolean(status?.snapshotInProgress) || Boolean(status?.restoreInProgress),
+    operations: vmOperations(status),
   };
 }
 

@@ -9,13 +9,16 @@ import {
 import { refersTo } from '../../../api/ownership.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { claimsOf } from '../../disks/used-disks.ts';
+import { isPausedOnRequest } from '../../disruption/pause.ts';
 import { isObject } from '../../lib/json.ts';
 import { later } from '../../lib/times.ts';
 import { formerMemberOf } from '../../membership/former-member.ts';
 import { placementOf } from '../../vm-update/live-update.ts';
+import type { Pause } from '../operation.ts';
 import { kindOf } from '../owner-kind.ts';
 import type { VmiView } from '../vmi.ts';
 import { intern, internOrNull } from './intern.ts';
+import { vmiOperations, type VmiOperationFields } from './operations.ts';
 
 type Quantity = string | number;
 
@@ -40,21 +43,19 @@ export interface VirtualMachineInstance extends KubeObject {
     affinity?: unknown;
     tolerations?: unknown;
   };
-  status?: {
+  status?: VmiOperationFields & {
     phase?: string;
     reason?: string;
     nodeName?: string;
     evacuationNodeName?: string;
     /** The node of each pod, by its UID. */
     activePods?: Record<string, string>;
-    conditions?: Condition[];
     phaseTransitionTimestamps?: { phase?: string; phaseTransitionTimestamp?: string }[];
     machine?: { type?: string };
     currentCPUTopology?: { sockets?: number };
     memory?: { guestAtBoot?: Quantity; guestCurrent?: Quantity };
     migrationState?: { completed?: boolean; failed?: boolean; failureReason?: string };
     interfaces?: { name?: string; infoSource?: string }[];
-    volumeStatus?: { name?: string; phase?: string; hotplugVolume?: object }[];
   };
 }
 
@@ -63,7 +64,6 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
   const { metadata, spec, status } = vmi;
   const { cpu, memory } = spec?.domain ?? {};
   const conditions = status?.conditions ?? [];
-  const migration = status?.migrationState;
   const owner = controllerOf(vmi);
   const isOfVm = owner !== undefined && refersTo(owner, VirtualMachines);
   const ready = find(conditions, 'Ready');
@@ -86,19 +86,21 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     endedAt: sincePhase(status, 'Failed') ?? sincePhase(status, 'Succeeded'),
     probationMs: probationOf(spec?.livenessProbe),
     revision: metadata.labels?.[REVISION_LABEL] ?? formerMemberOf(metadata.annotations)?.revision ?? null,
-    paused: find(conditions, 'Paused')?.status === 'True',
-    migrating: migration !== undefined && migration.completed !== true && migration.failed !== true,
+    pause: pauseOf(conditions),
+    operations: vmiOperations(status),
+    // Known from migrations, not the VMI: `ClusterCache.withSurroundings` fills it in.
+    migration: null,
     migratable: find(conditions, 'LiveMigratable')?.status === 'True',
     evictionStrategy: internOrNull(spec?.evictionStrategy),
     evacuationNode: internOrNull(status?.evacuationNodeName),
-    // Known from migrations, not the VMI: `ClusterCache.vmiOf` fills it in.
+    // Known from migrations, not the VMI: `ClusterCache.withSurroundings` fills it in.
     evacuation: null,
     node: status?.nodeName ?? null,
     podNode:
       status?.nodeName === undefined ? internOrNull(Object.values(status?.activePods ?? {})[0] || undefined) : null,
     podNodeCordoned: false,
     toleratesCordons: toleratesCordons(spec?.tolerations),
-    // Known from the node, not the VMI: `ClusterCache.vmiOf` fills both in.
+    // Known from the node, not the VMI: `ClusterCache.withSurroundings` fills both in.
     nodeLost: false,
     machineType: internOrNull(status?.machine?.type),
     specMachineType: internOrNull(spec?.domain?.machine?.type),
@@ -116,7 +118,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     placement: placementOf(spec),
     disks: claimsOf(spec?.volumes),
     plugged: pluggedOf(vmi),
-    plugging: pluggingOf(conditions, migration),
+    plugging: pluggingOf(conditions, status?.migrationState),
     podTerminating: ready?.reason === 'PodTerminating' && ready.status === 'False',
     standalone: isOfVm ? null : { owner: ownerView(owner), labels: metadata.labels ?? {} },
     whyNotReady: ready?.status === 'True' ? null : whyNotReady(conditions, status?.reason),
@@ -157,10 +159,19 @@ function probationOf(probe: NonNullable<VirtualMachineInstance['spec']>['livenes
   return 2 * 1000 * (initialDelaySeconds + (periodSeconds + timeoutSeconds) * failureThreshold);
 }
 
+/** All VMIs that are paused for one reason share it. */
+function pauseOf(conditions: Condition[]): Pause | null {
+  const { status, reason = '', message = '' } = find(conditions, 'Paused') ?? {};
+  return status === 'True' ? { reason: intern(reason), message: intern(message) } : null;
+}
+
 /** Conditions that name a cause come first: a false Ready says little more than that. */
 const TELLING = ['Synchronized', 'PodScheduled', 'Provisioning', 'DataVolumesReady', 'Ready'];
 
 function whyNotReady(conditions: Condition[], reason: string | undefined): string | null {
+  const pause = pauseOf(conditions);
+  if (pause !== null && !isPausedOnRequest({ pause }))
+    return pause.message === '' ? pause.reason : `${pause.reason}: ${pause.message}`;
   for (const type of TELLING) {
     const condition = find(conditions, type);
     const words = condition?.message || condition?.reason;

@@ -51,7 +51,7 @@ test('vmiOf returns the VMI of the VM itself, not one left by an earlier VM of t
     ready: true,
     readySince: Date.UTC(2026, 0, 2, 3, 4, 5),
     node: 'node-1',
-    migrating: false,
+    migration: null,
     machineType: 'q35',
     cpu: { sockets: 2, maxSockets: 8, current: 1 },
     memory: { guest: '1Gi', maxGuest: '4Gi', atBoot: '1Gi', current: '1Gi' },

@@ -4,7 +4,7 @@ import type { Evacuation } from '../../../decisions/drain/evacuation.ts';
 import { evacuationNeed, type EvacuationInput, type EvacuationNeed } from '../../../decisions/drain/need.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aVm, aVmi } from '../fixtures/fleets.ts';
+import { aVm, aVmi, BY_USER, IO_ERROR, SNAPSHOT } from '../fixtures/fleets.ts';
 
 const NOW = 10_000_000;
 const DEADLINE = 1_800_000;
@@ -176,16 +176,41 @@ describe('a VM that serves nobody', () => {
 
   test('keeps what it has in memory if it is paused', () => {
     const vm = { ready: false };
-    expect(need({ vm, vmi: { paused: true } })).toMatchObject({ ...migrates, needsBudget: false });
-    expect(need({ vm, vmi: { paused: true, migratable: false } })).toMatchObject({ need: 'wait', isStuck: true });
-    expect(need({ vm, vmi: { paused: true, ...tried({ since: 0 }) } })).toMatchObject({ need: 'wait', isStuck: true });
+    expect(need({ vm, vmi: { pause: BY_USER } })).toMatchObject({ ...migrates, needsBudget: false });
+    expect(need({ vm, vmi: { pause: BY_USER, migratable: false } })).toMatchObject({ need: 'wait', isStuck: true });
+    expect(need({ vm, vmi: { pause: BY_USER, ...tried({ since: 0 }) } })).toMatchObject({
+      need: 'wait',
+      isStuck: true,
+    });
   });
 });
 
+test('a standby VM that its pool keeps paused restarts, since no person has paused it', () => {
+  const vm = { ready: false, role: 'Standby' } as const;
+  const given = { vm, vmi: { pause: BY_USER, ready: false, migratable: false } };
+  expect(need(given)).toMatchObject({ ...restarts, needsBudget: false });
+  expect(need({ ...given, rules: { method: 'Restart' } })).toMatchObject({ act: 'restart', needsBudget: false });
+});
+
+test('a VM that an I/O error has paused restarts, whatever the budget', () => {
+  const given = { vm: { ready: false }, vmi: { pause: IO_ERROR, ready: false } };
+  expect(need(given)).toMatchObject({ ...restarts, needsBudget: false });
+});
+
 test.each<[string, Given, object]>([
+  [
+    'recovery by hand',
+    { vm: { operations: [{ kind: 'ManualRecovery', object: null }] } },
+    { need: 'wait', isStuck: true },
+  ],
+  [
+    'a backup',
+    { vmi: { operations: [{ kind: 'Backup', object: 'b' }] } },
+    { need: 'wait', why: 'a backup of it (b) runs' },
+  ],
   ['its owner', { vm: { optedOut: true } }, { need: 'wait', isStuck: true }],
-  ['a snapshot', { vm: { snapshotting: true } }, { need: 'wait', isStuck: false }],
-  ['a migration of somebody else', { vmi: { migrating: true } }, { need: 'wait' }],
+  ['a snapshot', { vm: { operations: SNAPSHOT } }, { need: 'wait', isStuck: false }],
+  ['a migration of somebody else', { vmi: { migration: { name: 'm', phase: 'Running' } } }, { need: 'wait' }],
   ['a restart', { vm: { changingState: true } }, { need: 'underway' }],
   ['its end', { vm: { runStrategy: 'Halted' } }, { need: 'underway' }],
 ])('what is done to a VM waits for %s', (_what, given, expected) => {

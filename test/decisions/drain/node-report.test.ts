@@ -16,7 +16,6 @@ interface Member {
   vmi?: Partial<VmiView>;
   pool?: StoredPool | null;
   isStarting?: boolean;
-  other?: { name: string; phase: string };
 }
 
 function report(members: Member[], clusterStrategy = 'None'): NodeReportItem[] {
@@ -30,7 +29,6 @@ function report(members: Member[], clusterStrategy = 'None'): NodeReportItem[] {
     onNode,
     membersOf: () => onNode.flatMap(({ vm }) => vm ?? []),
     vmiOf: ({ uid }) => onNode.find(({ vmi }) => vmi.vmUid === uid)?.vmi,
-    otherMigrationOf: ({ uid }) => members[onNode.findIndex(({ vmi }) => vmi.uid === uid)]?.other,
     clusterStrategy,
     now: 1_000_000,
   });
@@ -66,7 +64,10 @@ test('VMs that are down hold nothing up: they are told to restart, whatever the 
 test('a VM waits for a migration of somebody else, and takes no place of another VM meanwhile', () => {
   const pool = aPool({ replicas: 2, maxUnavailable: 1, drain: {} });
   const members = ['web-1', 'web-2'].map((name) => ({ vm: aVm(name), vmi: EVICTED, pool }));
-  const told = report([{ ...members[0]!, other: { name: 'mine', phase: 'Pending' } }, members[1]!]);
+  const told = report([
+    { ...members[0]!, vmi: { ...EVICTED, migration: { name: 'mine', phase: 'Pending' } } },
+    members[1]!,
+  ]);
   expect(told.map(({ state: is }) => is)).toEqual(['Waiting', 'Evacuating']);
   expect(told[0]!.message).toMatch('another migration of it, mine, is Pending');
 });

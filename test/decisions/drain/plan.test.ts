@@ -184,7 +184,7 @@ const anyMember = (index: number) =>
     vmi: fc.record({
       ready: fc.boolean(),
       paused: fc.boolean(),
-      migrating: fc.boolean(),
+      migration: fc.constantFrom(null, { name: 'm', phase: 'Running' }),
       migratable: fc.boolean(),
       evictionStrategy: fc.constantFrom('External', 'LiveMigrate', null),
       evacuationNode: fc.constantFrom('node-1', 'node-2', null),

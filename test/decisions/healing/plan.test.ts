@@ -20,7 +20,10 @@ import { HOLDS_UP_MS } from '../../../decisions/scaling/room.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
+import { aPool, aVm, aVmi, quiet, BY_USER, IO_ERROR, SNAPSHOT } from '../fixtures/fleets.ts';
+
+const withPause = (pause: VmiView['pause']) => (one: VmView) =>
+  aVmi(one, one.name === 'web-1' ? { ready: false, pause, whyNotReady: 'PausedIOError: low-level IO error' } : {});
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -135,9 +138,9 @@ describe('a sick VM', () => {
 
   test.each<[string, Partial<VmView>, Partial<VmiView>]>([
     ['its owner asked that nothing disrupts it', { optedOut: true }, {}],
-    ['KubeVirt takes a snapshot of it', { snapshotting: true }, {}],
-    ['it moves to another node', {}, { migrating: true }],
-    ['a person has paused its VMI', {}, { paused: true }],
+    ['KubeVirt takes a snapshot of it', { operations: SNAPSHOT }, {}],
+    ['it moves to another node', {}, { migration: { name: 'm', phase: 'Running' } }],
+    ['a person has paused its VMI', {}, { pause: BY_USER }],
     ['it is going', { deleting: true }, {}],
     ['it leaves the pool with its disks', { removing: true }, {}],
   ])('is left alone if %s', (_why, vm, vmi) => {
@@ -146,6 +149,22 @@ describe('a sick VM', () => {
       vmiOf: (one) => aVmi(one, one.name === 'web-1' ? { ready: false, ...vmi } : {}),
     });
     expect(begun(planned)).toEqual([]);
+  });
+
+  test('is replaced if an I/O error has paused it for long enough, and a standby VM that drover has paused is not', () => {
+    const vms = [sick(1, { startFailures: 0, notYetRun: null, notReadySince: 0 }), ...numbered(well, 2, 5)];
+    const rules = { unhealthyAfter: { notReady: '5m', unknownNode: 'never' } };
+    expect(begun(plan({ vms, rules, vmiOf: withPause(IO_ERROR) }))).toEqual(['web-1']);
+    expect(begun(plan({ vms, rules, vmiOf: withPause(BY_USER) }))).toEqual([]);
+    const standby = vms.map((vm) => (vm.name === 'web-1' ? { ...vm, role: 'Standby' as const } : vm));
+    expect(begun(plan({ vms: standby, rules, vmiOf: withPause(BY_USER) }))).toEqual([]);
+  });
+
+  test('is named with what keeps it from being replaced', () => {
+    const vm = sick(1, { operations: [{ kind: 'ManualRecovery', object: null }] });
+    const planned = plan({ vms: [vm, ...numbered(well, 2, 5)] });
+    expect(begun(planned)).toEqual([]);
+    expect(JSON.stringify(planned.status?.healing)).toContain('its spec must name its old volumes again');
   });
 
   test('is left alone if it has a name that the pool would not give', () => {
@@ -1013,7 +1032,7 @@ describe('a VM whose VMI a person has paused', () => {
   const rules = { unhealthyAfter: { notReady: '10m' } };
   const vms = [well(1, { ready: false, notReadySince: NOW - HOUR }), ...numbered(well, 2, 5)];
   const given = (state: Partial<HealingState>, paused = false): PoolPlan =>
-    plan({ vms, rules, state, vmiOf: (vm) => aVmi(vm, { paused: paused && !vm.ready }) });
+    plan({ vms, rules, state, vmiOf: (vm) => aVmi(vm, { pause: paused && !vm.ready ? BY_USER : null }) });
   const during = given({}, true).healing.state;
 
   test('has been not ready from when it goes on, and not for all the time before', () => {

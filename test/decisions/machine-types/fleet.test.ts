@@ -8,7 +8,7 @@ import { transitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aVm } from '../fixtures/fleets.ts';
+import { aVm, BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 import { BAD_PREFERENCE, ModelCluster } from './model-cluster.ts';
 import { ModelTransition } from './model-transition.ts';
 import { aTransition, aTypedPool, ID, NEW, OLD, OTHER } from './snapshots.ts';
@@ -142,8 +142,9 @@ class Story {
       cluster.setType(key, what === 'edit' ? OLDER : 'pc-q35-rhel9.2.0');
     } else if (what === 'halt' && !isOwned) cluster.halt(key);
     else if (what === 'start' && vm.runStrategy === 'Halted') cluster.change(key, STARTS);
-    else if (what === 'pause' || what === 'unpause') cluster.change(key, {}, { paused: what === 'pause' });
-    else if (what === 'snapshot') cluster.change(key, { snapshotting: !vm.snapshotting });
+    else if (what === 'pause' || what === 'unpause')
+      cluster.change(key, {}, { pause: what === 'pause' ? BY_USER : null });
+    else if (what === 'snapshot') cluster.change(key, { operations: vm.operations.length > 0 ? [] : SNAPSHOT });
     else if (what === 'exempt') cluster.change(key, { optedOut: !vm.optedOut });
     else if (what === 'crash') cluster.change(key, { ready: false }, { ready: false });
     else if (what === 'delete') cluster.remove(key);
@@ -158,7 +159,7 @@ class Story {
   /** From now on all goes well, and owners restart the VMs that wait for them. */
   finish(run: ModelTransition): void {
     const { cluster } = this;
-    for (const key of cluster.vms.keys()) cluster.change(key, { snapshotting: false }, { paused: false });
+    for (const key of cluster.vms.keys()) cluster.change(key, { operations: [] }, { pause: null });
     for (let turns = 0; !run.isOver; turns++) {
       const enough = 14 * (cluster.vms.size + 2);
       // The transition can't know that these VMs get the new type, and their owners can't help: a person aborts it.

@@ -105,7 +105,7 @@ export class ModelCluster {
   comeUp(key: string): void {
     const vm = this.vms.get(key);
     const current = this.vmis.get(key);
-    if (vm === undefined || !this.isDown(key) || current?.paused === true) return;
+    if (vm === undefined || !this.isDown(key) || current?.pause != null) return;
     const { machineType, revision } = vm;
     if (current === undefined) {
       const fresh = aVmi(vm, {

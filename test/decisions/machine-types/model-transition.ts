@@ -203,7 +203,7 @@ export class ModelTransition {
       (vm) =>
         vm.transition?.id === this.id &&
         !hopeless.has(namespacedName(vm)) &&
-        this.#cluster.vmis.get(namespacedName(vm))?.paused !== true,
+        this.#cluster.vmis.get(namespacedName(vm))?.pause == null,
     );
     expect(spoiled.length).toBeLessThanOrEqual(this.maxRestarts);
     if (vms.get(key)!.owner !== null)

@@ -6,6 +6,7 @@ import type { Transition } from '../../../decisions/machine-types/transition.ts'
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 import {
   anOldVm,
   anOldVmi,
@@ -78,7 +79,7 @@ test('each VM counts in one number, by what it needs', () => {
     anOldVm('marked', MARKED),
     anOldVm('done', { ...MARKED, transitionMark: null }),
     anOldVm('exempt', { optedOut: true }),
-    anOldVm('snapshot', { snapshotting: true }),
+    anOldVm('snapshot', { operations: SNAPSHOT }),
     anOldVm('new', { machineType: NEW }),
     anOldVm('held', MARKED),
   ];
@@ -96,7 +97,7 @@ test('each VM counts in one number, by what it needs', () => {
   });
   expect(found.skipped).toEqual([
     { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/exempt'] },
-    { why: 'a snapshot of it is taken or restored', isExcluded: false, count: 1, vms: ['shop/snapshot'] },
+    { why: 'a snapshot of it (nightly) is taken', isExcluded: false, count: 1, vms: ['shop/snapshot'] },
   ]);
   const patient = plan({ vms, vmiFields, transition: aTransition({ restartNow: false }) });
   expect(patient).toMatchObject({ take: [], counts: { toRestart: 0, waiting: 2 }, isOver: false });
@@ -115,7 +116,7 @@ describe('restarts', () => {
     const [paused, hopeless, ...vms] = many(4, MARKED).map((vm, index) =>
       index < 2 ? { ...vm, ready: false } : vm,
     ) as [VmView, VmView, ...VmView[]];
-    const context = { vms: [paused, hopeless, ...vms], vmiFields: [{ paused: true }, { ready: false }] };
+    const context = { vms: [paused, hopeless, ...vms], vmiFields: [{ pause: BY_USER }, { ready: false }] };
     expect(plan(context, { failed: [{ vm: namespacedName(hopeless), wasAvailable: false }] }).take.length).toBe(1);
     // It was available until its restart: its place is not given to another VM.
     expect(plan(context, { failed: [{ vm: namespacedName(hopeless), wasAvailable: true }] })).toMatchObject({
@@ -288,7 +289,7 @@ describe('its end', () => {
     expect(
       plan({
         vms: [anOldVm('old', { transitionMark: OTHER }), anOldVm('paused', { transitionMark: OTHER })],
-        vmiFields: [{}, { paused: true }],
+        vmiFields: [{}, { pause: BY_USER }],
       }).unmark,
     ).toEqual([]);
   });

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { newRecord } from '../../../decisions/machine-types/new-record.ts';
 import { othersOf } from '../../../decisions/machine-types/other-transitions.ts';
 import { faultOf, restartable, wantedResults } from '../../../decisions/machine-types/preflight.ts';
+import { BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 import {
   anOldVm,
   anOldVmi,
@@ -22,7 +23,7 @@ test('VMs are grouped by all that decides on their resulting type, the deferred 
   const pool = aTypedPool(OLD);
   const vms = [
     anOldVm('vm-1'),
-    anOldVm('vm-2', { snapshotting: true }),
+    anOldVm('vm-2', { operations: SNAPSHOT }),
     anOldVm('vm-3', { preference: 'VirtualMachinePreference/x' }),
     anOldVm('vm-4', { architecture: 'arm64' }),
     anOldVm('vm-5', { machineType: 'pc-q35-rhel8.2.0' }),
@@ -55,7 +56,10 @@ test('what a percentage of restarts is of: all that run and may be restarted her
   const vmis = vms
     .filter(({ hasVmi }) => hasVmi)
     .map((vm) =>
-      anOldVmi(vm, { ...(vm.machineType === 'q35' ? { machineType: OLD } : {}), paused: vm.name === 'paused' }),
+      anOldVmi(vm, {
+        ...(vm.machineType === 'q35' ? { machineType: OLD } : {}),
+        pause: vm.name === 'paused' ? BY_USER : null,
+      }),
     );
   for (const results of [[], undefined]) {
     const rules = rulesOf(aTransition(), results === undefined ? {} : { results });

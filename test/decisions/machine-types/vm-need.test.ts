@@ -4,6 +4,7 @@ import type { Transition } from '../../../decisions/machine-types/transition.ts'
 import { transitionNeed, type TransitionNeed } from '../../../decisions/machine-types/vm-need.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
+import { BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 import {
   anOldVm,
   anOldVmi,
@@ -68,9 +69,14 @@ describe('what nobody has touched yet', () => {
     ['is left alone if it goes', { deleting: true }, {}, { need: 'nothing' }],
     ['is left alone if it leaves its pool', { removing: true }, {}, { need: 'nothing' }],
     ['is left as its owner asked', { optedOut: true }, {}, { need: 'left' }],
-    ['waits while it is paused', {}, { paused: true }, { need: 'deferred', why: 'it is paused' }],
-    ['waits while it migrates', {}, { migrating: true }, { need: 'deferred', why: 'it migrates' }],
-    ['waits while a snapshot of it is taken', { snapshotting: true, ...STOPPED }, null, { need: 'deferred' }],
+    ['waits while it is paused', {}, { pause: BY_USER }, { need: 'deferred', why: 'it is paused by a person' }],
+    [
+      'waits while it migrates',
+      {},
+      { migration: { name: 'm', phase: 'Running' } },
+      { need: 'deferred', why: 'it migrates' },
+    ],
+    ['waits while a snapshot of it is taken', { operations: SNAPSHOT, ...STOPPED }, null, { need: 'deferred' }],
     ['waits while it receives a migration', { runStrategy: 'WaitAsReceiver' }, null, { need: 'deferred' }],
     [
       'is taken over from a transition that is over',
@@ -143,7 +149,7 @@ describe('what this transition has changed', () => {
     ],
     ['waits for the next VMI too, if it is to have one', { machineType: 'q35' }, null, { need: 'wait' }],
     ['is done with an alias if it is stopped', { machineType: 'q35', ...STOPPED }, null, { need: 'done' }],
-    ['is not restarted while it is paused', {}, { ...VMI_OF_OLD_TYPE, paused: true }, { need: 'deferred' }],
+    ['is not restarted while it is paused', {}, { ...VMI_OF_OLD_TYPE, pause: BY_USER }, { need: 'deferred' }],
     ['is not restarted any more if its owner asks', { optedOut: true }, VMI_OF_OLD_TYPE, { need: 'left' }],
     [
       'is left if somebody has set it back',
@@ -202,7 +208,7 @@ describe('what this transition has changed', () => {
   test('waits for its owner if requested, even while it is paused or opted out', () => {
     const patient = aTransition({ restartNow: false });
     for (const fields of [{}, { optedOut: true }])
-      expect(needOf({ ...CHANGED, ...fields }, { ...VMI_OF_OLD_TYPE, paused: true }, patient)).toEqual({
+      expect(needOf({ ...CHANGED, ...fields }, { ...VMI_OF_OLD_TYPE, pause: BY_USER }, patient)).toEqual({
         need: 'wait',
         why: null,
       });

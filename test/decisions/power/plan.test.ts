@@ -20,7 +20,7 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
+import { aPool, aVm, aVmi, BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 
 const NOBODYS = { owner: null };
 const DEADLINE_MS = 600_000;
@@ -114,7 +114,7 @@ describe('what is taken', () => {
   test('a standby VM takes up no room while its pool keeps it paused, and is among those that cost nothing', () => {
     const [standby, ...rest] = named(3, {}) as [VmView, ...VmView[]];
     const paused: VmView = { ...standby, role: 'Standby', ready: false };
-    const vmis = [aVmi(paused, { uid: 'another', ready: false, paused: true }), ...rest.map((vm) => aVmi(vm))];
+    const vmis = [aVmi(paused, { uid: 'another', ready: false, pause: BY_USER }), ...rest.map((vm) => aVmi(vm))];
     expect(plan({ vms: [paused, ...rest], vmis }).take.length).toBe(1);
     const chosen = new Map([[namespacedName(paused), 'another'], ...chosenOf(rest)]);
     const { take } = plan({ vms: [paused, ...rest], vmis }, { chosen });
@@ -202,9 +202,14 @@ describe('what one VM needs', () => {
     ['nothing when it is deleted', { deleting: true }, {}, { need: 'nothing' }],
     ['nothing when it leaves its pool', { removing: true }, {}, { need: 'nothing' }],
     ['to be left, as its owner asked', { optedOut: true }, {}, { need: 'left' }],
-    ['to be waited for while it migrates', {}, { migrating: true }, { need: 'later', why: 'it migrates' }],
-    ['to be waited for while it is paused', {}, { paused: true }, { need: 'later', why: 'it is paused' }],
-    ['to be waited for while a snapshot is taken', { snapshotting: true }, {}, { need: 'later' }],
+    [
+      'to be waited for while it migrates',
+      {},
+      { migration: { name: 'm', phase: 'Running' } },
+      { need: 'later', why: 'it migrates' },
+    ],
+    ['to be waited for while it is paused', {}, { pause: BY_USER }, { need: 'later', why: 'it is paused by a person' }],
+    ['to be waited for while a snapshot is taken', { operations: SNAPSHOT }, {}, { need: 'later' }],
     ['to be waited for until KubeVirt knows its spec', { generationObserved: false }, {}, { need: 'later' }],
     ['its restart, under Once', { runStrategy: 'Once' }, {}, { need: 'act' }],
     ['its restart, under Manual', { runStrategy: 'Manual' }, {}, { need: 'act' }],
@@ -488,13 +493,14 @@ test('any fleet, any events, two restarts at once: never beyond a budget, never 
         else if (what === 'up') model.comeUp(key);
         else if (what === 'crash') model.change(key, ...DOWN);
         else if (what === 'exempt') model.change(key, { optedOut: true });
-        else if (what === 'pause' || what === 'unpause') model.change(key, {}, { paused: what === 'pause' });
+        else if (what === 'pause' || what === 'unpause')
+          model.change(key, {}, { pause: what === 'pause' ? BY_USER : null });
         else if (what === 'time') model.now += 60_000;
         else if (!model.vmiOfVm.has(key)) model.change(key, { runStrategy: 'Halted', hasVmi: false });
       };
       for (const { what, at } of events) happen(what, at);
       // From now on all goes well.
-      for (const key of keys) model.change(key, { optedOut: false }, { paused: false });
+      for (const key of keys) model.change(key, { optedOut: false }, { pause: null });
       for (const run of runs) run.turn();
       for (let turns = 0; !runs.every(({ isOver }) => isOver); turns++) {
         expect(turns).toBeLessThan(10 * (count + 1));

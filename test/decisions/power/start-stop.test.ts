@@ -8,7 +8,7 @@ import type { VmInProgress } from '../../../decisions/power/outcome.ts';
 import { planPower } from '../../../decisions/power/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { aVm, aVmi } from '../fixtures/fleets.ts';
+import { aVm, aVmi, BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 
 const DEADLINE_MS = 600_000;
 const NOW = 1_000_000;
@@ -43,7 +43,7 @@ describe('a start', () => {
     ['is not for a VM that is deleted', { deleting: true }, null, NOTHING],
     ['is not for a VM that leaves its pool', { removing: true }, null, NOTHING],
     ['waits for its last VMI', {}, { deleting: true }, { need: 'later', why: 'its last VMI has not stopped yet' }],
-    ['waits while a snapshot is taken', { snapshotting: true }, null, { need: 'later' }],
+    ['waits while a snapshot is taken', { operations: SNAPSHOT }, null, { need: 'later' }],
     ['is done to a VM that was changed while it was stopped', { generationObserved: false }, null, ACT],
     ['leaves one that runs only once', { runStrategy: 'Once' }, { phase: 'Succeeded' }, { need: 'left' }],
   ])('%s', (_words, vm, vmi, need) => {
@@ -63,8 +63,13 @@ describe('a stop', () => {
     ['is not for another VM of its name', { uid: 'another' }, {}, NOTHING],
     ['is not for a VM that is deleted', { deleting: true }, {}, NOTHING],
     ['leaves what nobody may disrupt', { optedOut: true }, {}, { need: 'left' }],
-    ['waits while it is paused', {}, { paused: true }, { need: 'later', why: 'it is paused' }],
-    ['waits while it migrates', {}, { migrating: true }, { need: 'later', why: 'it migrates' }],
+    ['waits while it is paused', {}, { pause: BY_USER }, { need: 'later', why: 'it is paused by a person' }],
+    [
+      'waits while it migrates',
+      {},
+      { migration: { name: 'm', phase: 'Running' } },
+      { need: 'later', why: 'it migrates' },
+    ],
     [
       'waits for the VMI of one that KubeVirt would refuse to stop',
       { runStrategy: 'RerunOnFailure', state: 'Starting' },

@@ -91,7 +91,10 @@ describe('VMs are made', () => {
 
 /** Each VM with a VMI like this. */
 const withVmis = (fields: Partial<VmiView>) => ({ vmiOf: (vm: VmView): VmiView => aVmi(vm, fields) });
-const migrating = (vm: VmView): VmiView => ({ ...aVmi(vm), migrating: vm.name === 'migrates' });
+const migrating = (vm: VmView): VmiView => ({
+  ...aVmi(vm),
+  migration: vm.name === 'migrates' ? { name: 'm', phase: 'Running' } : null,
+});
 
 describe('VMs leave', () => {
   test('that are not ready before those that migrate, these before ready ones, and then the newest', () => {

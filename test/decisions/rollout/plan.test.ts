@@ -3,6 +3,7 @@ import type { PoolSpec, RolloutStatus, RolloutStep } from '../../../api/pool/poo
 import type { RolloutPhase } from '../../../decisions/rollout/plan.ts';
 import { begun } from '../../../decisions/rollout/state.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
+import { BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 import {
   aBatch,
   aStep,
@@ -569,7 +570,7 @@ describe('below a step', () => {
   test('it waits for a VM that is to be waited for, and not for one that is left alone', () => {
     const state = begunWith();
     expect(
-      plan({ vms: [fresh(1), old(2)], vmis: { 'web-2': { paused: true } }, spec: stepped(aStep(2)), state }).state
+      plan({ vms: [fresh(1), old(2)], vmis: { 'web-2': { pause: BY_USER } }, spec: stepped(aStep(2)), state }).state
         .stepReachedAt,
     ).toBeUndefined();
     expect(
@@ -814,14 +815,14 @@ test('what is left alone and what is waited for is reported, in the same words w
     old(1, { optedOut: true }),
     old(2),
     old(3, { optedOut: true }),
-    old(4, { snapshotting: true }),
+    old(4, { operations: SNAPSHOT }),
     fresh(5),
   ];
-  const vmis = { 'web-2': { migrating: true } };
+  const vmis = { 'web-2': { migration: { name: 'm', phase: 'Running' } } };
   const planned = plan({ vms, vmis });
   expect(planned.waits).toEqual([
     { kind: 'Vms', words: 'web-2: it migrates' },
-    { kind: 'Vms', words: 'web-4: a snapshot of it is taken or restored' },
+    { kind: 'Vms', words: 'web-4: a snapshot of it (nightly) is taken' },
     { kind: 'Left', words: 'web-1, web-3: its owner asked that nothing disrupts it' },
   ]);
   expect(planned).toMatchObject({ phase: 'RollingOut', update: null, updated: 1 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { VmView } from '../../../decisions/views/vm.ts';
+import { BY_USER } from '../fixtures/fleets.ts';
 import {
   aBatch,
   aStep,
@@ -125,7 +126,7 @@ describe('a VM does not count as a failure of the revision', () => {
     ['that was down before the rollout', pool(lost(40))],
     ['whose node does not answer', pool(lost(10), { vmis: { 'web-1': { ready: false, nodeLost: true } } })],
     ['that finds no room', pool(lost(10, { state: 'ErrorUnschedulable' }))],
-    ['that a person has paused', pool(lost(10), { vmis: { 'web-1': { ready: false, paused: true } } })],
+    ['that a person has paused', pool(lost(10), { vmis: { 'web-1': { ready: false, pause: BY_USER } } })],
     ['that a person has stopped', pool(lost(10, { runStrategy: 'Halted', hasVmi: false }))],
     ['of the old revision', pool(old(1, { ...LOST, notReadySince: NOW - 10 * MINUTE }))],
     ['that is of a batch', pool(lost(10), { batches: [aBatch([held(lost(10))])] })],

@@ -6,7 +6,7 @@ import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
 import { aFailure, backoffFor, failed } from '../fixtures/backoffs.ts';
-import { anyVm, aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
+import { anyVm, aPool, aVm, aVmi, quiet, BY_USER } from '../fixtures/fleets.ts';
 
 const wanting = (replicas: number, standby: number, spec: Partial<PoolSpec> = {}, state: StandbyState = 'Stopped') =>
   aPool({ replicas, standby: { replicas: standby, state }, ...spec });
@@ -49,8 +49,8 @@ const out = (vms: readonly VmView[], input: Partial<PoolPlanInput> = {}) =>
 const best = (...vms: VmView[]): string[] => promoted(out(vms));
 
 const lately = (vm: VmView) => aVmi(vm, { readySince: vm.name === 'web-1' ? 0 : quiet.now - 4_000 });
-const oneLost = (vm: VmView) => aVmi(vm, { paused: true, nodeLost: vm.name === 'web-2' });
-const asPaused = (vm: VmView) => aVmi(vm, { paused: true, ready: false });
+const oneLost = (vm: VmView) => aVmi(vm, { pause: BY_USER, nodeLost: vm.name === 'web-2' });
+const asPaused = (vm: VmView) => aVmi(vm, { pause: BY_USER, ready: false });
 
 describe('a scale-out', () => {
   test('promotes standby VMs, and creates only what they do not cover; the standby is refilled afterwards', () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { planRollout } from '../../../decisions/rollout/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
+import { BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 import {
   aBatch,
   aStep,
@@ -17,7 +18,7 @@ import {
 const stopped = (n: number, of = old, fields: Partial<VmView> = {}): VmView =>
   of(n, { ...HALTED, role: 'Standby', standby: 'Stopped', ...fields });
 const paused = (n: number, of = old): VmView => of(n, { role: 'Standby', standby: 'Paused', ready: false });
-const asPaused = { paused: true, ready: false };
+const asPaused = { pause: BY_USER, ready: false };
 
 const plan = (fields: RolloutFields) =>
   planRollout(rolloutInput({ state: rolling(), ...fields, spec: { replicas: 2, maxUnavailable: 1, ...fields.spec } }));
@@ -48,7 +49,7 @@ test('replicas follow when no standby VM is left or in progress, within their bu
 });
 
 test('one that can not be touched holds up no replica, and one that does not come up fails the rollout', () => {
-  expect(Object.keys(taken({ vms: [...replicas, stopped(3, old, { snapshotting: true })] }))).toHaveLength(1);
+  expect(Object.keys(taken({ vms: [...replicas, stopped(3, old, { operations: SNAPSHOT })] }))).toHaveLength(1);
   const failed = plan({ vms: [...replicas, paused(3)], state: rolling({ failures: [failure('web-3')] }) });
   expect([failed.phase, failed.update]).toEqual(['Failed', null]);
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { PoolSpec, ScaleInStrategy } from '../../../api/pool/pool.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
-import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
+import { aPool, aVm, aVmi, quiet, BY_USER } from '../fixtures/fleets.ts';
 
 /** A standby VM that is paused, and holds its memory on a node. */
 const paused = (number: number, fields: Partial<VmView> = {}): VmView =>
@@ -21,7 +21,7 @@ const plan = (
     ...quiet,
     pool: aPool({ replicas: 1, standby: { replicas: 1, state: 'Paused' }, scaleInStrategy, ...spec }),
     vms: [aVm('web-1'), ...vms],
-    vmiOf: (vm) => aVmi(vm, vm.role === 'Standby' ? { paused: true, ready: false } : {}),
+    vmiOf: (vm) => aVmi(vm, vm.role === 'Standby' ? { pause: BY_USER, ready: false } : {}),
     now: Date.parse(now),
     burst: 250,
   });
@@ -83,7 +83,7 @@ test('a standby VM leaves from the node that has most of them, if the policy ask
       scaleInStrategy: { proactive: { selectionPolicy: { basePolicy: 'Oldest', spread: 'node' } } },
     }),
     vms,
-    vmiOf: (vm) => aVmi(vm, { paused: true, ready: false, node: vm.name === 'web-2' ? 'node-1' : 'node-2' }),
+    vmiOf: (vm) => aVmi(vm, { pause: BY_USER, ready: false, node: vm.name === 'web-2' ? 'node-1' : 'node-2' }),
     burst: 250,
   });
   expect(deleted(found)).toEqual(['web-3']);

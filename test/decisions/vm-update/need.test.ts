@@ -6,7 +6,7 @@ import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../../../decisions/vm-update/need.ts';
-import { aVmi } from '../fixtures/fleets.ts';
+import { aVmi, BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 import {
   aTemplate,
   HALTED,
@@ -233,9 +233,9 @@ describe('if only those may be touched that do not run', () => {
   ])('%s is not written while it runs', (_what, change) => expect(need({ ...change, limit: null })).toEqual(stops));
 
   test('a VM without a VMI is written to, and a paused one once it goes on', () => {
-    expect(need({ to: { cores: 2 }, limit: null, vmi: { paused: true } })).toEqual({
+    expect(need({ to: { cores: 2 }, limit: null, vmi: { pause: BY_USER } })).toEqual({
       need: 'later',
-      why: 'it is paused',
+      why: 'it is paused by a person',
     });
     expect(need({ to: { cores: 2 }, limit: null, vmi: { deleting: true } })).toEqual(act('write'));
     expect(need({ to: { cores: 2 }, limit: null, vm: HALTED, vmi: null })).toEqual(act('write'));
@@ -248,11 +248,15 @@ describe('a VM is left alone', () => {
     ['for as long as its owner wants', { vm: { optedOut: true } }, left('its owner asked that nothing disrupts it')],
     [
       'while a snapshot is taken',
-      { vm: { snapshotting: true } },
-      { need: 'later', why: 'a snapshot of it is taken or restored' },
+      { vm: { operations: SNAPSHOT } },
+      { need: 'later', why: 'a snapshot of it (nightly) is taken' },
     ],
-    ['while it is paused', { vmi: { paused: true } }, { need: 'later', why: 'it is paused' }],
-    ['while it migrates', { vmi: { migrating: true } }, { need: 'later', why: 'it migrates' }],
+    ['while it is paused', { vmi: { pause: BY_USER } }, { need: 'later', why: 'it is paused by a person' }],
+    [
+      'while it migrates',
+      { vmi: { migration: { name: 'm', phase: 'Running' } } },
+      { need: 'later', why: 'it migrates' },
+    ],
     [
       'while it is received',
       { vm: { runStrategy: 'WaitAsReceiver' } },
@@ -268,8 +272,8 @@ describe('a VM is left alone', () => {
   });
 
   test('and is not waited for if nothing would be done to it', () => {
-    expect(need({ to: {}, vmi: { paused: true } })).toEqual({ need: 'nothing' });
-    expect(need({ from: LARGE, to: { disk: '10Gi' }, vmi: { paused: true } })).toEqual(DISKS);
+    expect(need({ to: {}, vmi: { pause: BY_USER } })).toEqual({ need: 'nothing' });
+    expect(need({ from: LARGE, to: { disk: '10Gi' }, vmi: { pause: BY_USER } })).toEqual(DISKS);
     expect(need({ to: {}, vm: { optedOut: true } })).toEqual({ need: 'nothing' });
   });
 });

@@ -3,7 +3,7 @@ import type { PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { recheckVm, type Recheck, type RecheckInput } from '../../../decisions/vm-update/recheck.ts';
-import { aPool, aVmi } from '../fixtures/fleets.ts';
+import { aPool, aVmi, BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 import {
   at,
   fresh,
@@ -91,7 +91,13 @@ describe('a VM is taken', () => {
     expect(take({ vm: fresh(1), vmi: { revision: OLD, deleting: true } })).toEqual({ take: 'nothing' });
     expect(take({ vm: fresh(1), vmi: null })).toEqual({ take: 'nothing' });
     // KubeVirt is migrating the VM for the change that was written before.
-    expect(take({ held: held(old(1), 'live'), vm: fresh(1), vmi: { revision: OLD, migrating: true } })).toEqual({
+    expect(
+      take({
+        held: held(old(1), 'live'),
+        vm: fresh(1),
+        vmi: { revision: OLD, migration: { name: 'm', phase: 'Running' } },
+      }),
+    ).toEqual({
       take: 'nothing',
     });
   });
@@ -159,9 +165,9 @@ describe('the VM has changed since the plan', () => {
 
   test.each<[string, Partial<VmView>, Partial<VmiView>, string]>([
     ['its owner asked meanwhile', { optedOut: true }, {}, 'its owner asked that nothing disrupts it'],
-    ['a snapshot was begun meanwhile', { snapshotting: true }, {}, 'a snapshot of it is taken or restored'],
-    ['it was paused meanwhile', {}, { paused: true }, 'it is paused'],
-    ['it has begun to migrate', {}, { migrating: true }, 'it migrates'],
+    ['a snapshot was begun meanwhile', { operations: SNAPSHOT }, {}, 'a snapshot of it (nightly) is taken'],
+    ['it was paused meanwhile', {}, { pause: BY_USER }, 'it is paused by a person'],
+    ['it has begun to migrate', {}, { migration: { name: 'm', phase: 'Running' } }, 'it migrates'],
   ])('%s', (_what, fields, vmi, why) => {
     expect(take({ vm: old(1, fields), vmi })).toEqual(later(why));
   });

@@ -138,7 +138,7 @@ soakTest(
     expect((await restart.progress()).skipped).toEqual(
       expect.arrayContaining([
         {
-          why: 'it is paused',
+          why: 'it is paused by a person',
           isExcluded: false,
           count: 2,
           vms: expect.arrayContaining([vms.key('paused'), vms.key('stays')]) as string[],
@@ -151,7 +151,7 @@ soakTest(
     expect(result).toMatchObject({ phase: 'Complete', chosen: 5, failed: [], open: 1 });
     expect(result.done).toEqual([vms.key('well'), vms.key('paused')]);
     expect(result.skipped.find(({ isExcluded }) => !isExcluded)).toMatchObject({
-      why: 'it is paused',
+      why: 'it is paused by a person',
       vms: [vms.key('stays')],
     });
     expect(await vms.restarts()).toEqual({ well: 1, paused: 1, stays: 0, exempt: 0, off: 0, stops: 0 });

@@ -43,6 +43,8 @@ export class RunGuarantees extends Check {
   readonly #down = new Map<string, Down>();
 
   onWrite({ resource, before, after }: Write, call: Call | null): void {
+    // A VM that has come back may go down again for another cause before the run takes the next one.
+    if (resource === VirtualMachineInstances && this.#down.size > 0) this.#forgetThoseBack();
     if (before === undefined || !isByWorker(call)) return;
     if (resource === VirtualMachines) this.#checkScope(before);
     if (resource !== VirtualMachineInstances || !isDeletion(before, after)) return;
@@ -85,7 +87,6 @@ export class RunGuarantees extends Check {
     const run = runNow();
     const most = run === undefined ? undefined : this.#limitOf(run);
     if (run === undefined || most === undefined) return;
-    this.#forgetThoseBack();
     this.#down.set(vm.metadata.uid, { run, name: vm.metadata.name, vmi });
     const names = [...this.#down.values()].filter((down) => down.run === run).map(({ name }) => name);
     if (names.length > most)

@@ -1,4 +1,5 @@
 import { activityNow, isByWorker } from '../facts.ts';
+import { HoldGuarantees } from '../holds/guarantee.ts';
 import { PoolRecord } from '../pool-record.ts';
 import type { Call } from '../world/model-client.ts';
 import { STRANGERS } from '../world/strangers.ts';
@@ -33,6 +34,7 @@ export function watched(world: World, live: () => Promise<void>, off: readonly s
     new CreatedVmGuarantees(world, off, record),
     new ReturnedVmGuarantees(world, off, record),
     new RemovedVmGuarantees(world, off, record, budget),
+    new HoldGuarantees(world, off),
     new MigrationGuarantees(world, off),
     budget,
     new DiskGuarantees(world, off, record),

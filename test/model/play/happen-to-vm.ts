@@ -1,4 +1,5 @@
 import { VirtualMachines } from '../../../api/resources.ts';
+import { hold } from '../holds/hold.ts';
 import type { Happening } from '../random/happenings.ts';
 import type { World } from '../world/world.ts';
 
@@ -15,6 +16,15 @@ export async function happenToVm(
   switch (what) {
     case 'evict':
       return world.kubevirt.evict(name, happening.fails);
+    case 'snapshot':
+    case 'end snapshot':
+    case 'lose snapshot':
+    case 'back up':
+    case 'end backup':
+      return hold(world, name, what);
+    case 'io error':
+    case 'mend disk':
+      return world.kubevirt.failDisk(name, what === 'io error');
     case 'delete':
       return world.people.deleteVm(name);
     case 'detach':

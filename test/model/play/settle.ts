@@ -1,10 +1,11 @@
 import { REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
-import { DataVolumes } from '../../../api/resources.ts';
+import { DataVolumes, VirtualMachines } from '../../../api/resources.ts';
 import { OWNER_WORKFLOWS } from '../../../workflows/ids.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
 import { progress } from '../../../workflows/messages.ts';
 import type { PowerVmsInput } from '../../../workflows/power/power-vms.ts';
 import { coresOf, diskOf, isGoing, isRegular, lacksDisks } from '../facts.ts';
+import { hold, whyHeld } from '../holds/hold.ts';
 import { aTemplate } from '../pools.ts';
 import type { World } from '../world/world.ts';
 
@@ -18,6 +19,10 @@ const LASTING = new Set(['watch', ...Object.values(OWNER_WORKFLOWS).map(({ type 
 export async function settle(world: World, names: readonly string[]): Promise<void> {
   await endStops(world);
   for (const disk of world.server.all(DataVolumes)) await world.people.corruptDisk(disk.metadata.name, false);
+  // Those that have lost what they name go on naming it.
+  for (const { metadata } of world.server.all(VirtualMachines))
+    if (whyHeld(world, metadata.name) !== null)
+      for (const what of ['end snapshot', 'end backup'] as const) hold(world, metadata.name, what);
   for (const name of names) {
     const pool = world.pool(name);
     if (pool === undefined || isGoing(pool)) continue;

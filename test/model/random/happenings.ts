@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import type { Hold } from '../holds/hold.ts';
 import type { RefusedCall } from '../refusals/refuse.ts';
 import { anyMax, anyRollout, anyStandby, anySurge } from './specs.ts';
 
@@ -23,6 +24,9 @@ export type Happening =
   | { what: 'protect' | 'unprotect' | 'remove'; vm: number }
   /** Its pod is to be evicted; `fails`: and its migrations fail. */
   | { what: 'evict'; vm: number; fails: boolean }
+  /** KubeVirt, or a tool beside it, works on the VM; or what it was asked by is gone. */
+  | { what: Hold; vm: number }
+  | { what: 'io error' | 'mend disk'; vm: number }
   /** By virtctl: of whatever migration of the VM is in flight. */
   | { what: 'migrate' | 'abort migration'; vm: number }
   /** By virtctl, and by who works in the VM. */
@@ -128,6 +132,19 @@ const evictions: fc.Arbitrary<Happening> = fc.oneof(
   },
   { weight: 1, arbitrary: fc.record({ what: fc.constantFrom('migrate', 'abort migration'), vm }) },
 );
+const holds: fc.Arbitrary<Happening> = fc.record({
+  what: fc.constantFrom<Hold | 'io error' | 'mend disk'>(
+    'snapshot',
+    'snapshot',
+    'end snapshot',
+    'lose snapshot',
+    'back up',
+    'end backup',
+    'io error',
+    'mend disk',
+  ),
+  vm,
+});
 const faults: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('freeze', 'cut off'), worker, ms: fc.constantFrom(3_000, 30_000, 120_000) }),
   fc.record({ what: fc.constant('kill'), worker }),
@@ -192,6 +209,7 @@ export const kinds = {
   transitions,
   accidents,
   evictions,
+  holds,
   faults,
   renewals,
   restores,

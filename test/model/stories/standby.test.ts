@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 
 const isPaused = (world: World, name: string): boolean => {
   const vmi = world.vmi(name) as Stored<VirtualMachineInstance> | undefined;
-  return vmi !== undefined && vmiView(vmi).paused;
+  return vmi !== undefined && vmiView(vmi).pause !== null;
 };
 const isStandby = (world: World, name: string): boolean => world.vm(name)?.metadata.labels?.[ROLE_LABEL] === 'Standby';
 

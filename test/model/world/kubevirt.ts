@@ -132,6 +132,13 @@ export class KubeVirt {
     this.#annotate(name, { 'sim.drover.dev/run-time': '0s', 'sim.drover.dev/run-end': end });
   }
 
+  /** Has the disk of the VM's VMI fail, or no longer. */
+  failDisk(name: string, fails: boolean): void {
+    if (this.#vmi(name) === undefined) return;
+    this.#say(`-- the disk of ${name} ${fails ? 'fails' : 'is mended'}`);
+    this.#annotate(name, { 'sim.drover.dev/io-error': String(fails) });
+  }
+
   #annotate(name: string, annotations: Record<string, string>): void {
     this.#server.write(VirtualMachineInstances, { namespace: NAMESPACE, name }, (vmi) => ({
       ...vmi,

@@ -33,8 +33,9 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     ready: false,
     readySince: null,
     revision: 'abc',
-    paused: false,
-    migrating: false,
+    pause: null,
+    operations: [],
+    migration: null,
     migratable: false,
     node: null,
     podNode: null,
@@ -117,24 +118,27 @@ test("it is no VM's if another kind controls it, or none", () => {
   expect(vmiView(vmi).vmUid).toBeNull();
 });
 
-const migrating = (migrationState: { completed?: boolean; failed?: boolean }) =>
-  vmiView(aVmi({ status: { migrationState } })).migrating;
-
-test('a migration is in progress until it is completed or has failed', () => {
-  expect(migrating({})).toBe(true);
-  expect(migrating({ completed: false })).toBe(true);
-  expect(migrating({ completed: true })).toBe(false);
-  expect(migrating({ failed: true })).toBe(false);
-});
-
 test('a condition without a time, or that is not true, claims nothing', () => {
   const view = withConditions(
     { type: 'Ready', status: 'False', lastTransitionTime: null as unknown as string },
     { type: 'Paused', status: 'False' },
     { type: 'LiveMigratable', status: 'False' },
   );
-  expect(view).toMatchObject({ ready: false, readySince: null, paused: false, migratable: false, whyNotReady: null });
-  expect(withConditions({ type: 'Paused', status: 'True' }).paused).toBe(true);
+  expect(view).toMatchObject({ ready: false, readySince: null, pause: null, migratable: false, whyNotReady: null });
+  expect(withConditions({ type: 'Paused', status: 'True' }).pause).toEqual({ reason: '', message: '' });
+});
+
+const paused = (reason: string): Condition => ({ type: 'Paused', status: 'True', reason, message: 'VMI was paused' });
+
+test("KubeVirt's words for a pause that nobody has asked for say why it is not ready", () => {
+  const ready: Condition = {
+    type: 'Ready',
+    status: 'False',
+    reason: 'ReadinessGatesNotReady',
+    message: 'it is paused',
+  };
+  expect(withConditions(ready, paused('PausedIOError')).whyNotReady).toBe('PausedIOError: VMI was paused');
+  expect(withConditions(ready, paused('PausedByUser')).whyNotReady).toBe('it is paused');
 });
 
 test('the reason why it is not ready is the cause if KubeVirt names one, and nothing once it is ready', () => {

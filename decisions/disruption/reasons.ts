@@ -1,0 +1,47 @@
+import { isEvacuating } from '../drain/evacuation.ts';
+import type { Operation, OperationKind } from '../views/operation.ts';
+import type { VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
+import { isPausedByPerson } from './pause.ts';
+
+/** A reason why a VM must not be disrupted now: neither stopped, restarted, replaced nor changed. */
+export interface Reason {
+  kind: OperationKind | 'OptedOut' | 'Receives' | 'Paused' | 'Evacuates' | 'Migrates';
+  /** A sentence that begins with a small letter, such as `it migrates`. */
+  why: string;
+}
+
+export const OPTED_OUT = 'its owner asked that nothing disrupts it';
+
+/**
+ * Returns the first reason why the VM must not be disrupted now; null if there is none. All that disrupts VMs by
+ * drover's choice asks this, and nothing else. `vmi`: its VMI that has not ended, with what the cache knows of it.
+ */
+export const whyNotNow = (vm: VmView, vmi: VmiView | undefined): Reason | null => reasonsOf(vm, vmi)[0] ?? null;
+
+/** Returns all reasons, those first that last. */
+export function reasonsOf(vm: VmView, vmi: VmiView | undefined): Reason[] {
+  const operations = vmi === undefined ? vm.operations : [...vm.operations, ...vmi.operations];
+  return [
+    ...(vm.optedOut ? [{ kind: 'OptedOut' as const, why: OPTED_OUT }] : []),
+    ...operations.map((operation) => ({ kind: operation.kind, why: WORDS[operation.kind](named(operation)) })),
+    ...(vm.runStrategy === 'WaitAsReceiver' ? [{ kind: 'Receives' as const, why: 'it receives a migration' }] : []),
+    ...(isPausedByPerson(vm, vmi) ? [{ kind: 'Paused' as const, why: 'it is paused by a person' }] : []),
+    ...(isEvacuating(vmi) ? [{ kind: 'Evacuates' as const, why: 'it is being moved off its node' }] : []),
+    ...(vmi?.migration != null ? [{ kind: 'Migrates' as const, why: 'it migrates' }] : []),
+  ];
+}
+
+const named = ({ object }: Operation): string => (object === null ? '' : ` (${object})`);
+
+const WORDS: Record<OperationKind, (name: string) => string> = {
+  Snapshot: (name) => `a snapshot of it${name} is taken`,
+  Restore: (name) => `a snapshot is restored to it${name}`,
+  Backup: (name) => `a backup of it${name} runs`,
+  MemoryDump: () => 'its memory is dumped',
+  Freeze: () => 'its file systems are frozen',
+  VolumeMigration: () => 'its volumes are migrated',
+  ManualRecovery: () =>
+    'it needs recovery by hand (ManualRecoveryRequired): its VMI ended while its volumes were migrated, and its spec must name its old volumes again',
+  Hotplug: () => 'its disks are plugged in or out',
+};

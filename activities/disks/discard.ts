@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { controllerOf } from '../../api/objects.ts';
+import { controllerOf, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
 import { isDiscarded } from '../../decisions/disks/kept-claims.ts';
 import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
@@ -13,6 +13,16 @@ import type { Acted } from '../lib/try-each.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { diskHeld } from './disk-held.ts';
+import { isStateClaimOf } from './state-claims.ts';
+
+/** As KubeVirt writes it, but without `blockOwnerDeletion`, which some clusters let only those set who own the VM. */
+const vmOwner = ({ name, uid }: Stored['metadata']): OwnerReference => ({
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachine',
+  name,
+  uid,
+  controller: true,
+});
 
 export interface ClaimTarget {
   name: string;
@@ -87,7 +97,9 @@ export async function unmarkDisk(
   // Without the mark and without an owner, nothing would tell whose disk it is.
   const volume = await ignoreNotFound(client.get(DataVolumes, at, { signal }));
   if (volume !== undefined && controllerOf(volume)?.kind !== 'VirtualMachine') return 'left';
-  const patch = { metadata: { uid, resourceVersion, ...noKeptDiskMark } };
+  // KubeVirt finds the claim of a VM's state by its label, and leaves it without an owner.
+  const owner = isStateClaimOf(claim, vm.metadata.name) ? { ownerReferences: [vmOwner(vm.metadata)] } : {};
+  const patch = { metadata: { uid, resourceVersion, ...noKeptDiskMark, ...owner } };
   const patched = await ignoreStale(client.patch(PersistentVolumeClaims, at, 'merge', patch, { signal }));
   return patched === undefined ? 'left' : 'done';
 }

@@ -4,7 +4,8 @@ import { type KubeObject, type OwnerReference, type Stored } from '../../api/obj
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { diskTemplates } from '../../decisions/disks/disk-template.ts';
 import { keptDiskMark, NO_NUMBER } from '../../decisions/disks/kept-disk.ts';
-import { field, isObject } from '../../decisions/lib/json.ts';
+import { disksOf } from '../../decisions/disks/used-disks.ts';
+import { firmwareOf } from '../../decisions/disks/vm-state.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -13,6 +14,7 @@ import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { liveVm } from '../lib/live-vm.ts';
 import { isMemberOf, seenMember, type IfOwnedOptions, type OwnedActResult, type OwnedVm } from '../owners/if-owned.ts';
 import type { PoolKey } from '../owners/types.ts';
+import { stateClaimsOf } from './state-claims.ts';
 
 /** More than usual: a VM that is held back for its disks is deleted by nobody else. */
 const TRIES = 20;
@@ -99,13 +101,15 @@ async function unheld(
 }
 
 /**
- * Marks the claims of the VM's disks, and removes the VM from the owner references of the claims and their DataVolumes.
+ * Marks the claims of the VM's disks, and of the state that KubeVirt keeps for it beside them, and removes the VM from
+ * the owner references of the claims and their DataVolumes.
  */
 async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine>, now: number): Promise<void> {
   const { namespace, name, uid, labels, annotations } = vm.metadata;
   const number = numberOf(key.name, name);
   const templates = diskTemplates(vm.spec);
-  for (const disk of disksOf(vm)) {
+  const state = await stateClaimsOf(client, key.namespace, name);
+  for (const disk of new Set([...disksOf(vm.spec), ...state.map(({ metadata }) => metadata.name)])) {
     const mark = keptDiskMark({
       pool: key.name,
       poolUid: key.uid,
@@ -113,6 +117,7 @@ async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine
       disk: disk.endsWith(`-${number}`) ? disk.slice(0, -`-${number}`.length) : disk,
       revision: labels?.[REVISION_LABEL] ?? null,
       template: templates.get(disk) ?? null,
+      firmware: firmwareOf(vm.spec),
       keptBy: annotations?.[REMOVING_ANNOTATION] === REMOVING_TO_HEAL ? 'healing' : 'scale-in',
       keptAt: new Date(now).toISOString(),
     });
@@ -155,12 +160,3 @@ async function disown(
 
 const isOwnedBy = (object: KubeObject | undefined, uid: string): boolean =>
   object?.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
-
-/** Returns the names of the claims that a VM's disk templates and volumes refer to. */
-function disksOf({ spec }: VirtualMachine): Set<string> {
-  const volumes = field(spec?.template?.spec, 'volumes');
-  const used = (Array.isArray(volumes) ? volumes : [])
-    .filter(isObject)
-    .flatMap((volume) => [field(volume, 'dataVolume', 'name'), field(volume, 'persistentVolumeClaim', 'claimName')]);
-  return new Set([...diskTemplates(spec).keys(), ...used.filter((name) => typeof name === 'string')]);
-}

@@ -5,7 +5,8 @@ import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } f
 import { poolsOfDisk, whyDiskIsHeld, type HeldDisk } from '../../decisions/disks/disk-holder.ts';
 import { withKeptTemplates } from '../../decisions/disks/kept-claims.ts';
 import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
-import { newDisks } from '../../decisions/disks/used-disks.ts';
+import { newDisks, type VmSpec } from '../../decisions/disks/used-disks.ts';
+import { keepsState } from '../../decisions/disks/vm-state.ts';
 import { mergePatch } from '../../decisions/merge/vm.ts';
 import { numberOf, vmName } from '../../decisions/scaling/vm-names.ts';
 import type { NewMember } from '../../decisions/template/vm-from-template.ts';
@@ -17,6 +18,7 @@ import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVm } from '../lib/live-vm.ts';
 import { diskHeld } from './disk-held.ts';
+import { stateClaimsOf } from './state-claims.ts';
 
 /** A deleted VM's disks follow it within moments if nothing uses them. */
 const GOES_WITHIN_MS = 5_000;
@@ -28,6 +30,13 @@ export interface UpdateWrite {
   after: VirtualMachine | NewMember;
   /** The VM as its pool would make it. */
   made: NewMember;
+}
+
+/** The VM that is written; its UID is null if it is to be created. */
+interface ThisVm {
+  namespace: string;
+  name: string;
+  uid: string | null;
 }
 
 /**
@@ -52,7 +61,7 @@ export class SpecWriter {
     const until = Date.now() + GOES_WITHIN_MS;
     const vm = { namespace, name, uid: null };
     const keptDisks = new Map<string, KeptDisk>();
-    for (const disk of newDisks(undefined, member.spec)) {
+    for (const disk of await this.#asked(vm, undefined, member.spec)) {
       let { held, kept } = await this.#lookAt(disk, vm, pool);
       if (held?.passes === true && (await liveVm(this.#client, vm, cancellationSignal()))) held = null;
       while (held?.passes === true && Date.now() < until) {
@@ -88,17 +97,31 @@ export class SpecWriter {
   /** Returns why the VM of a pool may not have the disks that a write would give it, in words; null if it may. */
   async whyHeld(pool: StoredPool, { before, after, made }: UpdateWrite): Promise<string | null> {
     const { name, uid } = before.metadata;
-    for (const disk of newDisks(before.spec, after.spec ?? {}, made.spec)) {
-      const { held } = await this.#lookAt(disk, { namespace: pool.metadata.namespace, name, uid }, pool);
+    const vm = { namespace: pool.metadata.namespace, name, uid };
+    for (const disk of await this.#asked(vm, before.spec, after.spec ?? {}, made.spec)) {
+      const { held } = await this.#lookAt(disk, vm, pool);
       if (held !== null) return held.why;
     }
     return null;
   }
 
+  /** Returns the claims that a VM gets with a write of its spec: KubeVirt takes any that it finds. */
+  async #asked(
+    { namespace, name }: ThisVm,
+    before: VmSpec | undefined,
+    after: VmSpec,
+    made?: VmSpec,
+  ): Promise<string[]> {
+    const disks = newDisks(before, after, made);
+    if (!keepsState(after) || keepsState(before)) return disks;
+    const state = await stateClaimsOf(this.#client, namespace, name);
+    return [...disks, ...state.map(({ metadata }) => metadata.name)];
+  }
+
   /** Returns why the VM may not have the disk, or what the disk is if it was kept. */
   async #lookAt(
     disk: string,
-    vm: { namespace: string; name: string; uid: string | null },
+    vm: ThisVm,
     pool: StoredPool | null,
   ): Promise<{ held: HeldDisk | null; kept: KeptDisk | null }> {
     const at = { namespace: vm.namespace, name: disk };

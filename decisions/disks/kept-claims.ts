@@ -11,6 +11,7 @@ import type { NewMember } from '../template/vm-from-template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { diskIdentity, diskTemplates, sizeOf, type DiskTemplate } from './disk-template.ts';
 import { NO_NUMBER, type KeptDisk } from './kept-disk.ts';
+import { withFirmware } from './vm-state.ts';
 
 /** The claim of a kept disk. */
 export interface KeptClaim {
@@ -48,7 +49,8 @@ function isSameDisk(one: DiskTemplate, other: DiskTemplate): boolean {
 
 /**
  * Returns the VM with the disk templates that its kept disks were made from, in the place of those of its pool that
- * would make other disks. Such a VM is of no revision: the next rollout brings it to one.
+ * would make other disks, and with the firmware by which guests know the machine. A VM with another disk template is of
+ * no revision: the next rollout brings it to one.
  * `kept`: by the names of the disks.
  */
 export function withKeptTemplates<Vm extends NewMember>(vm: Vm, kept: ReadonlyMap<string, KeptDisk>): Vm {
@@ -60,8 +62,9 @@ export function withKeptTemplates<Vm extends NewMember>(vm: Vm, kept: ReadonlyMa
         : [[name, { ...other, metadata: template['metadata'] }]];
     }),
   );
-  if (own.size === 0) return vm;
-  const changed = structuredClone(vm);
+  const [firmware = {}] = [...kept.values()].map((one) => one.firmware);
+  const changed = { ...structuredClone(vm), spec: withFirmware(structuredClone(vm.spec), firmware) };
+  if (own.size === 0) return Object.keys(firmware).length === 0 ? vm : changed;
   const vmi = changed.spec['template'];
   for (const { labels } of [changed.metadata, (field(vmi, 'metadata') ?? {}) as { labels?: Record<string, string> }])
     delete labels?.[REVISION_LABEL];

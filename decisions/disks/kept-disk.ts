@@ -1,6 +1,7 @@
 import { KEPT_DISK, POOL_LABEL } from '../../api/names.ts';
 import { isObject } from '../lib/json.ts';
 import type { DiskTemplate } from './disk-template.ts';
+import type { Firmware } from './vm-state.ts';
 
 /** Stands for the number of a VM whose name its pool would not give. */
 export const NO_NUMBER = -1;
@@ -12,12 +13,14 @@ export interface KeptDisk {
   poolUid: string;
   /** Number of the VM that had the disk, and of the next VM that may have it; or `NO_NUMBER`. */
   number: number;
-  /** Name of the pool's disk template, without the number. */
+  /** Name of the pool's disk template, without the number; of a claim that no template makes, its whole name. */
   disk: string;
   /** Revision of that VM; null if unknown. */
   revision: string | null;
   /** The disk template that it was made from; null if its VM had none for it. */
   template: DiskTemplate | null;
+  /** What guests know the machine by. */
+  firmware: Firmware;
   /** Why the disk is kept: the pool was scaled in, or the VM is being healed and comes back at once. */
   keptBy: 'scale-in' | 'healing';
   /** RFC 3339. */
@@ -45,14 +48,15 @@ export function keptDiskOf({ labels, annotations }: Marked): KeptDisk | null {
   const text = annotations?.[KEPT_DISK];
   const kept = text === undefined ? null : parsed(text);
   if (!isObject(kept) || labels?.[KEPT_DISK] !== kept['poolUid']) return null;
-  const { pool, poolUid, number, disk, revision, template, keptBy, keptAt } = kept;
+  const { pool, poolUid, number, disk, revision, template, firmware, keptBy, keptAt } = kept;
   const isWhole =
     [pool, poolUid, disk, keptAt].every((one) => typeof one === 'string') &&
     (revision === null || typeof revision === 'string') &&
     (template === null || isObject(template)) &&
+    isObject(firmware) &&
     Number.isSafeInteger(number) &&
     (keptBy === 'scale-in' || keptBy === 'healing');
-  return isWhole ? ({ pool, poolUid, number, disk, revision, template, keptBy, keptAt } as KeptDisk) : null;
+  return isWhole ? ({ pool, poolUid, number, disk, revision, template, firmware, keptBy, keptAt } as KeptDisk) : null;
 }
 
 function parsed(text: string): unknown {

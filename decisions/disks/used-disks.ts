@@ -2,7 +2,7 @@ import { field } from '../lib/json.ts';
 import { asList, diskReferences, isNamed, type Reference } from '../template/references.ts';
 import { diskTemplates } from './disk-template.ts';
 
-interface VmSpec {
+export interface VmSpec {
   dataVolumeTemplates?: unknown;
   template?: unknown;
 }

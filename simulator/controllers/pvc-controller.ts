@@ -1,4 +1,5 @@
 import type { Stored } from '../../api/objects.ts';
+import { namespacedName } from '../../kubernetes/versioned-store.ts';
 import { durationOf, isOn, SimulatorAnnotation } from '../annotations.ts';
 import { amountOf } from '../quantity.ts';
 import type { Cluster } from '../store/cluster.ts';
@@ -8,6 +9,7 @@ import { WorkQueue } from '../store/work-queue.ts';
 import type { Claim } from '../types.ts';
 import { claimsOf } from '../vm/volumes.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
+import { isStateOf, keepsState } from '../vmi/state-claim.ts';
 import { isDeleting, isFinal } from '../vmi/vmi.ts';
 
 const PROTECTION = 'kubernetes.io/pvc-protection';
@@ -38,6 +40,8 @@ export class ClaimController {
     cluster.vmis.subscribe((_key, before, after) => {
       if (before === undefined || (after !== undefined && !isFinal(after))) return;
       for (const claim of claimsOf(before.spec)) this.#queue.add(`${before.metadata.namespace}/${claim}`);
+      if (!keepsState(before.spec)) return;
+      for (const claim of cluster.claims.values()) if (isStateOf(claim, before)) this.#queue.add(namespacedName(claim));
     });
   }
 
@@ -57,7 +61,8 @@ export class ClaimController {
     if (!hasFinalizer(claim, PROTECTION)) return undefined;
     const { namespace, name } = claim.metadata;
     for (const vmi of vmis.values()) {
-      if (vmi.metadata.namespace === namespace && !isFinal(vmi) && claimsOf(vmi.spec).includes(name)) return undefined;
+      const uses = vmi.metadata.namespace === namespace && claimsOf(vmi.spec).includes(name);
+      if (!isFinal(vmi) && (uses || isStateOf(claim, vmi))) return undefined;
     }
     await removeFinalizer(this.#cluster, claims, claim, PROTECTION);
     return undefined;

@@ -10,6 +10,7 @@ import { claimsOf, sourcesOf } from '../vm/volumes.ts';
 import { nextMove, type Surroundings } from '../vmi/lifecycle.ts';
 import { fits, isLost, nextNode } from '../vmi/scheduling.ts';
 import { StageClock } from '../vmi/stage-clock.ts';
+import { isStateClaim, settleStateClaim } from '../vmi/state-claim.ts';
 import { isDeleting, phaseOf } from '../vmi/vmi.ts';
 
 type Vmi = Stored<VirtualMachineInstance>;
@@ -20,6 +21,8 @@ export class VmiController {
   readonly #queue: WorkQueue;
   readonly #clock = new StageClock();
   readonly #withoutClaim = new Set<string>();
+  /** Keys of the claims with the state of a TPM or of UEFI variables. */
+  readonly #stateClaims = new Set<string>();
   readonly #withoutSource = new Set<string>();
   /** UIDs of VMIs without finalizers left, until the watch shows their deletion. */
   readonly #gone = new Set<string>();
@@ -43,7 +46,9 @@ export class VmiController {
       if (isDeepStrictEqual(traits(before), traits(after))) return;
       for (const vmi of cluster.vmis.values()) this.#queue.add(namespacedName(vmi));
     });
-    cluster.claims.subscribe((_key, before, after) => {
+    cluster.claims.subscribe((key, before, after) => {
+      if (after === undefined) this.#stateClaims.delete(key);
+      else if (isStateClaim(after)) this.#stateClaims.add(key);
       if (before === undefined && after !== undefined) for (const key of this.#withoutClaim) this.#queue.add(key);
     });
     for (const store of [cluster.secrets, cluster.configMaps]) {
@@ -68,6 +73,7 @@ export class VmiController {
     this.#withoutSource.delete(key);
     if (vmi === undefined || this.#gone.has(vmi.metadata.uid)) return undefined;
     const now = Date.now();
+    if (phaseOf(vmi) === 'Pending' && !isDeleting(vmi)) await settleStateClaim(this.#cluster, vmi, this.#stateClaims);
     const around = this.#surroundings(vmi, now);
     if (around.missingClaim !== undefined && phaseOf(vmi) === 'Pending') this.#withoutClaim.add(key);
     if (around.lacksSource) this.#withoutSource.add(key);

@@ -12,6 +12,8 @@ export interface Shape {
   failsToStart?: boolean;
   /** Name of a disk template. */
   disk?: string;
+  /** Its VMs have a TPM whose state outlives their VMIs. */
+  tpm?: boolean;
   /** KubeVirt's default if left out. */
   machineType?: string;
   sockets?: number;
@@ -27,6 +29,7 @@ export function aTemplate({
   neverReady = false,
   failsToStart = false,
   disk,
+  tpm = false,
   machineType,
   sockets,
   memory,
@@ -39,7 +42,11 @@ export function aTemplate({
     ...(failsToStart ? { 'sim.drover.dev/fail-starts': 'always' } : {}),
   };
   const volumes = disk === undefined ? {} : { volumes: [{ name: 'root', dataVolume: { name: disk } }] };
-  const disks = disk === undefined ? {} : { devices: { disks: [{ name: 'root', disk: { bus: 'virtio' } }] } };
+  const devices = {
+    ...(disk === undefined ? {} : { disks: [{ name: 'root', disk: { bus: 'virtio' } }] }),
+    ...(tpm ? { tpm: { persistent: true } } : {}),
+  };
+  const disks = Object.keys(devices).length === 0 ? {} : { devices };
   const size = {
     cpu: { cores: version, ...(sockets === undefined ? {} : { sockets }) },
     ...(memory === undefined ? {} : { memory: { guest: memory } }),

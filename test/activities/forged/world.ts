@@ -174,6 +174,7 @@ export class World {
       disk: 'root',
       revision: null,
       template: null,
+      firmware: {},
       keptBy,
       keptAt: new Date().toISOString(),
     });

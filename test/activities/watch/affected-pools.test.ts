@@ -181,6 +181,7 @@ const diskOf = (poolUid: string, resourceVersion: string): KeptClaim => ({
     disk: 'data',
     revision: null,
     template: null,
+    firmware: {},
     keptBy: 'scale-in',
     keptAt: '2026-01-01T00:00:00Z',
   },

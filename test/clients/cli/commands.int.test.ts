@@ -603,6 +603,7 @@ const aClaim = (namespace: string, number: number, poolUid: string): Promise<unk
     disk: 'data',
     revision: '0123456789',
     template: null,
+    firmware: {},
     keptBy: 'scale-in',
     keptAt: `2026-01-0${number}T00:00:00Z`,
   });

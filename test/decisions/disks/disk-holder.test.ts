@@ -26,6 +26,7 @@ const kept = (poolUid: string, number: number) => ({
     disk: 'root',
     revision: null,
     template: null,
+    firmware: {},
     keptBy: 'scale-in',
     keptAt: '2026-01-01T00:00:00Z',
   }),

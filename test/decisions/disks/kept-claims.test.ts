@@ -41,6 +41,7 @@ const aClaim = (number: number, more: Partial<KeptDisk> & { deleting?: boolean }
       disk: 'data',
       revision: revisionOf(OLD),
       template: disk('1Gi'),
+      firmware: {},
       keptBy: 'scale-in',
       keptAt: '2026-01-01T00:00:00Z',
       ...kept,

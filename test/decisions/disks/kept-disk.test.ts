@@ -9,6 +9,7 @@ const kept: KeptDisk = {
   disk: 'data',
   revision: '0123456789',
   template: { metadata: { name: 'data-3' }, spec: { source: { blank: {} } } },
+  firmware: {},
   keptBy: 'scale-in',
   keptAt: '2026-01-01T00:00:00.000Z',
 };

@@ -1,7 +1,12 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
+import type { Stored } from '../../../api/objects.ts';
+import { PersistentVolumeClaims } from '../../../api/resources.ts';
 import { disksOf } from '../../../decisions/disks/used-disks.ts';
+import { STATE_CLAIM_LABEL } from '../../../decisions/disks/vm-state.ts';
+import { field } from '../../../decisions/lib/json.ts';
 import { aSpec, aTemplate } from '../pools.ts';
+import type { World } from '../world/world.ts';
 import { begun, isReady, play, statusOf } from './story.ts';
 
 test('two pools whose disk templates have one name never run on one disk, nor delete it', () =>
@@ -87,4 +92,53 @@ test('a kept disk that somebody has taken is not discarded, and its number says 
     expect(failure()).toMatch(
       /^web-\d is not created: its kept disk data-\d can't be deleted, for it belongs to VirtualMachine rescue/,
     );
+  }));
+
+const stateClaims = (world: World): Stored[] =>
+  world.server.all<Stored>(PersistentVolumeClaims).filter(({ metadata }) => metadata.labels?.[STATE_CLAIM_LABEL]);
+
+test('the state of a TPM and the UUID of the machine stay with the disks, and come back with them', () =>
+  play(async (world) => {
+    const scaleInStrategy = { proactive: { statePreservation: 'Offline' } } as const;
+    await begun(world, { replicas: 2, scaleInStrategy, template: aTemplate({ disk: 'data', tpm: true }) });
+    const before = stateClaims(world).map(({ metadata }) => metadata.uid);
+    const uuidOf = (name: string): unknown => field(world.vm(name)?.['spec'], 'template', 'spec', 'domain', 'firmware');
+    const uuids = ['web-1', 'web-2'].map(uuidOf);
+    expect([before.length, uuids[0] !== undefined]).toEqual([2, true]);
+    await world.people.changePool('web', { replicas: 0 });
+    expect(await world.until(() => world.vm('web-1') === undefined && world.vm('web-2') === undefined, 60_000)).toBe(
+      true,
+    );
+    await world.wait(10_000);
+    expect(stateClaims(world).map(({ metadata }) => metadata.uid)).toEqual(before);
+    expect(statusOf(world)?.keptDisks).toBe(4);
+    await world.people.changePool('web', { replicas: 2 });
+    expect(await world.until(isReady(world, 2), 60_000)).toBe(true);
+    expect(stateClaims(world).map(({ metadata }) => metadata.uid)).toEqual(before);
+    expect(['web-1', 'web-2'].map(uuidOf)).toEqual(uuids);
+    const own = (): boolean =>
+      stateClaims(world).every(({ metadata }) =>
+        [world.vm('web-1'), world.vm('web-2')].some((vm) => vm?.metadata.uid === metadata.ownerReferences?.[0]?.uid),
+      );
+    expect(await world.until(own, 60_000)).toBe(true);
+    await world.people.deletePool('web');
+    expect(await world.until(() => stateClaims(world).length === 0, 60_000)).toBe(true);
+  }));
+
+test('a later pool of the name does not start its VMs on the state that an earlier one has kept', () =>
+  play(async (world) => {
+    const template = aTemplate({ tpm: true });
+    await begun(world, { replicas: 1, scaleInStrategy: { proactive: { statePreservation: 'Offline' } }, template });
+    await world.people.changePool('web', { replicas: 0 });
+    expect(await world.until(() => world.vm('web-1') === undefined, 60_000)).toBe(true);
+    await world.people.deletePool('web');
+    expect(await world.until(() => world.pool('web') === undefined, 60_000)).toBe(true);
+    await world.people.createPool('web', aSpec({ replicas: 2, template }));
+    const failure = (): string | undefined =>
+      statusOf(world)?.conditions?.find(({ type }) => type === 'ReplicaFailure')?.message;
+    expect(await world.until(() => failure() !== undefined, 60_000)).toBe(true);
+    expect(failure()).toMatch(
+      /^web-1 is not created: PersistentVolumeClaim persistent-state-for-web-1-\w+ was kept for/,
+    );
+    expect(world.vm('web-2')).toBeDefined();
   }));

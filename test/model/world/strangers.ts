@@ -107,6 +107,7 @@ function forgedClaim(claim: Stored, form: number, pools: Pools): KubeObject {
     disk: 'root',
     revision: form % 2 === 0 ? null : 'deadbeef00',
     template: null,
+    firmware: {},
     keptBy: form % 2 === 0 ? 'healing' : 'scale-in',
     keptAt: claim.metadata.creationTimestamp,
   });

@@ -1,0 +1,23 @@
+import { cancellationSignal } from '@temporalio/activity';
+import type { Stored } from '../../api/objects.ts';
+import { PersistentVolumeClaims } from '../../api/resources.ts';
+import { legacyStateClaim, STATE_CLAIM_LABEL } from '../../decisions/disks/vm-state.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+
+/** Returns the claims on which KubeVirt looks for the state of a VM of this name; it passes over terminating ones. */
+export async function stateClaimsOf(client: KubeClient, namespace: string, vm: string): Promise<Stored[]> {
+  const signal = cancellationSignal();
+  const [{ items }, legacy] = await Promise.all([
+    client.list(PersistentVolumeClaims, { namespace, labelSelector: `${STATE_CLAIM_LABEL}=${vm}`, signal }),
+    ignoreNotFound(client.get(PersistentVolumeClaims, { namespace, name: legacyStateClaim(vm) }, { signal })),
+  ]);
+  const others = items.filter(({ metadata }) => metadata.name !== legacy?.metadata.name);
+  return [...others, ...(legacy === undefined ? [] : [legacy])].filter(
+    ({ metadata }) => metadata.deletionTimestamp === undefined,
+  );
+}
+
+/** Reports whether the claim is one on which KubeVirt looks for the state of a VM of this name. */
+export const isStateClaimOf = ({ metadata }: Stored, vm: string): boolean =>
+  metadata.labels?.[STATE_CLAIM_LABEL] === vm || metadata.name === legacyStateClaim(vm);

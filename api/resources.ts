@@ -87,6 +87,19 @@ export const CustomResourceDefinitions = clusterWide(
   'CustomResourceDefinition',
 );
 
+export const ValidatingAdmissionPolicies = clusterWide(
+  'admissionregistration.k8s.io',
+  'v1',
+  'validatingadmissionpolicies',
+  'ValidatingAdmissionPolicy',
+);
+export const ValidatingAdmissionPolicyBindings = clusterWide(
+  'admissionregistration.k8s.io',
+  'v1',
+  'validatingadmissionpolicybindings',
+  'ValidatingAdmissionPolicyBinding',
+);
+
 export const apiVersionOf = (resource: Resource): string =>
   resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 

@@ -55,6 +55,13 @@ interface PrinterColumn {
 /** The CRDs that `drover setup` installs. */
 export const droverCrds = (): CustomResourceDefinition[] => [poolCrd(), replicaSetCrd(), vmiSetCrd()];
 
+/** Has Argo CD, Flux and Helm leave the definitions, and so all pools, when drover is taken out of what they apply. */
+const KEPT = {
+  'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
+  'helm.sh/resource-policy': 'keep',
+  'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+};
+
 const AGE: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
 
 const countColumn = (name: string, jsonPath: string, description: string): PrinterColumn => ({
@@ -161,7 +168,7 @@ const replicated = ({
 }: Replicated): CustomResourceDefinition => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
-  metadata: { name: `${plural}.${group}`, annotations: { [RELEASE_ANNOTATION]: packageJson.version } },
+  metadata: { name: `${plural}.${group}`, annotations: { [RELEASE_ANNOTATION]: packageJson.version, ...KEPT } },
   spec: {
     group,
     scope: 'Namespaced',

@@ -4,7 +4,7 @@ import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check } from './check.ts';
 import { withoutKeptByServer } from './kept-by-server.ts';
 import type { Reader } from './reader.ts';
-import { templateNotes } from './template-notes.ts';
+import { configChangeNotes, templateNotes } from './template-notes.ts';
 
 /** KubeVirt's names of fields that have another name in drover's pools. */
 const KUBEVIRT_FIELD_NAMES: Record<string, string> = {
@@ -20,7 +20,9 @@ export const readDroverPool: Reader = (document, written) => {
   const findings = check(VirtualMachinePool, object, { written, hint });
   if (findings.length > 0) return { findings };
   const pool = object as VirtualMachinePool;
-  return { object: pool, notes: [...notes, ...templateNotes(pool.spec.template, pool.spec.replicas, 'pool')] };
+  const { spec } = pool;
+  notes.push(...templateNotes(spec.template, spec.replicas, 'pool'), ...configChangeNotes(spec));
+  return { object: pool, notes };
 };
 
 /** Reads the pool of KubeVirt's design proposal, which has drover's fields and KubeVirt's group. */

@@ -7,7 +7,7 @@ import { VirtualMachineInstanceReplicaSets, VirtualMachineReplicaSets, type Reso
 import { check } from './check.ts';
 import { isObject, withoutKeptByServer, type Json } from './kept-by-server.ts';
 import type { Applicable, ManifestKind, Reader, Reading, Written } from './reader.ts';
-import { templateNotes } from './template-notes.ts';
+import { templateNotes, vmiTemplateNotes } from './template-notes.ts';
 import { withoutVmName } from './vm-name.ts';
 
 /** In which versions of KubeVirt's group sets may be written: the proposals have the oldest ones. */
@@ -90,7 +90,7 @@ export const VmiSetManifests = manifestsOf({
     "a set of drover's, beside any of KubeVirt's of that name; KubeVirt's own controller acts on those of kubevirt.io, " +
     "and neither touches the other's instances",
   convert: (template) => template,
-  notesOn: () => [],
+  notesOn: ({ spec }) => vmiTemplateNotes(spec.template, spec.replicas),
 });
 
 function hint(path: readonly PropertyKey[], members: string): string | undefined {

@@ -1,5 +1,7 @@
-import type { VmTemplate } from '../pool/pool.ts';
+import type { PoolSpec, VmTemplate } from '../pool/pool.ts';
+import type { VmiTemplate } from '../replica-set/vmi-template.ts';
 import { isObject, type Json } from './kept-by-server.ts';
+import { sharedIdentity } from './shared-identity.ts';
 
 const RUN_STRATEGIES = ['Always', 'RerunOnFailure', 'Manual', 'Halted', 'Once', 'WaitAsReceiver'];
 
@@ -22,8 +24,44 @@ export function templateNotes(template: VmTemplate, replicas: number | undefined
         (name) =>
           `spec.template.spec.dataVolumeTemplates: KubeVirt refuses a VM with no volume for its dataVolumeTemplate ${name}`,
       ),
-    ...(replicas === undefined || replicas > 1 ? sharedDisks(volumes, ownDisks, owner) : []),
+    ...(mayBeMany(replicas)
+      ? [
+          ...sharedDisks(volumes, ownDisks, owner),
+          ...identityNotes(vmi, 'spec.template.spec.template', `VMs of the ${owner}`),
+        ]
+      : []),
   ];
+}
+
+/** The same about a VMI's template. */
+export const vmiTemplateNotes = (template: VmiTemplate, replicas: number | undefined): string[] =>
+  mayBeMany(replicas) ? identityNotes(template, 'spec.template', 'VMIs of the set') : [];
+
+/** An autoscaler may make many of what leaves the number out. */
+const mayBeMany = (replicas: number | undefined): boolean => replicas === undefined || replicas > 1;
+
+function identityNotes({ metadata, spec }: Json, path: string, members: string): string[] {
+  const annotations = isObject(metadata) && isObject(metadata['annotations']) ? metadata['annotations'] : {};
+  const texts = Object.entries(annotations).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+  const own = isObject(spec) ? spec : {};
+  return sharedIdentity({ path, members, metadata: { annotations: Object.fromEntries(texts) }, spec: own });
+}
+
+/** Notes on a restart, for the sake of new cloud-init data, that guests would not notice. */
+export function configChangeNotes({ rollout, template }: PoolSpec): string[] {
+  if (rollout?.onConfigChange !== 'Restart') return [];
+  const { spec } = template.spec.template;
+  const volumes = listOf(isObject(spec) ? spec['volumes'] : undefined);
+  if (!volumes.some((volume) => diskOf(volume) !== undefined)) return [];
+  return volumes.flatMap((volume, index) => {
+    const init = volume['cloudInitNoCloud'] ?? volume['cloudInitConfigDrive'];
+    const isRead = isObject(init) && (isObject(init['secretRef']) || isObject(init['networkDataSecretRef']));
+    if (!isRead) return [];
+    return [
+      `spec.template.spec.template.spec.volumes[${index}]: cloud-init runs once on a persistent disk: ` +
+        'rollout.onConfigChange: Restart restarts VMs for a change that their guests do not apply',
+    ];
+  });
 }
 
 const sharedDisks = (volumes: readonly Json[], ownDisks: readonly string[], owner: 'pool' | 'set'): string[] =>

@@ -1,8 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { droverCrds } from '../../api/crd/crds.ts';
+import { definitionsBinding, definitionsPolicy } from '../../api/crd/keep-definitions.ts';
 import { RELEASE_ANNOTATION } from '../../api/names.ts';
 import type { Condition, KubeObject } from '../../api/objects.ts';
-import { CustomResourceDefinitions, type Resource } from '../../api/resources.ts';
+import {
+  CustomResourceDefinitions,
+  ValidatingAdmissionPolicies,
+  ValidatingAdmissionPolicyBindings,
+  type Resource,
+} from '../../api/resources.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { outcomeOf, readIfThere } from '../apply/server-side-apply.ts';
@@ -35,6 +41,32 @@ export async function applyCrds(kube: KubeClient, dryRun: boolean, say: (line: s
       if (!(error instanceof KubeError) || error.status !== 403) throw error;
       throw new Failure(
         `not allowed to install drover's custom resources (${error.message}): run \`drover setup\` once as a user who may`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+/**
+ * Has the API server refuse to delete drover's custom resources, and all pools with them. One that is older than 1.30
+ * knows no such policies.
+ */
+export async function protectCrds(kube: KubeClient, dryRun: boolean, say: (line: string) => void): Promise<void> {
+  for (const [resource, object] of [
+    [ValidatingAdmissionPolicies, definitionsPolicy()],
+    [ValidatingAdmissionPolicyBindings, definitionsBinding()],
+  ] as const) {
+    const { name } = object.metadata;
+    const what = `${resource.kind.toLowerCase()}.${resource.group}/${name}`;
+    try {
+      const before = await readIfThere(kube, resource, { name });
+      const after = await kube.patch(resource, { name }, 'apply', object, { force: true, dryRun });
+      say(`${what} ${outcomeOf(before, after)}`);
+    } catch (error) {
+      if (isNotFound(error)) return say(`${what} left out: this API server has no such policies`);
+      if (!(error instanceof KubeError) || error.status !== 403) throw error;
+      throw new Failure(
+        `not allowed to protect drover's custom resources (${error.message}): run \`drover setup\` once as a user who may`,
         { cause: error },
       );
     }

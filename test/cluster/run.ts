@@ -5,10 +5,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { CONFIRM_DELETION_ANNOTATION } from '../../api/names.ts';
 import { CustomResourceDefinitions } from '../../api/resources.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
-import { isNotFound } from '../../kubernetes/errors.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { integrationTests } from './files.ts';
 import { environmentOf, type GivenCluster } from './given/given.ts';
 import { removeAll } from './given/ownership.ts';
@@ -124,9 +125,9 @@ const skipsIn = ({ skips }: GivenCluster): Skip[] =>
 async function cleanUp(kube: KubeClient, { run }: GivenCluster, { installed }: Facts): Promise<void> {
   await removeAll(kube, run);
   for (const name of installed) {
-    await kube.delete(CustomResourceDefinitions, { name }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-    });
+    const confirm = { metadata: { annotations: { [CONFIRM_DELETION_ANNOTATION]: 'true' } } };
+    await ignoreNotFound(kube.patch(CustomResourceDefinitions, { name }, 'merge', confirm));
+    await ignoreNotFound(kube.delete(CustomResourceDefinitions, { name }));
   }
   say(`removed: the namespaces and rights of run ${run}${installed.length === 0 ? '' : `, ${installed.join(', ')}`}`);
 }

@@ -10,6 +10,8 @@ import {
   ConfigMaps,
   Events,
   Secrets,
+  ValidatingAdmissionPolicies,
+  ValidatingAdmissionPolicyBindings,
   VirtualMachinePools,
   VirtualMachines,
   type Resource,
@@ -18,7 +20,7 @@ import { KubeClient } from '../../kubernetes/client.ts';
 import { loadKubeConfig } from '../../kubernetes/config.ts';
 import { chaosProxy } from '../integration/chaos-proxy.ts';
 import { aFleet, namesUpTo, until } from '../integration/fleet.ts';
-import { readManifests, rightFor, rightsOf } from './rights.ts';
+import { readManifests, right, rightFor, rightsOf } from './rights.ts';
 import {
   ClusterRoleBindings,
   ClusterRoles,
@@ -110,7 +112,10 @@ describe('a worker with the rights of its service account', () => {
 
 describe('`drover setup` with the rights of its service account', () => {
   test('brings the custom resources up to date, and uses each of its rights', async () => {
-    const used = new Set<string>();
+    // An apply that makes an object needs the right to create it as well.
+    const policies = [ValidatingAdmissionPolicies, ValidatingAdmissionPolicyBindings];
+    for (const policy of policies) await fleet().kube.delete(policy, { name: 'keep-definitions.drover.dev' });
+    const used = new Set(policies.map(({ plural, group }) => right('create', group, plural)));
     const proxy = await chaosProxy(await kubeconfigOf(fleet(), 'drover-setup'), (method, path) => {
       used.add(rightFor(method, path));
       return 'pass';
@@ -118,6 +123,7 @@ describe('`drover setup` with the rights of its service account', () => {
     const env = { ...process.env, ...fleet().stack.env, KUBECONFIG: proxy.kubeconfig };
     const { stdout } = await run(process.execPath, ['clients/bin.js', 'setup'], { env });
     expect(stdout).toContain('virtualmachinepools.drover.dev');
+    expect(stdout).toContain('keep-definitions.drover.dev created');
     expect([...used].sort()).toEqual(rightsOf(roleIn('rbac/setup.yaml', 'drover-setup')));
   });
 

@@ -55,6 +55,10 @@ test("Temporal and its Web UI are of the embedded stack's versions", () => {
   expect(services['temporal-ui']!.image).toBe(`temporalio/ui:${versionOf('github.com/temporalio/ui-server/v2')}`);
 });
 
+test('Temporal begins with more shards of its history than its default, which could never be changed', () => {
+  expect(services['temporal']!.environment).toMatchObject({ NUM_HISTORY_SHARDS: '512' });
+});
+
 test.each(each)('%s says when it is healthy, or ends and is tried again', (_name, service) => {
   if (goesOn(service)) expect(service.healthcheck?.test?.[0]).toBe('CMD');
   else expect(service.restart).toMatch(/^on-failure:\d+$/);

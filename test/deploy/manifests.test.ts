@@ -67,6 +67,23 @@ test("the probes ask where the image's worker answers", () => {
   expect(readinessProbe!.httpGet).toEqual({ path: '/readyz', port: ports![0]!.name });
 });
 
+test('the Job of the setup is one that tools make once for each sync, not whenever it is gone', () => {
+  expect(job!.metadata.annotations).toMatchObject({
+    'argocd.argoproj.io/hook': 'Sync',
+    'argocd.argoproj.io/hook-delete-policy': 'BeforeHookCreation',
+    'kustomize.toolkit.fluxcd.io/force': 'enabled',
+  });
+});
+
+test('no tool takes the custom resources away with the rest', () => {
+  for (const { metadata } of droverCrds())
+    expect(metadata.annotations).toMatchObject({
+      'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
+      'helm.sh/resource-policy': 'keep',
+      'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+    });
+});
+
 test('a disruption leaves a worker, and there are more than that', () => {
   const { spec } = disruption as unknown as { spec: { minAvailable: number; selector: object } };
   const { replicas, selector } = deployment!['spec'] as { replicas: number; selector: object };

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { ManifestErrors, parseManifests } from '../../../api/manifest/manifest.ts';
 import { VirtualMachineInstanceReplicaSet, VirtualMachineReplicaSet } from '../../../api/replica-set/replica-set.ts';
-import { bareSet } from '../replica-set/replica-sets.ts';
+import { bareInstanceSet, bareSet } from '../replica-set/replica-sets.ts';
 
 const read = (set: object) => parseManifests(stringify(set), 'set.yaml')[0]!;
 const messagesOf = (set: object): string[] => {
@@ -141,6 +141,14 @@ test('a disk that all VMs of a set would share is noted', () => {
   const shared = { ...template, spec: { ...template.spec, template: { spec: { domain: {}, volumes } } } };
   expect(read(withSpec({ template: shared })).notes).toEqual([
     'spec.template.spec.template.spec.volumes[0]: all VMs of the set share the disk shared: a dataVolumeTemplate gives each its own',
+  ]);
+});
+
+test('what all VMIs of a set would have although each must have its own is noted', () => {
+  const { template } = bareInstanceSet().spec;
+  const named = { ...template, spec: { ...template.spec, hostname: 'web' } };
+  expect(read(bareInstanceSet({ replicas: 2, template: named })).notes).toEqual([
+    'spec.template.spec.hostname: all VMIs of the set get the host name web: without it, each has its own name',
   ]);
 });
 

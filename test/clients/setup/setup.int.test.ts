@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { CONFIRM_DELETION_ANNOTATION } from '../../../api/names.ts';
 import { CustomResourceDefinitions } from '../../../api/resources.ts';
 import { connectTemporal } from '../../../clients/session/temporal.ts';
 import { KubeClient } from '../../../kubernetes/client.ts';
@@ -21,7 +22,7 @@ let kube: KubeClient;
 beforeAll(async () => {
   stack = await LeasedStack.lease({ simulator: false });
   kube = new KubeClient(loadKubeConfig({ kubeconfig: stack.kubeconfig }));
-  for (const name of await crds()) await kube.delete(CustomResourceDefinitions, { name });
+  for (const name of await crds()) await remove(name);
   await waitFor(async () => expect(await crds()).toEqual([]), 30_000);
 });
 
@@ -32,6 +33,12 @@ afterAll(async () => {
 
 const env = (): NodeJS.ProcessEnv => ({ ...nowhere, ...stack.env });
 const drover = (...args: string[]): Promise<Outcome> => run(args, env());
+/** Deletes a definition as docs/deploy.md says. */
+async function remove(name: string): Promise<void> {
+  const annotations = { [CONFIRM_DELETION_ANNOTATION]: 'true' };
+  await kube.patch(CustomResourceDefinitions, { name }, 'merge', { metadata: { annotations } });
+  await kube.delete(CustomResourceDefinitions, { name });
+}
 const crds = async (): Promise<string[]> =>
   (await kube.list(CustomResourceDefinitions)).items
     .map(({ metadata }) => metadata.name)
@@ -95,6 +102,8 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
     'customresourcedefinition.apiextensions.k8s.io/virtualmachinepools.drover.dev unchanged',
     'customresourcedefinition.apiextensions.k8s.io/virtualmachinereplicasets.drover.dev unchanged',
     'customresourcedefinition.apiextensions.k8s.io/virtualmachineinstancereplicasets.drover.dev unchanged',
+    'validatingadmissionpolicy.admissionregistration.k8s.io/keep-definitions.drover.dev unchanged',
+    'validatingadmissionpolicybinding.admissionregistration.k8s.io/keep-definitions.drover.dev unchanged',
     'DroverCluster unchanged',
     'DroverNamespace unchanged',
     'DroverNamespaces unchanged',
@@ -115,6 +124,21 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
   await expect
     .poll(() => client.workflow.count("DroverCluster = 'default' AND WorkflowType = 'watch'"), { timeout: PATIENCE_MS })
     .toMatchObject({ count: 1 });
+});
+
+test('its custom resources can be deleted only by somebody who confirms that', async () => {
+  for (const name of await crds()) {
+    // The API server puts a policy into force some moments after it has it.
+    await expect
+      .poll(() => kube.delete(CustomResourceDefinitions, { name }, { dryRun: true }).then(String, String), {
+        timeout: PATIENCE_MS,
+      })
+      .toContain('with this definition all pools and sets of its kind would go');
+  }
+  const name = 'virtualmachinepools.drover.dev';
+  const annotations = { [CONFIRM_DELETION_ANNOTATION]: 'true' };
+  await kube.patch(CustomResourceDefinitions, { name }, 'merge', { metadata: { annotations } });
+  await kube.delete(CustomResourceDefinitions, { name }, { dryRun: true });
 });
 
 test('a second cluster has a watch of its own', async () => {

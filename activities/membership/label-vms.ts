@@ -5,6 +5,7 @@ import { isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachineInstances, VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { asFormer, asMember, vmLabelPatch, type LabelPatch } from '../../decisions/membership/label-patch.ts';
+import { isUnlabelled } from '../../decisions/membership/labels.ts';
 import { memberOfAnnotation } from '../../decisions/membership/member-of.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
@@ -35,8 +36,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
     labelVms: (key: PoolKey, vms: Target[]): Promise<void> =>
       withHeartbeat(async () => {
         const done = await onEach(key, vms, {
-          isMeant: (vm) =>
-            isControlledBy(vm, VirtualMachinePools, key) && vm.metadata.labels?.[POOL_LABEL] !== key.name,
+          isMeant: (vm) => isControlledBy(vm, VirtualMachinePools, key) && isUnlabelled(key, vmView(vm)),
           patchOf: ({ metadata }, revision) => asMember(key.name, metadata, revision),
           vmAnnotations: { [JOINED_ANNOTATION]: 'true', ...memberOfAnnotation(key.uid, client.clock.now()) },
         });

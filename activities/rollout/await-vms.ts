@@ -118,6 +118,8 @@ function outcomeOf({ name: vm }: BatchVm, progress: UpdateProgress, isLate: bool
       return gone(vm);
     case 'refused':
       return { vm, end: 'RestartRequired', why: progress.why };
+    case 'failed':
+      return { vm, end: 'Failed', why: progress.why };
     case 'applied':
       return null;
     case 'waiting':

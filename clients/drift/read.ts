@@ -1,4 +1,3 @@
-import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { VirtualMachinePools } from '../../api/resources.ts';
 import { driftOf, type DriftedField } from '../../decisions/drift/drift.ts';
@@ -9,6 +8,7 @@ import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
+import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { controlledBy, type Vm } from '../membership/members.ts';
@@ -57,17 +57,17 @@ function fieldsOf(
   vm: Vm,
   templates: ReadonlyMap<string, PoolTemplate>,
 ): DriftedField[] | undefined {
-  const template = templates.get(vm.metadata.labels?.[REVISION_LABEL] ?? '');
+  const template = templates.get(specRevision(vm) ?? '');
   const number = numberOf(pool.metadata.name, vm.metadata.name);
   if (template === undefined || number === null) return undefined;
   const made = vmFromTemplate(pool as unknown as StoredPool, template, number);
   return driftOf({ vm, transition: recordOf(vm.metadata.annotations) }, made);
 }
 
-const memberOf = ({ metadata }: Vm, fields: DriftedField[], corrects: boolean): DriftedMember => ({
-  vm: metadata.name,
-  uid: metadata.uid,
-  revision: metadata.labels![REVISION_LABEL]!,
+const memberOf = (vm: Vm, fields: DriftedField[], corrects: boolean): DriftedMember => ({
+  vm: vm.metadata.name,
+  uid: vm.metadata.uid,
+  revision: specRevision(vm)!,
   fields,
-  toBeSetRight: corrects || isToBeSetRight(metadata.annotations),
+  toBeSetRight: corrects || isToBeSetRight(vm.metadata.annotations),
 });

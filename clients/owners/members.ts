@@ -1,6 +1,6 @@
-import { REVISION_LABEL } from '../../api/names.ts';
 import { type Condition, type KubeObject, type Stored } from '../../api/objects.ts';
 import { byController } from '../../api/ownership.ts';
+import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import type { Cell, Style } from '../cli/output.ts';
 
@@ -44,7 +44,7 @@ export const stateOf = (vm: Vm): string =>
     ? (vm.status?.printableStatus ?? vm.status?.phase ?? 'Created')
     : 'Terminating';
 
-export const revisionOf = (vm: Vm): string => vm.metadata.labels?.[REVISION_LABEL] ?? '<none>';
+export const revisionOf = (vm: Vm): string => specRevision(vm) ?? '<none>';
 
 /** Returns why KubeVirt says a VM is not ready; empty for a ready VM, and if KubeVirt says nothing. */
 export function whyNotReady(vm: Vm): string {

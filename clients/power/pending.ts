@@ -3,6 +3,7 @@ import { controllerOf, type Stored } from '../../api/objects.ts';
 import { refersTo } from '../../api/ownership.ts';
 import { VirtualMachines, VirtualMachinePools } from '../../api/resources.ts';
 import { recordOf } from '../../decisions/machine-types/record.ts';
+import { specRevision } from '../../decisions/views/from-object/vm.ts';
 import { ageOf, note, print, table, type Cell } from '../cli/output.ts';
 import { labelOf } from '../cli/targets.ts';
 import { predatesChange } from '../machine-types/report.ts';
@@ -60,8 +61,8 @@ function pending(vm: Stored<Vm>, vmi: Stored<Vmi>): PendingVm | null {
 function olderRevision(vm: Stored<Vm>, vmi: Stored<Vmi>): string[] {
   const owner = controllerOf(vm);
   if (owner === undefined || !refersTo(owner, VirtualMachinePools)) return [];
-  const [wanted, running] = [vm, vmi].map(({ metadata }) => metadata.labels?.[REVISION_LABEL]);
-  if (wanted === undefined || running === undefined || wanted === running) return [];
+  const [wanted, running] = [specRevision(vm), vmi.metadata.labels?.[REVISION_LABEL]];
+  if (wanted === null || running === undefined || wanted === running) return [];
   return [`its VMI runs revision ${running}, its spec is of ${wanted}`];
 }
 

@@ -16,12 +16,15 @@ export interface MembersInput {
   uncontrolled: readonly VmView[];
 }
 
-/** VMs that the pool owns without its label, or that name another pool: their owner reference was added by hand. */
+/** VMs that the pool owns without its label, or that name another pool: people have added its owner reference. */
 export const unlabelledMembers = ({ pool, vms }: Omit<MembersInput, 'uncontrolled'>): VmView[] =>
-  vms.filter((vm) => !vm.deleting && (vm.ownLabels[POOL_LABEL] !== pool.metadata.name || isOfOther(pool, vm)));
+  vms.filter((vm) => !vm.deleting && isUnlabelled(pool.metadata, vm));
 
-const isOfOther = ({ metadata }: StoredPool, { memberOf, madeAgain }: VmView): boolean =>
-  memberOf !== null && (memberOf !== metadata.uid || madeAgain);
+/** Whether a VM of this pool lacks its label, or has the record of another pool, or of an earlier VM. */
+export const isUnlabelled = (
+  { name, uid }: { name: string; uid: string },
+  { ownLabels, memberOf, madeAgain }: VmView,
+): boolean => ownLabels[POOL_LABEL] !== name || (memberOf !== null && (memberOf !== uid || madeAgain));
 
 /**
  * Returns steps by which labels follow ownership, whoever changed that: an autoscaler counts by the label. A VM has

@@ -52,8 +52,9 @@ export interface VmView {
   /** Names of the claims that its disk templates and volumes refer to. */
   disks: readonly string[];
   /**
-   * Hash of the pool template that it was made from: by its label; or, if its owner reference was put back by hand, by
-   * what it was before it left the pool; otherwise null.
+   * Hash of the pool template that its spec is of: by the label of its VMI template, which a restore puts back along
+   * with the spec; without it, by its own label; or, if its owner reference was put back by hand, by what it was before
+   * it left the pool; otherwise null.
    */
   revision: string | null;
   runStrategy: string;
@@ -114,6 +115,8 @@ export interface VmView {
    * doesn't say.
    */
   generationObserved: boolean;
+  /** The generation of its spec. */
+  generation: number;
   /** What its status tells of operations on it; without those that the cluster no longer knows. */
   operations: readonly Operation[];
 }

@@ -33,6 +33,8 @@ export interface VmiView {
   probationMs: number | null;
   /** The revision of the pool's template that the VMI runs: from its start, or from the last live update. */
   revision: string | null;
+  /** The generation of its VM's spec from which KubeVirt started it; null if KubeVirt doesn't say. */
+  startGeneration: number | null;
   /** Why it is paused; null if it is not. */
   pause: Pause | null;
   /** What its status tells of operations on it; without those that the cluster no longer knows. */

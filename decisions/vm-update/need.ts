@@ -19,6 +19,7 @@ import {
   type KubeVirtPlugs,
 } from './disruption.ts';
 import { isLiveRefused, liveRefusal } from './live-update.ts';
+import { isStartedFrom, otherLabel } from './started-from.ts';
 
 /** What a VM needs to reach a revision. */
 export type UpdateNeed =
@@ -84,6 +85,8 @@ function needOf(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): Exclude<Update
   if (correction === null && vm.revision === target.revision && (vmi === undefined || vmi.revision === target.revision))
     return { need: 'nothing' };
   if (hasForeignName(vm)) return { need: 'left', why: FOREIGN_NAME };
+  if (correction === null && vm.revision === target.revision && vmi !== undefined && isStartedFrom(vm, vmi))
+    return { need: 'left', why: otherLabel(vmi) };
   if (disruptionFrom(vm.revision, target) === 'Replace') return needOfReplacement(vm, vmiOf, target);
   if (vmi === undefined) {
     const comesUp = isMeantToRun(vm, vmiOf(vm)) || (hasNewPower(vm, target) && runsByItself(target.template));

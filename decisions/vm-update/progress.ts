@@ -3,6 +3,7 @@ import type { BatchVm } from '../rollout/batch.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { liveProgress, type Expansion } from './live-update.ts';
+import { isStartedFrom, otherLabel } from './started-from.ts';
 
 /** How far the update of one VM has come. */
 export type UpdateProgress =
@@ -13,6 +14,8 @@ export type UpdateProgress =
   | { state: 'applied' }
   /** The VMI needs a restart: KubeVirt refused to update it live, or started it from the old spec. */
   | { state: 'refused'; why: string }
+  /** It can't get there: another try would end the same. */
+  | { state: 'failed'; why: string }
   /** `until`: when the VM becomes available by the passing of time alone; milliseconds since the epoch. */
   | { state: 'waiting'; for: string; until?: number };
 
@@ -52,7 +55,7 @@ function progressOfVmi(
   const live = liveVmi(vmi);
   const isNew = (one: VmiView): boolean => one.revision === revision && one.uid !== held.vmi;
   if (live !== undefined && live.revision !== revision && isMeantToRun(vm, vmi))
-    return held.act === 'live' ? progressOfLiveUpdate(vm, live, expansion) : progressOfOldVmi(vm);
+    return held.act === 'live' ? progressOfLiveUpdate(vm, live, expansion) : progressOfOldVmi(vm, live);
   // If the VM is not meant to run any more, only a failure of the new revision's VMI is reported.
   if (vmi?.phase === 'Failed' && isNew(vmi) && !vmi.deleting && !isMeantToRun(vm, vmi))
     return { state: 'waiting', for: 'its VMI, which has failed' };
@@ -60,10 +63,12 @@ function progressOfVmi(
 }
 
 /** Whoever waits has seen the previous VMI end: this one started by itself while the spec was written. */
-const progressOfOldVmi = ({ changingState }: VmView): UpdateProgress =>
-  changingState
-    ? { state: 'waiting', for: 'its restart' }
+function progressOfOldVmi(vm: VmView, live: VmiView): UpdateProgress {
+  if (vm.changingState) return { state: 'waiting', for: 'its restart' };
+  return isStartedFrom(vm, live)
+    ? { state: 'failed', why: otherLabel(live) }
     : { state: 'refused', why: 'it was started with its old spec' };
+}
 
 function progressOfLiveUpdate(vm: VmView, live: VmiView, expansion: Expansion | undefined): UpdateProgress {
   const progress = liveProgress(vm, live, expansion);

@@ -8,6 +8,7 @@ import { poolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
 import { isOwnedBy, isRegular, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
+import { isStartedFrom } from './started-from.ts';
 
 /** What a batch does with one of its VMs. */
 export type Recheck =
@@ -56,7 +57,7 @@ export function recheckVm(input: RecheckInput): Recheck {
     return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
   const vmi = activeVmi(vm, input.vmi);
   const writes = vm.revision !== revision || correction !== null;
-  const isOld = isOldVmi(vmi, input);
+  const isOld = isOldVmi(vmi, { ...input, isWritten: !writes, spec: vm });
   // KubeVirt starts a live update by itself as soon as the spec is written.
   if (!writes && (!isOld || held.act === 'live')) return { take: 'nothing' };
   const restarts = held.act === 'restart' && isOld ? vmi : null;
@@ -67,9 +68,16 @@ export function recheckVm(input: RecheckInput): Recheck {
   return why === null ? { take: 'act', writes, restarts, disrupts } : { take: 'later', why };
 }
 
-/** Reports whether the VMI is of another revision, or is the one that is to restart for what it has read. */
-const isOldVmi = (vmi: VmiView | undefined, { held, revision }: RecheckInput): vmi is VmiView =>
-  vmi !== undefined && (vmi.revision !== revision || vmi.uid === held.vmi);
+/**
+ * Reports whether the VMI is of another revision, or is the one that is to restart for what it has read. One that was
+ * started from the spec that is written is of its revision, whatever its label says.
+ */
+const isOldVmi = (
+  vmi: VmiView | undefined,
+  { held, revision, isWritten, spec }: RecheckInput & { isWritten: boolean; spec: VmView },
+): vmi is VmiView =>
+  vmi !== undefined &&
+  (vmi.uid === held.vmi || (vmi.revision !== revision && !(isWritten && isStartedFrom(spec, vmi))));
 
 /**
  * Returns why the spec can't be written without a place in the budget: it could stop or change the VMI that runs now.

@@ -75,7 +75,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     annotations: isOfPool ? annotationsView(metadata.annotations) : {},
     spec: isOfPool ? internParts((spec ?? {}) as Json) : null,
     disks: usedDisks(spec),
-    revision: ownLabels[REVISION_LABEL] ?? formerMemberOf(metadata.annotations)?.revision ?? null,
+    revision: specRevision(vm),
     runStrategy: spec?.runStrategy ?? (spec?.running === true ? 'Always' : 'Halted'),
     machineType: internOrNull(template?.spec?.domain?.machine?.type),
     architecture: internOrNull(template?.spec?.architecture),
@@ -97,6 +97,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
     optedOut: metadata.annotations?.[DO_NOT_DISRUPT_ANNOTATION] === 'true',
     restartRequired: restartRequired(status?.conditions),
     changingState: (status?.stateChangeRequests?.length ?? 0) > 0,
+    generation: metadata.generation ?? 0,
     generationObserved: (status?.desiredGeneration ?? Infinity) >= (metadata.generation ?? 0),
     operations: vmOperations(status),
   };
@@ -112,6 +113,16 @@ function usedDisks(spec: VirtualMachine['spec']): readonly string[] {
 /** Until a worker has labelled it, the missing label tells that its owner reference was added by hand. */
 const isJoined = (pool: string, { labels, annotations }: ObjectMeta): boolean =>
   annotations?.[JOINED_ANNOTATION] !== undefined || labels?.[POOL_LABEL] !== pool;
+
+/**
+ * Returns the revision that the VM's spec is of (`VmView.revision`). KubeVirt's restore in place puts the spec back,
+ * with the label in it, and leaves the VM's own labels.
+ */
+export function specRevision({ metadata, spec }: VirtualMachine): string | null {
+  const { labels = {} } = spec?.template?.metadata ?? {};
+  const own = metadata.labels?.[REVISION_LABEL];
+  return labels[REVISION_LABEL] ?? own ?? formerMemberOf(metadata.annotations)?.revision ?? null;
+}
 
 const standbyStateOf = (annotations: Record<string, string> = {}): VmView['standby'] => {
   const state = annotations[STANDBY_ANNOTATION];

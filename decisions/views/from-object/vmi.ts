@@ -47,6 +47,7 @@ export interface VirtualMachineInstance extends KubeObject {
     phase?: string;
     reason?: string;
     nodeName?: string;
+    virtualMachineRevisionName?: string;
     evacuationNodeName?: string;
     /** The node of each pod, by its UID. */
     activePods?: Record<string, string>;
@@ -86,6 +87,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     endedAt: sincePhase(status, 'Failed') ?? sincePhase(status, 'Succeeded'),
     probationMs: probationOf(spec?.livenessProbe),
     revision: metadata.labels?.[REVISION_LABEL] ?? formerMemberOf(metadata.annotations)?.revision ?? null,
+    startGeneration: startGenerationOf(status?.virtualMachineRevisionName),
     pause: pauseOf(conditions),
     operations: vmiOperations(status),
     // Known from migrations, not the VMI: `ClusterCache.withSurroundings` fills it in.
@@ -223,3 +225,11 @@ function timeOf(condition: Condition | undefined): number | null {
 }
 
 const text = (quantity: Quantity | undefined): string | null => (quantity === undefined ? null : String(quantity));
+
+/** The end of the name of KubeVirt's copy of the VM's spec from which it started the VMI: its generation. */
+const START_REVISION = /^revision-start-vm-.*-(\d+)$/;
+
+function startGenerationOf(name: string | undefined): number | null {
+  const [, generation] = START_REVISION.exec(name ?? '') ?? [];
+  return generation === undefined ? null : Number(generation);
+}

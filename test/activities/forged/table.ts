@@ -289,6 +289,11 @@ export const TABLE: Record<ActivityName, Row> = {
   labelVms: {
     forged: forEachVm(({ key, target }) => [key, [target]]),
     honest: {
+      'a VM with the record of another pool': (world) => {
+        const pool = world.pool('web');
+        const vm = world.vm(pool, 1, { annotations: memberOfAnnotation('uid-of-the-earlier-pool', 0) });
+        return () => [keyOf(pool), [targetOf(vm)]];
+      },
       'a VM that was put into the pool by hand': (world) => {
         const pool = world.pool('web');
         const vm = world.vm(pool, 1, { labels: {} });

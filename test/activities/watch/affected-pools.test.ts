@@ -41,6 +41,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   endedAt: null,
   probationMs: null,
   revision: null,
+  startGeneration: null,
   pause: null,
   operations: [],
   migration: null,

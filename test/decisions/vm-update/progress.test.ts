@@ -50,6 +50,21 @@ describe('of a restart', () => {
       { revision: OLD },
       { state: 'refused', why: 'it was started with its old spec' },
     ],
+    [
+      'its VMI was started from its new spec, and has another label',
+      fresh(1, { generation: 7 }),
+      { revision: OLD, startGeneration: 7 },
+      {
+        state: 'failed',
+        why: `its VMI was started from its spec and has the label drover.dev/revision: ${OLD}, which something else must have set`,
+      },
+    ],
+    [
+      'its VMI was started from an earlier spec',
+      fresh(1, { generation: 7 }),
+      { revision: null, startGeneration: 6 },
+      { state: 'refused', why: 'it was started with its old spec' },
+    ],
     ['its VMI is not ready', fresh(1, DOWN), { ready: false }, { state: 'waiting', for: 'it to be ready (Starting)' }],
     [
       'its VMI says why it is not ready',

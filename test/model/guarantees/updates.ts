@@ -1,6 +1,7 @@
 import { DO_NOT_DISRUPT_ANNOTATION, REVISION_LABEL, SET_RIGHT_ANNOTATION } from '../../../api/names.ts';
 import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { field } from '../../../decisions/lib/json.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { BatchVm } from '../../../decisions/rollout/batch.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
@@ -57,8 +58,7 @@ export class UpdateGuarantees extends PoolCheck {
     if (isDeletion(before, after)) return this.#deleted(before);
     if (after === undefined) return;
     this.#checkStop(before, after);
-    const from = before.metadata.labels?.[REVISION_LABEL];
-    const to = after.metadata.labels?.[REVISION_LABEL];
+    const [from, to] = [before, after].map(revisionOfSpec);
     if (from === to) return this.#checkEdits(before, after);
     if (to !== undefined) this.#checkAge(after, from, to);
     if (activityNow() === 'updateVms') this.#checkAllowed(before, `is brought from ${from} to ${to}`);
@@ -138,15 +138,21 @@ export class UpdateGuarantees extends PoolCheck {
   }
 
   /** Checks that a VMI restarts for a revision only if it is not of it already, and that its VM is one that may. */
-  #vmiDeleted({ metadata }: Stored): void {
+  #vmiDeleted(vmi: Stored): void {
+    const { metadata } = vmi;
     if (activityNow() !== 'updateVms') return;
     const { name, uid, labels } = metadata;
     const held = this.#held(name);
     const input = this.#batch();
     if (held === undefined || input === undefined) return this.broken('G10', `${name} restarts, and is in no batch`);
+    const vm = this.world.vm(name);
+    if (vm !== undefined && held.vmi !== uid && isStartedFrom(vm, vmi))
+      this.broken(
+        'G10',
+        `${name} restarts for ${input.batch.revision}, and its VMI was started from the spec that it has`,
+      );
     const isNeeded = labels?.[REVISION_LABEL] !== input.batch.revision || held.vmi === uid;
     if (!isNeeded) this.broken('G10', `${name} restarts for ${input.batch.revision}, which its VMI is of already`);
-    const vm = this.world.vm(name);
     if (vm !== undefined) this.#checkAllowed(vm, 'restarts');
   }
 
@@ -174,3 +180,13 @@ export class UpdateGuarantees extends PoolCheck {
     return this.#batch()?.batch.vms.find(({ name }) => name === vm);
   }
 }
+
+/** What the spec of a VM was made from: a restore puts that back, and leaves the VM's own labels. */
+const revisionOfSpec = (vm: Stored): string | undefined =>
+  (field(vm['spec'], 'template', 'metadata', 'labels', REVISION_LABEL) ?? vm.metadata.labels?.[REVISION_LABEL]) as
+    | string
+    | undefined;
+
+/** Whether KubeVirt has started the VMI from the spec that its VM has now. */
+const isStartedFrom = ({ metadata: { uid, generation } }: Stored, vmi: Stored): boolean =>
+  field(vmi['status'], 'virtualMachineRevisionName') === `revision-start-vm-${uid}-${generation}`;

@@ -57,6 +57,8 @@ export async function happenToVm(
       return world.people.optOut(name);
     case 'edit':
       return world.people.edit(name, 50 + happening.vm);
+    case 'restore in place':
+      return world.people.restoreInPlace(name);
     case 'protect':
     case 'unprotect':
       return world.people.protect(name, what === 'protect');

@@ -18,6 +18,8 @@ export type Happening =
   | { what: 'delete' | 'detach' | 'adopt' | 'stop' | 'start' | 'crash' | 'corrupt' | 'opt out'; vm: number }
   /** A person gives the VM other cores than its template has. */
   | { what: 'edit'; vm: number }
+  /** Its spec is put back as it was at its first start, and its labels stay. */
+  | { what: 'restore in place'; vm: number }
   /** By `drover rollout restart --drifted`. */
   | { what: 'set right'; pool: number }
   /** By `drover protect`, `unprotect`, and `scale --remove`. */
@@ -85,7 +87,7 @@ const rules: fc.Arbitrary<Happening> = fc.record({
 });
 const people: fc.Arbitrary<Happening> = fc.oneof(
   fc.record({ what: fc.constantFrom('delete', 'detach', 'adopt', 'stop', 'start', 'opt out'), vm }),
-  fc.record({ what: fc.constantFrom('protect', 'unprotect', 'remove', 'edit', 'edit'), vm }),
+  fc.record({ what: fc.constantFrom('protect', 'unprotect', 'remove', 'edit', 'edit', 'restore in place'), vm }),
   fc.record({ what: fc.constant('set right'), pool }),
   fc.record({ what: fc.constantFrom('pause', 'resume', 'abort', 'promote', 'healPause', 'healResume'), pool }),
   fc.record({ what: fc.constantFrom('healNow', 'healSkip', 'cancel attempt', 'terminate attempt'), pool }),

@@ -1,3 +1,4 @@
+import { REVISION_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { VmRolloutStrategy } from '../../../api/pool/pool.ts';
 import { KubeVirts, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
@@ -27,6 +28,8 @@ import { Process, processNow, runAs } from './virtual-time.ts';
 /** KubeVirt's and Kubernetes' part of the world: the simulator's controllers, admission, and what befalls VMIs. */
 export class KubeVirt {
   readonly process = new Process('kubevirt');
+  /** What an admission policy of people's makes of the label by which a VMI says its revision; null: nothing. */
+  relabelTo: string | null = null;
   readonly #server: ApiServer;
   readonly #say: (words: string) => void;
   #cluster!: Cluster;
@@ -88,6 +91,10 @@ export class KubeVirt {
         if (!(error instanceof Denied)) throw error;
         throw new KubeError(400, 'BadRequest', `admission webhook "virt-api" denied the request: ${error.message}`);
       }
+    }
+    if (plural === 'virtualmachineinstances' && before === undefined && this.relabelTo !== null) {
+      const labels = { ...object.metadata.labels, [REVISION_LABEL]: this.relabelTo };
+      return { ...object, metadata: { ...object.metadata, labels } };
     }
     if (plural === 'persistentvolumeclaims' && before === undefined)
       return {

@@ -214,6 +214,18 @@ export class People {
     });
   }
 
+  /** Restores the VM in place from its first snapshot: its spec is as it was made, its metadata stays. */
+  restoreInPlace(name: string): Promise<void> {
+    return this.#tried(`${name} is restored from a snapshot`, async () => {
+      const vm = this.#world.vm(name)!;
+      const { events } = this.#world.server.kind(VirtualMachines);
+      const first = events.find(({ object }) => object.metadata.uid === vm.metadata.uid)?.object['spec'] as object;
+      const { runStrategy } = vm['spec'] as { runStrategy: string };
+      const patch = [{ op: 'replace', path: '/spec', value: { ...first, runStrategy } }];
+      await this.client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'json', patch);
+    });
+  }
+
   protect(name: string, isProtected: boolean): Promise<void> {
     return this.#tried(`drover ${isProtected ? 'protect' : 'unprotect'} ${name}`, async () => {
       const options = { namespace: NAMESPACE, protect: isProtected, dryRun: 'none' } as const;

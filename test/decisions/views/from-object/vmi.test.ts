@@ -48,6 +48,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     probationMs: null,
     machineType: null,
     specMachineType: null,
+    startGeneration: null,
     cpu: { sockets: null, maxSockets: null, current: null },
     memory: { guest: null, maxGuest: null, atBoot: null, current: null },
     placement: '{}',

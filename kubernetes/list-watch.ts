@@ -38,6 +38,8 @@ const WATCH_SECONDS = { least: 240, more: 60 };
  */
 const QUIET_MS = 10_000;
 const WATCHDOG_SLACK_MS = 15_000;
+/** Each is a number that a workflow carries: more are forgotten, and asked for once more. */
+const MOST_LOST_VERSIONS = 10_000;
 
 /**
  * A copy of a collection that follows the API server until it is stopped.
@@ -55,6 +57,12 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
    * between. Null until the watch begins.
    */
   #watchedVersion: bigint | null = null;
+  /** Ends the watch in progress. */
+  #endWatch = new AbortController();
+  /** When the last list of the loop was through, in milliseconds since the epoch. */
+  #listedAt = -Infinity;
+  /** Versions that were asked for, and that the API server does not have: they are from before a restore. */
+  readonly #lostVersions = new Set<bigint>();
   #brokenAt: number | undefined;
   #failedAt = -Infinity;
   #running: Promise<void> | undefined;
@@ -94,6 +102,31 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     return this.#next;
   }
 
+  /**
+   * Makes sure that what is read next is not older than `version`: waits so long for the watch, and then lists. A
+   * version that the API server does not have is from before a restore, and is asked for in vain only once.
+   */
+  async catchUp(version: bigint, timeoutMs: number): Promise<void> {
+    if (this.synced && this.#lostVersions.has(version)) return;
+    if (await this.reached(version, timeoutMs)) return;
+    await this.relist();
+    if (this.version >= version) return;
+    if (this.#lostVersions.size >= MOST_LOST_VERSIONS) this.#lostVersions.clear();
+    this.#lostVersions.add(version);
+  }
+
+  /** Begins anew, because the API server was restored: nothing counts as known until all has been listed again. */
+  restart(): void {
+    this.distrust();
+    this.#stopWatching();
+  }
+
+  /** A watch from a version that the API server does not have yet would be silent until it has. */
+  #stopWatching(): void {
+    this.#watchedVersion = null;
+    this.#endWatch.abort();
+  }
+
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#firstList.promise.catch(() => {});
@@ -103,12 +136,11 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
   async #run(): Promise<void> {
     const { relistMs = 600_000, onError } = this.#options;
     let delay = FIRST_DELAY_MS;
-    let listed = -Infinity;
     while (!this.#stop.signal.aborted) {
       try {
-        if (Date.now() - listed >= relistMs) {
-          await this.#list();
-          listed = Date.now();
+        if (!this.synced || Date.now() - this.#listedAt >= relistMs) {
+          await this.relist();
+          this.#listedAt = Date.now();
         }
         const began = Date.now();
         let told = false;
@@ -116,7 +148,8 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
           told = true;
           delay = FIRST_DELAY_MS;
         });
-        if (!told && Date.now() - began < SHORT_MS) throw new Error('the watch was ended as soon as it had begun');
+        if (!told && !this.#endWatch.signal.aborted && Date.now() - began < SHORT_MS)
+          throw new Error('the watch was ended as soon as it had begun');
       } catch (error) {
         if (this.#stop.signal.aborted) return;
         if (isGone(error)) {
@@ -124,8 +157,8 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
           this.#watchedVersion = null;
           // A list has succeeded since: the watch can continue from there.
           if (isBehind) continue;
-          const justListed = Date.now() - listed < FRESH_MS;
-          listed = -Infinity;
+          const justListed = Date.now() - this.#listedAt < FRESH_MS;
+          this.#listedAt = -Infinity;
           if (!justListed) continue;
         }
         if (performance.now() - this.#failedAt > QUIET_MS) this.#brokenAt = undefined;
@@ -146,7 +179,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
       metadataOnly,
       signal: this.#stop.signal,
     });
-    const missed = await this.applyList(pages, () => (this.#watchedVersion = null));
+    const missed = await this.applyList(pages, () => this.#stopWatching());
     if (missed > 0) onMissed?.(missed);
     this.#firstList.resolve();
   }
@@ -160,6 +193,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     }
     const seconds = Math.ceil(Math.min(WATCH_SECONDS.least + Math.random() * WATCH_SECONDS.more, relistMs / 1000));
     const watchdog = AbortSignal.timeout(seconds * 1000 + WATCHDOG_SLACK_MS);
+    const ended = (this.#endWatch = new AbortController()).signal;
     const events = client.watch<T>(resource, {
       ...(namespace === undefined ? {} : { namespace }),
       metadataOnly,
@@ -169,7 +203,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
         timeoutSeconds: String(seconds),
         ...(labelSelector === undefined ? {} : { labelSelector }),
       },
-      signal: AbortSignal.any([this.#stop.signal, watchdog]),
+      signal: AbortSignal.any([this.#stop.signal, watchdog, ended]),
       onOpen: () => {
         this.#brokenAt = undefined;
         onOpen?.();
@@ -177,6 +211,8 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
     });
     try {
       for await (const event of events) {
+        // What still comes is from before the restore.
+        if (ended.aborted) return;
         if (event.type === 'ERROR') {
           const {
             code,
@@ -192,7 +228,7 @@ export class ListWatch<T extends KubeObject, V> extends VersionedStore<T, V> {
         this.#watchedVersion = BigInt(event.object.metadata.resourceVersion);
       }
     } catch (error) {
-      if (watchdog.aborted && !this.#stop.signal.aborted) return;
+      if ((watchdog.aborted || ended.aborted) && !this.#stop.signal.aborted) return;
       throw error;
     }
   }

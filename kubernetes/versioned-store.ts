@@ -9,6 +9,9 @@ export interface VersionedStoreOptions<T extends KubeObject, V> {
   onChange?: (key: string, before: V | undefined, after: V | undefined) => void;
 }
 
+/** Of what was known before the API server was restored: whatever it says of the object is newer. */
+const NO_VERSION = -1n;
+
 interface Entry<V> {
   view: V;
   version: bigint;
@@ -16,7 +19,9 @@ interface Entry<V> {
 
 /**
  * A copy of a collection, made of lists and watch events. A list may be older than an event that comes while it is in
- * flight: each object stays at the newest version that any of them has reported.
+ * flight: each object stays at the newest version that any of them has reported. If the API server has been restored
+ * from a backup, versions go back: the versions of what is known count for nothing then, and until a whole list has
+ * been applied the store is not synced.
  */
 export class VersionedStore<T extends KubeObject, V> {
   readonly #options: VersionedStoreOptions<T, V>;
@@ -27,17 +32,19 @@ export class VersionedStore<T extends KubeObject, V> {
   #listing = 0;
   #version = 0n;
   #synced = false;
+  /** How often what is known was distrusted. */
+  #restores = 0;
 
   constructor(options: VersionedStoreOptions<T, V>) {
     this.#options = options;
   }
 
-  /** Whether a whole list has been applied. */
+  /** Whether a whole list has been applied, since the API server was last seen to be another one. */
   get synced(): boolean {
     return this.#synced;
   }
 
-  /** The newest resource version that the store holds. */
+  /** The newest resource version that the store holds; while it is not synced, it may be missing older ones. */
   get version(): bigint {
     return this.#version;
   }
@@ -97,7 +104,9 @@ export class VersionedStore<T extends KubeObject, V> {
   }
 
   async #applyPages(pages: AsyncIterable<KubeList<T>>, onRestored: () => void): Promise<number> {
-    const known = this.#version;
+    // Asked before the request is sent: events that come before its answer may be newer than that.
+    const reached = this.#version;
+    let restores = this.#restores;
     let version: bigint | undefined;
     const present = new Set<string>();
     let changes = 0;
@@ -106,8 +115,9 @@ export class VersionedStore<T extends KubeObject, V> {
       if (version === undefined) {
         version = BigInt(metadata.resourceVersion);
         // Versions only go back if the cluster was restored from a backup.
-        if (version < known) {
-          this.#clear(version);
+        if (version < reached && restores === this.#restores) {
+          this.distrust();
+          restores = this.#restores;
           onRestored();
         }
       }
@@ -115,10 +125,13 @@ export class VersionedStore<T extends KubeObject, V> {
         const key = namespacedName(item);
         present.add(key);
         if ((this.#tombstones.get(key) ?? -1n) >= BigInt(item.metadata.resourceVersion)) continue;
-        if (this.#put(key, item)) changes++;
+        if (!this.#isNews(key, item, version)) continue;
+        this.#put(key, item);
+        changes++;
       }
     }
     if (version === undefined) throw new TypeError('a list has no page');
+    if (restores !== this.#restores) throw new Error('the API server was restored during a list');
     for (const [key, entry] of this.#entries) {
       // An entry newer than the list was added by the watch while the list was in flight.
       if (!present.has(key) && entry.version <= version && this.#remove(key)) changes++;
@@ -135,19 +148,41 @@ export class VersionedStore<T extends KubeObject, V> {
     // without it.
     if (version > this.#version) this.#version = version;
     if (type === 'DELETED') this.#remove(namespacedName(object), version);
-    else if (type !== 'BOOKMARK') this.#put(namespacedName(object), object);
+    else if (type !== 'BOOKMARK') {
+      const key = namespacedName(object);
+      if (version > (this.#entries.get(key)?.version ?? NO_VERSION)) this.#put(key, object);
+    }
     this.#advance(version);
   }
 
-  /** Returns true if the object was not known at this version. */
-  #put(key: string, object: Stored<T>): boolean {
-    const version = BigInt(object.metadata.resourceVersion);
+  /**
+   * Forgets at which versions objects are known, and which version has been reached: the API server is not the one that
+   * told them any more. What is known stays until a list, or an event, says otherwise.
+   */
+  protected distrust(): void {
+    this.#restores++;
+    this.#synced = false;
+    this.#version = 0n;
+    this.#tombstones.clear();
+    for (const entry of this.#entries.values()) entry.version = NO_VERSION;
+  }
+
+  /**
+   * Reports whether a list of this version says something else of the object than is known. A list that is not older
+   * than what is known, and shows the object at an older version, comes from a cluster that was restored: its versions
+   * go on from a higher one.
+   */
+  #isNews(key: string, { metadata }: Stored<T>, list: bigint): boolean {
+    const known = this.#entries.get(key)?.version ?? NO_VERSION;
+    const version = BigInt(metadata.resourceVersion);
+    return version > known || (version < known && known <= list);
+  }
+
+  #put(key: string, object: Stored<T>): void {
     const before = this.#entries.get(key);
-    if (before !== undefined && before.version >= version) return false;
     const view = this.#options.view(object);
-    this.#entries.set(key, { view, version });
+    this.#entries.set(key, { view, version: BigInt(object.metadata.resourceVersion) });
     this.#options.onChange?.(key, before?.view, view);
-    return true;
   }
 
   #remove(key: string, version?: bigint): boolean {
@@ -159,13 +194,9 @@ export class VersionedStore<T extends KubeObject, V> {
     return true;
   }
 
-  #clear(version: bigint): void {
-    for (const key of this.#entries.keys()) this.#remove(key);
-    this.#version = version;
-  }
-
   #advance(version: bigint): void {
     if (version > this.#version) this.#version = version;
+    if (!this.#synced) return;
     for (const waiter of this.#waiting) if (this.#version >= waiter.version) waiter.resolve();
   }
 }

@@ -220,6 +220,7 @@ function createClusterCache(client: KubeClient, logger: Logger, metrics: Metrics
         });
       else logger.info('the API server answers again', { server: client.server });
     },
+    onRestored: () => logger.warn('the API server was restored from a backup: everything is listed anew'),
     onMissed: (resource, count) => metrics.missedEvents.inc({ resource }, count),
     onVmiFailed: ({ namespace }) => metrics.failedVmis.inc({ namespace }),
   });

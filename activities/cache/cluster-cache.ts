@@ -11,10 +11,7 @@ import {
   PodDisruptionBudgets,
   VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
-  VirtualMachinePools,
   VirtualMachines,
-  pathOf,
-  type Resource,
 } from '../../api/resources.ts';
 import type { KeptClaim } from '../../decisions/disks/kept-claims.ts';
 import {
@@ -42,28 +39,26 @@ import type { NamedOperations } from '../disruption/named-operations.ts';
 import { MigrationCache } from '../drain/migration-cache.ts';
 import { Expansions } from '../rollout/expansions.ts';
 import type { CacheChange } from './cache-change.ts';
-import { confirm } from './confirm.ts';
+import { confirm, wasRestored } from './confirm.ts';
 import { KubeVirtStrategy } from './kubevirt-strategy.ts';
 import { LabelledObjects } from './labelled-objects.ts';
 import { memberCaches, type MemberCaches } from './member-caches.ts';
 import { NodeCache } from './node-cache.ts';
-import { ownerCaches, type OwnerCaches } from './owner-caches.ts';
+import { commonTo, ownerCaches, type AllOptions, type OwnerCaches } from './owner-caches.ts';
 
 /** How long a decision waits for the watch to catch up before it relists. */
 const CATCH_UP_MS = 2_000;
 
-export interface ClusterCacheOptions {
-  client: KubeClient;
-  relistMs?: number;
-  onError?: (resource: string, error: Error) => void;
-  onMissed?: (resource: string, count: number) => void;
+export interface ClusterCacheOptions extends AllOptions {
   /** Called when the API server stops answering, and when it answers again. */
   onContact?: (isLost: boolean) => void;
+  /** Called when the API server turns out to have been restored from a backup: all is listed anew. */
+  onRestored?: () => void;
   /** Called when a VMI that ran has failed. KubeVirt starts a new one if its VM says so. */
   onVmiFailed?: (vmi: VmiView) => void;
 }
 
-type Cache = Pick<ListWatch<KubeObject, unknown>, 'reached' | 'relist' | 'size' | 'synced' | 'behindMs'>;
+type Cache = Pick<ListWatch<KubeObject, unknown>, 'size' | 'synced' | 'behindMs'>;
 
 /** For small requests: an answer that takes longer is worth no more than none. */
 const CONTACT_DEADLINE_MS = 5_000;
@@ -103,7 +98,7 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
     this.#client = client;
     this.expansions = new Expansions(client);
     this.#contact = new Contact({
-      ask: () => smallRequest(client),
+      ask: () => this.#ask(options),
       behindMs: () => Math.max(...Object.values(this.caches).map(({ behindMs }) => behindMs)),
       onChange: onContact,
     });
@@ -215,7 +210,7 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
   }
 
   /** The caches that decisions need, by the plural name of their resource. */
-  get caches(): Record<string, Pick<Cache, 'size' | 'synced' | 'behindMs'>> {
+  get caches(): Record<string, Cache> {
     return Object.fromEntries(this.#lists.map(([{ plural }, cache]) => [plural, cache]));
   }
 
@@ -281,16 +276,27 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
   }
 
   /**
-   * Makes sure that what is read next is not older than `minVersions`, and returns the versions that have been reached.
+   * Makes sure that what is read next is whole, and not older than `minVersions`, and returns the versions that have
+   * been reached.
    */
   async catchUp(minVersions: ResourceVersions): Promise<ResourceVersions> {
-    await Promise.all(VERSIONED.map((kind) => reach(this[kind], minVersions[kind])));
+    const wanted = new Map<unknown, string | undefined>(VERSIONED.map((kind) => [this[kind], minVersions[kind]]));
+    await Promise.all(this.#lists.map(([, cache]) => cache.catchUp(BigInt(wanted.get(cache) ?? 0), CATCH_UP_MS)));
     return this.versionsOf(...VERSIONED);
   }
 
   subscribe(listener: (change: CacheChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  async #ask({ client, onRestored }: ClusterCacheOptions): Promise<void> {
+    const seen = VERSIONED.map((kind) => this[kind].version).reduce((one, other) => (one > other ? one : other));
+    if (!(await wasRestored(client, seen, CONTACT_DEADLINE_MS))) return;
+    onRestored?.();
+    for (const [, cache] of this.#lists) cache.restart();
+    this.#strategy.restart();
+    this.contents.restart();
   }
 
   #notify(change: CacheChange): void {
@@ -303,26 +309,4 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
       }
     }
   }
-}
-
-const smallRequest = (client: KubeClient): Promise<unknown> =>
-  client.request({
-    method: 'GET',
-    path: `${pathOf(VirtualMachinePools, undefined)}?limit=1`,
-    deadlineMs: CONTACT_DEADLINE_MS,
-  });
-
-/** Options of the caches of all resources. */
-const commonTo =
-  ({ client, relistMs, onError, onMissed }: ClusterCacheOptions) =>
-  (resource: Resource) => ({
-    client,
-    resource,
-    ...(relistMs === undefined ? {} : { relistMs }),
-    onError: (error: Error) => onError?.(resource.plural, error),
-    onMissed: (count: number) => onMissed?.(resource.plural, count),
-  });
-
-async function reach(cache: Pick<Cache, 'reached' | 'relist'>, version: string | undefined): Promise<void> {
-  if (version !== undefined && !(await cache.reached(BigInt(version), CATCH_UP_MS))) await cache.relist();
 }

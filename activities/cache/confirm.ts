@@ -1,6 +1,6 @@
-import type { KubeObject } from '../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
-import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { KubeList, KubeObject } from '../../api/objects.ts';
+import { pathOf, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { isVersion, maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ListWatch } from '../../kubernetes/list-watch.ts';
@@ -45,4 +45,16 @@ export async function confirm(
   await Promise.all(Array.from({ length: CONFIRMED_AT_ONCE }, next));
   if (isGone) await Promise.all([cache.vms.relist(), cache.vmis.relist()]);
   await cache.catchUp(minVersions);
+}
+
+/**
+ * Asks the API server for something small, which tells its version, too. A lower one than was `seen` before means that
+ * it was restored from a backup. Watches don't tell: from a version that the API server does not have yet, they are
+ * silent until it has. Throws if it does not answer.
+ */
+export async function wasRestored(client: KubeClient, seen: bigint, deadlineMs: number): Promise<boolean> {
+  const path = `${pathOf(VirtualMachinePools, undefined)}?limit=1`;
+  const { metadata } = await client.request<Partial<KubeList>>({ method: 'GET', path, deadlineMs });
+  const version = metadata?.resourceVersion;
+  return isVersion(version) && BigInt(version) < seen;
 }

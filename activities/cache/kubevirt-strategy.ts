@@ -35,6 +35,10 @@ export class KubeVirtStrategy {
     await Promise.race([this.#kubevirts.start().ready(), this.#noKubeVirt.promise]);
   }
 
+  restart(): void {
+    this.#kubevirts.restart();
+  }
+
   stop(): Promise<void> {
     return this.#kubevirts.stop();
   }

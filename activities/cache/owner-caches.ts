@@ -4,6 +4,7 @@ import type { Resource } from '../../api/resources.ts';
 import { ownerView } from '../../decisions/views/from-object/owner.ts';
 import type { StoredVmiSet, StoredReplicaSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
 import { ListWatch, type ListWatchOptions } from '../../kubernetes/list-watch.ts';
 import type { OwnerChange } from './cache-change.ts';
 
@@ -19,6 +20,25 @@ export type CommonOptions = Pick<
   ListWatchOptions<KubeObject, unknown>,
   'client' | 'resource' | 'relistMs' | 'onError' | 'onMissed'
 >;
+
+/** What the caches of all resources are made from. */
+export interface AllOptions {
+  client: KubeClient;
+  relistMs?: number;
+  onError?: (resource: string, error: Error) => void;
+  onMissed?: (resource: string, count: number) => void;
+}
+
+/** Options of the caches of all resources. */
+export const commonTo =
+  ({ client, relistMs, onError, onMissed }: AllOptions) =>
+  (resource: Resource): CommonOptions => ({
+    client,
+    resource,
+    ...(relistMs === undefined ? {} : { relistMs }),
+    onError: (error: Error) => onError?.(resource.plural, error),
+    onMissed: (count: number) => onMissed?.(resource.plural, count),
+  });
 
 /** Creates the caches of all kinds of owners, whole but for what the API server notes about fields. */
 export function ownerCaches(

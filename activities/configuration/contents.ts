@@ -40,6 +40,11 @@ export class ConfigurationContents {
     await Promise.all([...this.#namespaces.values()].map(({ started }) => started));
   }
 
+  /** As `ListWatch.restart`. */
+  restart(): void {
+    for (const { contents } of this.#namespaces.values()) contents.restart();
+  }
+
   async stop(): Promise<void> {
     await Promise.all([...this.#namespaces.values()].map(({ contents }) => contents.stop()));
   }

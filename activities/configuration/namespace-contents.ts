@@ -47,6 +47,11 @@ export class NamespaceContents {
     this.#options.onChange();
   }
 
+  /** As `ListWatch.restart`. */
+  restart(): void {
+    for (const kind of KINDS) this.#watches[kind].restart();
+  }
+
   async stop(): Promise<void> {
     this.#stop.abort();
     await Promise.all(KINDS.map((kind) => this.#watches[kind].stop()));
@@ -98,6 +103,10 @@ class KindWatch {
 
   async start(): Promise<void> {
     await Promise.race([this.#list.start().ready(), this.#refused.promise]);
+  }
+
+  restart(): void {
+    this.#list.restart();
   }
 
   async stop(): Promise<void> {

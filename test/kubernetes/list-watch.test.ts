@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { KubeConfig } from '@kubernetes/client-node';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { KubeObject } from '../../api/objects.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { KubeClient } from '../../kubernetes/client.ts';
@@ -16,12 +16,13 @@ type Options = Pick<ListWatchOptions<KubeObject, string>, 'onChange'>;
  */
 async function onServer(
   list: (query: URLSearchParams) => object | Promise<object>,
-  onWatch: () => string | void | Promise<string> = () => {},
+  onWatch: (query: URLSearchParams) => string | void | Promise<string> = () => {},
   options: Options = {},
 ): Promise<ListWatch<KubeObject, string>> {
   const answer = async (url: string): Promise<string> => {
-    if (url.includes('watch=true')) return (await onWatch()) ?? '';
-    return JSON.stringify(await list(new URL(url, 'http://it').searchParams));
+    const query = new URL(url, 'http://it').searchParams;
+    if (query.has('watch')) return (await onWatch(query)) ?? '';
+    return JSON.stringify(await list(query));
   };
   const server = createServer((request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -41,6 +42,7 @@ async function onServer(
   onTestFinished(async () => {
     await listWatch.stop();
     await client.close();
+    server.closeAllConnections();
     server.close();
   });
   return listWatch;
@@ -139,4 +141,105 @@ test('an empty list may come with null instead of items, as lists of metadata al
   const listWatch = await onServer(() => ({ metadata: { resourceVersion: '1' }, items: null }));
   await vi.waitFor(() => expect(listWatch.synced).toBe(true));
   expect([...listWatch.values()]).toEqual([]);
+});
+
+describe('while a cluster that was restored from a backup is listed', () => {
+  const before = [vm('web-1', '700'), vm('web-2', '800'), vm('web-3', '850')];
+  const backup = [vm('web-1', '400'), vm('web-2', '410'), vm('web-4', '420')];
+
+  test('the cache is not synced, and shows what it has until the list says otherwise', async () => {
+    let isRestored = false;
+    const changes: string[] = [];
+    const between: unknown[] = [];
+    const listWatch: ListWatch<KubeObject, string> = await onServer(
+      async (query) => {
+        if (!isRestored) return { metadata: { resourceVersion: '900' }, items: before };
+        const page = Number(query.get('continue') ?? 0);
+        if (page > 0) {
+          const isReached = await listWatch.reached(0n, 10);
+          between.push({ synced: listWatch.synced, isReached, size: listWatch.size, version: listWatch.version });
+        }
+        const more = page < backup.length - 1 ? { continue: String(page + 1) } : {};
+        return { metadata: { resourceVersion: '500', ...more }, items: [backup[page]] };
+      },
+      // As a watch from a version that the server does not have yet.
+      () => new Promise(() => {}),
+      { onChange: (key, _before, after) => void changes.push(after ?? `${key} is gone`) },
+    );
+    await listWatch.ready();
+    changes.length = 0;
+    isRestored = true;
+    await listWatch.relist();
+    const partly = { synced: false, isReached: false, size: 3, version: 0n };
+    expect(between.slice(0, 2)).toEqual([partly, partly]);
+    expect([...listWatch.values()].toSorted()).toEqual(['web-1@400', 'web-2@410', 'web-4@420']);
+    expect(changes.slice(0, 4)).toEqual(['web-1@400', 'web-2@410', 'web-4@420', 'shop/web-3 is gone']);
+    expect(listWatch).toMatchObject({ synced: true, version: 500n });
+  });
+
+  test('the watch begins anew from its version', async () => {
+    let list = { metadata: { resourceVersion: '900' }, items: before };
+    const from: (string | null)[] = [];
+    const listWatch = await onServer(
+      () => list,
+      (query) => {
+        from.push(query.get('resourceVersion'));
+        return new Promise(() => {});
+      },
+    );
+    await vi.waitFor(() => expect(from).toEqual(['900']));
+    list = { metadata: { resourceVersion: '500' }, items: backup };
+    await listWatch.relist();
+    await vi.waitFor(() => expect(from).toEqual(['900', '500']));
+    listWatch.restart();
+    expect(listWatch.synced).toBe(false);
+    await vi.waitFor(() => expect(from).toEqual(['900', '500', '500']));
+    expect(listWatch).toMatchObject({ synced: true, version: 500n });
+  });
+
+  test('a version from before that is asked for in vain once', async () => {
+    let lists = 0;
+    const listWatch = await onServer(
+      () => {
+        lists++;
+        return { metadata: { resourceVersion: '500' }, items: backup };
+      },
+      () => new Promise(() => {}),
+    );
+    await listWatch.ready();
+    for (let times = 0; times < 3; times++) await listWatch.catchUp(900n, 1);
+    expect(lists).toBe(2);
+    await listWatch.catchUp(901n, 1);
+    expect(lists).toBe(3);
+  });
+
+  test('objects that are older than they were known to be are taken over, though versions go on from a higher one', async () => {
+    let list = { metadata: { resourceVersion: '900' }, items: before };
+    const listWatch = await onServer(
+      () => list,
+      () => new Promise(() => {}),
+    );
+    await listWatch.ready();
+    list = { metadata: { resourceVersion: '1000000' }, items: backup };
+    await listWatch.relist();
+    expect([...listWatch.values()].toSorted()).toEqual(['web-1@400', 'web-2@410', 'web-4@420']);
+  });
+});
+
+test('an event that comes before the first page of a list is no sign of a restore', async () => {
+  const events = Promise.withResolvers<string>();
+  let lists = 0;
+  const listWatch: ListWatch<KubeObject, string> = await onServer(
+    async () => {
+      if (lists++ === 0) return { metadata: { resourceVersion: '5' }, items: [] };
+      events.resolve(`${JSON.stringify({ type: 'ADDED', object: vm('web-1', '9') })}\n`);
+      await vi.waitFor(() => expect(listWatch.version).toBe(9n), { timeout: 10_000 });
+      return { metadata: { resourceVersion: '6' }, items: [] };
+    },
+    () => events.promise,
+  );
+  await listWatch.ready();
+  await listWatch.relist();
+  expect([...listWatch.values()]).toEqual(['web-1@9']);
+  expect(listWatch).toMatchObject({ synced: true, version: 9n });
 });

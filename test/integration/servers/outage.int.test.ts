@@ -1,7 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
+import type { KubeObject } from '../../../api/objects.ts';
+import { VirtualMachines } from '../../../api/resources.ts';
 import { poolIdOf } from '../../../workflows/messages.ts';
 import { soak } from '../../soak.ts';
 import { startChaosProxy, type Fate } from '../chaos-proxy.ts';
@@ -44,6 +46,57 @@ test('the API server is killed in the middle of a burst and restarted: every VM 
   await fleet().patchPool(namespace, 'web', { replicas: 3 });
   await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(3));
 });
+
+test('etcd is put back under a running worker: nothing is made or deleted for it, and the next change is seen in seconds', async () => {
+  const { stack, kube } = fleet();
+  const namespace = await fleet().namespace();
+  const [data, backup] = [join(stack.state, 'data', 'etcd'), join(stack.state, 'backup')];
+  /** Stops etcd, and the API server with it, for as long as `act` takes. */
+  const without = async (act: () => void): Promise<void> => {
+    for (const server of ['kube-apiserver', 'etcd'] as const) await stack.halt(server);
+    act();
+    for (const server of ['etcd', 'kube-apiserver'] as const) await stack.restart(server);
+  };
+  await fleet().createPool(namespace, 'web', { replicas: 4 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 4));
+  await without(() => cpSync(data, backup, { recursive: true }));
+  const uids = await uidsOf(namespace);
+  // What is lost: the workflow, and the worker's caches, have seen all of it.
+  await fleet().patchPool(namespace, 'web', { replicas: 2 });
+  await until(async () => expect(await fleet().vmNames(namespace, 'web')).toHaveLength(2));
+  await fleet().patchPool(namespace, 'web', { replicas: 12 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 12));
+  await without(() => {
+    rmSync(data, { recursive: true });
+    cpSync(backup, data, { recursive: true });
+  });
+
+  const { metadata, items } = await kube.list(VirtualMachines, { namespace });
+  expect(Object.fromEntries(items.map((vm) => [vm.metadata.name, vm.metadata.uid]))).toEqual(uids);
+  const log = join(stack.state, 'logs', `test-worker-${worker.pid}.log`);
+  await until(async () => expect(readFileSync(log, 'utf8')).toContain('the API server was restored from a backup'));
+  const changedAt = Date.now();
+  await fleet().patchPool(namespace, 'web', { replicas: 5 });
+  await fleet().settled(namespace, 'web', namesUpTo('web', 5));
+  expect(Date.now() - changedAt).toBeLessThan(15_000);
+  const told = await toldSince(namespace, metadata.resourceVersion);
+  expect(told.filter(([type]) => type !== 'MODIFIED')).toEqual([['ADDED', 'web-5']]);
+  expect(await uidsOf(namespace)).toMatchObject(uids);
+});
+
+/** The UIDs of the VMs, by name. */
+const uidsOf = async (namespace: string): Promise<Record<string, string>> =>
+  Object.fromEntries((await fleet().vms(namespace)).map(({ metadata }) => [metadata.name, metadata.uid]));
+
+/** What has happened to VMs since that version. */
+async function toldSince(namespace: string, resourceVersion: string): Promise<[type: string, vm: string][]> {
+  const told: [string, string][] = [];
+  const query = { resourceVersion, timeoutSeconds: '1' };
+  const signal = AbortSignal.timeout(20_000);
+  for await (const { type, object } of fleet().kube.watch<KubeObject>(VirtualMachines, { namespace, query, signal }))
+    told.push([type, (object as KubeObject).metadata.name]);
+  return told;
+}
 
 // The last test: it ends the worker.
 test('Temporal is away for longer than a signal is tried: the same worker goes on when it is back, with what changed meanwhile', async () => {

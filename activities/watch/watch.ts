@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import { OWNER_KINDS, type MemberKind, type OwnerKind, type VmOwnerKind } from '../../api/owner-kinds.ts';
@@ -140,10 +141,10 @@ function watchedKinds({ cache, burst, signalsOf }: WatchActivityOptions): Watche
       all: () => all().map(ownerName),
       exists: (key) => cache[owners].get(key) !== undefined,
       affected: (change) => affected(change, cache),
-      unsettled: () =>
-        all()
-          .filter((owner) => !isSettled(owner))
-          .map(ownerName),
+      isUnsettled: (key) => {
+        const owner = cache[owners].get(key) as StoredOwners[K] | undefined;
+        return owner !== undefined && !isSettled(owner);
+      },
       versions: () => cache.versionsOf(owners, ...members),
     };
   };
@@ -184,8 +185,8 @@ interface Watched {
   exists: (key: string) => boolean;
   /** Those that a change concerns. */
   affected: (change: CacheChange) => string[];
-  /** Those whose workflows would have something to do now. */
-  unsettled: () => string[];
+  /** Whether its workflow would have something to do now. */
+  isUnsettled: (key: string) => boolean;
   /** The resource versions that the plan triggered by a signal must have observed. */
   versions: () => ResourceVersions;
 }
@@ -199,14 +200,24 @@ interface Follower {
   stop: () => void;
 }
 
+/** Plans of thousands of owners take seconds: between two of them, the worker does whatever else is due. */
+async function eachInTurn(keys: readonly string[], act: (key: string) => unknown, ended: AbortSignal): Promise<void> {
+  for (const key of keys) {
+    if (ended.aborted) return;
+    act(key);
+    await sleep(0);
+  }
+}
+
 /** Signals the workflows of one kind of owner. */
 function follow(
-  { what, signals, all, exists, affected, unsettled, versions }: Watched,
+  { what, signals, all, exists, affected, isUnsettled, versions }: Watched,
   cluster: string,
   { client, log }: Context,
   onFailure?: () => void,
 ): Follower {
   const failed = new Set<string>();
+  const ended = new AbortController();
   const notify = (key: string): Promise<void> => {
     const [namespace = '', name = ''] = key.split('/');
     const send = exists(key) ? signals.notify : signals.signalDeleted;
@@ -238,8 +249,11 @@ function follow(
       }
     },
     tryAgain: () => tell(failed),
-    resync: () => tell(unsettled()),
+    resync: () => void eachInTurn(all(), (key) => isUnsettled(key) && notifications.for(key), ended.signal),
     findUnmanaged: () => void managed.look(),
-    stop: () => notifications.stop(),
+    stop: () => {
+      ended.abort();
+      notifications.stop();
+    },
   };
 }

@@ -125,6 +125,7 @@ export class SickVmRemover {
       earlyEnds: sick.earlyEnds,
       failingSince: sick.failingSince == null ? null : Math.max(sick.failingSince, view.createdAt),
       hasRun: view.notYetRun === null || sick.attempt > 1,
+      hasRunItself: view.notYetRun === null,
       rules,
       now,
     });

@@ -156,6 +156,7 @@ class Assessor {
       pauseEndedAt: pauseEndedAt(this.#before, vm.uid),
       earlyEnds,
       hasRun: true,
+      hasRunItself: vm.notYetRun === null,
       rules,
       now,
     });

@@ -2,7 +2,7 @@ import { isActive, isReady } from '../disruption-budget/availability.ts';
 import { isPausedOnRequest } from '../disruption/pause.ts';
 import type { VmView } from '../views/vm.ts';
 import { expiresAt } from './backoff.ts';
-import { endedEarly, isAvailable, isNextAfter } from './sickness.ts';
+import { endedEarly, hasFailedDisk, isAvailable, isNextAfter } from './sickness.ts';
 import {
   isFinal,
   type EarlyEnds,
@@ -33,7 +33,10 @@ export function remember(view: HealingView): HealingState {
     const ends = earlyEndsOf(view, vm, known.get(vm.uid));
     if (ends.count > 0) earlyEnds.push(ends);
     const fails = vm.startFailures + ends.count > 0 && rules.minFailingToStartDuration !== null;
-    if (fails) failing.push({ vmUid: vm.uid, since: failedBefore.get(vm.uid) ?? vm.notReadySince ?? now });
+    const since = failedBefore.get(vm.uid);
+    if (fails) failing.push({ vmUid: vm.uid, since: since ?? vm.notReadySince ?? now });
+    // A long import that fails once is not late: it counts from its failure.
+    else if (hasFailedDisk(vm)) failing.push({ vmUid: vm.uid, since: since ?? now });
   }
   const finished: FinishedCycle[] = [];
   for (const known of state.finished) {

@@ -24,6 +24,12 @@ const WAITS_FOR_ITS_SURROUNDINGS = new Set([
   'WaitingForVolumeBinding',
 ]);
 
+/** True for a VM with a DataVolume that has failed for good, or whose importer has failed and may be started again. */
+export const hasFailedDisk = ({ state }: Pick<VmView, 'state'>): boolean => state === 'DataVolumeError';
+
+/** A VM whose DataVolumes fail for so long is replaced, unless its pool says otherwise: an importer may recover. */
+const FAILED_DISK_AFTER = '5m';
+
 /** The states among them that every new VM goes through. */
 const PASSING = new Set(['Provisioning', 'WaitingForVolumeBinding']);
 
@@ -46,6 +52,8 @@ export interface HealthInput {
   pauseEndedAt?: number | null;
   /** The VM has run well, or replaces a VM that has. */
   hasRun: boolean;
+  /** The VM itself has run well, so that its disks may hold data; as `hasRun` if absent. */
+  hasRunItself?: boolean;
   rules: SicknessRules;
   /** Milliseconds since the epoch. */
   now: number;
@@ -68,6 +76,7 @@ export function healthOf(input: HealthInput): Health {
       return { ...well, exempt: 'its node does not answer, and unhealthyAfter.unknownNode says never' };
     return overdue(vm.notReadySince, unknownNode, 'its node does not answer', now);
   }
+  if (hasFailedDisk(vm)) return withFailedDisk(input);
   if (WAITS_FOR_ITS_SURROUNDINGS.has(vm.state))
     return PASSING.has(vm.state)
       ? well
@@ -81,6 +90,23 @@ export function healthOf(input: HealthInput): Health {
     now,
   );
   return late.sick ? late : { sick: false, at: earlier(failing.at, late.at) };
+}
+
+/**
+ * A DataVolume that has failed stays so even if its source is back. A VM that has never run gets new disks; those of
+ * another may hold what a person wants.
+ */
+function withFailedDisk({ vm, failingSince, hasRun, hasRunItself = hasRun, rules, now }: HealthInput): Health {
+  if (!hasRunItself)
+    return overdue(
+      failingSince ?? vm.notReadySince,
+      rules.minFailingToStartDuration ?? FAILED_DISK_AFTER,
+      'a DataVolume of it has failed',
+      now,
+    );
+  const exempt =
+    'a DataVolume of it has failed, and its disks may hold data: delete the one that has failed (kubectl get dv), and KubeVirt makes it again';
+  return { ...well, exempt };
 }
 
 /** Judges how the VM's last starts went. */

@@ -118,6 +118,23 @@ describe('what new storage would not help', () => {
   });
 });
 
+describe('a VM with a DataVolume that has failed', () => {
+  const failed: Case = { vm: { state: 'DataVolumeError' }, vmi: null };
+  test('is replaced after 5 minutes, or as its pool says, if it has never run', () => {
+    expect(isSick(failed, 4)).toBe(false);
+    expect(wakesIn(failed, 4)).toBe(1);
+    expect(health(failed, 5)).toEqual({ sick: true, why: 'a DataVolume of it has failed for 5m' });
+    expect(isSick({ ...failed, rules: { minFailingToStartDuration: '10m' } }, 9)).toBe(false);
+  });
+
+  test('is left, with what a person can do, if its disks may hold data', () => {
+    expect(health({ ...failed, hasRun: true })).toMatchObject({
+      sick: false,
+      exempt: expect.stringMatching(/^a DataVolume of it has failed, .* delete the one that has failed/),
+    });
+  });
+});
+
 describe('a VM that has run', () => {
   const rules: Autohealing = { unhealthyAfter: { notReady: '10m' } };
   const stuck: Case = { vmi: running, hasRun: true, rules };

@@ -1,11 +1,12 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
-import { PersistentVolumeClaims } from '../../../api/resources.ts';
+import { DataVolumes, PersistentVolumeClaims } from '../../../api/resources.ts';
 import { disksOf } from '../../../decisions/disks/used-disks.ts';
 import { STATE_CLAIM_LABEL } from '../../../decisions/disks/vm-state.ts';
 import { field } from '../../../decisions/lib/json.ts';
 import { aSpec, aTemplate } from '../pools.ts';
+import { NAMESPACE } from '../world/names.ts';
 import type { World } from '../world/world.ts';
 import { begun, isReady, play, statusOf } from './story.ts';
 
@@ -141,4 +142,20 @@ test('a later pool of the name does not start its VMs on the state that an earli
       /^web-1 is not created: PersistentVolumeClaim persistent-state-for-web-1-\w+ was kept for/,
     );
     expect(world.vm('web-2')).toBeDefined();
+  }));
+
+test('a VM whose DataVolume fails for good is replaced with its disks, and its source is asked again', () =>
+  play(async (world) => {
+    const template = aTemplate({ disk: 'data' });
+    await world.people.createPool('web', aSpec({ replicas: 3, autohealing: { backoff: { jitter: 0 } }, template }));
+    const volume = (): Stored | undefined => world.server.find(DataVolumes, { namespace: NAMESPACE, name: 'data-2' });
+    expect(await world.until(() => volume() !== undefined, 60_000)).toBe(true);
+    const { uid } = volume()!.metadata;
+    world.server.write(DataVolumes, { namespace: NAMESPACE, name: 'data-2' }, (one) => ({
+      ...one,
+      metadata: { ...one.metadata, annotations: { 'sim.drover.dev/provision-fails': 'true' } },
+    }));
+    expect(await world.until(() => field(volume(), 'status', 'phase') === 'Failed', 60_000)).toBe(true);
+    expect(await world.until(isReady(world, 3), 600_000)).toBe(true);
+    expect(volume()?.metadata.uid).not.toBe(uid);
   }));

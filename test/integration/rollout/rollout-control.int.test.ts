@@ -298,7 +298,7 @@ describe('failures', () => {
   soakTest('Continue: goes on past those that fail', async () => {
     const pool = await aPool({ maxUnavailable: '100%', rollout: { ...deadline, onFailure: 'Continue' } });
     const bad = await pool.change(badTemplate(2));
-    await pool.untilSaid({ Degraded: 'UpdateFailed', Progressing: 'Complete' });
+    await pool.untilSaid({ Degraded: 'UpdateFailed', Progressing: 'UpdateFailed' });
     expect(await pool.running(bad)).toEqual(namesUpTo('web', 4));
     expect((await pool.status()).rollout!.failures).toHaveLength(4);
   });

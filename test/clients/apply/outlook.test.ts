@@ -7,7 +7,8 @@ import type { KubeClient } from '../../../kubernetes/client.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
 import { poolWith, templateOf } from '../rollout/pools.ts';
 
-const noCluster = {} as KubeClient;
+/** A cluster without KubeVirt's own object. */
+const noCluster = { list: () => Promise.resolve({ items: [] }) } as unknown as KubeClient;
 const stage = { vmRolloutStrategy: 'Stage' as const };
 const ten = { status: { replicas: 10 } };
 

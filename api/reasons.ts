@@ -114,6 +114,7 @@ export const CONDITION_REASONS = {
     FailedFinalizer: 'the finalizer of a pool or a set could not be added or removed, or its UID noted',
     FailedPromote: 'standby VMs could not become replicas',
     FailedStandby: 'standby VMs could not be created, or brought to their state',
+    FailedSurge: 'extra VMs of an update could not be created',
     FailedAdopt: 'VMs that match the selector of a set, or that a backup has brought back, could not become its own',
     FailedRelease: 'VMs that no longer match the selector of a set could not be released',
     FailedStart: 'VMIs of a set end before they have come up',

@@ -70,6 +70,9 @@ export function unfinished({ metadata: { name } }: Stored<Pool>, change: Members
   );
 }
 
+/** RFC 3339, by the API server's clock: workers wait for a command by it, whatever this machine's clock says. */
+export const serverTime = ({ clock }: Pick<KubeClient, 'clock'>): string => new Date(clock.now()).toISOString();
+
 /**
  * Writes the change on the pool: from then on the pool begins nothing. Changes its number of VMs in the same write.
  * `changeOf` returns the change for the pool as it is then, or null if there is nothing to do: then this returns null.
@@ -89,7 +92,7 @@ export async function beginChange<Change extends NewChange | null>(
       if (other !== null && (other === 'unreadable' || !mayFollow(other))) throw unfinished(pool, other);
       const change = await changeOf(pool);
       if (change === null) return change as Extract<Change, null>;
-      const written: MembershipChange = { ...change, by, at: new Date().toISOString() };
+      const written: MembershipChange = { ...change, by, at: serverTime(kube) };
       const replicas = isListed(written) ? written.replicas : 0;
       const patch = {
         metadata: {

@@ -14,7 +14,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { Failure } from '../cli/failure.ts';
 import type { Pool } from '../pool/objects.ts';
-import { poolAt, TRIES, type PoolAt } from './change.ts';
+import { poolAt, serverTime, TRIES, type PoolAt } from './change.ts';
 
 /** How often a command reports that it works. */
 const REPORT_MS = SILENCE_MS / 10;
@@ -67,7 +67,7 @@ export class MembershipLease {
       const now = performance.now();
       const isDue = this.#reportedAt === null || now - this.#reportedAt >= REPORT_MS;
       if (!isListed(change) || !isDue) return;
-      await this.#write(pool, changeAnnotation({ ...change, reportedAt: new Date().toISOString() }));
+      await this.#write(pool, changeAnnotation({ ...change, reportedAt: serverTime(this.#kube) }));
       this.#reportedAt = now;
     });
   }

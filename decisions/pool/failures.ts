@@ -35,6 +35,9 @@ interface StepKind {
   because?: string;
 }
 
+/** Each by itself: a quota that stops extra VMs alone slows down no replica. */
+const FAILURE_OF_ROLE = { Standby: 'FailedStandby', Surge: 'FailedSurge' } as const;
+
 /** As which failure it counts that a step is refused; null for a step whose failures are somebody else's. */
 export function failureOf({ kind, role, because }: StepKind): FailureReason | null {
   switch (kind) {
@@ -45,7 +48,7 @@ export function failureOf({ kind, role, because }: StepKind): FailureReason | nu
     case 'create':
     case 'createReplicas':
     case 'deleteKeptDisks':
-      return role === 'Standby' ? 'FailedStandby' : 'FailedCreate';
+      return role === undefined ? 'FailedCreate' : FAILURE_OF_ROLE[role];
     case 'promoteStandby':
       return 'FailedPromote';
     case 'setStandbyState':
@@ -70,6 +73,7 @@ export const OPERATIONS = {
   FailedPromote: 'creating',
   FailedDelete: 'deleting',
   FailedStandby: 'standby',
+  FailedSurge: 'creating',
   FailedAdopt: 'creating',
   FailedRelease: 'deleting',
 } as const satisfies Record<FailureReason, string | null>;
@@ -118,6 +122,7 @@ const RANKING: readonly FailureReason[] = [
   'FailedPromote',
   'FailedDelete',
   'FailedStandby',
+  'FailedSurge',
   'FailedAdopt',
   'FailedRelease',
 ];

@@ -257,7 +257,7 @@ function rolloutOf(
     isHealed: (vm) => pool.spec.autohealing !== undefined && !isGivenUp(healing.state, vm),
     evacuating: new Set(evacuatingNames(drain)),
     held: isHeld(input),
-    creationFailure: input.backoffs.FailedCreate?.failure ?? null,
+    creationFailure: input.backoffs.FailedSurge?.failure ?? null,
     notBefore: input.batchesNotBefore,
     burst,
     now,

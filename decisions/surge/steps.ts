@@ -95,11 +95,11 @@ function creations(input: SurgeInput, missing: number): PoolStep[] {
   // Whether a VM that is being created is extra or not is known once it is there.
   const scales = input.scaleSteps.some(({ kind }) => kind === 'create' || kind === 'addFinalizer');
   if (scales || inProgress.creating.some((creating) => !isThere.has(creating))) return [];
-  const count = Math.min(missing, allowanceOf(input, 'FailedCreate'));
+  const count = Math.min(missing, allowanceOf(input, 'FailedSurge'));
   if (count <= 0) return [];
   const { name } = pool.metadata;
   const free = freeNumbers(name, missing, (candidate) => isTaken(input, candidate, isThere), firstNumber(input));
-  const numbers = refusedLast(free, (number) => vmName(name, number), refusedOf(input, 'FailedCreate')).slice(0, count);
+  const numbers = refusedLast(free, (number) => vmName(name, number), refusedOf(input, 'FailedSurge')).slice(0, count);
   if (numbers.length === 0) return [];
   const names = formatNames(numbers.map((number) => vmName(name, number)));
   const reason = `create ${names}: extra, so that others can be brought to revision ${need.revision}`;

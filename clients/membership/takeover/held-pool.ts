@@ -17,7 +17,7 @@ import { Failure } from '../../cli/failure.ts';
 import { print } from '../../cli/output.ts';
 import { labelOf } from '../../cli/targets.ts';
 import type { Pool } from '../../pool/objects.ts';
-import { beginChange, poolAt, TRIES } from '../change.ts';
+import { beginChange, poolAt, serverTime, TRIES } from '../change.ts';
 import { kubeVirtPoolAt, pausedPoolOf, type KubeVirtPool } from './kubevirt-pool.ts';
 import type { Plan } from './takeover-plan.ts';
 
@@ -29,7 +29,7 @@ interface From {
 
 /** Asks the API server whether it would accept drover's pool. */
 export const rehearse = async (kube: KubeClient, plan: Plan, theirs: Stored<KubeVirtPool>): Promise<void> => {
-  await kube.create(VirtualMachinePools, heldPool(plan, { theirs, by: '' }), { dryRun: true });
+  await kube.create(VirtualMachinePools, heldPool(plan, { theirs, by: '' }, serverTime(kube)), { dryRun: true });
 };
 
 /**
@@ -39,7 +39,7 @@ export const rehearse = async (kube: KubeClient, plan: Plan, theirs: Stored<Kube
  */
 export async function createHeld(kube: KubeClient, resource: Resource, plan: Plan, from: From): Promise<Stored<Pool>> {
   const { namespace = '', name, uid } = from.theirs.metadata;
-  const made = await created(kube, heldPool(plan, from));
+  const made = await created(kube, heldPool(plan, from, serverTime(kube)));
   const theirs = await kubeVirtPoolAt(kube, resource, { namespace, name });
   if (theirs?.metadata.uid !== uid || pausedPoolOf(theirs) === null) {
     await deleteUnused(kube, made);
@@ -49,8 +49,8 @@ export async function createHeld(kube: KubeClient, resource: Resource, plan: Pla
   return made;
 }
 
-function heldPool({ pool }: Plan, { theirs, by }: From): KubeObject & Pool {
-  const change = { kind: 'takeover', kubevirtUid: theirs.metadata.uid, by, at: new Date().toISOString() } as const;
+function heldPool({ pool }: Plan, { theirs, by }: From, at: string): KubeObject & Pool {
+  const change = { kind: 'takeover', kubevirtUid: theirs.metadata.uid, by, at } as const;
   const annotations = {
     ...pool.metadata.annotations,
     ...(by === '' ? {} : { [REQUESTED_BY_ANNOTATION]: requesterStamp(by, revisionOf(poolTemplate(pool.spec))) }),

@@ -95,7 +95,7 @@ describe('extra VMs come', () => {
     ['outside of windows', { spec: { rollout: { windows: [{ cron: '0 3 * * *', duration: '1h' }] } } }],
     ['while replicas are made', { vms: [old(1), old(2), old(3)] }],
     ['before the one that is being made', { inProgress: { creating: ['web-5'], deleting: [] } }],
-    ['in the back-off after a refusal', { backoffs: failed('FailedCreate', { allowance: 0 }) }],
+    ['in the back-off after a refusal', { backoffs: failed('FailedSurge', { allowance: 0 }) }],
   ])('not %s', (_, input) => {
     expect(made(planned([], input))).toEqual([]);
   });
@@ -170,13 +170,32 @@ describe('a rollout without the extra VMs that it needs', () => {
   });
 
   test('says why none is made, keeps that failure, and goes on as far as VMs may go down', () => {
-    const refusal = { reason: 'FailedCreate', message: 'exceeded quota', since: at(NOW - 700_000) } as const;
-    const backoffs = backoffFor('FailedCreate', { failure: refusal, allowance: 0 });
+    const refusal = { reason: 'FailedSurge', message: 'exceeded quota', since: at(NOW - 700_000) } as const;
+    const backoffs = backoffFor('FailedSurge', { failure: refusal, allowance: 0 });
     const plan = planned([], { backoffs, rollout: rolling({ startedAt: at(NOW - 800_000) }) });
     expect(plan.failures).toEqual([refusal]);
     expect(plan.rollout.waits).toMatchObject([{ kind: 'Blocked' }]);
     expect(words(plan)[0]).toContain('; no extra VM can be made: exceeded quota');
     expect(updated(planned([], { backoffs, spec: { maxUnavailable: 1 } }))).toHaveLength(1);
+  });
+
+  test('names the one that holds the place of another, since its deletion does not end, and says that it is held up', () => {
+    const leaving = extra(5, { deleting: true, leavingSince: NOW - 700_000 });
+    const plan = planned([leaving], { rollout: rolling({ startedAt: at(NOW - 800_000) }) });
+    expect(made(plan)).toEqual([]);
+    expect(plan.rollout.waits).toMatchObject([{ kind: 'Blocked' }]);
+    expect(words(plan)[0]).toContain('; no extra VM can be made until web-5 is deleted');
+    const soon = planned([{ ...leaving, leavingSince: NOW - 10_000 }], {
+      rollout: rolling({ startedAt: at(NOW - 800_000) }),
+    });
+    expect(soon.wakeAt).toBe(NOW + 590_000);
+  });
+
+  test('is refused without slowing down a replica that is missing, and the other way round', () => {
+    const vms = [old(1), old(2), old(3)];
+    const plan = planned([], { vms, backoffs: failed('FailedSurge', { allowance: 0 }) });
+    expect(plan.steps).toContainEqual(expect.objectContaining({ kind: 'create', numbers: [4] }));
+    expect(made(planned([], { backoffs: failed('FailedCreate', { allowance: 0 }) }))).toEqual([5]);
   });
 
   test('keeps one that has failed, if others may fail too, and says that it is held up', () => {

@@ -11,6 +11,11 @@ export const API_VERSION = `${GROUP}/${VERSION}`;
 export const POOL_LABEL = `${GROUP}/pool`;
 /** On a VM and on its VMI template: hash of the pool template that it was made from. */
 export const REVISION_LABEL = `${GROUP}/revision`;
+/**
+ * On a VMI that has got another revision while it ran: the revision that its pod was made from, and which pod that is,
+ * as `<revision>@<uid>`, or `<revision>@<node>` if nothing tells the UID.
+ */
+export const POD_REVISION_ANNOTATION = `${GROUP}/pod-revision`;
 /** On a VM of a pool that is none of its replicas: what it is for (`MemberRole`). */
 export const ROLE_LABEL = `${GROUP}/role`;
 /** On a standby VM of a pool: the state that drover has brought the VM to, `Stopped` or `Paused`. */

@@ -24,6 +24,7 @@ export const CONDITION_REASONS = {
     Deleting: 'the pool is being deleted',
     Complete: 'nothing is left to do',
     OutdatedVms: 'VMs of an older revision are left to their owners',
+    OutdatedPods: 'all VMs run the template, but pods lack what only the next start or migration gives them',
     Paused: 'the rollout is paused',
     Undone: 'VMs are back at the revision before',
     UndoFailed: 'VMs could not be brought back',

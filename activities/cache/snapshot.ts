@@ -19,6 +19,7 @@ export function snapshotOf(
   | 'vmiHistoryOf'
   | 'isVmNameTaken'
   | 'zoneOf'
+  | 'nodeLabelsOf'
   | 'revisions'
   | 'keptClaims'
   | 'podBudget'
@@ -38,6 +39,7 @@ export function snapshotOf(
     vmiHistoryOf: (vm) => cache.vmiHistories.of(vm),
     isVmNameTaken: (vm) => cache.vms.isNameTaken('VirtualMachinePool', pool.metadata, vm),
     zoneOf: (node) => cache.nodes.get(node)?.zone ?? null,
+    nodeLabelsOf: (node) => cache.nodes.get(node)?.labels,
     revisions: cache.revisions.of(pool.metadata),
     keptClaims: cache.keptClaims.of(pool.metadata),
     podBudget: cache.podBudgetOf(namespace, name),

@@ -101,7 +101,7 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
     const vmi = liveVmi(cache.vmiOf(vm));
     const from = vmi?.revision == null ? undefined : await revisions.find(key, vmi.revision);
     if (vmi === undefined) return;
-    const patch = { metadata: { uid: vmi.uid, ...vmiMetadataPatch(key.name, from ?? to, to) } };
+    const patch = { metadata: { uid: vmi.uid, ...vmiMetadataPatch(key.name, from ?? to, to, vmi) } };
     await ignoreStale(client.patch(VirtualMachineInstances, vmi, 'merge', patch, { signal: cancellationSignal() }));
   }
 }

@@ -110,7 +110,7 @@ export class VmUpdater {
     await this.#giveUp(held.name);
     if (held.act !== 'write') return null;
     const live = liveVmi(vmi);
-    if (live !== undefined) await this.#label(live.revision, live.name, live.uid);
+    if (live !== undefined) await this.#label(live);
     return { vm: held.name, end: 'Updated' };
   }
 
@@ -223,11 +223,12 @@ export class VmUpdater {
   }
 
   /** If the VMI needs no restart, gives it the new labels and annotations at once, and with them the revision. */
-  async #label(from: string | null, name: string, uid: string): Promise<void> {
+  async #label(vmi: VmiView): Promise<void> {
+    const { revision: from, name, uid } = vmi;
     const { client, cache, revisions, key, template } = this.#in;
     const before = from === null ? undefined : await revisions.find(key, from);
     if (before === undefined || disruptionBetween(before, template, cache.rolloutStrategy()) !== 'None') return;
-    const patch = { metadata: { uid, ...vmiMetadataPatch(key.name, before, template) } };
+    const patch = { metadata: { uid, ...vmiMetadataPatch(key.name, before, template, vmi) } };
     const patched = await ignoreStale(
       client.patch(VirtualMachineInstances, { namespace: key.namespace, name }, 'merge', patch),
     );

@@ -1,6 +1,8 @@
-import { POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
+import { POD_REVISION_ANNOTATION, POOL_LABEL, REVISION_LABEL } from '../../api/names.ts';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import { podPartsBetween } from '../../decisions/vm-update/pod-part.ts';
 
 type Texts = Record<string, string>;
 interface Metadata {
@@ -10,16 +12,22 @@ interface Metadata {
 
 /**
  * Returns a merge patch that takes the labels and annotations which a VMI got from one template to those of another;
- * others stay.
+ * others stay. It notes what the VMI's pod was made from, if that lacks something by now.
  */
 export function vmiMetadataPatch(
   pool: string,
   from: VmTemplate,
   to: VmTemplate,
+  { pod, podRevision }: Pick<VmiView, 'pod' | 'podRevision'>,
 ): { labels: Record<string, string | null>; annotations?: Record<string, string | null> } {
   const before = metadataOf(from);
   const after = metadataOf(to);
-  const annotations = changes(before.annotations, after.annotations);
+  const lacks = podRevision === null && podPartsBetween(from, to).length > 0;
+  const annotations = {
+    ...changes(before.annotations, after.annotations),
+    ...(pod !== null && lacks ? { [POD_REVISION_ANNOTATION]: `${revisionOf(from)}@${pod}` } : {}),
+    ...(podRevision === revisionOf(to) ? { [POD_REVISION_ANNOTATION]: null } : {}),
+  };
   return {
     labels: { ...changes(before.labels, after.labels), [POOL_LABEL]: pool, [REVISION_LABEL]: revisionOf(to) },
     ...(Object.keys(annotations).length === 0 ? {} : { annotations }),

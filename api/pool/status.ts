@@ -190,6 +190,9 @@ export const PoolStatus = z.strictObject({
   availableReplicas: count('VMs that run and have been ready for rollout.minReadySeconds.').exactOptional(),
   unavailableReplicas: count('VMs that should run and are not available, or are missing.').exactOptional(),
   updatedReplicas: count('VMs that carry the newest revision.').exactOptional(),
+  outdatedPodReplicas: count(
+    'VMs that run the template in pods that lack some of it: labels, annotations, placement.',
+  ).exactOptional(),
   driftedReplicas: count('VMs that differ from their templates because of manual changes.').exactOptional(),
   surgeReplicas: count('Extra VMs, which stand in for others while these are updated.').exactOptional(),
   standbyReplicas: count('Standby VMs, without those that are being deleted.').exactOptional(),

@@ -10,7 +10,8 @@ import { haltOf } from './rollout-outlook.ts';
 
 /** How far a pool or a replica set is on the way to what its spec says. */
 export type ReadyState =
-  | { state: 'there' }
+  /** `but`: what only the next start or migration of VMs gives their pods. */
+  | { state: 'there'; but?: string }
   /** `remarks`: what keeps it from that, and may pass. */
   | { state: 'going'; phase: string; message: string; remarks: string[] }
   /** It makes no progress until a user intervenes. */
@@ -62,7 +63,8 @@ function readyStateOfSet(kind: OwnerKind, set: Stored<Owner>): ReadyState {
 const wantedBy = (owner: Stored<Owner>) => ({ replicas: wantedReplicas(owner), deadlineSeconds: Infinity });
 
 function readyState(owner: Stored<Owner>, readiness: Readiness): ReadyState {
-  if (readiness.state === 'Ready') return { state: 'there' };
+  if (readiness.state === 'Ready')
+    return readiness.reason === 'OutdatedPods' ? { state: 'there', but: readiness.message } : { state: 'there' };
   if (readiness.state === 'Stalled') return { state: 'stuck', why: wordsOf(readiness) };
   return going(owner, readiness.reason, readiness.message);
 }

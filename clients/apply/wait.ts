@@ -108,7 +108,7 @@ class ProgressNotes {
     if (readyState.state === 'stuck') return;
     const line =
       readyState.state === 'there'
-        ? `${this.#title(name)} matches its spec`
+        ? `${this.#title(name)} matches its spec${readyState.but === undefined ? '' : `, but for pods: ${plain(readyState.but)}`}`
         : `${this.#title(name)}: ${readyState.phase}: ${plain(readyState.message)}`;
     if (this.#messages.get(name) === line) return;
     this.#messages.set(name, line);

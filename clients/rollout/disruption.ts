@@ -1,3 +1,4 @@
+import { listed } from '../../api/lib/listed.ts';
 import type { Stored } from '../../api/objects.ts';
 import { updateRules } from '../../api/pool-defaults.ts';
 import type { VmRolloutStrategy, VmTemplate, Disruption } from '../../api/pool/pool.ts';
@@ -11,6 +12,7 @@ import {
   startsOrStops,
   type KubeVirtPlugs,
 } from '../../decisions/vm-update/disruption.ts';
+import { POD_PARTS, podPartsBetween } from '../../decisions/vm-update/pod-part.ts';
 import { plugsOf, strategyOf } from '../../decisions/vm-update/vm-rollout-strategy.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
@@ -33,6 +35,7 @@ export interface LiveRules {
 
 /** Reads the rules. Those that can't be read are the pool's own, or KubeVirt's defaults. */
 export async function liveRulesOf(kube: KubeClient, { spec }: Pool): Promise<LiveRules> {
+  if (spec.vmRolloutStrategy === 'Stage') return { strategy: 'Stage', plugs: PLUGS_ALL };
   try {
     const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;
     const view = kubevirt && kubevirtView(kubevirt);
@@ -74,8 +77,15 @@ export function formatDisruption(pool: Pool, from: VmTemplate, to: VmTemplate, {
     disruptionBetween(from, to, one, plugs),
   );
   const [disruption, otherwise] = disruptions;
-  if (otherwise === undefined || otherwise === disruption) return `${meaningOf(pool, disruption!)}${power}`;
-  return `${meaningOf(pool, disruption!)}, or under vmRolloutStrategy Stage ${meaningOf(pool, otherwise)}${power}`;
+  const pods = exceeds(disruption!, 'Live') ? '' : laterWords(from, to);
+  if (otherwise === undefined || otherwise === disruption) return `${meaningOf(pool, disruption!)}${power}${pods}`;
+  return `${meaningOf(pool, disruption!)}, or under vmRolloutStrategy Stage ${meaningOf(pool, otherwise)}${power}${pods}`;
+}
+
+/** What a VMI that runs has in its pod only from its next start or migration on. */
+function laterWords(from: VmTemplate, to: VmTemplate): string {
+  const parts = podPartsBetween(from, to).map((part) => POD_PARTS[part]);
+  return parts.length === 0 ? '' : `; pods get the ${listed(parts)} at their next start or migration`;
 }
 
 function meaningOf({ spec }: Pool, disruption: Disruption): string {

@@ -48,6 +48,7 @@ export interface RolloutView {
 /** Ends of a rollout, by phase; in any other phase it goes on. */
 const ENDS: Record<string, Exclude<RolloutView['end'], null>> = {
   Complete: 'Complete',
+  OutdatedPods: 'Complete',
   UpdateFailed: 'Failed',
   Failed: 'Failed',
   UndoFailed: 'Failed',

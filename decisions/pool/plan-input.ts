@@ -43,6 +43,8 @@ export interface PoolPlanInput {
   vmiHistoryOf?: (vm: VmView) => VmiHistory | null;
   /** The zone of a node; null or absent if it is unknown. */
   zoneOf?: (node: string) => string | null;
+  /** The labels of a node; undefined or absent if they are unknown. */
+  nodeLabelsOf?: (node: string) => Readonly<Record<string, string>> | undefined;
   /** The kept revisions of the pool's template. */
   revisions: readonly KeptRevision[];
   /** Claims of the pool that are marked as kept; absent if they are not watched. */

@@ -243,6 +243,7 @@ function rolloutOf(
     strategy,
     ...(plugs && { plugs }),
     ...(expandedOf && { expandedOf }),
+    ...(input.nodeLabelsOf && { nodeLabelsOf: input.nodeLabelsOf }),
     changeFor: older.changeFor,
     state: input.rollout,
     batches,

@@ -106,6 +106,7 @@ export function poolStatus({
     availableReplicas: availability.available + (availability.availableSurge ?? 0),
     unavailableReplicas: availability.unavailable.length + availability.missing,
     updatedReplicas: rollout.updated,
+    ...(rollout.outdatedPods.vms.length === 0 ? {} : { outdatedPodReplicas: rollout.outdatedPods.vms.length }),
     driftedReplicas: drifted.length,
     ...(surge === 0 ? {} : { surgeReplicas: surge }),
     ...standbyStatus(pool, all, vmiOf),

@@ -100,7 +100,7 @@ function progressing({ spec }: StoredPool, plan: RolloutPlan): Untimed<'Progress
 }
 
 /** A rollout that has reached all VMs is no success as long as some of them have failed, and are not well since. */
-function completion({ standing, behind, target }: RolloutPlan, waits: string): ReasonAndMessage {
+function completion({ standing, behind, target, outdatedPods }: RolloutPlan, waits: string): ReasonAndMessage {
   const also = waits === '' ? '' : `; ${waits}`;
   if (standing.length > 0)
     return {
@@ -112,6 +112,9 @@ function completion({ standing, behind, target }: RolloutPlan, waits: string): R
       reason: 'UpdateFailed',
       message: `${behind === 1 ? '1 VM has' : `${behind} VMs have`} failed to take revision ${target}${also}`,
     };
+  const { vms, words: pods } = outdatedPods;
+  if (vms.length > 0)
+    return { reason: 'OutdatedPods', message: `revision ${target} is rolled out; ${pods.join('; ')}${also}` };
   return {
     reason: 'Complete',
     message: also === '' ? `all VMs are of revision ${target}` : `revision ${target} is rolled out${also}`,

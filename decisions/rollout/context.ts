@@ -31,6 +31,8 @@ export interface RolloutInput {
    * none, or KubeVirt has not told. Absent if nobody has asked.
    */
   expandedOf?: (revision: string) => PoolTemplate | undefined;
+  /** The labels of a node; undefined or absent if they are unknown. */
+  nodeLabelsOf?: (node: string) => Readonly<Record<string, string>> | undefined;
   /** State of the rollout; null if none is known. */
   state: RolloutStatus | null;
   batches: readonly Batch[];

@@ -5,6 +5,7 @@ import { surgeNeed, type SurgeNeed } from '../surge/need.ts';
 import { poolTemplate } from '../template/template.ts';
 import type { VmView } from '../views/vm.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
+import { outdatedPods, type OutdatedPods } from '../vm-update/outdated-pods.ts';
 import type { Batch } from './batch.ts';
 import { rolloutNeeds, type Candidate } from './candidates.ts';
 import { withChanges, withOlderContent } from './changes.ts';
@@ -62,8 +63,9 @@ export interface RolloutPlan {
    */
   present: number;
   behind: number;
-  /** How many VMs have both spec and VMI of the newest revision. */
+  /** How many VMs have both spec and VMI of the newest revision; `outdatedPods`: those whose pods lack some of it. */
   updated: number;
+  outdatedPods: OutdatedPods;
 }
 
 /**
@@ -118,6 +120,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
     present: context.active.length,
     behind: context.active.filter((vm) => !vm.optedOut && !context.isOf(vm, newest)).length,
     updated: context.active.filter((vm) => context.isOf(vm, newest)).length,
+    outdatedPods: outdatedPods(context, newest, poolTemplate(input.pool.spec)),
   };
 }
 

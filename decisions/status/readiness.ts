@@ -31,6 +31,7 @@ const MESSAGE_LENGTH = 1_024;
 /** What is none of these goes on by itself. */
 const STATES: Record<string, Readiness['state']> = {
   Complete: 'Ready',
+  OutdatedPods: 'Ready',
   Paused: 'Held',
   WaitingForApproval: 'Held',
   OutdatedVms: 'Held',
@@ -60,10 +61,12 @@ function poolProgress({ replicas: wanted }: Wanted, status: Said): Readiness {
   const state = STATES[progressing.reason ?? ''] ?? 'Reconciling';
   if (state !== 'Ready') return as(state, progressing);
   if (upToDate === undefined) return as('Reconciling', progressing);
-  if (upToDate.status !== 'True') return as('Stalled', upToDate);
+  if (upToDate.status !== 'True' && upToDate.reason !== 'OutdatedPods') return as('Stalled', upToDate);
   const surplus = conditionOf(status, 'ScaleInBlocked');
   if (surplus !== undefined) return as(SURPLUS[surplus.reason ?? ''] ?? 'Held', surplus);
-  if (replicas === wanted && unavailableReplicas === 0) return there(`all of ${wanted} VMs`);
+  // Nothing more is done for pods, and nothing waits for them.
+  if (replicas === wanted && unavailableReplicas === 0)
+    return progressing.reason === 'OutdatedPods' ? as('Ready', progressing) : there(`all of ${wanted} VMs`);
   const are = unavailableReplicas === 1 ? 'is' : 'are';
   return starting(`${unavailableReplicas} of ${wanted} VMs ${are} not available`);
 }

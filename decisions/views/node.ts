@@ -3,6 +3,8 @@ export interface NodeView {
   name: string;
   /** Its label `topology.kubernetes.io/zone`; null without. */
   zone: string | null;
+  /** Absent if it has none. */
+  labels?: Readonly<Record<string, string>>;
   /** The node's Ready condition is True. */
   ready: boolean;
   /** Ready, and not cordoned. */

@@ -35,6 +35,10 @@ export interface VmiView {
   revision: string | null;
   /** The generation of its VM's spec from which KubeVirt started it; null if KubeVirt doesn't say. */
   startGeneration: number | null;
+  /** What tells its pod from its other pods, before and after migrations; null until it has a node. */
+  pod: string | null;
+  /** The revision that this pod was made from, if the VMI has got another while it ran; else null. */
+  podRevision: string | null;
   /** Why it is paused; null if it is not. */
   pause: Pause | null;
   /** What its status tells of operations on it; without those that the cluster no longer knows. */

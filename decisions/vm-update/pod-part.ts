@@ -41,6 +41,15 @@ export const startAnnotations = (template: PoolTemplate): Json =>
 /** What a VMI has already in one of its pods, which are made at its start and at each of its migrations. */
 export type PodPart = 'labels' | 'annotations' | 'nodeSelector' | 'affinity' | 'tolerations';
 
+/** In words. */
+export const POD_PARTS: Record<PodPart, string> = {
+  labels: 'labels',
+  annotations: 'annotations',
+  nodeSelector: 'node selector',
+  affinity: 'affinity',
+  tolerations: 'tolerations',
+};
+
 const PARTS: Record<PodPart, (template: PoolTemplate) => unknown> = {
   labels: ({ spec }) => field(spec, 'template', 'metadata', 'labels'),
   annotations: (template) => annotationsOf(template, (key) => !SYNCED.has(key) && key !== RESTARTED_AT_ANNOTATION),

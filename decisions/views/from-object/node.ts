@@ -23,6 +23,7 @@ export function nodeView({ metadata: { name, labels = {} }, spec, status }: Node
   return {
     name,
     zone: internOrNull(labels[ZONE_LABEL]),
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
     ready,
     schedulable: ready && spec?.unschedulable !== true,
     machineTypes,

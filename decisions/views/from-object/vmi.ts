@@ -1,4 +1,4 @@
-import { REVISION_LABEL } from '../../../api/names.ts';
+import { POD_REVISION_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
 import {
   controllerOf,
   type Condition,
@@ -88,6 +88,8 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     probationMs: probationOf(spec?.livenessProbe),
     revision: metadata.labels?.[REVISION_LABEL] ?? formerMemberOf(metadata.annotations)?.revision ?? null,
     startGeneration: startGenerationOf(status?.virtualMachineRevisionName),
+    pod: podOf(status),
+    podRevision: podRevisionOf(metadata.annotations?.[POD_REVISION_ANNOTATION], podOf(status)),
     pause: pauseOf(conditions),
     operations: vmiOperations(status),
     // Known from migrations, not the VMI: `ClusterCache.withSurroundings` fills it in.
@@ -180,6 +182,18 @@ function whyNotReady(conditions: Condition[], reason: string | undefined): strin
     if (condition?.status === 'False' && words) return words;
   }
   return reason || null;
+}
+
+/** KubeVirt tells the UIDs of all its pods that are there, with their nodes: two while it migrates. */
+function podOf(status: VirtualMachineInstance['status']): string | null {
+  const { nodeName, activePods = {} } = status ?? {};
+  const [uid, ...others] = Object.keys(activePods).filter((one) => activePods[one] === nodeName);
+  return uid !== undefined && others.length === 0 ? uid : (nodeName ?? null);
+}
+
+function podRevisionOf(text: string | undefined, pod: string | null): string | null {
+  const [revision, of] = text?.split('@') ?? [];
+  return revision !== undefined && of !== undefined && of === pod ? intern(revision) : null;
 }
 
 const NOTHING: VmiView['plugged'] = { interfaces: [], volumes: [] };

@@ -59,6 +59,8 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   disks: [],
   plugged: { interfaces: [], volumes: [] },
   plugging: null,
+  pod: null,
+  podRevision: null,
   podTerminating: false,
   evictionStrategy: null,
   evacuationNode: null,

@@ -56,7 +56,8 @@ describe('a live update', () => {
     const pool = await aPool();
     const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ sockets: 2, memory: '2Gi', labels: { size: 'big' } }));
-    await pool.untilComplete(next);
+    // KubeVirt made the pods of these migrations before drover gave the VMIs their labels.
+    await pool.untilPodsAreOutdated(next);
     expect(await pool.vmiUids()).toEqual(before);
     for (const name of namesUpTo('web', 2)) {
       expect(await pool.vmi(name)).toMatchObject({
@@ -102,7 +103,7 @@ describe('a live update', () => {
       affinity,
     };
     const next = await pool.change(templateOf({ ...small, vmi: placement }));
-    await pool.untilComplete(next);
+    await pool.untilPodsAreOutdated(next);
     expect((await pool.vmi('web-2')).spec).toMatchObject(placement);
     await pool.untilComplete(await pool.change(templateOf(small)));
     const { spec } = await pool.vmi('web-2');

@@ -315,7 +315,8 @@ test('labels and annotations alone restart nobody, reach VM and VMI, and go agai
   await Promise.all([pool.patchVm('web-1', mine), pool.patchVmi('web-1', mine)]);
   const before = await pool.vmiUids();
   const next = await pool.change(with2);
-  await pool.untilComplete(next);
+  await pool.untilPodsAreOutdated(next);
+  expect(await pool.status()).toMatchObject({ outdatedPodReplicas: 2 });
   expect(await pool.vmiUids()).toEqual(before);
   for (const name of namesUpTo('web', 2)) {
     const [vm, vmi] = await Promise.all([pool.vm(name), pool.vmi(name)]);
@@ -329,6 +330,8 @@ test('labels and annotations alone restart nobody, reach VM and VMI, and go agai
       expect(metadata.annotations).not.toHaveProperty('old');
     }
   }
+  await pool.untilComplete(await pool.change(with1));
+  expect(await pool.vmiUids()).toEqual(before);
 });
 
 soakTest(

@@ -152,7 +152,16 @@ export class TestPool {
   }
 
   /** Waits until all VMs are ready at this revision and the pool reports its rollout as complete. */
-  async untilComplete(revision: string): Promise<void> {
+  untilComplete(revision: string): Promise<void> {
+    return this.#untilUpdated(revision, { Progressing: 'Complete' });
+  }
+
+  /** Waits for the same, but for pods that lack what the next start or migration gives them. */
+  untilPodsAreOutdated(revision: string): Promise<void> {
+    return this.#untilUpdated(revision, { Progressing: 'OutdatedPods', UpToDate: 'OutdatedPods' });
+  }
+
+  async #untilUpdated(revision: string, said: Record<string, string>): Promise<void> {
     const { spec } = await this.get();
     const { replicas } = spec;
     await this.until({
@@ -161,7 +170,7 @@ export class TestPool {
       currentRevision: revision,
       updateRevision: revision,
     });
-    await this.untilSaid({ Progressing: 'Complete' });
+    await this.untilSaid(said);
   }
 
   async vms(): Promise<Map<string, Vm>> {

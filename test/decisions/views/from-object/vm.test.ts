@@ -121,6 +121,7 @@ test('the zone and the machine types of a node are those that it is labelled wit
   expect(nodeView({ metadata: { name: 'n', labels }, status })).toEqual({
     name: 'n',
     zone: 'east',
+    labels,
     ready: true,
     schedulable: true,
     machineTypes: ['q35'],

@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Condition, Stored } from '../../../../api/objects.ts';
 import { vmiView, type VirtualMachineInstance } from '../../../../decisions/views/from-object/vmi.ts';
+import type { VmiView } from '../../../../decisions/views/vmi.ts';
 
 const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name: 'web-1', uid: 'vm-uid', controller: true };
 
@@ -55,6 +56,8 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     disks: [],
     plugged: { interfaces: [], volumes: [] },
     plugging: null,
+    pod: null,
+    podRevision: null,
     podTerminating: false,
     evictionStrategy: null,
     evacuationNode: null,
@@ -213,4 +216,27 @@ test('the node of a pod that has not come up is known until KubeVirt says that t
   expect(podNodeOf({ activePods: { 'uid-of-pod': '' } })).toBeNull();
   expect(podNodeOf({ activePods: { 'uid-of-pod': 'node-1' } })).toBe('node-1');
   expect(podNodeOf({ activePods: { 'uid-of-pod': 'node-1' }, nodeName: 'node-1' })).toBeNull();
+});
+
+const on = (activePods: Record<string, string>, mark?: string): Pick<VmiView, 'pod' | 'podRevision'> => {
+  const { pod, podRevision } = vmiView({
+    ...aVmi(),
+    metadata: { ...aVmi().metadata, annotations: mark === undefined ? {} : { 'drover.dev/pod-revision': mark } },
+    status: { nodeName: 'a', activePods },
+  });
+  return { pod, podRevision };
+};
+
+describe('the pod', () => {
+  test('is the one on its node, and of another template as long as it is that', () => {
+    expect(on({ p: 'a' }, 'r@p')).toEqual({ pod: 'p', podRevision: 'r' });
+    expect(on({ p: 'b', q: 'a' }, 'r@p')).toEqual({ pod: 'q', podRevision: null });
+    expect(on({ p: 'a', q: 'b' }, 'r@p')).toEqual({ pod: 'p', podRevision: 'r' });
+    expect(on({ p: 'a' })).toEqual({ pod: 'p', podRevision: null });
+  });
+  test('is known by its node if nothing tells its UID', () => {
+    expect(on({}, 'r@a')).toEqual({ pod: 'a', podRevision: 'r' });
+    expect(on({}, 'r@b')).toEqual({ pod: 'a', podRevision: null });
+    expect(on({}, 'nonsense')).toEqual({ pod: 'a', podRevision: null });
+  });
 });

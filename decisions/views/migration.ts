@@ -43,4 +43,6 @@ export interface MigrationInFlight {
   vmiName: string;
   /** KubeVirt's `status.phase`; `Pending` before it has one. */
   phase: string;
+  /** A ResourceQuota rejects the pod that the VMI would migrate to. */
+  overQuota?: true;
 }

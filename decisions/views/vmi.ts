@@ -47,7 +47,7 @@ export interface VmiView {
    * The migration of it that has not ended, whoever made it; null if there is none. Known from migrations: what a VMI
    * says of one may stay for ever (`migrationState`).
    */
-  migration: Pick<MigrationInFlight, 'name' | 'phase'> | null;
+  migration: Pick<MigrationInFlight, 'name' | 'phase' | 'overQuota'> | null;
   migratable: boolean;
   /** Its spec's own eviction strategy; null if it has the cluster's. */
   evictionStrategy: string | null;

@@ -73,7 +73,15 @@ function progressOfOldVmi(vm: VmView, live: VmiView): UpdateProgress {
 function progressOfLiveUpdate(vm: VmView, live: VmiView, expansion: Expansion | undefined): UpdateProgress {
   const progress = liveProgress(vm, live, expansion);
   if (progress.state === 'done') return { state: 'applied' };
-  return progress.state === 'refused' ? progress : { state: 'waiting', for: progress.for };
+  return progress.state === 'refused' ? progress : { state: 'waiting', for: `${progress.for}${hindrance(live)}` };
+}
+
+/** What KubeVirt says of a change that it has begun, and of the migration that is to bring it. */
+function hindrance({ plugging, migration }: VmiView): string {
+  const phase = migration && `its migration ${migration.name} is ${migration.phase}`;
+  const quota = migration?.overQuota === true ? 'a ResourceQuota rejects the pod of that' : null;
+  const words = [plugging, phase, quota].filter((one) => one !== null);
+  return words.length === 0 ? '' : ` (${words.join('; ')})`;
 }
 
 export interface RestartProgressInput {

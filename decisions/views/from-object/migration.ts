@@ -64,18 +64,19 @@ export function inFlightView(object: Stored<VirtualMachineInstanceMigration>): M
     name: metadata.name,
     vmiName: spec.vmiName,
     phase: status?.phase || 'Pending',
+    ...(isOverQuota(object) ? { overQuota: true } : {}),
   };
 }
+
+const isOverQuota = ({ status }: VirtualMachineInstanceMigration): boolean =>
+  status?.conditions?.some((one) => one.type === 'migrationRejectedByResourceQuota' && one.status === 'True') ?? false;
 
 const isPending = (phase: string | undefined): boolean => phase === undefined || phase === '' || phase === 'Pending';
 
 /** KubeVirt leaves a migration pending while too many others run. One that a quota holds up waits for no others. */
 function begunAt(object: Stored<VirtualMachineInstanceMigration>): number | null {
   const { metadata, status } = object;
-  const isRefused = status?.conditions?.some(
-    ({ type, status: is }) => type === 'migrationRejectedByResourceQuota' && is === 'True',
-  );
-  if (isPending(status?.phase) && isRefused !== true) return null;
+  if (isPending(status?.phase) && !isOverQuota(object)) return null;
   return timeOf(object, (phase) => !isPending(phase)) ?? Date.parse(metadata.creationTimestamp);
 }
 

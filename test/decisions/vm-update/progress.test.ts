@@ -157,3 +157,15 @@ test('a VMI that restarts for what it has read is new when its UID is', () => {
   expect(progress(fresh(1), { uid: 'the old one' }, { held: it })).toEqual({ state: 'waiting', for: 'its restart' });
   expect(progress(fresh(1), { uid: 'a new one' }, { held: it })).toEqual({ state: 'well' });
 });
+
+test('a live update that waits for a migration says what KubeVirt says of that', () => {
+  const vm = fresh(1, { spec: { template: { spec: { domain: { cpu: { sockets: 2 } } } } } });
+  const asked = { revision: OLD, cpu: { sockets: 2, maxSockets: 4, current: 1 } };
+  const waits = (vmi: Partial<VmiView>): UpdateProgress =>
+    progress(vm, { ...asked, ...vmi }, { held: held(old(1), 'live') });
+  expect(waits({})).toEqual({ state: 'waiting', for: 'the VMI to get 2 sockets: it has 1' });
+  expect(waits({ plugging: 'HotVCPUChange', migration: { name: 'm', phase: 'Pending', overQuota: true } })).toEqual({
+    state: 'waiting',
+    for: 'the VMI to get 2 sockets: it has 1 (HotVCPUChange; its migration m is Pending; a ResourceQuota rejects the pod of that)',
+  });
+});

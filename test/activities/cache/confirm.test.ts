@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { wasRestored } from '../../../activities/cache/confirm.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+
+const clientAt = (metadata: object | undefined): KubeClient =>
+  ({ request: () => Promise.resolve({ metadata }) }) as unknown as KubeClient;
+
+test.each<[words: string, metadata: object | undefined, restored: boolean]>([
+  ['at a lower version was restored', { resourceVersion: '899' }, true],
+  ['at the version that was seen was not', { resourceVersion: '900' }, false],
+  ['at a higher version was not', { resourceVersion: '10000000000000000000' }, false],
+  ['that tells no version may be anything', {}, false],
+  ['that answers with something else may be anything', undefined, false],
+])('an API server %s', async (_words, metadata, restored) => {
+  expect(await wasRestored(clientAt(metadata), 900n, 1_000)).toBe(restored);
+});

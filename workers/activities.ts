@@ -76,8 +76,12 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       createWatchActivities({
         cache,
         burst,
-        signalsOf,
+        signalsOf: (kind) => {
+          const { notify, ...signals } = signalsOf(kind);
+          return { ...signals, notify: (...args) => notify(...args).then(() => metrics.lastSignal.setToCurrentTime()) };
+        },
         onFailure: () => metrics.failedSignals.inc(),
+        onWatching: (isWatching) => metrics.watchRunning.inc(isWatching ? 1 : -1),
         stopping,
       }),
     ),

@@ -25,6 +25,7 @@ import { serveHealth, type Health } from './health/health.ts';
 import { endOnFault } from './last-resort.ts';
 import { createLogger } from './log.ts';
 import { createMetrics, type Metrics } from './metrics/metrics.ts';
+import { untilRenewed } from './renewed-credentials.ts';
 import { RepeatedProblem, whyUnreached } from './repeated-problem.ts';
 import { Serving } from './serving.ts';
 import { keepWatch, waitUntilWatched } from './watch/keep-watch.ts';
@@ -102,7 +103,8 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));
     const onProblem = ({ message }: Error): void => refused.lasts(message);
     serving = new Serving({ create, cache, stop, onServing, onProblem });
-    await untilOneEnds(stopping, [serving.run(), keepWatch(watched, uid)], () => serving?.drain());
+    const parts = [serving.run(), keepWatch(watched, uid), endOnRenewal(logger, stop)];
+    await untilOneEnds(stopping, parts, () => serving?.drain());
   } catch (error) {
     if (!(stop.aborted && isAbort(error))) throw error;
   } finally {
@@ -116,6 +118,21 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     await client.close();
     server?.close();
   }
+}
+
+/**
+ * Ends when the certificate, key or API key of Temporal was renewed. A connection keeps what it was made with: a worker
+ * that went on would be refused at its next reconnection. Its supervisor starts it again, with the new ones.
+ */
+async function endOnRenewal(logger: Logger, signal: AbortSignal): Promise<void> {
+  try {
+    await untilRenewed({ signal });
+  } catch (error) {
+    if (isAbort(error)) return;
+    throw error;
+  }
+  logger.info('what Temporal is reached with was renewed: the worker ends, to be started again with it');
+  process.exitCode = 1;
 }
 
 function installRuntime(logger: Logger, metrics: string | null): void {

@@ -41,6 +41,8 @@ export interface WatchActivityOptions {
   signalsOf: (kind: VmOwnerKind) => Signals;
   /** Called for each signal that could not be sent. */
   onFailure?: () => void;
+  /** Called when this worker begins to watch, and when it no longer does. */
+  onWatching?: (isWatching: boolean) => void;
   /** Aborted when the worker is asked to shut down: its watch then moves to another worker at once. */
   stopping: AbortSignal;
   resyncMs?: number;
@@ -54,7 +56,7 @@ const RESYNC_MS = 300_000;
 const MANAGED_MS = 15_000;
 
 export function createWatchActivities(options: WatchActivityOptions) {
-  const { cache, onFailure, stopping, resyncMs = RESYNC_MS, managedMs = MANAGED_MS } = options;
+  const { cache, onFailure, onWatching, stopping, resyncMs = RESYNC_MS, managedMs = MANAGED_MS } = options;
 
   const watched = watchedKinds(options);
 
@@ -86,10 +88,12 @@ export function createWatchActivities(options: WatchActivityOptions) {
       }, managedMs);
       const { pools, replicaSets, vmiSets, vms } = cache;
       const sizes = { pools: pools.size, sets: replicaSets.size + vmiSets.size, vms: vms.size };
+      onWatching?.(true);
       log.info('watching', { cluster, ...sizes, attempt: info.attempt });
       try {
         await Promise.race([context.cancelled, rejectOnShutdown(stopping), rejectOnServerLost(cache.lost)]);
       } finally {
+        onWatching?.(false);
         clearInterval(beat);
         clearInterval(resync);
         clearInterval(look);

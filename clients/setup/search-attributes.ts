@@ -55,14 +55,35 @@ async function knownTypes({ connection, namespace, address }: Temporal): Promise
   }
 }
 
-async function add({ connection, namespace }: Temporal, missing: SearchAttribute[]): Promise<void> {
+async function add(temporal: Temporal, missing: SearchAttribute[]): Promise<void> {
+  const { connection, namespace } = temporal;
   const types = missing.map(({ name, type }) => [name, INDEXED_VALUE_TYPES[type]] as const);
   try {
     await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: Object.fromEntries(types) });
   } catch (error) {
     // Another setup ran at the same time.
-    if (grpcCodeOf(error) !== GrpcCode.ALREADY_EXISTS) throw refused(error, 'register search attributes');
+    if (grpcCodeOf(error) === GrpcCode.ALREADY_EXISTS) return;
+    if (NO_ROOM.test(sentenceOf(error))) throw await noRoom(temporal, missing, error);
+    throw refused(error, 'register search attributes');
   }
+}
+
+const NO_ROOM = /more than (\d+) search attributes? of type (\w+)/i;
+
+/** Temporal has registered none: it looks for room for all of them first. */
+async function noRoom(temporal: Temporal, missing: SearchAttribute[], cause: unknown): Promise<Failure> {
+  const [, most = '', word = ''] = NO_ROOM.exec(sentenceOf(cause)) ?? [];
+  const isOfType = ({ type }: SearchAttribute): boolean => type.replace('_', '') === word.toUpperCase();
+  const needed = missing.filter(isOfType);
+  const number = needed.length === 0 ? -1 : INDEXED_VALUE_TYPES[needed[0]!.type];
+  const there = Object.values(await knownTypes(temporal)).filter((one) => one === number).length;
+  return new Failure(
+    `Temporal's namespace ${temporal.namespace} has no room for drover's search attributes, and none was registered: ` +
+      `it has ${there} of type ${word} and room for ${Math.max(Number(most) - there, 0)} more, and drover needs ` +
+      `${needed.length}: give drover a namespace of its own, by \`temporal operator namespace create --namespace drover\` ` +
+      'and --temporal-namespace drover',
+    { cause },
+  );
 }
 
 /** Waits for Temporal's servers: each caches the list, and refuses a new name until its copy is fresh. */

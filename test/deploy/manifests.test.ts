@@ -84,6 +84,13 @@ test('no tool takes the custom resources away with the rest', () => {
     });
 });
 
+test("the worker's metrics and those of Temporal's SDK can be scraped, on the ports that docs/deploy.md names", () => {
+  const [policy] = readManifests('networkpolicy.yaml') as unknown as [{ spec: { ingress: { ports: object[] }[] } }];
+  expect(policy.spec.ingress[0]!.ports).toEqual([{ port: 8080 }, { port: 9090 }]);
+  const page = readFileSync(new URL('../docs/deploy.md', folder), 'utf8');
+  expect(page).toContain('DROVER_TEMPORAL_METRICS_PORT=9090');
+});
+
 test('a disruption leaves a worker, and there are more than that', () => {
   const { spec } = disruption as unknown as { spec: { minAvailable: number; selector: object } };
   const { replicas, selector } = deployment!['spec'] as { replicas: number; selector: object };

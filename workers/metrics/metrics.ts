@@ -29,6 +29,16 @@ export function createMetrics() {
       help: '1 while this worker takes no work because the API server does not answer.',
       registers,
     }),
+    watchRunning: new Gauge({
+      name: 'drover_watch_running',
+      help: '1 while this worker watches the cluster for all workers.',
+      registers,
+    }),
+    lastSignal: new Gauge({
+      name: 'drover_last_signal_timestamp_seconds',
+      help: 'When this worker last told the workflow of a pool or a set of a change; 0 if it never has.',
+      registers,
+    }),
     missedEvents: counter(
       'drover_missed_events_total',
       'Changes that a relist found and no watch event had reported.',

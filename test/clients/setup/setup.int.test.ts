@@ -126,6 +126,31 @@ test('two at once both succeed, a third finds all of it, and one watch runs', as
     .toMatchObject({ count: 1 });
 });
 
+test('a namespace without room for the search attributes gets none of them, and the way out is said', async () => {
+  const { connection } = await connectTemporal({ address: stack.temporalAddress, configured: false });
+  onTestFinished(() => connection.close());
+  const namespace = 'shared';
+  const { config } = await connection.workflowService.describeNamespace({ namespace: 'default' });
+  await connection.workflowService.registerNamespace({
+    namespace,
+    workflowExecutionRetentionPeriod: config!.workflowExecutionRetentionTtl!,
+  });
+  const KEYWORD = 2;
+  const searchAttributes = Object.fromEntries([1, 2, 3, 4, 5].map((number) => [`Theirs${number}`, KEYWORD]));
+  // A new namespace is served after a moment.
+  await waitFor(() => connection.operatorService.addSearchAttributes({ namespace, searchAttributes }), 30_000);
+  const { code, stderr } = await drover('setup', '--temporal-namespace', namespace);
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr:
+      "error: Temporal's namespace shared has no room for drover's search attributes, and none was registered: " +
+      'it has 5 of type Keyword and room for 5 more, and drover needs 6: give drover a namespace of its own, by ' +
+      '`temporal operator namespace create --namespace drover` and --temporal-namespace drover\n',
+  });
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  expect(Object.keys(customAttributes ?? {}).filter((name) => !name.startsWith('Theirs'))).toEqual([]);
+});
+
 test('its custom resources can be deleted only by somebody who confirms that', async () => {
   for (const name of await crds()) {
     // The API server puts a policy into force some moments after it has it.

@@ -3,7 +3,7 @@ import { DisruptionClaims } from '../activities/disruption-budget/places.ts';
 import { createDrainActivities } from '../activities/drain/evacuate.ts';
 import { createAwaitRemovalActivities } from '../activities/healing/await-removal.ts';
 import { createHealActivities } from '../activities/healing/replace-vm.ts';
-import { withFailures } from '../activities/lib/temporal-failure.ts';
+import { withFailures, withWaitFailures } from '../activities/lib/temporal-failure.ts';
 import { createMachineTypeActivities } from '../activities/machine-types/machine-types.ts';
 import { createPoolActivities } from '../activities/pool/pool.ts';
 import { ChosenUids } from '../activities/power/chosen-uids.ts';
@@ -66,13 +66,13 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
       ...restarts,
       ...machineTypes,
     }),
-    waiting: withFailures({
+    waiting: withWaitFailures({
       ...createAwaitActivities(common),
       ...createAwaitRemovalActivities(common),
       awaitPower,
       awaitTransition,
     }),
-    watching: withFailures(
+    watching: withWaitFailures(
       createWatchActivities({
         cache,
         burst,

@@ -15,7 +15,8 @@ const Environment = z.object({
   DROVER_CLUSTER: z
     .string()
     .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'must be lower-case letters, digits, "-" and "."'),
-  DROVER_BURST: whole(1, 10_000),
+  // What deletes a part of a pool's VMs is told the names of all others: at most 1 MB for this many.
+  DROVER_BURST: whole(1, 1_000),
   DROVER_CONCURRENCY: whole(1, 1_000),
   DROVER_CONNECTIONS: whole(1, 1_000),
   DROVER_SLOTS: whole(1, 10_000),

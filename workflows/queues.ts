@@ -7,6 +7,12 @@ import {
 } from '@temporalio/workflow';
 import { waitQueueOf, watchQueueOf } from './messages.ts';
 
+/**
+ * How activities that only wait are tried again. A wait lasts for days, and every worker that ends under it is an
+ * attempt: the delay must not grow with their number. What an attempt itself throws says when to try again.
+ */
+export const WAIT_RETRY = { initialInterval: '500ms', backoffCoefficient: 1 } as const;
+
 export const watchQueue = (): string => watchQueueOf(workflowInfo().taskQueue);
 
 /**
@@ -18,7 +24,7 @@ export const waitingActivities = <A = UntypedActivities>(heartbeatTimeout: '10s'
     taskQueue: waitQueueOf(workflowInfo().taskQueue),
     startToCloseTimeout: '24h',
     heartbeatTimeout,
-    retry: { initialInterval: '200ms', maximumInterval: '10s' },
+    retry: WAIT_RETRY,
     // They change nothing, so a cancellation need not wait for their end.
     cancellationType: ActivityCancellationType.TRY_CANCEL,
   });

@@ -1,6 +1,6 @@
 import { continueAsNew, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { WatchActivities } from '../activities/watch/watch.ts';
-import { watchQueue } from './queues.ts';
+import { WAIT_RETRY, watchQueue } from './queues.ts';
 
 export interface WatchInput {
   cluster: string;
@@ -12,7 +12,7 @@ const watching = () =>
     startToCloseTimeout: '24h',
     // How long the watch of a dead worker takes to move to another.
     heartbeatTimeout: '10s',
-    retry: { initialInterval: '200ms', maximumInterval: '10s' },
+    retry: WAIT_RETRY,
   });
 
 /**

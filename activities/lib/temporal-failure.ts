@@ -1,4 +1,5 @@
-import { ApplicationFailure } from '@temporalio/common';
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { KubeError, KubeUnreachable } from '../../kubernetes/errors.ts';
 
 /**
@@ -33,4 +34,28 @@ export function withFailures<A extends Record<string, (...args: never[]) => Prom
     },
   ]);
   return Object.fromEntries(wrapped) as A;
+}
+
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 10_000;
+
+/**
+ * The same for activities that only wait, whose retries Temporal doesn't delay more and more: their attempts end with
+ * their workers, however many. One that fails by itself says how long to wait, unless its failure does.
+ */
+export function withWaitFailures<A extends Record<string, (...args: never[]) => Promise<unknown>>>(activities: A): A {
+  const wrapped = Object.entries(withFailures(activities)).map(([name, activity]) => [
+    name,
+    (...args: never[]) => activity(...args).catch((error: unknown) => Promise.reject(delayed(error))),
+  ]);
+  return Object.fromEntries(wrapped) as A;
+}
+
+function delayed(error: unknown): unknown {
+  if (error instanceof CancelledFailure || !(error instanceof Error)) return error;
+  if (error instanceof ApplicationFailure && (error.nextRetryDelay != null || error.nonRetryable === true))
+    return error;
+  const nextRetryDelay = Math.min(FIRST_DELAY_MS * 2 ** (Context.current().info.attempt - 1), LONGEST_DELAY_MS);
+  const type = error instanceof ApplicationFailure ? error.type : error.name;
+  return ApplicationFailure.create({ type: type ?? 'Error', message: error.message, cause: error, nextRetryDelay });
 }

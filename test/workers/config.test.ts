@@ -19,8 +19,8 @@ test('what is set is taken', () => {
 
 describe('a variable that cannot be used is named, with what would be right', () => {
   test.each([
-    ['DROVER_BURST', 'abc', 'DROVER_BURST=abc: must be a whole number from 1 to 10000'],
-    ['DROVER_BURST', '0', 'DROVER_BURST=0: must be a whole number from 1 to 10000'],
+    ['DROVER_BURST', 'abc', 'DROVER_BURST=abc: must be a whole number from 1 to 1000'],
+    ['DROVER_BURST', '1001', 'DROVER_BURST=1001: must be a whole number from 1 to 1000'],
     ['DROVER_HEALTH_PORT', '70000', 'DROVER_HEALTH_PORT=70000: must be a whole number from 0 to 65535'],
     ['DROVER_CLUSTER', 'East', 'DROVER_CLUSTER=East: must be lower-case letters, digits, "-" and "."'],
   ])('%s=%s', (name, value, sentence) => {

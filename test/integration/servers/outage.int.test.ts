@@ -1,10 +1,11 @@
-import { cpSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import type { KubeObject } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { poolIdOf } from '../../../workflows/messages.ts';
+import { setup } from '../../../clients/setup/setup.ts';
+import { pause, poolIdOf } from '../../../workflows/messages.ts';
 import { soak } from '../../soak.ts';
 import { startChaosProxy, type Fate } from '../chaos-proxy.ts';
 import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
@@ -13,12 +14,14 @@ const fleet = aFleet({ ownStack: true, simulator: false, workers: 0 });
 const VMS = soak(300, 40);
 /** It makes one VM after another, at a slow API server: a kill comes in the middle, even on a fast machine. */
 let worker: TestWorker;
+let startWorker: () => Promise<TestWorker>;
 beforeAll(async () => {
   const { kubeconfig, close } = await startChaosProxy(fleet().workerKubeconfig, async (method): Promise<Fate> => {
     if (method === 'POST') await sleep(60);
     return 'pass';
   });
-  worker = await fleet().startWorker({ KUBECONFIG: kubeconfig, DROVER_CONCURRENCY: '1' });
+  startWorker = () => fleet().startWorker({ KUBECONFIG: kubeconfig, DROVER_CONCURRENCY: '1' });
+  worker = await startWorker();
   return close;
 });
 
@@ -97,6 +100,55 @@ async function toldSince(namespace: string, resourceVersion: string): Promise<[t
     told.push([type, (object as KubeObject).metadata.name]);
   return told;
 }
+
+/** Resolves when the pool's workflow has written a status since: with as many replicas as the spec wants now. */
+const grown = async (namespace: string, replicas: number): Promise<void> => {
+  await fleet().patchPool(namespace, 'web', { replicas });
+  await fleet().settled(namespace, 'web', namesUpTo('web', replicas));
+};
+const uids = async (namespace: string): Promise<string[]> =>
+  (await fleet().vms(namespace)).map(({ metadata }) => metadata.uid).toSorted();
+
+test("Temporal's database is put back to before a pause, and then lost: the pause holds, and all VMs stay", async () => {
+  const namespace = await fleet().namespace();
+  await fleet().createPool(namespace, 'web', { replicas: 2 });
+  await fleet().settled(namespace, 'web', ['web-1', 'web-2']);
+  const { stack } = fleet();
+  const data = join(stack.state, 'data');
+  const database = (): string[] =>
+    readdirSync(data)
+      .filter((name) => name.startsWith('temporal.db'))
+      .map((name) => join(data, name));
+  await stack.halt('temporal');
+  const saved = database().map((file) => ({ file, content: readFileSync(file) }));
+  await stack.restart('temporal');
+  const isPaused = async (): Promise<void> =>
+    expect((await fleet().pool(namespace, 'web'))!.status?.rollout?.paused).toMatchObject({ by: 'ann' });
+  await fleet()
+    .temporal.client.workflow.getHandle(poolIdOf({ cluster: 'default', namespace, name: 'web' }))
+    .signal(pause, { by: 'ann' });
+  await until(isPaused);
+
+  // A worker keeps workflows in its memory, and takes no notice of a history that is older than these.
+  expect(await worker.stop()).toBe(0);
+  await stack.halt('temporal');
+  for (const file of database()) rmSync(file);
+  for (const { file, content } of saved) writeFileSync(file, content);
+  await stack.restart('temporal');
+  worker = await startWorker();
+  const before = await uids(namespace);
+  await grown(namespace, 3);
+  await isPaused();
+  expect(await uids(namespace)).toEqual(expect.arrayContaining(before));
+
+  await stack.halt('temporal');
+  for (const file of database()) rmSync(file);
+  await stack.restart('temporal');
+  await setup({ kube: fleet().kube, temporal: fleet().temporal, cluster: 'default', say: () => {} });
+  await grown(namespace, 4);
+  await isPaused();
+  expect(await uids(namespace)).toEqual(expect.arrayContaining(before));
+});
 
 // The last test: it ends the worker.
 test('Temporal is away for longer than a signal is tried: the same worker goes on when it is back, with what changed meanwhile', async () => {

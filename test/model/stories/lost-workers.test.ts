@@ -69,3 +69,31 @@ test('a worker that loses the API server is replaced within two minutes, and cal
       if (failed.length > 0) world.break(`G15: ${JSON.stringify(failed)}`);
     }
   }));
+
+test('a worker that is killed is replaced at its watch within 11 s, after any number of handovers', () =>
+  play(async (world) => {
+    let watching: { worker: (typeof world.workers)[number]; since: number } | undefined;
+    const addWorker = async (): Promise<void> => {
+      const worker = await world.addWorker();
+      const { watchCluster } = worker.activities;
+      worker.activities['watchCluster'] = (...args) => {
+        watching = { worker, since: world.time.now };
+        return watchCluster!(...args);
+      };
+    };
+    for (const worker of world.workers.slice()) {
+      await addWorker();
+      world.kill(worker);
+    }
+    expect(await world.until(() => watching !== undefined, 30_000)).toBe(true);
+    for (let handover = 1; handover <= 20; handover++) {
+      await addWorker();
+      await world.wait(world.time.between(0, 5_000));
+      const { worker } = watching!;
+      const killedAt = world.time.now;
+      world.kill(worker);
+      expect(await world.until(() => watching!.worker !== worker, 60_000)).toBe(true);
+      const ms = watching!.since - killedAt;
+      if (ms > 11_000) world.break(`G15: handover ${handover} of the watch takes ${ms} ms`);
+    }
+  }));

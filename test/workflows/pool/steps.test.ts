@@ -1,21 +1,27 @@
 import '../../own-modules.ts';
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { PoolStep } from '../../../decisions/pool/steps.ts';
+import { readConfig } from '../../../workers/config.ts';
+import { FailureBackoff } from '../../../workflows/owners/failure-backoff.ts';
 import { InFlight } from '../../../workflows/owners/in-flight.ts';
 import { begin, type StepContext } from '../../../workflows/pool/steps.ts';
 
 /** The activities that were started. None of them ends. */
-const { begun, proxyActivities } = vi.hoisted(() => {
+const { begun, inputs, proxyActivities } = vi.hoisted(() => {
   const begun: string[] = [];
-  const hangs = (activity: string) => (): Promise<never> => {
-    begun.push(activity);
-    return new Promise(() => {});
-  };
+  const inputs: unknown[] = [];
+  const hangs =
+    (activity: string) =>
+    (_options: object, args: unknown): Promise<never> => {
+      begun.push(activity);
+      inputs.push(args);
+      return new Promise(() => {});
+    };
   const get = (_: object, activity: string) => ({ executeWithOptions: hangs(activity) });
-  return { begun, proxyActivities: () => new Proxy({}, { get }) };
+  return { begun, inputs, proxyActivities: () => new Proxy({}, { get }) };
 });
 vi.mock('@temporalio/workflow', async (original) => ({ ...(await original<object>()), proxyActivities }));
-beforeEach(() => void begun.splice(0));
+beforeEach(() => void [begun, inputs].map((all) => all.splice(0)));
 
 const reason = 'a test';
 const revisions: Record<string, PoolStep> = {
@@ -44,4 +50,20 @@ test.each(Object.keys(revisions).flatMap(bothWays))('while %s hangs, %s is begun
   begin(steps[one]!, context);
   begin(steps[other]!, context);
   expect(begun).toEqual([one, other]);
+});
+
+test('the deletion of as many VMs as may be in flight takes a quarter of what Temporal accepts at once', () => {
+  expect(() => readConfig({ DROVER_BURST: '1001' })).toThrow('from 1 to 1000');
+  const vms = Array.from({ length: 1_000 }, (_, n) => ({ name: `${'x'.repeat(59)}${n + 1_000}`, uid: 'u'.repeat(36) }));
+  const context = {
+    key: { namespace: 'shop', name: 'web', uid: 'web-uid' },
+    generation: 1,
+    leaving: vms.map(({ name }) => name),
+    minVersions: {},
+    inProgress: new InFlight(),
+    failureBackoff: new FailureBackoff(),
+  } as unknown as StepContext;
+  begin({ kind: 'delete', vms, keepDisks: false, because: 'Surplus', reason } as PoolStep, context);
+  expect(begun.length).toBeGreaterThan(5);
+  expect(JSON.stringify(inputs).length).toBeLessThan(1024 * 1024);
 });

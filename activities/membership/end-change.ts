@@ -1,4 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
 import { MEMBERS_MANAGER, MEMBERSHIP_CHANGE_ANNOTATION } from '../../api/names.ts';
 import { isControlledBy } from '../../api/ownership.ts';
 import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
@@ -17,7 +18,7 @@ import type { PoolKey } from '../owners/types.ts';
  * Takes a change off the pool whose command says nothing any more, if its annotation is still `mark`, and sets right
  * the number of VMs that the pool wants: which VMs have moved, their owner references say. A pool whose status does not
  * count all its VMs is left held: it would make VMs for those that a cache has not seen. Returns the versions that a
- * later plan must have seen.
+ * later plan must have seen. Throws a failure that Temporal does not retry if the pool is left held.
  */
 export async function endMembershipChange(client: KubeClient, key: PoolKey, mark: string): Promise<ResourceVersions> {
   const { namespace } = key;
@@ -34,7 +35,7 @@ export async function endMembershipChange(client: KubeClient, key: PoolKey, mark
     const members = items.filter((vm) => isControlledBy(vm, VirtualMachinePools, key));
     const counted = members.filter(isCountedObject);
     const { resourceVersion, generation } = pool.metadata;
-    if (pool.status?.observedGeneration !== generation || pool.status?.replicas !== counted.length) return;
+    if (pool.status?.observedGeneration !== generation || pool.status?.replicas !== counted.length) throw notCounted();
     const uids = new Set(members.map((vm) => vm.metadata.uid));
     const correction = correctionOf(change, ({ uid }) => uids.has(uid));
     const replicas = Math.max(pool.spec.replicas + correction, 0);
@@ -55,6 +56,9 @@ export async function endMembershipChange(client: KubeClient, key: PoolKey, mark
   });
   return minVersions;
 }
+
+const notCounted = (): ApplicationFailure =>
+  ApplicationFailure.nonRetryable('the status of the pool does not count all its VMs yet', 'NotCounted');
 
 function whatWasDone({ kind, vms }: ListedChange, members: ReadonlySet<string>): string {
   const moved = vms.filter(({ uid }) => members.has(uid) === (kind === 'adopt'));

@@ -2,6 +2,7 @@
 export class InFlight {
   readonly #operations = new Map<number, { kind: OperationKind; names: readonly string[]; reason: string }>();
   readonly #held = new Set<OperationKind>();
+  readonly #failures = new Map<OperationKind, number>();
   #next = 0;
 
   /** Holds `names` until `run` settles, whether it succeeds or fails. */
@@ -26,6 +27,13 @@ export class InFlight {
   /** Reports whether something of this kind came since the last call. */
   wasHeld(kind: OperationKind): boolean {
     return this.#held.delete(kind);
+  }
+
+  /** Counts how often in a row something of this kind has failed, and returns that. */
+  failures(kind: OperationKind, hasFailed: boolean): number {
+    const inARow = hasFailed ? (this.#failures.get(kind) ?? 0) + 1 : 0;
+    this.#failures.set(kind, inARow);
+    return inARow;
   }
 
   get isEmpty(): boolean {
@@ -54,6 +62,22 @@ export class InFlight {
   }
 }
 
+/** Housekeeping: each kind in a lane of its own, so that none waits for another that is refused again and again. */
+const HOUSEKEEPING = [
+  'addLabels',
+  'removeLabels',
+  'removeDiskFinalizers',
+  'endMembershipChange',
+  'annotateRuns',
+  'clearNamedRemovals',
+  'unmarkKeptDisks',
+  'createRevision',
+  'deleteRevisions',
+  'updatePodDisruptionBudget',
+  'keepReplicas',
+] as const;
+export type HousekeepingKind = (typeof HOUSEKEEPING)[number];
+
 export type OperationKind =
   | 'creating'
   | 'standby'
@@ -62,22 +86,9 @@ export type OperationKind =
   | 'status'
   | 'batch'
   | 'evacuating'
-  | 'guards'
   | 'disks'
-  | 'revisions'
-  | 'notes'
-  | 'labels'
-  | 'replicas'
   | 'cancelled'
-  | 'notifying';
+  | 'notifying'
+  | HousekeepingKind;
 
-const UNREPORTED: ReadonlySet<OperationKind> = new Set([
-  'status',
-  'revisions',
-  'notes',
-  'labels',
-  'replicas',
-  'guards',
-  'cancelled',
-  'notifying',
-]);
+const UNREPORTED: ReadonlySet<OperationKind> = new Set(['status', 'cancelled', 'notifying', ...HOUSEKEEPING]);

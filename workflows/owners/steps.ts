@@ -1,6 +1,7 @@
-import { ActivityFailure, log, proxyActivities, TimeoutFailure } from '@temporalio/workflow';
+import { ActivityFailure, log, proxyActivities, sleep, TimeoutFailure } from '@temporalio/workflow';
 import type { Done, OwnerKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
+import { backoffMs } from '../../decisions/lib/backoff.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import { failureOf, type FailureReason } from '../../decisions/pool/failures.ts';
@@ -8,7 +9,7 @@ import type { PoolStep, Target } from '../../decisions/pool/steps.ts';
 import type { RemovalCause } from '../../decisions/scaling/removal-check.ts';
 import type { RemovalStep } from '../../decisions/scaling/removal.ts';
 import type { FailureBackoff } from './failure-backoff.ts';
-import type { OperationKind, InFlight } from './in-flight.ts';
+import type { HousekeepingKind, InFlight, OperationKind } from './in-flight.ts';
 
 /**
  * How many VMs one activity creates or deletes. Activities run in parallel with different sizes, so that they end one
@@ -160,30 +161,37 @@ const isNoNews = ({ count, notWanted, nameConflicts, minVersions }: Done): boole
 
 /** Begins to write the number of members into a spec that leaves it out. */
 export const beginKeptReplicas = ({ reason }: KeptReplicas, context: OwnerStepContext): void =>
-  tidy(context, 'replicas', reason, () => keepReplicas.executeWithOptions({ summary: summary(reason) }, [context.key]));
+  tidy(context, 'keepReplicas', reason, () =>
+    keepReplicas.executeWithOptions({ summary: summary(reason) }, [context.key]),
+  );
 
 /**
  * Runs housekeeping that may fail, since it can be done later. If another of its kind is running, the step is planned
- * again when that has ended. What `act` returns, a later plan must have seen.
+ * again when that has ended. One that fails is planned again after a delay, which doubles with each failure in a row
+ * and holds back nothing else. What `act` returns, a later plan must have seen.
  */
 export function tidy(
   { inProgress, onEnd }: Pick<OwnerStepContext, 'inProgress' | 'onEnd'>,
-  kind: 'revisions' | 'notes' | 'labels' | 'guards' | 'replicas',
+  kind: HousekeepingKind,
   reason: string,
   act: () => Promise<ResourceVersions | void>,
 ): void {
   if (inProgress.has(kind)) return inProgress.hold(kind);
   let minVersions: ResourceVersions | void;
+  let hasFailed = false;
   const run = inProgress.run({ kind, reason }, async () => {
     try {
       minVersions = await act();
+      inProgress.failures(kind, false);
     } catch (error) {
+      hasFailed = true;
       log.warn('a step failed', { reason, error: String(error) });
+      await sleep(backoffMs(inProgress.failures(kind, true)), { summary: summary(`the delay before: ${reason}`) });
     }
   });
   void run.then(() => {
     const wasHeld = inProgress.wasHeld(kind);
-    if (wasHeld || minVersions !== undefined) onEnd(minVersions ?? {});
+    if (hasFailed || wasHeld || minVersions !== undefined) onEnd(minVersions ?? {});
   });
 }
 

@@ -37,7 +37,7 @@ export function begin(step: PoolStep, context: StepContext): void {
   // The Web UI shows it beside the activity; Temporal accepts at most 200 bytes.
   const words = { summary: summary(reason) };
   if (isArrival(step)) return beginArrival(step, context);
-  if (isOfMembers(step)) return tidy(context, 'labels', reason, () => carryOut(step, key, words));
+  if (isOfMembers(step)) return tidy(context, step.kind, reason, () => carryOut(step, key, words));
   switch (step.kind) {
     case 'delete':
     case 'halt':
@@ -54,23 +54,23 @@ export function begin(step: PoolStep, context: StepContext): void {
         deleteKeptDisks.executeWithOptions(words, [key, step.claims]),
       );
     case 'unmarkKeptDisks':
-      return tidy(context, 'notes', reason, () => unmarkKeptDisks.executeWithOptions(words, [key, step.claims]));
+      return tidy(context, step.kind, reason, () => unmarkKeptDisks.executeWithOptions(words, [key, step.claims]));
     case 'update':
       context.rollouts.begin(key, step, minVersions);
       return;
     case 'evacuate':
       return context.evacuations.begin(key, step, minVersions);
     case 'updatePodDisruptionBudget':
-      return tidy(context, 'guards', reason, () =>
+      return tidy(context, step.kind, reason, () =>
         updatePodDisruptionBudget.executeWithOptions(words, [key, minVersions]),
       );
     case 'createRevision':
-      return tidy(context, 'revisions', reason, () => createRevision.executeWithOptions(words, [key]));
+      return tidy(context, step.kind, reason, () => createRevision.executeWithOptions(words, [key]));
     case 'clearNamedRemovals':
-      return tidy(context, 'notes', reason, () => clearNamedRemovals.executeWithOptions(words, [key, step.vms]));
+      return tidy(context, step.kind, reason, () => clearNamedRemovals.executeWithOptions(words, [key, step.vms]));
     case 'annotateRuns':
-      return tidy(context, 'notes', reason, () => annotateRuns.executeWithOptions(words, [key, step.vms]));
+      return tidy(context, step.kind, reason, () => annotateRuns.executeWithOptions(words, [key, step.vms]));
     case 'deleteRevisions':
-      return tidy(context, 'revisions', reason, () => deleteRevisions.executeWithOptions(words, [key, step.revisions]));
+      return tidy(context, step.kind, reason, () => deleteRevisions.executeWithOptions(words, [key, step.revisions]));
   }
 }

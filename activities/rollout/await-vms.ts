@@ -2,9 +2,11 @@ import { cancellationSignal } from '@temporalio/activity';
 import type { VmTemplate } from '../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
+import { countsFrom } from '../../decisions/disruption/grace.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
 import { progressOf, type UpdateProgress } from '../../decisions/vm-update/progress.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
@@ -22,8 +24,9 @@ export interface AwaitRequest {
   revision: string;
   vms: BatchVm[];
   minReadyMs: number;
-  /** Milliseconds since the epoch. */
-  deadline: number;
+  /** Since when the VMs are waited for, in milliseconds since the epoch; and how long each may take then. */
+  since: number;
+  deadlineMs: number;
   minVersions: ResourceVersions;
 }
 
@@ -47,7 +50,8 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
       revision,
       vms,
       minReadyMs,
-      deadline,
+      since,
+      deadlineMs,
       minVersions,
     }: AwaitRequest): Promise<{ outcomes: UpdateOutcome[]; minVersions: ResourceVersions }> =>
       withHeartbeat(async () => {
@@ -61,7 +65,7 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
           kind !== 'pool' && namespace === key.namespace && names.has(name);
         const outcomes: UpdateOutcome[] = [];
         const awaited = await waitFor({ cache, stopping, minVersions, isRelevant }, async (now, isConfirmed) => {
-          const times = [deadline];
+          const times: number[] = [];
           const late: string[] = [];
           for (const held of pending.values()) {
             const vm = ownedVm(key, held.name);
@@ -74,6 +78,8 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
               minReadyMs,
               now,
             });
+            const deadline = countedFrom({ held, vm, vmi: vm && cache.vmiOf(vm), revision, since }) + deadlineMs;
+            if (now < deadline) times.push(deadline);
             if (progress.state === 'applied') await label(key, vm!, template);
             const outcome = outcomeOf(held, progress, now >= deadline);
             if (outcome?.end === 'Failed' && !isConfirmed) late.push(`${key.namespace}/${held.name}`);
@@ -107,6 +113,21 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
 }
 
 export type AwaitActivities = ReturnType<typeof createAwaitActivities>;
+
+/** From when the time of a VM counts, in milliseconds since the epoch. */
+function countedFrom({ held, vm, vmi, revision, since }: Waited): number {
+  const { graceMs } = held;
+  const isOld = (one: VmiView): boolean => one.deleting || one.revision !== revision || one.uid === held.vmi;
+  return countsFrom(graceMs === undefined ? { since } : { since, graceMs }, vm, vmi, isOld);
+}
+
+interface Waited {
+  held: BatchVm;
+  vm: VmView | undefined;
+  vmi: VmiView | undefined;
+  revision: string;
+  since: number;
+}
 
 const gone = (vm: string): UpdateOutcome => ({ vm, end: 'Gone' });
 

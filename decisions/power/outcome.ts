@@ -1,5 +1,6 @@
 import { isAtRest, isMeantToRun, liveVmi } from '../disruption-budget/availability.ts';
 import type { Chosen, VmsSnapshot } from '../disruption-budget/restart-budget.ts';
+import { countsFrom } from '../disruption/grace.ts';
 import type { VmView } from '../views/vm.ts';
 import { isFinal, type VmiView } from '../views/vmi.ts';
 import { progressOfRestart } from '../vm-update/progress.ts';
@@ -13,6 +14,8 @@ export interface VmInProgress {
   uid: string;
   /** The VM should have run but was not ready beforehand: its outcome says nothing about the restart. */
   wasDown: boolean;
+  /** How long the guest of its VMI may take to shut down, in milliseconds; absent if no VMI is to end. */
+  graceMs?: number;
   /** Milliseconds since the epoch. */
   takenAt: number;
 }
@@ -48,16 +51,26 @@ export interface OutcomeInput {
 }
 
 /** Returns how it ended for a VM in progress; null if it has not. */
-export function outcomeOf({ vm: key, uid, takenAt }: VmInProgress, input: OutcomeInput): PowerOutcome | null {
-  const { action, snapshot, now, deadlineMs } = input;
+export function outcomeOf(held: VmInProgress, input: OutcomeInput): PowerOutcome | null {
+  const { vm: key, uid } = held;
+  const { action, snapshot, now } = input;
   const vm = snapshot.vmOf(key);
   if (vm === undefined || vm.uid !== uid || vm.deleting) return { vm: key, end: 'Gone', why: 'it was deleted' };
   const progress = action === 'Stop' ? progressOfStop(vm, snapshot.vmiOf(vm)) : progressOfStart(key, vm, input);
   if ('end' in progress) return { vm: key, ...progress };
   const late = action === 'Stop' ? 'not stopped in time' : 'not ready in time';
-  return now < takenAt + deadlineMs
+  return now < deadlineOf(held, input)
     ? null
     : { vm: key, end: 'Failed', why: `${late}: it waited for ${progress.waitsFor}` };
+}
+
+/** When the VM is late, in milliseconds since the epoch. */
+export function deadlineOf({ vm: key, takenAt, graceMs }: VmInProgress, input: OutcomeInput): number {
+  const { action, chosen, snapshot, deadlineMs } = input;
+  const vm = snapshot.vmOf(key);
+  const shutdown = graceMs === undefined ? { since: takenAt } : { since: takenAt, graceMs };
+  const isOld = (vmi: VmiView): boolean => action === 'Stop' || vmi.deleting || vmi.uid === chosen.get(key);
+  return countsFrom(shutdown, vm, vm && snapshot.vmiOf(vm), isOld) + deadlineMs;
 }
 
 type Progress = Omit<PowerOutcome, 'vm'> | { waitsFor: string };

@@ -1,10 +1,12 @@
+import { liveVmi } from '../disruption-budget/availability.ts';
 import { namespacedName, type Chosen } from '../disruption-budget/restart-budget.ts';
+import { graceOf } from '../disruption/grace.ts';
 import { formatNames } from '../lib/names.ts';
 import { inShort, SkippedVms, type Skipped } from '../runs/skipped.ts';
 import type { VmView } from '../views/vm.ts';
 import { roomFor, type Room } from './allowance.ts';
 import { powerNeed } from './need.ts';
-import { outcomeOf, type OutcomeInput, type PowerOutcome, type VmInProgress } from './outcome.ts';
+import { deadlineOf, outcomeOf, type OutcomeInput, type PowerOutcome, type VmInProgress } from './outcome.ts';
 
 /** Most VMs in progress at once, whatever the budget: keeps reports about them short. */
 export const MAX_IN_PROGRESS = 250;
@@ -43,15 +45,20 @@ export interface PowerPlan {
 
 /** Settles the VMs in progress and picks the next ones: never more than the limits allow. */
 export function planPower(input: PowerPlanInput): PowerPlan {
-  const { action, chosen, counted = chosen.keys(), snapshot, inProgress, atOnce, now, deadlineMs } = input;
+  const { action, chosen, counted = chosen.keys(), snapshot, inProgress, atOnce, now } = input;
   const settled = inProgress.flatMap((held) => outcomeOf(held, input) ?? []);
   const ended = new Set(settled.map(({ vm }) => vm));
   const held = inProgress.filter(({ vm }) => !ended.has(vm));
   const holds = new Set(held.map(({ vm }) => vm));
   const { free, open, skipped } = openVms(input);
   const room = roomFor({ action, counted, snapshot, inProgress: holds, atOnce, now });
-  const { take, full } = takeVms(input.takes ? inOrder(free, room, chosen) : [], room, MAX_IN_PROGRESS - held.length);
-  const deadlines = held.map(({ takenAt }) => takenAt + deadlineMs).filter((deadline) => deadline > now);
+  const { take, full } = takeVms(
+    input,
+    input.takes ? inOrder(free, room, chosen) : [],
+    room,
+    MAX_IN_PROGRESS - held.length,
+  );
+  const deadlines = held.map((one) => deadlineOf(one, input)).filter((deadline) => deadline > now);
   const wakeAt = deadlines.length === 0 ? null : Math.min(...deadlines);
   return { settled, take, open, skipped, full, wakeAt };
 }
@@ -78,14 +85,24 @@ function openVms(input: PowerPlanInput): Pick<PowerPlan, 'open' | 'skipped'> & {
 }
 
 /** Takes at most `most` of these VMs while there is room, and says which limits are reached. */
-function takeVms(ordered: readonly VmView[], room: Room, most: number): Pick<PowerPlan, 'take' | 'full'> {
+function takeVms(
+  { action, snapshot }: PowerPlanInput,
+  ordered: readonly VmView[],
+  room: Room,
+  most: number,
+): Pick<PowerPlan, 'take' | 'full'> {
   const full = new Set<string>();
   const take: PowerPlan['take'] = [];
   for (const vm of ordered) {
     if (take.length >= most) break;
     const why = room.whyNot(vm);
     if (why === null) {
-      take.push({ vm: namespacedName(vm), uid: vm.uid, wasDown: room.counts(vm) });
+      take.push({
+        vm: namespacedName(vm),
+        uid: vm.uid,
+        wasDown: room.counts(vm),
+        ...(action === 'Start' ? {} : graceOf(liveVmi(snapshot.vmiOf(vm)))),
+      });
       room.take(vm);
     } else if (!full.has(why)) full.add(full.size < MAX_FULL_BUDGETS ? why : 'other pools are full too');
   }

@@ -16,6 +16,8 @@ export interface BatchVm {
   from: string | null;
   /** The VM should have run but was not ready beforehand: its outcome says nothing about the new revision. */
   wasDown: boolean;
+  /** How long the guest of the VMI that is to end may take to shut down, in milliseconds; absent without such a VMI. */
+  graceMs?: number;
   /** The VM ran or started when it was taken for `write`. A VM that has started only since must be checked again. */
   runs?: true;
   /** UID of a VMI of the right revision that is to restart all the same: what it has read as it started has changed. */

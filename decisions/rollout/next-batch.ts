@@ -5,6 +5,7 @@ import { requesterOf } from '../../api/requested-by.ts';
 import { isMeantToRun, activeVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import { disruptionBudget } from '../disruption-budget/budget.ts';
 import { claimedNames } from '../disruption-budget/claims.ts';
+import { graceOf } from '../disruption/grace.ts';
 import { windowAt, windowFaults } from '../lib/maintenance-windows.ts';
 import { formatNames } from '../lib/names.ts';
 import { updateOrder } from '../scaling/selection-order.ts';
@@ -178,6 +179,7 @@ export function batchOf(
     act,
     from: vm.revision,
     wasDown: isRegular(vm) && down,
+    ...(act === 'restart' || act === 'replace' ? graceOf(activeVmi(vm, vmiOf(vm))) : {}),
     ...(vm.role === null ? {} : { role: vm.role }),
     ...(act === 'write' && activeVmi(vm, vmiOf(vm)) !== undefined ? { runs: true } : {}),
     ...(change === undefined ? {} : restartedFor(vm, vmiOf, target)),

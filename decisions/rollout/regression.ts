@@ -1,5 +1,6 @@
 import type { RolloutStatus } from '../../api/pool/pool.ts';
 import { isDown } from '../disruption-budget/availability.ts';
+import { shutsDownUntil } from '../disruption/grace.ts';
 import { isHeldUp } from '../healing/sickness.ts';
 import { byNumber } from '../lib/names.ts';
 import type { VmView } from '../views/vm.ts';
@@ -25,8 +26,9 @@ export function withRegressions(context: RolloutContext, state: RolloutStatus): 
     const vmi = vmiOf(vm);
     if (!isDown(vm, vmi) || isHeldUp(vm, vmi) || isHealed(vm)) continue;
     if (held.has(vm.name) || busy.has(vm.name) || !context.isOf(vm, revision) || hasFailed(state, vm)) continue;
-    const failsAt = overdueAt(vm, state, seconds);
-    if (failsAt === null) continue;
+    const overdue = overdueAt(vm, state, seconds);
+    if (overdue === null) continue;
+    const failsAt = Math.max(overdue, shutsDownUntil(vmi) ?? 0);
     if (failsAt > now) context.waits.wake(failsAt);
     else failures.push({ vm: vm.name, why: why(seconds, vmi?.whyNotReady ?? null), at: context.now });
   }

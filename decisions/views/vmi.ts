@@ -17,6 +17,8 @@ export interface VmiView {
   deleting: boolean;
   /** Since when, in milliseconds since the epoch; null if it has none. */
   deletingSince: number | null;
+  /** How long its guest may take to shut down, in milliseconds. */
+  graceMs: number;
   /** KubeVirt's `status.phase`; empty before it has one. */
   phase: string;
   /** Since when it has been in that phase, in milliseconds since the epoch; null if KubeVirt doesn't say. */

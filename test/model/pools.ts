@@ -19,6 +19,8 @@ export interface Shape {
   sockets?: number;
   memory?: string;
   runStrategy?: string;
+  /** How long the guest may take to shut down; by default as KubeVirt has it. */
+  graceSeconds?: number;
 }
 
 /** A template of VMs that boot in a second by default. */
@@ -34,6 +36,7 @@ export function aTemplate({
   sockets,
   memory,
   runStrategy = 'Always',
+  graceSeconds,
 }: Shape = {}): VmTemplate {
   const annotations = {
     'sim.drover.dev/boot-time': `${bootMs}ms`,
@@ -51,6 +54,7 @@ export function aTemplate({
     cpu: { cores: version, ...(sockets === undefined ? {} : { sockets }) },
     ...(memory === undefined ? {} : { memory: { guest: memory } }),
   };
+  const grace = graceSeconds === undefined ? {} : { terminationGracePeriodSeconds: graceSeconds };
   const machine = machineType === undefined ? {} : { machine: { type: machineType } };
   return {
     spec: {
@@ -67,7 +71,7 @@ export function aTemplate({
           }),
       template: {
         metadata: { annotations },
-        spec: { domain: { ...size, ...machine, ...disks }, ...volumes },
+        spec: { domain: { ...size, ...machine, ...disks }, ...volumes, ...grace },
       },
     },
   };

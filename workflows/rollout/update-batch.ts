@@ -115,12 +115,12 @@ class BatchRun {
 async function awaitAll(run: BatchRun, wait: CancellationScope): Promise<void> {
   const { key, batch, minReadyMs, deadlineMs } = run.input;
   const vms = [...run.waiting];
-  const deadline = Date.now() + deadlineMs;
+  const since = Date.now();
   try {
     const done = await wait.run(() =>
       awaiting().awaitVms.executeWithOptions(
         { summary: summary(`wait for ${formatNames(vms.map(({ name }) => name))}`) },
-        [{ key, revision: batch.revision, vms, minReadyMs, deadline, minVersions: run.minVersions }],
+        [{ key, revision: batch.revision, vms, minReadyMs, since, deadlineMs, minVersions: run.minVersions }],
       ),
     );
     run.settle(done.outcomes, done.minVersions);

@@ -22,6 +22,9 @@ import { vmiOperations, type VmiOperationFields } from './operations.ts';
 
 type Quantity = string | number;
 
+/** KubeVirt's `DefaultGracePeriodSeconds` (`api/core/v1/types.go`). */
+const GRACE_SECONDS = 30;
+
 /** The fields of KubeVirt's VirtualMachineInstance that drover reads. */
 export interface VirtualMachineInstance extends KubeObject {
   spec?: {
@@ -33,6 +36,7 @@ export interface VirtualMachineInstance extends KubeObject {
     };
     volumes?: { name?: string }[];
     evictionStrategy?: string;
+    terminationGracePeriodSeconds?: number;
     nodeSelector?: Record<string, string>;
     livenessProbe?: {
       initialDelaySeconds?: number;
@@ -77,6 +81,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     createdAt: Date.parse(metadata.creationTimestamp),
     deleting: metadata.deletionTimestamp !== undefined,
     deletingSince: metadata.deletionTimestamp === undefined ? null : Date.parse(metadata.deletionTimestamp),
+    graceMs: (spec?.terminationGracePeriodSeconds ?? GRACE_SECONDS) * 1000,
     phase: status?.phase ?? '',
     phaseSince: sincePhase(status, status?.phase ?? ''),
     ready: ready?.status === 'True',

@@ -44,6 +44,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   startGeneration: null,
   pause: null,
   operations: [],
+  graceMs: 30_000,
   migration: null,
   migratable: true,
   node: 'node-1',

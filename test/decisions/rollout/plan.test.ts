@@ -95,7 +95,7 @@ describe('a rollout begins', () => {
         n: 6,
         revision: NEW,
         rollout: NEW,
-        vms: [{ name: 'web-1', uid: 'uid-of-web-1', act: 'restart', from: OLD, wasDown: false }],
+        vms: [{ name: 'web-1', uid: 'uid-of-web-1', act: 'restart', from: OLD, wasDown: false, graceMs: 30_000 }],
       },
       requestedBy: null,
       minReadyMs: 5_000,

@@ -60,3 +60,16 @@ test('a VM that an I/O error has paused goes first, and costs nothing', () =>
       true,
     );
   }));
+
+test('a guest that takes its grace period to shut down fails no update, however short the deadline', () =>
+  play(async (world) => {
+    const slow = (version: number) => aTemplate({ version, graceSeconds: 3600, stopMs: 12 * MINUTE_MS });
+    const rollout = { progressDeadlineSeconds: 60 };
+    await begun(world, { replicas: 2, template: slow(1), rollout });
+    const before = ['web-1', 'web-2'].map((name) => uidOf(world, name));
+    await world.people.changePool('web', { template: slow(2) });
+    const isDone = (): boolean => ['web-1', 'web-2'].every((name, at) => uidOf(world, name) !== before[at]);
+
+    expect(await world.until(isDone, 40 * MINUTE_MS)).toBe(true);
+    expect(world.pool('web')?.status?.rollout?.failures).toEqual([]);
+  }));

@@ -14,15 +14,22 @@ type PoolPlanned = Extract<Planned, { gone: false }>;
 /** Of how many plans one is made again: each costs as much as a plan. */
 const EVERY = 8;
 
+/** A pool that plans the same steps so often in so many milliseconds goes round in circles. */
+const CIRCLES = 12;
+const CIRCLES_MS = 3_000;
+
 /**
  * Checks each plan of a pool: it begins no batch while the rollout is held, it says what it waits for, and it depends
  * neither on the order of what it reads nor on what it has written itself.
  */
 export class PlanGuarantees extends Check {
   #plans = 0;
+  /** By the UIDs of pools: the steps of their last plan, and when it has planned the same in a row. */
+  readonly #last = new Map<string, { steps: string; times: number[] }>();
 
   onPlan(planned: Planned, inputOf: () => PoolPlanInput | undefined): void {
     if (planned.gone) return;
+    this.#checkCircles(planned);
     const input = inputOf();
     // The pool may have changed since the plan was made.
     if (input === undefined || (input.pool.metadata.generation ?? 0) !== planned.generation) return;
@@ -31,6 +38,16 @@ export class PlanGuarantees extends Check {
     if (++this.#plans % EVERY !== 0) return;
     this.#checkOrder(input);
     this.#checkStatus(input);
+  }
+
+  /** Checks that no steps are planned again and again without a wait. */
+  #checkCircles({ key: { name, uid }, steps }: PoolPlanned): void {
+    const now = JSON.stringify(steps);
+    const last = this.#last.get(uid);
+    const times = last?.steps === now ? [...last.times, this.now].slice(-CIRCLES) : [this.now];
+    this.#last.set(uid, { steps: now, times });
+    if (steps.length > 0 && times.length === CIRCLES && times.at(-1)! - times[0]! < CIRCLES_MS)
+      this.broken('G12', `${name} plans the same ${CIRCLES} times in ${CIRCLES_MS} ms: ${steps[0]!.reason}`);
   }
 
   /** Checks that no batch begins in a pause, after the rollout has been stopped, or outside of its windows. */

@@ -147,7 +147,7 @@ test('scale-in with statePreservation Offline keeps the disks, and the VM that c
     pool: 'web',
     number: 2,
     disk: 'disk',
-    size: '1Gi',
+    template: { spec: { pvc: { resources: { requests: { storage: '1Gi' } } } } },
     keptBy: 'scale-in',
   });
   expect((await fleet().kube.get(DataVolumes, { namespace, name: 'disk-2' })).metadata.ownerReferences ?? []).toEqual(

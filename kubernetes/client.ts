@@ -9,6 +9,8 @@ import { Transport, type HttpRequest, type TransportOptions } from './transport.
 export interface CallOptions {
   signal?: AbortSignal | undefined;
   deadlineMs?: number;
+  /** Called right before the request is sent; if it throws, nothing is. */
+  lastCheck?: (() => void) | undefined;
 }
 
 export interface ObjectKey {

@@ -1,4 +1,13 @@
-/** The API server's answer if it did not do what was asked; `reason` and `message` are those of its Status object. */
+/**
+ * Longest message of a refusal, in characters. Policies may answer with anything, and hundreds of answers together must
+ * fit into one result of an activity.
+ */
+const MESSAGE_LENGTH = 1_024;
+
+/**
+ * The API server's answer if it did not do what was asked; `reason` and `message` are those of its Status object, a
+ * long message cut.
+ */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
   readonly status: number;
@@ -9,7 +18,7 @@ export class KubeError extends Error {
   readonly server: string | undefined;
 
   constructor(status: number, reason: string, message: string, retryAfterMs?: number, server?: string) {
-    super(message);
+    super(message.length <= MESSAGE_LENGTH ? message : `${message.slice(0, MESSAGE_LENGTH - 1)}…`);
     this.status = status;
     this.reason = reason;
     this.retryAfterMs = retryAfterMs;

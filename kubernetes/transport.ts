@@ -17,6 +17,8 @@ export interface HttpRequest {
   signal?: AbortSignal | undefined;
   /** Milliseconds that the server may take to begin its answer, and between parts of it. */
   deadlineMs?: number;
+  /** Called when all waiting is over and the request goes out; if it throws, nothing is sent. */
+  lastCheck?: (() => void) | undefined;
 }
 
 export interface TransportOptions {
@@ -78,6 +80,7 @@ export class Transport {
     for (let attempt = 1; ; attempt++) {
       await this.#refresh();
       if (request.method !== 'GET') await this.#options.beforeWrite?.();
+      request.lastCheck?.();
       const sentAt = Date.now();
       const { statusCode, headers, body } = await this.#send(this.#calls!, request, deadlineMs);
       // A refusal may come from a proxy.

@@ -30,6 +30,8 @@ export interface UpdateWrite {
   after: VirtualMachine | NewMember;
   /** The VM as its pool would make it. */
   made: NewMember;
+  /** Called right before the write; if it throws, nothing is written. */
+  lastCheck?: (() => void) | undefined;
 }
 
 /** The VM that is written; its UID is null if it is to be created. */
@@ -91,7 +93,8 @@ export class SpecWriter {
     const { metadata, ...rest } = patch as { metadata?: object };
     const guarded = { ...rest, metadata: { ...metadata, uid: of.uid, resourceVersion: of.resourceVersion } };
     const at = { namespace: of.namespace, name: of.name };
-    return this.#client.patch<VirtualMachine>(VirtualMachines, at, 'merge', guarded, { signal: cancellationSignal() });
+    const options = { signal: cancellationSignal(), lastCheck: write.lastCheck };
+    return this.#client.patch<VirtualMachine>(VirtualMachines, at, 'merge', guarded, options);
   }
 
   /** Returns why the VM of a pool may not have the disks that a write would give it, in words; null if it may. */

@@ -20,7 +20,7 @@ import { ignoreNotFound, isConflict, isRefusal } from '../../kubernetes/errors.t
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
-import { claimFor } from '../disruption-budget/place-for.ts';
+import { actInPlace, NoPlace, type Place } from '../disruption-budget/in-place.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
@@ -129,30 +129,29 @@ class Evacuator {
     const migration = target.act === 'migrate' ? migrationOf(vmi, attempt, key) : undefined;
     const other = migration && (await this.#otherInFlight(migration));
     if (other !== undefined) return other;
-    const place = await claimFor(places, key, vm, vmi, migration && attempt);
-    if (typeof place === 'string') return { reason: 'NoPlace', why: place };
-    try {
-      const done = migration === undefined ? restartVm(client, vm, vmi) : this.#create(migration);
+    const asked = { vm, vmi, migration: migration && attempt };
+    const begun = await actInPlace(places, key, asked, async (place) => {
+      const done = migration === undefined ? restartVm(client, vm, vmi, place) : this.#create(migration, place);
       this.#note(await done);
-    } catch (error) {
-      // A transient error is retried, and the call may have succeeded all the same: the VM keeps its place.
-      if (!isRefusal(error)) throw error;
-      await place.release();
-      const sooner = migration && (await this.#otherInFlight(migration));
+      return { isDone: true, value: null };
+    }).catch(async (error: unknown) => {
+      const sooner = isRefusal(error) && migration ? await this.#otherInFlight(migration) : undefined;
       if (sooner === undefined) throw error;
       return sooner;
-    }
+    });
+    if (begun instanceof NoPlace) return { reason: 'NoPlace', why: begun.whyNot };
+    if (begun !== null) return begun;
     const what = target.act === 'migrate' ? `Migrated (attempt ${attempt})` : 'Restarted';
     const note = `${what} to leave node ${target.node}, which is drained: ${target.why}`;
     await recordVmEvent(client, vm, { type: 'Normal', reason: 'Evacuating', action: 'Evacuate', note });
     return null;
   }
 
-  async #create(migration: VirtualMachineInstanceMigration): Promise<ResourceVersions> {
+  async #create(migration: VirtualMachineInstanceMigration, { lastCheck }: Place): Promise<ResourceVersions> {
     const { client } = this.#in;
     const signal = cancellationSignal();
     const made = await client
-      .create(VirtualMachineInstanceMigrations, migration, { signal })
+      .create(VirtualMachineInstanceMigrations, migration, { signal, lastCheck })
       .catch(async (error: unknown) => {
         // KubeVirt refuses a second migration in flight, before Kubernetes can say that it is this one.
         const { namespace, name } = migration.metadata;

@@ -5,17 +5,17 @@ import { ifOwned, type OwnedActResult, type OwnedVm, type IfOwnedOptions, type S
 import { kindOfOwner } from './kinds.ts';
 import type { OwnerKey } from './types.ts';
 
-type Deletion = IfOwnedOptions & Required<Pick<DeleteOptions, 'propagationPolicy'>>;
+type Deletion = IfOwnedOptions & Required<Pick<DeleteOptions, 'propagationPolicy'>> & Pick<DeleteOptions, 'lastCheck'>;
 
 /** Deletes the VM or VMI while it is its owner's; one that is already deleted counts as done. */
 export function deleteVm(
   client: KubeClient,
   key: OwnerKey,
   vm: OwnedVm,
-  { propagationPolicy, ...how }: Deletion,
+  { propagationPolicy, lastCheck, ...how }: Deletion,
 ): Promise<OwnedActResult> {
   const remove = async ({ uid, resourceVersion }: SeenMember): Promise<void> => {
-    const options = { uid, resourceVersion, propagationPolicy, signal: cancellationSignal() };
+    const options = { uid, resourceVersion, propagationPolicy, lastCheck, signal: cancellationSignal() };
     await ignoreNotFound(
       client.delete(kindOfOwner(key).members.resource, { namespace: key.namespace, name: vm.name }, options),
     );

@@ -30,7 +30,6 @@ import type { Revisions } from '../rollout/revisions.ts';
 import { createStandbyActivities } from '../standby/standby.ts';
 import { createCreationActivities } from './create-vms.ts';
 import { clearNamedRemovals } from './forget-removals.ts';
-import { createReplacementActivities } from './replace-vms.ts';
 
 export interface PoolActivityOptions {
   client: KubeClient;
@@ -91,7 +90,6 @@ export function createPoolActivities({
     ...createScaleInActivities({ client, cache, places, concurrency }),
     ...createReleaseActivities({ client, cache, concurrency }),
     ...createStandbyActivities({ client, cache, revisions, concurrency }),
-    ...createReplacementActivities({ client, cache, places }),
     ...createLabelActivities({ client, cache, concurrency }),
     ...createReturnActivities({ client, concurrency }),
 

@@ -5,6 +5,7 @@ import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
+import type { Place } from '../disruption-budget/in-place.ts';
 import { askKubeVirt } from './subresource.ts';
 
 /** Run strategies under which KubeVirt starts a VM again by itself when its VMI is deleted. */
@@ -13,20 +14,25 @@ const COMES_BACK = new Set(['Always', 'Once']);
 /**
  * Restarts this VMI of the VM and no other; does not ask again for a restart that was already asked for. Returns what a
  * cache must have reached to show that, if the API server tells it. Throws a conflict if the VMI was not ready and has
- * changed since: a VM that serves nobody needs no place in a budget, and may have come up.
+ * changed since: a VM that serves nobody needs no place in a budget, and may have come up. `place`: its place there.
  */
-export async function restartVm(client: KubeClient, vm: VmView, vmi: VmiView): Promise<ResourceVersions> {
+export async function restartVm(
+  client: KubeClient,
+  vm: VmView,
+  vmi: VmiView,
+  { lastCheck }: Place,
+): Promise<ResourceVersions> {
   const signal = cancellationSignal();
   const { namespace, name } = vm;
   if (COMES_BACK.has(vm.runStrategy)) {
     const at = { namespace, name };
     const { uid, resourceVersion, ready } = vmi;
     const left = ready
-      ? await ignoreStale(client.delete(VirtualMachineInstances, at, { uid, signal }))
-      : await ignoreNotFound(client.delete(VirtualMachineInstances, at, { uid, resourceVersion, signal }));
+      ? await ignoreStale(client.delete(VirtualMachineInstances, at, { uid, signal, lastCheck }))
+      : await ignoreNotFound(client.delete(VirtualMachineInstances, at, { uid, resourceVersion, signal, lastCheck }));
     return { vmis: left?.metadata?.resourceVersion };
   }
   // KubeVirt stops a halted VM by itself.
   if (vm.changingState || vm.runStrategy === 'Halted') return { vms: vm.resourceVersion };
-  return askKubeVirt(client, vm, 'restart');
+  return askKubeVirt(client, vm, 'restart', lastCheck);
 }

@@ -14,11 +14,12 @@ export async function askKubeVirt(
   client: KubeClient,
   { namespace, name }: VmView,
   verb: 'start' | 'stop' | 'restart',
+  lastCheck?: () => void,
 ): Promise<ResourceVersions> {
   const signal = cancellationSignal();
   const path = `/apis/subresources.kubevirt.io/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachines/${encodeURIComponent(name)}/${verb}`;
   try {
-    await client.request({ method: 'PUT', path, body: {}, signal });
+    await client.request({ method: 'PUT', path, body: {}, signal, lastCheck });
   } catch (error) {
     // KubeVirt's answer to a second request while the first is in progress.
     if (!(error instanceof KubeError && error.status === 500 && error.message.includes('already underway')))

@@ -23,8 +23,8 @@ import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
-import { claimFor } from '../disruption-budget/place-for.ts';
-import type { DisruptionClaim, DisruptionClaims } from '../disruption-budget/places.ts';
+import { ActRefused, actInPlace, NO_PLACE, NoPlace, type Place } from '../disruption-budget/in-place.ts';
+import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -126,31 +126,27 @@ export class VmPower {
     if (action === 'Restart') await this.#references.refuseRestart(stored, vmi);
     // If the answer is lost, the VM counts until its state is known.
     this.#acting.add(key);
-    const done = await this.#act(vm, vmi, owner).catch((error: unknown) => {
-      throw error instanceof KubeError && error.status === 500 ? new PowerRefused(error.message) : error;
-    });
-    if (typeof done === 'string') {
+    const done = await this.#act(vm, vmi, owner);
+    if (done instanceof NoPlace) {
       this.#acting.delete(key);
-      return { vm: key, end: 'Deferred', why: done };
+      return { vm: key, end: 'Deferred', why: done.whyNot };
     }
     this.#minVersions = maxVersions(this.#minVersions, done);
     await recordVmEvent(client, vm, { type: 'Normal', reason: ACTION_LABELS[action].done, action, note });
     return null;
   }
 
-  /** Returns a sentence instead of acting if the budget of the VM's pool is full. */
-  async #act(vm: VmView, vmi: VmiView | undefined, owner: OwningPool | undefined): Promise<ResourceVersions | string> {
-    const { action, client } = this.#in;
-    if (action !== 'Restart') return askKubeVirt(client, vm, ACTION_LABELS[action].verb);
-    const place = await this.#claim(vm, vmi, owner);
-    if (typeof place === 'string') return place;
-    try {
-      return await restartVm(client, vm, vmi!);
-    } catch (error) {
-      // Not after a transient error: it is retried, and the call may have succeeded all the same.
-      if (error instanceof KubeError && !isTransient(error)) await place?.release();
-      throw error;
-    }
+  /** A restart takes a place in the budget of the VM's pool, if it has one. */
+  async #act(vm: VmView, vmi: VmiView | undefined, owner: OwningPool | undefined): Promise<ResourceVersions | NoPlace> {
+    const { action, client, places } = this.#in;
+    if (action !== 'Restart') return orRefused(askKubeVirt(client, vm, ACTION_LABELS[action].verb));
+    const restart = (place: Place): Promise<ResourceVersions> => orRefused(restartVm(client, vm, vmi!, place));
+    if (owner === undefined) return restart(NO_PLACE);
+    const { namespace, name, uid } = owner.pool.metadata;
+    return actInPlace(places, { namespace, name, uid }, { vm, vmi }, async (place) => ({
+      isDone: true,
+      value: await restart(place),
+    }));
   }
 
   /** Returns the VM, its VMI and its pool as the API server has them now. */
@@ -166,20 +162,6 @@ export class VmPower {
     // KubeVirt's own pools have the same kind: the UID tells them apart.
     const pool = await livePool(client, { namespace, ...vm.owner }, signal);
     return { stored, vm, ...own, owner: ownerOf(cache, vm, pool) };
-  }
-
-  /**
-   * Claims a place in the budget of the VM's pool. Resolves to null for a VM without a pool, to a sentence if the
-   * budget is full.
-   */
-  #claim(
-    vm: VmView,
-    vmi: VmiView | undefined,
-    owner: OwningPool | undefined,
-  ): Promise<DisruptionClaim | string | null> {
-    if (owner === undefined) return Promise.resolve(null);
-    const { namespace, name, uid } = owner.pool.metadata;
-    return claimFor(this.#in.places, { namespace, name, uid }, vm, vmi);
   }
 
   /**
@@ -202,10 +184,11 @@ export class VmPower {
 const isAsked = (action: PowerAction, vm: VmView, vmi: VmiView | undefined): boolean =>
   isRestarting(vm, vmi) && (action !== 'Stop' || liveVmi(vmi) === undefined);
 
-/** KubeVirt also answers 500 if it refuses: what it repeats after several tries is its last word. */
-class PowerRefused extends Error {
-  override readonly name = 'Unwilling';
-}
-
 /** Someone else's write to the same VM may pass, and a refusal that may be KubeVirt's own trouble. */
-const mayPass = (error: unknown): error is Error => error instanceof PowerRefused || isConflict(error);
+const mayPass = (error: unknown): error is Error => error instanceof ActRefused || isConflict(error);
+
+/** KubeVirt also answers 500 if it refuses: what it repeats after several tries is its last word. */
+const orRefused = <T>(call: Promise<T>): Promise<T> =>
+  call.catch((error: unknown) => {
+    throw error instanceof KubeError && error.status === 500 ? new ActRefused(error.message) : error;
+  });

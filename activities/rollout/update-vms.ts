@@ -44,46 +44,57 @@ export interface UpdateActivityOptions {
 export function createUpdateActivities({ client, cache, places, revisions, concurrency }: UpdateActivityOptions) {
   return {
     /**
-     * Writes the revision to each of these VMs and restarts those that need it, VM by VM and within the budget. For a
-     * VM that is to be replaced, only makes sure that it still may be. Safe to run again at any point: a VM with its
-     * new spec carries the revision, and so does a restarted VMI, so what is done is left alone.
+     * Writes the revision to each of these VMs and restarts those that need it, VM by VM and within the budget. Leaves
+     * alone those that are to be replaced. Safe to run again at any point: a VM with its new spec carries the revision,
+     * and so does a restarted VMI, so what is done is left alone.
      */
-    updateVms: ({ key, revision, rollout, vms, startedAt, minVersions }: UpdateRequest): Promise<Updated> =>
-      withHeartbeat(async () => {
-        await cache.catchUp(minVersions);
-        const pool = await livePool(client, key, cancellationSignal());
-        if (pool === undefined)
-          return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), minVersions: {} };
-        if (revisionOf(poolTemplate(pool.spec)) === revision) await revisions.keep(pool);
-        const template = await revisions.find(key, revision);
-        if (template === undefined) {
-          // The template was the pool's only for a moment: no VM has failed because of that.
-          return {
-            outcomes: vms.map(({ name }) => ({
-              vm: name,
-              end: 'Deferred',
-              why: `the template of revision ${revision} is not kept any more`,
-            })),
-            minVersions: {},
-          };
-        }
-        const updater = new VmUpdater({
-          client,
-          cache,
-          places,
-          revisions,
-          key,
-          revision,
-          rollout,
-          template,
-          references: new References(client, cancellationSignal()),
-          startedAt,
-        });
-        const outcomes = await forEachConcurrently(updater, vms, concurrency);
-        await recordUpdates(client, pool, revision, outcomes);
-        return { outcomes, minVersions: updater.minVersions };
-      }),
+    updateVms: (request: UpdateRequest): Promise<Updated> =>
+      begun({ ...request, vms: request.vms.filter(({ act }) => act !== 'replace') }),
+
+    /**
+     * Deletes those of these VMs that are to be replaced, with their disks, VM by VM and within the budget: each only
+     * if its update still takes that, by the pool and the VM as they are, and not if it is leaving the pool. VMs
+     * without an outcome are gone, or go. A refusal (by a policy, or the owner's protection) holds up no other VM.
+     */
+    removeVms: (request: UpdateRequest): Promise<Updated> =>
+      begun({ ...request, vms: request.vms.filter(({ act }) => act === 'replace') }),
   };
+
+  function begun({ key, revision, rollout, vms, startedAt, minVersions }: UpdateRequest): Promise<Updated> {
+    return withHeartbeat(async () => {
+      await cache.catchUp(minVersions);
+      const pool = await livePool(client, key, cancellationSignal());
+      if (pool === undefined) return { outcomes: vms.map(({ name }) => ({ vm: name, end: 'Gone' })), minVersions: {} };
+      if (revisionOf(poolTemplate(pool.spec)) === revision) await revisions.keep(pool);
+      const template = await revisions.find(key, revision);
+      if (template === undefined) {
+        // The template was the pool's only for a moment: no VM has failed because of that.
+        return {
+          outcomes: vms.map(({ name }) => ({
+            vm: name,
+            end: 'Deferred',
+            why: `the template of revision ${revision} is not kept any more`,
+          })),
+          minVersions: {},
+        };
+      }
+      const updater = new VmUpdater({
+        client,
+        cache,
+        places,
+        revisions,
+        key,
+        revision,
+        rollout,
+        template,
+        references: new References(client, cancellationSignal()),
+        startedAt,
+      });
+      const outcomes = await forEachConcurrently(updater, vms, concurrency);
+      await recordUpdates(client, pool, revision, outcomes);
+      return { outcomes, minVersions: updater.minVersions };
+    });
+  }
 }
 
 export type UpdateActivities = ReturnType<typeof createUpdateActivities>;

@@ -1,16 +1,23 @@
 import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
+import { updateRules } from '../../api/pool-defaults.ts';
+import { olderContent } from '../../decisions/configuration/older-content.ts';
 import { activeVmi } from '../../decisions/disruption-budget/availability.ts';
+import { correctionOf } from '../../decisions/drift/members.ts';
 import { canonical } from '../../decisions/lib/canonical-json.ts';
 import { field, type Json } from '../../decisions/lib/json.ts';
 import { mergeVm } from '../../decisions/merge/vm.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
+import { isStandby } from '../../decisions/standby/standby.ts';
+import { standbyNeed, standbyTarget } from '../../decisions/standby/update.ts';
 import { requiredReferences } from '../../decisions/template/references.ts';
 import type { PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
+import { updateNeed, type RolloutTarget, type UpdateNeed } from '../../decisions/vm-update/need.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -57,6 +64,36 @@ export class VmTargets {
   missing({ spec }: NewVirtualMachine | Stored<VirtualMachine>): Promise<string | null> {
     const { references, key } = this.#in;
     return references.missing(key.namespace, requiredReferences(spec));
+  }
+
+  /** Decides again what the VM needs to reach the template, by the pool's rules. `revision`: that of the template. */
+  async needOf(pool: StoredPool, revision: string, vm: VmView, vmi: VmiView | undefined): Promise<UpdateNeed> {
+    const { cache, revisions, key, template } = this.#in;
+    const templates = new Map([[revision, template]]);
+    for (const of of [vm.revision, vmi?.revision ?? null]) {
+      const found = of === null || templates.has(of) ? undefined : await revisions.find(key, of);
+      if (found !== undefined) templates.set(of!, found);
+    }
+    const templateOf = (of: string): PoolTemplate | undefined => templates.get(of);
+    const rules = updateRules(pool.spec.updateStrategy);
+    if (rules.kind === 'unmanaged') return { need: 'left', why: 'its pool leaves updates to others' };
+    const clusterStrategy = cache.rolloutStrategy();
+    const strategy = pool.spec.vmRolloutStrategy ?? clusterStrategy;
+    const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? vmi : undefined);
+    const { changeFor } = olderContent({ pool, vms: [vm], vmiOf, templateOf, contents: cache.contents.of(pool) });
+    const target: RolloutTarget = {
+      revision,
+      template,
+      templateOf,
+      strategy,
+      clusterStrategy,
+      plugs: cache.kubevirtPlugs(),
+      expandedOf: (of) => cache.expansions.known(key.namespace, of),
+      changeFor,
+      limit: rules.kind === 'proactive' ? rules.disruption : null,
+      correction: (one) => correctionOf(pool, one, { templateOf, strategy }),
+    };
+    return isStandby(vm) ? standbyNeed(vm, vmiOf, standbyTarget(target)) : updateNeed(vm, vmiOf, target);
   }
 
   /** Returns the VM without its drift, if that is still wanted; undefined if nothing is to be set right. */

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { REVISION_LABEL } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
-import { withDefaults } from '../../api/pool-defaults.ts';
+import { updateRules, withDefaults } from '../../api/pool-defaults.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
 import { VirtualMachineInstances } from '../../api/resources.ts';
 import { liveVmi } from '../../decisions/disruption-budget/availability.ts';
@@ -10,21 +10,24 @@ import { grownDisks, mergePatch } from '../../decisions/merge/vm.ts';
 import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { VmView } from '../../decisions/views/vm.ts';
+import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import { disruptionBetween } from '../../decisions/vm-update/disruption.ts';
+import { disruptionBetween, exceeds } from '../../decisions/vm-update/disruption.ts';
+import type { UpdateNeed } from '../../decisions/vm-update/need.ts';
 import { recheckVm, type Recheck } from '../../decisions/vm-update/recheck.ts';
-import { ignoreStale, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreStale, isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { isDiskHeld } from '../disks/disk-held.ts';
 import { growDisks } from '../disks/grow.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
-import { claimFor } from '../disruption-budget/place-for.ts';
-import type { DisruptionClaim, DisruptionClaims } from '../disruption-budget/places.ts';
+import { actInPlace, NO_PLACE, NoPlace, type Acted, type Place } from '../disruption-budget/in-place.ts';
+import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { refuseDrift, type RightVm } from '../drift/right-vm.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
+import { deleteVm } from '../owners/delete-member.ts';
 import { livePool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
 import { restartVm } from '../power/restart-vm.ts';
 import { VmTargets, type VmTargetsOptions } from './vm-targets.ts';
 import { vmiMetadataPatch } from './vmi-metadata.ts';
@@ -48,6 +51,34 @@ interface Look {
   right: RightVm | undefined;
 }
 
+/** What was read of a VM that is there. */
+type Seen = Look & { pool: StoredPool; vm: Stored<VirtualMachine> };
+
+/** Null: the VM is in progress. `again`: it is to be looked at again. */
+type Outcome = UpdateOutcome | 'again' | null;
+
+/** Reports whether the VM that is to be replaced is gone already, or goes: only its replacement is left to be made. */
+const isGoing = (key: PoolKey, held: BatchVm, vm: VmView | undefined): boolean =>
+  vm === undefined ||
+  (vm.uid === held.uid && isOwnedBy(vm, 'VirtualMachinePool', key) && vm.deleting && !vm.removing && !vm.keepsDisks);
+
+/** Returns why more is to be done to the VM than it needs by what there is now; null if it needs that. */
+function whyExcessive(
+  { act }: BatchVm,
+  { restarts }: Extract<Recheck, { take: 'act' }>,
+  need: UpdateNeed,
+  { spec }: StoredPool,
+): string | null {
+  if (need.need === 'later' || need.need === 'left') return need.why;
+  if (need.need === 'nothing') return 'it needs no update any more';
+  if (act === 'replace' && need.act !== 'replace') return 'it need not be replaced any more';
+  if (restarts === null || need.act === 'restart' || need.act === 'replace') return null;
+  // Workers may know more or less of what can be done live, but all know what the pool allows.
+  const rules = updateRules(spec.updateStrategy);
+  const mayRestart = need.act === 'live' && rules.kind === 'proactive' && !exceeds('Restart', rules.disruption);
+  return mayRestart ? null : 'it need not be restarted any more';
+}
+
 /** A VMI that runs what its VM has drifted to is of no revision, whatever its label says. */
 const asRun = (vmi: VmiView, right: RightVm | undefined): VmiView =>
   right?.isVmiOld === true ? { ...vmi, revision: null } : vmi;
@@ -59,7 +90,6 @@ export class VmUpdater {
   readonly #in: VmUpdaterOptions;
   readonly #targets: VmTargets;
   readonly #writer: SpecWriter;
-  readonly #places = new Map<string, DisruptionClaim>();
   #vms: string | undefined;
   #vmis: string | undefined;
 
@@ -78,48 +108,96 @@ export class VmUpdater {
    */
   async take(held: BatchVm): Promise<UpdateOutcome | null> {
     try {
-      const outcome = await retryOnConflict(() => this.#take(held));
-      // A VM that is not in progress needs no place.
-      if (outcome !== null) await this.#giveUp(held.name);
-      return outcome;
+      return await retryOnConflict(async () => {
+        let outcome = await this.#take(held);
+        // Meanwhile, the VM may have left its pool, or may have come up and need a place.
+        while (outcome === 'again') outcome = await this.#take(held);
+        return outcome;
+      });
     } catch (error) {
+      if (isConflict(error)) return deferred(held, error.message);
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
-      await this.#giveUp(held.name);
       return isDiskHeld(error)
         ? { ...deferred(held, error.message), isOwn: true }
         : { vm: held.name, end: 'Failed', why: error.message };
     }
   }
 
-  async #take(held: BatchVm): Promise<UpdateOutcome | null> {
+  async #take(held: BatchVm): Promise<Outcome> {
+    const { key, places, revision } = this.#in;
     const { pool, vm, own, right } = await this.#look(held);
     const view = vm && this.#in.cache.vmView(vm);
+    if (held.act === 'replace' && isGoing(key, held, view)) return null;
     const vmi = own && asRun(own, right);
     const take = this.#decide(held, pool, view, vmi, right?.disruption);
     if (pool === undefined || vm === undefined || view === undefined || take.take === 'gone')
       return { vm: held.name, end: 'Gone' };
     if (take.take === 'later') return deferred(held, take.why);
-    if (take.take === 'nothing') return held.act === 'write' ? { vm: held.name, end: 'Updated' } : null;
-    const later = await this.#whyLater(held, take, { pool, vm, own, right }, view);
-    if (later !== null) return later;
-    // Its removal claims the place again.
-    if (held.act === 'replace') return null;
-
-    const now = take.writes ? await this.#write(pool, vm, own, right) : view;
-    if (take.restarts !== null) return this.#restart(held, now, own, take.restarts);
-    await this.#giveUp(held.name);
-    if (held.act !== 'write') return null;
-    const live = liveVmi(vmi);
-    if (live !== undefined) await this.#label(live);
-    return { vm: held.name, end: 'Updated' };
+    if (take.take === 'nothing')
+      return held.act === 'write' || held.act === 'replace' ? { vm: held.name, end: 'Updated' } : null;
+    const need = await this.#targets.needOf(pool, revision, view, own);
+    const later = whyExcessive(held, take, need, pool);
+    if (later !== null) return deferred(held, later);
+    const seen = { pool, vm, own, right };
+    const ofItsOwn = await this.#whyOwnLater(held, take, seen);
+    if (ofItsOwn !== null) return ofItsOwn;
+    const act = (place: Place): Promise<Acted<Outcome>> => this.#act(held, take, seen, place);
+    if (!take.disrupts) return (await act(NO_PLACE)).value;
+    const acted = await actInPlace(places, key, { vm: view, vmi: own }, act);
+    return acted instanceof NoPlace ? deferred(held, acted.whyNot) : acted;
   }
 
-  /** Claims what the act on the VM needs; returns its outcome if that is not there. */
-  async #whyLater(
+  /** Does to the VM what is to be done, in its place if that costs one. */
+  async #act(
     held: BatchVm,
-    { restarts, writes, disrupts }: Extract<Recheck, { take: 'act' }>,
-    { pool, vm, own, right }: Look & { pool: StoredPool; vm: Stored<VirtualMachine> },
-    view: VmView,
+    take: Extract<Recheck, { take: 'act' }>,
+    { pool, vm, own, right }: Seen,
+    place: Place,
+  ): Promise<Acted<Outcome>> {
+    if (held.act === 'replace') return this.#remove(pool, vm, place);
+    const now = take.writes ? await this.#write({ pool, vm, own, right }, place) : vmView(vm);
+    if (take.restarts !== null) return this.#restart(held, now, take.restarts, place);
+    if (held.act !== 'write') return { isDone: false, value: null };
+    const live = liveVmi(own && asRun(own, right));
+    if (live !== undefined) await this.#label(live);
+    return { isDone: false, value: { vm: held.name, end: 'Updated' } };
+  }
+
+  /**
+   * Deletes the VM with its disks. Owners are deleted after what they own, so the VM's deletion implies that of its
+   * disks: otherwise the next VM with the number would take up the old ones.
+   */
+  async #remove(
+    { metadata: pool }: StoredPool,
+    { metadata }: Stored<VirtualMachine>,
+    { lastCheck }: Place,
+  ): Promise<Acted<Outcome>> {
+    const { client, key } = this.#in;
+    const { name, uid, resourceVersion } = metadata;
+    const acted = await deleteVm(
+      client,
+      key,
+      { name, uid, resourceVersion },
+      {
+        propagationPolicy: 'Foreground',
+        // What was decided was decided on this version.
+        isSame: (now) => now.resourceVersion === resourceVersion,
+        isWanted: async () =>
+          (await livePool(client, key, cancellationSignal()))?.metadata.generation === pool.generation,
+        tries: 1,
+        lastCheck,
+      },
+    );
+    if (acted === 'done') return { isDone: true, value: null };
+    if (acted !== 'notWanted' && acted.left === undefined) return { isDone: true, value: null };
+    throw new KubeError(409, 'Conflict', 'it, or its pool, has just changed');
+  }
+
+  /** Returns its outcome if something that concerns this VM alone stands in the way. */
+  async #whyOwnLater(
+    held: BatchVm,
+    { restarts, writes }: Extract<Recheck, { take: 'act' }>,
+    { pool, vm, right }: Seen,
   ): Promise<UpdateOutcome | null> {
     const replaces = held.act === 'replace';
     const made = await this.#targets.targetOf(pool, vm, right);
@@ -128,9 +206,7 @@ export class VmUpdater {
     if (disk !== null) return { ...deferred(held, disk), isOwn: true };
     const startsAgain = replaces || restarts !== null;
     const missing = startsAgain ? await this.#targets.missing(after) : null;
-    if (missing !== null) return { ...deferred(held, missing), isOwn: true };
-    const full = disrupts ? await this.#claim(view, own) : null;
-    return full === null ? null : deferred(held, full);
+    return missing === null ? null : { ...deferred(held, missing), isOwn: true };
   }
 
   /** Reads the pool, the VM and its VMI as they are now, and what is to be set right. */
@@ -145,32 +221,17 @@ export class VmUpdater {
     return { pool, vm, own, right };
   }
 
-  /** Restarts the VMI of a VM that has its new spec, if the VM still has its place. `own`: its VMI before the write. */
-  async #restart(held: BatchVm, vm: VmView, own: VmiView | undefined, target: VmiView): Promise<UpdateOutcome | null> {
+  /** Restarts the VMI of a VM that has its new spec. */
+  async #restart(held: BatchVm, vm: VmView, target: VmiView, place: Place): Promise<Acted<Outcome>> {
     const { client, cache } = this.#in;
     if (!vm.generationObserved) {
-      // Meanwhile, the VM may have left its pool, or may have come up and need a place.
-      if (await waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal())) return this.#take(held);
+      const isObserved = await waitForObservedGeneration(cache, vm, OBSERVED_WITHIN_MS, cancellationSignal());
       // KubeVirt would start the next VMI from the previous spec.
-      return deferred(held, 'KubeVirt has not observed its new spec');
+      const why = 'KubeVirt has not observed its new spec';
+      return isObserved ? { isDone: true, value: 'again' } : { isDone: false, value: deferred(held, why) };
     }
-    const full = this.#places.get(held.name)?.isFresh() === false ? await this.#claim(vm, own) : null;
-    if (full !== null) return deferred(held, full);
-    this.#note(await restartVm(client, vm, target));
-    return null;
-  }
-
-  /** Claims a place in the pool's disruption budget. Resolves to null, or to the reason why there is no place. */
-  async #claim(vm: VmView, vmi: VmiView | undefined): Promise<string | null> {
-    const place = await claimFor(this.#in.places, this.#in.key, vm, vmi);
-    if (typeof place === 'string') return place;
-    this.#places.set(vm.name, place);
-    return null;
-  }
-
-  /** Gives the VM's place back, if it has one. */
-  async #giveUp(name: string): Promise<void> {
-    await this.#places.get(name)?.release();
+    this.#note(await restartVm(client, vm, target, place));
+    return { isDone: true, value: null };
   }
 
   #note({ vms, vmis }: ResourceVersions): void {
@@ -202,12 +263,7 @@ export class VmUpdater {
   }
 
   /** Returns the VM as it is after the write: its run strategy may have changed. */
-  async #write(
-    pool: StoredPool,
-    vm: Stored<VirtualMachine>,
-    own: VmiView | undefined,
-    right: RightVm | undefined,
-  ): Promise<VmView> {
+  async #write({ pool, vm, own, right }: Seen, { lastCheck }: Place): Promise<VmView> {
     const { client, key, startedAt } = this.#in;
     const { target, merged } = await this.#targets.targetOf(pool, vm, right);
     if (mergePatch(vm, merged) === null) return vmView(vm);
@@ -215,7 +271,7 @@ export class VmUpdater {
     const deadline = startedAt + withDefaults(pool.spec).rollout.progressDeadlineSeconds * 1000;
     await growDisks(client, key.namespace, grownDisks(vm, merged), deadline, cancellationSignal());
     if (right?.isVmiOld === true) await this.#forgetRevision(own!);
-    const written = await this.#writer.update(pool, { before: vm, after: merged, made: target });
+    const written = await this.#writer.update(pool, { before: vm, after: merged, made: target, lastCheck });
     if (written === undefined) return vmView(vm);
     this.#vms = later(this.#vms, written.metadata.resourceVersion);
     if (right !== undefined) refuseDrift(written, target);

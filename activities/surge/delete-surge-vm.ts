@@ -5,7 +5,7 @@ import { whyNotNow } from '../../decisions/disruption/reasons.ts';
 import { isOwnedBy, isSurge } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
-import { claimFor } from '../disruption-budget/place-for.ts';
+import { actInPlace, NoPlace } from '../disruption-budget/in-place.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { deleteVm } from '../owners/delete-member.ts';
@@ -32,23 +32,13 @@ export async function deleteSurgeVm(
   const isMeant = now?.uid === vm.uid && isOwnedBy(now, 'VirtualMachinePool', key) && isSurge(now) && !now.deleting;
   if (!isMeant || now.protected || whyNotNow(now, liveVmi(vmi)) !== null)
     return { left: stored?.metadata.resourceVersion };
-  const place = await claimFor(places, key, now, vmi);
-  if (typeof place === 'string') {
-    await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
-    return 'notWanted';
-  }
-  const { resourceVersion } = now;
-  const acted = await deleteVm(
-    client,
-    key,
-    { ...vm, resourceVersion },
-    {
-      propagationPolicy: 'Background',
-      isWanted: async (member) => (await isWanted(member)) && place.isFresh(),
-      // It has changed since the plan, so the next plan decides again.
-      tries: 1,
-    },
-  );
-  if (acted !== 'done') await place.release();
-  return acted;
+  const acted = await actInPlace(places, key, { vm: now, vmi }, async ({ lastCheck }) => {
+    // If it changes meanwhile, the next plan decides again.
+    const options = { propagationPolicy: 'Background', isWanted, lastCheck, tries: 1 } as const;
+    const value = await deleteVm(client, key, { ...vm, resourceVersion: now.resourceVersion }, options);
+    return { isDone: value === 'done', value };
+  });
+  if (!(acted instanceof NoPlace)) return acted;
+  await sleep(PAUSE_MS, undefined, { signal: cancellationSignal() });
+  return 'notWanted';
 }

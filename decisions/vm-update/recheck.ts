@@ -94,7 +94,17 @@ const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean =>
 function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is being deleted';
   if (input.held.vmi !== undefined && !restartsOnChange(pool)) return 'its pool leaves it with what it has read';
-  return whyStopped(input, pool) ?? whyNotNow(vm, liveVmi(input.vmi))?.why ?? null;
+  return whyStopped(input, pool) ?? whyNotBack(input, pool) ?? whyNotNow(vm, liveVmi(input.vmi))?.why ?? null;
+}
+
+/** Returns why the pool's VMs don't go back to this revision; null if they do, or if it is rolled out. */
+function whyNotBack({ held, revision, rollout }: RecheckInput, { status }: StoredPool): string | null {
+  if (revision === rollout) return null;
+  const current = status?.currentRevision;
+  if (current !== undefined && current !== revision) return `its pool does not go back to revision ${revision}`;
+  // Disks go only if it is on record that they are to.
+  const isUndone = status?.rollout?.halted?.kind === 'Undoing';
+  return held.act === 'replace' && !isUndone ? 'the status of its pool does not say that it goes back' : null;
 }
 
 /** Returns why no VM may be taken for this rollout now; null if VMs may be taken. */

@@ -78,3 +78,12 @@ export function aTemplate({
 }
 
 export const aSpec = (spec: Partial<PoolSpec> = {}): PoolSpec => ({ replicas: 5, template: aTemplate(), ...spec });
+
+/** The same of VMs whose disk comes from another source, so that it has to be made again. */
+export function fromAnotherSource(shape: Shape): VmTemplate {
+  const template = aTemplate(shape);
+  for (const { spec } of template.spec.dataVolumeTemplates ?? []) {
+    Object.assign(spec as object, { source: { pvc: { namespace: 'images', name: 'second' } } });
+  }
+  return template;
+}

@@ -8,15 +8,17 @@ import {
   setCurrentDetails,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
+import type { AwaitRemovalActivities } from '../../activities/healing/await-removal.ts';
 import type { PoolKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
-import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
+import type { UpdateActivities, UpdateRequest } from '../../activities/rollout/update-vms.ts';
 import { escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { Batch, BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import { HOLDS_UP_MS } from '../../decisions/scaling/room.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import { onSignal } from '../handlers.ts';
 import { batchEnded, poolIdOf, supersede, type PoolRef } from '../messages.ts';
@@ -40,7 +42,7 @@ const { updateVms, removeVms, createVms } = proxyActivities<UpdateActivities & P
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
 });
-const awaiting = () => waitingActivities<AwaitActivities>('20s');
+const awaiting = () => waitingActivities<AwaitActivities & AwaitRemovalActivities>('20s');
 
 /**
  * Brings a batch of a pool's VMs to one revision: writes it to them, restarts the VMIs that need it, and waits until
@@ -48,8 +50,8 @@ const awaiting = () => waitingActivities<AwaitActivities>('20s');
  * the run that started it.
  */
 export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcome[]> {
-  const { ref, key, batch, reason, minVersions } = input;
-  const { revision, rollout, vms, startedAt } = batch;
+  const { ref, key, batch } = input;
+  const { vms } = batch;
   const run = new BatchRun(input);
   const wait = new CancellationScope();
   onSignal(supersede, 'Another revision takes the place of this one: wait no longer.', () => {
@@ -57,19 +59,12 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
     wait.cancel();
   });
 
-  run.show('writes the new spec and restarts what needs it');
-  const request = { key, revision, rollout, vms, startedAt, minVersions };
-  const begun = await updateVms.executeWithOptions({ summary: summary(reason) }, [request]);
-  run.settle(begun.outcomes, begun.minVersions);
-  const replaced = run.waiting.filter(({ act }) => act === 'replace');
-  if (replaced.length > 0) {
-    run.show('replaces VMs and their disks');
-    await replace(run, replaced);
-  }
-  if (run.waiting.length > 0 && !run.isSuperseded) {
-    run.show('waits for its VMs');
-    await awaitAll(run, wait);
-  }
+  const replaced = vms.filter(({ act }) => act === 'replace');
+  const others = vms.filter(({ act }) => act !== 'replace');
+  await Promise.all([
+    ...(others.length === 0 ? [] : [update(run, others, wait)]),
+    ...(replaced.length === 0 ? [] : [replace(run, replaced, wait)]),
+  ]);
   run.settle(run.waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })));
 
   run.show('has ended');
@@ -99,11 +94,18 @@ class BatchRun {
     this.waiting = input.batch.vms;
   }
 
+  /** Notes the outcomes of VMs that have none yet: a VM has one. */
   settle(ended: readonly UpdateOutcome[], newer: ResourceVersions = {}): void {
-    this.outcomes.push(...ended);
     this.minVersions = maxVersions(this.minVersions, newer);
-    const names = new Set(ended.map(({ vm }) => vm));
-    this.waiting = this.waiting.filter(({ name }) => !names.has(name));
+    for (const outcome of ended) {
+      if (!this.isWaiting(outcome.vm)) continue;
+      this.outcomes.push(outcome);
+      this.waiting = this.waiting.filter(({ name }) => name !== outcome.vm);
+    }
+  }
+
+  isWaiting(name: string): boolean {
+    return this.waiting.some((vm) => vm.name === name);
   }
 
   show(doing: string): void {
@@ -111,10 +113,28 @@ class BatchRun {
   }
 }
 
-/** Waits until each VM is available or its deadline has passed, or the batch is superseded. */
-async function awaitAll(run: BatchRun, wait: CancellationScope): Promise<void> {
+/** What the activities that act on some VMs of the batch are asked. */
+const requestOf = ({ input, minVersions }: BatchRun, vms: readonly BatchVm[]): UpdateRequest => {
+  const { key, batch } = input;
+  const { revision, rollout, startedAt } = batch;
+  return { key, revision, rollout, vms: [...vms], startedAt, minVersions };
+};
+
+/** Writes the new spec to VMs, restarts what needs it, and waits for them. */
+async function update(run: BatchRun, vms: readonly BatchVm[], wait: CancellationScope): Promise<void> {
+  run.show('writes the new spec and restarts what needs it');
+  const words = { summary: summary(run.input.reason) };
+  const begun = await updateVms.executeWithOptions(words, [requestOf(run, vms)]);
+  run.settle(begun.outcomes, begun.minVersions);
+  run.show('waits for its VMs');
+  await awaitVms(run, vms, wait);
+}
+
+/** Waits until each of these VMs is available or its deadline has passed, or the batch is superseded. */
+async function awaitVms(run: BatchRun, some: readonly BatchVm[], wait: CancellationScope): Promise<void> {
   const { key, batch, minReadyMs, deadlineMs } = run.input;
-  const vms = [...run.waiting];
+  const vms = some.filter(({ name }) => run.isWaiting(name));
+  if (vms.length === 0 || run.isSuperseded) return;
   const since = Date.now();
   try {
     const done = await wait.run(() =>
@@ -130,56 +150,65 @@ async function awaitAll(run: BatchRun, wait: CancellationScope): Promise<void> {
 }
 
 /**
- * Replaces VMs and their disks. The pool counts each VM in its disruption budget from the start until the new VM is
- * available.
+ * Replaces VMs and their disks, each by itself: one that does not go, or whose replacement is refused, holds up no
+ * other. The pool counts each VM in its disruption budget from the start until the new VM is available.
  */
-async function replace(run: BatchRun, planned: readonly BatchVm[]): Promise<void> {
+async function replace(run: BatchRun, planned: readonly BatchVm[], wait: CancellationScope): Promise<void> {
+  run.show('replaces VMs and their disks');
+  const words = { summary: summary(`delete ${formatNames(planned.map(({ name }) => name))} with their disks`) };
+  const removed = await removeVms.executeWithOptions(words, [requestOf(run, planned)]);
+  run.settle(removed.outcomes, removed.minVersions);
+  const going = planned.filter(({ name }) => run.isWaiting(name));
+  await Promise.all(going.map((vm) => comeBack(run, vm, wait)));
+}
+
+/** Makes the VM again once it is gone, and waits for it. */
+async function comeBack(run: BatchRun, vm: BatchVm, wait: CancellationScope): Promise<void> {
+  const isGone = await awaitRemoval(run, vm, wait);
+  if (run.isSuperseded) return;
+  // The pool makes it again when it has gone.
+  if (!isGone) return run.settle([{ vm: vm.name, end: 'Deferred', why: 'it is still being deleted', isOwn: true }]);
+  if (await createAgain(run, vm)) await awaitVms(run, [vm], wait);
+}
+
+/** Resolves to false if the VM does not go in time: its node may be lost, or a finalizer may hold it. */
+async function awaitRemoval(run: BatchRun, { name, uid }: BatchVm, wait: CancellationScope): Promise<boolean> {
   const { key } = run.input;
-  const {
-    refused,
-    deferred = [],
-    minVersions: removed,
-  } = await removeVms.executeWithOptions(
-    { summary: summary(`delete ${formatNames(planned.map(({ name }) => name))} with their disks`) },
-    [key, planned.map(({ name, uid }) => ({ name, uid }))],
-  );
-  run.settle(
-    refused.map(({ name, why }) => ({ vm: name, end: 'Failed', why: `it can not be deleted: ${why}` })),
-    removed,
-  );
-  run.settle(
-    deferred.map(({ name, why }) => ({ vm: name, end: 'Deferred', why })),
-    removed,
-  );
-  const active = new Set([...refused, ...deferred].map(({ name }) => name));
-  const vms = planned.filter(({ name }) => !active.has(name));
-  for (const role of [undefined, 'Standby', 'Surge'] as const) {
-    const some = vms.filter((vm) => vm.role === role);
-    if (some.length > 0) await createAgain(run, some, removed);
+  const words = { summary: summary(`wait until ${name} is gone`) };
+  try {
+    const seen = await wait.run(() =>
+      CancellationScope.withTimeout(HOLDS_UP_MS, () =>
+        awaiting().awaitRemoval.executeWithOptions(words, [key, { vm: name, uid }]),
+      ),
+    );
+    run.settle([], seen);
+    return true;
+  } catch (error) {
+    if (!isCancellation(error) || CancellationScope.current().consideredCancelled) throw error;
+    return false;
   }
 }
 
-/** Creates VMs in the place of those that were deleted. `removed`: what a cache must have reached to show that. */
-async function createAgain(run: BatchRun, vms: readonly BatchVm[], removed: ResourceVersions): Promise<void> {
+/** Creates a VM in the place of one that was deleted. Resolves to false if there is none. */
+async function createAgain(run: BatchRun, { name, role, halted }: BatchVm): Promise<boolean> {
   const { key, batch, deadlineMs } = run.input;
-  const numbersOf = (some: readonly BatchVm[]): number[] => some.map(({ name }) => numberOf(key.name, name)!);
-  const role = vms[0]!.role;
-  const halted = numbersOf(vms.filter((vm) => vm.halted === true));
-  const how = { skipSlowStart: true, halted, ...(role === undefined ? {} : { role }) };
+  const number = numberOf(key.name, name)!;
+  const words = { summary: summary(`create ${name}`) };
+  const how = {
+    skipSlowStart: true,
+    halted: halted === true ? [number] : [],
+    ...(role === undefined ? {} : { role }),
+  };
   for (let tries = 1; ; tries++) {
-    const made = await createVms.executeWithOptions(
-      { summary: summary(`create ${formatNames(vms.map(({ name }) => name))}`) },
-      [key, numbersOf(vms), batch.revision, removed, how],
-    );
-    run.settle(
-      [...made.notWanted, ...made.nameConflicts].map((name) => ({ vm: name, end: 'Gone' })),
-      made.minVersions,
-    );
-    if (made.refused === null) return;
-    const why = made.refused.message;
-    // These VMs are missing now, so the pool creates them.
-    if (run.isSuperseded || tries * REPLACE_AGAIN_MS > deadlineMs)
-      return run.settle(vms.map(({ name }) => ({ vm: name, end: 'Failed', why })));
+    const made = await createVms.executeWithOptions(words, [key, [number], batch.revision, run.minVersions, how]);
+    const isLeft = made.notWanted.length + made.nameConflicts.length > 0;
+    run.settle(isLeft ? [{ vm: name, end: 'Gone' }] : [], made.minVersions);
+    if (made.refused === null) return !isLeft;
+    // The VM is missing now, so the pool creates it.
+    if (run.isSuperseded || tries * REPLACE_AGAIN_MS > deadlineMs) {
+      run.settle([{ vm: name, end: 'Failed', why: made.refused.message }]);
+      return false;
+    }
     await condition(() => run.isSuperseded, REPLACE_AGAIN_MS);
   }
 }

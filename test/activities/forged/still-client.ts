@@ -30,6 +30,8 @@ export class StillClient {
   readonly #server: ApiServer;
   readonly server = 'https://still';
   readonly clock = new ServerClock();
+  /** Awaited when a write is about to be sent, before its last check; may throw. */
+  onWrite: (verb: string, resource: Resource, name: string) => void | Promise<void> = () => {};
   /** What was written, such as `delete virtualmachines shop/web-1`; Events are not. */
   readonly writes: string[] = [];
 
@@ -58,14 +60,16 @@ export class StillClient {
     yield await this.list(resource, options);
   }
 
-  async create(resource: Resource, object: KubeObject, { dryRun }: WriteOptions = {}): Promise<Stored> {
+  async create(resource: Resource, object: KubeObject, { dryRun, lastCheck }: WriteOptions = {}): Promise<Stored> {
     if (resource.plural === 'events' || dryRun === true) return object as Stored;
+    await this.onWrite('create', resource, object.metadata.name);
+    lastCheck?.();
     this.#note('create', resource, object.metadata);
     return this.#server.create(resource, object);
   }
 
   async update(resource: Resource, object: KubeObject, { subresource }: WriteOptions = {}): Promise<Stored> {
-    return this.#written('update', resource, object.metadata, () =>
+    return this.#written('update', resource, object.metadata, undefined, () =>
       this.#server.write(resource, object.metadata, () => object, subresource),
     );
   }
@@ -75,15 +79,17 @@ export class StillClient {
     key: ObjectKey,
     type: PatchType,
     patch: unknown,
-    { subresource, dryRun }: WriteOptions = {},
+    { subresource, dryRun, lastCheck }: WriteOptions = {},
   ): Promise<Stored> {
     const after = (before: Stored): KubeObject => patched(before, type, patch);
     if (dryRun === true) return after(this.#server.get(resource, key)) as Stored;
-    return this.#written('patch', resource, key, () => this.#server.write(resource, key, after, subresource));
+    return this.#written('patch', resource, key, lastCheck, () =>
+      this.#server.write(resource, key, after, subresource),
+    );
   }
 
   async delete(resource: Resource, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored> {
-    return this.#written('delete', resource, key, () => this.#server.delete(resource, key, options));
+    return this.#written('delete', resource, key, options.lastCheck, () => this.#server.delete(resource, key, options));
   }
 
   async request(request: HttpRequest): Promise<unknown> {
@@ -105,7 +111,15 @@ export class StillClient {
     }
   }
 
-  #written(verb: string, resource: Resource, key: ObjectKey, write: () => Stored): Stored {
+  async #written(
+    verb: string,
+    resource: Resource,
+    key: ObjectKey,
+    lastCheck: (() => void) | undefined,
+    write: () => Stored,
+  ): Promise<Stored> {
+    await this.onWrite(verb, resource, key.name);
+    lastCheck?.();
     const before = this.#server.find(resource, key);
     const after = write();
     if (after !== before) this.#note(verb, resource, key);

@@ -168,6 +168,22 @@ const sick = {
   failingSince: 0,
 };
 
+const updateOf = (key: object, to: string, vm: object) => ({
+  key,
+  revision: to,
+  rollout: to,
+  vms: [vm],
+  startedAt: 0,
+  minVersions: {},
+});
+
+const replacementOf =
+  (from: string) =>
+  ({ key, target }: Combination): Args => [
+    updateOf(key, revision, { ...target, act: 'replace', from, wasDown: false }),
+  ];
+const replacement = replacementOf(revision);
+
 export const TABLE: Record<ActivityName, Row> = {
   plan: { reads: true },
   planReplicaSet: { reads: true },
@@ -491,7 +507,15 @@ export const TABLE: Record<ActivityName, Row> = {
       },
     },
   },
-  removeVms: { trusts: 'a batch names the VMs that it replaces' },
+  removeVms: {
+    forged: (forgery) => [...forEachVm(replacement)(forgery), ...forEachVm(replacementOf('another'))(forgery)],
+    honest: {
+      'a VM whose disks its pool has replaced': (world) => {
+        const { pool, vms, to, from } = world.outdated();
+        return () => [updateOf(keyOf(pool), to, { ...targetOf(vms[0]!), act: 'replace', from, wasDown: false })];
+      },
+    },
+  },
   updateVms: {
     forged: (forgery) =>
       ['write', 'live', 'restart', 'replace'].flatMap((act) =>

@@ -13,7 +13,7 @@ import {
 } from '../../../api/names.ts';
 import type { KubeObject, OwnerReference, Stored } from '../../../api/objects.ts';
 import type { SetKind } from '../../../api/owner-kinds.ts';
-import type { PoolSpec } from '../../../api/pool/pool.ts';
+import type { PoolSpec, VmTemplate } from '../../../api/pool/pool.ts';
 import {
   ControllerRevisions,
   DataVolumes,
@@ -27,6 +27,7 @@ import {
 } from '../../../api/resources.ts';
 import { keptDiskMark } from '../../../decisions/disks/kept-disk.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { poolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate, memberFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { StoredSet } from '../../../decisions/views/owner.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
@@ -83,10 +84,14 @@ export class World {
     const before = this.client.writes.length;
     const environment = new MockActivityEnvironment(undefined, { logger: new DefaultLogger('ERROR') });
     const activity = (this.#activities as Record<string, (...args: never[]) => Promise<unknown>>)[name]!;
-    await environment.run(() => activity(...(args as never[]))).catch((error: unknown) => (this.failure = error));
+    this.answer = await environment
+      .run(() => activity(...(args as never[])))
+      .catch((error: unknown) => void (this.failure = error));
     return this.client.writes.slice(before);
   }
 
+  /** What the last call came to. */
+  answer: unknown;
   failure: unknown;
 
   pool(name: string, spec: Partial<PoolSpec> = {}, metadata: object = {}): Stored & StoredPool {
@@ -186,8 +191,28 @@ export class World {
     return this.server.create(PersistentVolumeClaims, { metadata: { ...at, ...mark } });
   }
 
-  revision(pool: StoredPool, number: number, cores: number): Stored {
-    const template = aTemplate({ disk: 'root', version: cores });
+  /** A pool whose template has another disk than its VMs, which it replaces if its spec does not say otherwise. */
+  outdated(
+    spec: Partial<PoolSpec> = {},
+    count = 1,
+  ): { pool: Stored & StoredPool; vms: Stored[]; to: string; from: string } {
+    const old = aTemplate({ disk: 'root' });
+    const template = structuredClone(old);
+    const [disk] = template.spec.dataVolumeTemplates!;
+    disk!['spec'] = { ...(disk!['spec'] as object), source: { http: { url: 'https://images.example/2' } } };
+    const replaces = { updateStrategy: { proactive: { disruption: 'Replace' } } } as const;
+    const pool = this.pool('web', { replicas: count, template, ...replaces, ...spec });
+    this.revision(pool, 1, old);
+    const to = revisionOf(poolTemplate(pool.spec));
+    this.revision(pool, 2, template);
+    const vms = Array.from({ length: count }, (_, index) =>
+      this.vm({ ...pool, spec: { ...pool.spec, template: old } }, index + 1),
+    );
+    return { pool, vms, to, from: revisionOf(old) };
+  }
+
+  revision(pool: StoredPool, number: number, given: VmTemplate | number): Stored {
+    const template = typeof given === 'number' ? aTemplate({ disk: 'root', version: given }) : given;
     const hash = revisionOf(template);
     return this.server.create(ControllerRevisions, {
       metadata: {

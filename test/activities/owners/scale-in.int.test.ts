@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { describe, expect, test } from 'vitest';
 import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
@@ -12,7 +11,7 @@ import {
   REMOVING_ANNOTATION,
   REMOVING_TO_HEAL,
 } from '../../../api/names.ts';
-import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import type { Target } from '../../../decisions/pool/steps.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { RemovalCause } from '../../../decisions/scaling/removal-check.ts';
@@ -32,33 +31,19 @@ type Removal = (activities: PoolActivities, key: PoolKey, vm: Target) => Promise
 const removals = {
   'deletes it': (activities, key, vm) => activities.deleteVms(key, [vm], false, surplus),
   'halts it': (activities, key, vm) => activities.haltVms(key, [vm], surplus),
-  'replaces it': (activities, key, vm) =>
-    collected(activities.removeVms(key, [vm]), { namespace: key.namespace, name: vm.name }),
 } satisfies Record<string, Removal>;
-
-/** Awaits the removal, and lets the terminating VM go as a garbage collector would. */
-async function collected<T>(removing: Promise<T>, key: { namespace: string; name: string }): Promise<T> {
-  let isOver = false;
-  const removed = removing.finally(() => (isOver = true));
-  while (!isOver) {
-    const vm = await ignoreNotFound(cluster().kube.get(VirtualMachines, key));
-    if (vm?.metadata.deletionTimestamp !== undefined)
-      await ignoreNotFound(cluster().kube.patch(VirtualMachines, key, 'merge', { metadata: { finalizers: null } }));
-    await sleep(50);
-  }
-  return removed;
-}
 
 /** Returns what a worker does to a VM that it should remove, if the VM has undergone `change` since the plan. */
 async function afterwards(
   change: object,
   remove: Removal,
+  spec: object = { runStrategy: 'Always' },
 ): Promise<'gone' | 'halted' | 'halted, to be healed' | 'untouched'> {
   const namespace = await cluster().namespace();
   const pool = (await cluster().createPool(namespace, 'web', { replicas: 0 })) as unknown as StoredPool;
   const { kube } = cluster();
   const vm = vmFromTemplate(pool, pool.spec.template, 1);
-  const { metadata: seen } = await kube.create(VirtualMachines, { ...vm, spec: { ...vm.spec, runStrategy: 'Always' } });
+  const { metadata: seen } = await kube.create(VirtualMachines, { ...vm, spec: { ...vm.spec, ...spec } });
   const workerCache = await aWorkerCache(cluster().stack.kubeconfig);
   await workerCache.cache.start();
   const changed = await kube.patch(VirtualMachines, seen, 'merge', { metadata: change });
@@ -107,7 +92,6 @@ const protection = (value: string) => ({ annotations: { [PROTECT_ANNOTATION]: va
 test.each([
   ['deletes it', 'untouched'],
   ['halts it', 'untouched'],
-  ['replaces it', 'gone'],
 ] as const)('a VM that was protected after the plan is, by what %s, %s', async (how, outcome) => {
   expect(await afterwards(protection('yes, please'), removals[how])).toBe(outcome);
 });
@@ -125,60 +109,6 @@ test.each([
     expect(await afterwards({ labels: { tier: 'web' } }, remove)).toBe('untouched');
   },
 );
-
-test('a VM for which the budget has no room by now is not replaced, and the others of its batch need not wait for that', async () => {
-  const { kube } = cluster();
-  const namespace = await cluster().namespace();
-  const pool = (await cluster().createPool(namespace, 'web', {
-    replicas: 3,
-    maxUnavailable: 1,
-  })) as unknown as StoredPool;
-  const made = await Promise.all(
-    [1, 2, 3].map((number) => kube.create(VirtualMachines, vmFromTemplate(pool, pool.spec.template, number))),
-  );
-  const workerCache = await aWorkerCache(cluster().stack.kubeconfig);
-  for (const vm of made.slice(0, 2)) {
-    const { name, uid } = vm.metadata;
-    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
-    await kube.patch(VirtualMachines, vm.metadata, 'merge', { spec: { running: null, runStrategy: 'Always' } });
-    await kube.patch(
-      VirtualMachines,
-      vm.metadata,
-      'merge',
-      { status: { ready: true, created: true, printableStatus: 'Running' } },
-      { subresource: 'status' },
-    );
-    const status = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
-    const vmi = await kube.create(VirtualMachineInstances, {
-      metadata: { namespace, name, ownerReferences: [owner] },
-      spec: { domain: { devices: {} } },
-    });
-    await kube.patch(VirtualMachineInstances, vmi.metadata, 'merge', { status });
-  }
-  await kube.patch(VirtualMachines, made[2]!.metadata, 'merge', { spec: { running: null, runStrategy: 'Always' } });
-  await workerCache.cache.start();
-  const { removeVms } = createPoolActivities({
-    places: new DisruptionClaims(workerCache.client, workerCache.cache),
-    ...workerCache,
-    revisions: new Revisions(workerCache),
-    burst: 250,
-    concurrency: 8,
-  });
-  const [ready, , down] = made.map(({ metadata: { name, uid } }) => ({ name, uid }));
-  const key = { namespace, name: 'web', uid: pool.metadata.uid };
-  const removed = await collected(
-    new MockActivityEnvironment().run(() => removeVms(key, [ready!, down!])),
-    { namespace, name: down!.name },
-  );
-  expect(removed).toMatchObject({
-    refused: [],
-    deferred: [{ name: 'web-1', why: expect.stringContaining('1 of pool') as string }],
-  });
-  expect((await kube.get(VirtualMachines, { namespace, name: 'web-1' })).metadata).not.toHaveProperty(
-    'deletionTimestamp',
-  );
-  expect(await ignoreNotFound(kube.get(VirtualMachines, { namespace, name: 'web-3' }))).toBeUndefined();
-});
 
 test('a VM that is released while it leaves has no mark any more that a later pool would delete it for, and stays halted', async () => {
   const { kube } = cluster();
@@ -239,10 +169,12 @@ test('a VM is taken off those to be removed by name only once the API server say
 });
 
 const keepsDisks: Removal = (activities, key, vm) => activities.deleteVms(key, [vm], true, surplus);
+const halted = { runStrategy: 'Halted' };
 
 test('a VM whose disks are kept is deleted only as it was planned', async () => {
-  expect(await afterwards({ labels: { tier: 'web' } }, keepsDisks)).toBe('untouched');
-  expect(await afterwards({}, keepsDisks)).toBe('gone');
+  expect(await afterwards({ labels: { tier: 'web' } }, keepsDisks, halted)).toBe('untouched');
+  expect(await afterwards({}, keepsDisks, halted)).toBe('gone');
+  expect(await afterwards({}, keepsDisks)).toBe('untouched');
 });
 
 interface LateScene {

@@ -240,11 +240,12 @@ export class ModelClient {
     verb: Call['verb'],
     resource: Resource | null,
     key: Call['key'],
-    { signal, deadlineMs = GIVES_UP_MS, subresource }: CallOptions & { subresource?: string | undefined },
+    { signal, deadlineMs = GIVES_UP_MS, lastCheck, subresource }: CallOptions & { subresource?: string | undefined },
     act: () => T,
   ): Promise<T> {
     const { process, beforeWrite, onCall = (_call, carriedOut) => carriedOut() } = this.#in;
     if (verb !== 'get' && verb !== 'list') await beforeWrite?.();
+    lastCheck?.();
     await this.#way(signal, true, deadlineMs);
     // The server carries out the call even if its caller no longer waits.
     let answer: T | undefined;

@@ -1,16 +1,6 @@
 import { RESTARTED_AT_ANNOTATION } from '../../../../api/names.ts';
-import type { VmTemplate } from '../../../../api/pool/pool.ts';
-import { aTemplate, type Shape } from '../../pools.ts';
+import { aTemplate, fromAnotherSource } from '../../pools.ts';
 import { change, completed, MINUTE, regular, roll, type Stories } from '../story.ts';
-
-/** A template whose disks are filled from another source. */
-function fromAnotherSource(shape: Shape): VmTemplate {
-  const template = aTemplate(shape);
-  for (const { spec } of template.spec.dataVolumeTemplates ?? []) {
-    Object.assign(spec as object, { source: { pvc: { namespace: 'images', name: 'second' } } });
-  }
-  return template;
-}
 
 export const stories: Stories = {
   'with disks': regular(

@@ -54,6 +54,13 @@ function condition(holds: () => boolean, timeout?: Duration): Promise<boolean | 
   });
 }
 
+function withTimeout<T>(timeout: Duration, act: () => Promise<T>): Promise<T> {
+  const { run, temporal } = here();
+  const scope = new Scope();
+  temporal.enter(run, () => scope.cancel(), msToNumber(timeout));
+  return scope.run(act);
+}
+
 const handleOf = (temporal: Temporal, workflowId: string) => {
   const { run: sender } = here();
   return {
@@ -85,7 +92,7 @@ const handleOf = (temporal: Temporal, workflowId: string) => {
 
 /** The API of `@temporalio/workflow`, for workflows that run in the model of Temporal. */
 export const workflowApi = {
-  CancellationScope: Scope,
+  CancellationScope: Object.assign(Scope, { withTimeout }),
   condition,
   proxyActivities: (options: ActivityOptions) => activities(options, false),
   proxyLocalActivities: (options: ActivityOptions) => activities(options, true),

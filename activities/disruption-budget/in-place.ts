@@ -1,0 +1,83 @@
+import { activityInfo } from '@temporalio/activity';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import { isRefusal, KubeError } from '../../kubernetes/errors.ts';
+import type { PoolKey } from '../owners/types.ts';
+import type { DisruptionClaims } from './places.ts';
+
+/** What is to be disrupted, as the caller has just read it. */
+export interface InPlaceTarget {
+  vm: VmView;
+  vmi: VmiView | undefined;
+  /** Which migration by drover is to be created, if the VMI is not to end. */
+  migration?: number | undefined;
+}
+
+/** A place in the disruption budget, for as long as it may be used. */
+export interface Place {
+  /** For the options of each write of the act: throws a conflict if it is too late, and the write is not sent. */
+  lastCheck: (() => void) | undefined;
+}
+
+/** What an act needs that costs no budget. */
+export const NO_PLACE: Place = { lastCheck: undefined };
+
+/** What came of an act. `isDone`: the VM is or may be disrupted by it, so that the place is in use. */
+export interface Acted<T> {
+  isDone: boolean;
+  value: T;
+}
+
+/** There was no place; `whyNot` completes "it waits:". */
+export class NoPlace {
+  readonly whyNot: string;
+
+  constructor(whyNot: string) {
+    this.whyNot = whyNot;
+  }
+}
+
+/** Somebody else than the API server has refused the act. */
+export class ActRefused extends Error {
+  override readonly name = 'ActRefused';
+}
+
+/** The API server took too long between the claim and the act: others may have the place by now. */
+class PlaceExpired extends KubeError {
+  constructor() {
+    super(409, 'Conflict', 'the API server takes too long to note who disrupts it');
+  }
+}
+
+/**
+ * Acts on the VM within its pool's disruption budget: claims a place for the workflow of this activity, as the VM is
+ * now, and gives the place back unless the act was done. Resolves to `NoPlace` if there is none. A place that the same
+ * workflow claimed before, even in another attempt, counts as its own. If it got too late to act, a conflict is thrown:
+ * the caller looks again, and claims again.
+ */
+export async function actInPlace<T>(
+  places: DisruptionClaims,
+  key: PoolKey,
+  target: InPlaceTarget,
+  act: (place: Place) => Promise<Acted<T>>,
+): Promise<T | NoPlace> {
+  const by = activityInfo().workflowExecution?.workflowId ?? 'nobody';
+  const answer = await places.claim(key, { ...target, by });
+  if ('whyNot' in answer) return new NoPlace(answer.whyNot);
+  const { place } = answer;
+  const lastCheck = (): void => {
+    if (!place.isFresh()) throw new PlaceExpired();
+  };
+  try {
+    const { isDone, value } = await act({ lastCheck });
+    if (!isDone) await place.release();
+    return value;
+  } catch (error) {
+    // After a transient error, the act may have been done all the same.
+    if (isRefused(error)) await place.release();
+    throw error;
+  }
+}
+
+/** Any other error says nothing of what the API server has done. */
+const isRefused = (error: unknown): boolean => error instanceof ActRefused || isRefusal(error);

@@ -6,6 +6,7 @@ import { diskTemplates } from '../../decisions/disks/disk-template.ts';
 import { keptDiskMark, NO_NUMBER } from '../../decisions/disks/kept-disk.ts';
 import { disksOf } from '../../decisions/disks/used-disks.ts';
 import { firmwareOf } from '../../decisions/disks/vm-state.ts';
+import { keepsDisks } from '../../decisions/scaling/removal-proof.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -13,6 +14,7 @@ import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { liveVm } from '../lib/live-vm.ts';
 import { isMemberOf, seenMember, type IfOwnedOptions, type OwnedActResult, type OwnedVm } from '../owners/if-owned.ts';
+import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { stateClaimsOf } from './state-claims.ts';
 
@@ -105,8 +107,11 @@ async function unheld(
  * the owner references of the claims and their DataVolumes.
  */
 async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine>, now: number): Promise<void> {
+  const pool = await livePool(client, key, cancellationSignal());
   const { namespace, name, uid, labels, annotations } = vm.metadata;
   const number = numberOf(key.name, name);
+  // Whoever may write to a VM can mark it: in a pool that keeps no disks, that costs none, and the next VM has them.
+  const isReused = annotations?.[REMOVING_ANNOTATION] === REMOVING_TO_HEAL || pool === undefined || !keepsDisks(pool);
   const templates = diskTemplates(vm.spec);
   const state = await stateClaimsOf(client, key.namespace, name);
   for (const disk of new Set([...disksOf(vm.spec), ...state.map(({ metadata }) => metadata.name)])) {
@@ -118,7 +123,7 @@ async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine
       revision: labels?.[REVISION_LABEL] ?? null,
       template: templates.get(disk) ?? null,
       firmware: firmwareOf(vm.spec),
-      keptBy: annotations?.[REMOVING_ANNOTATION] === REMOVING_TO_HEAL ? 'healing' : 'scale-in',
+      keptBy: isReused ? 'healing' : 'scale-in',
       keptAt: new Date(now).toISOString(),
     });
     const at = { namespace, name: disk };

@@ -9,7 +9,6 @@ import { isUnlabelled } from '../../decisions/membership/labels.ts';
 import { memberOfAnnotation } from '../../decisions/membership/member-of.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
-import { vmiView } from '../../decisions/views/from-object/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -20,7 +19,7 @@ import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach, type Acted } from '../lib/try-each.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
-import { askForPause } from '../standby/pause.ts';
+import { letGoOn } from '../standby/pause.ts';
 
 export interface LabelOptions {
   client: KubeClient;
@@ -49,20 +48,11 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
         const done = await onEach(key, vms, {
           isMeant: (vm) => controllerOf(vm) === undefined && vmView(vm).labels[POOL_LABEL] === key.name,
           patchOf: ({ metadata }) => asFormer(key.name, metadata),
-          before: goOn,
+          before: (vm, vmi) => letGoOn(client, vm, vmi),
         });
         await report(key, done, 'SuccessfulDetach', 'Detached');
       }),
   };
-
-  /**
-   * Lets a VM go on that its pool has kept paused as standby: afterwards nobody knows that no person has paused it, and
-   * it would be left alone as long as it is paused.
-   */
-  async function goOn(vm: Stored<VirtualMachine>, vmi: Stored): Promise<void> {
-    const isPaused = vmView(vm).role === 'Standby' && vmiView(vmi).pause !== null;
-    if (isPaused) await askForPause(client, { namespace: vm.metadata.namespace!, name: vm.metadata.name }, 'unpause');
-  }
 
   /** Patches each of these VMs that is still as it is meant, its VMI first: the VM shows that both are done. */
   async function onEach(

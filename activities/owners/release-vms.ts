@@ -1,17 +1,26 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { matchesLabels } from '../../api/lib/label-selector.ts';
-import { MEMBER_OF_ANNOTATION, ORPHAN_FINALIZER, REMOVING_ANNOTATION } from '../../api/names.ts';
+import {
+  MEMBER_OF_ANNOTATION,
+  ORPHAN_FINALIZER,
+  REMOVING_ANNOTATION,
+  ROLE_LABEL,
+  STANDBY_ANNOTATION,
+} from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
+import { identityOf, isControlledBy } from '../../api/ownership.ts';
+import { VirtualMachineInstances, VirtualMachines } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import type { StoredSet, StoredVmOwner } from '../../decisions/views/owner.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreStale } from '../../kubernetes/errors.ts';
+import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveMember } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach, type Acted } from '../lib/try-each.ts';
+import { letGoOn } from '../standby/pause.ts';
 import { isMemberOf, seenMember } from './if-owned.ts';
 import { kindOfOwner, memberVersions, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
@@ -31,8 +40,9 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
     /**
      * Removes the pool or set from these VMs' owner references, and leaves the VMs otherwise as they are. A VM that was
      * leaving loses its mark: a pool that adopts the VM later would delete it because of the mark. It loses its record
-     * as well: a later pool of the name takes back what a backup has restored, and not what was let go. `unmatched`:
-     * each only if it still does not match the selector of the set; otherwise, if the owner is deleted without its VMs.
+     * as well: a later pool of the name takes back what a backup has restored, and not what was let go. An extra or
+     * standby VM is none any more, and goes on if its pool has paused it. `unmatched`: each only if it still does not
+     * match the selector of the set; otherwise, if the owner is deleted without its VMs.
      */
     releaseVms: (key: OwnerKey, vms: Target[], because?: 'Unmatched'): Promise<Done> =>
       withHeartbeat(async () => {
@@ -53,10 +63,17 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
           saw(memberVersions(key, vm?.metadata.resourceVersion));
           if (vm === undefined || vm.metadata.uid !== uid || !isMemberOf(key, seenMember(key, vm))) return 'left';
           if (because !== undefined && !isUnmatched(owner as StoredSet, vm)) return 'left';
-          const { ownerReferences: owners = [], resourceVersion } = vm.metadata;
+          if (key.kind === undefined) await goOn(vm);
+          const { ownerReferences: owners = [], resourceVersion, labels } = vm.metadata;
           const ownerReferences = owners.filter((reference) => reference.uid !== key.uid);
-          const annotations = { [REMOVING_ANNOTATION]: null, [MEMBER_OF_ANNOTATION]: null };
-          const patch = { metadata: { resourceVersion, annotations, ownerReferences } };
+          const annotations = {
+            [REMOVING_ANNOTATION]: null,
+            [MEMBER_OF_ANNOTATION]: null,
+            ...(vm.metadata.annotations?.[STANDBY_ANNOTATION] === undefined ? {} : { [STANDBY_ANNOTATION]: null }),
+          };
+          // What it was beside the replicas of this pool, it is in no later one.
+          const role = labels?.[ROLE_LABEL] === undefined ? {} : { labels: { [ROLE_LABEL]: null } };
+          const patch = { metadata: { resourceVersion, ...role, annotations, ownerReferences } };
           const released = await ignoreStale(
             client.patch(kindOfOwner(key).members.resource, { namespace: key.namespace, name }, 'merge', patch),
           );
@@ -71,6 +88,12 @@ export function createReleaseActivities({ client, cache, concurrency }: ReleaseO
         return { ...nothingDone, count, refused, minVersions };
       }),
   };
+
+  async function goOn(vm: Stored): Promise<void> {
+    const at = { namespace: vm.metadata.namespace!, name: vm.metadata.name };
+    const vmi = await ignoreNotFound(client.get(VirtualMachineInstances, at, { signal: cancellationSignal() }));
+    if (vmi !== undefined && isControlledBy(vmi, VirtualMachines, identityOf(vm))) await letGoOn(client, vm, vmi);
+  }
 }
 
 const isOrphaned = ({ metadata }: StoredVmOwner): boolean =>

@@ -1,4 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
+import type { Stored } from '../../api/objects.ts';
+import { vmiView } from '../../decisions/views/from-object/vmi.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
 
@@ -23,4 +26,13 @@ export async function askForPause(
     if (!isTransient(error)) throw error;
     throw new KubeError(424, 'FailedDependency', `${verb} of ${name}: ${(error as Error).message}`);
   }
+}
+
+/**
+ * Lets a VM go on that its pool has kept paused as standby, before the pool lets go of it: afterwards nobody knows that
+ * no person has paused it, and it would be left alone as long as it is paused. `vmi`: the VM's own.
+ */
+export async function letGoOn(client: KubeClient, { metadata }: Stored, vmi: Stored): Promise<void> {
+  const isPaused = roleOf(metadata.labels) === 'Standby' && vmiView(vmi).pause !== null;
+  if (isPaused) await askForPause(client, { namespace: metadata.namespace!, name: metadata.name }, 'unpause');
 }

@@ -95,8 +95,11 @@ function surplusUnproven(vm: VmView, role: VmView['role']): string | null {
 const heldUnproven = (way: WayOut, vm: VmView): string | null =>
   way === 'deleteKeepingDisks' && vm.deleting && vm.keepsDisks ? null : 'it is not held for its disks';
 
-function disksUnproven(way: WayOut, { spec }: StoredPool): string | null {
+const disksUnproven = (way: WayOut, pool: StoredPool): string | null =>
+  keepsDisks(pool) && way === 'delete' ? 'its disks are to be kept' : null;
+
+/** Reports whether the pool keeps the disks of VMs that leave it. */
+export function keepsDisks({ spec }: StoredPool): boolean {
   const rules = scaleInRules(spec.scaleInStrategy);
-  const keeps = rules.kind !== 'unmanaged' && rules.statePreservation === 'Offline';
-  return keeps && way === 'delete' ? 'its disks are to be kept' : null;
+  return rules.kind !== 'unmanaged' && rules.statePreservation === 'Offline';
 }

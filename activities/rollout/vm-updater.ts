@@ -79,6 +79,9 @@ function whyExcessive(
   return mayRestart ? null : 'it need not be restarted any more';
 }
 
+const whyFailed = ({ act }: BatchVm, { message }: KubeError): string =>
+  act === 'replace' ? `it can not be deleted: ${message}` : message;
+
 /** A VMI that runs what its VM has drifted to is of no revision, whatever its label says. */
 const asRun = (vmi: VmiView, right: RightVm | undefined): VmiView =>
   right?.isVmiOld === true ? { ...vmi, revision: null } : vmi;
@@ -119,7 +122,7 @@ export class VmUpdater {
       if (!(error instanceof KubeError) || isTransient(error)) throw error;
       return isDiskHeld(error)
         ? { ...deferred(held, error.message), isOwn: true }
-        : { vm: held.name, end: 'Failed', why: error.message };
+        : { vm: held.name, end: 'Failed', why: whyFailed(held, error) };
     }
   }
 

@@ -194,7 +194,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
 
   async #checkTypes(wanted: TransitionObservation['check']): Promise<void> {
     const { results, minVersions } = await checkMachineTypes({ ...this.#request(), wanted });
-    this.#state.results.push(...results);
+    this.#state.results = [...this.#state.results, ...results];
     this.learn(minVersions);
   }
 

@@ -70,9 +70,9 @@ export class VmTargets {
   async needOf(pool: StoredPool, revision: string, vm: VmView, vmi: VmiView | undefined): Promise<UpdateNeed> {
     const { cache, revisions, key, template } = this.#in;
     const templates = new Map([[revision, template]]);
-    for (const of of [vm.revision, vmi?.revision ?? null]) {
-      const found = of === null || templates.has(of) ? undefined : await revisions.find(key, of);
-      if (found !== undefined) templates.set(of!, found);
+    for (const own of [vm.revision, vmi?.revision ?? null]) {
+      const found = own === null || templates.has(own) ? undefined : await revisions.find(key, own);
+      if (found !== undefined) templates.set(own!, found);
     }
     const templateOf = (of: string): PoolTemplate | undefined => templates.get(of);
     const rules = updateRules(pool.spec.updateStrategy);

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { ApplyOptions, Planned } from '../apply/apply.ts';
+import type { ApplyOptions, Planned, Rehearsed } from '../apply/apply.ts';
 import { Failure, FailureBesides, sentenceOf, throwAll } from '../cli/failure.ts';
 import { examples, withManifests, type ManifestOptions } from '../cli/options.ts';
 import { note, print } from '../cli/output.ts';
@@ -37,18 +37,20 @@ export const diffCommand = (): Command =>
 
 /** Prints the differences, and reports whether there are any. Throws what `drover apply` would be refused for. */
 async function diff(session: Session, options: DiffOptions): Promise<boolean> {
-  const [{ readPlan }, { rehearse }, { specDiff }, outlook] = await Promise.all([
+  const [{ readPlan }, { specDiff }, outlook] = await Promise.all([
     import('../apply/plan.ts'),
-    import('../apply/apply.ts'),
     import('../rollout/revisions/diff.ts'),
     import('../apply/outlook.ts'),
   ]);
   const { planned, notes } = await readPlan(session, options);
   for (const line of notes) note(line);
   const kube = await session.kube();
-  const choices = { kube, keepReplicas: options.keepReplicas === true, checksVms: true };
-  // The comparison also shows fields that `apply` would not take from another field manager.
-  const rehearsed = await rehearse(planned, { ...choices, force: true });
+  const { rehearsed, refused } = await compared(planned, {
+    kube,
+    force: options.forceConflicts === true,
+    keepReplicas: options.keepReplicas === true,
+    checksVms: true,
+  });
   let differs = false;
   for (const { kind, object, before, after } of rehearsed) {
     const label = labelOf(kind.resource, object.metadata.name);
@@ -60,18 +62,26 @@ async function diff(session: Session, options: DiffOptions): Promise<boolean> {
     for (const line of await outlook.formatChange(kube, kind, before, after)) print(line);
     for (const line of outlook.formatHalts(kind, after)) note(line);
   }
-  if (options.forceConflicts !== true)
-    throwAll(await conflicts(planned, { ...choices, force: false, checksVms: false }));
+  throwAll(refused);
   return differs;
 }
 
-/** Returns a failure for each object that `drover apply` would not take over from other field managers. */
-async function conflicts(planned: Planned[], choices: ApplyOptions): Promise<Failure[]> {
+/**
+ * Rehearses each object as `drover apply` would. One that `apply` would not take over from other field managers is
+ * compared all the same, and refused at the end.
+ */
+async function compared(
+  planned: Planned[],
+  choices: ApplyOptions,
+): Promise<{ rehearsed: Rehearsed[]; refused: Failure[] }> {
   const { rehearse } = await import('../apply/apply.ts');
-  const tries = await Promise.allSettled(planned.map((each) => rehearse([each], choices)));
-  return tries.flatMap((tried) =>
+  const forced = await rehearse(planned, { ...choices, force: true });
+  const tries = await Promise.allSettled(planned.map((each) => rehearse([each], { ...choices, checksVms: false })));
+  const refused = tries.flatMap((tried) =>
     tried.status === 'rejected'
       ? [new Failure(`\`drover apply\` would refuse this: ${sentenceOf(tried.reason)}`, { cause: tried.reason })]
       : [],
   );
+  const rehearsed = tries.map((tried, index) => (tried.status === 'fulfilled' ? tried.value[0]! : forced[index]!));
+  return { rehearsed, refused };
 }

@@ -47,7 +47,7 @@ test('a quota that refuses the extra VM is told, and the rollout waits until VMs
   await setQuota(fleet(), pool.namespace, VirtualMachines, { hard: 4, used: 4 });
   const watch = await pool.watched();
   const revision = await pool.change(templateOf({ cores: 2 }));
-  await pool.untilSaid({ ReplicaFailure: 'FailedCreate', Progressing: 'ProgressDeadlineExceeded' });
+  await pool.untilSaid({ ReplicaFailure: 'FailedSurge', Progressing: 'ProgressDeadlineExceeded' });
   expect((await pool.condition('Progressing'))?.message).toContain('no extra VM can be made: ');
   expect(await fleet().vmNames(pool.namespace, 'web')).toEqual(namesUpTo('web', 4));
   // Without extra VMs, as many may go down as the pool allows.

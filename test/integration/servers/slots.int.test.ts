@@ -28,7 +28,7 @@ test('waits of restarts and of machine type transitions take none either', async
   const input = { chosen: { [namespace]: { paused } }, ...limits, requestedBy: 'ada', reason: null };
   const how = { workflowId: powerIdOf('default', 'waits'), taskQueue: taskQueueOf('default'), args: [input] };
   const restart = await fleet().temporal.client.workflow.start('powerVms', how);
-  const skipped = [{ why: 'it is paused' }];
+  const skipped = [{ why: 'it is paused by a person' }];
   await until(async () => expect(await restart.query(powerProgress)).toMatchObject({ skipped }));
 
   await fleet().createPool(namespace, 'web', { replicas: 3 });

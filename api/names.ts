@@ -92,6 +92,9 @@ export const EVACUATION_LABEL = `${GROUP}/evacuation`;
 export const EARLIER_MIGRATIONS_ANNOTATION = `${GROUP}/earlier-migrations`;
 /** KubeVirt's own, on every migration: the name of the VMI. */
 export const MIGRATED_VMI_LABEL = 'kubevirt.io/vmi-name';
+
+/** KubeVirt's own annotation of a VMI: who asked for its eviction, if that was the descheduler (`descheduler`). */
+export const EVICTION_SOURCE_ANNOTATION = 'kubevirt.io/eviction-source';
 /**
  * In a template's `spec.template.metadata.annotations`: a new time requests a restart of every VM, as `drover rollout
  * restart` writes it.

@@ -160,6 +160,7 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
     this.nodes = new NodeCache({
       ...common(Nodes),
       onChange: (before, after) => this.#notify({ kind: 'node', before, after }),
+      drainTaint: () => this.#strategy.drainTaint,
     });
     this.#strategy = new KubeVirtStrategy(common(KubeVirts), (before, after) =>
       this.#notify({ kind: 'strategy', before, after }),

@@ -2,6 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, MIGRATED_VMI_LABEL, POOL_LABEL } from '../../api/names.ts';
 import { drainRules } from '../../api/pool-defaults.ts';
 import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
+import { departureOf } from '../../decisions/drain/departure.ts';
 import { migrationName } from '../../decisions/drain/evacuation.ts';
 import { evacuationNeed, triesInARow, whyHeldBy } from '../../decisions/drain/need.ts';
 import type { EvacuationTarget } from '../../decisions/drain/plan.ts';
@@ -142,7 +143,8 @@ class Evacuator {
     if (begun instanceof NoPlace) return { reason: 'NoPlace', why: begun.whyNot };
     if (begun !== null) return begun;
     const what = target.act === 'migrate' ? `Migrated (attempt ${attempt})` : 'Restarted';
-    const note = `${what} to leave node ${target.node}, which is drained: ${target.why}`;
+    const isDrained = departureOf(vmi) === 'Drain';
+    const note = `${what} to leave node ${target.node}${isDrained ? ', which is drained' : ''}: ${target.why}`;
     await recordVmEvent(client, vm, { type: 'Normal', reason: 'Evacuating', action: 'Evacuate', note });
     return null;
   }
@@ -213,6 +215,7 @@ function isWanted({ uid, act }: EvacuationTarget, pool: StoredPool, vm: VmView, 
   const isOurs = isOwnedBy(vm, 'VirtualMachinePool', pool.metadata) && pool.metadata.deletionTimestamp === undefined;
   if (rules === null || !isOurs || vmi.uid !== uid || membershipChangeOf(pool) !== null) return false;
   const need = evacuationNeed({ vm, vmi, rules, refusal: undefined, now: Date.now() });
+  if (need.need !== 'act') return false;
   // Migrations that are refused leave no trace in the cluster: the plan alone knows that their deadline has passed.
-  return need.need === 'act' && (need.act === act || (act === 'restart' && rules.method !== 'Migrate'));
+  return need.act === act || (act === 'restart' && rules.method !== 'Migrate' && !need.isWish);
 }

@@ -7,6 +7,7 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../api/resources.ts';
+import { DRAIN_TAINT, withDrain } from '../../decisions/drain/drained-node.ts';
 import { evacuationOf } from '../../decisions/drain/evacuation.ts';
 import type { NodeReportInput, OnNode } from '../../decisions/drain/node-report.ts';
 import type { KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
@@ -24,7 +25,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isNotFound, KubeError } from '../../kubernetes/errors.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
 import { Failure } from '../cli/failure.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import type { Pool } from '../pool/objects.ts';
@@ -42,13 +43,11 @@ interface Namespace {
 
 /** Reads what a report about the node takes. Throws `Failure` if there is no such node. */
 export async function readNode(kube: KubeClient, node: string): Promise<Omit<NodeReportInput, 'now'>> {
-  const { ready, schedulable } = nodeView(
-    await kube.get<Node>(Nodes, { name: node }).catch((error: unknown) => {
-      throw isNotFound(error) ? new Failure(`there is no node ${node}`, { cause: error }) : error;
-    }),
-  );
-  const onItsNode = (vmi: VmiView): VmiView =>
-    vmi.podNode === node ? { ...vmi, podNodeCordoned: ready && !schedulable } : vmi;
+  // VMs that leave other nodes take places in the budgets of their pools, too.
+  const nodes = new Map((await kube.list<Node>(Nodes)).items.map((one) => [one.metadata.name, nodeView(one)]));
+  if (!nodes.has(node)) throw new Failure(`there is no node ${node}`);
+  const { strategy: clusterStrategy, drainTaint } = await kubevirtOf(kube);
+  const onItsNode = (vmi: VmiView): VmiView => withDrain(vmi, (name) => nodes.get(name), drainTaint);
   const listed = (labelSelector: string) =>
     ofKnownKind(
       VirtualMachineInstances,
@@ -71,7 +70,7 @@ export async function readNode(kube: KubeClient, node: string): Promise<Omit<Nod
     membersOf: ({ metadata }) =>
       namespaces.get(metadata.namespace)!.vms.filter((vm) => isOwnedBy(vm, 'VirtualMachinePool', metadata)),
     vmiOf: ({ namespace, uid }) => vmis.get(namespace)?.get(uid),
-    clusterStrategy: await strategyOf(kube),
+    clusterStrategy,
   };
 }
 
@@ -110,13 +109,21 @@ function onNode(item: Stored<VirtualMachineInstance>, { pools, vms, vmis }: Name
   return { vmi, vm, pool };
 }
 
-/** Returns KubeVirt's default if the user may not read its configuration. */
-async function strategyOf(kube: KubeClient): Promise<string> {
+/** Returns KubeVirt's defaults if the user may not read its configuration. */
+async function kubevirtOf(kube: KubeClient): Promise<{ strategy: string; drainTaint: string }> {
+  const configuration = await configurationOf(kube);
+  return {
+    strategy: configuration?.evictionStrategy ?? 'None',
+    drainTaint: configuration?.migrations?.nodeDrainTaintKey ?? DRAIN_TAINT,
+  };
+}
+
+async function configurationOf(kube: KubeClient): Promise<NonNullable<KubeVirt['spec']>['configuration']> {
   try {
     const [kubevirt] = (await kube.list<KubeVirt>(KubeVirts)).items;
-    return kubevirt?.spec?.configuration?.evictionStrategy ?? 'None';
+    return kubevirt?.spec?.configuration;
   } catch (error) {
-    if (error instanceof KubeError && (error.status === 403 || error.status === 404)) return 'None';
+    if (error instanceof KubeError && (error.status === 403 || error.status === 404)) return undefined;
     throw error;
   }
 }

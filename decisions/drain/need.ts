@@ -1,10 +1,10 @@
 import type { DrainRules } from '../../api/pool-defaults.ts';
-import { isActive, isMeantToRun, isRestarting, liveVmi, servesNobody } from '../disruption-budget/availability.ts';
+import { isActive, isMeantToRun, isRestarting, servesNobody } from '../disruption-budget/availability.ts';
 import { isPausedByPerson } from '../disruption/pause.ts';
 import { reasonsOf, type Reason } from '../disruption/reasons.ts';
-import { EXTERNAL } from '../template/template.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
+import { departureOf, isStarting, nodeToLeave } from './departure.ts';
 import { isEvacuating, type Evacuation } from './evacuation.ts';
 
 export type EvacuationAct = 'migrate' | 'restart';
@@ -14,10 +14,19 @@ export type EvacuationNeed =
   /** Its VMI is not marked for evacuation from its current node, or the VM is leaving the pool anyway. */
   | { need: 'nothing' }
   /**
-   * It may be acted on. `needsBudget`: only within the budget. `isBegun`: drover has tried before. `refused`: what is
-   * said of it if the last try was refused.
+   * It may be acted on. `needsBudget`: only within the budget. `isBegun`: drover has tried before. `isWish`: nobody
+   * drains its node, so that those that must leave come first. `refused`: what is said of it if the last try was
+   * refused.
    */
-  | { need: 'act'; act: EvacuationAct; needsBudget: boolean; isBegun: boolean; why: string; refused: Wait | null }
+  | {
+      need: 'act';
+      act: EvacuationAct;
+      needsBudget: boolean;
+      isBegun: boolean;
+      isWish: boolean;
+      why: string;
+      refused: Wait | null;
+    }
   /** It is on its way. `until`: when this takes too long, in milliseconds since the epoch. */
   | { need: 'underway'; message: string; until: number | null }
   | Wait;
@@ -80,26 +89,15 @@ export const delayAfter = (failures: number): number =>
  */
 export const START_MS = 60_000;
 
-/** Reports whether the VMI is to leave the node that it, or its pod, is on, and KubeVirt leaves that to drover. */
-export const isToLeave = (vmi: VmiView | undefined): vmi is VmiView =>
-  liveVmi(vmi) !== undefined && vmi!.evictionStrategy === EXTERNAL && (isEvicted(vmi!) || isStarting(vmi!));
-
-const isEvicted = ({ evacuationNode, node }: VmiView): boolean => evacuationNode !== null && evacuationNode === node;
-
-/**
- * Its pod has not come up on a node that is cordoned. A VM that tolerates cordons may be there because of that, and
- * could start there again.
- */
-const isStarting = ({ node, podNodeCordoned, toleratesCordons }: VmiView): boolean =>
-  node === null && podNodeCordoned && !toleratesCordons;
-
-/** The node that a VMI is to leave. */
-export const nodeToLeave = ({ node, podNode }: VmiView): string => node ?? podNode ?? '';
-
 /** Returns what is to be done to have the VM leave its node, whatever budget and windows say. */
 export function evacuationNeed(input: EvacuationInput): EvacuationNeed {
   const { vm, vmi } = input;
-  if (!isToLeave(vmi) || !isActive(vm)) return { need: 'nothing' };
+  const departure = departureOf(vmi);
+  if (vmi === undefined || departure === null || !isActive(vm)) return { need: 'nothing' };
+  if (departure === 'CalledOff' && !isEvacuating(vmi))
+    return waits(
+      `it is marked to leave ${nodeToLeave(vmi)}, which is not drained: \`virtctl evacuate-cancel vmi NAME\` takes the mark back`,
+    );
   const isPast = input.now >= deadlineOf(input);
   if (isEvacuating(vmi) && !(isPast && input.rules.method !== 'Migrate' && !isPausedByPerson(vm, vmi)))
     return migrating(input, vmi, isPast);
@@ -118,8 +116,12 @@ const waits = (why: string, { isStuck = false, until = null as number | null } =
   until,
 });
 
-/** When migrations have taken too long; in milliseconds since the epoch. Never, if KubeVirt has not begun any. */
+/**
+ * When migrations have taken too long; in milliseconds since the epoch. Never, if KubeVirt has not begun any, or the
+ * VM's node is not drained, so that nobody waits for it to be empty.
+ */
 function deadlineOf({ vmi, rules, refusal, now }: EvacuationInput): number {
+  if (departureOf(vmi) !== 'Drain') return Infinity;
   const since = Math.min(triesInARow(vmi, now)?.since ?? Infinity, refusal?.since ?? Infinity);
   return since + rules.deadlineSeconds * 1000;
 }
@@ -155,8 +157,9 @@ function whyNot(vm: VmView, vmi: VmiView): EvacuationNeed | null {
 
 function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): EvacuationNeed {
   const { vm, refusal, now } = input;
-  const { act, why } = choiceOf(input, vmi, isPast);
-  if (act === 'none') return waits(why, { isStuck: true });
+  const isWish = departureOf(vmi) === 'Wish';
+  const { act, why } = isWish ? wishOf(input, vmi) : choiceOf(input, vmi, isPast);
+  if (act === 'none') return waits(why, { isStuck: !isWish });
   const tried = triesInARow(vmi, now);
   // What is done changes when the deadline passes.
   const soonest = isPast ? Infinity : deadlineOf(input);
@@ -169,7 +172,7 @@ function actOn(input: EvacuationInput, vmi: VmiView, isPast: boolean): Evacuatio
       isStuck: isPast,
     });
   const isBegun = tried !== null || (refusal?.since ?? null) !== null;
-  return { need: 'act', act, needsBudget: !servesNobody(vm, vmi), isBegun, why, refused };
+  return { need: 'act', act, needsBudget: isWish || !servesNobody(vm, vmi), isBegun, isWish, why, refused };
 }
 
 /** Holds until a new try has succeeded: a status that told of each try would change twice for each. */
@@ -179,13 +182,31 @@ const afterRefusal = ({ why, notBefore }: RefusedEvacuation, soonest: number, is
     isStuck,
   });
 
-/** How the VM is to leave its node, and why so; `none`: in no way that its pool and its owner allow. */
+/** How the VM leaves its node, and why so; `none`: in no way that its pool and its owner allow. */
+interface Choice {
+  act: EvacuationAct | 'none';
+  why: string;
+}
+
+const canBeMigrated = ({ migratable, phase }: VmiView): boolean => migratable && phase === 'Running';
+
+/** A VM that nobody needs to leave its node is not taken down for that. */
+function wishOf({ rules: { method } }: EvacuationInput, vmi: VmiView): Choice {
+  if (canBeMigrated(vmi) && method !== 'Restart') return { act: 'migrate', why: 'the descheduler asks for that' };
+  const whyNot = method === 'Restart' ? 'its pool wants no migration' : 'KubeVirt cannot migrate it';
+  return {
+    act: 'none',
+    why: `the descheduler would have it leave ${nodeToLeave(vmi)}, and ${whyNot}; it is not restarted, for the node is not drained`,
+  };
+}
+
+/** For a VM whose node is drained. */
 function choiceOf(
   { vm, rules: { method, deadlineSeconds }, now }: EvacuationInput,
   vmi: VmiView,
   isPast: boolean,
-): { act: EvacuationAct | 'none'; why: string } {
-  const canMigrate = vmi.migratable && vmi.phase === 'Running';
+): Choice {
+  const canMigrate = canBeMigrated(vmi);
   const migrate = { act: 'migrate', why: `it is to leave ${nodeToLeave(vmi)}` } as const;
   // A restart would end what its owner keeps by the pause.
   if (isPausedByPerson(vm, vmi))

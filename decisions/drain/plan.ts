@@ -7,14 +7,8 @@ import { byNumber } from '../lib/names.ts';
 import { earlier } from '../lib/times.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
-import {
-  evacuationNeed,
-  isToLeave,
-  nodeToLeave,
-  type EvacuationAct,
-  type EvacuationNeed,
-  type RefusedEvacuation,
-} from './need.ts';
+import { departureOf, nodeToLeave } from './departure.ts';
+import { evacuationNeed, type EvacuationAct, type EvacuationNeed, type RefusedEvacuation } from './need.ts';
 
 /** A VM to be moved off its node. The UID is that of its VMI: another one runs elsewhere, or was asked for since. */
 export interface EvacuationTarget {
@@ -72,13 +66,14 @@ type Act = EvacuationNeed & { need: 'act' };
 
 /**
  * Returns which VMs are to be moved off the nodes that are drained, never more than the budget allows, and what each of
- * the others waits for. VMs that serve nobody come first, and wait for neither budget nor window.
+ * the others waits for. VMs that serve nobody come first, and wait for neither budget nor window; those whose nodes are
+ * not drained come last.
  */
 export function planDrain(input: DrainInput): DrainPlan {
   const { pool, vms, vmiOf } = input;
   const rules = drainRules(pool.spec);
   if (rules === null || pool.metadata.deletionTimestamp !== undefined) return NOTHING;
-  const leaving = vms.filter((vm) => isActive(vm) && isToLeave(vmiOf(vm)));
+  const leaving = vms.filter((vm) => isActive(vm) && departureOf(vmiOf(vm)) !== null);
   return leaving.length === 0 ? NOTHING : new Drain(input, rules).plan(leaving);
 }
 
@@ -103,6 +98,7 @@ class Drain {
     }
     acts.sort(
       (one, other) =>
+        Number(one.need.isWish) - Number(other.need.isWish) ||
         Number(one.need.needsBudget) - Number(other.need.needsBudget) ||
         Number(other.need.isBegun) - Number(one.need.isBegun) ||
         byNumber(one.vm.name, other.vm.name),

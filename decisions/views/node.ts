@@ -9,6 +9,8 @@ export interface NodeView {
   ready: boolean;
   /** Ready, and not cordoned. */
   schedulable: boolean;
+  /** Keys of its taints that keep new pods away, among them that of a cordon. Absent if it has none. */
+  taints?: readonly string[];
   /**
    * The types that the node's hypervisor supports, from KubeVirt's labels; empty if KubeVirt is too old to set them.
    */

@@ -66,6 +66,12 @@ export interface VmiView {
   podNodeCordoned: boolean;
   /** Kubernetes starts its pods on cordoned nodes, too. */
   toleratesCordons: boolean;
+  /** The node that it is on is drained: cordoned, or tainted for that. False if it is on none yet. */
+  nodeDrained: boolean;
+  /**
+   * The descheduler asked for its eviction, as KubeVirt's annotation says. That stays when the eviction is taken back.
+   */
+  evictedByDescheduler: boolean;
   /** Its node does not answer, or no longer exists. */
   nodeLost: boolean;
   /** KubeVirt's `status.machine.type`, which the VMI has; null until its domain runs. */

@@ -13,6 +13,8 @@ export interface KubeVirtView {
   methods: readonly string[];
   /** `status.observedKubeVirtVersion`, such as `v1.8.0`; null if KubeVirt has not reported it. */
   version: string | null;
+  /** `spec.configuration.migrations.nodeDrainTaintKey`; null if unset. */
+  drainTaint: string | null;
 }
 
 /**

@@ -8,6 +8,7 @@ export interface KubeVirt extends KubeObject {
     configuration?: {
       vmRolloutStrategy?: VmRolloutStrategy | null;
       evictionStrategy?: string;
+      migrations?: { nodeDrainTaintKey?: string | null };
       developerConfiguration?: { featureGates?: string[] | null; disabledFeatureGates?: string[] | null };
     };
     workloadUpdateStrategy?: { workloadUpdateMethods?: string[] | null };
@@ -23,5 +24,6 @@ export function kubevirtView({ spec, status }: KubeVirt): KubeVirtView {
     gates: { on: featureGates ?? [], off: disabledFeatureGates ?? [] },
     methods: spec?.workloadUpdateStrategy?.workloadUpdateMethods ?? [],
     version: status?.observedKubeVirtVersion ?? null,
+    drainTaint: spec?.configuration?.migrations?.nodeDrainTaintKey ?? null,
   };
 }

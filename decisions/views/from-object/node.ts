@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../../api/objects.ts';
+import { CORDON_TAINT } from '../../drain/drained-node.ts';
 import type { NodeView } from '../node.ts';
 import { intern, internOrNull } from './intern.ts';
 
@@ -10,7 +11,7 @@ const ZONE_LABEL = 'topology.kubernetes.io/zone';
 
 /** The fields of Kubernetes' Node that drover reads. */
 export interface Node extends KubeObject {
-  spec?: { unschedulable?: boolean };
+  spec?: { unschedulable?: boolean; taints?: { key?: string; effect?: string }[] | null };
   status?: { conditions?: { type?: string; status?: string }[] };
 }
 
@@ -20,12 +21,22 @@ export function nodeView({ metadata: { name, labels = {} }, spec, status }: Node
   const machineTypes = Object.entries(labels).flatMap(([label, value]) =>
     label.startsWith(MACHINE_TYPE_LABEL) && value === 'true' ? intern(label.slice(MACHINE_TYPE_LABEL.length)) : [],
   );
+  const taints = taintsOf(spec);
   return {
     name,
     zone: internOrNull(labels[ZONE_LABEL]),
     ...(Object.keys(labels).length === 0 ? {} : { labels }),
     ready,
     schedulable: ready && spec?.unschedulable !== true,
+    ...(taints.length === 0 ? {} : { taints }),
     machineTypes,
   };
+}
+
+/** A cordon counts before Kubernetes has made a taint of it. */
+function taintsOf(spec: Node['spec']): string[] {
+  const keys = (spec?.taints ?? []).flatMap(({ key, effect }) =>
+    key === undefined || effect !== 'NoSchedule' ? [] : [intern(key)],
+  );
+  return [...new Set(spec?.unschedulable === true ? [CORDON_TAINT, ...keys] : keys)];
 }

@@ -1,4 +1,4 @@
-import { POD_REVISION_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
+import { EVICTION_SOURCE_ANNOTATION, POD_REVISION_ANNOTATION, REVISION_LABEL } from '../../../api/names.ts';
 import {
   controllerOf,
   type Condition,
@@ -109,7 +109,9 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
       status?.nodeName === undefined ? internOrNull(Object.values(status?.activePods ?? {})[0] || undefined) : null,
     podNodeCordoned: false,
     toleratesCordons: toleratesCordons(spec?.tolerations),
-    // Known from the node, not the VMI: `ClusterCache.withSurroundings` fills both in.
+    evictedByDescheduler: metadata.annotations?.[EVICTION_SOURCE_ANNOTATION] === 'descheduler',
+    // Known from the node, not the VMI: `ClusterCache.withSurroundings` fills these in.
+    nodeDrained: false,
     nodeLost: false,
     machineType: internOrNull(status?.machine?.type),
     specMachineType: internOrNull(spec?.domain?.machine?.type),

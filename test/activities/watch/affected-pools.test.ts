@@ -51,6 +51,8 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   podNode: null,
   podNodeCordoned: false,
   toleratesCordons: false,
+  nodeDrained: false,
+  evictedByDescheduler: false,
   nodeLost: false,
   machineType: null,
   specMachineType: null,

@@ -16,7 +16,7 @@ interface Given {
   refusal?: EvacuationInput['refusal'];
 }
 
-const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', node: 'node-1' };
+const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', node: 'node-1', nodeDrained: true };
 
 function need({ vm: fields = {}, vmi = {}, rules = {}, refusal }: Given = {}): EvacuationNeed {
   const vm = aVm('web-1', fields);
@@ -127,6 +127,59 @@ describe('a VM that runs', () => {
     ],
   ])('%s', (_what, given, expected) => {
     expect(need(given)).toMatchObject(expected);
+  });
+});
+
+describe('an eviction from a node that is not drained', () => {
+  const late = failed(3, NOW - 20_000);
+  const ways: [string, Given][] = [
+    ['a VM that KubeVirt can migrate', {}],
+    ['one that it cannot', { vmi: { migratable: false } }],
+    ['one that is down', { vm: { ready: false }, vmi: { ready: false } }],
+    ['one whose migrations have failed', { vmi: { evacuation: { ...late.evacuation, since: 0 } } }],
+    ['one of a pool that wants restarts', { rules: { method: 'Restart' } }],
+    ['one of a pool that wants migrations', { vmi: { migratable: false }, rules: { method: 'Migrate' } }],
+  ];
+  const calledOff = (given: Given) => need({ ...given, vmi: { ...given.vmi, nodeDrained: false } });
+  const wished = (given: Given) =>
+    need({ ...given, vmi: { ...given.vmi, nodeDrained: false, evictedByDescheduler: true } });
+
+  test.each(ways)('leaves %s alone if the drain was called off, and says how to take it back', (_what, given) => {
+    const waits = { need: 'wait', isStuck: false, until: null };
+    expect(calledOff(given)).toEqual({ ...waits, why: expect.stringContaining('virtctl evacuate-cancel') as string });
+    expect(calledOff(given)).toMatchObject({
+      why: expect.stringContaining('marked to leave node-1, which is not drained') as string,
+    });
+  });
+
+  test.each(ways)('never restarts %s because the descheduler wishes so', (_what, given) => {
+    expect(wished(given)).not.toMatchObject({ act: 'restart' });
+    expect(wished(given)).not.toMatchObject({ isStuck: true });
+  });
+
+  test('migrates a VM if the descheduler wishes so, always within the budget', () => {
+    expect(wished({})).toMatchObject({ ...migrates, isWish: true, why: 'the descheduler asks for that' });
+    expect(wished({ vm: { ready: false } })).toMatchObject({ ...migrates, isWish: true });
+    expect(wished({ vmi: { migratable: false } })).toMatchObject({
+      need: 'wait',
+      why: expect.stringContaining('KubeVirt cannot migrate it; it is not restarted') as string,
+    });
+    expect(wished({ rules: { method: 'Restart' } })).toMatchObject({
+      why: expect.stringContaining('its pool wants no migration; it is not restarted') as string,
+    });
+  });
+
+  test('is one of a drain, once the node is drained', () => {
+    expect(need({ vmi: { evictedByDescheduler: true, migratable: false } })).toMatchObject({
+      ...restarts,
+      isWish: false,
+    });
+  });
+
+  test('ends no migration that has begun, and gives it no deadline', () => {
+    const moving = { vmi: tried({ since: 0 }) };
+    expect(calledOff(moving)).toMatchObject({ need: 'underway', until: null });
+    expect(wished(moving)).toMatchObject({ need: 'underway', until: null });
   });
 });
 

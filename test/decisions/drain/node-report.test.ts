@@ -6,7 +6,7 @@ import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi } from '../fixtures/fleets.ts';
 
-const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1' };
+const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', nodeDrained: true };
 const STARTING: Partial<VmiView> = { evictionStrategy: 'External', phase: 'Scheduling', ready: false, node: null };
 const CORDONED: Partial<VmiView> = { ...STARTING, podNode: 'node-1', podNodeCordoned: true };
 const drained = aPool({ replicas: 3, maxUnavailable: 1, drain: {} });
@@ -94,6 +94,12 @@ test.each<[string, Member, string | undefined, NodeReportItem['state']]>([
   ['None', { vmi: { evictionStrategy: 'None' } }, 'LiveMigrate', 'Ends'],
   ["the cluster's", {}, 'LiveMigrate', 'KubeVirt'],
   ['External, and nobody acts', { vmi: EVICTED, pool: aPool() }, undefined, 'Blocked'],
+  [
+    'External, and the drain was called off',
+    { vmi: { ...EVICTED, nodeDrained: false }, pool: drained },
+    undefined,
+    'Waiting',
+  ],
   ['a template before drain', { vmi: { evictionStrategy: 'LiveMigrate' }, pool: drained }, undefined, 'KubeVirt'],
   ['External, of a VMI that has not come up', { vmi: STARTING, isStarting: true }, undefined, 'Blocked'],
   ['the same, of a pool with drain', { vmi: STARTING, pool: drained, isStarting: true }, undefined, 'NotAsked'],

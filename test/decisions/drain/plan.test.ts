@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import { isDown, maxUnavailableOf, unavailability } from '../../../decisions/disruption-budget/availability.ts';
 import { drainingCondition } from '../../../decisions/drain/condition.ts';
+import { departureOf } from '../../../decisions/drain/departure.ts';
 import type { Evacuation } from '../../../decisions/drain/evacuation.ts';
-import { isToLeave } from '../../../decisions/drain/need.ts';
 import { planDrain, type DrainInput, type DrainPlan } from '../../../decisions/drain/plan.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import { isRegular, type VmView } from '../../../decisions/views/vm.ts';
@@ -12,7 +12,7 @@ import type { VmiView } from '../../../decisions/views/vmi.ts';
 import { aPool, aVm, aVmi, quiet } from '../fixtures/fleets.ts';
 
 const NOW = Date.parse('2026-11-23T12:00:00Z');
-const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', node: 'node-1' };
+const EVICTED = { evictionStrategy: 'External', evacuationNode: 'node-1', node: 'node-1', nodeDrained: true };
 const UNDERWAY: Evacuation = {
   attempt: 1,
   state: 'Unfinished',
@@ -114,6 +114,13 @@ describe('VMs on a node that is drained', () => {
     expect(begun(plan({ vms, spec: { drain }, now: Date.parse('2026-11-23T22:10:00Z') }))).toEqual(['web-1', 'web-2']);
   });
 
+  test('come before those that the descheduler would have elsewhere', () => {
+    const wish = { ...EVICTED, nodeDrained: false, evictedByDescheduler: true };
+    const planned = plan({ vmis: { 'web-1': wish, 'web-2': wish, 'web-3': { ...EVICTED, nodeDrained: false } } });
+    expect(begun(planned)).toEqual(['web-4', 'web-5']);
+    expect(states(planned)).toMatchObject({ 'web-1': 'Budget', 'web-2': 'Budget', 'web-3': 'Waiting' });
+  });
+
   test('wait for what else is done to them', () => {
     const planned = plan({ busy: new Map([['web-1', 'an update works on it']]) });
     expect(begun(planned)).toEqual(['web-2', 'web-3']);
@@ -188,6 +195,8 @@ const anyMember = (index: number) =>
       migratable: fc.boolean(),
       evictionStrategy: fc.constantFrom('External', 'LiveMigrate', null),
       evacuationNode: fc.constantFrom('node-1', 'node-2', null),
+      nodeDrained: fc.oneof({ arbitrary: fc.constant(true), weight: 2 }, { arbitrary: fc.constant(false), weight: 1 }),
+      evictedByDescheduler: fc.boolean(),
       phase: fc.constantFrom('Running', 'Scheduled', 'Failed'),
       evacuation: anyEvacuation,
     }),
@@ -227,10 +236,22 @@ describe('whatever the VMs are like', () => {
     fc.assert(
       fc.property(anyInput, (input) => {
         const { evacuate, statuses } = planDrain(input);
-        const leaving = input.vms.filter((vm) => !vm.deleting && isToLeave(input.vmiOf(vm))).map(({ name }) => name);
+        const leaving = input.vms
+          .filter((vm) => !vm.deleting && departureOf(input.vmiOf(vm)) !== null)
+          .map(({ name }) => name);
         expect(statuses.map(({ vm }) => vm).sort()).toEqual(leaving.sort());
         expect(statuses.every(({ message }) => message !== '')).toBe(true);
         expect(leaving).toEqual(expect.arrayContaining(evacuate.map(({ name }) => name)));
+      }),
+    );
+  });
+
+  test('no VM is restarted off a node that is not drained', () => {
+    fc.assert(
+      fc.property(anyInput, (input) => {
+        const restarted = planDrain(input).evacuate.filter(({ act }) => act === 'restart');
+        for (const { name } of restarted)
+          expect(input.vmiOf(input.vms.find((vm) => vm.name === name)!)).toMatchObject({ nodeDrained: true });
       }),
     );
   });
@@ -241,7 +262,8 @@ describe('whatever the VMs are like', () => {
         const held = planDrain(input).statuses.filter(({ state }) => state === 'Budget' || state === 'Window');
         for (const { vm: name } of held) {
           const vm = input.vms.find((one) => one.name === name)!;
-          expect(isDown(vm, input.vmiOf(vm)) && !input.vmiOf(vm)!.ready).toBe(false);
+          const vmi = input.vmiOf(vm)!;
+          expect(isDown(vm, vmi) && !vmi.ready && vmi.nodeDrained).toBe(false);
         }
       }),
     );

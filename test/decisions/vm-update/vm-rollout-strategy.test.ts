@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { plugsOf, strategyOf, type KubeVirtView } from '../../../decisions/vm-update/vm-rollout-strategy.ts';
 
-const gates = (on: string[], off: string[] = []): Pick<KubeVirtView, 'gates' | 'methods'> => ({
+const gates = (on: string[], off: string[] = []): Pick<KubeVirtView, 'gates' | 'methods' | 'drainTaint'> => ({
   gates: { on, off },
   methods: [],
+  drainTaint: null,
 });
 const NONE = gates([]);
 

@@ -42,12 +42,14 @@ crashTest('drains')('VMs leave two nodes within the budget of their pool, though
 
 test('VMs that cannot migrate, or not in time, are restarted; the others are tried again', async () => {
   const drain = await TestDrain.in(fleet());
+  await Promise.all([FIRST, SECOND].map((node) => drain.cordon(node)));
   const fails = { 'sim.drover.dev/migration-fails': 'true', 'sim.drover.dev/migration-time': '200ms' };
   await Promise.all([
     drain.pool('fixed', {}, { 'sim.drover.dev/not-migratable': 'true' }),
     drain.pool('late', { drain: { deadlineSeconds: 3 } }, fails),
     drain.pool('again', {}, fails),
   ]);
+  await Promise.all([FIRST, SECOND].map((node) => drain.uncordon(node)));
   const before = await drain.uids();
   await Promise.all(['fixed-1', 'late-1', 'again-1'].map((vm) => drain.evict(vm)));
   await until(async () => expect(await drain.migrations('again-1')).toEqual({ 1: 'Failed' }));
@@ -151,6 +153,11 @@ test('a VM waits for a window, and for nothing once its eviction was cancelled',
   });
   expect((await status(node)).stdout).toMatch(/web-1 +VirtualMachinePool\/web +Window +waits: the next window/);
   expect(await status('sim-node-99')).toMatchObject({ code: 1, stderr: 'error: there is no node sim-node-99\n' });
+  await drain.uncordon(node);
+  await until(async () => expect(await reason()).toBe('Waiting'));
+  expect((await status(node)).stdout).toMatch(
+    /web-1 .* Waiting +waits: it is marked to leave .*, which is not drained/,
+  );
   await drain.cancel('web-1');
   await until(async () => expect(await reason()).toBeUndefined());
   expect(await drain.migrations('web-1')).toEqual({});

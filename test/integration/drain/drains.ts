@@ -16,9 +16,10 @@ import type { Migration, VirtualMachineInstance } from '../../../simulator/types
 import { givenCluster } from '../../cluster/given/given.ts';
 import { namesUpTo, runningTemplate, until, type TestFleet } from '../fleet.ts';
 
+const cordoned = (on: boolean): object => ({ spec: { unschedulable: on ? true : null } });
 const drained = (on: boolean): object => ({
   metadata: { annotations: { 'sim.drover.dev/drain': on ? 'true' : null } },
-  spec: { unschedulable: on ? true : null },
+  ...cordoned(on),
 });
 
 type Event = Stored<KubeObject & { reason: string; regarding: { name: string } }>;
@@ -74,8 +75,19 @@ export class TestDrain {
     return Object.fromEntries((await this.vmis('')).map(({ metadata }) => [metadata.name, metadata.uid]));
   }
 
-  /** Evicts the pod of the VMI from the node that it is on, and tries that again until it is on another. */
+  /** Cordons the node; undone when the test has finished. */
+  async cordon(node: string): Promise<void> {
+    onTestFinished(() => this.uncordon(node));
+    await this.#fleet.kube.patch(Nodes, { name: node }, 'merge', cordoned(true));
+  }
+
+  async uncordon(node: string): Promise<void> {
+    await this.#fleet.kube.patch(Nodes, { name: node }, 'merge', cordoned(false));
+  }
+
+  /** Cordons the node that the VMI is on and evicts the pod from it, as `kubectl drain` does with all pods. */
   async evict(vm: string): Promise<void> {
+    await this.cordon(await this.nodeOf(vm));
     if (givenCluster() !== undefined) return this.#evictPod(vm);
     await this.annotate(vm, { 'sim.drover.dev/evict-from': await this.nodeOf(vm) });
   }

@@ -1,16 +1,19 @@
 import type { Stored } from '../../../api/objects.ts';
-import { VirtualMachineInstanceMigrations } from '../../../api/resources.ts';
-import type { Migration } from '../../../simulator/types.ts';
+import { VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
+import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
-import { isByWorker } from '../facts.ts';
+import { activityNow, isByWorker, isDeletion } from '../facts.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
 import { Check } from './check.ts';
 
-/** Checks that a VM is moved once at a time, and only if it is to leave its node (G22). */
+/** Checks that a VM is moved once at a time, only if it is to leave its node, and restarted only for a drain (G22). */
 export class MigrationGuarantees extends Check {
   onWrite({ resource, before, after }: Write, call: Call | null): void {
-    if (resource !== VirtualMachineInstanceMigrations || !isByWorker(call)) return;
+    if (!isByWorker(call)) return;
+    if (resource === VirtualMachineInstances && before !== undefined && activityNow() === 'evacuateVms')
+      this.#checkRestart(before, after);
+    if (resource !== VirtualMachineInstanceMigrations) return;
     if (before !== undefined || after === undefined) return;
     const { metadata, spec } = after as Stored<Migration>;
     const vm = this.world.vm(spec.vmiName!);
@@ -20,10 +23,20 @@ export class MigrationGuarantees extends Check {
     const isAlone = this.world.server
       .all<Migration>(VirtualMachineInstanceMigrations)
       .every((other) => other.metadata.name === metadata.name || other.spec.vmiName !== spec.vmiName || isOver(other));
-    if (evacuationNodeName !== nodeName || !isAlone)
+    const isAsked =
+      this.world.kubevirt.isDrained(nodeName) ||
+      vmi.metadata.annotations?.['kubevirt.io/eviction-source'] !== undefined;
+    if (evacuationNodeName !== nodeName || !isAlone || !isAsked)
       this.broken(
         'G22',
         `${metadata.name} is made for ${spec.vmiName}, on ${nodeName}, to leave ${evacuationNodeName}`,
       );
+  }
+
+  #checkRestart(before: Stored, after: Stored | undefined): void {
+    const { nodeName, activePods } = (before as Stored<VirtualMachineInstance>).status ?? {};
+    const node = nodeName ?? Object.values((activePods as Record<string, string> | undefined) ?? {})[0];
+    if (isDeletion(before, after) && !this.world.kubevirt.isDrained(node))
+      this.broken('G22', `${before.metadata.name} is restarted off ${node}, which is not drained`);
   }
 }

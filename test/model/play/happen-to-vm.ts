@@ -15,7 +15,7 @@ export async function happenToVm(
   const { name } = all[happening.vm % all.length]!.metadata;
   switch (what) {
     case 'evict':
-      return world.kubevirt.evict(name, happening.fails);
+      return world.kubevirt.evict(name, happening.fails, happening.by);
     case 'snapshot':
     case 'end snapshot':
     case 'lose snapshot':

@@ -18,6 +18,7 @@ const LASTING = new Set(['watch', ...Object.values(OWNER_WORKFLOWS).map(({ type 
 /** Ends all pauses and opt-outs, and gives pools a good template: every pool must then reach its desired state. */
 export async function settle(world: World, names: readonly string[]): Promise<void> {
   await endStops(world);
+  world.kubevirt.takeBackEvictions();
   for (const disk of world.server.all(DataVolumes)) await world.people.corruptDisk(disk.metadata.name, false);
   // Those that have lost what they name go on naming it.
   for (const { metadata } of world.server.all(VirtualMachines))

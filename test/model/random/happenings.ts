@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
 import type { Hold } from '../holds/hold.ts';
 import type { RefusedCall } from '../refusals/refuse.ts';
+import type { Evictor } from '../world/kubevirt.ts';
 import { anyMax, anyRollout, anyStandby, anySurge } from './specs.ts';
 
 export type RunStrategy = 'Always' | 'Manual' | 'RerunOnFailure' | 'Once' | 'Halted';
@@ -25,7 +26,7 @@ export type Happening =
   /** By `drover protect`, `unprotect`, and `scale --remove`. */
   | { what: 'protect' | 'unprotect' | 'remove'; vm: number }
   /** Its pod is to be evicted; `fails`: and its migrations fail. */
-  | { what: 'evict'; vm: number; fails: boolean }
+  | { what: 'evict'; vm: number; fails: boolean; by: Evictor }
   /** KubeVirt, or a tool beside it, works on the VM; or what it was asked by is gone. */
   | { what: Hold; vm: number }
   | { what: 'io error' | 'mend disk'; vm: number }
@@ -130,6 +131,7 @@ const evictions: fc.Arbitrary<Happening> = fc.oneof(
       what: fc.constant('evict'),
       vm,
       fails: fc.oneof({ arbitrary: fc.constant(false), weight: 3 }, { arbitrary: fc.constant(true), weight: 1 }),
+      by: fc.constantFrom<Evictor>('drain', 'drain', 'drain', 'descheduler', 'somebody'),
     }),
   },
   { weight: 1, arbitrary: fc.record({ what: fc.constantFrom('migrate', 'abort migration'), vm }) },

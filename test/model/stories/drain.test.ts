@@ -103,3 +103,37 @@ test('a VM whose pod does not come up on a cordoned node starts on another, thou
     expect(uidsOf(world)['web-2']).toBe(before['web-2']);
     await world.people.client.patch(Nodes, { name: 'sim-node-1' }, 'merge', { spec: { unschedulable: null } });
   }));
+
+test('nobody leaves a node at night whose drain was called off by day, and the condition says how to end that', () =>
+  play(async (world) => {
+    const windows = [{ cron: '0 0 29 2 *', duration: '1h' }];
+    await begun(world, { replicas: 2, drain: { method: 'Restart', windows } });
+    const before = uidsOf(world);
+    const node = (world.vmi('web-1') as VirtualMachineInstance).status!.nodeName!;
+    world.kubevirt.evict('web-1', false);
+    expect(await world.until(() => draining(world)?.reason === 'WaitingForWindow', MINUTE_MS)).toBe(true);
+    world.kubevirt.drain(node, false);
+    expect(await world.until(() => draining(world)?.reason === 'Waiting', MINUTE_MS)).toBe(true);
+    expect(draining(world)!.message).toMatch(
+      /web-1: waits: it is marked to leave .* `virtctl evacuate-cancel vmi NAME`/,
+    );
+    await world.people.changePool('web', { drain: { windows: [] } });
+    await world.wait(10 * MINUTE_MS);
+    expect(uidsOf(world)).toEqual(before);
+    expect(migrationsOf(world, 'web-1')).toEqual([]);
+    world.kubevirt.takeBackEvictions();
+    expect(await world.until(() => draining(world) === undefined, MINUTE_MS)).toBe(true);
+  }));
+
+test('the descheduler has VMs migrated, and never restarted', () =>
+  play(async (world) => {
+    await begun(world, { replicas: 2, drain: { deadlineSeconds: 60 } });
+    const before = uidsOf(world);
+    world.kubevirt.evict('web-1', false, 'descheduler');
+    world.kubevirt.evict('web-2', true, 'descheduler');
+    await world.wait(30 * MINUTE_MS);
+    expect(uidsOf(world)).toEqual(before);
+    expect(migrationsOf(world, 'web-1').map(({ status }) => status?.phase)).toEqual(['Succeeded']);
+    expect(migrationsOf(world, 'web-2').every(({ status }) => status?.phase === 'Failed')).toBe(true);
+    expect(draining(world)!.message).toMatch(/^1 VM is to leave/);
+  }));

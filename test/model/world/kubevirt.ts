@@ -1,7 +1,7 @@
 import { REVISION_LABEL } from '../../../api/names.ts';
 import type { KubeObject, Stored } from '../../../api/objects.ts';
 import type { VmRolloutStrategy } from '../../../api/pool/pool.ts';
-import { KubeVirts, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
+import { KubeVirts, Nodes, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
 import type { KubeClient } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
@@ -18,12 +18,17 @@ import { VmiController } from '../../../simulator/controllers/vmi-controller.ts'
 import { WorkloadUpdates } from '../../../simulator/controllers/workload-updates.ts';
 import { Cluster } from '../../../simulator/store/cluster.ts';
 import { OwnedKinds } from '../../../simulator/store/owned-kinds.ts';
-import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
+import type { Migration, Node, VirtualMachineInstance } from '../../../simulator/types.ts';
 import { Refusal } from '../../../simulator/vm/power.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
 import { jsonPatch, type ApiServer, type JsonPatch } from './api-server.ts';
 import { NAMESPACE } from './names.ts';
 import { Process, processNow, runAs } from './virtual-time.ts';
+
+/** Who has pods evicted: a drain, the descheduler, or somebody who calls the API. */
+export type Evictor = 'drain' | 'descheduler' | 'somebody';
+
+const DRAIN = { key: 'kubevirt.io/drain', effect: 'NoSchedule' };
 
 /** KubeVirt's and Kubernetes' part of the world: the simulator's controllers, admission, and what befalls VMIs. */
 export class KubeVirt {
@@ -153,12 +158,43 @@ export class KubeVirt {
     }));
   }
 
-  /** Has the pod of the VM's VMI evicted, as a drain of its node does. */
-  evict(name: string, fails: boolean): void {
+  /** Has the pod of the VM's VMI evicted, by a drain of its node, or by somebody who does not drain it. */
+  evict(name: string, fails: boolean, by: Evictor = 'drain'): void {
     const node = this.#vmi(name)?.status?.nodeName;
     if (node === undefined) return;
-    this.#say(`-- ${name} is evicted from ${node}${fails ? ', and can not be migrated away' : ''}`);
-    this.#annotate(name, { 'sim.drover.dev/evict-from': node, 'sim.drover.dev/migration-fails': String(fails) });
+    this.#say(`-- ${name} is evicted from ${node} (${by})${fails ? ', and can not be migrated away' : ''}`);
+    if (by === 'drain') this.drain(node, true);
+    this.#annotate(name, {
+      'sim.drover.dev/evict-from': node,
+      'sim.drover.dev/evicted-by': by,
+      'sim.drover.dev/migration-fails': String(fails),
+    });
+  }
+
+  /** Has a node be drained, or not any more: by a taint, for VMs still must find a node. The marks of VMIs stay. */
+  drain(node: string, isOn: boolean): void {
+    this.#server.write(Nodes, { name: node }, (it) => ({ ...it, spec: isOn ? { taints: [DRAIN] } : {} }));
+  }
+
+  /** Has all evictions taken back that wait for nothing any more, as people do who drain no node. */
+  takeBackEvictions(): void {
+    for (const { metadata, status } of this.#server.all<VirtualMachineInstance>(VirtualMachineInstances)) {
+      if (status?.evacuationNodeName === undefined || this.isDrained(status.nodeName)) continue;
+      this.#say(`-- the eviction of ${metadata.name} is taken back`);
+      runAs(this.process, () =>
+        this.#server.write(VirtualMachineInstances, metadata, (vmi) => {
+          const { 'sim.drover.dev/evict-from': _from, ...annotations } = vmi.metadata.annotations ?? {};
+          const { evacuationNodeName: _node, ...left } = vmi['status'] as NonNullable<VirtualMachineInstance['status']>;
+          return { ...vmi, metadata: { ...vmi.metadata, annotations }, status: left };
+        }),
+      );
+    }
+  }
+
+  /** Reports whether that node is drained. */
+  isDrained(node: string | undefined): boolean {
+    const found = node === undefined ? undefined : this.#server.find<Node>(Nodes, { name: node });
+    return found?.spec?.unschedulable === true || ((found?.spec?.['taints'] as object[] | undefined) ?? []).length > 0;
   }
 
   /** Has KubeVirt say on which node the pod of the VMI is that has not come up: the simulator makes no pods. */

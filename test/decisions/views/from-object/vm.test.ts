@@ -6,7 +6,8 @@ import {
   REMOVING_TO_HEAL,
 } from '../../../../api/names.ts';
 import type { ObjectMeta } from '../../../../api/objects.ts';
-import { nodeView } from '../../../../decisions/views/from-object/node.ts';
+import { isDrained } from '../../../../decisions/drain/drained-node.ts';
+import { nodeView, type Node } from '../../../../decisions/views/from-object/node.ts';
 import { vmView, type VirtualMachine } from '../../../../decisions/views/from-object/vm.ts';
 
 const stored = {
@@ -131,7 +132,21 @@ test('the zone and the machine types of a node are those that it is labelled wit
     zone: null,
     ready: true,
     schedulable: false,
+    taints: ['node.kubernetes.io/unschedulable'],
     machineTypes: [],
   });
   expect(nodeView({ metadata: { name: 'n' } })).toMatchObject({ ready: false, schedulable: false });
+});
+
+test.each<[string, Node['spec'], boolean]>([
+  ['cordoned', { unschedulable: true }, true],
+  ['tainted by KubeVirt', { taints: [{ key: 'kubevirt.io/drain', effect: 'NoSchedule' }] }, true],
+  ['tainted by the key that KubeVirt was given', { taints: [{ key: 'our/drain', effect: 'NoSchedule' }] }, true],
+  ['emptied by a node autoscaler', { taints: [{ key: 'karpenter.sh/disrupted', effect: 'NoSchedule' }] }, true],
+  ['thought of', { taints: [{ key: 'kubevirt.io/drain', effect: 'PreferNoSchedule' }] }, false],
+  ['for some pods only', { taints: [{ key: 'gpu', effect: 'NoSchedule' }] }, false],
+  ['as others', {}, false],
+])('whether a node that is %s is drained', (_what, spec, expected) => {
+  const taint = spec?.taints?.[0]?.key === 'our/drain' ? 'our/drain' : 'kubevirt.io/drain';
+  expect(isDrained(nodeView({ metadata: { name: 'n' }, spec: spec! }), taint)).toBe(expected);
 });

@@ -43,6 +43,8 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     podNode: null,
     podNodeCordoned: false,
     toleratesCordons: false,
+    nodeDrained: false,
+    evictedByDescheduler: false,
     nodeLost: false,
     scheduledAt: null,
     runningSince: null,

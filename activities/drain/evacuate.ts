@@ -6,6 +6,7 @@ import { departureOf } from '../../decisions/drain/departure.ts';
 import { migrationName } from '../../decisions/drain/evacuation.ts';
 import { evacuationNeed, triesInARow, whyHeldBy } from '../../decisions/drain/need.ts';
 import type { EvacuationTarget } from '../../decisions/drain/plan.ts';
+import type { NotMoved } from '../../decisions/drain/refusals.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { membershipChangeOf } from '../../decisions/membership/change.ts';
 import {
@@ -31,16 +32,6 @@ import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { restartVm } from '../power/restart-vm.ts';
 import { updatePodDisruptionBudget } from './guard-pods.ts';
-
-/** A VM that drover could not begin to move. */
-export interface NotMoved {
-  vm: string;
-  /** Of the VMI. */
-  uid: string;
-  /** The budget had no room; somebody else migrates it, or is about to; or the API server refused it. */
-  reason: 'NoPlace' | 'OtherMigration' | 'Refused';
-  why: string;
-}
 
 export interface Evacuated {
   notMoved: NotMoved[];

@@ -1,6 +1,6 @@
 import type { SetKind } from '../../api/owner-kinds.ts';
 import type { RolloutStatus } from '../../api/pool/pool.ts';
-import type { RefusedEvacuation } from '../../decisions/drain/need.ts';
+import type { RefusedEvacuation } from '../../decisions/drain/refusals.ts';
 import type { CompactStatus } from '../../decisions/healing/conditions.ts';
 import type { HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';

@@ -6,6 +6,7 @@ import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import { departureOf, isStarting, nodeToLeave } from './departure.ts';
 import { isEvacuating, type Evacuation } from './evacuation.ts';
+import { delayAfter, FORGOTTEN_MS, type RefusedEvacuation } from './refusals.ts';
 
 export type EvacuationAct = 'migrate' | 'restart';
 
@@ -39,19 +40,6 @@ export interface Wait {
   until: number | null;
 }
 
-/** An act that was refused, so that nothing in the cluster tells of it. */
-export interface RefusedEvacuation {
-  vm: string;
-  /** Of the VMI. */
-  uid: string;
-  why: string;
-  /** Since when the API server has refused it in a row, null if it has not; and how often it has. */
-  since: number | null;
-  times: number;
-  /** Before when it is not tried again. These times are milliseconds since the epoch. */
-  notBefore: number;
-}
-
 export interface EvacuationInput {
   vm: VmView;
   vmi: VmiView | undefined;
@@ -63,25 +51,9 @@ export interface EvacuationInput {
 
 /** After so many failed migrations in a row a VM is restarted instead. */
 export const MAX_FAILURES = 3;
-/** How long to wait with a VM that somebody else is about to migrate. */
-export const OTHER_MIGRATION_MS = 10_000;
-
 /** Why a VM waits for a migration that is not drover's. */
 export const whyHeldBy = ({ name, phase }: { name: string; phase: string }): string =>
   `another migration of it, ${name}, is ${phase}`;
-
-/**
- * Migrations no longer count, and neither do refusals, if nothing has followed them for this time, twice the longest
- * delay: they were for an earlier drain, or something held the VM that has nothing to do with migrations.
- */
-export const FORGOTTEN_MS = 600_000;
-
-const FIRST_DELAY_MS = 10_000;
-const LAST_DELAY_MS = 300_000;
-
-/** How long to wait after this many failures in a row. */
-export const delayAfter = (failures: number): number =>
-  Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 16), LAST_DELAY_MS);
 
 /**
  * How long the pod of a VMI may take to come up on a node that is cordoned. KubeVirt refuses its eviction until then,

@@ -8,7 +8,8 @@ import { earlier } from '../lib/times.ts';
 import type { StoredPool } from '../views/pool.ts';
 import type { VmView } from '../views/vm.ts';
 import { departureOf, nodeToLeave } from './departure.ts';
-import { evacuationNeed, type EvacuationAct, type EvacuationNeed, type RefusedEvacuation } from './need.ts';
+import { evacuationNeed, type EvacuationAct, type EvacuationNeed } from './need.ts';
+import type { RefusedEvacuation } from './refusals.ts';
 
 /** A VM to be moved off its node. The UID is that of its VMI: another one runs elsewhere, or was asked for since. */
 export interface EvacuationTarget {

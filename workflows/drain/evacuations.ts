@@ -1,7 +1,7 @@
 import { ActivityFailure, isCancellation, log, proxyActivities } from '@temporalio/workflow';
-import type { DrainActivities, NotMoved } from '../../activities/drain/evacuate.ts';
+import type { DrainActivities } from '../../activities/drain/evacuate.ts';
 import type { PlanRequest, PoolKey } from '../../activities/owners/types.ts';
-import { delayAfter, FORGOTTEN_MS, OTHER_MIGRATION_MS, type RefusedEvacuation } from '../../decisions/drain/need.ts';
+import { refusalsAfter, type NotMoved, type RefusedEvacuation } from '../../decisions/drain/refusals.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { summary } from '../../decisions/lib/summary.ts';
 import type { PoolStep } from '../../decisions/pool/steps.ts';
@@ -9,9 +9,6 @@ import type { InFlight } from '../owners/in-flight.ts';
 import { ON_VMS } from '../owners/steps.ts';
 
 const { evacuateVms } = proxyActivities<DrainActivities>(ON_VMS);
-
-/** How long to wait with a VM for which a claim found no room although the plan had seen some. */
-const NO_PLACE_MS = 2_000;
 
 export interface EvacuationsOptions {
   /** What a run hands to the next. */
@@ -64,22 +61,6 @@ export class Evacuations {
   }
 
   #note(tried: readonly string[], notMoved: readonly NotMoved[]): void {
-    const now = Date.now();
-    const before = new Map(this.refusals.map((refusal) => [refusal.uid, refusal]));
-    const others = this.refusals.filter(({ vm, notBefore }) => !tried.includes(vm) && notBefore + FORGOTTEN_MS > now);
-    const refused = notMoved.map(({ vm, uid, reason, why }): RefusedEvacuation => {
-      const { since = null, times = 0 } = before.get(uid) ?? {};
-      const base = { vm, uid, why: why.slice(0, 1024) };
-      switch (reason) {
-        case 'NoPlace':
-          return { ...base, since, times, notBefore: now + NO_PLACE_MS };
-        case 'OtherMigration':
-          // Whatever was refused until now may have been so because of that one: no deadline begins by it.
-          return { ...base, since: null, times: 0, notBefore: now + OTHER_MIGRATION_MS };
-        case 'Refused':
-          return { ...base, since: since ?? now, times: times + 1, notBefore: now + delayAfter(times + 1) };
-      }
-    });
-    this.refusals = [...others, ...refused];
+    this.refusals = refusalsAfter(this.refusals, { tried, notMoved }, Date.now());
   }
 }

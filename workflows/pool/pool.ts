@@ -2,7 +2,7 @@ import { continueAsNew, proxyLocalActivities, upsertSearchAttributes } from '@te
 import type { Planned, PlanRequest } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
-import type { RefusedEvacuation } from '../../decisions/drain/need.ts';
+import type { RefusedEvacuation } from '../../decisions/drain/refusals.ts';
 import { fullStatus } from '../../decisions/healing/conditions.ts';
 import type { HealingAsk, HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';

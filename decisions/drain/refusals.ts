@@ -1,0 +1,77 @@
+/** An act that was refused, so that nothing in the cluster tells of it. */
+export interface RefusedEvacuation {
+  vm: string;
+  /** Of the VMI. */
+  uid: string;
+  why: string;
+  /** Since when the API server has refused it in a row, null if it has not; and how often it has. */
+  since: number | null;
+  times: number;
+  /** Before when it is not tried again. These times are milliseconds since the epoch. */
+  notBefore: number;
+}
+
+/** A VM that drover could not begin to move. */
+export interface NotMoved {
+  vm: string;
+  /** Of the VMI. */
+  uid: string;
+  /** The budget had no room; somebody else migrates it, or is about to; or the API server refused it. */
+  reason: 'NoPlace' | 'OtherMigration' | 'Refused';
+  why: string;
+}
+
+/** How long to wait with a VM for which a claim found no room although the plan had seen some. */
+const NO_PLACE_MS = 2_000;
+/** How long to wait with a VM that somebody else is about to migrate. */
+const OTHER_MIGRATION_MS = 10_000;
+const FIRST_DELAY_MS = 10_000;
+const LAST_DELAY_MS = 300_000;
+
+/** They go with every plan, and from run to run: the others are tried again without a delay of their own. */
+const MAX_REFUSALS = 1_000;
+const MAX_WHY_LENGTH = 300;
+
+/**
+ * Migrations no longer count, and neither do refusals, if nothing has followed them for this time, twice the longest
+ * delay: they were for an earlier drain, or something held the VM that has nothing to do with migrations.
+ */
+export const FORGOTTEN_MS = 600_000;
+
+/** How long to wait after this many failures in a row. */
+export const delayAfter = (failures: number): number =>
+  Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, 16), LAST_DELAY_MS);
+
+/**
+ * Returns what is known to be refused after these VMs were tried. If that is too much, the refusals that the API server
+ * has repeated for longest are kept: deadlines begin with them.
+ */
+export function refusalsAfter(
+  before: readonly RefusedEvacuation[],
+  { tried, notMoved }: { tried: readonly string[]; notMoved: readonly NotMoved[] },
+  now: number,
+): RefusedEvacuation[] {
+  const known = new Map(before.map((refusal) => [refusal.uid, refusal]));
+  const names = new Set(tried);
+  const others = before.filter(({ vm, notBefore }) => !names.has(vm) && notBefore + FORGOTTEN_MS > now);
+  const all = [...others, ...notMoved.map((one) => refusalOf(one, known.get(one.uid), now))];
+  if (all.length <= MAX_REFUSALS) return all;
+  return all.toSorted((one, other) => (one.since ?? now) - (other.since ?? now)).slice(0, MAX_REFUSALS);
+}
+
+function refusalOf(
+  { vm, uid, reason, why }: NotMoved,
+  { since = null, times = 0 }: Partial<RefusedEvacuation> = {},
+  now: number,
+): RefusedEvacuation {
+  const base = { vm, uid, why: why.slice(0, MAX_WHY_LENGTH) };
+  switch (reason) {
+    case 'NoPlace':
+      return { ...base, since, times, notBefore: now + NO_PLACE_MS };
+    case 'OtherMigration':
+      // Whatever was refused until now may have been so because of that one: no deadline begins by it.
+      return { ...base, since: null, times: 0, notBefore: now + OTHER_MIGRATION_MS };
+    case 'Refused':
+      return { ...base, since: since ?? now, times: times + 1, notBefore: now + delayAfter(times + 1) };
+  }
+}

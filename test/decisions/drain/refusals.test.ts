@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { refusalsAfter, type NotMoved, type RefusedEvacuation } from '../../../decisions/drain/refusals.ts';
+
+const NOW = 10_000_000;
+
+const named = (n: number): Pick<NotMoved, 'vm' | 'uid'> => ({ vm: `web-${n}`, uid: `vmi-${n}` });
+const refused = (n: number, why = 'forbidden'): NotMoved => ({ ...named(n), reason: 'Refused', why });
+const after = (before: readonly RefusedEvacuation[], notMoved: NotMoved[], tried: string[] = [], now = NOW) =>
+  refusalsAfter(before, { tried: [...tried, ...notMoved.map(({ vm }) => vm)], notMoved }, now);
+
+test('refusals in a row are counted, each with a longer delay', () => {
+  const first = after([], [refused(1)]);
+  expect(first).toEqual([{ ...named(1), why: 'forbidden', since: NOW, times: 1, notBefore: NOW + 10_000 }]);
+  expect(after(first, [refused(1)], [], NOW + 10_000)).toMatchObject([
+    { since: NOW, times: 2, notBefore: NOW + 30_000 },
+  ]);
+});
+
+test('a full budget begins no count, and another migration ends it', () => {
+  const first = after([], [refused(1)]);
+  expect(after([], [{ ...named(1), reason: 'NoPlace', why: 'full' }])).toMatchObject([{ since: null, times: 0 }]);
+  expect(after(first, [{ ...named(1), reason: 'NoPlace', why: 'full' }])).toMatchObject([{ since: NOW, times: 1 }]);
+  const other: NotMoved = { ...named(1), reason: 'OtherMigration', why: 'another' };
+  expect(after(first, [other])).toMatchObject([{ since: null, times: 0, notBefore: NOW + 10_000 }]);
+});
+
+test('what has moved since, and what was not tried for ten minutes, is forgotten', () => {
+  const first = after([], [refused(1), refused(2)]);
+  expect(after(first, [], ['web-1'])).toMatchObject([{ vm: 'web-2' }]);
+  expect(after(first, [refused(3)], [], NOW + 610_000)).toMatchObject([{ vm: 'web-3' }]);
+});
+
+test('however many VMs are refused at once and at whatever length, a run can hand on what it knows of them', () => {
+  const long = 'x'.repeat(4_096);
+  const old = after([], [refused(0)], [], NOW - 5_000);
+  const all = after(
+    old,
+    Array.from({ length: 5_000 }, (_, n) => refused(n + 1, long)),
+  );
+  expect(all).toHaveLength(1_000);
+  expect(all).toContainEqual(old[0]);
+  expect(JSON.stringify(all).length).toBeLessThan(500_000);
+  // The longest-lasting are kept also if others are refused later.
+  const more = after(
+    all,
+    Array.from({ length: 500 }, (_, n) => refused(n + 9_000)),
+    [],
+    NOW + 1_000,
+  );
+  expect(more).toEqual(all);
+});

@@ -317,6 +317,7 @@ describe.skipIf(!hasKubectl)('kubectl', () => {
       'UPDATED',
       'AVAILABLE',
       'ROLLOUT',
+      'PAUSED',
       'AGE',
     ]);
     expect(row).toMatch(/^by-kubectl\s+7\s/);

@@ -14,6 +14,7 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
+import { OPTED_OUT } from '../../../decisions/disruption/reasons.ts';
 import type { SickVm } from '../../../decisions/healing/attempt.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
 import type { VirtualMachine } from '../../../decisions/views/from-object/vm.ts';
@@ -168,9 +169,13 @@ test.each<[string, (context: Scene) => Promise<void>, string]>([
   [
     'is not to be disrupted',
     (context) => context.change({ metadata: { annotations: { 'drover.dev/do-not-disrupt': 'true' } } }),
-    'it must not be changed now',
+    OPTED_OUT,
   ],
-  ['is being restored', (context) => context.say({ restoreInProgress: 'nightly' }), 'it must not be changed now'],
+  [
+    'is being restored',
+    (context) => context.say({ restoreInProgress: 'nightly' }),
+    'a snapshot is restored to it (nightly)',
+  ],
   [
     'is of a pool that heals no more',
     (context) => context.changePool({ spec: { autohealing: null } }),
@@ -244,7 +249,7 @@ test.each([
   };
   expect(await context.remove({ holdsData }, await aWorker(fate))).toEqual({
     end: 'Kept',
-    why: 'it must not be changed now',
+    why: OPTED_OUT,
   });
   expect(met).toBe(1);
   await context.expectUntouched();

@@ -81,8 +81,10 @@ test('a suspended worker leaves alone a VM whose pool has got a newer template, 
 
 test('a suspended worker leaves alone a VM that a newer batch has written', async () => {
   const context = await suspended();
+  const labels = { 'drover.dev/revision': NEWER, tier: 'newer' };
   const newer = await cluster().kube.patch(VirtualMachines, context.vm.metadata, 'merge', {
-    metadata: { labels: { 'drover.dev/revision': NEWER, tier: 'newer' } },
+    metadata: { labels },
+    spec: { template: { metadata: { labels } } },
   });
   expect(await outcome(context)).toEqual([
     { vm: 'web-1', end: 'Deferred', why: `its spec is of revision ${NEWER} by now` },

@@ -138,6 +138,12 @@ test('a worker does all of its work with the rights of its service account, and 
     restarted: 1,
   });
 
+  // KubeVirt tells what an instance type stands for. The simulator doesn't, and a pool goes on without that.
+  const { spec } = structuredClone(runningTemplate);
+  const sized = { spec: { ...spec, instancetype: { name: 'small' } } };
+  await fleet().createPool(namespace, 'sized', { replicas: 0, template: sized });
+  await fleet().settled(namespace, 'sized', []);
+
   const role = readManifests('rbac/worker.yaml').find(({ kind }) => kind === 'ClusterRole')!;
   // No call needs those on finalizers; OpenShift's admission requires it when a VM is created.
   const granted = rightsOf(role).filter((right) => !/^update \w+\.drover\.dev\/finalizers$/.test(right));

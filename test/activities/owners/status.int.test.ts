@@ -17,6 +17,8 @@ import { haltedVm } from './halted-vm.ts';
 const cluster = aFleet({ simulator: false, workers: 0 });
 
 const noWatch = (_method: string, path: string): Fate => (path.includes('watch=true') ? 'hang' : 'pass');
+/** The status of a pool that nobody has written, by the defaults of its definition. */
+const UNWRITTEN = { observedGeneration: 0, replicas: 0 };
 const claim: DisruptedVm = { vm: 'web-1', by: 'power/default/one', at: '2026-01-01T00:00:00Z' };
 
 /** A pool with a status written by drover, and a worker that has seen both and has been suspended since. */
@@ -45,7 +47,7 @@ test('drops a stale status write if another worker has written the status since'
   const { key, goOn } = await suspended();
   const newer = await write(key, { replicas: 3, readyReplicas: 3, writes: 2 });
   expect(await goOn({ replicas: 2, writes: 2 })).toEqual({ isLate: true, pools: newer.metadata.resourceVersion });
-  expect(await statusOf(key)).toEqual({ replicas: 3, readyReplicas: 3, writes: 2 });
+  expect(await statusOf(key)).toEqual({ ...UNWRITTEN, replicas: 3, readyReplicas: 3, writes: 2 });
 });
 
 test('an Event about a new status is recorded once, also if the answer to the write is lost', async () => {
@@ -81,5 +83,5 @@ test('a status that is written late says nothing of a pool that was recreated un
   await cluster().kube.delete(VirtualMachinePools, key);
   await cluster().createPool(key.namespace, key.name);
   expect(await goOn({ replicas: 2, writes: 2 })).toEqual({});
-  expect(await statusOf(key)).toBeUndefined();
+  expect(await statusOf(key)).toEqual(UNWRITTEN);
 });

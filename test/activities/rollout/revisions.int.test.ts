@@ -252,11 +252,18 @@ async function withHistory(namespace: string, { revisions }: TestWorker): Promis
   return pool;
 }
 
-test("of the pool's revisions those go that are named, and no other pool's", async () => {
+/** Has the pool keep no revision that nothing uses. */
+const keepNone = (namespace: string): Promise<unknown> =>
+  cluster().patchPool(namespace, 'web', { revisionHistoryLimit: 0 });
+
+test("of the pool's revisions those go that are named and that it wants no more, and no other pool's", async () => {
   const namespace = await cluster().namespace();
   const worker = await aWorker();
   const pool = await withHistory(namespace, worker);
   await shows(worker, pool, ['e', 'd', 'c', 'b', 'a']);
+  await worker.revisions.prune(namespacedName(pool), ['b', 'c'].map(nameFor));
+  expect(await kept(namespace)).toHaveLength(5);
+  await keepNone(namespace);
   await worker.revisions.prune({ ...namespacedName(pool), uid: 'another' }, ['b', 'c'].map(nameFor));
   expect(await kept(namespace)).toHaveLength(5);
   await worker.revisions.prune(namespacedName(pool), [...['b', 'c'].map(nameFor), 'unheard-of']);
@@ -270,6 +277,7 @@ test('a worker that is behind deletes no revision that became the newest again',
   const worker = await aWorker();
   const pool = await withHistory(namespace, worker);
   const behind = await aWorkerBehind();
+  await keepNone(namespace);
   await worker.revisions.keep(await changed(pool, 'a'));
   await worker.client.delete(ControllerRevisions, { namespace, name: nameFor('b') });
   await behind.revisions.prune(namespacedName(pool), ['a', 'b', 'c'].map(nameFor));

@@ -196,7 +196,7 @@ describe('apply', () => {
     });
     expect(await diff('--keep-replicas')).toMatchObject({
       code: 0,
-      stdout: expect.not.stringContaining('replicas') as string,
+      stdout: expect.stringContaining('+paused: true\n replicas: 4\n') as string,
     });
     expect(await diff('--force-conflicts')).toMatchObject({ code: 0 });
     const { stderr } = await applied(namespace, manifest('web', { paused: true }), '--keep-replicas');

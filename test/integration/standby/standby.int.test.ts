@@ -15,6 +15,7 @@ import { setQuota } from '../quota.ts';
 
 const fleet = aFleet({ workers: 0 });
 
+const PAUSED = { reason: 'PausedByUser' };
 const standby = (replicas: number, state: 'Stopped' | 'Paused' = 'Stopped') => ({ replicas, state });
 
 /** Waits until the pool's status says all this. */
@@ -133,7 +134,7 @@ testOneOf({
       const arePaused = (...names: string[]): Promise<void> =>
         until(async () => {
           const all = await vmis();
-          for (const name of names) expect(all.get(name)).toMatchObject({ paused: true });
+          for (const name of names) expect(all.get(name)).toMatchObject({ pause: PAUSED });
         });
       await arePaused('web-3', 'web-4');
       const before = await vmis();
@@ -141,7 +142,7 @@ testOneOf({
       await says(namespace, { replicas: 4, readyReplicas: 4, standbyReplicas: 2, readyStandbyReplicas: 2 });
       const after = await vmis();
       for (const name of ['web-3', 'web-4'])
-        expect(after.get(name)).toMatchObject({ uid: before.get(name)!.uid, paused: false });
+        expect(after.get(name)).toMatchObject({ uid: before.get(name)!.uid, pause: null });
       await arePaused('web-5', 'web-6');
 
       const template = structuredClone(runningTemplate);
@@ -151,7 +152,7 @@ testOneOf({
       await says(namespace, { currentRevision: revision, updateRevision: revision });
       await until(async () => {
         const all = await vmis();
-        for (const name of ['web-5', 'web-6']) expect(all.get(name)).toMatchObject({ paused: true, revision });
+        for (const name of ['web-5', 'web-6']) expect(all.get(name)).toMatchObject({ pause: PAUSED, revision });
       });
 
       await fleet().patchPool(namespace, 'web', { standby: standby(2) });

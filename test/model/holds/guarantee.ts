@@ -29,6 +29,6 @@ export class HoldGuarantees extends Check {
     const since = this.#heldSince.get(name) ?? Infinity;
     const why = whyHeld(this.world, name);
     if (why !== null && since < this.now - ACT_MS)
-      this.broken('G27', `${name} is disrupted by ${activityNow()}, and ${why} for ${this.now - since} ms`);
+      this.broken('G30', `${name} is disrupted by ${activityNow()}, and ${why} for ${this.now - since} ms`);
   }
 }

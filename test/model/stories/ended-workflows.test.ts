@@ -112,7 +112,7 @@ test.each(['pause', 'abort'] as const)('when Temporal is put back, the rollout s
       expect(await world.until(isHeard, MINUTE_MS)).toBe(true);
       putBack();
       await world.wait(10 * MINUTE_MS);
-      if (!isHeard() || updated(world) !== 1) world.break(`G28: ${JSON.stringify(statusOf(world)?.rollout)}`);
+      if (!isHeard() || updated(world) !== 1) world.break(`G33: ${JSON.stringify(statusOf(world)?.rollout)}`);
       world.people.signal('web', 'resume');
       expect(await world.until(() => updated(world) === 6, 10 * MINUTE_MS)).toBe(true);
     },
@@ -149,7 +149,7 @@ test('when Temporal is put back, the healing of a VM stays paused', () =>
       putBack();
       crashLoop(world, 'web-2');
       await world.wait(10 * MINUTE_MS);
-      if (!isPaused() || world.vm('web-2')?.metadata.uid !== uid) world.break('G28: web-2 is replaced');
+      if (!isPaused() || world.vm('web-2')?.metadata.uid !== uid) world.break('G33: web-2 is replaced');
     },
     { longHistory },
   ));

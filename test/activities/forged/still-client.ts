@@ -12,8 +12,9 @@ import type {
 } from '../../../kubernetes/client.ts';
 import { ServerClock } from '../../../kubernetes/server-clock.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
+import { isSelected } from '../../model/selection.ts';
 import type { ApiServer } from '../../model/world/api-server.ts';
-import { isSelected, patched } from '../../model/world/model-client.ts';
+import { patched } from '../../model/world/model-client.ts';
 
 /** Resolves when something has happened. */
 async function somethingNew(listeners: Set<() => void>, signal: AbortSignal): Promise<void> {

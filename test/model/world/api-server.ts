@@ -8,6 +8,8 @@ export interface Event {
   version: number;
   type: 'ADDED' | 'MODIFIED' | 'DELETED';
   object: Stored;
+  /** Undefined for an object that is new. */
+  before: Stored | undefined;
 }
 
 export interface Write {
@@ -183,7 +185,7 @@ export class ApiServer {
   #put(resource: Resource, before: Stored | undefined, object: KubeObject): Stored {
     const after = this.#versioned(object);
     this.kind(resource).objects.set(namespacedName(after.metadata), after);
-    this.#tell(resource, before === undefined ? 'ADDED' : 'MODIFIED', after);
+    this.#tell(resource, { type: before === undefined ? 'ADDED' : 'MODIFIED', object: after, before });
     this.onWrite({ resource, before, after });
     return after;
   }
@@ -191,7 +193,7 @@ export class ApiServer {
   #remove(resource: Resource, before: Stored, last: KubeObject): Stored {
     const gone = this.#versioned(last);
     this.kind(resource).objects.delete(namespacedName(before.metadata));
-    this.#tell(resource, 'DELETED', gone);
+    this.#tell(resource, { type: 'DELETED', object: gone, before });
     this.onWrite({ resource, before, after: undefined });
     return gone;
   }
@@ -200,9 +202,9 @@ export class ApiServer {
     return frozen({ ...object, metadata: { ...object.metadata, resourceVersion: String(++this.#version) } }) as Stored;
   }
 
-  #tell(resource: Resource, type: Event['type'], object: Stored): void {
+  #tell(resource: Resource, event: Omit<Event, 'version'>): void {
     const kind = this.kind(resource);
-    kind.events.push({ version: this.#version, type, object });
+    kind.events.push({ version: this.#version, ...event });
     for (const listener of kind.listeners) listener();
   }
 

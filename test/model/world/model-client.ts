@@ -10,9 +10,10 @@ import type {
   WatchEvent,
   WriteOptions,
 } from '../../../kubernetes/client.ts';
-import { KubeError, KubeUnreachable } from '../../../kubernetes/errors.ts';
+import { KubeUnreachable } from '../../../kubernetes/errors.ts';
 import { ServerClock } from '../../../kubernetes/server-clock.ts';
 import type { HttpRequest } from '../../../kubernetes/transport.ts';
+import { isSelected, toldAs } from '../selection.ts';
 import { jsonPatch, mergePatch, type ApiServer, type JsonPatch } from './api-server.ts';
 import { frozen } from './frozen.ts';
 import { timeNow, type Process } from './virtual-time.ts';
@@ -177,13 +178,18 @@ export class ModelClient {
         isLost = true;
         return arrived.resolve();
       }
+      const { doubles } = this.#in;
+      const doubleOf = (one: Stored | undefined): Stored | undefined =>
+        (one && doubles?.doubleOf(resource, one)) ?? undefined;
       for (; cursor < kind.events.length; cursor++) {
-        const { type, object, version: told } = kind.events[cursor]!;
-        version = told;
-        if (isSelected(object, selected)) queue.push({ type, object: object as Stored<T> });
-        const double = this.#in.doubles?.doubleOf(resource, object) ?? null;
-        if (double !== null && isSelected(double, selected))
-          queue.push({ type: this.#in.doubles!.isSilent ? 'BOOKMARK' : type, object: double as Stored<T> });
+        const event = kind.events[cursor]!;
+        version = event.version;
+        const told = toldAs(event, selected);
+        if (told !== null) queue.push({ type: told, object: event.object as Stored<T> });
+        const double = doubleOf(event.object);
+        const ofDouble = double && toldAs({ ...event, object: double, before: doubleOf(event.before) }, selected);
+        if (double !== undefined && ofDouble != null)
+          queue.push({ type: doubles!.isSilent ? 'BOOKMARK' : ofDouble, object: double as Stored<T> });
       }
       if (queue.length > 0) arrived.resolve();
     };
@@ -289,20 +295,4 @@ export function patched(before: Stored, type: PatchType, patch: unknown): KubeOb
   // Preconditions that the patch does not name are not checked.
   const { uid: _uid, resourceVersion: _version, ...metadata } = before.metadata;
   return mergePatch({ ...before, metadata }, patch) as KubeObject;
-}
-
-/** Reports whether a list or a watch shows the object. */
-export function isSelected(
-  { metadata }: Stored,
-  { namespace, labelSelector }: { namespace?: string | undefined; labelSelector?: string },
-): boolean {
-  if (namespace !== undefined && metadata.namespace !== namespace) return false;
-  if (labelSelector === undefined) return true;
-  return labelSelector.split(',').every((term) => {
-    const [key = '', value] = term.split('=');
-    if (term.includes(' ') || term.includes('!'))
-      throw new KubeError(400, 'BadRequest', `the model knows no selector ${term}`);
-    const label = metadata.labels?.[key];
-    return value === undefined ? label !== undefined : label === value;
-  });
 }

@@ -1,0 +1,32 @@
+import type { Stored } from '../../api/objects.ts';
+import { KubeError } from '../../kubernetes/errors.ts';
+import type { Event } from './world/api-server.ts';
+
+/** What a list or a watch asks for. */
+export interface Selection {
+  namespace?: string | undefined;
+  labelSelector?: string;
+}
+
+/**
+ * Returns as what a watch with this selection tells of a change; null if it does not. To it, an object appears that
+ * begins to match, and one is deleted that matches no more.
+ */
+export function toldAs({ type, object, before }: Omit<Event, 'version'>, selection: Selection): Event['type'] | null {
+  const wasShown = before !== undefined && isSelected(before, selection);
+  if (type === 'DELETED' || !isSelected(object, selection)) return wasShown ? 'DELETED' : null;
+  return wasShown ? 'MODIFIED' : 'ADDED';
+}
+
+/** Reports whether a list or a watch shows the object. */
+export function isSelected({ metadata }: Stored, { namespace, labelSelector }: Selection): boolean {
+  if (namespace !== undefined && metadata.namespace !== namespace) return false;
+  if (labelSelector === undefined) return true;
+  return labelSelector.split(',').every((term) => {
+    const [key = '', value] = term.split('=');
+    if (term.includes(' ') || term.includes('!'))
+      throw new KubeError(400, 'BadRequest', `the model knows no selector ${term}`);
+    const label = metadata.labels?.[key];
+    return value === undefined ? label !== undefined : label === value;
+  });
+}

@@ -3,6 +3,8 @@ import { controllerOf, type OwnerReference, type Stored } from '../../api/object
 import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
 import { isDiscarded } from '../../decisions/disks/kept-claims.ts';
 import { keptDiskOf, noKeptDiskMark } from '../../decisions/disks/kept-disk.ts';
+import { disksOf } from '../../decisions/disks/used-disks.ts';
+import { isStateClaimOf } from '../../decisions/disks/vm-state.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
@@ -13,7 +15,6 @@ import type { Acted } from '../lib/try-each.ts';
 import { isMemberOf, seenMember } from '../owners/if-owned.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { diskHeld } from './disk-held.ts';
-import { isStateClaimOf } from './state-claims.ts';
 
 /** As KubeVirt writes it, but without `blockOwnerDeletion`, which some clusters let only those set who own the VM. */
 const vmOwner = ({ name, uid }: Stored['metadata']): OwnerReference => ({
@@ -77,8 +78,8 @@ export async function discardDisk(
 }
 
 /**
- * Removes the mark from a claim that the pool's VM of its number has taken, unless the claim has changed since that was
- * seen.
+ * Removes the mark from a claim that the pool's VM of its number uses again, unless the claim has changed since that
+ * was seen.
  */
 export async function unmarkDisk(
   client: KubeClient,
@@ -94,11 +95,13 @@ export async function unmarkDisk(
   if (kept?.poolUid !== key.uid) return 'left';
   const vm = await liveVm(client, { namespace, name: vmName(key.name, kept.number) }, signal);
   if (vm === undefined || !isMemberOf(key, seenMember(key, vm))) return 'left';
-  // Without the mark and without an owner, nothing would tell whose disk it is.
+  // Without the mark and without an owner or a user, nothing would tell whose disk it is.
+  const isOfState = isStateClaimOf(claim, vm.metadata.name);
+  if (!isOfState && !disksOf(vm.spec).has(name)) return 'left';
   const volume = await ignoreNotFound(client.get(DataVolumes, at, { signal }));
   if (volume !== undefined && controllerOf(volume)?.kind !== 'VirtualMachine') return 'left';
   // KubeVirt finds the claim of a VM's state by its label, and leaves it without an owner.
-  const owner = isStateClaimOf(claim, vm.metadata.name) ? { ownerReferences: [vmOwner(vm.metadata)] } : {};
+  const owner = isOfState ? { ownerReferences: [vmOwner(vm.metadata)] } : {};
   const patch = { metadata: { uid, resourceVersion, ...noKeptDiskMark, ...owner } };
   const patched = await ignoreStale(client.patch(PersistentVolumeClaims, at, 'merge', patch, { signal }));
   return patched === undefined ? 'left' : 'done';

@@ -17,7 +17,3 @@ export async function stateClaimsOf(client: KubeClient, namespace: string, vm: s
     ({ metadata }) => metadata.deletionTimestamp === undefined,
   );
 }
-
-/** Reports whether the claim is one on which KubeVirt looks for the state of a VM of this name. */
-export const isStateClaimOf = ({ metadata }: Stored, vm: string): boolean =>
-  metadata.labels?.[STATE_CLAIM_LABEL] === vm || metadata.name === legacyStateClaim(vm);

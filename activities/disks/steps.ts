@@ -5,7 +5,7 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { tryEach, type Acted } from '../lib/try-each.ts';
+import { outcomeOf, tryEach, type Acted } from '../lib/try-each.ts';
 import { versionsOf } from '../owners/kinds.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
@@ -53,8 +53,8 @@ export function createDiskActivities({ client, cache, concurrency: most }: DiskS
         return { ...nothingDone, count, refused: refused === null ? null : { ...refused, names }, minVersions };
       }),
 
-    /** Removes the marks from claims whose VMs are back. */
-    unmarkKeptDisks: (key: PoolKey, claims: (ClaimTarget & { resourceVersion: string })[]): Promise<void> =>
-      withHeartbeat(async () => void (await tryEach(claims, (claim) => unmarkDisk(client, key, claim), { most }))),
+    /** Removes the marks from claims that the VMs of their numbers use again. */
+    unmarkKeptDisks: (key: PoolKey, claims: (ClaimTarget & { resourceVersion: string })[]): Promise<Acted> =>
+      withHeartbeat(async () => outcomeOf(await tryEach(claims, (claim) => unmarkDisk(client, key, claim), { most }))),
   };
 }

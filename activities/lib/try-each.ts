@@ -19,6 +19,16 @@ export interface TryEachOptions {
 export type Acted = 'done' | 'left';
 
 /**
+ * What has become of housekeeping on all items: `left` if nothing was done. Throws what was refused if nothing was done
+ * because of that.
+ */
+export function outcomeOf({ count, refused }: Pick<Done, 'count' | 'refused'>): Acted {
+  if (count > 0) return 'done';
+  if (refused !== null) throw new Error(refused.message);
+  return 'left';
+}
+
+/**
  * Runs `act` on each item, counts those that were acted on, and returns refusals in words. A refusal that may concern
  * one item alone lets the others go on; several of that kind in a row end the run, and so does a refusal that concerns
  * all.

@@ -16,7 +16,7 @@ import { recordEvent } from '../lib/events.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { liveVm } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
-import { tryEach, type Acted } from '../lib/try-each.ts';
+import { outcomeOf, tryEach, type Acted } from '../lib/try-each.ts';
 import { knownPool, livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { letGoOn } from '../standby/pause.ts';
@@ -32,25 +32,25 @@ export interface LabelOptions {
 export function createLabelActivities({ client, cache, concurrency }: LabelOptions) {
   return {
     /** Gives VMs, and their VMIs, the labels of the pool that owns them. */
-    labelVms: (key: PoolKey, vms: Target[]): Promise<void> =>
+    labelVms: (key: PoolKey, vms: Target[]): Promise<Acted> =>
       withHeartbeat(async () => {
         const done = await onEach(key, vms, {
           isMeant: (vm) => isControlledBy(vm, VirtualMachinePools, key) && isUnlabelled(key, vmView(vm)),
           patchOf: ({ metadata }, revision) => asMember(key.name, metadata, revision),
           vmAnnotations: { [JOINED_ANNOTATION]: 'true', ...memberOfAnnotation(key.uid, client.clock.now()) },
         });
-        await report(key, done, 'SuccessfulAttach', 'Attached');
+        return report(key, done, 'SuccessfulAttach', 'Attached');
       }),
 
     /** Takes the pool's labels and marks off VMs, and their VMIs, that nobody controls any more. */
-    unlabelVms: (key: PoolKey, vms: Target[]): Promise<void> =>
+    unlabelVms: (key: PoolKey, vms: Target[]): Promise<Acted> =>
       withHeartbeat(async () => {
         const done = await onEach(key, vms, {
           isMeant: (vm) => controllerOf(vm) === undefined && vmView(vm).labels[POOL_LABEL] === key.name,
           patchOf: ({ metadata }) => asFormer(key.name, metadata),
           before: (vm, vmi) => letGoOn(client, vm, vmi),
         });
-        await report(key, done, 'SuccessfulDetach', 'Detached');
+        return report(key, done, 'SuccessfulDetach', 'Detached');
       }),
   };
 
@@ -91,8 +91,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
       done.push(name);
       return 'done';
     };
-    const { refused } = await tryEach(vms, act, { most: concurrency });
-    if (refused !== null && done.length === 0) throw new Error(refused.message);
+    outcomeOf(await tryEach(vms, act, { most: concurrency }));
     return done;
   }
 
@@ -101,10 +100,12 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
     done: readonly string[],
     reason: 'SuccessfulAttach' | 'SuccessfulDetach',
     verb: string,
-  ): Promise<void> {
-    const pool = done.length === 0 ? undefined : await knownPool(client, cache, key);
-    if (pool === undefined) return;
+  ): Promise<Acted> {
+    if (done.length === 0) return 'left';
+    const pool = await knownPool(client, cache, key);
+    if (pool === undefined) return 'done';
     const note = `${verb} by hand: ${formatNames(done)}`;
     await recordEvent(client, pool, { type: 'Normal', reason, action: 'ChangeMembers', note });
+    return 'done';
   }
 }

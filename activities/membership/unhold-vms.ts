@@ -19,7 +19,7 @@ export async function removeDiskFinalizers(
   key: PoolKey,
   vms: readonly Target[],
   concurrency: number,
-): Promise<void> {
+): Promise<Acted> {
   const unhold = async ({ name, uid }: Target): Promise<Acted> => {
     const signal = cancellationSignal();
     const vm = await liveVm(client, { namespace: key.namespace, name }, signal);
@@ -30,6 +30,7 @@ export async function removeDiskFinalizers(
     await finishKeepingDisks(client, key, vm, Date.now());
     return 'done';
   };
-  const { refused } = await tryEach(vms, unhold, { most: concurrency });
+  const { count, refused } = await tryEach(vms, unhold, { most: concurrency });
   if (refused !== null) throw new Error(refused.message);
+  return count > 0 ? 'done' : 'left';
 }

@@ -14,6 +14,7 @@ import { createDiskActivities } from '../disks/steps.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { serverLost } from '../lib/shutdown.ts';
+import type { Acted } from '../lib/try-each.ts';
 import { createReturnActivities } from '../membership/adopt-returned.ts';
 import { endMembershipChange } from '../membership/end-change.ts';
 import { createLabelActivities } from '../membership/label-vms.ts';
@@ -118,7 +119,7 @@ export function createPoolActivities({
       withHeartbeat(() => clearNamedRemovals(client, key, vms, concurrency)),
 
     /** Lets the deletion of VMs end that nobody controls any more, and keeps their disks. */
-    removeDiskFinalizers: (key: PoolKey, vms: Target[]): Promise<void> =>
+    removeDiskFinalizers: (key: PoolKey, vms: Target[]): Promise<Acted> =>
       withHeartbeat(() => removeDiskFinalizers(client, key, vms, concurrency)),
 
     /** Lets the pool go on whose members a command was to change that says nothing any more. `mark`: its annotation. */

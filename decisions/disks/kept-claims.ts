@@ -21,6 +21,8 @@ export interface KeptClaim {
   resourceVersion: string;
   /** The claim is terminating: no VM can use it any more, and its name is not free yet. */
   deleting: boolean;
+  /** KubeVirt keeps the state of the VM of this number on it: the VM's spec does not name it. */
+  isOfState: boolean;
   kept: KeptDisk;
 }
 

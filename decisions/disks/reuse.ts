@@ -4,6 +4,7 @@ import type { ScaleStep } from '../scaling/scale-input.ts';
 import { vmName } from '../scaling/vm-names.ts';
 import type { PoolTemplate } from '../template/template.ts';
 import type { StoredPool } from '../views/pool.ts';
+import type { VmView } from '../views/vm.ts';
 import { reuseOf, type KeptClaim } from './kept-claims.ts';
 
 export interface ReuseInput {
@@ -60,13 +61,20 @@ export function createSteps(
   ];
 }
 
-/** Removes marks that have served their purpose: the VM that uses the disk exists, and stays. */
+/**
+ * Removes marks that have served their purpose: the VM of the number exists, stays, and uses the disk. A disk that its
+ * template no longer has stays kept, for nothing else would tell whose it is.
+ * `stayingOn`: returns the VM of this name, unless it is about to leave.
+ */
 export function unmarkStep(
   pool: StoredPool,
   claims: readonly KeptClaim[],
-  isBack: (name: string) => boolean,
+  stayingOn: (name: string) => Pick<VmView, 'disks'> | undefined,
 ): PoolStep[] {
-  const used = claims.filter(({ kept }) => isBack(vmName(pool.metadata.name, kept.number)));
+  const used = claims.filter(({ name, kept, isOfState }) => {
+    const vm = stayingOn(vmName(pool.metadata.name, kept.number));
+    return vm !== undefined && (isOfState || vm.disks.includes(name));
+  });
   if (used.length === 0) return [];
   const marks = used.slice(0, MAX_DISKS).map(({ name, uid, resourceVersion }) => ({ name, uid, resourceVersion }));
   return [{ kind: 'unmarkKeptDisks', claims: marks, reason: `${marks.length} kept disks are in use again` }];

@@ -1,3 +1,4 @@
+import type { Stored } from '../../api/objects.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
 
 /**
@@ -8,6 +9,10 @@ export const STATE_CLAIM_LABEL = 'persistent-state-for';
 
 /** The name of such a claim as earlier versions of KubeVirt made it, without the label. */
 export const legacyStateClaim = (vm: string): string => `${STATE_CLAIM_LABEL}-${vm}`;
+
+/** Reports whether the claim is one on which KubeVirt looks for the state of a VM of this name. */
+export const isStateClaimOf = ({ metadata }: Stored, vm: string): boolean =>
+  metadata.labels?.[STATE_CLAIM_LABEL] === vm || metadata.name === legacyStateClaim(vm);
 
 /** Reports whether KubeVirt keeps state for VMs with this spec on a claim. It deletes that of a VM that needs none. */
 export function keepsState(spec: unknown): boolean {

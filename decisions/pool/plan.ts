@@ -176,10 +176,10 @@ function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, reuse, ...mo
   if (pool.metadata.deletionTimestamp !== undefined)
     return labelling.length === 0 ? steps : [...steps.filter(({ kind }) => kind !== 'removeFinalizer'), ...labelling];
   steps.push(...keptReplicas(pool), ...labelling, ...silentChangeSteps(input), ...more.restore.steps);
-  const names = new Map(vms.map((vm) => [vm.name, vm]));
-  if (steps.length === 0) steps.push(...unmarkStep(pool, keptClaims, (name) => isStayingOn(names.get(name))));
-  if (steps.length === 0 && batches.length === 0) steps.push(...tidyRevisions(input, rollout));
-  return steps;
+  if (steps.length > 0) return steps;
+  const staying = new Map(vms.filter(isStayingOn).map((vm) => [vm.name, vm]));
+  const tidied = batches.length === 0 ? tidyRevisions(input, rollout) : [];
+  return [...unmarkStep(pool, keptClaims, (name) => staying.get(name)), ...tidied];
 }
 
 /** Templates of the pool by revision, as far as they are kept. */

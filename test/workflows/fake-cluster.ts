@@ -119,10 +119,10 @@ export class FakeCluster {
       return { ...nothing, count: vms.length };
     },
     deleteKeptDisks: async () => nothing,
-    unmarkKeptDisks: async () => undefined,
-    labelVms: async () => undefined,
-    unlabelVms: async () => undefined,
-    removeDiskFinalizers: async () => undefined,
+    unmarkKeptDisks: async () => 'done' as const,
+    labelVms: async () => 'done' as const,
+    unlabelVms: async () => 'done' as const,
+    removeDiskFinalizers: async () => 'done' as const,
     endMembershipChange: async () => ({}),
     updateVms: async ({ revision, vms }) => {
       this.#act(

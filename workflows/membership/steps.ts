@@ -1,4 +1,5 @@
 import { proxyActivities } from '@temporalio/workflow';
+import type { Acted } from '../../activities/lib/try-each.ts';
 import type { PoolKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -22,12 +23,12 @@ const KINDS: ReadonlySet<PoolStep['kind']> = new Set([
 
 export const isOfMembers = (step: PoolStep): step is MembersStep => KINDS.has(step.kind);
 
-/** Returns what a later plan must have seen, if the step tells that. */
+/** Returns what a later plan must have seen, or whether anything was done, if the step tells that. */
 export function carryOut(
   step: MembersStep,
   key: PoolKey,
   words: { summary: string },
-): Promise<ResourceVersions | void> {
+): Promise<ResourceVersions | Acted | void> {
   switch (step.kind) {
     case 'addLabels':
       return labelVms.executeWithOptions(words, [key, step.vms]);

@@ -1,4 +1,5 @@
 import { ActivityFailure, log, proxyActivities, sleep, TimeoutFailure } from '@temporalio/workflow';
+import type { Acted } from '../../activities/lib/try-each.ts';
 import type { Done, OwnerKey } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
@@ -168,25 +169,30 @@ export const beginKeptReplicas = ({ reason }: KeptReplicas, context: OwnerStepCo
 /**
  * Runs housekeeping that may fail, since it can be done later. If another of its kind is running, the step is planned
  * again when that has ended. One that fails is planned again after a delay, which doubles with each failure in a row
- * and holds back nothing else. What `act` returns, a later plan must have seen.
+ * and holds back nothing else. So is one that left all as it is, if a plan has asked for it meanwhile: each plan would
+ * have it done again. The versions that `act` returns, a later plan must have seen.
  */
 export function tidy(
   { inProgress, onEnd }: Pick<OwnerStepContext, 'inProgress' | 'onEnd'>,
   kind: HousekeepingKind,
   reason: string,
-  act: () => Promise<ResourceVersions | void>,
+  act: () => Promise<ResourceVersions | Acted | void>,
 ): void {
   if (inProgress.has(kind)) return inProgress.hold(kind);
-  let minVersions: ResourceVersions | void;
+  let minVersions: ResourceVersions | undefined;
   let hasFailed = false;
+  const backOff = (): Promise<void> =>
+    sleep(backoffMs(inProgress.failures(kind, true)), { summary: summary(`the delay before: ${reason}`) });
   const run = inProgress.run({ kind, reason }, async () => {
     try {
-      minVersions = await act();
+      const result = await act();
+      if (result === 'left') return await backOff();
+      if (typeof result === 'object') minVersions = result;
       inProgress.failures(kind, false);
     } catch (error) {
       hasFailed = true;
       log.warn('a step failed', { reason, error: String(error) });
-      await sleep(backoffMs(inProgress.failures(kind, true)), { summary: summary(`the delay before: ${reason}`) });
+      await backOff();
     }
   });
   void run.then(() => {

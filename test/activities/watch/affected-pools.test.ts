@@ -180,6 +180,7 @@ const diskOf = (poolUid: string, resourceVersion: string): KeptClaim => ({
   uid: 'uid-of-claim',
   resourceVersion,
   deleting: false,
+  isOfState: false,
   kept: {
     pool: 'web',
     poolUid,

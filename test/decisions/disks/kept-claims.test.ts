@@ -25,8 +25,11 @@ const templateOf = (of: DiskTemplate): PoolSpec['template'] =>
   }) as unknown as PoolSpec['template'];
 const OLD = templateOf(disk('1Gi'));
 
-const aClaim = (number: number, more: Partial<KeptDisk> & { deleting?: boolean } = {}): KeptClaim => {
-  const { deleting = false, ...kept } = more;
+const aClaim = (
+  number: number,
+  more: Partial<KeptDisk> & Pick<Partial<KeptClaim>, 'deleting' | 'isOfState'> = {},
+): KeptClaim => {
+  const { deleting = false, isOfState = false, ...kept } = more;
   const { uid: poolUid, name: pool } = aPool().metadata;
   return {
     namespace: 'default',
@@ -34,6 +37,7 @@ const aClaim = (number: number, more: Partial<KeptDisk> & { deleting?: boolean }
     uid: `claim-${number}`,
     resourceVersion: '1',
     deleting,
+    isOfState,
     kept: {
       pool,
       poolUid,
@@ -125,11 +129,19 @@ describe('a VM whose disk was kept', () => {
   });
 
   test('takes the mark off its claim by being there', () => {
-    const vms = [aVm('web-1', { revision: revisionOf(OLD) })];
+    const vms = [aVm('web-1', { revision: revisionOf(OLD), disks: ['data-1'] })];
     expect(plan({ replicas: 1 }, [aClaim(1)], { vms }).steps).toMatchObject([
       { kind: 'unmarkKeptDisks', claims: [{ name: 'data-1', uid: 'claim-1', resourceVersion: '1' }] },
     ]);
     expect(plan({ replicas: 0 }, [aClaim(1)], { vms: [{ ...vms[0]!, deleting: true }] }).steps).toEqual([]);
+  });
+
+  test('leaves the mark on a disk that it does not use, for nothing else would tell whose that is', () => {
+    const vms = [aVm('web-1', { revision: revisionOf(OLD), disks: [] })];
+    expect(plan({ replicas: 1 }, [aClaim(1)], { vms }).steps).toEqual([]);
+    expect(plan({ replicas: 1 }, [aClaim(1, { isOfState: true })], { vms }).steps).toMatchObject([
+      { kind: 'unmarkKeptDisks' },
+    ]);
   });
 });
 
@@ -164,6 +176,18 @@ describe('kept disks', () => {
         plan(spec, [], { pool: { ...done, status: { ...told.status!, currentRevision: revisionOf(spec.template) } } }),
       ),
     ).toEqual(['web-old']);
+  });
+
+  test('whose marks can not come off hold up no other housekeeping', () => {
+    const spec = { replicas: 1, template: templateOf(disk('2Gi')), revisionHistoryLimit: 0 };
+    const revision = revisionOf(spec.template);
+    const vms = [aVm('web-1', { revision, disks: ['data-1'] })];
+    const claims = [aClaim(1, { revision: null })];
+    const { status } = plan(spec, claims, { vms });
+    const pool = { ...aPool({ ...spec, scaleInStrategy: OFFLINE }), status: { ...status!, currentRevision: revision } };
+    const revisions = [...keptRevisions, { name: 'web-new', revision, number: 2, template: spec.template }];
+    const { steps } = plan(spec, claims, { vms, pool, revisions });
+    expect(steps.map(({ kind }) => kind)).toEqual(['unmarkKeptDisks', 'deleteRevisions']);
   });
 
   test('of VMs that are there are none', () => {

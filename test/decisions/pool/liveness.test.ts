@@ -35,6 +35,7 @@ const aKept: fc.Arbitrary<KeptClaim> = fc
     name: `data-${number}`,
     uid: `claim-${number}`,
     resourceVersion: '1',
+    isOfState: false,
     deleting,
     kept: {
       pool: 'web',

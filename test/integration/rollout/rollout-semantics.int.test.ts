@@ -16,6 +16,7 @@ import {
   VirtualMachinePools,
   VirtualMachines,
 } from '../../../api/resources.ts';
+import { formerMemberOf } from '../../../decisions/membership/former-member.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import { ignoreNotFound } from '../../../kubernetes/errors.ts';
 import { DroverCluster, DroverPhase, DroverPool, DroverRevision } from '../../../workflows/search-attributes.ts';
@@ -539,10 +540,14 @@ describe('in the middle of a rollout', () => {
     await pool.workflow.signal('promote');
     await pool.until({ replicas: 3, readyReplicas: 3, updatedReplicas: 3, currentRevision: next });
     expect(await pool.vmiUids()).toMatchObject({ [left]: uid });
-    expect(await pool.revisions()).toMatchObject({
-      [left]: [revisionOf(templateOf(slow)), revisionOf(templateOf(slow))],
-      'web-4': [next, next],
+    const former = { pool: 'web', revision: revisionOf(templateOf(slow)) };
+    await until(async () => {
+      const vm = await pool.vm(left);
+      const vmi = await pool.vmi(left);
+      for (const { metadata } of [vm, vmi]) expect(formerMemberOf(metadata.annotations)).toEqual(former);
+      expect(vm).toMatchObject({ spec: { template: { spec: { domain: { cpu: { cores: 1 } } } } } });
     });
+    expect(await pool.revisions()).toMatchObject({ [left]: [undefined, undefined], 'web-4': [next, next] });
   });
 
   soakTest('the pool shrinks and grows, and all that stay are updated', async () => {

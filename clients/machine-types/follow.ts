@@ -92,7 +92,9 @@ export async function followTransition(
 function stillWaits(id: string, { counts }: TransitionProgress): string {
   const label = `${MACHINE_TYPE_RESTART_LABEL}=${shortIdOf(id)}`;
   const which =
-    counts.waiting === 0 ? '' : `\`drover vm pending -A -l ${label}\` lists the VMs that wait for a restart, `;
+    counts.waiting === 0
+      ? ''
+      : `\`drover vm pending -A -l ${label}\` lists the VMs that wait for a restart (not a reboot inside the guest), `;
   return `${id} goes on until they are done: ${which}${commands(id)}`;
 }
 

@@ -67,7 +67,7 @@ export const addRestartOptions = (command: Command): Command =>
   command
     .option(
       '--restart-now',
-      'restart the VMIs that have the old type, a few at a time; without it they wait until their owners restart them',
+      'restart the VMIs that have the old type, a few at a time; without it they wait until their owners restart them: a reboot inside the guest is not enough',
     )
     .addOption(
       new Option(

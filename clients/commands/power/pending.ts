@@ -11,7 +11,7 @@ interface PendingOptions {
 
 export const pendingCommand = (): Command =>
   new Command('pending')
-    .description('list VMs of any owner that wait for a restart, since when and why')
+    .description('list VMs of any owner that wait for a restart (not a reboot inside the guest), since when and why')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-l, --selector <selector>', 'only VMs with these labels, such as app=web,tier!=db')
     .addOption(formatOption())

@@ -305,7 +305,7 @@ test('without --restart-now it is followed until all is changed, and goes on unt
   const label = `drover.dev/machine-type-restart-required=${lastPart(id)}`;
   const how = `\`drover machine-types status ${id} --watch\` shows it, \`drover machine-types abort ${id}\` ends it`;
   expect(begun.stderr).toBe(
-    `${id} goes on until they are done: \`drover vm pending -A -l ${label}\` lists the VMs that wait for a restart, ${how}\n`,
+    `${id} goes on until they are done: \`drover vm pending -A -l ${label}\` lists the VMs that wait for a restart (not a reboot inside the guest), ${how}\n`,
   );
   expect((await reportOf(id)).items.map(({ name, state, why }) => [name, state, why])).toEqual([
     ['alias', 'Waiting', `its VMI still has ${OLD}`],

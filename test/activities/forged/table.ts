@@ -9,7 +9,7 @@ import {
   UID_ANNOTATION,
 } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { Nodes, VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { memberOfAnnotation } from '../../../decisions/membership/member-of.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { RemovalCause } from '../../../decisions/scaling/removal-check.ts';
@@ -394,6 +394,7 @@ export const TABLE: Record<ActivityName, Row> = {
       'a VM that is to leave its node': (world) => {
         const pool = world.pool('web', { replicas: 1, drain: { method: 'Restart' } });
         const vm = world.vm(pool, 1);
+        world.server.write(Nodes, { name: 'node-1' }, (node) => ({ ...node, spec: { unschedulable: true } }));
         const vmi = world.server.write(VirtualMachineInstances, vm.metadata, (before) => ({
           ...before,
           spec: { ...(before['spec'] as object), evictionStrategy: 'External' },

@@ -56,10 +56,13 @@ export class World {
   readonly stopping = new AbortController();
   #activities: object = {};
 
-  /** Fills the worker's caches. */
-  async start(): Promise<this> {
+  constructor() {
     const conditions = [{ type: 'Ready', status: 'True' }];
     this.server.create(Nodes, { metadata: { name: 'node-1' }, status: { conditions } });
+  }
+
+  /** Fills the worker's caches. */
+  async start(): Promise<this> {
     await this.cache.start();
     const config = { burst: 250, concurrency: 8, connections: 8 } as Parameters<typeof createActivities>[0]['config'];
     const { working, waiting, watching } = createActivities({

@@ -624,6 +624,11 @@ describe('disks', () => {
     await applied(namespace, manifest('web', { replicas: 1 }));
     await fleet().settled(namespace, 'web', ['web-1']);
     const { uid } = (await fleet().pool(namespace, 'web'))!.metadata;
+    const spec = {
+      domain: { devices: { disks: [{ name: 'data', disk: { bus: 'virtio' } }] } },
+      volumes: [{ name: 'data', persistentVolumeClaim: { claimName: 'data-1' } }],
+    };
+    await fleet().kube.patch(VirtualMachines, { namespace, name: 'web-1' }, 'merge', { spec: { template: { spec } } });
     await aClaim(namespace, 1, uid);
     await aClaim(namespace, 2, uid);
     await aClaim(namespace, 3, 'of-an-earlier-pool');
@@ -657,7 +662,7 @@ describe('disks', () => {
     ]);
     expect(await lines('disks', 'prune', '--orphaned', ...in_)).toEqual(['persistentvolumeclaim/data-4 deleted']);
     await until(async () => expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ keptDisks: 2 }));
-    // The worker has removed the mark from the disk whose VM exists: it is no longer a kept disk.
+    // The worker has removed the mark from the disk that its VM uses: it is no longer a kept disk.
     await until(async () =>
       expect(
         keptDiskOf((await fleet().kube.get(PersistentVolumeClaims, { namespace, name: 'data-1' })).metadata),

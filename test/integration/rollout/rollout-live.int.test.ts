@@ -204,7 +204,9 @@ describe('the strategy', () => {
     const before = await pool.vmiUids();
     const next = await pool.change(templateOf({ ...small, sockets: 2 }));
     await until(async () =>
-      expect((await pool.condition('Progressing'))!.message).toContain('web-1, web-2: it waits for a restart'),
+      expect((await pool.condition('Progressing'))!.message).toContain(
+        'web-1, web-2: KubeVirt would begin to change it while it runs: it is updated when it stops',
+      ),
     );
     await pool.patch({ vmRolloutStrategy: null });
     await pool.untilComplete(next);

@@ -15,3 +15,13 @@ export const field = (holder: unknown, ...path: string[]): unknown =>
 export function pick<T extends object, const K extends keyof T>(object: T, fields: readonly K[]): Pick<T, K> {
   return Object.fromEntries(fields.map((field) => [field, object[field]])) as Pick<T, K>;
 }
+
+/** Returns the object that a text, such as an annotation of unknown origin, holds in JSON; null if it holds none. */
+export function parsedObject(text: string | undefined): Json | null {
+  try {
+    const value: unknown = text === undefined ? null : JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,5 +1,5 @@
 import { DETACHED_ANNOTATION } from '../../api/names.ts';
-import { isObject } from '../lib/json.ts';
+import { parsedObject } from '../lib/json.ts';
 
 /** What a VM was in the pool that it has left, as an annotation of the VM and of its VMI keeps it. */
 export interface FormerMember {
@@ -11,16 +11,10 @@ export interface FormerMember {
 
 /** Returns what the annotation says; null if there is none that drover wrote. */
 export function formerMemberOf(annotations: Readonly<Record<string, string>> = {}): FormerMember | null {
-  const text = annotations[DETACHED_ANNOTATION];
-  if (text === undefined) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isObject(value)) return null;
-    const { pool, revision } = value;
-    return typeof pool === 'string' && (revision === null || typeof revision === 'string') ? { pool, revision } : null;
-  } catch {
-    return null;
-  }
+  const value = parsedObject(annotations[DETACHED_ANNOTATION]);
+  if (value === null) return null;
+  const { pool, revision } = value;
+  return typeof pool === 'string' && (revision === null || typeof revision === 'string') ? { pool, revision } : null;
 }
 
 /** The annotation of a VM or a VMI that has left its pool. */

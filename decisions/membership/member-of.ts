@@ -1,5 +1,5 @@
 import { MEMBER_OF_ANNOTATION } from '../../api/names.ts';
-import { isObject } from '../lib/json.ts';
+import { parsedObject } from '../lib/json.ts';
 
 /** Which pool a VM is of, as an annotation of the VM keeps it. */
 export interface MemberOf {
@@ -17,17 +17,11 @@ const TOLERANCE_MS = 2 * 60_000;
 
 /** Returns what the annotation says; null if there is none that drover wrote. */
 export function memberOf(annotations: Readonly<Record<string, string>> = {}): MemberOf | null {
-  const text = annotations[MEMBER_OF_ANNOTATION];
-  if (text === undefined) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    if (!isObject(value)) return null;
-    const { uid, since } = value;
-    const isWhole = typeof uid === 'string' && typeof since === 'string' && !Number.isNaN(Date.parse(since));
-    return isWhole ? { uid, since } : null;
-  } catch {
-    return null;
-  }
+  const value = parsedObject(annotations[MEMBER_OF_ANNOTATION]);
+  if (value === null) return null;
+  const { uid, since } = value;
+  const isWhole = typeof uid === 'string' && typeof since === 'string' && !Number.isNaN(Date.parse(since));
+  return isWhole ? { uid, since } : null;
 }
 
 /** The annotation of a VM that is the pool's from `now` on (milliseconds since the epoch). */

@@ -7,6 +7,7 @@ import type { PowerFailure } from '../decisions/power/size.ts';
 import type { Skipped } from '../decisions/runs/skipped.ts';
 import type { ControlledRun } from '../decisions/runs/user-request.ts';
 import {
+  actRecord,
   requestPayload,
   vmRequestPayload,
   attemptEnd,
@@ -15,6 +16,7 @@ import {
   nothing,
   promotePayload,
   minVersions,
+  type ActRecord,
   type BatchEnd,
   type RequestPayload,
   type VmRequestPayload,
@@ -43,6 +45,12 @@ export {
  * stand for many; only the resource versions that the look must have seen.
  */
 export const changed = bareSignalOf<ResourceVersions>('changed', minVersions);
+
+/**
+ * What a command has done to the pool or set or its VMs, for `drover history`: it stays in Temporal's history, and
+ * changes nothing.
+ */
+export const record = signalOf<ActRecord>('record', actRecord);
 
 /** Begins no further batch until `resume`; VMs that are restarting still come back. */
 export const pause = bareSignalOf<RequestPayload>('pause', requestPayload);

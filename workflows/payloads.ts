@@ -25,6 +25,19 @@ export interface BatchEnd {
   minVersions: ResourceVersions;
 }
 
+/** Something that a command has done for a person. */
+export interface ActRecord {
+  /** As the command is called, such as `scale`. */
+  action: string;
+  /** Names. */
+  vms: string[];
+  /** Who asked for it. */
+  by: string;
+  /** For `scale`: the number of VMs that were wanted, and that are. */
+  from?: number;
+  to?: number;
+}
+
 /** What signals from people may carry. All optional, since Temporal's Web UI may send nothing. */
 export interface RequestPayload {
   /** Who asks. */
@@ -78,6 +91,14 @@ export const vmRequestPayload: Reader<VmRequestPayload> = (value, what) => {
   const vm = field(value, 'vm');
   return { ...words(value), ...(vm === undefined || vm === null ? {} : { vm: name(vm, `${what}.vm`) }) };
 };
+
+export const actRecord: Reader<ActRecord> = object<ActRecord>({
+  action: name,
+  vms: listOf(name, MAX_VMS),
+  by: text,
+  from: optional(whole),
+  to: optional(whole),
+});
 
 export const nothing: Reader<void> = () => {};
 

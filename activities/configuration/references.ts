@@ -1,5 +1,5 @@
-import { listed } from '../../api/lib/listed.ts';
 import type { Stored } from '../../api/objects.ts';
+import { missingWords } from '../../decisions/template/needed-references.ts';
 import { REFERENCE_RESOURCES, requiredReferences, type OwnReference } from '../../decisions/template/references.ts';
 import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -21,8 +21,22 @@ export class References {
   /** Returns which of these are missing, in words; null if all are there, as far as this worker may know. */
   async missing(namespace: string, references: readonly OwnReference[]): Promise<string | null> {
     const isThere = await Promise.all(references.map((reference) => this.#isThere(namespace, reference)));
-    const missing = references.filter((_, index) => !isThere[index]).map(({ kind, name }) => `${kind} ${name}`);
-    return missing.length === 0 ? null : `${listed(missing)} ${missing.length === 1 ? 'is' : 'are'} missing`;
+    const missing = references.filter((_, index) => !isThere[index]);
+    return missing.length === 0 ? null : missingWords(missing);
+  }
+
+  /** Returns the missing ones of many, by one list for each kind; none of a kind that this worker may not list. */
+  async missingAmong(namespace: string, references: readonly OwnReference[]): Promise<OwnReference[]> {
+    const kinds = [...new Set(references.map(({ kind }) => kind))].filter((kind) => !this.#hidden.has(kind));
+    const options = { namespace, metadataOnly: true, signal: this.#signal };
+    const there = await Promise.all(
+      kinds.map(async (kind) => {
+        const list = await this.#client.list(REFERENCE_RESOURCES[kind], options).catch(unlessForbidden);
+        return [kind, list && new Set(list.items.map(({ metadata }) => metadata.name))] as const;
+      }),
+    );
+    const names = new Map(there);
+    return references.filter(({ kind, name }) => names.get(kind)?.has(name) === false);
   }
 
   /** Refuses the restart of a VM that is ready, if something is missing without which it could not start again. */
@@ -44,4 +58,8 @@ export class References {
       return true;
     }
   }
+}
+
+function unlessForbidden(error: unknown): undefined {
+  if (!(error instanceof KubeError) || error.status !== 403) throw error;
 }

@@ -12,7 +12,7 @@ import { checkTypes, preflight, type Checked, type Preflight, type PreflightRequ
 import { contextOf, type TransitionRequest } from './context.ts';
 import { clearMarks, type ClearedMarks, type ClearMarksRequest } from './marks.ts';
 import { OtherTransitions } from './other-transitions.ts';
-import { MachineTypePatcher, type Unpatched } from './patch-vms.ts';
+import { MachineTypePatcher, type TypeChanges, type Unpatched } from './patch-vms.ts';
 import { patchPoolTemplates, type ChangedPools } from './pools.ts';
 import { beginRestarts, type BeginTransitionRestartsRequest } from './restarts.ts';
 
@@ -28,6 +28,8 @@ export interface PatchedVms {
   patched: number;
   /** Outcomes of the VMs that exist but were not patched. */
   outcomes: Unpatched[];
+  /** What was changed, for `drover history`. */
+  changes: TypeChanges[];
   minVersions: ResourceVersions;
 }
 
@@ -76,7 +78,8 @@ export function createMachineTypeActivities(options: MachineTypeActivityOptions)
         const patcher = new MachineTypePatcher({ client, cache, context: await contextAt(request) });
         const outcomes = await forEachConcurrently(patcher, request.vms, concurrency, patchConcurrency);
         onPatched?.(patcher.patched);
-        return { patched: patcher.patched, outcomes, minVersions: patcher.minVersions };
+        const { patched, changes, minVersions } = patcher;
+        return { patched, outcomes, changes, minVersions };
       }),
 
     patchPoolTemplates: (request: TransitionRequest & { pools: string[] }): Promise<ChangedPools> =>

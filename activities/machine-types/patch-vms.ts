@@ -46,6 +46,14 @@ export interface Unpatched {
   why: string;
 }
 
+/** What the types of these VMs or pools were changed from and to; null for a default. For `drover history`. */
+export interface TypeChanges {
+  from: string | null;
+  to: string | null;
+  /** Pools as `pool namespace/name`. */
+  vms: string[];
+}
+
 export interface MachineTypePatcherOptions {
   client: KubeClient;
   cache: ClusterCache;
@@ -58,6 +66,7 @@ export class MachineTypePatcher {
   #vms: string | undefined;
   /** How many VMs carry the transition's record now and did not before this began. */
   patched = 0;
+  readonly #changes = new Map<string, TypeChanges>();
 
   constructor(options: MachineTypePatcherOptions) {
     this.#in = options;
@@ -66,6 +75,11 @@ export class MachineTypePatcher {
   /** What a cache must have reached to show the patches. */
   get minVersions(): ResourceVersions {
     return { vms: this.#vms };
+  }
+
+  /** What was changed, by this try or an earlier one. */
+  get changes(): TypeChanges[] {
+    return [...this.#changes.values()];
   }
 
   /** Returns null if the VM is done or there is nothing to do. Throws transient errors, for the caller to retry. */
@@ -110,7 +124,7 @@ export class MachineTypePatcher {
    */
   #settled(key: string, { need }: TransitionNeed, { vm, first }: { vm: VmView; first: VmView }): Unpatched | null {
     const { id } = this.#in.context.rules.ref;
-    if (vm.transition?.id === id) this.patched++;
+    if (vm.transition?.id === id) this.#count(vm, vm.transition);
     // For a deferred VM, the next look tells what holds it.
     else if (need !== 'deferred' && vm.machineType !== first.machineType)
       return { vm: key, end: 'Changed', why: `its type was changed meanwhile` };
@@ -138,8 +152,8 @@ export class MachineTypePatcher {
     };
     const written = await this.#patch(vm, typePatch(before, change));
     const isNew = vm.transition?.id !== id;
-    if (isNew) this.patched++;
     const told = await this.#correct(written, record);
+    if (isNew) this.#count(vm, told);
     if (marks && (isNew || vm.transition?.vmiType === null))
       await recordTypeChange(client, vm, told, rules.transition.requestedBy);
   }
@@ -157,6 +171,16 @@ export class MachineTypePatcher {
       if (!isRefusal(error)) throw error;
     }
     return corrected;
+  }
+
+  #count({ namespace, name }: VmView, { from, to, vmiType }: TransitionRecord): void {
+    this.patched++;
+    // The type of an alias is that of the VMI.
+    const before = (from === to ? vmiType : from) || null;
+    const key = JSON.stringify([before, to]);
+    const change = this.#changes.get(key) ?? { from: before, to: to || null, vms: [] };
+    this.#changes.set(key, change);
+    change.vms.push(`${namespace}/${name}`);
   }
 
   async #patch({ namespace, name }: VmView, patch: unknown): Promise<Stored<VirtualMachine>> {

@@ -24,11 +24,13 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { recordEvent, type PoolEvent } from '../lib/events.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { TransitionContext } from './context.ts';
-import type { Unpatched } from './patch-vms.ts';
+import type { TypeChanges, Unpatched } from './patch-vms.ts';
 
 export interface ChangedPools {
   /** Outcomes of the pools that were not changed, each named as `pool namespace/name`. */
   outcomes: Unpatched[];
+  /** What was changed, for `drover history`. */
+  changes: TypeChanges[];
   minVersions: ResourceVersions;
 }
 
@@ -43,6 +45,7 @@ export async function patchPoolTemplates(
   keys: readonly string[],
 ): Promise<ChangedPools> {
   const outcomes: Unpatched[] = [];
+  const changes: TypeChanges[] = [];
   let newest: string | undefined;
   for (const key of keys) {
     const pool = cache.pools.get(key);
@@ -68,6 +71,7 @@ export async function patchPoolTemplates(
         signal: cancellationSignal(),
       });
       newest = later(newest, written.metadata.resourceVersion);
+      changes.push({ from, to: state.to, vms: [`pool ${key}`] });
       await recordEvent(client, pool, eventOf(record, rules.transition.requestedBy));
     } catch (error) {
       if (!isRefusal(error)) throw error;
@@ -77,7 +81,7 @@ export async function patchPoolTemplates(
       if (outcome !== null) outcomes.push({ vm: `pool ${key}`, ...outcome });
     }
   }
-  return { outcomes, minVersions: { pools: newest } };
+  return { outcomes, changes, minVersions: { pools: newest } };
 }
 
 /**

@@ -6,7 +6,8 @@ import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
 import { standbyFrom } from '../../decisions/standby/new-standby.ts';
-import { requiredReferences } from '../../decisions/template/references.ts';
+import { neededReferences, waitingForMissing } from '../../decisions/template/needed-references.ts';
+import { requiredReferences, type OwnReference } from '../../decisions/template/references.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
@@ -16,10 +17,14 @@ import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
+import { sharedCall } from '../lib/shared-call.ts';
 import { createEach } from '../owners/create-members.ts';
 import { knownPool } from '../owners/live-owner.ts';
 import { nothingDone, type Done, type CreateOptions, type PoolKey } from '../owners/types.ts';
 import type { Revisions } from '../rollout/revisions.ts';
+
+/** A pool may have many thousands of VMs. */
+const MOST_NUMBERS = 1_000;
 
 export interface CreationOptions {
   client: KubeClient;
@@ -52,6 +57,10 @@ export function createCreationActivities({ client, cache, revisions, concurrency
         if (target === undefined) return { ...nothingDone, notWanted: items.map(({ name }) => name) };
         const { pool, template } = target;
         const references = new References(client, cancellationSignal());
+        const missingOfAll = sharedCall(() => {
+          const needed = neededReferences(pool, template, numbersWithoutVm(pool, numbers));
+          return references.missingAmong(key.namespace, needed);
+        });
         return createEach({
           client,
           key,
@@ -70,8 +79,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           vmOf: async ({ number }) => {
             const vm = vmFromTemplate(pool, template, number, role);
             const missing = await references.missing(key.namespace, requiredReferences(vm.spec));
-            if (missing !== null)
-              throw new KubeError(422, 'ReferenceMissing', `${vm.metadata.name} is not created: ${missing}`);
+            if (missing !== null) throw referenceMissing(missing, await missingOfAll());
             vm.metadata.annotations = {
               ...vm.metadata.annotations,
               ...memberOfAnnotation(key.uid, client.clock.now()),
@@ -83,6 +91,13 @@ export function createCreationActivities({ client, cache, revisions, concurrency
         });
       }),
   };
+
+  /** The numbers that the pool's missing VMs have, as far as a message can tell of them. */
+  function numbersWithoutVm({ metadata: { namespace, name }, spec }: StoredPool, planned: readonly number[]): number[] {
+    const upTo = Math.min(spec.replicas, MOST_NUMBERS);
+    const numbers = new Set([...planned, ...Array.from({ length: upTo }, (_, index) => index + 1)]);
+    return [...numbers].filter((number) => cache.vms.get(`${namespace}/${vmName(name, number)}`) === undefined);
+  }
 
   /** Returns the pool and its template of this revision; undefined if nothing is to be made from it any more. */
   async function creationTargetOf(
@@ -97,3 +112,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
     return template && { pool, template };
   }
 }
+
+/** The same words for all VMs of a pool, so that its status does not change from one try to the next. */
+const referenceMissing = (missing: string, ofAll: readonly OwnReference[]): KubeError =>
+  new KubeError(422, 'ReferenceMissing', ofAll.length === 0 ? missing : waitingForMissing(ofAll));

@@ -5,6 +5,7 @@ import { dryRunOption, dryRunRemark, examples } from '../cli/options.ts';
 import { print } from '../cli/output.ts';
 import { labelOf, namedTargetsOf, vmNamesOf, type Targets } from '../cli/targets.ts';
 import { count, type DryRun } from '../cli/values.ts';
+import { recordAct } from '../history/record.ts';
 import { scale } from '../owners/scale.ts';
 import { inSession, type Session } from '../session/session.ts';
 
@@ -51,12 +52,17 @@ async function run(session: Session, { kind, names }: Targets<OwnerKind>, option
   for (const name of names) {
     const label = labelOf(kind.resource, name);
     if (remove === undefined) {
-      await scale(kube, kind, { namespace, name }, { ...options, replicas: replicas! });
+      const from = await scale(kube, kind, { namespace, name }, { ...options, replicas: replicas! });
       print(`${label} scaled${dryRunRemark(dryRun)}`);
+      if (dryRun === 'none')
+        await recordAct(session, kind, { namespace, name }, { action: 'scale', from, to: replicas! });
     } else {
       const { removeVms } = await import('../pool/remove-vms.ts');
       const left = await removeVms(kube, { namespace, name }, { ...options, remove });
       print(`${label} scaled to ${left}, without ${remove.join(', ')}${dryRunRemark(dryRun)}`);
+      const vms = [...new Set(remove)];
+      const act = { action: 'scale', vms, from: left + vms.length, to: left } as const;
+      if (dryRun === 'none') await recordAct(session, kind, { namespace, name }, act);
     }
   }
 }

@@ -1,9 +1,11 @@
 import type { Done } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { HealingEvent } from '../../decisions/healing/events.ts';
+import { Unreadable } from '../../decisions/lib/payload-reader.ts';
 import type { UpdateOutcome } from '../../decisions/rollout/batch.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
 import type { healVm } from '../../workflows/healing/heal-vm.ts';
+import { record } from '../../workflows/messages.ts';
 import type { updateBatch } from '../../workflows/rollout/update-batch.ts';
 import { OWNERS } from '../cli/kinds.ts';
 import {
@@ -72,6 +74,7 @@ const STEPS: Record<string, (args: unknown[]) => Pick<Action, 'action' | 'vms' |
   deleteVms: ([, vms]) => ({ action: 'delete', vms: namesOf(vms), to: null }),
   haltVms: ([, vms]) => ({ action: 'halt', vms: namesOf(vms), to: null }),
   releaseVms: ([, vms]) => ({ action: 'release', vms: namesOf(vms), to: null }),
+  promoteStandbyVms: ([, vms]) => ({ action: 'promote standby', vms: namesOf(vms), to: null }),
 };
 
 const namesOf = (vms: unknown): string[] => (vms as { name: string }[]).map(({ name }) => name);
@@ -139,7 +142,9 @@ function askedOf(workflow: string, events: Event[]): Action[] {
   return events.flatMap((event) => {
     const { signalName, input, externalWorkflowExecution } = event.workflowExecutionSignaledEventAttributes ?? {};
     const name = ASKED[signalName ?? ''];
-    if (name === undefined || externalWorkflowExecution) return [];
+    if (externalWorkflowExecution) return [];
+    if (signalName === record.name) return recordedIn(workflow, event);
+    if (name === undefined) return [];
     const asked = signalledValue(input) as
       | { by?: string; why?: string; full?: boolean; vm?: string }
       | null
@@ -151,6 +156,20 @@ function askedOf(workflow: string, events: Event[]): Action[] {
     const who = { requestedBy: asked?.by ?? null, why: asked?.why ?? null };
     return [{ time, endedAt: time, action, vms, from: null, to: null, end: 'Asked', reason: null, workflow, ...who }];
   });
+}
+
+/** What a command has recorded; nothing if somebody else has sent something unreadable. */
+function recordedIn(workflow: string, event: Event): Action[] {
+  try {
+    const said = signalledValue(event.workflowExecutionSignaledEventAttributes?.input);
+    const { action, vms, by, from, to } = record.read(said, record.name);
+    const [time, words] = [timeOf(event), (count?: number) => (count === undefined ? null : `${count} VMs`)];
+    const how = { from: words(from), to: words(to), requestedBy: by, end: 'Done', why: null, reason: null };
+    return [{ time, endedAt: time, action, vms, workflow, ...how }];
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    return [];
+  }
 }
 
 type BatchInput = Parameters<typeof updateBatch>[0];

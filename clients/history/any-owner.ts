@@ -1,3 +1,4 @@
+import type { TypeChanges } from '../../activities/machine-types/patch-vms.ts';
 import type { Transition } from '../../decisions/machine-types/transition.ts';
 import { ACTION_LABELS, type PowerAction } from '../../decisions/power/action.ts';
 import type { PowerOutcome } from '../../decisions/power/outcome.ts';
@@ -34,6 +35,8 @@ const ACTS: Record<string, string> = {
 interface Result {
   /** VMs that need no wait, and changes that could not be made. */
   outcomes?: { vm: string; end: string; why?: string }[];
+  /** Types of VMs and pools that were changed. */
+  changes?: TypeChanges[];
   /** VMs that were waited for. */
   settled?: PowerOutcome[];
 }
@@ -99,7 +102,7 @@ const actOf = (event: Event): string | undefined =>
 /** Reports whether the act is one that a wait follows: a start, a stop, or a restart. */
 const isOfPower = (act: string | undefined): boolean => act === 'power' || act === 'restart';
 
-/** The types asked for: what a VM had before is recorded on the VM itself. */
+/** The types that were asked for. */
 function typesOf(transition: Transition | undefined): Pick<Action, 'from' | 'to'> {
   if (transition === undefined) return { from: null, to: null };
   const { scope, to } = transition;
@@ -108,11 +111,14 @@ function typesOf(transition: Transition | undefined): Pick<Action, 'from' | 'to'
     : { from: null, to: `as before ${scope.undoes}` };
 }
 
-/** How the change of one VM or pool ended, according to its activity. */
-function changeOf(end: Event | undefined, events: Event[], key: string): How {
+/** How the change of one VM or pool ended, according to its activity, and what its type was and is. */
+function changeOf(end: Event | undefined, events: Event[], key: string): How & Partial<Pick<Action, 'from' | 'to'>> {
   if (!end?.activityTaskCompletedEventAttributes) return { ...unfinished(end, events), endedAt: null };
-  const other = resultIn(end).outcomes?.find(({ vm }) => vm === key);
-  return { end: other?.end ?? 'Done', why: other?.why ?? null, endedAt: timeOf(end) };
+  const { outcomes, changes } = resultIn(end);
+  const other = outcomes?.find(({ vm }) => vm === key);
+  const change = changes?.find(({ vms }) => vms.includes(key));
+  const types = change === undefined ? {} : { from: change.from ?? 'default', to: change.to ?? 'default' };
+  return { end: other?.end ?? 'Done', why: other?.why ?? null, endedAt: timeOf(end), ...types };
 }
 
 /**

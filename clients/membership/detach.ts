@@ -16,7 +16,7 @@ import type { DryRun } from '../cli/values.ts';
 import { whyExtra } from '../pool/extra.ts';
 import type { Session } from '../session/session.ts';
 import { poolAt, poolToChange, type Patience, type PoolAt } from './change.ts';
-import { recordMembers } from './event.ts';
+import { DETACHED, recordMembers } from './event.ts';
 import { changeMembers, checkCount, checkNumber, finishPending, leavingMove, wordsOf } from './listed.ts';
 import { move, type Move, type Vm, type VmWithVmi } from './members.ts';
 
@@ -49,11 +49,12 @@ export async function detach(
   if (decrement) for (const { pool, vms } of leaving) await checkFewer(kube, pool, vms);
   for (const { pool, vms } of leaving) {
     if (decrement) await detachFewer(session, pool, vms, options);
-    else await detachAll(kube, pool, vms, dryRun);
+    else await detachAll(session, pool, vms, dryRun);
   }
 }
 
-async function detachAll(kube: KubeClient, pool: Leaving['pool'], vms: ChangedVm[], dryRun: DryRun): Promise<void> {
+async function detachAll(session: Session, pool: Leaving['pool'], vms: ChangedVm[], dryRun: DryRun): Promise<void> {
+  const kube = await session.kube();
   const left: string[] = [];
   for (const { name, uid } of vms) {
     const key = { namespace: pool.namespace, name, uid };
@@ -69,8 +70,7 @@ async function detachAll(kube: KubeClient, pool: Leaving['pool'], vms: ChangedVm
     left.push(name);
   }
   const now = dryRun === 'none' ? await poolAt(kube, pool) : undefined;
-  const what = { reason: 'SuccessfulDetach', verb: 'Detached', vms: left } as const;
-  if (now?.metadata.uid === pool.uid) await recordMembers(kube, VirtualMachinePools, now, what);
+  if (now?.metadata.uid === pool.uid) await recordMembers(session, now, { ...DETACHED, vms: left });
 }
 
 /** Throws `Failure` if the pool can't want so many VMs less. */
@@ -92,7 +92,7 @@ async function detachFewer(
   const finished = await finishPending(session, now, 'detach', { timeout, isDryRun: dryRun !== 'none' });
   const fresh = vms.filter(({ uid }) => !finished.some((one) => one.uid === uid));
   if (fresh.length === 0) return;
-  if (dryRun !== 'none') return detachAll(kube, pool, fresh, dryRun);
+  if (dryRun !== 'none') return detachAll(session, pool, fresh, dryRun);
   await changeMembers(session, pool, { kind: 'detach', vms: fresh, isCounted: true }, { timeout });
 }
 

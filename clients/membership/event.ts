@@ -2,19 +2,46 @@ import { randomBytes } from 'node:crypto';
 import { COMMAND_REPORTER } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import type { EventReason } from '../../api/reasons.ts';
-import { apiVersionOf, CoreEvents, type Resource } from '../../api/resources.ts';
+import { apiVersionOf, CoreEvents, VirtualMachinePools, type Resource } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import { eventOf } from '../../kubernetes/event.ts';
+import { Pools } from '../cli/kinds.ts';
+import { recordAct } from '../history/record.ts';
 import { requestedBy } from '../session/requester.ts';
+import type { Session } from '../session/session.ts';
+
+interface Members {
+  reason: EventReason;
+  /** What became of them, as an Event begins. */
+  verb: string;
+  /** Names. */
+  vms: readonly string[];
+}
+
+/** How `recordMembers` tells that VMs joined or left. */
+export const ADOPTED = { action: 'adopt', reason: 'SuccessfulAdopt', verb: 'Adopted' } as const;
+export const DETACHED = { action: 'detach', reason: 'SuccessfulDetach', verb: 'Detached' } as const;
+
+/** Records VMs that joined a pool of drover's or left it, as an Event and for `drover history`. */
+export async function recordMembers(
+  session: Session,
+  pool: Stored,
+  { action, ...event }: Members & { action: 'adopt' | 'detach' },
+): Promise<void> {
+  if (event.vms.length === 0) return;
+  const { namespace = '', name } = pool.metadata;
+  await recordEventOfMembers(await session.kube(), VirtualMachinePools, pool, event);
+  await recordAct(session, Pools, { namespace, name }, { action, vms: event.vms });
+}
 
 /** Records an Event on the pool about VMs that joined or left. Does nothing if the user may not create Events. */
-export async function recordMembers(
+export async function recordEventOfMembers(
   kube: KubeClient,
   resource: Resource,
   { metadata: { namespace = '', name, uid } }: Stored,
-  { reason, verb, vms }: { reason: EventReason; verb: string; vms: readonly string[] },
+  { reason, verb, vms }: Members,
 ): Promise<void> {
   if (vms.length === 0) return;
   const by = await requestedBy(async () => kube);

@@ -22,7 +22,7 @@ import { labelOf } from '../cli/targets.ts';
 import type { Pool } from '../pool/objects.ts';
 import type { Session } from '../session/session.ts';
 import { beginChange, unfinished, waitUntilCounted, type Patience, type PoolAt } from './change.ts';
-import { recordMembers } from './event.ts';
+import { ADOPTED, DETACHED, recordMembers } from './event.ts';
 import { MembershipLease } from './lease.ts';
 import { move, type Move, type VmWithVmi } from './members.ts';
 
@@ -121,7 +121,7 @@ async function carryOut(session: Session, pool: Stored<Pool>, change: Change, pa
   const hold = new MembershipLease(kube, key, change);
   const { moved, failures, isHeld } = await moveEach(kube, pool, change, hold);
   const names = moved.map((vm) => vm.name);
-  await recordMembers(kube, VirtualMachinePools, pool, { ...EVENTS[change.kind], vms: names });
+  await recordMembers(session, pool, { ...(change.kind === 'adopt' ? ADOPTED : DETACHED), vms: names });
   const others = change.vms.filter((vm) => !moved.includes(vm));
   if (isHeld && (await waitUntilCounted(session, key, patience, () => hold.keep())))
     await hold.end({ replicas: correctionOf(change, (vm) => moved.includes(vm) === (change.kind === 'adopt')) });
@@ -133,11 +133,6 @@ async function carryOut(session: Session, pool: Stored<Pool>, change: Change, pa
   if (isHeld && gone > 0) note(goneWords(gone));
   throwAll(failures);
 }
-
-const EVENTS = {
-  adopt: { reason: 'SuccessfulAdopt', verb: 'Adopted' },
-  detach: { reason: 'SuccessfulDetach', verb: 'Detached' },
-} as const;
 
 interface Moved {
   moved: ChangedVm[];

@@ -29,19 +29,24 @@ export function checkCurrent(kind: OwnerKind, name: string, current: number, exp
   throw new Failure(`${kind.noun} ${name} is meant to have ${countOf(kind, current)}, not ${expected}: left as it is`);
 }
 
-/** Sets the number of members by the scale subresource, as `kubectl scale` and autoscalers do. */
-export async function scale(kube: KubeClient, kind: OwnerKind, key: ObjectKey, options: ScaleOptions): Promise<void> {
+/**
+ * Sets the number of members by the scale subresource, as `kubectl scale` and autoscalers do. Returns the number that
+ * was wanted before.
+ */
+export async function scale(kube: KubeClient, kind: OwnerKind, key: ObjectKey, options: ScaleOptions): Promise<number> {
   const { replicas, currentReplicas, dryRun } = options;
   const { resource } = kind;
-  const write = async (): Promise<void> => {
+  const write = async (): Promise<number> => {
     const now: Stored<Scale> = await ofKnownKind(resource, kube.get(resource, key, { subresource: 'scale' }));
-    checkCurrent(kind, key.name, now.spec.replicas ?? 0, currentReplicas);
-    if (dryRun === 'client') return;
+    const before = now.spec.replicas ?? 0;
+    checkCurrent(kind, key.name, before, currentReplicas);
+    if (dryRun === 'client') return before;
     // With `currentReplicas`, the number must still be the one that was read; otherwise the last writer wins.
     const { resourceVersion } = now.metadata;
     const metadata = currentReplicas === undefined ? {} : { metadata: { resourceVersion } };
     const how = { subresource: 'scale', dryRun: dryRun === 'server', fieldManager: SCALE_MANAGER };
     await kube.patch(resource, key, 'merge', { ...metadata, spec: { replicas } }, how);
+    return before;
   };
-  await retryOnConflict(write, { pauseMs: () => PAUSE_MS });
+  return retryOnConflict(write, { pauseMs: () => PAUSE_MS });
 }

@@ -18,7 +18,7 @@ import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource
 import { summary } from '../../decisions/lib/summary.ts';
 import { failuresOf } from '../../decisions/pool/failures.ts';
 import { onSignal } from '../handlers.ts';
-import { changed, type PoolRef } from '../messages.ts';
+import { changed, record, type PoolRef } from '../messages.ts';
 import { DroverPhase } from '../search-attributes.ts';
 import { FailureBackoff } from './failure-backoff.ts';
 import { InFlight } from './in-flight.ts';
@@ -87,6 +87,7 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       `Look again at the ${this.labels.owner} and its ${this.labels.members}.`,
       (newer?: ResourceVersions) => this.requestTurn(newer),
     );
+    onSignal(record, 'From commands, for `drover history`: what somebody has done. Changes nothing.', () => {});
   }
 
   /** What sentences call the owner and its members. */

@@ -39,7 +39,7 @@ import type { Pool } from '../../pool/objects.ts';
 import { requestedBy } from '../../session/requester.ts';
 import type { Session } from '../../session/session.ts';
 import { beginChange, poolAt, waitUntilCounted, waitUntilHeld, type Patience, type PoolAt } from '../change.ts';
-import { recordMembers } from '../event.ts';
+import { recordEventOfMembers } from '../event.ts';
 import { MembershipLease } from '../lease.ts';
 import { controlledBy, move, withVmis, type Move, type VmWithVmi } from '../members.ts';
 import {
@@ -248,7 +248,11 @@ async function leaveToKubeVirt(
   }
   const vms = await withVmis(kube, namespace, await controlledBy(kube, KubeVirtPools, theirs));
   const all = vms.map(({ vm }) => vm.metadata.name);
-  await recordMembers(kube, resource, theirs, { reason: 'SuccessfulRelease', verb: 'Released by drover:', vms: all });
+  await recordEventOfMembers(kube, resource, theirs, {
+    reason: 'SuccessfulRelease',
+    verb: 'Released by drover:',
+    vms: all,
+  });
   // The last write: a command that was killed before goes on up to here.
   let others: VmWithVmi[] = [];
   const staysPaused = async (pool: Stored<KubeVirtPool>): Promise<boolean> => {

@@ -16,7 +16,7 @@ import type { Pool } from '../../pool/objects.ts';
 import { requestedBy } from '../../session/requester.ts';
 import type { Session } from '../../session/session.ts';
 import { poolAt, unfinished, waitUntilCounted, type Patience, type PoolAt } from '../change.ts';
-import { recordMembers } from '../event.ts';
+import { ADOPTED, recordMembers } from '../event.ts';
 import { MembershipLease } from '../lease.ts';
 import { controlledBy, move, type Move, type VmWithVmi } from '../members.ts';
 import { createHeld, holdPool, rehearse } from './held-pool.ts';
@@ -181,7 +181,7 @@ async function finish(session: Session, pool: Stored<Pool>, patience: Patience):
   // Somebody may have deleted the pool of KubeVirt by hand, and the worker not have seen all VMs.
   await waitUntilCounted(session, key, patience, () => hold.mustKeep());
   const names = vms.map((vm) => vm.metadata.name);
-  await recordMembers(kube, VirtualMachinePools, pool, { reason: 'SuccessfulAdopt', verb: 'Took over', vms: names });
+  await recordMembers(session, pool, { ...ADOPTED, verb: 'Took over', vms: names });
   // The last write: a command that was killed before goes on up to here.
   await hold.end();
   print(`${labelOf(VirtualMachinePools, name)} has taken over ${vms.length} VMs`);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { References } from '../../../activities/configuration/references.ts';
+import { neededReferences, waitingForMissing } from '../../../decisions/template/needed-references.ts';
 import { requiredReferences } from '../../../decisions/template/references.ts';
 import type { PoolTemplate } from '../../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../../decisions/template/vm-from-template.ts';
@@ -42,7 +43,7 @@ test('a VM is made when all is there that it has for itself', async () => {
 test('all that is missing is named, by kind and with its number', async () => {
   expect((await look(['user-3', 'net-3'])).said).toBe('ConfigMap settings-3 is missing');
   expect((await look(['user', 'net', 'settings'])).said).toBe(
-    'Secret user-3, Secret net-3 and ConfigMap settings-3 are missing',
+    'Secrets net-3, user-3 and ConfigMap settings-3 are missing',
   );
 });
 
@@ -51,4 +52,20 @@ test('a worker that may not read Secrets makes VMs without asking for each, and 
   expect(said).toBe('all there');
   expect(asked).toEqual(['secrets/user-3', 'secrets/net-3', 'configmaps/settings-3', 'configmaps/settings-3']);
   expect((await look([], ['secrets'])).said).toBe('ConfigMap settings-3 is missing');
+});
+
+test('of many, all that are missing are found by one list for each kind, and none of a kind that is hidden', async () => {
+  const asked: string[] = [];
+  const list = ({ plural }: { plural: string }): Promise<object> => {
+    asked.push(plural);
+    if (plural === 'configmaps') return Promise.reject(new KubeError(403, 'Forbidden', ''));
+    return Promise.resolve({ items: [{ metadata: { name: 'user-2' } }] });
+  };
+  const references = new References({ list } as unknown as KubeClient, AbortSignal.timeout(10_000));
+  const needed = neededReferences(aPool(), template, [1, 2, 3]);
+  const missing = await references.missingAmong('shop', needed);
+  expect(waitingForMissing(missing)).toBe(
+    'Secrets net-1 … net-3, user-1, user-3 (5) are missing: VMs that need them wait until they are there',
+  );
+  expect(asked).toEqual(['secrets', 'configmaps']);
 });

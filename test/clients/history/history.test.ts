@@ -85,6 +85,45 @@ describe("a pool's workflow", () => {
     ));
 });
 
+describe('what commands have done', () => {
+  const eventTime = { seconds: 1_767_225_600, nanos: 0 };
+  const started = { workflowExecutionStartedEventAttributes: { workflowType: { name: 'pool' } } };
+  const recorded = (said: unknown) => ({
+    eventTime,
+    workflowExecutionSignaledEventAttributes: { signalName: 'record', input: payloads(said) },
+  });
+  const toldOf = (...events: object[]): Action[] => actionsOf('w', { events: [started, ...events] });
+
+  test('is told with who asked: scaling, and VMs that left or joined', () => {
+    const events = [
+      recorded({ action: 'scale', vms: [], by: 'ada', from: 4, to: 6 }),
+      recorded({ action: 'detach', vms: ['web-2'], by: 'bob' }),
+    ];
+    expect(toldOf(...events)).toMatchObject([
+      { action: 'scale', vms: [], from: '4 VMs', to: '6 VMs', requestedBy: 'ada', end: 'Done' },
+      { action: 'detach', vms: ['web-2'], from: null, to: null, requestedBy: 'bob', end: 'Done' },
+    ]);
+  });
+
+  test('is left out if it is unreadable, since anybody may send it', () =>
+    expect(toldOf(recorded({ action: 'scale' }), recorded('lunch'), recorded(undefined))).toEqual([]));
+});
+
+test('standby VMs that become replicas are told', () => {
+  const started = { workflowExecutionStartedEventAttributes: { workflowType: { name: 'pool' } } };
+  const promotion = {
+    eventId: 2,
+    eventTime: { seconds: 1 },
+    activityTaskScheduledEventAttributes: {
+      activityType: { name: 'promoteStandbyVms' },
+      input: payloads({ name: 'web' }, [{ name: 'web-4', uid: 'u' }], 2, {}),
+    },
+  };
+  expect(actionsOf('w', { events: [started, promotion] } as unknown as History)).toMatchObject([
+    { action: 'promote standby', vms: ['web-4'], requestedBy: 'drover' },
+  ]);
+});
+
 describe("a replica set's workflow", () => {
   const actions = told('replica-set-');
 
@@ -157,6 +196,38 @@ test('an undo of a machine type transition tells of which', () => {
   };
   const [action] = wideActionsOf('w', [{ events: [event] } as unknown as History]);
   expect(action).toMatchObject({ action: 'machine type', vms: ['shop/db'], from: null, to: 'as before 1f0c92ab' });
+});
+
+test('a machine type transition tells of each VM what its type was and is', () => {
+  const transition = aTransition({ scope: { glob: '*rhel8.*' } });
+  const vms = ['shop/a', 'shop/b', 'shop/c'];
+  const eventTime = { seconds: 1_767_225_600, nanos: 0 };
+  const scheduled = {
+    eventId: 1,
+    eventTime,
+    activityTaskScheduledEventAttributes: {
+      activityType: { name: 'patchMachineTypes' },
+      input: payloads({ transition, vms }),
+    },
+  };
+  const result = {
+    patched: 2,
+    outcomes: [{ vm: 'shop/c', end: 'Failed', why: 'refused' }],
+    changes: [
+      { from: 'pc-q35-rhel8.6.0', to: 'q35', vms: ['shop/a'] },
+      { from: 'pc-i440fx-rhel8.0', to: null, vms: ['shop/b'] },
+    ],
+  };
+  const completed = {
+    eventId: 2,
+    eventTime,
+    activityTaskCompletedEventAttributes: { scheduledEventId: 1, result: payloads(result) },
+  };
+  expect(wideActionsOf('w', [{ events: [scheduled, completed] } as unknown as History])).toMatchObject([
+    { vms: ['shop/a'], from: 'pc-q35-rhel8.6.0', to: 'q35', end: 'Done' },
+    { vms: ['shop/b'], from: 'pc-i440fx-rhel8.0', to: 'default', end: 'Done' },
+    { vms: ['shop/c'], from: '*rhel8.*', end: 'Failed' },
+  ]);
 });
 
 test('a batch tells of each VM from what to what, and how it ended', () => {

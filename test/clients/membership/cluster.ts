@@ -114,7 +114,7 @@ export class Cluster {
 
   session(): Session {
     const kube = this.#client();
-    return { kube: async () => kube, temporal: () => Promise.reject(new Error('no Temporal')) } as unknown as Session;
+    return { kube: async () => kube, knowsTemporal: async () => false } as unknown as Session;
   }
 
   #client(): KubeClient {

@@ -172,19 +172,19 @@ test('every VM has disks, Secrets and ConfigMaps of its own if the pool says so'
       make(ConfigMaps, `settings-${number}`),
     ]);
   await makeOwn(2);
-  await fleet().createPool(namespace, 'web', { replicas: 2, template, nameGeneration });
+  await fleet().createPool(namespace, 'web', { replicas: 3, template, nameGeneration });
   await until(async () => {
     expect(await fleet().vmNames(namespace, 'web')).toEqual(['web-2']);
     const { reason, message } = (await fleet().condition(namespace, 'web', 'ReplicaFailure')) ?? {};
     expect({ reason, message }).toEqual({
       reason: 'FailedCreate',
-      message: expect.stringContaining(
-        'web-1 is not created: Secret user-1, Secret net-1, Secret key-1 and ConfigMap settings-1 are missing',
-      ) as string,
+      message:
+        'Secrets key-1, key-3, net-1, net-3, … (6) and ConfigMaps settings-1, settings-3 are missing: ' +
+        'VMs that need them wait until they are there',
     });
   });
-  await makeOwn(1);
-  await fleet().settled(namespace, 'web', ['web-1', 'web-2']);
+  await Promise.all([makeOwn(1), makeOwn(3)]);
+  await fleet().settled(namespace, 'web', ['web-1', 'web-2', 'web-3']);
   const vm = await fleet().kube.get(VirtualMachines, { namespace, name: 'web-2' });
   expect(vm['spec']).toMatchObject({
     dataVolumeTemplates: [{ metadata: { name: 'disk-2' } }],
@@ -206,7 +206,7 @@ test('every VM has disks, Secrets and ConfigMaps of its own if the pool says so'
   await fleet().createPool(namespace, 'db', { replicas: 1, template: sharing });
   await until(async () =>
     expect((await fleet().condition(namespace, 'db', 'ReplicaFailure'))?.message).toContain(
-      'db-1 is not created: Secret key is missing',
+      'Secret key is missing: VMs that need it wait until it is there',
     ),
   );
   expect(await fleet().vmNames(namespace, 'db')).toEqual([]);

@@ -1,0 +1,44 @@
+import { sentenceOf } from '../cli/failure.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
+import { note } from '../cli/output.ts';
+import { requestedBy } from '../session/requester.ts';
+import { ensureSameCluster } from '../session/same-cluster.ts';
+import type { Session } from '../session/session.ts';
+
+const WITHIN_MS = 5_000;
+
+/** What a command has done to a pool or a replica set. */
+export interface Act {
+  action: 'scale' | 'detach' | 'adopt';
+  /** Names of the VMs; none if it was done to the pool or set as a whole. */
+  vms?: readonly string[];
+  /** The number of VMs that were wanted, and that are. */
+  from?: number;
+  to?: number;
+}
+
+/**
+ * Has the workflow of the pool or set keep what was done, for `drover history`. It is done already, and needs no
+ * Temporal: if that can't be reached, the user is told, and if no address of it is known, nothing is tried.
+ */
+export async function recordAct(
+  session: Session,
+  kind: OwnerKind,
+  key: { namespace: string; name: string },
+  { vms = [], ...act }: Act,
+): Promise<void> {
+  if (!(await session.knowsTemporal())) return;
+  const [{ record }, { isWorkflowNotFound }] = await Promise.all([
+    import('../../workflows/messages.ts'),
+    import('../session/temporal.ts'),
+  ]);
+  try {
+    const { client } = await session.temporal();
+    await ensureSameCluster(session);
+    const handle = client.workflow.getHandle(kind.workflowId({ cluster: session.cluster, ...key }));
+    const said = { ...act, vms: [...vms], by: await requestedBy(() => session.kube()) };
+    await client.withDeadline(Date.now() + WITHIN_MS, () => handle.signal(record, said));
+  } catch (error) {
+    if (!isWorkflowNotFound(error)) note(`\`drover history\` will not show it: ${sentenceOf(error)}`);
+  }
+}

@@ -1,8 +1,9 @@
 import { Command } from 'commander';
+import type { Stored } from '../../api/objects.ts';
 import { UsageError } from '../cli/failure.ts';
 import { Disks, kindArguments, KINDS, OWNERS, Vmis, Vms, type Kind } from '../cli/kinds.ts';
 import { examples, formatOption } from '../cli/options.ts';
-import type { Format } from '../cli/output.ts';
+import { print, serialize, withoutManagedFields, type Format } from '../cli/output.ts';
 import { printerOf } from '../cli/printers.ts';
 import { ownerOf, targetsOf, type NamedOwner, type Targets } from '../cli/targets.ts';
 import { checkSelector } from '../cli/usable.ts';
@@ -25,7 +26,7 @@ export const getCommand = (): Command =>
     .description(
       'list pools, replica sets, VMs, VMIs or kept disks; a pool or set that is named comes with its VMs or VMIs beneath',
     )
-    .argument('<kind>', `${kindArguments(KINDS)}, or KIND/NAME`)
+    .argument('<kind>', `${kindArguments(KINDS)}, KIND/NAME or KIND,KIND`)
     .argument('[names...]')
     .option('-A, --all-namespaces', 'in all namespaces')
     .option('-l, --selector <selector>', 'only objects with these labels, such as app=web,tier!=db')
@@ -39,6 +40,7 @@ export const getCommand = (): Command =>
       'after',
       examples(
         ['All pools of the namespace', 'drover get pools'],
+        ['All pools and replica sets of the cluster', 'drover get pools,vmrs,dvmirs -A'],
         ['One pool and its VMs', 'drover get pool web'],
         ['A replica set and its VMs', 'drover get vmrs runners'],
         ['The VMIs of a set of instances alone', 'drover get vmis --owner dvmirs/frontend'],
@@ -48,8 +50,34 @@ export const getCommand = (): Command =>
       ),
     )
     .action((word: string, words: string[], options: GetOptions, command: Command) =>
-      inSession(command, (session) => get(session, checked(targetsOf([word, ...words], KINDS), options), options)),
+      inSession(command, (session) =>
+        word.includes(',')
+          ? getKinds(session, kindsOf(word, words, options), options)
+          : get(session, checked(targetsOf([word, ...words], KINDS), options), options),
+      ),
     );
+
+/** Parses `pools,vmrs`. */
+function kindsOf(word: string, names: readonly string[], options: GetOptions): Targets[] {
+  if (names.length > 0) throw new UsageError(`${word} ${names.join(' ')}: names are of one kind`);
+  if (options.watch === true) throw new UsageError('--watch follows one kind');
+  return word.split(',').map((kind) => checked(targetsOf([kind.trim()], KINDS), options));
+}
+
+/** Lists objects of several kinds: each in a table of its own, or all in one list for programs. */
+async function getKinds(session: Session, kinds: readonly Targets[], options: GetOptions): Promise<void> {
+  const { output } = options;
+  if (output === 'json' || output === 'yaml') {
+    const objects: Stored[] = [];
+    for (const targets of kinds) objects.push(...(await read(await listingOf(session, targets, options))));
+    const shown = options.showManagedFields === true ? objects : objects.map(withoutManagedFields);
+    return print(await serialize(shown, output));
+  }
+  for (const [index, targets] of kinds.entries()) {
+    if (index > 0 && output !== 'name') print('');
+    await get(session, targets, options);
+  }
+}
 
 function checked(targets: Targets, options: GetOptions): Targets & { of: NamedOwner | undefined } {
   const { allNamespaces, selector } = options;
@@ -77,23 +105,19 @@ function checkMembers({ resource }: Kind, { kind: { members } }: NamedOwner, { o
   );
 }
 
-async function get(
-  session: Session,
-  { kind: { resource }, names, of }: Targets & { of: NamedOwner | undefined },
-  options: GetOptions,
-): Promise<void> {
+type Chosen = Targets & { of?: NamedOwner | undefined };
+
+async function listingOf(session: Session, { kind, names, of }: Chosen, options: GetOptions): Promise<Listing> {
   const { selector } = options;
   await checkSelector(selector);
   const namespace = options.allNamespaces === true ? undefined : await session.namespace();
-  const listing: Listing = {
-    kube: await session.kube(),
-    resource,
-    columns: columnsFor(resource),
-    namespace,
-    names,
-    selector,
-    owner: of,
-  };
+  const { resource } = kind;
+  const columns = columnsFor(resource);
+  return { kube: await session.kube(), resource, columns, namespace, names, selector, owner: of };
+}
+
+async function get(session: Session, targets: Chosen, options: GetOptions): Promise<void> {
+  const listing = await listingOf(session, targets, options);
   const objects = await read(listing);
   const printer = printerOf(listing, objects, options);
   if (options.watch === true) {

@@ -7,40 +7,75 @@ import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import type { OwnerKind } from '../cli/kinds.ts';
 import { ofKnownKind } from '../cli/known-kind.ts';
 import { ageOf, plain, table } from '../cli/output.ts';
-import { readProgress, workflowIdOf, workflowUrl, type Progress } from '../cli/progress.ts';
+import { workflowIdOf, workflowUrl, type Progress } from '../cli/progress.ts';
 import type { Pool } from '../pool/objects.ts';
 import { rolloutLines } from '../rollout/lines.ts';
 import { knownRevisions } from '../rollout/revisions/revisions.ts';
 import { rolloutView, type RolloutView } from '../rollout/view.ts';
 import type { Session } from '../session/session.ts';
-import { isReady, formatStates, membersByOwner, whyNotReady, type Vm } from './members.ts';
+import { ownerData, progressOf, type OwnerState } from './data.ts';
+import { isReady, formatStates, membersByOwner, stateOf, whyNotReady, type Vm } from './members.ts';
 import { isPool, type Owner } from './objects.ts';
 
 const EVENTS = 20;
 const SICK = 10;
 
-/** Describes all that is known about a pool or replica set, as lines for a person. */
-export async function describeOwner(session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<string[]> {
+/** All that is known about a pool or replica set. */
+interface Known extends OwnerState {
+  /** The newest, oldest first. */
+  events: Stored<Event>[];
+  /** Of its workflow in Temporal's Web UI, if that is known. */
+  url: string | undefined;
+}
+
+async function read(session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<Known> {
   const kube = await session.kube();
   const { namespace = '', uid } = owner.metadata;
   const { resource } = kind.members;
-  const [members, events, workflow, rollout] = await Promise.all([
+  const [members, events, progress, rollout] = await Promise.all([
     ofKnownKind(resource, kube.list<Vm>(resource, { namespace })).then(({ items }) =>
       membersByOwner(items, kind)(identityOf(owner)),
     ),
     kube.list<Event>(Events, { namespace, fieldSelector: `regarding.uid=${uid}` }).then(({ items }) => items),
-    workflowLines(session, kind, owner),
+    progressOf(session, kind, owner),
     isPool(kind, owner) ? knownRevisions(kube, owner).then((revisions) => rolloutView(owner, revisions)) : undefined,
   ]);
+  const url = progress.known ? await workflowUrl(session, workflowIdOf(session, kind, owner)) : undefined;
+  const newest = events.sort((a, b) => Date.parse(timeOf(a)) - Date.parse(timeOf(b))).slice(-EVENTS);
+  return { kind, owner, members, progress, rollout, url, events: newest };
+}
+
+/** Describes all that is known about a pool or replica set, as lines for a person. */
+export async function describeOwner(session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<string[]> {
+  const known = await read(session, kind, owner);
   return [
     ...headLines(kind, owner),
-    ...(rollout === undefined ? [] : rolloutSection(rollout)),
+    ...(known.rollout === undefined ? [] : rolloutSection(known.rollout)),
     ...specLines(owner),
     ...conditionLines(owner),
-    ...memberLines(members),
-    ...workflow,
-    ...eventLines(events),
+    ...memberLines(known.members),
+    ...workflowLines(workflowIdOf(session, kind, owner), known),
+    ...eventLines(known.events),
   ];
+}
+
+/** The same for programs. */
+export async function describedData(session: Session, kind: OwnerKind, owner: Stored<Owner>) {
+  const known = await read(session, kind, owner);
+  return {
+    ...ownerData(session, known),
+    workflowUrl: known.url ?? null,
+    notReady: known.members
+      .filter((vm) => !isReady(vm))
+      .map((vm) => ({ name: vm.metadata.name, state: stateOf(vm), why: whyNotReady(vm) || null })),
+    events: known.events.map((event) => ({
+      time: timeOf(event),
+      type: event.type ?? null,
+      reason: event.reason ?? null,
+      message: event.note ?? null,
+    })),
+    spec: owner.spec,
+  };
 }
 
 const field = (name: string, value: string): string => `${`${name}:`.padEnd(14)}${plain(value)}`;
@@ -156,11 +191,7 @@ function rowsOf(vm: Stored<Vm>): string[][] {
   return why === '' ? [] : [[vm.metadata.name, vm.status?.printableStatus ?? vm.status?.phase ?? '', why]];
 }
 
-async function workflowLines(session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<string[]> {
-  const id = workflowIdOf(session, kind, owner);
-  if (!(await session.knowsTemporal())) return [field('Workflow', `${id} (give --address to see what is in progress)`)];
-  const progress = await readProgress(session, kind, owner);
-  const url = progress.known ? await workflowUrl(session, id) : undefined;
+function workflowLines(id: string, { progress, url }: Known): string[] {
   return [
     field('Workflow', id),
     ...(url === undefined ? [] : [field('', url).replace(':', ' ')]),
@@ -187,12 +218,12 @@ interface Event extends KubeObject {
   deprecatedLastTimestamp?: string | null;
 }
 
+const timeOf = ({ eventTime, deprecatedLastTimestamp, metadata }: Stored<Event>): string =>
+  eventTime ?? deprecatedLastTimestamp ?? metadata.creationTimestamp;
+
 function eventLines(events: Stored<Event>[]): string[] {
-  const timeOf = ({ eventTime, deprecatedLastTimestamp, metadata }: Stored<Event>): string =>
-    eventTime ?? deprecatedLastTimestamp ?? metadata.creationTimestamp;
-  const newest = events.sort((a, b) => Date.parse(timeOf(a)) - Date.parse(timeOf(b))).slice(-EVENTS);
-  if (newest.length === 0) return [field('Events', '<none>')];
-  const rows = newest.map((event) => [event.type ?? '', event.reason ?? '', ageOf(timeOf(event)), event.note ?? '']);
+  if (events.length === 0) return [field('Events', '<none>')];
+  const rows = events.map((event) => [event.type ?? '', event.reason ?? '', ageOf(timeOf(event)), event.note ?? '']);
   return ['Events:', ...indent(table(['TYPE', 'REASON', 'AGE', 'MESSAGE'], rows))];
 }
 

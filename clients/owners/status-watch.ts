@@ -27,6 +27,8 @@ export interface StatusChoice {
   namespace: string | undefined;
   /** Empty for all objects of the kind. */
   names: string[];
+  /** A label selector for the objects. */
+  selector?: string | undefined;
   withProgress: boolean;
   /** Whether objects are drawn again and again as they change, or once. */
   isLive: boolean;
@@ -51,7 +53,7 @@ export class StatusWatch {
   }
 
   async start(): Promise<this> {
-    const { session, kind, namespace, names } = this.#choice;
+    const { session, kind, namespace, names, selector } = this.#choice;
     const kube = await session.kube();
     this.#revisions = new KnownRevisions(kube);
     const onChange = (ownerUid: string): void => {
@@ -61,7 +63,7 @@ export class StatusWatch {
     const onError = ({ message }: Error): void => {
       this.#broken = { at: Date.now(), message };
     };
-    this.#fleet = await new OwnerWatch({ kube, kind, namespace, names, onChange, onError }).start();
+    this.#fleet = await new OwnerWatch({ kube, kind, namespace, names, selector, onChange, onError }).start();
     await Promise.all([this.#ask(), this.#learn()]);
     if (!this.#choice.isLive) return this;
     this.draw();

@@ -14,6 +14,8 @@ export interface OwnerWatchOptions {
   namespace: string | undefined;
   /** Empty for all objects of the kind. */
   names: string[];
+  /** A label selector for the objects, not for their members. */
+  selector?: string | undefined;
   /** Called with the UID of the object that something happened to. */
   onChange: (ownerUid: string) => void;
   onError: (error: Error) => void;
@@ -29,11 +31,12 @@ export class OwnerWatch {
 
   constructor(options: OwnerWatchOptions) {
     this.#options = options;
-    const { kube: client, kind, namespace, onChange } = options;
+    const { kube: client, kind, namespace, selector, onChange } = options;
     const { resource, members } = kind;
     const scope = { client, ...(namespace === undefined ? {} : { namespace }) };
     this.#owners = new ListWatch<Stored<Owner>, Stored<Owner>>({
       ...scope,
+      ...(selector === undefined ? {} : { labelSelector: selector }),
       resource,
       view: (owner) => owner,
       onChange: (_key, before, after) => onChange((after ?? before!).metadata.uid),

@@ -8,3 +8,10 @@ export async function printData(data: unknown, format: DataFormat): Promise<void
   const { stringify } = await import('yaml');
   print(stringify(data, { indentSeq: false, lineWidth: 0, version: '1.1', aliasDuplicateObjects: false }).trimEnd());
 }
+
+/** Prints what was asked for by one name as it is, and anything else as `items`. */
+export const printItems = (
+  data: readonly unknown[],
+  format: DataFormat,
+  { isOne }: { isOne: boolean },
+): Promise<void> => printData(isOne ? data[0] : { items: data }, format);

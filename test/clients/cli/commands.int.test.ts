@@ -467,6 +467,15 @@ describe('status', () => {
     expect(once.stdout).toMatch(
       new RegExp(`^\\d{4}-\\S+Z\n${namespace}/web {2}░+ 0/2 ready, 2 total, 2 updated\n {2}VMs: Stopped 2\n\n$`),
     );
+    await fleet().createPool(namespace, 'db', { replicas: 0 });
+    await fleet().kube.patch(VirtualMachinePools, { namespace, name: 'db' }, 'merge', {
+      metadata: { labels: { tier: 'db' } },
+    });
+    const chosen = await drover('status', '-n', namespace, '-l', 'tier!=db', '-o', 'json');
+    expect(JSON.parse(chosen.stdout)).toMatchObject({
+      items: [{ name: 'web', desired: 2, current: 2, ready: 0, states: { Stopped: 2 }, inProgress: { doing: [] } }],
+    });
+    expect((await drover('status', '-n', namespace, '-l', 'tier=db')).stdout).toMatch(/db .*0\/0 ready/);
 
     const child = start(['status', 'pool', 'web', '-n', namespace, '--watch'], env());
     const untilShown = follow(child.stdout!);

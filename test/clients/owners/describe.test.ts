@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Stored } from '../../../api/objects.ts';
 import type { Resource } from '../../../api/resources.ts';
 import { Pools } from '../../../clients/cli/kinds.ts';
-import { describeOwner } from '../../../clients/owners/describe.ts';
+import { describedData, describeOwner } from '../../../clients/owners/describe.ts';
 import type { Vm } from '../../../clients/owners/members.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { setWith, VmSets } from '../replica-sets/sets.ts';
@@ -53,7 +53,8 @@ test('a replica set is described by its spec, conditions and VMs, without what o
       '  minReadySeconds: 5',
       'States:       Running 1, Starting 1',
       '  web-c3d4f   Starting   guest VM is not reported as running',
-      'Workflow:     replica-set/default/default/web (give --address to see what is in progress)',
+      'Workflow:     replica-set/default/default/web',
+      'In progress:  not known: no address of Temporal is given (--address)',
       'Events:       <none>',
     ]),
   );
@@ -73,4 +74,23 @@ test('a pool is described with its standby VMs while it has, or wants, any', asy
     /3 desired \(Paused\), 2 total, 1 ready$/,
   );
   expect(await standbyOf({ status })).toMatch(/0 desired \(\w+\), 2 total, 1 ready$/);
+});
+
+test('for programs, a set is its numbers, states, conditions, and why VMs are not ready', async () => {
+  const set = setWith({}, { readyReplicas: 1, availableReplicas: 1, conditions: [] });
+  const session = sessionWith(vm('web-b2c3d', 'set-uid', true), vm('web-c3d4f', 'set-uid', false));
+  expect(await describedData(session, VmSets, set)).toMatchObject({
+    kind: 'VirtualMachineReplicaSet',
+    name: 'web',
+    desired: 3,
+    current: 2,
+    ready: 1,
+    available: 1,
+    states: { Running: 1, Starting: 1 },
+    workflow: 'replica-set/default/default/web',
+    inProgress: null,
+    unknown: 'no address of Temporal is given (--address)',
+    notReady: [{ name: 'web-c3d4f', state: 'Starting', why: 'guest VM is not reported as running' }],
+    events: [],
+  });
 });

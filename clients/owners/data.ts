@@ -1,0 +1,114 @@
+import type { Condition, Stored } from '../../api/objects.ts';
+import { identityOf } from '../../api/ownership.ts';
+import { wantedReplicas } from '../../api/wanted-replicas.ts';
+import { roleOf } from '../../decisions/views/vm.ts';
+import type { OwnerKind } from '../cli/kinds.ts';
+import { ofKnownKind } from '../cli/known-kind.ts';
+import { readProgress, workflowIdOf, type OwnerProgress, type Progress } from '../cli/progress.ts';
+import { knownRevisions } from '../rollout/revisions/revisions.ts';
+import { rolloutView, type RolloutView } from '../rollout/view.ts';
+import type { Session } from '../session/session.ts';
+import { byName, countStates, isReady, membersByOwner, type Vm } from './members.ts';
+import { isPool, type Owner } from './objects.ts';
+
+/** How far a pool or replica set is, as `-o json` of `status` and `describe` prints it. */
+export interface OwnerData {
+  kind: string;
+  namespace: string;
+  name: string;
+  /** RFC 3339, if it is being deleted. */
+  deletionTimestamp?: string;
+  /** How many replicas it is to have, has, and how many of these are ready; without standby and extra VMs. */
+  desired: number;
+  current: number;
+  ready: number;
+  available: number;
+  /** How many VMs there are in each state: those of KubeVirt's `printableStatus`, and `Terminating`. */
+  states: Record<string, number>;
+  conditions: Condition[];
+  /** Of a pool, as `drover rollout status -o json` prints it. */
+  rollout?: RolloutView;
+  /** Id of its workflow in Temporal. */
+  workflow: string;
+  /** What its workflow says; null if that is unknown. */
+  inProgress: Pick<OwnerProgress, 'doing' | 'recentErrors' | 'retryAt'> | null;
+  /** Why that is unknown; null if it is known. */
+  unknown: string | null;
+}
+
+export interface OwnerState {
+  kind: OwnerKind;
+  owner: Stored<Owner>;
+  members: Stored<Vm>[];
+  progress: Progress;
+  rollout: RolloutView | undefined;
+}
+
+export function ownerData(session: Session, { kind, owner, members, progress, rollout }: OwnerState): OwnerData {
+  const { namespace = '', name, deletionTimestamp } = owner.metadata;
+  const replicas = isPool(kind, owner) ? members.filter(({ metadata }) => roleOf(metadata.labels) === null) : members;
+  return {
+    kind: kind.resource.kind,
+    namespace,
+    name,
+    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    desired: wantedReplicas(owner),
+    current: replicas.filter(({ metadata }) => metadata.deletionTimestamp === undefined).length,
+    ready: replicas.filter(isReady).length,
+    available: owner.status?.availableReplicas ?? 0,
+    states: Object.fromEntries(countStates(members)),
+    conditions: owner.status?.conditions ?? [],
+    ...(rollout === undefined ? {} : { rollout }),
+    workflow: workflowIdOf(session, kind, owner),
+    ...(progress.known
+      ? {
+          inProgress: {
+            doing: progress.progress.doing,
+            recentErrors: progress.progress.recentErrors,
+            retryAt: progress.progress.retryAt,
+          },
+          unknown: null,
+        }
+      : { inProgress: null, unknown: progress.why }),
+  };
+}
+
+/** Reads pools or replica sets, and what `status` tells of them. Throws `KubeError` (404) if a named one is missing. */
+export async function readData(
+  session: Session,
+  kind: OwnerKind,
+  {
+    namespace,
+    names,
+    selector,
+  }: { namespace: string | undefined; names: readonly string[]; selector?: string | undefined },
+): Promise<OwnerData[]> {
+  const kube = await session.kube();
+  const { resource, members } = kind;
+  const at = namespace === undefined ? {} : { namespace };
+  const labelSelector = selector === undefined ? {} : { labelSelector: selector };
+  const [owners, { items }] = await Promise.all([
+    names.length > 0
+      ? Promise.all(names.map((name) => kube.get<Owner>(resource, { namespace, name })))
+      : kube.list<Owner>(resource, { ...at, ...labelSelector }).then((list) => list.items.toSorted(byName)),
+    ofKnownKind(members.resource, kube.list<Vm>(members.resource, at)),
+  ]);
+  const membersOf = membersByOwner(items, kind);
+  return Promise.all(
+    owners.map(async (owner) => {
+      const [progress, rollout] = await Promise.all([
+        progressOf(session, kind, owner),
+        isPool(kind, owner)
+          ? knownRevisions(kube, owner).then((revisions) => rolloutView(owner, revisions))
+          : undefined,
+      ]);
+      return ownerData(session, { kind, owner, members: membersOf(identityOf(owner)), progress, rollout });
+    }),
+  );
+}
+
+/** What the workflow says, if Temporal's address is known. */
+export const progressOf = async (session: Session, kind: OwnerKind, owner: Stored<Owner>): Promise<Progress> =>
+  (await session.knowsTemporal())
+    ? readProgress(session, kind, owner)
+    : { known: false, why: 'no address of Temporal is given (--address)' };

@@ -1,14 +1,15 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL, REVISION_LABEL } from '../../api/names.ts';
+import { DISKS_FINALIZER, REMOVING_ANNOTATION, REMOVING_TO_HEAL } from '../../api/names.ts';
 import { type KubeObject, type OwnerReference, type Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { diskTemplates } from '../../decisions/disks/disk-template.ts';
 import { keptDiskMark, NO_NUMBER } from '../../decisions/disks/kept-disk.ts';
+import { diskOfVm } from '../../decisions/disks/kept-volumes.ts';
 import { disksOf } from '../../decisions/disks/used-disks.ts';
 import { firmwareOf } from '../../decisions/disks/vm-state.ts';
 import { keepsDisks } from '../../decisions/scaling/removal-proof.ts';
 import { numberOf } from '../../decisions/scaling/vm-names.ts';
-import type { VirtualMachine } from '../../decisions/views/from-object/vm.ts';
+import { specRevision, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
@@ -108,7 +109,7 @@ async function unheld(
  */
 async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine>, now: number): Promise<void> {
   const pool = await livePool(client, key, cancellationSignal());
-  const { namespace, name, uid, labels, annotations } = vm.metadata;
+  const { namespace, name, uid, annotations } = vm.metadata;
   const number = numberOf(key.name, name);
   // Whoever may write to a VM can mark it: in a pool that keeps no disks, that costs none, and the next VM has them.
   const isReused = annotations?.[REMOVING_ANNOTATION] === REMOVING_TO_HEAL || pool === undefined || !keepsDisks(pool);
@@ -119,8 +120,8 @@ async function letGo(client: KubeClient, key: PoolKey, vm: Stored<VirtualMachine
       pool: key.name,
       poolUid: key.uid,
       number: number ?? NO_NUMBER,
-      disk: disk.endsWith(`-${number}`) ? disk.slice(0, -`-${number}`.length) : disk,
-      revision: labels?.[REVISION_LABEL] ?? null,
+      ...diskOfVm(disk, { name, number, spec: vm.spec }),
+      revision: specRevision(vm),
       template: templates.get(disk) ?? null,
       firmware: firmwareOf(vm.spec),
       keptBy: isReused ? 'healing' : 'scale-in',

@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cancellationSignal } from '@temporalio/activity';
+import { KEPT_DISK } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { DataVolumes, PersistentVolumeClaims, VirtualMachines, type Resource } from '../../api/resources.ts';
 import { poolsOfDisk, whyDiskIsHeld, type HeldDisk } from '../../decisions/disks/disk-holder.ts';
+import { diskTemplates } from '../../decisions/disks/disk-template.ts';
 import { withKeptTemplates } from '../../decisions/disks/kept-claims.ts';
 import { keptDiskOf, type KeptDisk } from '../../decisions/disks/kept-disk.ts';
+import { withKeptVolumes } from '../../decisions/disks/kept-volumes.ts';
 import { newDisks, type VmSpec } from '../../decisions/disks/used-disks.ts';
 import { keepsState } from '../../decisions/disks/vm-state.ts';
 import { mergePatch } from '../../decisions/merge/vm.ts';
@@ -17,6 +20,7 @@ import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVm } from '../lib/live-vm.ts';
+import { sharedCall } from '../lib/shared-call.ts';
 import { diskHeld } from './disk-held.ts';
 import { stateClaimsOf } from './state-claims.ts';
 
@@ -48,6 +52,8 @@ interface ThisVm {
 export class SpecWriter {
   readonly #client: KubeClient;
   readonly #cache: Pick<ClusterCache, 'pools' | 'vms' | 'diskUsers'>;
+  /** By the UIDs of pools: VMs that are created at once share a call. */
+  readonly #kept = new Map<string, () => Promise<Stored[]>>();
 
   constructor(client: KubeClient, cache: Pick<ClusterCache, 'pools' | 'vms' | 'diskUsers'>) {
     this.#client = client;
@@ -62,8 +68,9 @@ export class SpecWriter {
     const { name, namespace } = member.metadata;
     const until = Date.now() + GOES_WITHIN_MS;
     const vm = { namespace, name, uid: null };
+    const wanted = pool === null ? member : withKeptVolumes(member, await this.#keptFor(pool, member));
     const keptDisks = new Map<string, KeptDisk>();
-    for (const disk of await this.#asked(vm, undefined, member.spec)) {
+    for (const disk of await this.#asked(vm, undefined, wanted.spec)) {
       let { held, kept } = await this.#lookAt(disk, vm, pool);
       if (held?.passes === true && (await liveVm(this.#client, vm, cancellationSignal()))) held = null;
       while (held?.passes === true && Date.now() < until) {
@@ -73,8 +80,27 @@ export class SpecWriter {
       if (held !== null) throw diskHeld(`${name} is not created: ${held.why}`);
       if (kept !== null) keptDisks.set(disk, kept);
     }
-    const made = withKeptTemplates(member, keptDisks);
+    const made = withKeptTemplates(wanted, keptDisks);
     return this.#client.create(resource, made, { signal: cancellationSignal() });
+  }
+
+  /**
+   * Returns the disks that are kept for a VM of the pool, by the names of their claims: of those under other names than
+   * the template gives, only the marks tell.
+   */
+  async #keptFor(
+    { metadata: { namespace, name, uid } }: StoredPool,
+    member: NewMember,
+  ): Promise<Map<string, KeptDisk>> {
+    if (diskTemplates(member.spec).size === 0) return new Map();
+    const number = numberOf(name, member.metadata.name);
+    const claims = await this.#keptOf(namespace, uid);
+    return new Map(
+      claims.flatMap(({ metadata }): [string, KeptDisk][] => {
+        const kept = metadata.deletionTimestamp === undefined ? keptDiskOf(metadata) : null;
+        return kept !== null && kept.number === number ? [[metadata.name, kept]] : [];
+      }),
+    );
   }
 
   /**
@@ -119,6 +145,19 @@ export class SpecWriter {
     if (!keepsState(after) || keepsState(before)) return disks;
     const state = await stateClaimsOf(this.#client, namespace, name);
     return [...disks, ...state.map(({ metadata }) => metadata.name)];
+  }
+
+  /** Returns the claims that are marked as kept for this pool. */
+  #keptOf(namespace: string, uid: string): Promise<Stored[]> {
+    const options = { namespace, labelSelector: `${KEPT_DISK}=${uid}` };
+    const asked =
+      this.#kept.get(uid) ??
+      sharedCall(async () => {
+        const signal = cancellationSignal();
+        return (await this.#client.list<Stored>(PersistentVolumeClaims, { ...options, signal })).items;
+      });
+    this.#kept.set(uid, asked);
+    return asked();
   }
 
   /** Returns why the VM may not have the disk, or what the disk is if it was kept. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Disruption, VmTemplate } from '../../api/pool/pool.ts';
 import { canonical } from '../lib/canonical-json.ts';
 import { field, isObject, type Json } from '../lib/json.ts';
-import { amountOf } from '../lib/quantity.ts';
+import { amountOf, sameAmount } from '../lib/quantity.ts';
 
 /** An item of `spec.dataVolumeTemplates`. */
 export type DiskTemplate = Json;
@@ -63,6 +63,13 @@ function lasting({ spec }: DiskTemplate): Json {
     return [[key, { ...others, ...(hasOthers ? { resources: { ...limits, requests: otherRequests } } : {}) }]];
   });
   return { ...rest, ...Object.fromEntries(claims) };
+}
+
+/** True if both templates would create the same disk. */
+export function isSameDisk(one: DiskTemplate, other: DiskTemplate): boolean {
+  const [size, another] = [sizeOf(one), sizeOf(other)];
+  const isSameSize = size === null || another === null || sameAmount(size, another);
+  return isSameSize && diskIdentity(one) === diskIdentity(other);
 }
 
 /** True if the second size is greater; a disk without a size of its own accepts any. */

@@ -1,16 +1,14 @@
-import { REVISION_LABEL } from '../../api/names.ts';
 import { scaleInRules } from '../../api/pool-defaults.ts';
 import type { Condition } from '../../api/pool/pool.ts';
-import { field } from '../lib/json.ts';
 import { formatNames } from '../lib/names.ts';
-import { sameAmount } from '../lib/quantity.ts';
 import { vmName } from '../scaling/vm-names.ts';
 import { withTime } from '../status/conditions.ts';
 import type { PoolTemplate } from '../template/template.ts';
-import type { NewMember } from '../template/vm-from-template.ts';
+import { ofNoRevision, type NewMember } from '../template/vm-from-template.ts';
 import type { StoredPool } from '../views/pool.ts';
-import { diskIdentity, diskTemplates, sizeOf, type DiskTemplate } from './disk-template.ts';
+import { diskTemplates, isSameDisk, type DiskTemplate } from './disk-template.ts';
 import { NO_NUMBER, type KeptDisk } from './kept-disk.ts';
+import { templateOfKept } from './kept-volumes.ts';
 import { withFirmware } from './vm-state.ts';
 
 /** The claim of a kept disk. */
@@ -37,16 +35,9 @@ export type Reuse =
   | { reuse: 'deleteKeptDisks'; claims: KeptClaim[] };
 
 /** True if a kept disk is what this template would create. */
-export function fits(kept: KeptDisk, { spec }: PoolTemplate): boolean {
-  const template = diskTemplates(spec).get(kept.disk);
-  return template === undefined || kept.template === null || isSameDisk(kept.template, template);
-}
-
-/** True if both templates would create the same disk. */
-function isSameDisk(one: DiskTemplate, other: DiskTemplate): boolean {
-  const [size, another] = [sizeOf(one), sizeOf(other)];
-  const isSameSize = size === null || another === null || sameAmount(size, another);
-  return isSameSize && diskIdentity(one) === diskIdentity(other);
+export function fits(claim: Pick<KeptClaim, 'name' | 'kept'>, { spec }: PoolTemplate): boolean {
+  const [template, made] = [templateOfKept(claim, spec), claim.kept.template];
+  return template === undefined || made === null || isSameDisk(made, template);
 }
 
 /**
@@ -65,13 +56,12 @@ export function withKeptTemplates<Vm extends NewMember>(vm: Vm, kept: ReadonlyMa
     }),
   );
   const [firmware = {}] = [...kept.values()].map((one) => one.firmware);
-  const changed = { ...structuredClone(vm), spec: withFirmware(structuredClone(vm.spec), firmware) };
-  if (own.size === 0) return Object.keys(firmware).length === 0 ? vm : changed;
-  const vmi = changed.spec['template'];
-  for (const { labels } of [changed.metadata, (field(vmi, 'metadata') ?? {}) as { labels?: Record<string, string> }])
-    delete labels?.[REVISION_LABEL];
-  changed.spec['dataVolumeTemplates'] = [...diskTemplates(vm.spec)].map(([name, one]) => own.get(name) ?? one);
-  return changed;
+  if (own.size === 0 && Object.keys(firmware).length === 0) return vm;
+  const changed = { ...vm, spec: withFirmware(vm.spec, firmware) };
+  if (own.size === 0) return changed;
+  const other = ofNoRevision(changed);
+  other.spec['dataVolumeTemplates'] = [...diskTemplates(vm.spec)].map(([name, one]) => own.get(name) ?? one);
+  return other;
 }
 
 /**
@@ -95,7 +85,7 @@ export function reuseOf(
   // The creation of a VM is refused for as long as one of its disks is terminating.
   const staying = claims.filter(({ deleting }) => !deleting);
   const template = templateOf(revision);
-  const others = template === undefined ? [] : staying.filter(({ kept }) => !fits(kept, template));
+  const others = template === undefined ? [] : staying.filter((claim) => !fits(claim, template));
   if (others.length === 0) return { reuse: 'none' };
   const [older] = others
     .map(({ kept }) => kept.revision)
@@ -131,7 +121,7 @@ export function keptCondition(
   const nameOf = (number: number): string => (number === NO_NUMBER ? 'other VMs' : vmName(pool.metadata.name, number));
   const names = (numbers: number[]): string => formatNames(numbers.map(nameOf));
   const older = [...byNumber]
-    .filter(([, claims]) => claims.some(({ kept }) => !fits(kept, newest)))
+    .filter(([, claims]) => claims.some((claim) => !fits(claim, newest)))
     .map(([number]) => number);
   const words = [`the disks of ${names([...byNumber.keys()])} are kept`];
   if (older.length > 0)

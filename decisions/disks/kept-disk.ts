@@ -15,6 +15,8 @@ export interface KeptDisk {
   number: number;
   /** Name of the pool's disk template, without the number; of a claim that no template makes, its whole name. */
   disk: string;
+  /** Name of the volume by which that VM used it; null if none did. */
+  volume: string | null;
   /** Revision of that VM; null if unknown. */
   revision: string | null;
   /** The disk template that it was made from; null if its VM had none for it. */
@@ -48,15 +50,17 @@ export function keptDiskOf({ labels, annotations }: Marked): KeptDisk | null {
   const text = annotations?.[KEPT_DISK];
   const kept = text === undefined ? null : parsed(text);
   if (!isObject(kept) || labels?.[KEPT_DISK] !== kept['poolUid']) return null;
-  const { pool, poolUid, number, disk, revision, template, firmware, keptBy, keptAt } = kept;
+  const { pool, poolUid, number, disk, volume, revision, template, firmware, keptBy, keptAt } = kept;
   const isWhole =
     [pool, poolUid, disk, keptAt].every((one) => typeof one === 'string') &&
-    (revision === null || typeof revision === 'string') &&
+    [volume, revision].every((one) => one === null || typeof one === 'string') &&
     (template === null || isObject(template)) &&
     isObject(firmware) &&
     Number.isSafeInteger(number) &&
     (keptBy === 'scale-in' || keptBy === 'healing');
-  return isWhole ? ({ pool, poolUid, number, disk, revision, template, firmware, keptBy, keptAt } as KeptDisk) : null;
+  return isWhole
+    ? ({ pool, poolUid, number, disk, volume, revision, template, firmware, keptBy, keptAt } as KeptDisk)
+    : null;
 }
 
 function parsed(text: string): unknown {

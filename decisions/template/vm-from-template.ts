@@ -72,6 +72,14 @@ export function vmFromTemplate(
   };
 }
 
+/** Returns a copy of the VM that tells no revision, for no template makes such a VM. */
+export function ofNoRevision<Vm extends NewMember>(vm: Vm): Vm {
+  const copy = structuredClone(vm);
+  const vmi = (field(copy.spec, 'template', 'metadata') ?? {}) as { labels?: Record<string, string> };
+  for (const { labels } of [copy.metadata, vmi]) delete labels?.[REVISION_LABEL];
+  return copy;
+}
+
 /** Returns the member of this name of a set. */
 export function memberFromTemplate(kind: SetKind, set: StoredSet, name: string): NewMember {
   const { metadata } = set;

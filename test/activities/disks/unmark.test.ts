@@ -16,6 +16,7 @@ async function unmarked(disk: string | null, labels = {}, change = (_world: Worl
     poolUid: pool.metadata.uid,
     number: 1,
     disk: 'root',
+    volume: null,
     revision: null,
     template: null,
     firmware: {},

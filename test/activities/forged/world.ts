@@ -180,6 +180,7 @@ export class World {
       poolUid: uid,
       number,
       disk: 'root',
+      volume: null,
       revision: null,
       template: null,
       firmware: {},

@@ -186,6 +186,7 @@ const diskOf = (poolUid: string, resourceVersion: string): KeptClaim => ({
     poolUid,
     number: 3,
     disk: 'data',
+    volume: null,
     revision: null,
     template: null,
     firmware: {},

@@ -610,6 +610,7 @@ const aClaim = (namespace: string, number: number, poolUid: string): Promise<unk
     poolUid,
     number,
     disk: 'data',
+    volume: null,
     revision: '0123456789',
     template: null,
     firmware: {},

@@ -24,6 +24,7 @@ const kept = (poolUid: string, number: number) => ({
     poolUid,
     number,
     disk: 'root',
+    volume: null,
     revision: null,
     template: null,
     firmware: {},

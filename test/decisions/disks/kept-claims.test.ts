@@ -43,6 +43,7 @@ const aClaim = (
       poolUid,
       number,
       disk: 'data',
+      volume: null,
       revision: revisionOf(OLD),
       template: disk('1Gi'),
       firmware: {},

@@ -7,6 +7,7 @@ const kept: KeptDisk = {
   poolUid: 'uid-1',
   number: 3,
   disk: 'data',
+  volume: null,
   revision: '0123456789',
   template: { metadata: { name: 'data-3' }, spec: { source: { blank: {} } } },
   firmware: {},

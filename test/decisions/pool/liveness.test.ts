@@ -42,6 +42,7 @@ const aKept: fc.Arbitrary<KeptClaim> = fc
       poolUid: 'pool-uid',
       number,
       disk: 'data',
+      volume: null,
       firmware: {},
       keptAt: '2026-01-01T00:00:00Z',
       ...more,

@@ -1,6 +1,8 @@
 import '../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { VirtualMachineInstances } from '../../../api/resources.ts';
+import type { Stored } from '../../../api/objects.ts';
+import { PersistentVolumeClaims, VirtualMachineInstances } from '../../../api/resources.ts';
+import { disksOf } from '../../../decisions/disks/used-disks.ts';
 import { aTemplate } from '../pools.ts';
 import type { World } from '../world/world.ts';
 import { begun, isReady, play, statusOf } from './story.ts';
@@ -84,4 +86,60 @@ test('a pool whose VMIs never had the label of their revision restarts none, and
     expect(starts.size).toBe(0);
     const upToDate = statusOf(world)?.conditions?.find(({ type }) => type === 'Progressing');
     expect(upToDate?.message).toContain('has the label drover.dev/revision: x');
+  }));
+
+const diskOf = (world: World, name: string): unknown => [...disksOf(world.vm(name)?.['spec'] as object)][0];
+
+/** KubeVirt's names for restored disks (`restoreVolumeName`), by the policy that a restore asks for. */
+const RESTORED = [
+  ['of random names', 'restore-6f1a2d0c-7d41-4d7e-9a3b-8c1f0e2d3b4a-'],
+  ["of the VM's name", 'web-2-'],
+];
+
+test.each(RESTORED)('a VM that was restored onto disks %s has them again after a scale-in', (_, prefix) =>
+  play(async (world) => {
+    const scaleInStrategy = { proactive: { statePreservation: 'Offline' } } as const;
+    await begun(world, { replicas: 3, scaleInStrategy, template: aTemplate({ disk: 'data' }) });
+    await world.people.power('web-2', 'stop');
+    expect(await world.until(() => world.vmi('web-2') === undefined, MINUTE_MS)).toBe(true);
+    await world.people.restoreInPlace('web-2', { prefix });
+    await world.people.power('web-2', 'start');
+    expect(await world.until(isReady(world, 3), 2 * MINUTE_MS)).toBe(true);
+    const claim = (): string | undefined =>
+      world.server.all<Stored>(PersistentVolumeClaims).find(({ metadata }) => metadata.name === `${prefix}root`)
+        ?.metadata.uid;
+    const before = claim();
+    expect([before !== undefined, diskOf(world, 'web-2')]).toEqual([true, `${prefix}root`]);
+    await world.people.removeByName('web-2');
+    expect(await world.until(() => world.vm('web-2') === undefined, MINUTE_MS)).toBe(true);
+    expect(await world.until(() => statusOf(world)?.keptDisks === 1, MINUTE_MS)).toBe(true);
+    await world.people.changePool('web', { replicas: 3 });
+    expect(await world.until(isReady(world, 3), 2 * MINUTE_MS)).toBe(true);
+    await world.wait(MINUTE_MS);
+    expect([claim(), diskOf(world, 'web-2')]).toEqual([before, `${prefix}root`]);
+    expect(statusOf(world)?.keptDisks).toBe(0);
+    // Nothing has become of it that an update would have to bring about.
+    await world.people.changePool('web', { template: aTemplate({ disk: 'data', version: 2 }) });
+    expect(await world.until(() => coresOf(world, 'web-2') === 2 && isReady(world, 3)(), 5 * MINUTE_MS)).toBe(true);
+    expect([claim(), diskOf(world, 'web-2')]).toEqual([before, `${prefix}root`]);
+  }),
+);
+
+test('healing that keeps disks keeps those onto which a VM was restored', () =>
+  play(async (world) => {
+    const autohealing = { startupFailureThreshold: 3, backoff: { jitter: 0 } };
+    await begun(world, { replicas: 3, autohealing, template: aTemplate({ disk: 'data' }) });
+    await world.people.power('web-2', 'stop');
+    expect(await world.until(() => world.vmi('web-2') === undefined, MINUTE_MS)).toBe(true);
+    const [, [, prefix = '']] = RESTORED as [string[], string[]];
+    await world.people.restoreInPlace('web-2', { prefix });
+    await world.people.power('web-2', 'start');
+    expect(await world.until(isReady(world, 3), 2 * MINUTE_MS)).toBe(true);
+    await world.wait(MINUTE_MS);
+    const { uid } = world.vm('web-2')!.metadata;
+    await world.people.corruptDisk(`${prefix}root`);
+    world.kubevirt.crash('web-2');
+    const isAnother = (): boolean => ![undefined, uid].includes(world.vm('web-2')?.metadata.uid);
+    expect(await world.until(isAnother, 30 * MINUTE_MS)).toBe(true);
+    expect(diskOf(world, 'web-2')).toBe(`${prefix}root`);
   }));

@@ -6,7 +6,9 @@ import { DataVolumes, VirtualMachineInstanceMigrations, VirtualMachines } from '
 import { orderSetRight } from '../../../clients/drift/set-right.ts';
 import { removeVms } from '../../../clients/pool/remove-vms.ts';
 import { setProtection } from '../../../clients/power/protect.ts';
+import { disksOf } from '../../../decisions/disks/used-disks.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
+import { volumesOf } from '../../../decisions/template/references.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/types.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
@@ -214,15 +216,22 @@ export class People {
     });
   }
 
-  /** Restores the VM in place from its first snapshot: its spec is as it was made, its metadata stays. */
-  restoreInPlace(name: string): Promise<void> {
+  /**
+   * Restores the VM in place from its first snapshot: its spec is as it was made, its metadata stays. `onto`: its disks
+   * get other names, which begin so.
+   */
+  restoreInPlace(name: string, onto?: { prefix: string }): Promise<void> {
     return this.#tried(`${name} is restored from a snapshot`, async () => {
       const vm = this.#world.vm(name)!;
       const { events } = this.#world.server.kind(VirtualMachines);
       const first = events.find(({ object }) => object.metadata.uid === vm.metadata.uid)?.object['spec'] as object;
       const { runStrategy } = vm['spec'] as { runStrategy: string };
-      const patch = [{ op: 'replace', path: '/spec', value: { ...first, runStrategy } }];
+      const spec = onto === undefined ? first : onOtherDisks(first, onto.prefix);
+      const patch = [{ op: 'replace', path: '/spec', value: { ...spec, runStrategy } }];
       await this.client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'json', patch);
+      if (onto === undefined) return;
+      for (const disk of disksOf(first))
+        await this.client.delete(DataVolumes, { namespace: NAMESPACE, name: disk }).catch(ignored);
     });
   }
 
@@ -265,3 +274,12 @@ export class People {
 const ignored = (error: unknown): void => {
   if (!(error instanceof KubeError)) throw error;
 };
+
+/** The spec with disks of other names, as KubeVirt's restores give them: of a prefix and the name of the volume. */
+function onOtherDisks(spec: object, prefix: string): object {
+  const text = volumesOf(spec).reduce((all, { name, dataVolume }) => {
+    const disk = JSON.stringify((dataVolume as { name: string }).name);
+    return all.replaceAll(`"name":${disk}`, `"name":"${prefix}${String(name)}"`);
+  }, JSON.stringify(spec));
+  return JSON.parse(text) as object;
+}

@@ -105,6 +105,7 @@ function forgedClaim(claim: Stored, form: number, pools: Pools): KubeObject {
     poolUid: pool.metadata.uid,
     number: form,
     disk: 'root',
+    volume: null,
     revision: form % 2 === 0 ? null : 'deadbeef00',
     template: null,
     firmware: {},

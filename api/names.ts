@@ -83,7 +83,7 @@ export const DO_NOT_DISRUPT_ANNOTATION = `${GROUP}/do-not-disrupt`;
  * long as it is certain that no VMI of the VM ever ran. A VM without the annotation holds data.
  */
 export const NOT_YET_RUN_ANNOTATION = `${GROUP}/never-ran`;
-/** On a migration by which drover moves a VM off its node: the UID of the VMI. */
+/** On a migration by which drover moves a VM, off its node or into a new pod: the UID of the VMI. */
 export const EVACUATION_LABEL = `${GROUP}/evacuation`;
 /**
  * On such a migration: what drover's migrations of that VMI before it came to (`EarlierMigrations`, in JSON). KubeVirt

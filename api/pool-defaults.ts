@@ -9,6 +9,7 @@ import type {
   LabelSelector,
   MaintenanceWindow,
   NameGeneration,
+  OutdatedPods,
   PoolSpec,
   Rollout,
   ScaleInSelectionPolicy,
@@ -29,6 +30,7 @@ export const DEFAULT_REVISION_HISTORY_LIMIT = 10;
 export const DEFAULT_BASE_POLICY: BasePolicy = 'Random';
 export const DEFAULT_DISRUPTION: Disruption = 'Restart';
 export const DEFAULT_DRIFT: DriftPolicy = 'Report';
+export const DEFAULT_OUTDATED_PODS: OutdatedPods = 'Report';
 export const DEFAULT_STATE_PRESERVATION: StatePreservation = 'Disabled';
 export const DEFAULT_STANDBY_STATE: StandbyState = 'Stopped';
 export const DEFAULT_NAME_GENERATION: Required<NameGeneration> = {
@@ -70,6 +72,7 @@ export type UpdateRules =
       selectionPolicy: Required<SelectionPolicy>;
       disruption: Disruption;
       drift: DriftPolicy;
+      outdatedPods: OutdatedPods;
     };
 
 export type ScaleInRules =
@@ -148,8 +151,13 @@ export const standbyRules = ({ standby }: Pick<PoolSpec, 'standby'>): Required<S
 export function updateRules(strategy: UpdateStrategy = {}): UpdateRules {
   if (strategy.unmanaged !== undefined) return { kind: 'unmanaged' };
   if (strategy.opportunistic !== undefined) return { kind: 'opportunistic' };
-  const { selectionPolicy, disruption = DEFAULT_DISRUPTION, drift = DEFAULT_DRIFT } = strategy.proactive ?? {};
-  return { kind: 'proactive', selectionPolicy: selection(selectionPolicy), disruption, drift };
+  const {
+    selectionPolicy,
+    disruption = DEFAULT_DISRUPTION,
+    drift = DEFAULT_DRIFT,
+    outdatedPods = DEFAULT_OUTDATED_PODS,
+  } = strategy.proactive ?? {};
+  return { kind: 'proactive', selectionPolicy: selection(selectionPolicy), disruption, drift, outdatedPods };
 }
 
 export function scaleInRules(strategy: ScaleInStrategy = {}): ScaleInRules {

@@ -171,7 +171,7 @@ export interface Migration extends KubeObject {
   spec: { vmiName?: string; addedNodeSelector?: Record<string, string> };
   status?: {
     phase?: MigrationPhase;
-    phaseTransitionTimestamps?: unknown[];
+    phaseTransitionTimestamps?: { phase: MigrationPhase; phaseTransitionTimestamp: string }[];
     conditions?: TimedCondition[];
     [field: string]: unknown;
   };

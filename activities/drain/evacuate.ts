@@ -1,28 +1,20 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, MIGRATED_VMI_LABEL, POOL_LABEL } from '../../api/names.ts';
 import { drainRules } from '../../api/pool-defaults.ts';
-import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
 import { departureOf } from '../../decisions/drain/departure.ts';
-import { migrationName } from '../../decisions/drain/evacuation.ts';
-import { evacuationNeed, triesInARow, whyHeldBy } from '../../decisions/drain/need.ts';
+import { evacuationNeed } from '../../decisions/drain/need.ts';
 import type { EvacuationTarget } from '../../decisions/drain/plan.ts';
 import type { NotMoved } from '../../decisions/drain/refusals.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { membershipChangeOf } from '../../decisions/membership/change.ts';
-import {
-  earlierMigrationsText,
-  isInFlight,
-  type VirtualMachineInstanceMigration,
-} from '../../decisions/views/from-object/migration.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreNotFound, isConflict, isRefusal } from '../../kubernetes/errors.ts';
+import { isConflict, isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
-import { actInPlace, NoPlace, type Place } from '../disruption-budget/in-place.ts';
+import { actInPlace, NoPlace } from '../disruption-budget/in-place.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { recordVmEvent } from '../lib/events.ts';
 import { forEachConcurrently } from '../lib/for-each-concurrently.ts';
@@ -32,6 +24,7 @@ import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { restartVm } from '../power/restart-vm.ts';
 import { updatePodDisruptionBudget } from './guard-pods.ts';
+import { isHeld, Migrations, type Held } from './migrations.ts';
 
 export interface Evacuated {
   notMoved: NotMoved[];
@@ -80,11 +73,13 @@ interface EvacuatorOptions {
 class Evacuator {
   readonly #in: EvacuatorOptions;
   readonly #references: References;
+  readonly #migrations: Migrations;
   #minVersions: ResourceVersions = {};
 
   constructor(options: EvacuatorOptions) {
     this.#in = options;
     this.#references = new References(options.client, cancellationSignal());
+    this.#migrations = new Migrations(options);
   }
 
   /** What caches must have reached to show what was done or found. */
@@ -105,7 +100,7 @@ class Evacuator {
   }
 
   async #take(target: EvacuationTarget): Promise<Held | null> {
-    const { client, key, cache, places } = this.#in;
+    const { client, key, cache } = this.#in;
     const signal = cancellationSignal();
     const [pool, { vm: stored, vmi: live }] = await Promise.all([
       livePool(client, key, signal),
@@ -118,21 +113,12 @@ class Evacuator {
     if (!isWanted(target, pool, vm, vmi)) return null;
     if (target.act === 'restart') await this.#references.refuseRestart(stored, vmi);
     const attempt = (vmi.evacuation?.attempt ?? 0) + 1;
-    const migration = target.act === 'migrate' ? migrationOf(vmi, attempt, key) : undefined;
-    const other = migration && (await this.#otherInFlight(migration));
-    if (other !== undefined) return other;
-    const asked = { vm, vmi, migration: migration && attempt };
-    const begun = await actInPlace(places, key, asked, async (place) => {
-      const done = migration === undefined ? restartVm(client, vm, vmi, place) : this.#create(migration, place);
-      this.#note(await done);
-      return { isDone: true, value: null };
-    }).catch(async (error: unknown) => {
-      const sooner = isRefusal(error) && migration ? await this.#otherInFlight(migration) : undefined;
-      if (sooner === undefined) throw error;
-      return sooner;
-    });
-    if (begun instanceof NoPlace) return { reason: 'NoPlace', why: begun.whyNot };
-    if (begun !== null) return begun;
+    const begun =
+      target.act === 'migrate'
+        ? await this.#migrations.begin({ purpose: 'drain', vm, vmi, attempt })
+        : await this.#restart(vm, vmi);
+    if (isHeld(begun)) return begun;
+    this.#note(begun);
     const what = target.act === 'migrate' ? `Migrated (attempt ${attempt})` : 'Restarted';
     const isDrained = departureOf(vmi) === 'Drain';
     const note = `${what} to leave node ${target.node}${isDrained ? ', which is drained' : ''}: ${target.why}`;
@@ -140,64 +126,18 @@ class Evacuator {
     return null;
   }
 
-  async #create(migration: VirtualMachineInstanceMigration, { lastCheck }: Place): Promise<ResourceVersions> {
-    const { client } = this.#in;
-    const signal = cancellationSignal();
-    const made = await client
-      .create(VirtualMachineInstanceMigrations, migration, { signal, lastCheck })
-      .catch(async (error: unknown) => {
-        // KubeVirt refuses a second migration in flight, before Kubernetes can say that it is this one.
-        const { namespace, name } = migration.metadata;
-        const at = { namespace: namespace!, name };
-        const there = isRefusal(error)
-          ? await ignoreNotFound(client.get(VirtualMachineInstanceMigrations, at, { signal }))
-          : undefined;
-        if (there === undefined) throw error;
-        return there;
-      });
-    return { migrations: made.metadata.resourceVersion };
-  }
-
-  /** KubeVirt migrates a VMI once at a time, and refuses another migration of the VMI meanwhile. */
-  async #otherInFlight(own: VirtualMachineInstanceMigration): Promise<Held | undefined> {
-    const other = (await this.#inFlight(own)).find(({ metadata }) => metadata.name !== own.metadata.name);
-    if (other === undefined) return undefined;
-    const phase = other.status?.phase || 'Pending';
-    return { reason: 'OtherMigration', why: whyHeldBy({ name: other.metadata.name, phase }) };
-  }
-
-  async #inFlight({ metadata, spec }: VirtualMachineInstanceMigration) {
-    const { items } = await this.#in.client.list<VirtualMachineInstanceMigration>(VirtualMachineInstanceMigrations, {
-      namespace: metadata.namespace!,
-      labelSelector: `${MIGRATED_VMI_LABEL}=${spec.vmiName}`,
-      signal: cancellationSignal(),
-    });
-    return items.filter(isInFlight);
+  async #restart(vm: VmView, vmi: VmiView): Promise<Held | ResourceVersions> {
+    const { client, key, places } = this.#in;
+    const begun = await actInPlace(places, key, { vm, vmi }, async (place) => ({
+      isDone: true,
+      value: await restartVm(client, vm, vmi, place),
+    }));
+    return begun instanceof NoPlace ? { reason: 'NoPlace', why: begun.whyNot } : begun;
   }
 
   #note(newer: ResourceVersions): void {
     this.#minVersions = maxVersions(this.#minVersions, newer);
   }
-}
-
-/** Why a VM is not begun with now. */
-type Held = Pick<NotMoved, 'reason' | 'why'>;
-
-function migrationOf(vmi: VmiView, attempt: number, { name: pool }: PoolKey): VirtualMachineInstanceMigration {
-  const { namespace, name, uid } = vmi;
-  const tried = triesInARow(vmi, Date.now());
-  return {
-    metadata: {
-      namespace,
-      name: migrationName(uid, attempt),
-      labels: { [POOL_LABEL]: pool, [EVACUATION_LABEL]: uid },
-      ...(tried === null ? {} : { annotations: { [EARLIER_MIGRATIONS_ANNOTATION]: earlierMigrationsText(tried) } }),
-      ownerReferences: [
-        { apiVersion: apiVersionOf(VirtualMachineInstances), kind: VirtualMachineInstances.kind, name, uid },
-      ],
-    },
-    spec: { vmiName: name },
-  };
 }
 
 /** Decides again, on the VM and the pool as they are now, whether this is to be done to the VM. */

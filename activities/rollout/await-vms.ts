@@ -78,7 +78,8 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
               minReadyMs,
               now,
             });
-            const deadline = countedFrom({ held, vm, vmi: vm && cache.vmiOf(vm), revision, since }) + deadlineMs;
+            const vmi = vm && cache.vmiOf(vm);
+            const deadline = countedFrom({ held, vm, vmi, revision, since, deadlineMs, now }) + deadlineMs;
             if (now < deadline) times.push(deadline);
             if (progress.state === 'applied') await label(key, vm!, template);
             const outcome = outcomeOf(held, progress, now >= deadline);
@@ -115,8 +116,11 @@ export function createAwaitActivities({ client, cache, revisions, stopping }: Aw
 export type AwaitActivities = ReturnType<typeof createAwaitActivities>;
 
 /** From when the time of a VM counts, in milliseconds since the epoch. */
-function countedFrom({ held, vm, vmi, revision, since }: Waited): number {
-  const { graceMs } = held;
+function countedFrom({ held, vm, vmi, revision, since, deadlineMs, now }: Waited): number {
+  const { graceMs, migration } = held;
+  // KubeVirt migrates a few VMIs at once, and has others to do first; but nothing waits for ever.
+  if (migration !== undefined && vmi?.uid === migration.vmi && vmi.evacuation?.attempt === migration.attempt)
+    return Math.min(Math.max(vmi.evacuation.begunAt ?? now, since), since + deadlineMs);
   const isOld = (one: VmiView): boolean => one.deleting || one.revision !== revision || one.uid === held.vmi;
   return countsFrom(graceMs === undefined ? { since } : { since, graceMs }, vm, vmi, isOld);
 }
@@ -127,6 +131,8 @@ interface Waited {
   vmi: VmiView | undefined;
   revision: string;
   since: number;
+  deadlineMs: number;
+  now: number;
 }
 
 const gone = (vm: string): UpdateOutcome => ({ vm, end: 'Gone' });

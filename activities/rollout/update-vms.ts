@@ -12,6 +12,7 @@ import { withHeartbeat } from '../lib/heartbeat.ts';
 import { livePool } from '../owners/live-owner.ts';
 import type { PoolKey } from '../owners/types.ts';
 import { recordUpdates } from './events.ts';
+import { PodMigrator } from './migrate-pods.ts';
 import type { Revisions } from './revisions.ts';
 import { VmUpdater } from './vm-updater.ts';
 
@@ -45,11 +46,18 @@ export function createUpdateActivities({ client, cache, places, revisions, concu
   return {
     /**
      * Writes the revision to each of these VMs and restarts those that need it, VM by VM and within the budget. Leaves
-     * alone those that are to be replaced. Safe to run again at any point: a VM with its new spec carries the revision,
-     * and so does a restarted VMI, so what is done is left alone.
+     * alone those that are to be replaced or migrated. Safe to run again at any point: a VM with its new spec carries
+     * the revision, and so does a restarted VMI, so what is done is left alone.
      */
     updateVms: (request: UpdateRequest): Promise<Updated> =>
-      begun({ ...request, vms: request.vms.filter(({ act }) => act !== 'replace') }),
+      begun({ ...request, vms: request.vms.filter(({ act }) => act !== 'replace' && act !== 'migrate') }, VmUpdater),
+
+    /**
+     * Begins to migrate those of these VMs whose pods lack something of the revision, VM by VM and within the budget:
+     * each only if its pool still has that done. Safe to run again at any point: the batch names the migration.
+     */
+    migrateVms: (request: UpdateRequest): Promise<Updated> =>
+      begun({ ...request, vms: request.vms.filter(({ act }) => act === 'migrate') }, PodMigrator),
 
     /**
      * Deletes those of these VMs that are to be replaced, with their disks, VM by VM and within the budget: each only
@@ -57,10 +65,13 @@ export function createUpdateActivities({ client, cache, places, revisions, concu
      * without an outcome are gone, or go. A refusal (by a policy, or the owner's protection) holds up no other VM.
      */
     removeVms: (request: UpdateRequest): Promise<Updated> =>
-      begun({ ...request, vms: request.vms.filter(({ act }) => act === 'replace') }),
+      begun({ ...request, vms: request.vms.filter(({ act }) => act === 'replace') }, VmUpdater),
   };
 
-  function begun({ key, revision, rollout, vms, startedAt, minVersions }: UpdateRequest): Promise<Updated> {
+  function begun(
+    { key, revision, rollout, vms, startedAt, minVersions }: UpdateRequest,
+    Updater: typeof VmUpdater | typeof PodMigrator,
+  ): Promise<Updated> {
     return withHeartbeat(async () => {
       await cache.catchUp(minVersions);
       const pool = await livePool(client, key, cancellationSignal());
@@ -78,7 +89,7 @@ export function createUpdateActivities({ client, cache, places, revisions, concu
           minVersions: {},
         };
       }
-      const updater = new VmUpdater({
+      const updater = new Updater({
         client,
         cache,
         places,

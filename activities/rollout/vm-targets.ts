@@ -15,9 +15,11 @@ import type { PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate, type NewVirtualMachine } from '../../decisions/template/vm-from-template.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import type { VmView } from '../../decisions/views/vm.ts';
+import { isRegular, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import { updateNeed, type RolloutTarget, type UpdateNeed } from '../../decisions/vm-update/need.ts';
+import { podActOf } from '../../decisions/vm-update/pod-act.ts';
+import { podLacks } from '../../decisions/vm-update/pod-lack.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
@@ -70,7 +72,7 @@ export class VmTargets {
   async needOf(pool: StoredPool, revision: string, vm: VmView, vmi: VmiView | undefined): Promise<UpdateNeed> {
     const { cache, revisions, key, template } = this.#in;
     const templates = new Map([[revision, template]]);
-    for (const own of [vm.revision, vmi?.revision ?? null]) {
+    for (const own of [vm.revision, vmi?.revision ?? null, vmi?.podRevision ?? null]) {
       const found = own === null || templates.has(own) ? undefined : await revisions.find(key, own);
       if (found !== undefined) templates.set(own!, found);
     }
@@ -81,6 +83,8 @@ export class VmTargets {
     const strategy = pool.spec.vmRolloutStrategy ?? clusterStrategy;
     const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? vmi : undefined);
     const { changeFor } = olderContent({ pool, vms: [vm], vmiOf, templateOf, contents: cache.contents.of(pool) });
+    const nodeLabelsOf = (node: string): Readonly<Record<string, string>> | undefined => cache.nodes.get(node)?.labels;
+    const lackOf = podLacks({ template, templateOf, nodeLabelsOf });
     const target: RolloutTarget = {
       revision,
       template,
@@ -90,6 +94,7 @@ export class VmTargets {
       plugs: cache.kubevirtPlugs(),
       expandedOf: (of) => cache.expansions.known(key.namespace, of),
       changeFor,
+      podActFor: (one, its) => (isRegular(one) && lackOf(its) !== null ? podActOf(its, rules) : null),
       limit: rules.kind === 'proactive' ? rules.disruption : null,
       correction: (one) => correctionOf(pool, one, { templateOf, strategy }),
     };

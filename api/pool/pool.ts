@@ -30,6 +30,7 @@ export {
   VmRolloutStrategy,
   type Disruption,
   type DriftPolicy,
+  type OutdatedPods,
   type StatePreservation,
 } from './strategies.ts';
 export { Standby, type StandbyState } from './standby.ts';

@@ -37,6 +37,15 @@ export const DriftPolicy = z
   );
 export type DriftPolicy = z.infer<typeof DriftPolicy>;
 
+export const OutdatedPods = z
+  .enum(['Report', 'Migrate', 'MigrateOrRestart', 'Restart'])
+  .describe(
+    'What becomes of VMs whose pods lack labels, annotations or placement of the template, which KubeVirt gives only to a new pod: they are ' +
+      'reported (Report, the default), or get one by a live migration (Migrate), by a restart if KubeVirt cannot migrate them (MigrateOrRestart), ' +
+      'or by a restart (Restart). Never by more than disruption allows; a migration counts as Live.',
+  );
+export type OutdatedPods = z.infer<typeof OutdatedPods>;
+
 export const VmRolloutStrategy = z
   .enum(['Stage', 'LiveUpdate'])
   .describe(
@@ -53,6 +62,7 @@ export const UpdateStrategy = atMostOne({
       selectionPolicy: SelectionPolicy.exactOptional(),
       disruption: Disruption.exactOptional(),
       drift: DriftPolicy.exactOptional(),
+      outdatedPods: OutdatedPods.exactOptional(),
     })
     .describe('VMs are updated in batches, within maxUnavailable. The default.'),
 }).describe('How a change of the template reaches the VMs. Proactive by default.');

@@ -1,7 +1,7 @@
 import { listed } from '../../api/lib/listed.ts';
 import type { Stored } from '../../api/objects.ts';
 import { updateRules } from '../../api/pool-defaults.ts';
-import type { VmRolloutStrategy, VmTemplate, Disruption } from '../../api/pool/pool.ts';
+import type { Disruption, OutdatedPods, VmRolloutStrategy, VmTemplate } from '../../api/pool/pool.ts';
 import { KubeVirts } from '../../api/resources.ts';
 import { refers } from '../../decisions/template/references.ts';
 import { kubevirtView, type KubeVirt } from '../../decisions/views/from-object/kubevirt.ts';
@@ -77,16 +77,27 @@ export function formatDisruption(pool: Pool, from: VmTemplate, to: VmTemplate, {
     disruptionBetween(from, to, one, plugs),
   );
   const [disruption, otherwise] = disruptions;
-  const pods = exceeds(disruption!, 'Live') ? '' : laterWords(from, to);
+  const pods = exceeds(disruption!, 'Live') ? '' : laterWords(pool, from, to);
   if (otherwise === undefined || otherwise === disruption) return `${meaningOf(pool, disruption!)}${power}${pods}`;
   return `${meaningOf(pool, disruption!)}, or under vmRolloutStrategy Stage ${meaningOf(pool, otherwise)}${power}${pods}`;
 }
 
 /** What a VMI that runs has in its pod only from its next start or migration on. */
-function laterWords(from: VmTemplate, to: VmTemplate): string {
+function laterWords({ spec }: Pool, from: VmTemplate, to: VmTemplate): string {
   const parts = podPartsBetween(from, to).map((part) => POD_PARTS[part]);
-  return parts.length === 0 ? '' : `; pods get the ${listed(parts)} at their next start or migration`;
+  if (parts.length === 0) return '';
+  const rules = updateRules(spec.updateStrategy);
+  const how = rules.kind === 'proactive' ? NEW_PODS[rules.outdatedPods] : undefined;
+  const isLater = how === undefined || rules.kind !== 'proactive' || exceeds(how.takes, rules.disruption);
+  return `; pods get the ${listed(parts)} ${isLater ? 'at their next start or migration' : how.words}`;
 }
+
+/** How pods are made again, and the least that this does to a VM. */
+const NEW_PODS: Partial<Record<OutdatedPods, { words: string; takes: Disruption }>> = {
+  Migrate: { words: 'by a migration of each VM', takes: 'Live' },
+  MigrateOrRestart: { words: 'by a migration of each VM, or a restart', takes: 'Live' },
+  Restart: { words: 'by a restart of each VM', takes: 'Restart' },
+};
 
 function meaningOf({ spec }: Pool, disruption: Disruption): string {
   const rules = updateRules(spec.updateStrategy);

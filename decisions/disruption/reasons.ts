@@ -27,7 +27,7 @@ export function reasonsOf(vm: VmView, vmi: VmiView | undefined): Reason[] {
     ...operations.map((operation) => ({ kind: operation.kind, why: WORDS[operation.kind](named(operation)) })),
     ...(vm.runStrategy === 'WaitAsReceiver' ? [{ kind: 'Receives' as const, why: 'it receives a migration' }] : []),
     ...(isPausedByPerson(vm, vmi) ? [{ kind: 'Paused' as const, why: 'it is paused by a person' }] : []),
-    ...(isEvacuating(vmi) ? [{ kind: 'Evacuates' as const, why: 'it is being moved off its node' }] : []),
+    ...(isEvacuating(vmi) ? [{ kind: 'Evacuates' as const, why: 'it is being moved' }] : []),
     ...(vmi?.migration != null ? [{ kind: 'Migrates' as const, why: 'it migrates' }] : []),
   ];
 }

@@ -1,25 +1,32 @@
 import type { EarlierMigrations, MigrationView } from '../views/migration.ts';
 
-/** What the migrations say by which drover has tried to move a VMI, in a row, without moving it. */
+/** What drover's migrations of a VMI say, in a row, without having moved it. */
 export interface Evacuation extends EarlierMigrations {
   /** The newest migration, which the sums include. */
   attempt: number;
   state: MigrationView['state'];
+  /** When KubeVirt began the newest, in milliseconds since the epoch; null while it has others to do first. */
+  begunAt: number | null;
   /** When the newest ended, in milliseconds since the epoch; null while it is unfinished. */
   endedAt: number | null;
   /** Why the newest failed, in KubeVirt's words; null if it has not, or KubeVirt gives none. */
   whyFailed: string | null;
 }
 
+/** Why drover migrates a VMI: its node is drained, or its pod lacks something of the template. */
+export type MigrationPurpose = 'drain' | 'update';
+
 /**
  * Derives the name of a migration from the VMI and the attempt, so that retries and concurrent workers create it only
  * once.
  */
-export const migrationName = (vmiUid: string, attempt: number): string => `drain-${vmiUid}-${attempt}`;
+export const migrationName = (purpose: MigrationPurpose, vmiUid: string, attempt: number): string =>
+  `${purpose}-${vmiUid}-${attempt}`;
 
-/** Returns the attempt number in a migration's name; null if the migration is not for this VMI. */
+/** Returns the attempt number in a migration's name; null if the migration is not drover's, of this VMI. */
 export function attemptOf(vmiUid: string, name: string): number | null {
-  const attempt = name.startsWith(`drain-${vmiUid}-`) ? Number(name.slice(`drain-${vmiUid}-`.length)) : NaN;
+  const [, uid, number] = /^(?:drain|update)-(.+)-(\d+)$/.exec(name) ?? [];
+  const attempt = uid === vmiUid ? Number(number) : NaN;
   return Number.isSafeInteger(attempt) && attempt > 0 ? attempt : null;
 }
 
@@ -37,6 +44,7 @@ export function evacuationOf(migrations: readonly MigrationView[]): Evacuation |
     ended: earlier.ended + Number(state === 'Failed'),
     failures: earlier.failures + Number(failedToMove),
     since: earlier.since ?? begunAt,
+    begunAt,
     endedAt: state === 'Unfinished' ? null : (endedAt ?? createdAt),
     whyFailed,
   };

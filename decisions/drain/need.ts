@@ -3,7 +3,7 @@ import { isActive, isMeantToRun, isRestarting, servesNobody } from '../disruptio
 import { isPausedByPerson } from '../disruption/pause.ts';
 import { reasonsOf, type Reason } from '../disruption/reasons.ts';
 import type { VmView } from '../views/vm.ts';
-import type { VmiView } from '../views/vmi.ts';
+import { canBeMigrated, type VmiView } from '../views/vmi.ts';
 import { departureOf, isStarting, nodeToLeave } from './departure.ts';
 import { isEvacuating, type Evacuation } from './evacuation.ts';
 import { delayAfter, FORGOTTEN_MS, type RefusedEvacuation } from './refusals.ts';
@@ -159,8 +159,6 @@ interface Choice {
   act: EvacuationAct | 'none';
   why: string;
 }
-
-const canBeMigrated = ({ migratable, phase }: VmiView): boolean => migratable && phase === 'Running';
 
 /** A VM that nobody needs to leave its node is not taken down for that. */
 function wishOf({ rules: { method } }: EvacuationInput, vmi: VmiView): Choice {

@@ -1,10 +1,10 @@
 import type { MemberRole } from '../views/vm.ts';
 
 /**
- * What an update does to one VM: only write its spec, also apply it to the running VMI, restart the VMI, or replace
- * the VM and its disks.
+ * What an update does to one VM: only write its spec, also apply it to the running VMI, migrate the VMI for its pod's
+ * sake, restart the VMI, or replace the VM and its disks.
  */
-export type UpdateAct = 'write' | 'live' | 'restart' | 'replace';
+export type UpdateAct = 'write' | 'live' | 'migrate' | 'restart' | 'replace';
 
 /** A VM in a batch. */
 export interface BatchVm {
@@ -20,8 +20,13 @@ export interface BatchVm {
   graceMs?: number;
   /** The VM ran or started when it was taken for `write`. A VM that has started only since must be checked again. */
   runs?: true;
-  /** UID of a VMI of the right revision that is to restart all the same: what it has read as it started has changed. */
+  /**
+   * UID of a VMI of the right revision that is to restart all the same: what it has read as it started has changed, or
+   * its pod lacks something.
+   */
   vmi?: string;
+  /** With `migrate`: which migration by drover is to give which VMI a new pod. A VMI is migrated once by a batch. */
+  migration?: { vmi: string; attempt: number };
   /** The VM's drift is set right as well. */
   setsRight?: true;
   /** What the VM is for, if it is none of the pool's replicas: so is its replacement. */

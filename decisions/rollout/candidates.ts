@@ -18,6 +18,8 @@ export interface Candidate {
   act: UpdateAct;
   /** What its VMI has read has changed, for which it is to restart. */
   change?: ContentChange;
+  /** It has the revision, and its pod lacks something of it. */
+  forPod?: true;
   /** Whether its drift is set right by that. */
   setsRight: boolean;
   /** Taking it makes no VM unavailable that is not so already. */
@@ -70,10 +72,8 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
       needs.failed++;
       setApart('Left', vm, 'it has failed in this rollout');
     } else {
-      const { act, change, setsRight = false } = need;
       const down = !isRegular(vm) || isDown(vm, vmiOf(vm));
-      const wasDeferred = deferred.has(vm.name);
-      needs.free.push({ vm, act, setsRight, ...(change === undefined ? {} : { change }), down, wasDeferred });
+      needs.free.push(candidateOf(vm, need, { down, wasDeferred: deferred.has(vm.name) }));
     }
   }
   // The order of VMs in a snapshot is arbitrary and must not change the wording.
@@ -84,9 +84,25 @@ export function rolloutNeeds(context: RolloutContext, state: RolloutStatus, targ
   return needs;
 }
 
+const candidateOf = (
+  vm: VmView,
+  { act, change, forPod, setsRight }: Extract<UpdateNeed, { need: 'act' }>,
+  more: Pick<Candidate, 'down' | 'wasDeferred'>,
+): Candidate => ({
+  vm,
+  act,
+  setsRight: setsRight === true,
+  ...(change === undefined ? {} : { change }),
+  ...(forPod === undefined ? {} : { forPod }),
+  ...more,
+});
+
 /** VMs that batches to the goal's revision have given back for reasons of their own, by name. */
 const deferredVms = ({ input: { deferred = [] } }: RolloutContext, target: RolloutTarget): Map<string, DeferredVm> =>
   new Map(deferred.filter(({ revision }) => revision === target.revision).map((one) => [one.vm, one]));
+
+/** What is not tried again at once after a VM was given back. */
+const PUT_OFF: ReadonlySet<UpdateAct> = new Set(['migrate', 'restart', 'replace']);
 
 /** A VM that is being moved is taken once it is there, and what has changed in this very second is read after it. */
 function inTime(
@@ -96,7 +112,7 @@ function inTime(
   deferred: DeferredVm | undefined,
 ): UpdateNeed {
   if (need.need !== 'act') return need;
-  if (deferred !== undefined && now < deferred.notBefore && (need.act === 'restart' || need.act === 'replace')) {
+  if (deferred !== undefined && now < deferred.notBefore && PUT_OFF.has(need.act)) {
     waits.wake(deferred.notBefore);
     return { need: 'later', why: deferred.why };
   }

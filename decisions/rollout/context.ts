@@ -9,6 +9,8 @@ import type { StoredPool } from '../views/pool.ts';
 import { isRegular, isSurge, type RegularVm, type SurgeVm, type VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
 import type { KubeVirtPlugs } from '../vm-update/disruption.ts';
+import { podActOf, type PodAct } from '../vm-update/pod-act.ts';
+import { podLacks } from '../vm-update/pod-lack.ts';
 import type { Batch } from './batch.ts';
 import type { DeferredVm } from './waits/deferred.ts';
 import { RolloutWaits } from './waits/waits.ts';
@@ -75,6 +77,7 @@ export class RolloutContext {
   /** RFC 3339. */
   readonly now: string;
   readonly waits: RolloutWaits;
+  readonly #podLacks = new Map<string, (vmi: VmiView) => string | null>();
 
   constructor(input: RolloutInput) {
     this.input = input;
@@ -94,12 +97,36 @@ export class RolloutContext {
     return isDeleted || this.spec.paused || paused !== undefined || (halted !== undefined && halted.kind !== 'Undoing');
   }
 
-  /** Reports whether the VM's spec is of the revision, and so is its VMI, if it has one, with what it has read. */
+  /**
+   * Reports whether the VM's spec is of the revision, and so is its VMI, if it has one, with what it has read; and its
+   * pod, if the pool has that made again.
+   */
   isOf(vm: VmView, revision: string): boolean {
+    const vmi = liveVmi(this.input.vmiOf(vm));
+    return this.hasRevision(vm, revision) && (vmi === undefined || this.podActFor(vm, vmi, revision) === null);
+  }
+
+  /** The same, whatever its pod lacks. */
+  hasRevision(vm: VmView, revision: string): boolean {
     const vmi = liveVmi(this.input.vmiOf(vm));
     return (
       vm.revision === revision && (vmi === undefined || (vmi.revision === revision && this.changeFor(vm) === null))
     );
+  }
+
+  /** Returns how the VM gets a new pod by the pool's rules; null if its pod lacks nothing of the revision, or stays. */
+  podActFor(vm: VmView, vmi: VmiView, revision: string): PodAct | null {
+    return isRegular(vm) && this.podLack(vmi, revision) !== null ? podActOf(vmi, this.spec.update) : null;
+  }
+
+  /** Returns what the pod of a VMI that is of this revision lacks of it; null if it lacks nothing. */
+  podLack(vmi: VmiView, revision: string): string | null {
+    const { templateOf, nodeLabelsOf } = this.input;
+    const template = revision === this.newest ? poolTemplate(this.spec) : templateOf(revision);
+    if (template === undefined) return null;
+    const lacks = this.#podLacks.get(revision) ?? podLacks({ template, templateOf, nodeLabelsOf });
+    this.#podLacks.set(revision, lacks);
+    return lacks(vmi);
   }
 
   /** Returns what has changed since the VM's VMI has read it as it started; null if nothing has. */

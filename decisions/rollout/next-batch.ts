@@ -12,6 +12,7 @@ import { updateOrder } from '../scaling/selection-order.ts';
 import type { SurgeNeed } from '../surge/need.ts';
 import { surgeShortage } from '../surge/shortage.ts';
 import { isRegular, type VmView } from '../views/vm.ts';
+import type { VmiView } from '../views/vmi.ts';
 import type { RolloutTarget } from '../vm-update/need.ts';
 import type { Batch, BatchVm } from './batch.ts';
 import type { Candidate } from './candidates.ts';
@@ -173,7 +174,7 @@ export function batchOf(
 ): PlannedBatch {
   const { pool, vmiOf } = context.input;
   const { minReadySeconds, progressDeadlineSeconds } = context.spec.rollout;
-  const vms = chosen.map(({ vm, act, change, setsRight, down }): BatchVm => ({
+  const vms = chosen.map(({ vm, act, change, forPod, setsRight, down }): BatchVm => ({
     name: vm.name,
     uid: vm.uid,
     act,
@@ -182,14 +183,15 @@ export function batchOf(
     ...(act === 'restart' || act === 'replace' ? graceOf(activeVmi(vm, vmiOf(vm))) : {}),
     ...(vm.role === null ? {} : { role: vm.role }),
     ...(act === 'write' && activeVmi(vm, vmiOf(vm)) !== undefined ? { runs: true } : {}),
-    ...(change === undefined ? {} : restartedFor(vm, vmiOf, target)),
+    ...(act === 'migrate' ? migrationFor(vmiOf(vm)!) : {}),
+    ...(change !== undefined || (forPod && act === 'restart') ? restartedFor(vm, vmiOf, target) : {}),
     ...(setsRight ? { setsRight } : {}),
     ...(act === 'replace' && vm.runStrategy === 'Halted' ? { halted: true } : {}),
   }));
   return {
     batch: { n, revision: target.revision, rollout: context.newest, vms },
     requestedBy:
-      target.revision === context.newest && !vms.every(({ vmi }) => vmi !== undefined)
+      target.revision === context.newest && !isForContent(chosen, vms)
         ? (requesterOf(pool.metadata.annotations?.[REQUESTED_BY_ANNOTATION], target.revision) ?? null)
         : 'drover',
     minReadyMs: minReadySeconds * 1000,
@@ -197,6 +199,15 @@ export function batchOf(
     reason: reasonOf(chosen, vms, target.revision),
   };
 }
+
+/** Reports whether the batch only restarts VMIs for what they have read: nobody has asked for that. */
+const isForContent = (chosen: readonly Candidate[], vms: readonly BatchVm[]): boolean =>
+  vms.every(({ vmi }, at) => vmi !== undefined && chosen[at]!.forPod !== true);
+
+/** The migration that gives the VMI a new pod. */
+const migrationFor = ({ uid, evacuation }: VmiView): Pick<BatchVm, 'migration'> => ({
+  migration: { vmi: uid, attempt: (evacuation?.attempt ?? 0) + 1 },
+});
 
 /** The VMI to restart even though it already has the right revision. */
 function restartedFor(vm: VmView, vmiOf: VmiOf, { revision }: RolloutTarget): Pick<BatchVm, 'vmi'> {
@@ -209,7 +220,9 @@ function reasonOf(chosen: readonly Candidate[], vms: readonly BatchVm[], revisio
   const changed = listed(
     [...new Set(chosen.flatMap(({ change }) => change?.what ?? []))].sort().slice(0, CHANGES_NAMED),
   );
-  if (vms.every(({ vmi }) => vmi !== undefined)) return `restart ${names}, since ${changed} changed`;
+  if (isForContent(chosen, vms)) return `restart ${names}, since ${changed} changed`;
+  if (chosen.every(({ forPod }) => forPod === true))
+    return `${[...new Set(vms.map(({ act }) => act))].join(', ')} ${names}, whose pods lack what ${revision} says`;
   const what = [...new Set(vms.map(({ act }) => act))].join(', ');
   return `update ${names} to ${revision} (${what}${changed === '' ? '' : `; ${changed} changed`})`;
 }

@@ -120,7 +120,7 @@ export function planRollout(input: RolloutInput): RolloutPlan {
     present: context.active.length,
     behind: context.active.filter((vm) => !vm.optedOut && !context.isOf(vm, newest)).length,
     updated: context.active.filter((vm) => context.isOf(vm, newest)).length,
-    outdatedPods: outdatedPods(context, newest, poolTemplate(input.pool.spec)),
+    outdatedPods: outdatedPods(context, newest),
   };
 }
 
@@ -161,7 +161,8 @@ function tripped({ input, spec, newest, current, now }: RolloutContext, state: R
 }
 
 /** A null limit: only VMs that don't run may be touched. */
-function targetOf({ input, spec, newest, current }: RolloutContext, state: RolloutStatus): RolloutTarget {
+function targetOf(context: RolloutContext, state: RolloutStatus): RolloutTarget {
+  const { input, spec, newest, current } = context;
   const { templateOf, pool } = input;
   const back = isGoingBack(state) ? templateOf(current) : undefined;
   const [revision, template] = back === undefined ? [newest, poolTemplate(pool.spec)] : [current, back];
@@ -175,6 +176,7 @@ function targetOf({ input, spec, newest, current }: RolloutContext, state: Rollo
     ...(input.plugs && { plugs: input.plugs }),
     ...(input.expandedOf && { expandedOf: input.expandedOf }),
     changeFor: input.changeFor,
+    podActFor: (vm, vmi) => context.podActFor(vm, vmi, revision),
     limit,
     ...(input.correction && { correction: input.correction }),
   };
@@ -245,7 +247,9 @@ function phaseOf(
     : 'RollingOut';
 }
 
-function isLost({ spec, input }: RolloutContext, { startedAt }: Batch): boolean {
-  const lostAt = startedAt + spec.rollout.progressDeadlineSeconds * 1000 + LOST_AFTER_MS;
-  return lostAt <= input.now;
+function isLost({ spec, input }: RolloutContext, { startedAt, vms }: Batch): boolean {
+  const deadlineMs = spec.rollout.progressDeadlineSeconds * 1000;
+  // The deadline of a VM begins when its guest has shut down, or KubeVirt has begun to migrate it.
+  const before = vms.map(({ graceMs = 0, migration }) => (migration === undefined ? graceMs : deadlineMs));
+  return startedAt + Math.max(0, ...before) + deadlineMs + LOST_AFTER_MS <= input.now;
 }

@@ -1,4 +1,4 @@
-/** What drover keeps of a migration by which it moves a VM off its node. */
+/** What drover keeps of a migration by which it moves a VM, off its node or into a new pod. */
 export interface MigrationView {
   namespace: string;
   name: string;

@@ -55,7 +55,7 @@ export interface VmiView {
   evictionStrategy: string | null;
   /** The node that its pod was to be evicted from; it has left that once it runs on another. */
   evacuationNode: string | null;
-  /** What drover has done to move it off its node; null if nothing. */
+  /** What drover has done to migrate it; null if nothing. */
   evacuation: Evacuation | null;
   node: string | null;
   /**
@@ -99,6 +99,9 @@ export interface VmiView {
   /** KubeVirt's own words for why it isn't ready; null if it gives none. */
   whyNotReady: string | null;
 }
+
+/** KubeVirt says that it can be migrated. */
+export const canBeMigrated = ({ migratable, phase }: VmiView): boolean => migratable && phase === 'Running';
 
 /** True for a VMI that has ended, or never started. */
 export const isFinal = (vmi: VmiView): boolean => vmi.phase === 'Succeeded' || vmi.phase === 'Failed';

@@ -19,13 +19,14 @@ import {
   type KubeVirtPlugs,
 } from './disruption.ts';
 import { isLiveRefused, liveRefusal } from './live-update.ts';
+import type { PodAct } from './pod-act.ts';
 import { isStartedFrom, otherLabel } from './started-from.ts';
 
 /** What a VM needs to reach a revision. */
 export type UpdateNeed =
   | { need: 'nothing' }
-  /** `change`: what it has read as it started has changed since. */
-  | { need: 'act'; act: UpdateAct; change?: ContentChange; setsRight?: true }
+  /** `change`: what it has read as it started has changed since. `forPod`: only its pod lacks something. */
+  | { need: 'act'; act: UpdateAct; change?: ContentChange; setsRight?: true; forPod?: true }
   /** It can't be taken now, and the rollout waits for it. */
   | { need: 'later'; why: string }
   /** It is left as it is, because its owner or the pool's rules want that. */
@@ -48,6 +49,8 @@ export interface RolloutTarget {
   expandedOf?: (revision: string) => PoolTemplate | undefined;
   /** What has changed since the VMI has read it as it started; null if nothing has. */
   changeFor: (vm: VmView, vmi: VmiView) => ContentChange | null;
+  /** How a VM of the revision gets a new pod by the pool's rules; null, or absent, if it needs none or gets none. */
+  podActFor?: (vm: VmView, vmi: VmiView) => PodAct | null;
   /** What it takes to set the drift of a VM right; null, or absent, if nobody wants that. */
   correction?: (vm: VmView) => Disruption | null;
   /** The most disruption allowed for a running VM; null if only stopped VMs may be touched. */
@@ -56,9 +59,24 @@ export interface RolloutTarget {
 
 /** Compares what the VM's spec and its VMI were made from with the goal. */
 export function updateNeed(vm: VmView, vmiOf: VmiOf, target: RolloutTarget): UpdateNeed {
-  const wanted = withChange(needOf(vm, vmiOf, target), vm, vmiOf, target);
+  const wanted = withPod(withChange(needOf(vm, vmiOf, target), vm, vmiOf, target), vm, vmiOf, target);
   const reason = wanted.need === 'act' ? whyNotNow(vm, liveVmi(vmiOf(vm))) : null;
   return reason === null ? wanted : { need: reason.kind === 'OptedOut' ? 'left' : 'later', why: reason.why };
+}
+
+/** Any other update comes first: it may give the VMI another pod. */
+function withPod(
+  wanted: ReturnType<typeof needOf>,
+  vm: VmView,
+  vmiOf: VmiOf,
+  { podActFor }: RolloutTarget,
+): ReturnType<typeof needOf> {
+  const vmi = activeVmi(vm, vmiOf(vm));
+  const act = wanted.need === 'nothing' && vmi !== undefined ? (podActFor?.(vm, vmi) ?? null) : null;
+  if (act === null) return wanted;
+  return act === 'restart' && hasForeignName(vm)
+    ? { need: 'left', why: FOREIGN_NAME }
+    : { need: 'act', act, forPod: true };
 }
 
 /** If a VMI restarts because of a changed Secret or ConfigMap, it also takes the new spec. */

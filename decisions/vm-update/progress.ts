@@ -1,4 +1,4 @@
-import { isMeantToRun, isReady, isActive, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
+import { activeVmi, isActive, isMeantToRun, isReady, liveVmi, type VmiOf } from '../disruption-budget/availability.ts';
 import type { BatchVm } from '../rollout/batch.ts';
 import type { VmView } from '../views/vm.ts';
 import type { VmiView } from '../views/vmi.ts';
@@ -43,7 +43,21 @@ export function progressOf(input: ProgressInput): UpdateProgress {
   } else if (vm === undefined || vm.uid !== held.uid || !isActive(vm)) return { state: 'gone' };
   const isWritten = vm.revision === revision && (held.setsRight !== true || input.hasDrift?.(vm) !== true);
   if (!isWritten) return { state: 'waiting', for: 'its new spec' };
-  return held.act === 'write' ? { state: 'well' } : progressOfVmi(input, vm);
+  if (held.act === 'write') return { state: 'well' };
+  return progressOfMigration(input, vm) ?? progressOfVmi(input, vm);
+}
+
+/** How far the migration has come by which the VMI gets a new pod; null if it has that, or none is made. */
+function progressOfMigration({ held: { migration }, vmiOf }: ProgressInput, vm: VmView): UpdateProgress | null {
+  const live = activeVmi(vm, vmiOf(vm));
+  if (migration === undefined || live?.uid !== migration.vmi || live.podRevision === null) return null;
+  const { evacuation } = live;
+  if (evacuation === null || evacuation.attempt < migration.attempt || evacuation.state !== 'Failed')
+    return { state: 'waiting', for: `its migration${live.migration === null ? '' : ` (${live.migration.phase})`}` };
+  return {
+    state: 'failed',
+    why: `its migration has failed${evacuation.whyFailed === null ? '' : `: ${evacuation.whyFailed}`}`,
+  };
 }
 
 /** How far the VMI of a VM has come that has its new spec. */

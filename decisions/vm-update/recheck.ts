@@ -1,3 +1,4 @@
+import { updateRules } from '../../api/pool-defaults.ts';
 import type { Disruption } from '../../api/pool/pool.ts';
 import { restartsOnChange } from '../configuration/older-content.ts';
 import { isActive, activeVmi, liveVmi } from '../disruption-budget/availability.ts';
@@ -88,12 +89,38 @@ function whyNotWritten({ act, runs }: BatchVm, vmi: VmiView | undefined, correct
   return correction === 'Live' ? 'it has changed meanwhile' : null;
 }
 
+const restartsForPods = ({ spec }: StoredPool): boolean => {
+  const rules = updateRules(spec.updateStrategy);
+  return rules.kind === 'proactive' && rules.outdatedPods !== 'Report' && rules.outdatedPods !== 'Migrate';
+};
+
+/**
+ * Decides again whether a batch migrates one of its VMs, whose VMI is to get a new pod. Nothing is to be done to a VMI
+ * that its batch has migrated, however that went, nor for one that has started since.
+ */
+export function recheckMigration(
+  input: RecheckInput,
+): Exclude<Recheck, { take: 'act' }> | { take: 'migrate'; vmi: VmiView } {
+  const { held, revision, vm, pool } = input;
+  if (vm === undefined || pool === undefined || vm.uid !== held.uid || !isActiveIn(pool, vm)) return { take: 'gone' };
+  if (vm.revision !== revision)
+    return { take: 'later', why: `its spec is of revision ${vm.revision ?? 'unknown'} by now` };
+  const { migration } = held;
+  const vmi = activeVmi(vm, input.vmi);
+  const next = (vmi?.evacuation?.attempt ?? 0) + 1;
+  if (migration === undefined || vmi?.uid !== migration.vmi || next > migration.attempt) return { take: 'nothing' };
+  if (next < migration.attempt) return { take: 'later', why: 'its earlier migrations are not known any more' };
+  const why = whyNot(input, pool, vm);
+  return why === null ? { take: 'migrate', vmi } : { take: 'later', why };
+}
+
 const isActiveIn = ({ metadata }: StoredPool, vm: VmView): boolean =>
   isOwnedBy(vm, 'VirtualMachinePool', metadata) && isActive(vm);
 
 function whyNot(input: RecheckInput, pool: StoredPool, vm: VmView): string | null {
   if (pool.metadata.deletionTimestamp !== undefined) return 'its pool is being deleted';
-  if (input.held.vmi !== undefined && !restartsOnChange(pool)) return 'its pool leaves it with what it has read';
+  if (input.held.vmi !== undefined && !restartsOnChange(pool) && !restartsForPods(pool))
+    return 'its pool leaves it with what it has read';
   return whyStopped(input, pool) ?? whyNotBack(input, pool) ?? whyNotNow(vm, liveVmi(input.vmi))?.why ?? null;
 }
 

@@ -19,6 +19,8 @@ export interface Shape {
   sockets?: number;
   memory?: string;
   runStrategy?: string;
+  /** A label of its VMIs, which their pods get as they are made. */
+  tier?: string;
   /** How long the guest may take to shut down; by default as KubeVirt has it. */
   graceSeconds?: number;
 }
@@ -36,6 +38,7 @@ export function aTemplate({
   sockets,
   memory,
   runStrategy = 'Always',
+  tier,
   graceSeconds,
 }: Shape = {}): VmTemplate {
   const annotations = {
@@ -70,7 +73,7 @@ export function aTemplate({
             ],
           }),
       template: {
-        metadata: { annotations },
+        metadata: { ...(tier === undefined ? {} : { labels: { tier } }), annotations },
         spec: { domain: { ...size, ...machine, ...disks }, ...volumes, ...grace },
       },
     },

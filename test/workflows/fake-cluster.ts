@@ -154,6 +154,7 @@ export class FakeCluster {
     releaseVms: () => Promise.reject(new Error('no test asks for it')),
     promoteStandbyVms: () => Promise.reject(new Error('no test asks for it')),
     setStandbyState: () => Promise.reject(new Error('no test asks for it')),
+    migrateVms: () => Promise.reject(new Error('no test asks for it')),
     removeVms: () => Promise.reject(new Error('no test asks for it')),
   };
 

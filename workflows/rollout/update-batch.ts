@@ -37,7 +37,7 @@ export interface UpdateBatchInput {
 }
 
 // Retried until done: what is impossible comes back as an outcome.
-const { updateVms, removeVms, createVms } = proxyActivities<UpdateActivities & PoolActivities>({
+const { updateVms, migrateVms, removeVms, createVms } = proxyActivities<UpdateActivities & PoolActivities>({
   startToCloseTimeout: '30m',
   heartbeatTimeout: '10s',
   retry: { initialInterval: '500ms', maximumInterval: '10s' },
@@ -60,9 +60,11 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   });
 
   const replaced = vms.filter(({ act }) => act === 'replace');
-  const others = vms.filter(({ act }) => act !== 'replace');
+  const migrated = vms.filter(({ act }) => act === 'migrate');
+  const others = vms.filter(({ act }) => act !== 'replace' && act !== 'migrate');
   await Promise.all([
     ...(others.length === 0 ? [] : [update(run, others, wait)]),
+    ...(migrated.length === 0 ? [] : [migrate(run, migrated, wait)]),
     ...(replaced.length === 0 ? [] : [replace(run, replaced, wait)]),
   ]);
   run.settle(run.waiting.map(({ name }) => ({ vm: name, end: 'Superseded' })));
@@ -125,6 +127,16 @@ async function update(run: BatchRun, vms: readonly BatchVm[], wait: Cancellation
   run.show('writes the new spec and restarts what needs it');
   const words = { summary: summary(run.input.reason) };
   const begun = await updateVms.executeWithOptions(words, [requestOf(run, vms)]);
+  run.settle(begun.outcomes, begun.minVersions);
+  run.show('waits for its VMs');
+  await awaitVms(run, vms, wait);
+}
+
+/** Has VMs migrate that need a new pod, and waits for them. */
+async function migrate(run: BatchRun, vms: readonly BatchVm[], wait: CancellationScope): Promise<void> {
+  run.show('migrates VMs whose pods lack something');
+  const words = { summary: summary(`migrate ${formatNames(vms.map(({ name }) => name))}`) };
+  const begun = await migrateVms.executeWithOptions(words, [requestOf(run, vms)]);
   run.settle(begun.outcomes, begun.minVersions);
   run.show('waits for its VMs');
   await awaitVms(run, vms, wait);

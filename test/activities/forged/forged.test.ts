@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ORPHAN_FINALIZER, POOL_FINALIZER, REMOVING_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
-import { VirtualMachinePools } from '../../../api/resources.ts';
+import { VirtualMachineInstances, VirtualMachinePools } from '../../../api/resources.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { TABLE, type Forgery } from './table.ts';
 import { BANK, keyOf, referenceTo, SHOP, targetOf, World, type ActivityName } from './world.ts';
@@ -37,7 +37,8 @@ async function given(): Promise<Given> {
     "of KubeVirt's pool, with the UID of drover's": world.other(SHOP, 'web-7', kubevirt),
   };
   await world.start();
-  const forgery: Forgery = { web: keyOf(web), api: keyOf(api), own: own[0]!, strangers };
+  const vmi = world.server.get(VirtualMachineInstances, own[0]!.metadata).metadata.uid;
+  const forgery: Forgery = { web: keyOf(web), api: keyOf(api), own: own[0]!, vmi, strangers };
   return { world, web, forgery };
 }
 

@@ -24,8 +24,9 @@ export interface Forgery {
   /** Keys of pools that exist. */
   web: ReturnType<typeof keyOf>;
   api: ReturnType<typeof keyOf>;
-  /** A VM of pool `web` to which nothing is to be done. */
+  /** A VM of pool `web` to which nothing is to be done, and the UID of its VMI. */
   own: Stored;
+  vmi: string;
   /** VMs that are not the pool's, by whose they are. */
   strangers: Record<string, Stored>;
 }
@@ -541,6 +542,29 @@ export const TABLE: Record<ActivityName, Row> = {
         const to = revisionOf(poolTemplate(pool.spec));
         const vms = [{ ...targetOf(vm), act: 'restart', from, wasDown: false }];
         return () => [{ key: keyOf(pool), revision: to, rollout: to, vms, startedAt: 0, minVersions: {} }];
+      },
+    },
+  },
+  migrateVms: {
+    forged: (forgery) =>
+      [1, 2, 1e9].flatMap((attempt) =>
+        forEachVm(({ key, target }) => [
+          updateOf(key, revision, {
+            ...target,
+            act: 'migrate',
+            from: revision,
+            wasDown: false,
+            migration: { vmi: forgery.vmi, attempt },
+          }),
+        ])(forgery),
+      ),
+    honest: {
+      'a VM whose pod lacks a label of its template': (world) => {
+        const { pool, vm, vmi, to } = world.withOldPod();
+        const migration = { vmi: vmi.metadata.uid, attempt: 1 };
+        return () => [
+          updateOf(keyOf(pool), to, { ...targetOf(vm), act: 'migrate', from: to, wasDown: false, migration }),
+        ];
       },
     },
   },

@@ -7,6 +7,7 @@ import {
   API_VERSION,
   DISKS_FINALIZER,
   POOL_FINALIZER,
+  POD_REVISION_ANNOTATION,
   POOL_LABEL,
   REPLICA_SET_FINALIZER,
   REVISION_LABEL,
@@ -213,6 +214,32 @@ export class World {
       this.vm({ ...pool, spec: { ...pool.spec, template: old } }, index + 1),
     );
     return { pool, vms, to, from: revisionOf(old) };
+  }
+
+  /** A pool that migrates VMs whose pods lack something, and its VM, whose pod lacks a label. */
+  withOldPod(spec: Partial<PoolSpec> = {}): { pool: Stored & StoredPool; vm: Stored; vmi: Stored; to: string } {
+    const old = aTemplate();
+    const template = structuredClone(old);
+    (template.spec.template as { metadata?: object }).metadata = { labels: { tier: 'gold' } };
+    const migrates = { updateStrategy: { proactive: { outdatedPods: 'Migrate' } } } as const;
+    const pool = this.pool('web', { replicas: 1, template, ...migrates, ...spec });
+    this.revision(pool, 1, old);
+    this.revision(pool, 2, template);
+    const vm = this.vm(pool, 1);
+    const to = revisionOf(poolTemplate(pool.spec));
+    const vmi = this.server.write(VirtualMachineInstances, vm.metadata, (before) => ({
+      ...before,
+      metadata: {
+        ...before.metadata,
+        labels: { ...before.metadata.labels, [REVISION_LABEL]: to },
+        annotations: { [POD_REVISION_ANNOTATION]: `${revisionOf(old)}@node-1` },
+      },
+      status: {
+        ...(before as { status?: object }).status,
+        conditions: ['Ready', 'LiveMigratable'].map((type) => ({ type, status: 'True' })),
+      },
+    }));
+    return { pool, vm, vmi, to };
   }
 
   revision(pool: StoredPool, number: number, given: VmTemplate | number): Stored {

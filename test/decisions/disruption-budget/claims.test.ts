@@ -203,7 +203,7 @@ test('a pool is planned again when its last claim expires, although nobody has a
 test('a claim for a migration ends with that, though the VMI is the same', () => {
   const claims = [claimOf(one, { migration: 2 })];
   const states = (evacuation: Partial<Evacuation> | null) => {
-    const tried = { ended: 0, failures: 0, since: 0, endedAt: null, whyFailed: null };
+    const tried = { ended: 0, failures: 0, since: 0, begunAt: 0, endedAt: null, whyFailed: null };
     const sum: Evacuation = { attempt: 2, state: 'Unfinished', ...tried };
     const own = evacuation === null ? null : { ...sum, ...evacuation };
     const context = contextOf({ claims, vmiOf: (vm) => aVmi(vm, vm === one ? { evacuation: own } : {}) });

@@ -13,7 +13,7 @@ const UID = '3f0c2d6e-0000-4000-8000-000000000001';
 
 const migration = (attempt: number, state: MigrationView['state'], fields = {}): MigrationView => ({
   namespace: 'shop',
-  name: migrationName(UID, attempt),
+  name: migrationName('drain', UID, attempt),
   resourceVersion: '1',
   pool: 'web',
   vmiUid: UID,
@@ -29,8 +29,15 @@ const migration = (attempt: number, state: MigrationView['state'], fields = {}):
 });
 
 test('a migration is named by its VMI and the attempt', () => {
-  expect(attemptOf(UID, migrationName(UID, 12))).toBe(12);
-  for (const name of ['drain-x-1', migrationName(UID, 0), `${migrationName(UID, 1)}x`, `drain-${UID}-1.5`])
+  expect(attemptOf(UID, migrationName('drain', UID, 12))).toBe(12);
+  expect(attemptOf(UID, migrationName('update', UID, 3))).toBe(3);
+  for (const name of [
+    'drain-x-1',
+    migrationName('drain', UID, 0),
+    `${migrationName('drain', UID, 1)}x`,
+    `drain-${UID}-1.5`,
+    `move-${UID}-1`,
+  ])
     expect(attemptOf(UID, name)).toBeNull();
 });
 
@@ -41,7 +48,16 @@ describe('the migrations of a VMI', () => {
       migration(5, 'Failed', { earlier: { ended: 3, failures: 1, since: 500 } }),
       migration(6, 'Failed', { earlier, whyFailed: 'no node' }),
     ];
-    const sum = { attempt: 6, state: 'Failed', ended: 5, failures: 3, since: 500, endedAt: 6500, whyFailed: 'no node' };
+    const sum = {
+      attempt: 6,
+      state: 'Failed',
+      ended: 5,
+      failures: 3,
+      since: 500,
+      begunAt: 6100,
+      endedAt: 6500,
+      whyFailed: 'no node',
+    };
     expect(evacuationOf(all)).toEqual(sum);
     expect(evacuationOf(all.toReversed())).toEqual(sum);
     expect(evacuationOf([migration(6, 'Unfinished', { earlier })])).toMatchObject({
@@ -66,7 +82,7 @@ const at = (phase: string, second: number) => ({ phase, phaseTransitionTimestamp
 describe('a migration', () => {
   const object = {
     metadata: {
-      name: migrationName(UID, 2),
+      name: migrationName('drain', UID, 2),
       namespace: 'shop',
       uid: 'm',
       resourceVersion: '7',

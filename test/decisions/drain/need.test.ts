@@ -36,6 +36,7 @@ const tried = (fields: Partial<Evacuation> = {}): { evacuation: Evacuation } => 
     ended: 0,
     failures: 0,
     since: NOW - 5000,
+    begunAt: NOW - 5000,
     endedAt: null,
     whyFailed: null,
     ...fields,

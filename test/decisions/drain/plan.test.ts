@@ -20,6 +20,7 @@ const UNDERWAY: Evacuation = {
   failures: 0,
   since: NOW,
   endedAt: null,
+  begunAt: null,
   whyFailed: null,
 };
 
@@ -172,6 +173,7 @@ const anyEvacuation: fc.Arbitrary<Evacuation | null> = fc.option(
     ended: fc.nat(4),
     failures: fc.nat(4),
     since: fc.option(fc.integer({ min: NOW - 3_600_000, max: NOW })),
+    begunAt: fc.constant(NOW - 20_000),
     endedAt: fc.constant(NOW - 15_000),
     whyFailed: fc.constantFrom(null, 'no node'),
   }),

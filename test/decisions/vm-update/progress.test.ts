@@ -169,3 +169,43 @@ test('a live update that waits for a migration says what KubeVirt says of that',
     for: 'the VMI to get 2 sockets: it has 1 (HotVCPUChange; its migration m is Pending; a ResourceQuota rejects the pod of that)',
   });
 });
+
+const tried = (
+  attempt: number,
+  state: NonNullable<VmiView['evacuation']>['state'],
+  whyFailed: string | null = null,
+) => ({
+  evacuation: { attempt, state, ended: 0, failures: 0, since: null, begunAt: null, endedAt: null, whyFailed },
+});
+
+describe('of a migration that gives a VMI a new pod', () => {
+  const migration = { vmi: 'uid-of-vmi', attempt: 2 };
+  const of = (vmi: Partial<VmiView>, vm = fresh(1)): UpdateProgress =>
+    progress(
+      vm,
+      { uid: migration.vmi, revision: NEW, podRevision: OLD, ...vmi },
+      { held: held(old(1), 'migrate', { migration }) },
+    );
+  test.each<[string, Partial<VmiView>, UpdateProgress]>([
+    ['it is not known yet', {}, { state: 'waiting', for: 'its migration' }],
+    ['only an earlier one is known', tried(1, 'Failed'), { state: 'waiting', for: 'its migration' }],
+    [
+      'it goes on',
+      { ...tried(2, 'Unfinished'), migration: { name: 'm', phase: 'Scheduling' } },
+      { state: 'waiting', for: 'its migration (Scheduling)' },
+    ],
+    ['it is over, and the VMI tells of its old pod', tried(2, 'Succeeded'), { state: 'waiting', for: 'its migration' }],
+    ['it has failed', tried(2, 'Failed', 'no node'), { state: 'failed', why: 'its migration has failed: no node' }],
+    ['it has failed, nobody says why', tried(3, 'Failed'), { state: 'failed', why: 'its migration has failed' }],
+    ['its pod is another', { podRevision: null }, { state: 'well' }],
+    ['its VMI is another', { uid: 'another' }, { state: 'well' }],
+    ['it is not ready', { podRevision: null, ready: false }, { state: 'waiting', for: 'it to be ready (Running)' }],
+  ])('%s', (_title, vmi, expected) => {
+    expect(of(vmi)).toMatchObject(expected);
+  });
+
+  test('ends with its VM', () => {
+    expect(of({}, fresh(1, { deleting: true }))).toEqual({ state: 'gone' });
+    expect(of({}, fresh(1, HALTED))).toEqual({ state: 'well' });
+  });
+});

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
+import type { OutdatedPods, PoolSpec, RolloutStatus } from '../../../api/pool/pool.ts';
 import type { VmView } from '../../../decisions/views/vm.ts';
 import type { VmiView } from '../../../decisions/views/vmi.ts';
-import { recheckVm, type Recheck, type RecheckInput } from '../../../decisions/vm-update/recheck.ts';
+import { recheckMigration, recheckVm, type Recheck, type RecheckInput } from '../../../decisions/vm-update/recheck.ts';
 import { aPool, aVmi, BY_USER, SNAPSHOT } from '../fixtures/fleets.ts';
 import {
   at,
@@ -28,12 +28,14 @@ interface Fields extends Partial<Omit<RecheckInput, 'pool' | 'vm' | 'vmi'>> {
 }
 
 /** Takes `web-1` of four. */
-function take({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = false, ...fields }: Fields = {}): Recheck {
+const take = (fields: Fields = {}): Recheck => recheckVm(inputOf(fields));
+
+function inputOf({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = false, ...fields }: Fields): RecheckInput {
   const pool = aPool(
     { replicas: 4, template: NEW_TEMPLATE, maxUnavailable: 1, ...spec },
     deleted ? { deletionTimestamp: at(NOW) } : {},
   );
-  return recheckVm({
+  return {
     held: held(old(1)),
     revision: NEW,
     rollout: NEW,
@@ -42,7 +44,7 @@ function take({ vm = old(1), vmi = {}, spec = {}, rolled = {}, deleted = false, 
     vmi: vm === null || vmi === null ? undefined : aVmi(vm, vmi),
     pool: { ...pool, status: { replicas: 4, currentRevision: OLD, rollout: rolling(rolled) } },
     ...fields,
-  });
+  };
 }
 
 const later = (why: string): Recheck => ({ take: 'later', why });
@@ -242,4 +244,62 @@ describe('a VMI that is to restart for what it has read', () => {
   test('is left alone if its pool no longer asks for that', () => {
     expect(taken('the old one', {})).toEqual(later('its pool leaves it with what it has read'));
   });
+});
+
+const evacuation = (attempt: number) => ({
+  attempt,
+  state: 'Failed' as const,
+  ended: 1,
+  failures: 1,
+  since: null,
+  begunAt: null,
+  endedAt: null,
+  whyFailed: null,
+});
+
+describe('a VMI that is to get a new pod by a migration', () => {
+  const migration = { vmi: 'uid-of-vmi', attempt: 2 };
+  const spec: Partial<PoolSpec> = { updateStrategy: { proactive: { outdatedPods: 'Migrate' } } };
+  const vmi = { uid: migration.vmi, revision: NEW, evacuation: evacuation(1) };
+  const moved = (fields: Fields = {}) =>
+    recheckMigration(
+      inputOf({
+        held: held(old(1), 'migrate', { from: NEW, migration }),
+        vm: fresh(1),
+        spec,
+        ...fields,
+        vmi: { ...vmi, ...fields.vmi },
+      }),
+    );
+
+  test('is migrated', () => expect(moved()).toMatchObject({ take: 'migrate', vmi: { uid: migration.vmi } }));
+
+  test.each<[string, Fields, object]>([
+    ['whose VM has left', { vm: null }, { take: 'gone' }],
+    ['whose VM is another', { vm: fresh(1, { uid: 'another' }) }, { take: 'gone' }],
+    ['that has started since', { vmi: { uid: 'another' } }, { take: 'nothing' }],
+    ['that its batch has migrated, in vain', { vmi: { evacuation: evacuation(2) } }, { take: 'nothing' }],
+    ['whose VM is stopped', { vm: fresh(1, HALTED) }, { take: 'nothing' }],
+    [
+      'whose migrations were forgotten',
+      { vmi: { evacuation: null } },
+      later('its earlier migrations are not known any more'),
+    ],
+    ['whose VM has another spec by now', { vm: old(1) }, later(`its spec is of revision ${OLD} by now`)],
+    ['whose pool is paused', { spec: { ...spec, paused: true } }, later('spec.paused is true')],
+    ['that migrates', { vmi: { migration: { name: 'm', phase: 'Running' } } }, later('it migrates')],
+  ])('is left alone: %s', (_title, fields, expected) => expect(moved(fields)).toEqual(expected));
+});
+
+test('a VMI of the revision restarts for its pod only if the pool restarts VMs for that', () => {
+  const forPod = {
+    held: held(old(1), 'restart', { from: NEW, vmi: 'uid-of-vmi' }),
+    vm: fresh(1),
+    vmi: { uid: 'uid-of-vmi', revision: NEW },
+  };
+  const under = (outdatedPods: OutdatedPods) =>
+    take({ ...forPod, spec: { updateStrategy: { proactive: { outdatedPods } } } });
+  expect([under('Restart'), under('MigrateOrRestart')]).toMatchObject([{ take: 'act' }, { take: 'act' }]);
+  const why = 'its pool leaves it with what it has read';
+  expect([under('Report'), under('Migrate')]).toEqual([later(why), later(why)]);
 });

@@ -6,12 +6,13 @@ import {
   KubeVirts,
   PersistentVolumeClaims,
   StorageClasses,
+  VirtualMachineInstanceMigrations,
   VirtualMachineInstances,
   VirtualMachines,
   type Resource,
 } from '../../../api/resources.ts';
 import { revisionOf } from '../../../decisions/revisions/hash.ts';
-import type { Claim } from '../../../simulator/types.ts';
+import type { Claim, Migration } from '../../../simulator/types.ts';
 import { needs } from '../../cluster/given/needs.ts';
 import { soakTest, testOneOf } from '../../soak.ts';
 import { deny } from '../admission-policy.ts';
@@ -110,6 +111,27 @@ describe('a live update', () => {
     for (const field of Object.keys(placement)) expect(spec).not.toHaveProperty(field);
     expect(await pool.vmiUids()).toEqual(before);
   });
+});
+
+test('pods that lack a label are made again by migrations, one VM at a time, and no VM restarts', async () => {
+  needs('live migration');
+  const pool = await aPool({ updateStrategy: { proactive: { outdatedPods: 'Migrate' } } });
+  const before = await pool.vmis();
+  await pool.untilComplete(await pool.change(templateOf({ ...small, labels: { tier: 'gold' } })));
+  for (const [name, { metadata, status }] of await pool.vmis()) {
+    expect([name, metadata.uid]).toEqual([name, before.get(name)!.metadata.uid]);
+    expect([name, status?.nodeName]).not.toEqual([name, before.get(name)!.status?.nodeName]);
+  }
+  const { items } = await fleet().kube.list<Migration>(VirtualMachineInstanceMigrations, { namespace: pool.namespace });
+  const times = items.map(({ metadata, status }) => ({
+    from: Date.parse(metadata.creationTimestamp),
+    to: Date.parse(status!.phaseTransitionTimestamps!.at(-1)!.phaseTransitionTimestamp),
+  }));
+  const [first, second, ...others] = times.sort((one, other) => one.from - other.from);
+  expect(others).toEqual([]);
+  expect(second!.from).toBeGreaterThanOrEqual(first!.to);
+  expect((await pool.status()).outdatedPodReplicas ?? 0).toBe(0);
+  await until(async () => expect(await acts(pool)).toEqual(['migrate', 'write']));
 });
 
 describe('what a VMI has no room for', () => {

@@ -1,3 +1,4 @@
+import { POD_REVISION_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../../api/resources.ts';
 import type { Migration, VirtualMachineInstance } from '../../../simulator/types.ts';
@@ -23,6 +24,11 @@ export class MigrationGuarantees extends Check {
     const isAlone = this.world.server
       .all<Migration>(VirtualMachineInstanceMigrations)
       .every((other) => other.metadata.name === metadata.name || other.spec.vmiName !== spec.vmiName || isOver(other));
+    if (metadata.name.startsWith('update-')) {
+      if (!isAlone || !this.#lacks(vmi, vm))
+        this.broken('G22', `${metadata.name} is made for ${spec.vmiName}, whose pod lacks nothing`);
+      return;
+    }
     const isAsked =
       this.world.kubevirt.isDrained(nodeName) ||
       vmi.metadata.annotations?.['kubevirt.io/eviction-source'] !== undefined;
@@ -31,6 +37,14 @@ export class MigrationGuarantees extends Check {
         'G22',
         `${metadata.name} is made for ${spec.vmiName}, on ${nodeName}, to leave ${evacuationNodeName}`,
       );
+  }
+
+  /** Its pod was made from another template than it has by now, and its pool has that set right. */
+  #lacks({ metadata, status }: Stored<VirtualMachineInstance>, vm: Stored): boolean {
+    const [, pod] = metadata.annotations?.[POD_REVISION_ANNOTATION]?.split('@') ?? [];
+    const pool = vm.metadata.ownerReferences?.find(({ controller }) => controller === true);
+    const { outdatedPods = 'Report' } = this.world.pool(pool!.name)?.spec.updateStrategy?.proactive ?? {};
+    return pod === status?.nodeName && outdatedPods !== 'Report' && outdatedPods !== 'Restart';
   }
 
   #checkRestart(before: Stored, after: Stored | undefined): void {

@@ -20,8 +20,12 @@ export async function happenToPool(
     case 'scale':
       return world.people.changePool(name, { replicas: happening.replicas ?? undefined });
     case 'template': {
-      const { version, neverReady, power: runStrategy = 'Always', sockets } = happening;
-      const more = { ...diskOf(pool), ...(sockets === undefined ? {} : { sockets }) };
+      const { version, neverReady, power: runStrategy = 'Always', sockets, tier } = happening;
+      const more = {
+        ...diskOf(pool),
+        ...(sockets === undefined ? {} : { sockets }),
+        ...(tier === undefined ? {} : { tier }),
+      };
       return world.people.changePool(name, { template: aTemplate({ version, neverReady, runStrategy, ...more }) });
     }
     case 'rules':

@@ -11,7 +11,15 @@ export type RunStrategy = 'Always' | 'Manual' | 'RerunOnFailure' | 'Once' | 'Hal
 export type Happening =
   /** Null: the number is taken out of the manifest, and the spec. */
   | { what: 'scale'; pool: number; replicas: number | null }
-  | { what: 'template'; pool: number; version: number; neverReady: boolean; power?: RunStrategy; sockets?: number }
+  | {
+      what: 'template';
+      pool: number;
+      version: number;
+      neverReady: boolean;
+      power?: RunStrategy;
+      sockets?: number;
+      tier?: string;
+    }
   | { what: 'rules'; pool: number; spec: Partial<PoolSpec> }
   | { what: 'renew'; pool: number; isOrphaned: boolean }
   /** The namespace is lost, and put back from a backup that was taken this long before (ms). */
@@ -113,6 +121,7 @@ const powers: fc.Arbitrary<Happening> = fc.oneof(
       neverReady: fc.oneof({ arbitrary: fc.constant(false), weight: 5 }, { arbitrary: fc.constant(true), weight: 1 }),
       power: fc.constantFrom<RunStrategy>('Always', 'Always', 'Always', 'Manual', 'RerunOnFailure', 'Once', 'Halted'),
       sockets: fc.integer({ min: 1, max: 3 }),
+      tier: fc.constantFrom('silver', 'gold'),
     }),
   },
   {

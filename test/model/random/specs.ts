@@ -54,6 +54,8 @@ const anyUpdate = fc.constantFrom<UpdateStrategy>(
   { proactive: { disruption: 'Replace' } },
   { proactive: { disruption: 'Live' } },
   { proactive: { drift: 'Correct' } },
+  { proactive: { outdatedPods: 'Migrate' } },
+  { proactive: { outdatedPods: 'MigrateOrRestart', drift: 'Correct' } },
   { opportunistic: {} },
 );
 

@@ -92,8 +92,8 @@ function forgedVmi(vmi: Stored, form: number): KubeObject {
 
 /** One that never ends, and comes after the real one. */
 function forgedMigration(migration: Stored): KubeObject {
-  const [, vmiUid = '', attempt = '1'] = /^drain-(.*)-(\d+)$/.exec(migration.metadata.name) ?? [];
-  return withMeta(migration, { name: migrationName(vmiUid, Number(attempt) + 1) }, { status: {} });
+  const [, vmiUid = '', attempt = '1'] = /^(?:drain|update)-(.*)-(\d+)$/.exec(migration.metadata.name) ?? [];
+  return withMeta(migration, { name: migrationName('drain', vmiUid, Number(attempt) + 1) }, { status: {} });
 }
 
 /** One that is kept for a pool of the others. */

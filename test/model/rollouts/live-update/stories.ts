@@ -42,6 +42,11 @@ export const stories: Stories = {
     }),
     options: { vmRolloutStrategy: 'Stage' },
   },
+  'pods that lack a label are made again by migrations': regular(
+    '3 VMs, maxUnavailable 1, outdatedPods Migrate; B has another label',
+    { ...pool(), updateStrategy: { proactive: { outdatedPods: 'Migrate' } } },
+    { ...small, tier: 'gold' },
+  ),
   'a restart that is not allowed waits for a person': {
     about: '3 VMs with room for 4 sockets, maxUnavailable 1, disruption Live; B has 5; people restart each',
     spec: pool('Live'),

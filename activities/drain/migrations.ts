@@ -1,0 +1,125 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { EARLIER_MIGRATIONS_ANNOTATION, EVACUATION_LABEL, MIGRATED_VMI_LABEL, POOL_LABEL } from '../../api/names.ts';
+import { apiVersionOf, VirtualMachineInstanceMigrations, VirtualMachineInstances } from '../../api/resources.ts';
+import { migrationName, type MigrationPurpose } from '../../decisions/drain/evacuation.ts';
+import { triesInARow, whyHeldBy } from '../../decisions/drain/need.ts';
+import type { NotMoved } from '../../decisions/drain/refusals.ts';
+import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import {
+  earlierMigrationsText,
+  isInFlight,
+  type VirtualMachineInstanceMigration,
+} from '../../decisions/views/from-object/migration.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { VmiView } from '../../decisions/views/vmi.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound, isRefusal } from '../../kubernetes/errors.ts';
+import { actInPlace, NoPlace, type Place } from '../disruption-budget/in-place.ts';
+import type { DisruptionClaims } from '../disruption-budget/places.ts';
+import type { PoolKey } from '../owners/types.ts';
+
+/** Why a VM is not begun with now. */
+export type Held = Pick<NotMoved, 'reason' | 'why'>;
+
+export interface MigrationsOptions {
+  client: KubeClient;
+  places: DisruptionClaims;
+  key: PoolKey;
+}
+
+/** What is to be migrated, as the caller has just read it. */
+export interface MigrationTarget {
+  purpose: MigrationPurpose;
+  vm: VmView;
+  vmi: VmiView;
+  /** Which migration of the VMI by drover it is, counted from 1. */
+  attempt: number;
+}
+
+/** Migrates VMs of one pool within its budget. */
+export class Migrations {
+  readonly #in: MigrationsOptions;
+
+  constructor(options: MigrationsOptions) {
+    this.#in = options;
+  }
+
+  /**
+   * Creates the migration, unless another one of the VMI is in flight or the budget has no room. Safe to call again:
+   * its name says which one it is. Throws what the API server refuses.
+   */
+  async begin({ purpose, vm, vmi, attempt }: MigrationTarget): Promise<Held | ResourceVersions> {
+    const { places, key } = this.#in;
+    const migration = migrationOf(purpose, vmi, attempt, key);
+    const other = await this.#otherInFlight(migration);
+    if (other !== undefined) return other;
+    const begun = await actInPlace(places, key, { vm, vmi, migration: attempt }, async (place) => ({
+      isDone: true,
+      value: await this.#create(migration, place),
+    })).catch(async (error: unknown) => {
+      const sooner = isRefusal(error) ? await this.#otherInFlight(migration) : undefined;
+      if (sooner === undefined) throw error;
+      return sooner;
+    });
+    return begun instanceof NoPlace ? { reason: 'NoPlace', why: begun.whyNot } : begun;
+  }
+
+  async #create(migration: VirtualMachineInstanceMigration, { lastCheck }: Place): Promise<ResourceVersions> {
+    const { client } = this.#in;
+    const signal = cancellationSignal();
+    const made = await client
+      .create(VirtualMachineInstanceMigrations, migration, { signal, lastCheck })
+      .catch(async (error: unknown) => {
+        // KubeVirt refuses a second migration in flight, before Kubernetes can say that it is this one.
+        const { namespace, name } = migration.metadata;
+        const at = { namespace: namespace!, name };
+        const there = isRefusal(error)
+          ? await ignoreNotFound(client.get(VirtualMachineInstanceMigrations, at, { signal }))
+          : undefined;
+        if (there === undefined) throw error;
+        return there;
+      });
+    return { migrations: made.metadata.resourceVersion };
+  }
+
+  /** KubeVirt migrates a VMI once at a time, and refuses another migration of the VMI meanwhile. */
+  async #otherInFlight(own: VirtualMachineInstanceMigration): Promise<Held | undefined> {
+    const other = (await this.#inFlight(own)).find(({ metadata }) => metadata.name !== own.metadata.name);
+    if (other === undefined) return undefined;
+    const phase = other.status?.phase || 'Pending';
+    return { reason: 'OtherMigration', why: whyHeldBy({ name: other.metadata.name, phase }) };
+  }
+
+  async #inFlight({ metadata, spec }: VirtualMachineInstanceMigration) {
+    const { items } = await this.#in.client.list<VirtualMachineInstanceMigration>(VirtualMachineInstanceMigrations, {
+      namespace: metadata.namespace!,
+      labelSelector: `${MIGRATED_VMI_LABEL}=${spec.vmiName}`,
+      signal: cancellationSignal(),
+    });
+    return items.filter(isInFlight);
+  }
+}
+
+function migrationOf(
+  purpose: MigrationPurpose,
+  vmi: VmiView,
+  attempt: number,
+  { name: pool }: PoolKey,
+): VirtualMachineInstanceMigration {
+  const { namespace, name, uid } = vmi;
+  const tried = triesInARow(vmi, Date.now());
+  return {
+    metadata: {
+      namespace,
+      name: migrationName(purpose, uid, attempt),
+      labels: { [POOL_LABEL]: pool, [EVACUATION_LABEL]: uid },
+      ...(tried === null ? {} : { annotations: { [EARLIER_MIGRATIONS_ANNOTATION]: earlierMigrationsText(tried) } }),
+      ownerReferences: [
+        { apiVersion: apiVersionOf(VirtualMachineInstances), kind: VirtualMachineInstances.kind, name, uid },
+      ],
+    },
+    spec: { vmiName: name },
+  };
+}
+
+export const isHeld = (begun: Held | ResourceVersions): begun is Held => 'reason' in begun;

@@ -1,0 +1,71 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import type { BatchVm, UpdateOutcome } from '../../decisions/rollout/batch.ts';
+import { recheckMigration } from '../../decisions/vm-update/recheck.ts';
+import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { isHeld, Migrations } from '../drain/migrations.ts';
+import { liveVmWithVmi } from '../lib/live-vm.ts';
+import { livePool } from '../owners/live-owner.ts';
+import { VmTargets } from './vm-targets.ts';
+import type { VmUpdaterOptions } from './vm-updater.ts';
+
+/** Begins to migrate the VMs of one batch whose pods lack something of its revision. */
+export class PodMigrator {
+  readonly #in: VmUpdaterOptions;
+  readonly #targets: VmTargets;
+  readonly #migrations: Migrations;
+  #minVersions: ResourceVersions = {};
+
+  constructor(options: VmUpdaterOptions) {
+    this.#in = options;
+    this.#targets = new VmTargets(options);
+    this.#migrations = new Migrations(options);
+  }
+
+  /** What caches must have reached to show what was done or found. */
+  get minVersions(): ResourceVersions {
+    return this.#minVersions;
+  }
+
+  /** Returns null if the VM is in progress. Throws transient errors, for the caller to retry. */
+  async take(held: BatchVm): Promise<UpdateOutcome | null> {
+    try {
+      return await retryOnConflict(() => this.#take(held));
+    } catch (error) {
+      if (isConflict(error)) return deferred(held, 'the VM is being changed by somebody else');
+      if (!(error instanceof KubeError) || isTransient(error)) throw error;
+      return { vm: held.name, end: 'Failed', why: `its migration is refused: ${error.message}` };
+    }
+  }
+
+  async #take(held: BatchVm): Promise<UpdateOutcome | null> {
+    const { client, cache, key, revision, rollout, startedAt } = this.#in;
+    const at = { namespace: key.namespace, name: held.name };
+    const signal = cancellationSignal();
+    const [pool, live] = await Promise.all([livePool(client, key, signal), liveVmWithVmi(client, at, signal)]);
+    const vm = live.vm && cache.vmView(live.vm);
+    const vmi = live.vmi && cache.withSurroundings(live.vmi);
+    this.#note({ vms: vm?.resourceVersion, vmis: vmi?.resourceVersion });
+    const take = recheckMigration({ held, revision, rollout, startedAt, vm, vmi, pool });
+    if (take.take === 'gone' || pool === undefined || vm === undefined) return { vm: held.name, end: 'Gone' };
+    if (take.take === 'later') return deferred(held, take.why);
+    if (take.take === 'nothing') return null;
+    const need = await this.#targets.needOf(pool, revision, vm, take.vmi);
+    if (need.need === 'later' || need.need === 'left') return deferred(held, need.why);
+    if (need.need === 'nothing' || need.act !== 'migrate') return deferred(held, 'it need not be migrated any more');
+    const { attempt } = held.migration!;
+    const begun = await this.#migrations.begin({ purpose: 'update', vm, vmi: take.vmi, attempt });
+    // Another migration gives it another pod as well, and holds up no other VM.
+    if (isHeld(begun))
+      return { ...deferred(held, begun.why), ...(begun.reason === 'OtherMigration' ? { isOwn: true } : {}) };
+    this.#note(begun);
+    return null;
+  }
+
+  #note(newer: ResourceVersions): void {
+    this.#minVersions = maxVersions(this.#minVersions, newer);
+  }
+}
+
+const deferred = ({ name }: BatchVm, why: string): UpdateOutcome => ({ vm: name, end: 'Deferred', why });

@@ -151,6 +151,8 @@ export const EVENT_REASONS = {
   FailedStart: 'VMIs of a set end before they have come up, and the next are made later',
   SuccessfulDetach: 'VMs have left their pool: by a command, or they have lost its labels since nobody controls them',
   SuccessfulAttach: "VMs that were made the pool's own by hand have its labels",
+  RoleLabelCorrected:
+    'somebody had changed the label that says what a VM is in its pool; it follows the status of the pool again',
   MembershipChangeAbandoned:
     'the command that was changing who is in a pool was killed, and the pool goes on without it',
   SuccessfulHalt: 'VMs that leave with their disks kept were halted',

@@ -37,8 +37,9 @@ import { ListWatch } from '../../kubernetes/list-watch.ts';
 import { ConfigurationContents } from '../configuration/contents.ts';
 import type { NamedOperations } from '../disruption/named-operations.ts';
 import { MigrationCache } from '../drain/migration-cache.ts';
+import { changeRoles, withKnownRole } from '../membership/known-roles.ts';
 import { Expansions } from '../rollout/expansions.ts';
-import type { CacheChange } from './cache-change.ts';
+import type { CacheChange, OwnerChange } from './cache-change.ts';
 import { confirm, wasRestored } from './confirm.ts';
 import { KubeVirtStrategy } from './kubevirt-strategy.ts';
 import { LabelledObjects } from './labelled-objects.ts';
@@ -103,17 +104,19 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
       onChange: onContact,
     });
     const common = commonTo(options);
-    const owners = ownerCaches(common, (change) => {
-      if (change.kind === 'pool') this.contents.poolChanged(change.before, change.after);
-      this.#notify(change);
-    });
+    const owners = ownerCaches(common, (change) => this.#ownerChanged(change));
     this.contents = new ConfigurationContents({
       ...options,
       pools: () => owners.pools.values(),
       onMissed: (count) => options.onMissed?.('secrets and configmaps', count),
       onChange: (namespace, reference) => this.#notify({ kind: 'content', namespace, reference }),
     });
-    const members = memberCaches(common, (change) => this.#notify(change), onVmiFailed);
+    const members = memberCaches({
+      common,
+      notify: (change) => this.#notify(change),
+      withRole: (vm) => withKnownRole(this.pools, vm),
+      onVmiFailed,
+    });
     this.pools = owners.pools;
     this.replicaSets = owners.replicaSets;
     this.vmiSets = owners.vmiSets;
@@ -231,9 +234,12 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
     return vmi?.vmUid === vm.uid ? this.#around(vmi) : undefined;
   }
 
-  /** Returns a VM, as the API server has it, without operations that nobody asks for any more. */
+  /**
+   * Returns a VM, as the API server has it, without operations that nobody asks for any more, and with the role that
+   * its pool's record told when this worker last saw it.
+   */
   vmView(vm: Stored<VirtualMachine>): VmView {
-    return this.#operations.current(vmView(vm));
+    return this.#operations.current(withKnownRole(this.pools, vmView(vm)));
   }
 
   /** Returns a VMI, as the API server has it, with what only other objects tell of it: its node and its migrations. */
@@ -298,6 +304,14 @@ export class ClusterCache implements OwnerCaches, Omit<MemberCaches, 'operations
     for (const [, cache] of this.#lists) cache.restart();
     this.#strategy.restart();
     this.contents.restart();
+  }
+
+  #ownerChanged(change: OwnerChange): void {
+    if (change.kind === 'pool') {
+      this.contents.poolChanged(change.before, change.after);
+      changeRoles(this.vms, change.before, change.after);
+    }
+    this.#notify(change);
   }
 
   #notify(change: CacheChange): void {

@@ -93,12 +93,17 @@ export interface MemberCaches {
   operations: NamedOperations;
 }
 
-/** Creates them. `onVmiFailed` is called when a VMI that ran has failed. */
-export function memberCaches(
-  common: (resource: Resource) => CommonOptions,
-  notify: (change: Extract<CacheChange, { kind: 'vm' | 'vmi' }>) => void,
-  onVmiFailed?: (vmi: VmiView) => void,
-): MemberCaches {
+export interface MemberCachesOptions {
+  common: (resource: Resource) => CommonOptions;
+  notify: (change: Extract<CacheChange, { kind: 'vm' | 'vmi' }>) => void;
+  /** Gives a VM the role that its pool's record tells. */
+  withRole: (vm: VmView) => VmView;
+  /** Called when a VMI that ran has failed. */
+  onVmiFailed?: ((vmi: VmiView) => void) | undefined;
+}
+
+/** Creates them. */
+export function memberCaches({ common, notify, withRole, onVmiFailed }: MemberCachesOptions): MemberCaches {
   const failedVmis = new FailedVmis();
   const vmiHistories = new VmiHistories();
   const diskUsers = new DiskUsers();
@@ -111,7 +116,7 @@ export function memberCaches(
   });
   const vms = new MemberCache<VirtualMachine, VmView>({
     ...common(VirtualMachines),
-    view: (vm) => operations.seen('vm', vmView(vm)),
+    view: (vm) => operations.seen('vm', withRole(vmView(vm))),
     controllerOf: ({ owner }) => owner,
     onChange: (before, after) => {
       if (before !== undefined && before.uid !== after?.uid) {

@@ -10,7 +10,6 @@ import {
   type Ask,
   type ClaimContext,
 } from '../../decisions/disruption-budget/claims.ts';
-import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, isSurge, type MemberRole, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
@@ -165,7 +164,7 @@ export class DisruptionClaims {
   async #isUsed(pool: StoredPool, claim: DisruptedVm): Promise<boolean> {
     const at = { namespace: pool.metadata.namespace, name: claim.vm };
     const { vm: stored, vmi } = await liveVmWithVmi(this.#client, at);
-    const vm = stored && vmView(stored);
+    const vm = stored && this.#cache.vmView(stored);
     const others = this.#cache.vms.ownedBy('VirtualMachinePool', pool.metadata).filter(({ name }) => name !== claim.vm);
     const vms = vm !== undefined && isOwnedBy(vm, 'VirtualMachinePool', pool.metadata) ? [...others, vm] : others;
     const vmiOf = (one: VmView): VmiView | undefined => (one === vm ? vmi : this.#cache.vmiOf(one));

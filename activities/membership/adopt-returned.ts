@@ -17,11 +17,11 @@ import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource
 import { membershipChangeOf } from '../../decisions/membership/change.ts';
 import { memberOfAnnotation } from '../../decisions/membership/member-of.ts';
 import { isReturned } from '../../decisions/membership/returned.ts';
+import { withRolesOf } from '../../decisions/membership/roles.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import { ownerReference } from '../../decisions/template/vm-from-template.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
-import { roleOf } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreStale } from '../../kubernetes/errors.ts';
 import { recordEvent } from '../lib/events.ts';
@@ -31,6 +31,7 @@ import { sharedCall } from '../lib/shared-call.ts';
 import { tryEach, type Acted } from '../lib/try-each.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
+import { RoleRecord } from './role-record.ts';
 
 export interface AdoptionOptions {
   client: KubeClient;
@@ -60,6 +61,7 @@ export function createReturnActivities({ client, concurrency }: AdoptionOptions)
         const saw = (versions: ResourceVersions): void => void (minVersions = maxVersions(minVersions, versions));
         const poolNow = sharedCall(() => livePool(client, key, signal));
         const members = await membersOf(key, role);
+        const record = new RoleRecord(client, key);
         let last: StoredPool | undefined;
         const adopt = async ({ name, uid }: Target): Promise<Acted> => {
           const at = { namespace: key.namespace, name };
@@ -73,6 +75,8 @@ export function createReturnActivities({ client, concurrency }: AdoptionOptions)
             return 'left';
           }
           members.add(name);
+          // Before the VM is the pool's: it is never a replica too many.
+          if (role !== null) await record.identify([{ vm: vmView(vm), isNew: true }], role);
           const patch = patchOf(pool, vm, role, client.clock.now());
           const stored = await ignoreStale(client.patch(VirtualMachines, at, 'merge', patch, { signal }));
           saw({ vms: stored?.metadata.resourceVersion });
@@ -85,16 +89,18 @@ export function createReturnActivities({ client, concurrency }: AdoptionOptions)
         };
         const { count, refused } = await tryEach(vms, adopt, { most: concurrency });
         if (last !== undefined) await report(last, vms, { count, refused, adopted });
-        return { ...nothingDone, count, notWanted, refused, minVersions };
+        return { ...nothingDone, count, notWanted, refused, minVersions: maxVersions(minVersions, record.minVersions) };
       }),
   };
 
   /** Names of the VMs that the pool has of this role now. */
-  async function membersOf({ namespace, name, uid }: PoolKey, role: 'Standby' | null): Promise<Set<string>> {
+  async function membersOf(key: PoolKey, role: 'Standby' | null): Promise<Set<string>> {
+    const { namespace, name, uid } = key;
     const labelSelector = `${POOL_LABEL}=${name}`;
     const { items } = await client.list<VirtualMachine>(VirtualMachines, { namespace, labelSelector });
     const own = items.filter((vm) => isControlledBy(vm, VirtualMachinePools, { namespace, uid }));
-    return new Set(own.filter(({ metadata }) => roleOf(metadata.labels) === role).map(({ metadata }) => metadata.name));
+    const members = own.map(vmView).map(withRolesOf(await livePool(client, key, cancellationSignal())));
+    return new Set(members.filter((vm) => vm.role === role).map(({ name: member }) => member));
   }
 
   async function report(

@@ -6,8 +6,8 @@ import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { correctionOf, isListed, membershipChangeOf, type ListedChange } from '../../decisions/membership/change.ts';
-import { isSilent } from '../../decisions/membership/silent-change.ts';
-import { isCountedObject } from '../../decisions/pool/counted.ts';
+import { isOfEarlierPool, isSilent } from '../../decisions/membership/silent-change.ts';
+import { countedIn } from '../../decisions/pool/counted.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { recordEvent } from '../lib/events.ts';
@@ -33,11 +33,12 @@ export async function endMembershipChange(client: KubeClient, key: PoolKey, mark
     const { items, metadata } = await client.list(VirtualMachines, { namespace, signal });
     minVersions = maxVersions(minVersions, { vms: metadata.resourceVersion });
     const members = items.filter((vm) => isControlledBy(vm, VirtualMachinePools, key));
-    const counted = members.filter(isCountedObject);
+    const counted = members.filter(countedIn(pool));
     const { resourceVersion, generation } = pool.metadata;
     if (pool.status?.observedGeneration !== generation || pool.status?.replicas !== counted.length) throw notCounted();
     const uids = new Set(members.map((vm) => vm.metadata.uid));
-    const correction = correctionOf(change, ({ uid }) => uids.has(uid));
+    // Which VMs had moved when the backup was made, nothing tells: the number stays what it was then.
+    const correction = isOfEarlierPool(change, pool) ? 0 : correctionOf(change, ({ uid }) => uids.has(uid));
     const replicas = Math.max(pool.spec.replicas + correction, 0);
     const patch = {
       metadata: { resourceVersion, annotations: { [MEMBERSHIP_CHANGE_ANNOTATION]: null } },

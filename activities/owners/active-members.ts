@@ -1,8 +1,10 @@
 import { matchesLabels } from '../../api/lib/label-selector.ts';
 import { isActive } from '../../decisions/disruption-budget/availability.ts';
+import { withRolesOf } from '../../decisions/membership/roles.ts';
 import { isActiveVmi } from '../../decisions/replica-sets/replica.ts';
 import type { Member } from '../../decisions/scaling/removal-check.ts';
 import type { StoredVmiSet, StoredVmOwner } from '../../decisions/views/owner.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { MemberRole, VmView } from '../../decisions/views/vm.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import type { OwnerKey } from './types.ts';
@@ -19,7 +21,15 @@ export const activeMembers = (
 ): Member[] =>
   key.kind === 'VirtualMachineInstanceReplicaSet'
     ? activeVmis(cache, key, owner)
-    : ownedVms(cache, key).filter((vm) => isActive(vm) && (key.kind !== undefined || vm.role === role));
+    : ofRole(ownedVms(cache, key).filter(isActive), key, owner, role);
+
+const ofRole = (
+  vms: VmView[],
+  { kind }: OwnerKey,
+  owner: StoredVmOwner | undefined,
+  role: MemberRole | null,
+): VmView[] =>
+  kind === undefined ? vms.map(withRolesOf(owner as StoredPool | undefined)).filter((vm) => vm.role === role) : vms;
 
 /** Returns those that hold places in a set: a VM does until it is gone. */
 export const nameHolders = (cache: ClusterCache, key: OwnerKey, owner: StoredVmOwner | undefined): { name: string }[] =>

@@ -1,4 +1,5 @@
 import { cancellationSignal, log } from '@temporalio/activity';
+import type { Stored } from '../../api/objects.ts';
 import { isControlledBy } from '../../api/ownership.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
@@ -34,6 +35,8 @@ export interface CreationTarget<Item> {
   creationBlockedBy: (item: Item, now: StoredVmOwner | undefined, made: ReadonlySet<string>) => string | null;
   /** Called once the VM is known to be wanted; may throw. */
   vmOf: (item: Item) => NewMember | Promise<NewMember>;
+  /** Told of each VM that was made now, or that there was already (`isNew` is false), and is the owner's. */
+  onMade?: (vm: Stored, isNew: boolean) => void;
 }
 
 /**
@@ -88,7 +91,7 @@ class Creation<Item extends { name: string }> {
   }
 
   async create(item: Item): Promise<Acted> {
-    const { client, key, creationBlockedBy } = this.#target;
+    const { client, key, creationBlockedBy, onMade } = this.#target;
     const { name } = item;
     const owner = await this.#ownerNow();
     this.#saw(versionsOf(key, owner?.metadata.resourceVersion));
@@ -106,18 +109,23 @@ class Creation<Item extends { name: string }> {
       if (!isAlreadyExists(error)) throw error;
       const other = await liveMember(client, key, { namespace: key.namespace, name });
       this.#saw(memberVersions(key, other?.metadata.resourceVersion));
-      if (other === undefined || isControlledBy(other, kindOfOwner(key).resource, key)) return 'done';
+      if (other === undefined) return 'done';
+      if (isControlledBy(other, kindOfOwner(key).resource, key)) {
+        onMade?.(other, false);
+        return 'done';
+      }
       this.nameConflicts.push(name);
       return 'left';
     }
   }
 
   async #write(item: Item): Promise<void> {
-    const { key, owner, vmOf, writer } = this.#target;
+    const { key, owner, vmOf, writer, onMade } = this.#target;
     const pool = key.kind === undefined ? (owner as StoredPool) : null;
     const stored = await writer.create(kindOfOwner(key).members.resource, await vmOf(item), pool);
     this.#saw(memberVersions(key, stored.metadata.resourceVersion));
     this.created.push(item.name);
+    onMade?.(stored, true);
   }
 
   #saw(versions: ResourceVersions): void {

@@ -4,6 +4,7 @@ import { scaleInRules } from '../../api/pool-defaults.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { isActive } from '../../decisions/disruption-budget/availability.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { withRolesOf } from '../../decisions/membership/roles.ts';
 import type { Target } from '../../decisions/pool/steps.ts';
 import { isOvertaken } from '../../decisions/scaling/choice.ts';
 import { BY_NAME, NOT_NEEDED, removalBlockedBy, type RemovalCause } from '../../decisions/scaling/removal-check.ts';
@@ -133,17 +134,13 @@ const ifChanged = ({ resourceVersion }: Target, { because }: RemovalCause): Omit
 const isLate = ({ kind }: OwnerKey, { because }: RemovalCause): boolean =>
   kind === undefined && because === 'Surplus' && activityInfo().attempt > 1;
 
-function whyOvertaken(
-  cache: ClusterCache,
-  key: OwnerKey,
-  { spec }: StoredPool,
-  { vms, cause }: Leaving,
-): string | null {
-  const rules = scaleInRules(spec.scaleInStrategy);
+function whyOvertaken(cache: ClusterCache, key: OwnerKey, pool: StoredPool, { vms, cause }: Leaving): string | null {
+  const rules = scaleInRules(pool.spec.scaleInStrategy);
   const vmiOf = (vm: VmView): VmiView | undefined => cache.vmiOf(vm);
   const chosen = new Set(vms.map((vm) => vm.uid));
   const others = new Set('others' in cause ? cause.others : []);
-  const active = cache.vms.ownedBy('VirtualMachinePool', key).filter(isActive).filter(isRegular);
+  const members = cache.vms.ownedBy('VirtualMachinePool', key).map(withRolesOf(pool));
+  const active = members.filter(isActive).filter(isRegular);
   const isOver = isOvertaken({
     leaving: active.filter((vm) => chosen.has(vm.uid)),
     staying: active.filter((vm) => !chosen.has(vm.uid) && !others.has(vm.name) && mayLeave({ rules, vmiOf }, vm)),
@@ -194,11 +191,14 @@ class LeavingVms {
     };
   }
 
-  async #whyNot({ vm, vmi }: SeenMember, way: WayOut, owner: StoredVmOwner): Promise<string | null> {
+  async #whyNot(seen: SeenMember, way: WayOut, owner: StoredVmOwner): Promise<string | null> {
     const { cause } = this.#leaving;
+    const { vmi } = seen;
+    const isPool = this.#key.kind === undefined;
+    const vm = seen.vm !== null && isPool ? withRolesOf(owner as StoredPool)(seen.vm) : seen.vm;
     const live = vm !== null && isAboutVmi(cause) ? await this.#liveVmiOf(vm) : vmi;
     const withNode = live == null ? undefined : this.#cache.nodes.withNode(live);
-    return removalUnproven({ cause, way, owner, isPool: this.#key.kind === undefined, vm, vmi: withNode });
+    return removalUnproven({ cause, way, owner, isPool, vm, vmi: withNode });
   }
 
   /** Resolves to null if the VM has none. */

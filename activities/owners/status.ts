@@ -17,7 +17,9 @@ import type { OwnerKey } from './types.ts';
 
 /** Written by whatever disrupts the pool's VMs. */
 const CLAIMS = 'disruptedVMs';
-const OF_POOLS: string[] = PoolStatus.keyof().options.filter((field) => field !== CLAIMS);
+/** Written by whatever makes VMs that are no replicas, and taken from no caller: by it, VMs are deleted. */
+const ROLES = 'roles';
+const OF_POOLS: string[] = PoolStatus.keyof().options.filter((field) => field !== CLAIMS && field !== ROLES);
 const OF_SETS: string[] = ReplicaSetStatus.keyof().options;
 
 /**
@@ -97,7 +99,11 @@ function changes(fields: readonly string[], before: StoredVmOwner['status'], sta
   if (before === undefined)
     return [
       { op: 'test', path: '/status', value: null },
-      { op: 'add', path: '/status', value: status },
+      {
+        op: 'add',
+        path: '/status',
+        value: Object.fromEntries(fields.map((field) => [field, status[field as keyof AnyStatus]])),
+      },
     ];
   const operations = fields.flatMap((field): Operation[] => {
     const path = `/status/${field}`;

@@ -1,7 +1,8 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { standbyRules } from '../../api/pool-defaults.ts';
-import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import { memberOfAnnotation } from '../../decisions/membership/member-of.ts';
+import { unannounced, withRolesOf, type Made } from '../../decisions/membership/roles.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { vmName } from '../../decisions/scaling/vm-names.ts';
@@ -10,6 +11,7 @@ import { neededReferences, waitingForMissing } from '../../decisions/template/ne
 import { requiredReferences, type OwnReference } from '../../decisions/template/references.ts';
 import { poolTemplate, type PoolTemplate } from '../../decisions/template/template.ts';
 import { vmFromTemplate } from '../../decisions/template/vm-from-template.ts';
+import { vmView } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { KubeError } from '../../kubernetes/errors.ts';
@@ -18,6 +20,7 @@ import { References } from '../configuration/references.ts';
 import { SpecWriter } from '../disks/spec-writer.ts';
 import { withHeartbeat } from '../lib/heartbeat.ts';
 import { sharedCall } from '../lib/shared-call.ts';
+import { RoleRecord } from '../membership/role-record.ts';
 import { createEach } from '../owners/create-members.ts';
 import { knownPool } from '../owners/live-owner.ts';
 import { nothingDone, type Done, type CreateOptions, type PoolKey } from '../owners/types.ts';
@@ -61,7 +64,15 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           const needed = neededReferences(pool, template, numbersWithoutVm(pool, numbers));
           return references.missingAmong(key.namespace, needed);
         });
-        return createEach({
+        const record = new RoleRecord(client, key);
+        // The live record is asked right before each creation.
+        if (role !== null || items.some(({ name }) => unannounced(pool, name, role) !== null))
+          await record.announce(
+            items.map(({ name }) => name),
+            role,
+          );
+        const made: Made[] = [];
+        const done = await createEach({
           client,
           key,
           owner: pool,
@@ -70,11 +81,10 @@ export function createCreationActivities({ client, cache, revisions, concurrency
           concurrency,
           skipSlowStart,
           creationBlockedBy: ({ name }, owner, made) => {
-            const vms =
-              generation === undefined
-                ? cache.vms.ownedBy('VirtualMachinePool', key).filter((vm) => vm.role === role)
-                : [];
-            return creationBlockedBy({ generation, owner, vms, role, name, made });
+            const now = owner as StoredPool | undefined;
+            const members = generation === undefined ? cache.vms.ownedBy('VirtualMachinePool', key) : [];
+            const vms = members.map(withRolesOf(now)).filter((vm) => vm.role === role);
+            return unannounced(now, name, role) ?? creationBlockedBy({ generation, owner, vms, role, name, made });
           },
           vmOf: async ({ number }) => {
             const vm = vmFromTemplate(pool, template, number, role);
@@ -88,7 +98,10 @@ export function createCreationActivities({ client, cache, revisions, concurrency
             if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };
             return vm;
           },
+          onMade: (vm, isNew) => made.push({ vm: vmView(vm), isNew }),
         });
+        if (role !== null) await record.identify(made, role);
+        return { ...done, minVersions: maxVersions(done.minVersions, record.minVersions) };
       }),
   };
 

@@ -17,11 +17,13 @@ import { serverLost } from '../lib/shutdown.ts';
 import type { Acted } from '../lib/try-each.ts';
 import { createReturnActivities } from '../membership/adopt-returned.ts';
 import { endMembershipChange } from '../membership/end-change.ts';
+import { isMislabelled } from '../membership/known-roles.ts';
 import { createLabelActivities } from '../membership/label-vms.ts';
+import { setRoles } from '../membership/role-record.ts';
 import { removeDiskFinalizers } from '../membership/unhold-vms.ts';
 import { setFinalizer } from '../owners/finalizer.ts';
 import { keepReplicas } from '../owners/keep-replicas.ts';
-import { knownPool } from '../owners/live-owner.ts';
+import { knownPool, livePool } from '../owners/live-owner.ts';
 import { noteUid } from '../owners/note-uid.ts';
 import { createReleaseActivities } from '../owners/release-vms.ts';
 import { createScaleInActivities } from '../owners/scale-in.ts';
@@ -62,8 +64,14 @@ export function createPoolActivities({
     async plan({ namespace, name, minVersions, resultUnknown, ...asked }: PlanRequest): Promise<Planned> {
       if (cache.lost.aborted) throw serverLost();
       if (resultUnknown) await cache.vms.relist();
-      const reached = await cache.catchUp(minVersions);
-      const pool = await knownPool(client, cache, { namespace, name });
+      let reached = await cache.catchUp(minVersions);
+      let pool = await knownPool(client, cache, { namespace, name });
+      if (pool !== undefined && isMislabelled(cache, pool)) {
+        // Its record may be newer than this cache, and a VM that was made for it is no replica too many.
+        const live = await livePool(client, { namespace, name, uid: pool.metadata.uid });
+        reached = await cache.catchUp({ ...minVersions, pools: live?.metadata.resourceVersion });
+        pool = await knownPool(client, cache, { namespace, name });
+      }
       if (pool === undefined) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
       await revisions.expandAll(pool);
@@ -121,6 +129,10 @@ export function createPoolActivities({
     /** Lets the deletion of VMs end that nobody controls any more, and keeps their disks. */
     removeDiskFinalizers: (key: PoolKey, vms: Target[]): Promise<Acted> =>
       withHeartbeat(() => removeDiskFinalizers(client, key, vms, concurrency)),
+
+    /** Has role labels follow the pool's record, and the record the VMs that there are. */
+    setRoles: (key: PoolKey, vms: Target[]): Promise<ResourceVersions> =>
+      withHeartbeat(() => setRoles(client, key, vms, concurrency)),
 
     /** Lets the pool go on whose members a command was to change that says nothing any more. `mark`: its annotation. */
     endMembershipChange: (key: PoolKey, mark: string): Promise<ResourceVersions> =>

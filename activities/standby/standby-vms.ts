@@ -1,21 +1,23 @@
 import { cancellationSignal, log } from '@temporalio/activity';
-import { REMOVING_ANNOTATION, ROLE_LABEL, STANDBY_ANNOTATION } from '../../api/names.ts';
+import { ROLE_LABEL, STANDBY_ANNOTATION } from '../../api/names.ts';
 import type { Stored } from '../../api/objects.ts';
 import { standbyRules } from '../../api/pool-defaults.ts';
 import { VirtualMachines } from '../../api/resources.ts';
 import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { roleIn, withRolesOf } from '../../decisions/membership/roles.ts';
 import type { SettleAct, Target } from '../../decisions/pool/steps.ts';
 import { creationBlockedBy } from '../../decisions/scaling/removal-check.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
 import { vmView, type VirtualMachine } from '../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../decisions/views/pool.ts';
 import { powerOf } from '../../decisions/views/run-strategy.ts';
-import { isRegular, roleOf } from '../../decisions/views/vm.ts';
+import { isRegular, type VmView } from '../../decisions/views/vm.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { sharedCall } from '../lib/shared-call.ts';
 import type { Acted } from '../lib/try-each.ts';
+import { RoleRecord } from '../membership/role-record.ts';
 import { ifOwned } from '../owners/if-owned.ts';
 import { livePool } from '../owners/live-owner.ts';
 import { nothingDone, type Done, type PoolKey } from '../owners/types.ts';
@@ -40,31 +42,43 @@ export class StandbyVms {
   readonly #key: PoolKey;
   readonly #generation: number;
   readonly #poolNow: () => Promise<StoredPool | undefined>;
+  readonly #record: RoleRecord;
   readonly #notWanted: string[] = [];
   #minVersions: ResourceVersions = {};
   /** Names of VMs that are being promoted. */
   readonly #promoting = new Set<string>();
   /** Names of VMs that were acted on. */
   readonly acted: string[] = [];
+  /** UIDs of VMs that have become replicas. */
+  readonly #promoted: string[] = [];
 
   /** `generation`: of the spec that this was planned for. */
   constructor(options: StandbyOptions, key: PoolKey, generation: number) {
     this.#in = options;
     this.#key = key;
     this.#generation = generation;
+    this.#record = new RoleRecord(options.client, key);
     this.#poolNow = sharedCall(() => livePool(options.client, key, cancellationSignal()));
   }
 
   /**
    * Makes the VM a replica: the write that takes the mark off also has the VM run. A paused VMI goes on before that, so
-   * that a worker that dies in between leaves a standby VM that runs, which is promoted first.
+   * that a worker that dies in between leaves a standby VM that runs, which is promoted first. So does one that dies
+   * before `endPromotion`.
    */
   promote(target: Target): Promise<Acted> {
     return this.#onEach(target, this.#whyNotPromote, async ({ pool, vm }) => {
       await this.#goesOn(vm.metadata.name);
       const unmarked = { labels: { [ROLE_LABEL]: null }, annotations: { [STANDBY_ANNOTATION]: null } };
       await this.#write(vm, unmarked, await this.#startOf(pool, vm));
+      this.#promoted.push(vm.metadata.uid);
     });
+  }
+
+  /** Takes those that have become replicas off the record of the pool's standby VMs. */
+  async endPromotion(): Promise<void> {
+    await this.#record.forget(this.#promoted);
+    this.#saw(this.#record.minVersions);
   }
 
   settle(target: Target, act: SettleAct): Promise<Acted> {
@@ -86,7 +100,8 @@ export class StandbyVms {
    * here.
    */
   readonly #whyNotPromote = (pool: StoredPool | undefined, name: string): string | null => {
-    const vms = this.#in.cache.vms.ownedBy('VirtualMachinePool', this.#key).filter(isRegular);
+    const members = this.#in.cache.vms.ownedBy('VirtualMachinePool', this.#key);
+    const vms = members.map(withRolesOf(pool)).filter(isRegular);
     const others = { owner: pool, vms, name, made: new Set([...this.#promoting, ...this.acted]) };
     const why = this.#whyNotSettle(pool, name) ?? creationBlockedBy({ ...others, generation: undefined });
     // No pause between the two: VMs that are promoted at once count each other.
@@ -106,10 +121,11 @@ export class StandbyVms {
     let pool: StoredPool | undefined;
     let vm: Stored<VirtualMachine>;
     const acted = await ifOwned(client, this.#key, { name, uid }, () => act({ pool: pool!, vm }), {
-      isSame: ({ stored }) => isStandbyNow((vm = stored as Stored<VirtualMachine>)),
-      isWanted: async () => {
+      isWanted: async ({ stored, resourceVersion }) => {
         pool = await this.#poolNow();
-        const why = whyNot(pool, name);
+        vm = stored as Stored<VirtualMachine>;
+        this.#saw({ pools: pool?.metadata.resourceVersion, vms: resourceVersion });
+        const why = isStandbyNow(pool, vmView(vm)) ? whyNot(pool, name) : 'it is no standby VM';
         if (why !== null) log.info('a standby VM is left as it is', { name, reason: why });
         return why === null;
       },
@@ -152,8 +168,13 @@ export class StandbyVms {
     if (vmi === undefined || vmi.pause !== null || !vmi.ready || vmi.deleting) return;
     await askForPause(client, at, 'pause');
     const after = await liveVmWithVmi(client, at, cancellationSignal());
-    if (after.vm !== undefined && !isStandbyNow(after.vm)) await askForPause(client, at, 'unpause');
+    const isStandby = after.vm === undefined || isStandbyNow(await this.#livePool(), vmView(after.vm));
+    if (!isStandby) await askForPause(client, at, 'unpause');
     this.#saw({ vms: after.vm?.metadata.resourceVersion, vmis: after.vmi?.resourceVersion });
+  }
+
+  #livePool(): Promise<StoredPool | undefined> {
+    return livePool(this.#in.client, this.#key, cancellationSignal());
   }
 
   #saw(versions: ResourceVersions): void {
@@ -161,7 +182,5 @@ export class StandbyVms {
   }
 }
 
-const isStandbyNow = ({ metadata }: Stored): boolean =>
-  roleOf(metadata.labels) === 'Standby' &&
-  metadata.deletionTimestamp === undefined &&
-  metadata.annotations?.[REMOVING_ANNOTATION] === undefined;
+const isStandbyNow = (pool: StoredPool | undefined, vm: VmView): boolean =>
+  roleIn(pool, vm) === 'Standby' && !vm.deleting && !vm.removing;

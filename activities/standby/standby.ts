@@ -27,6 +27,7 @@ export function createStandbyActivities({ concurrency, ...options }: StandbyOpti
         await cache.catchUp({ vms: minVersions.vms });
         const standby = new StandbyVms(options, key, generation);
         const { count, refused } = await tryEach(vms, (vm) => standby.promote(vm), { most: concurrency });
+        await standby.endPromotion();
         const pool = await knownPool(client, cache, key);
         const { acted } = standby;
         if (pool !== undefined && acted.length > 0)

@@ -23,7 +23,14 @@ export {
   type ScaleInSelectionPolicy,
   type Spread,
 } from './selection.ts';
-export { Condition, PoolStatus, type DisruptedVm, type HealingStatus, type RolloutStatus } from './status.ts';
+export {
+  Condition,
+  PoolStatus,
+  type DisruptedVm,
+  type HealingStatus,
+  type RoleEntry,
+  type RolloutStatus,
+} from './status.ts';
 export {
   ScaleInStrategy,
   UpdateStrategy,

@@ -169,6 +169,18 @@ export const DisruptedVm = z.strictObject({
 });
 export type DisruptedVm = z.infer<typeof DisruptedVm>;
 
+/** A VM of a pool that is none of its replicas. */
+export const RoleEntry = z.strictObject({
+  vm: z.string().describe('Its name.'),
+  role: z.enum(['Standby', 'Surge']).describe('Standby: ready to become a replica. Surge: extra during an update.'),
+  uid: z.string().describe('Of the VM; absent until it is known to have been made.').exactOptional(),
+  at: time('When it was recorded: before the VM was made.'),
+});
+export type RoleEntry = z.infer<typeof RoleEntry>;
+
+/** Most VMs of a pool that are none of its replicas. */
+export const MAX_ROLES = 2_000;
+
 /** Why VMs that are to leave nodes that are drained have not left them yet. */
 export const DRAINING_REASONS = ['Stuck', 'Evacuating', 'WaitingForBudget', 'WaitingForWindow', 'Waiting'] as const;
 
@@ -220,6 +232,14 @@ export const PoolStatus = z.strictObject({
     .max(1_000)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['vm'] })
     .describe('Places in the budget of maxUnavailable that are claimed, whether or not their VMs are down yet.')
+    .exactOptional(),
+  roles: z
+    .array(RoleEntry)
+    .max(MAX_ROLES)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['vm'] })
+    .describe(
+      'Which VMs are standby VMs or extra ones. All others are replicas, whatever their labels say: drover alone may write this.',
+    )
     .exactOptional(),
   ...WritesAndConditions,
 });

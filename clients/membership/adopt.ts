@@ -72,6 +72,12 @@ async function vmsToAdopt(kube: KubeClient, pool: Stored<Pool>, chosen: Chosen):
     const { name: of, deletionTimestamp } = vm.metadata;
     if (isControlledBy(vm, VirtualMachinePools, identityOf(pool))) note(`vm ${of} is pool ${name}'s already`);
     else if (owner !== undefined) return [new Failure(`vm ${of} belongs to ${owner.kind} ${owner.name}`)];
+    // By it, drover would take the VM for what it was.
+    const isOnRecord = pool.status?.roles?.some(({ uid }) => uid === vm.metadata.uid) === true;
+    if (owner === undefined && isOnRecord)
+      return [
+        new Failure(`vm ${of} was no replica of pool ${name}, and its status still says so: try again in a moment`),
+      ];
     return deletionTimestamp === undefined ? [] : [new Failure(`vm ${of} is being deleted`)];
   });
   throwAll(failures);

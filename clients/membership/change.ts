@@ -12,7 +12,8 @@ import {
   type MembershipChange,
 } from '../../decisions/membership/change.ts';
 import { reasonOf } from '../../decisions/membership/condition.ts';
-import { isCountedObject } from '../../decisions/pool/counted.ts';
+import { countedIn } from '../../decisions/pool/counted.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { ignoreNotFound } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
@@ -153,7 +154,7 @@ export const waitUntilCounted = (
     const { generation } = pool.metadata;
     const isNew = pool.status?.observedGeneration === generation && said(pool) !== undefined;
     const vms = await controlledBy(kube, VirtualMachinePools, pool);
-    const count = vms.filter(isCountedObject).length;
+    const count = vms.filter(countedIn(pool as unknown as StoredPool)).length;
     return isNew && pool.status?.replicas === count ? null : `its status does not count its ${count} VMs yet`;
   });
 

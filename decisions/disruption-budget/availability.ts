@@ -105,9 +105,12 @@ export function maxUnavailableOf(pool: StoredPool): number {
   return countOf(maxUnavailable, replicas, isZero(maxUnavailable) && maxSurgeOf(pool) > 0 ? 0 : 1);
 }
 
+/** Each extra VM has its entry in the status of its pool. */
+const MAX_SURGE = 1_000;
+
 /** How many extra VMs the pool may have while VMs are updated. */
 export const maxSurgeOf = ({ spec }: StoredPool): number =>
-  countOf(spec.maxSurge ?? DEFAULT_MAX_SURGE, spec.replicas, 0, Math.ceil);
+  Math.min(countOf(spec.maxSurge ?? DEFAULT_MAX_SURGE, spec.replicas, 0, Math.ceil), MAX_SURGE);
 
 export interface UnavailabilityInput {
   pool: StoredPool;

@@ -69,14 +69,17 @@ function placed(
 ): Record<'asReplicas' | 'asStandby', VmView[]> {
   const { creating, standby: making = [] } = inProgress;
   const spare = missing(standbyRules(pool.spec).replicas, vms.filter(isStandby), making);
-  const asStandby = found.filter(isStandby).slice(0, spare);
+  const asStandby = found.filter(wasStandby).slice(0, spare);
   // A standby VM that is one too many takes the place of a replica that has not come back.
   const others = [
-    ...found.filter((vm) => !isStandby(vm)),
-    ...found.filter((vm) => isStandby(vm) && !asStandby.includes(vm)),
+    ...found.filter((vm) => !wasStandby(vm)),
+    ...found.filter((vm) => wasStandby(vm) && !asStandby.includes(vm)),
   ];
   return { asStandby, asReplicas: others.slice(0, missing(pool.spec.replicas, vms.filter(isRegular), creating)) };
 }
+
+/** A record of roles is of the pool's earlier self, or of earlier VMs: only the label has come back. */
+const wasStandby = ({ roleLabel }: VmView): boolean => roleLabel === 'Standby';
 
 const missing = (wanted: number, there: readonly VmView[], coming: readonly string[]): number =>
   Math.max(wanted - new Set([...there.map(nameOf), ...coming]).size, 0);

@@ -38,7 +38,7 @@ export function silentChangeSteps(given: Given): PoolStep[] {
 export function silentChangeWake({ pool, now }: Given): { wakeAt: number | null } {
   const change = endedBySilence(pool);
   const at = change === null ? null : silentAt(change);
-  return { wakeAt: at === null || at <= now ? null : at };
+  return { wakeAt: change === null || at === null || isSilent(change, now) ? null : at };
 }
 
 function endedBySilence(pool: StoredPool): (MembershipChange & ListedChange) | null {
@@ -46,8 +46,19 @@ function endedBySilence(pool: StoredPool): (MembershipChange & ListedChange) | n
   return change !== null && change !== 'unreadable' && isListed(change) ? change : null;
 }
 
-/** Reports whether the command of this change has said nothing for too long. `now`: milliseconds since the epoch. */
-export const isSilent = (change: MembershipChange & ListedChange, now: number): boolean => now >= silentAt(change);
+/**
+ * Reports whether the command of this change has said nothing for too long. Commands report by the API server's clock:
+ * a report from the future is none, and would hold the pool until then. `now`: milliseconds since the epoch.
+ */
+export const isSilent = (change: MembershipChange & ListedChange, now: number): boolean =>
+  now >= silentAt(change) || now < silentAt(change) - 2 * SILENCE_MS;
+
+/**
+ * Reports whether the pool has come back from a backup since this change was last reported: the VMs that the change
+ * names have other UIDs now, or are gone.
+ */
+export const isOfEarlierPool = ({ at, reportedAt = at }: MembershipChange & ListedChange, pool: StoredPool): boolean =>
+  Date.parse(reportedAt) < Date.parse(pool.metadata.creationTimestamp ?? '');
 
 const silentAt = ({ at, reportedAt = at }: MembershipChange & ListedChange): number =>
   Date.parse(reportedAt) + SILENCE_MS;

@@ -16,6 +16,7 @@ import { membersChanging } from '../membership/condition.ts';
 import { labelSteps, unlabelledMembers } from '../membership/labels.ts';
 import { poolRestore, poolRestoring, type Restore } from '../membership/restore.ts';
 import { returnedVms, type Returned } from '../membership/returned.ts';
+import { roleSteps } from '../membership/roles.ts';
 import { silentChangeSteps, silentChangeWake } from '../membership/silent-change.ts';
 import { revisionOf } from '../revisions/hash.ts';
 import { isOver, unverifiedRevision, withProof } from '../rollout/first-available.ts';
@@ -97,7 +98,8 @@ export function planPool(given: PoolPlanInput): PoolPlan {
   const drifted = driftedVms(pool, vms, (revision) => templates.get(revision));
   const surge = surgeOf(limits, members, rollout, scaleSteps);
   const reuse = { pool, kept, revision: rollout.forNewVms, templateOf: (revision: string) => templates.get(revision) };
-  const more = { returned, restore, drain, surgeSteps: surge.steps, rollout, mark, reuse };
+  const roles = roleSteps(input);
+  const more = { returned, restore, roles, drain, surgeSteps: surge.steps, rollout, mark, reuse };
   const steps = stepsOf(input, { scaleSteps, ...more });
   const failures = standingFailures(input, (backoffs) => dueSteps(given, backoffs, { ...members, rollout, reuse }));
   const availability = poolAvailability(pool, vms, vmiOf, now);
@@ -146,6 +148,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
         silentChangeWake(input),
         claimsWake({ pool, vms, vmiOf }, now),
         { wakeAt: restore.until },
+        roles,
       ],
       unverified !== null && isOver(state, unverified),
     ),
@@ -155,6 +158,7 @@ export function planPool(given: PoolPlanInput): PoolPlan {
 interface Decided {
   returned: Returned;
   restore: Restore;
+  roles: { steps: readonly PoolStep[] };
   scaleSteps: readonly ScaleStep[];
   drain: DrainPlan;
   surgeSteps: readonly PoolStep[];
@@ -175,7 +179,13 @@ function stepsOf(input: PoolPlanInput, { scaleSteps, rollout, mark, reuse, ...mo
   const labelling = labelSteps({ pool, vms, uncontrolled });
   if (pool.metadata.deletionTimestamp !== undefined)
     return labelling.length === 0 ? steps : [...steps.filter(({ kind }) => kind !== 'removeFinalizer'), ...labelling];
-  steps.push(...keptReplicas(pool), ...labelling, ...silentChangeSteps(input), ...more.restore.steps);
+  steps.push(
+    ...keptReplicas(pool),
+    ...labelling,
+    ...more.roles.steps,
+    ...silentChangeSteps(input),
+    ...more.restore.steps,
+  );
   if (steps.length > 0) return steps;
   const staying = new Map(vms.filter(isStayingOn).map((vm) => [vm.name, vm]));
   const tidied = batches.length === 0 ? tidyRevisions(input, rollout) : [];

@@ -50,6 +50,8 @@ export type PoolStep =
   | { kind: 'clearNamedRemovals'; vms: Member[]; reason: string }
   /** VMs that get the pool's labels, for it owns them; or lose them, for nobody controls the VMs any more. */
   | { kind: 'addLabels' | 'removeLabels'; vms: Target[]; reason: string }
+  /** VMs whose role label is to follow the pool's record, which is brought up to date before. */
+  | { kind: 'setRoles'; vms: Target[]; reason: string }
   /** VMs that nobody controls any more, and whose deletion waits until their disks are kept. */
   | { kind: 'removeDiskFinalizers'; vms: Target[]; reason: string }
   /** The members of the pool no longer change: the command that was to change them is gone. `mark`: its annotation. */

@@ -72,7 +72,7 @@ function poolVmUnproven({ cause: { because }, way, owner, vmi }: RemovalProofInp
       // What was to be kept a moment ago is still kept.
       return vm.removing ? 'its disks are to be kept' : null;
     case 'Surge':
-      return isSurge(vm) && way === 'delete' ? null : 'it is no extra VM';
+      return isKnownExtra(vm) && way === 'delete' ? null : 'it is no extra VM';
     case 'Ended':
       return 'no VM leaves a pool for that';
     case 'Named':
@@ -86,6 +86,9 @@ function poolVmUnproven({ cause: { because }, way, owner, vmi }: RemovalProofInp
       return surplusUnproven(vm, 'Standby') ?? disksUnproven(way, owner as StoredPool);
   }
 }
+
+/** Without its label, people may take it for a replica. */
+const isKnownExtra = (vm: VmView): boolean => isSurge(vm) && vm.roleLabel === 'Surge';
 
 function surplusUnproven(vm: VmView, role: VmView['role']): string | null {
   if (vm.protected) return 'it is protected from scale-in';

@@ -19,8 +19,10 @@ export interface VmView {
   resourceVersion: string;
   /** The controller among its owner references; null for a VM without a controller. */
   owner: { kind: string; name: string; uid: string } | null;
-  /** Null for a VM that is one of its pool's replicas, or in no pool. */
+  /** What it is in its pool, by the pool's record; null for one of its replicas, and for a VM that is in no pool. */
   role: MemberRole | null;
+  /** What its label says, which whoever may change the VM can write. Drover has the label follow the record. */
+  roleLabel: MemberRole | null;
   /** The state that drover has brought a standby VM to; null for other VMs, and if drover has not. */
   standby: StandbyState | null;
   /** Milliseconds since the epoch. */
@@ -138,7 +140,7 @@ export type SurgeVm = VmView & { role: 'Surge' };
 
 export const isSurge = (vm: VmView): vm is SurgeVm => vm.role === 'Surge';
 
-/** Reads the role of a VM from its labels. A value that drover doesn't know makes no difference to a VM. */
+/** Returns the role that labels tell. A value that drover doesn't know makes no difference to a VM. */
 export function roleOf(labels: Readonly<Record<string, string>> | undefined): MemberRole | null {
   const role = labels?.[ROLE_LABEL];
   return role === 'Standby' || role === 'Surge' ? role : null;

@@ -18,10 +18,8 @@ export const isGoing = ({ metadata }: Stored): boolean => metadata.deletionTimes
 /** Reports whether this write begins or makes the object's end. */
 export const isDeletion = (before: Stored, after: Stored | undefined): boolean =>
   !isGoing(before) && (after === undefined || isGoing(after));
-/** Reports whether the VM is one of its pool's replicas. */
+/** Reports whether the labels of a VM say that it is one of its pool's replicas. */
 export const isRegular = ({ metadata }: Stored): boolean => roleOf(metadata.labels) === null;
-/** Reports whether the VM is extra. */
-export const isSurge = ({ metadata }: Stored): boolean => roleOf(metadata.labels) === 'Surge';
 export const isRemoved = ({ metadata }: Stored): boolean => metadata.annotations?.[REMOVING_ANNOTATION] !== undefined;
 export const isActive = (vm: Stored): boolean => !isGoing(vm) && !isRemoved(vm);
 /** Reports whether people want this VM removed from its pool by name. */

@@ -39,6 +39,11 @@ test.each<[string, fc.Arbitrary<Scenario>, number?]>([
     withSurge(anyScenario('refusals', 'refusals', 'wishes', 'rules', 'surges', 'people', 'accidents', 'sets'), 1),
     12,
   ],
+  [
+    'strangers label VMs as what they are not',
+    withSurge(anyScenario('labels', 'labels', 'labels', 'wishes', 'surges', 'rules', 'accidents', 'faults'), 1),
+    8,
+  ],
   ['a backup is put back', anyScenario('restores', 'wishes', 'people', 'faults', 'sets')],
   [
     'workflows end and are put back',

@@ -6,19 +6,9 @@ import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '.
 import { wantedReplicas } from '../../api/wanted-replicas.ts';
 import { revisionOf } from '../../decisions/revisions/hash.ts';
 import { poolTemplate } from '../../decisions/template/template.ts';
+import { roleOf, type MemberRole } from '../../decisions/views/vm.ts';
 import type { VirtualMachineInstance } from '../../simulator/types.ts';
-import {
-  activityNow,
-  isByWorker,
-  isDeletion,
-  isGoing,
-  isReady,
-  isRegular,
-  isRemoved,
-  isSurge,
-  runs,
-  type Pool,
-} from './facts.ts';
+import { activityNow, isByWorker, isDeletion, isGoing, isReady, isRemoved, runs, type Pool } from './facts.ts';
 import { CALL_MS, KNOWN_AFTER_MS, Readings } from './readings.ts';
 import type { Write } from './world/api-server.ts';
 import type { Call } from './world/model-client.ts';
@@ -65,6 +55,10 @@ export class PoolRecord implements Onlooker {
   readonly #changed = new Map<string, number>();
   /** Limits of each pool, the newest last. */
   readonly #limits = new Map<string, Limits[]>();
+  /** What workers have made each VM, by its UID, whatever others have written on its label. */
+  readonly #roles = new Map<string, MemberRole | null>();
+  /** What the VM was before the last write of a VM. */
+  #formerRole: MemberRole | null = null;
   /** Names whose VM healing removed, each after the UID of its pool. */
   readonly #wasHealed = new Set<string>();
 
@@ -121,6 +115,11 @@ export class PoolRecord implements Onlooker {
   }
 
   #vmWritten({ before, after }: Write, isWorker: boolean, call: Call | null): void {
+    const hasOtherOwner = controllerOf(after ?? before!)?.uid !== controllerOf(before ?? after!)?.uid;
+    const isPromoted = isWorker && activityNow() === 'promoteStandbyVms';
+    this.#formerRole = this.#roleOf((before ?? after)!);
+    if (after !== undefined && (before === undefined || isPromoted || hasOtherOwner))
+      this.#roles.set(after.metadata.uid, roleOf(after.metadata.labels));
     const { uid, name } = (after ?? before)!.metadata;
     const owner = after === undefined ? undefined : controllerOf(after);
     if (before === undefined) {
@@ -229,11 +228,31 @@ export class PoolRecord implements Onlooker {
 
   /** VMs of the pool that are its replicas, and no others that it has beside them. */
   replicasOf(uid: string): Stored[] {
-    return this.#world.vmsOf(uid).filter(isRegular);
+    return this.#world.vmsOf(uid).filter((vm) => this.isRegular(vm));
+  }
+
+  /** Reports whether the VM is one of its pool's replicas. */
+  isRegular(vm: Stored): boolean {
+    return this.#roleOf(vm) === null;
+  }
+
+  /** Reports whether the VM that was written last was one of its pool's replicas before. */
+  get wasRegular(): boolean {
+    return this.#formerRole === null;
+  }
+
+  /** Reports whether the VM is extra. */
+  isSurge(vm: Stored): boolean {
+    return this.#roleOf(vm) === 'Surge';
+  }
+
+  #roleOf({ metadata: { uid, labels } }: Stored): MemberRole | null {
+    const role = this.#roles.get(uid);
+    return role === undefined ? roleOf(labels) : role;
   }
 
   standbyOf(uid: string): Stored[] {
-    return this.#world.vmsOf(uid).filter((vm) => !isRegular(vm) && !isSurge(vm));
+    return this.#world.vmsOf(uid).filter((vm) => !this.isRegular(vm) && !this.isSurge(vm));
   }
 
   isReady(name: string): boolean {

@@ -100,6 +100,7 @@ export class FakeCluster {
         ...plan,
       };
     },
+    setRoles: async () => ({}),
     createVms: async (key, numbers, revision) => {
       const names = numbers.map((number) => vmName(key.name, number));
       this.#act('create', names);

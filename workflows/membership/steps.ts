@@ -6,17 +6,19 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import type { PoolStep } from '../../decisions/pool/steps.ts';
 import { ON_VMS } from '../owners/steps.ts';
 
-const { labelVms, unlabelVms, removeDiskFinalizers, endMembershipChange } = proxyActivities<PoolActivities>(ON_VMS);
+const { labelVms, unlabelVms, setRoles, removeDiskFinalizers, endMembershipChange } =
+  proxyActivities<PoolActivities>(ON_VMS);
 
 /** A step that adapts to changes of the pool's members by users or commands. */
 type MembersStep = Extract<
   PoolStep,
-  { kind: 'addLabels' | 'removeLabels' | 'removeDiskFinalizers' | 'endMembershipChange' }
+  { kind: 'addLabels' | 'removeLabels' | 'setRoles' | 'removeDiskFinalizers' | 'endMembershipChange' }
 >;
 
 const KINDS: ReadonlySet<PoolStep['kind']> = new Set([
   'addLabels',
   'removeLabels',
+  'setRoles',
   'removeDiskFinalizers',
   'endMembershipChange',
 ]);
@@ -34,6 +36,8 @@ export function carryOut(
       return labelVms.executeWithOptions(words, [key, step.vms]);
     case 'removeLabels':
       return unlabelVms.executeWithOptions(words, [key, step.vms]);
+    case 'setRoles':
+      return setRoles.executeWithOptions(words, [key, step.vms]);
     case 'removeDiskFinalizers':
       return removeDiskFinalizers.executeWithOptions(words, [key, step.vms]);
     case 'endMembershipChange':

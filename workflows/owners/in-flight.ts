@@ -66,6 +66,7 @@ export class InFlight {
 const HOUSEKEEPING = [
   'addLabels',
   'removeLabels',
+  'setRoles',
   'removeDiskFinalizers',
   'endMembershipChange',
   'annotateRuns',

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { ORPHAN_FINALIZER, POOL_FINALIZER, REMOVING_ANNOTATION } from '../../../api/names.ts';
+import { ORPHAN_FINALIZER, POOL_FINALIZER, REMOVING_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
-import { VirtualMachineInstances, VirtualMachinePools } from '../../../api/resources.ts';
+import { VirtualMachineInstances, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
+import { revisionOf } from '../../../decisions/revisions/hash.ts';
+import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import { TABLE, type Forgery } from './table.ts';
 import { BANK, keyOf, referenceTo, SHOP, targetOf, World, type ActivityName } from './world.ts';
@@ -19,11 +21,16 @@ interface Given {
  */
 async function given(): Promise<Given> {
   const world = new World();
-  const web = world.pool('web');
+  const web = world.pool('web', { replicas: 5 });
   world.revision(web, 1, 1);
   const api = world.pool('api', { replicas: 1 });
   world.revision(api, 1, 1);
   const own = [1, 2, 3].map((number) => world.vm(web, number));
+  const labelled = (number: number, role: string): Stored =>
+    world.server.write(VirtualMachines, world.vm(web, number).metadata, ({ metadata, ...vm }) => ({
+      ...vm,
+      metadata: { ...metadata, labels: { ...metadata.labels, [ROLE_LABEL]: role } },
+    }));
   const kubevirt = { ...referenceTo(web, 'pool.kubevirt.io/v1beta1') };
   const strangers = {
     'of nobody': world.other(SHOP, 'db'),
@@ -32,6 +39,8 @@ async function given(): Promise<Given> {
     }),
     'of nobody, held for its disks': world.held(world.other(SHOP, 'held')),
     'of another pool': world.vm(api, 1),
+    'of the pool, labelled as extra by somebody': labelled(4, 'Surge'),
+    'of the pool, labelled as standby by somebody': labelled(5, 'Standby'),
     'of another namespace': world.other(BANK, 'web-2', referenceTo(web)),
     "of KubeVirt's pool": world.other(SHOP, 'kv-1', { ...kubevirt, name: 'kv', uid: 'uid-of-kv' }),
     "of KubeVirt's pool, with the UID of drover's": world.other(SHOP, 'web-7', kubevirt),
@@ -76,4 +85,38 @@ test('a pool that is deleted without its VMs loses none of them, though a caller
   await world.start();
   const cause = { because: 'OwnerDeleted' };
   expect(await world.written('deleteVms', [keyOf(pool), [targetOf(vm)], false, cause])).toEqual([]);
+});
+
+test.each<[string, (world: World, pool: Stored & StoredPool, vm: Stored) => Promise<unknown>]>([
+  [
+    'that it was made as one',
+    (world, pool) =>
+      world.written('createVms', [
+        keyOf(pool),
+        [1],
+        revisionOf(poolTemplate(pool.spec)),
+        {},
+        { generation: 1, role: 'Surge' },
+      ]),
+  ],
+  [
+    'that the status says so',
+    (world, pool, { metadata: { name, uid, creationTimestamp: at } }) =>
+      world.written('writeStatus', [
+        keyOf(pool),
+        { replicas: 1, writes: 2, roles: [{ vm: name, uid, role: 'Surge', at }] },
+      ]),
+  ],
+])('a replica that somebody has labelled as extra stays, though a caller says %s', async (_what, claim) => {
+  const world = new World();
+  const pool = world.pool('web', { replicas: 1, maxSurge: 1 });
+  world.vm(pool, 2);
+  const made = world.vm(pool, 1, { creationTimestamp: new Date(0).toISOString() });
+  const vm = world.server.write(VirtualMachines, made.metadata, ({ metadata, ...rest }) => ({
+    ...rest,
+    metadata: { ...metadata, labels: { ...metadata.labels, [ROLE_LABEL]: 'Surge' } },
+  }));
+  await world.start();
+  await claim(world, pool, vm);
+  expect(await world.written('deleteVms', [keyOf(pool), [targetOf(vm)], false, { because: 'Surge' }])).toEqual([]);
 });

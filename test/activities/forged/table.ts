@@ -6,6 +6,7 @@ import {
   POOL_FINALIZER,
   REMOVE_VMS_ANNOTATION,
   REMOVING_ANNOTATION,
+  ROLE_LABEL,
   UID_ANNOTATION,
 } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
@@ -315,6 +316,27 @@ export const TABLE: Record<ActivityName, Row> = {
         const pool = world.pool('web');
         const vm = world.vm(pool, 1, { labels: {} });
         return () => [keyOf(pool), [targetOf(vm)]];
+      },
+    },
+  },
+  setRoles: {
+    forged: ({ own, web, api }) => [
+      ['a VM that is labelled as it is', [web, [targetOf(own)]]],
+      ['no VM', [web, []]],
+      ['a VM of another pool', [api, [targetOf(own)]]],
+      ['a VM of a pool of no UID', [{ ...web, uid: undefined }, [targetOf(own)]]],
+    ],
+    honest: {
+      'a replica that somebody has labelled as extra': (world) => {
+        const pool = world.pool('web');
+        const vm = world.vm(pool, 1, { labels: { [ROLE_LABEL]: 'Surge' } });
+        return () => [keyOf(pool), [targetOf(vm)]];
+      },
+      'an extra VM that is gone': (world) => {
+        const pool = world.pool('web');
+        const vm = world.vm(pool, 1, { role: 'Surge' });
+        world.server.delete(VirtualMachines, vm.metadata);
+        return () => [keyOf(pool), []];
       },
     },
   },

@@ -126,7 +126,23 @@ export class World {
   /** A VM of the pool with its disk, which runs and is ready. */
   vm(pool: StoredPool, number: number, { role = null, ...change }: VmChange = {}): Stored {
     const made = vmFromTemplate(pool, pool.spec.template, number, role);
-    return this.running({ ...made, metadata: { ...made.metadata, ...change } });
+    return this.#recorded(pool, this.running({ ...made, metadata: { ...made.metadata, ...change } }), role);
+  }
+
+  /** Records what the VM is in its pool. */
+  #recorded(pool: StoredPool, vm: Stored, role: MemberRole | null): Stored {
+    if (role === null) return vm;
+    const { name, uid, creationTimestamp: at } = vm.metadata;
+    this.server.write(
+      VirtualMachinePools,
+      pool.metadata,
+      (before) => {
+        const { status } = before as Stored & StoredPool;
+        return { ...before, status: { ...status, roles: [...(status?.roles ?? []), { vm: name, role, uid, at }] } };
+      },
+      'status',
+    );
+    return vm;
   }
 
   /** A VM of another owner, or of none, which runs and is ready. */
@@ -157,12 +173,13 @@ export class World {
   halted(pool: StoredPool, number: number, change: VmChange = {}): Stored {
     const { role = null, ...metadata } = change;
     const made = vmFromTemplate(pool, pool.spec.template, number, role);
-    return this.server.create(VirtualMachines, {
+    const stored = this.server.create(VirtualMachines, {
       ...made,
       metadata: { ...made.metadata, ...metadata },
       spec: { ...made.spec, runStrategy: 'Halted' },
       status: { created: false, ready: false, printableStatus: 'Stopped' },
     });
+    return this.#recorded(pool, stored, role);
   }
 
   /** A VM that somebody is deleting, held until its disks are let go. */

@@ -1,6 +1,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { expect, test } from 'vitest';
 import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
+import { RoleRecord } from '../../../activities/membership/role-record.ts';
 import type { PoolKey } from '../../../activities/owners/types.ts';
 import { createPoolActivities } from '../../../activities/pool/pool.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
@@ -38,8 +39,10 @@ async function given(ready: number): Promise<Given> {
     if (role !== null || index < ready) await letRun(vm);
   }
   const worker = await aWorkerCache(cluster().stack.kubeconfig);
-  await worker.cache.start();
   const key = { namespace, name: 'web', uid: pool.metadata.uid };
+  const record = new RoleRecord(kube, key);
+  await new MockActivityEnvironment().run(() => record.identify([{ vm: vmView(vms[2]!), isNew: true }], 'Surge'));
+  await worker.cache.start();
   return { key, vms, extra: vms[2]!, worker, places: new DisruptionClaims(worker.client, worker.cache) };
 }
 
@@ -91,7 +94,7 @@ test('an extra VM stays for which another has just got a place', async () => {
 
 test.each([
   ['protected it', { annotations: { [PROTECT_ANNOTATION]: 'true' } }],
-  ['made it a replica', { labels: { [ROLE_LABEL]: null } }],
+  ['taken its label off', { labels: { [ROLE_LABEL]: null } }],
 ])('an extra VM stays if people have %s since', async (_, metadata) => {
   const fleet = await given(2);
   await cluster().kube.patch(VirtualMachines, fleet.extra.metadata, 'merge', { metadata });

@@ -13,7 +13,8 @@ import type { Pool } from '../../../clients/pool/objects.ts';
 import type { Session } from '../../../clients/session/session.ts';
 import { membershipChangeOf } from '../../../decisions/membership/change.ts';
 import { reasonOf } from '../../../decisions/membership/condition.ts';
-import { isCountedObject } from '../../../decisions/pool/counted.ts';
+import { countedIn } from '../../../decisions/pool/counted.ts';
+import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { DeleteOptions, KubeClient, ListOptions, ObjectKey, WriteOptions } from '../../../kubernetes/client.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { ServerClock } from '../../../kubernetes/server-clock.ts';
@@ -198,7 +199,11 @@ export class Cluster {
         change === null || change === 'unreadable'
           ? []
           : [{ type: 'MembershipChanging', status: 'True', reason: reasonOf(change.kind) }];
-      const status = { observedGeneration: generation, replicas: vms.filter(isCountedObject).length, conditions };
+      const status = {
+        observedGeneration: generation,
+        replicas: vms.filter(countedIn(pool as unknown as StoredPool)).length,
+        conditions,
+      };
       this.server.write(VirtualMachinePools, pool.metadata, (before) => ({ ...before, status }), 'status');
     }
   }

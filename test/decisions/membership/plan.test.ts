@@ -16,7 +16,7 @@ const namesIn = ({ steps }: PoolPlan, kind: 'addLabels' | 'removeLabels' | 'upda
 };
 const conditionOf = ({ status }: PoolPlan) => status?.conditions?.find(({ type }) => type === 'MembershipChanging');
 
-const asked = { by: 'ada', at: '2026-01-02T03:04:05Z' };
+const asked = { by: 'ada', at: new Date(quiet.now).toISOString() };
 const adoption: MembershipChange = { kind: 'adopt', vms: [{ name: 'old', uid: 'uid-of-old' }], replicas: 1, ...asked };
 const changing = (change: MembershipChange = adoption) => ({ annotations: changeAnnotation(change) });
 
@@ -38,6 +38,7 @@ const HARMLESS = new Set([
   'createRevision',
   'addLabels',
   'removeLabels',
+  'setRoles',
   'deleteRevisions',
   'unmarkKeptDisks',
   'clearNamedRemovals',

@@ -45,6 +45,14 @@ test.each(['adopt', 'detach'] as const)(
   },
 );
 
+test('a report from the future holds the pool no longer than one of now', () => {
+  const change = { kind: 'adopt', vms, replicas: 1, ...asked } as const;
+  const ahead = (ms: number): PoolPlan => plan({ ...change, reportedAt: new Date(BEGAN + ms).toISOString() }, BEGAN);
+  expect(marks(ahead(SILENCE_MS))).toEqual([]);
+  expect(marks(ahead(SILENCE_MS + 1))).toHaveLength(1);
+  expect(marks(ahead(10 * 365 * 24 * 3_600_000))).toHaveLength(1);
+});
+
 test.each([
   ['takeover', 'run `drover takeover vmpool web` again, or `drover release pool web` to go back'],
   ['release', 'run `drover release pool web` again'],

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { ROLE_LABEL } from '../../../api/names.ts';
-import { isCountedObject } from '../../../decisions/pool/counted.ts';
+import { countedIn } from '../../../decisions/pool/counted.ts';
 import { planPool } from '../../../decisions/pool/plan.ts';
 import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { aPool, aVm, quiet } from '../fixtures/fleets.ts';
@@ -17,9 +16,17 @@ test.each([null, 'Surge', 'Standby'] as const)(
         burst: 250,
       });
       const deletionTimestamp = deleting ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
-      const labels = role === null ? {} : { [ROLE_LABEL]: role };
-      const object = { metadata: { name: 'web-1', labels, ...deletionTimestamp } };
-      expect(status?.replicas ?? 0).toBe(isCountedObject(object) ? 1 : 0);
+      const metadata = {
+        namespace: 'shop',
+        name: 'web-1',
+        uid: 'uid-of-web-1',
+        resourceVersion: '1',
+        ...deletionTimestamp,
+      };
+      const object = { metadata: { ...metadata, creationTimestamp: '2026-01-01T00:00:00Z' } };
+      const at = '2026-01-01T00:00:00Z';
+      const roles = role === null ? [] : [{ vm: 'web-1', uid: 'uid-of-web-1', role, at }];
+      expect(status?.replicas ?? 0).toBe(countedIn({ status: { replicas: 0, roles } })(object) ? 1 : 0);
     }
   },
 );

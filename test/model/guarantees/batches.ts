@@ -3,14 +3,16 @@ import { countOf } from '../../../api/lib/int-or-percent.ts';
 import { REVISION_LABEL } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import { withDefaults } from '../../../api/pool-defaults.ts';
+import { roleIn } from '../../../decisions/membership/roles.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import type { UpdateOutcome } from '../../../decisions/rollout/batch.ts';
+import { vmView } from '../../../decisions/views/from-object/vm.ts';
 import type { StoredPool } from '../../../decisions/views/pool.ts';
 import type { HealVmInput } from '../../../workflows/healing/heal-vm.ts';
 import { attemptEnded, batchEnded } from '../../../workflows/messages.ts';
 import type { BatchEnd } from '../../../workflows/payloads.ts';
 import type { UpdateBatchInput } from '../../../workflows/rollout/update-batch.ts';
-import { isActive, isRegular } from '../facts.ts';
+import { isActive } from '../facts.ts';
 import type { Call } from '../world/model-client.ts';
 import type { Run } from '../world/temporal/run.ts';
 import { Check } from './check.ts';
@@ -119,7 +121,7 @@ export class BatchGuarantees extends Check {
     const most = countOf(step.to, plan.pool.spec.replicas, 1);
     const failed = new Set(state.failures.map(({ vm }) => vm));
     // A VM that was stopped at the step has taken the revision all the same.
-    const vms = this.world.vmsOf(key.uid).filter((vm) => isRegular(vm) && isActive(vm));
+    const vms = this.world.vmsOf(key.uid).filter((vm) => roleIn(plan.pool, vmView(vm)) === null && isActive(vm));
     const held = new Set(others.flatMap((other) => other.batch.vms).map(({ uid }) => uid));
     const at = new Set(batch.vms.filter(({ role }) => role === undefined).map(({ name }) => name));
     // Standby VMs are updated before the first step, and may have been promoted since.

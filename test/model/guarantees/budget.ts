@@ -3,18 +3,7 @@ import { VirtualMachineInstanceMigrations, VirtualMachineInstances, VirtualMachi
 import { wantedReplicas } from '../../../api/wanted-replicas.ts';
 import type { Migration } from '../../../simulator/types.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
-import {
-  activityNow,
-  isActive,
-  isByWorker,
-  isDeletion,
-  isGoing,
-  isRegular,
-  isRemoved,
-  isSurge,
-  runs,
-  type Pool,
-} from '../facts.ts';
+import { activityNow, isActive, isByWorker, isDeletion, isGoing, isRemoved, runs, type Pool } from '../facts.ts';
 import { KNOWN_AFTER_MS, STALE_MS } from '../readings.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
@@ -54,7 +43,7 @@ export class BudgetGuarantees extends PoolCheck {
   /** Checks that taking a VM down on purpose leaves the pool within its disruption budget. */
   #takenDown(vm: Stored, vmi: Stored | undefined, migration?: string): void {
     const pool = this.record.poolOf(vm);
-    if (pool === undefined || isGoing(pool) || !runs(vm) || !isRegular(vm)) return;
+    if (pool === undefined || isGoing(pool) || !runs(vm) || !this.record.isRegular(vm)) return;
     const { name, uid } = vm.metadata;
     const known = this.record.vm(uid);
     // If it is down since now, this write may be what took it down.
@@ -90,7 +79,7 @@ export class BudgetGuarantees extends PoolCheck {
     const minReadyMs = (pool.spec.rollout?.minReadySeconds ?? 0) * 1000;
     const isAvailableSurge = (vm: Stored): boolean => {
       const known = this.record.vm(vm.metadata.uid);
-      if (known === undefined || !isSurge(vm) || !isActive(vm)) return false;
+      if (known === undefined || !this.record.isSurge(vm) || !isActive(vm)) return false;
       return (
         this.record.downMs(vm) < KNOWN_AFTER_MS && known.readyAt > 0 && known.readyAt + minReadyMs <= this.now + 1_000
       );

@@ -1,6 +1,6 @@
 import type { Stored } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
-import { isByWorker, isDeletion, isRegular, isSurge, type Pool } from '../facts.ts';
+import { isByWorker, isDeletion, type Pool } from '../facts.ts';
 import { KNOWN_AFTER_MS } from '../readings.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
@@ -11,14 +11,15 @@ export class CreatedVmGuarantees extends PoolCheck {
   onWrite({ resource, before, after }: Write, call: Call | null): void {
     if (resource !== VirtualMachines || after === undefined || !isByWorker(call)) return;
     if (before === undefined) this.#created(after);
-    else if (!isDeletion(before, after) && !isRegular(before) && isRegular(after)) this.#promoted(after);
+    else if (!isDeletion(before, after) && !this.record.wasRegular && this.record.isRegular(after))
+      this.#promoted(after);
   }
 
   #created(vm: Stored): void {
     const pool = this.record.poolOf(vm);
     if (pool === undefined) return;
-    if (isSurge(vm)) return this.#madeExtra(vm, pool);
-    if (!isRegular(vm)) return this.#standbyCreated(pool, vm);
+    if (this.record.isSurge(vm)) return this.#madeExtra(vm, pool);
+    if (!this.record.isRegular(vm)) return this.#standbyCreated(pool, vm);
     const count = this.record.replicasOf(pool.metadata.uid).length;
     const wanted = Math.max(...this.record.knownLimits(pool).map(({ replicas }) => replicas));
     if (count > wanted && !this.#comesBack(pool, vm))
@@ -35,7 +36,7 @@ export class CreatedVmGuarantees extends PoolCheck {
 
   #madeExtra({ metadata: { name } }: Stored, pool: Pool): void {
     const { uid } = pool.metadata;
-    const count = this.world.vmsOf(uid).filter(isSurge).length;
+    const count = this.world.vmsOf(uid).filter((one) => this.record.isSurge(one)).length;
     const most = Math.max(...this.record.knownLimits(pool).map(({ surge }) => surge));
     if (count > most) this.broken('G3', `${name} is made, and ${count} VMs are extra then, of at most ${most}`);
   }

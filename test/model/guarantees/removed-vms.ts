@@ -9,9 +9,7 @@ import {
   isDeletion,
   isGoing,
   isNamed,
-  isRegular,
   isRemoved,
-  isSurge,
   runs,
   type Pool,
 } from '../facts.ts';
@@ -65,9 +63,9 @@ export class RemovedVmGuarantees extends PoolCheck {
     if (isNamed(pool, vm)) return;
     if ((vm.metadata.annotations?.[PROTECT_ANNOTATION] ?? 'false') !== 'false')
       this.broken('G1', `${name} is ${how}, and is protected from scale-in`);
-    if (isSurge(vm))
+    if (this.record.isSurge(vm))
       return this.record.isReady(name) ? this.#budget.check(pool, `the extra ${name} is ${how}`) : undefined;
-    if (!isRegular(vm)) return this.#standbyLeaves(pool, vm, how);
+    if (!this.record.isRegular(vm)) return this.#standbyLeaves(pool, vm, how);
     const active = this.record.replicasOf(uid).filter((other) => isActive(other) && !isNamed(pool, other)).length;
     const replicas = wantedReplicas(pool);
     // `active` no longer includes this VM.

@@ -6,7 +6,7 @@ import { revisionOf } from '../../../decisions/revisions/hash.ts';
 import type { BatchVm } from '../../../decisions/rollout/batch.ts';
 import { poolTemplate } from '../../../decisions/template/template.ts';
 import type { UpdateBatchInput } from '../../../workflows/rollout/update-batch.ts';
-import { activityNow, coresOf, isByWorker, isDeletion, isRegular, runNow, runStrategyOf, type Pool } from '../facts.ts';
+import { activityNow, coresOf, isByWorker, isDeletion, runNow, runStrategyOf, type Pool } from '../facts.ts';
 import { CALL_MS } from '../readings.ts';
 import type { Write } from '../world/api-server.ts';
 import type { Call } from '../world/model-client.ts';
@@ -133,7 +133,7 @@ export class UpdateGuarantees extends PoolCheck {
   #checkStop(before: Stored, after: Stored): void {
     if (runStrategyOf(before) !== 'Halted' || runStrategyOf(after) === 'Halted') return;
     const isMade = this.#halting.has(before.metadata.labels?.[REVISION_LABEL] ?? '');
-    if (activityNow() === 'changePower' || !isRegular(before) || isMade) return;
+    if (activityNow() === 'changePower' || !this.record.wasRegular || isMade) return;
     this.broken('G10', `${after.metadata.name} is started by ${activityNow()}, and was stopped`);
   }
 
@@ -159,7 +159,7 @@ export class UpdateGuarantees extends PoolCheck {
   #deleted(vm: Stored): void {
     const { name, uid } = vm.metadata;
     const held = activityNow() === 'removeVms' ? this.#held(name) : undefined;
-    if (held === undefined || runStrategyOf(vm) !== 'Halted' || !isRegular(vm)) return;
+    if (held === undefined || runStrategyOf(vm) !== 'Halted' || !this.record.isRegular(vm)) return;
     const isMade = this.#halting.has(vm.metadata.labels?.[REVISION_LABEL] ?? '');
     const wasStopped = (this.#stoppedAt.get(uid) ?? Infinity) < (this.#batch()?.batch.startedAt ?? 0);
     if (!isMade && wasStopped) this.#stayStopped.add(`${runNow()} ${name}`);

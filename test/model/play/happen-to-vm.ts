@@ -55,6 +55,8 @@ export async function happenToVm(
       return world.kubevirt.crash(name);
     case 'opt out':
       return world.people.optOut(name);
+    case 'label':
+      return world.people.label(name, happening.role);
     case 'edit':
       return world.people.edit(name, 50 + happening.vm);
     case 'restore in place':

@@ -1,4 +1,5 @@
-import { REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
+import { POOL_LABEL, REMOVE_VMS_ANNOTATION } from '../../../api/names.ts';
+import { controllerOf, type Stored } from '../../../api/objects.ts';
 import { DataVolumes, VirtualMachines } from '../../../api/resources.ts';
 import { OWNER_WORKFLOWS } from '../../../workflows/ids.ts';
 import type { MachineTypeTransitionInput } from '../../../workflows/machine-types/machine-type-transition.ts';
@@ -27,7 +28,10 @@ export async function settle(world: World, names: readonly string[]): Promise<vo
   for (const name of names) {
     const pool = world.pool(name);
     if (pool === undefined || isGoing(pool)) continue;
-    for (const { metadata } of world.vmsOf(pool.metadata.uid)) {
+    const isComing = (vm: Stored): boolean =>
+      controllerOf(vm) === undefined && vm.metadata.labels?.[POOL_LABEL] === name;
+    const coming = world.server.all(VirtualMachines).filter(isComing);
+    for (const { metadata } of [...world.vmsOf(pool.metadata.uid), ...coming]) {
       await world.people.optOut(metadata.name, false);
       await world.people.protect(metadata.name, false);
       await world.people.pauseVmi(metadata.name, false);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
+import type { MemberRole } from '../../../decisions/views/vm.ts';
 import type { Hold } from '../holds/hold.ts';
 import type { RefusedCall } from '../refusals/refuse.ts';
 import type { Evictor } from '../world/kubevirt.ts';
@@ -31,6 +32,8 @@ export type Happening =
   | { what: 'restore in place'; vm: number }
   /** By `drover rollout restart --drifted`. */
   | { what: 'set right'; pool: number }
+  /** A stranger writes the label that says what a VM is in its pool; null: takes it off. */
+  | { what: 'label'; vm: number; role: MemberRole | null }
   /** By `drover protect`, `unprotect`, and `scale --remove`. */
   | { what: 'protect' | 'unprotect' | 'remove'; vm: number }
   /** Its pod is to be evicted; `fails`: and its migrations fail. */
@@ -132,6 +135,11 @@ const powers: fc.Arbitrary<Happening> = fc.oneof(
     }),
   },
 );
+const labels: fc.Arbitrary<Happening> = fc.record({
+  what: fc.constant('label'),
+  vm,
+  role: fc.constantFrom<MemberRole | null>('Surge', 'Standby', null),
+});
 const accidents: fc.Arbitrary<Happening> = fc.record({ what: fc.constantFrom('crash', 'corrupt'), vm });
 const evictions: fc.Arbitrary<Happening> = fc.oneof(
   {
@@ -221,6 +229,7 @@ export const kinds = {
   people,
   transitions,
   accidents,
+  labels,
   evictions,
   holds,
   faults,

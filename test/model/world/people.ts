@@ -1,4 +1,4 @@
-import { DO_NOT_DISRUPT_ANNOTATION } from '../../../api/names.ts';
+import { DO_NOT_DISRUPT_ANNOTATION, ROLE_LABEL } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { OWNER_KINDS, type VmOwnerKind } from '../../../api/owner-kinds.ts';
 import type { PoolSpec } from '../../../api/pool/pool.ts';
@@ -9,6 +9,7 @@ import { setProtection } from '../../../clients/power/protect.ts';
 import { disksOf } from '../../../decisions/disks/used-disks.ts';
 import type { Transition } from '../../../decisions/machine-types/transition.ts';
 import { volumesOf } from '../../../decisions/template/references.ts';
+import type { MemberRole } from '../../../decisions/views/vm.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import type { Migration } from '../../../simulator/types.ts';
 import { isOver } from '../../../simulator/vmi/migration.ts';
@@ -197,6 +198,13 @@ export class People {
         metadata: { annotations: { [DO_NOT_DISRUPT_ANNOTATION]: isOut ? 'true' : null } },
       })
       .catch(ignored);
+  }
+
+  /** As somebody who may do no more than change VMs. */
+  async label(name: string, role: MemberRole | null): Promise<void> {
+    this.#world.say(`-- a stranger labels ${name} as ${role ?? 'nothing'}`);
+    const metadata = { labels: { [ROLE_LABEL]: role } };
+    await this.client.patch(VirtualMachines, { namespace: NAMESPACE, name }, 'merge', { metadata }).catch(ignored);
   }
 
   /** Makes VMs that boot from the disk fail to start, or start again. */

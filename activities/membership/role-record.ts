@@ -1,0 +1,169 @@
+import { cancellationSignal } from '@temporalio/activity';
+import { POOL_LABEL, ROLE_LABEL } from '../../api/names.ts';
+import { controllerOf } from '../../api/objects.ts';
+import { isControlledBy } from '../../api/ownership.ts';
+import type { RoleEntry } from '../../api/pool/pool.ts';
+import { VirtualMachinePools, VirtualMachines } from '../../api/resources.ts';
+import { formatNames } from '../../decisions/lib/names.ts';
+import { maxVersions, type ResourceVersions } from '../../decisions/lib/resource-versions.ts';
+import { announced, identified, reconciled, roleIn, type Made } from '../../decisions/membership/roles.ts';
+import type { Target } from '../../decisions/pool/steps.ts';
+import { vmView } from '../../decisions/views/from-object/vm.ts';
+import type { StoredPool } from '../../decisions/views/pool.ts';
+import type { MemberRole, VmView } from '../../decisions/views/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { retryOnConflict } from '../../kubernetes/retry.ts';
+import { recordEvent } from '../lib/events.ts';
+import { liveVm } from '../lib/live-vm.ts';
+import { sharedCall } from '../lib/shared-call.ts';
+import { outcomeOf, tryEach, type Acted } from '../lib/try-each.ts';
+import { ifOwned } from '../owners/if-owned.ts';
+import { livePool } from '../owners/live-owner.ts';
+import type { PoolKey } from '../owners/types.ts';
+
+/** The status of a busy pool is written often. */
+const TRIES = 12;
+const TRY_AGAIN_MS = 20;
+/** Calls at once to find which VMs of the record there are. */
+const CONCURRENCY = 8;
+
+/** What becomes of a record, and the pool that it was read from. */
+type Change = (pool: StoredPool) => RoleEntry[] | Promise<RoleEntry[]>;
+
+/**
+ * The record of which VMs of a pool are none of its replicas. Nobody else writes it, and no activity takes it from a
+ * caller: it says which VMs may be deleted as extra ones, with their disks.
+ */
+export class RoleRecord {
+  readonly #client: KubeClient;
+  readonly #key: PoolKey;
+  /** What a later plan must have seen. */
+  minVersions: ResourceVersions = {};
+
+  constructor(client: KubeClient, key: PoolKey) {
+    this.#client = client;
+    this.#key = key;
+  }
+
+  /** Records that VMs of these names are about to be made in this role; null for replicas. */
+  announce(names: readonly string[], role: MemberRole | null): Promise<void> {
+    return this.#write(async ({ status }) => {
+      const uids = new Map<string, string | undefined>();
+      const find = async ({ name }: { name: string }): Promise<Acted> => {
+        uids.set(name, (await this.#liveVm(name))?.metadata.uid);
+        return 'done';
+      };
+      const asked = names.map((name) => ({ name }));
+      outcomeOf(await tryEach(asked, find, { most: CONCURRENCY }));
+      return announced(status?.roles, { names, role, at: this.#now }, (name) => uids.get(name));
+    });
+  }
+
+  /** Records which VMs these are: they were made in this role, or a backup has brought them back in it. */
+  identify(made: readonly Made[], role: MemberRole): Promise<void> {
+    if (made.length === 0) return Promise.resolve();
+    return this.#write(({ status }) => identified(status?.roles, { made, role, at: this.#now }));
+  }
+
+  /** Takes VMs that have become replicas off the record. */
+  forget(uids: readonly string[]): Promise<void> {
+    if (uids.length === 0) return Promise.resolve();
+    const gone = new Set(uids);
+    return this.#write(({ status }) => (status?.roles ?? []).filter(({ uid }) => uid === undefined || !gone.has(uid)));
+  }
+
+  /** Brings the record up to date with the VMs that there are. */
+  reconcile(): Promise<void> {
+    return this.#write(async ({ status }) => {
+      const found = new Map<RoleEntry, VmView>();
+      const find = async ({ entry }: { entry: RoleEntry }): Promise<Acted> => {
+        const vm = await this.#liveVm(entry.vm);
+        // One that a backup has brought back is about to be the pool's.
+        const isOurs =
+          vm !== undefined &&
+          (isControlledBy(vm, VirtualMachinePools, this.#key) ||
+            (controllerOf(vm) === undefined && vm.metadata.labels?.[POOL_LABEL] === this.#key.name));
+        if (isOurs) found.set(entry, vmView(vm));
+        return 'done';
+      };
+      const entries = (status?.roles ?? []).map((entry) => ({ name: entry.vm, entry }));
+      outcomeOf(await tryEach(entries, find, { most: CONCURRENCY }));
+      return reconciled(status?.roles, (entry) => found.get(entry), this.#client.clock.now());
+    });
+  }
+
+  get #now(): string {
+    return new Date(this.#client.clock.now()).toISOString();
+  }
+
+  #liveVm(name: string): ReturnType<typeof liveVm> {
+    return liveVm(this.#client, { namespace: this.#key.namespace, name }, cancellationSignal());
+  }
+
+  #write(change: Change): Promise<void> {
+    const signal = cancellationSignal();
+    const write = async (): Promise<void> => {
+      const pool = await livePool(this.#client, this.#key, signal);
+      if (pool === undefined) return;
+      const before = pool.status?.roles ?? [];
+      const roles = await change(pool);
+      let { resourceVersion } = pool.metadata;
+      if (JSON.stringify(roles) !== JSON.stringify(before)) {
+        const status = {
+          ...(pool.status === undefined ? { replicas: 0 } : {}),
+          roles: roles.length === 0 ? null : roles,
+        };
+        const patch = { metadata: { uid: this.#key.uid, resourceVersion }, status };
+        const options = { subresource: 'status', signal } as const;
+        const written = await this.#client.patch(VirtualMachinePools, this.#key, 'merge', patch, options);
+        ({ resourceVersion } = written.metadata);
+      }
+      this.minVersions = maxVersions(this.minVersions, { pools: resourceVersion });
+    };
+    return retryOnConflict(write, { tries: TRIES, pauseMs: (tries) => Math.random() * TRY_AGAIN_MS * tries });
+  }
+}
+
+/**
+ * Brings the record of roles up to date, and has the labels of these VMs say what the record does. Returns what a later
+ * plan must have seen.
+ */
+export async function setRoles(
+  client: KubeClient,
+  key: PoolKey,
+  vms: readonly Target[],
+  concurrency: number,
+): Promise<ResourceVersions> {
+  const record = new RoleRecord(client, key);
+  await record.reconcile();
+  let { minVersions } = record;
+  const done: string[] = [];
+  const poolNow = sharedCall(() => livePool(client, key, cancellationSignal()));
+  const act = async ({ name, uid }: Target): Promise<Acted> => {
+    let pool: StoredPool | undefined;
+    const isWanted = async (): Promise<boolean> => {
+      pool = await poolNow();
+      return pool !== undefined && pool.metadata.deletionTimestamp === undefined;
+    };
+    const write = async ({ vm, resourceVersion }: { vm: VmView | null; resourceVersion: string }): Promise<void> => {
+      const role = roleIn(pool, vm!);
+      minVersions = maxVersions(minVersions, { vms: resourceVersion });
+      if (vm!.deleting || vm!.roleLabel === role) return;
+      const patch = { metadata: { uid, resourceVersion, labels: { [ROLE_LABEL]: role } } };
+      const at = { namespace: key.namespace, name };
+      const options = { signal: cancellationSignal() };
+      const written = await client.patch(VirtualMachines, at, 'merge', patch, options);
+      minVersions = maxVersions(minVersions, { vms: written.metadata.resourceVersion });
+      done.push(name);
+    };
+    const acted = await ifOwned(client, key, { name, uid }, write, { isWanted });
+    return acted === 'done' ? 'done' : 'left';
+  };
+  outcomeOf(await tryEach(vms, act, { most: concurrency }));
+  const pool = done.length === 0 ? undefined : await poolNow();
+  if (pool !== undefined) {
+    const note = `The label ${ROLE_LABEL} of ${formatNames(done)} did not say what they are in the pool, and does again`;
+    await recordEvent(client, pool, { type: 'Warning', reason: 'RoleLabelCorrected', action: 'ChangeMembers', note });
+  }
+  return minVersions;
+}

@@ -65,3 +65,19 @@ test(`comments have at most ${MAX_COLUMNS} columns`, () => {
   );
   expect(long).toEqual([]);
 });
+
+/**
+ * Where VMs are made and deleted: each of these files asks first whether the VM may have its disks, or take them along.
+ */
+const ON_DISKS = {
+  create: ['activities/disks/spec-writer.ts'],
+  delete: ['activities/disks/leave.ts', 'activities/healing/sick-vm-remover.ts', 'activities/owners/delete-member.ts'],
+};
+
+test.each(Object.entries(ON_DISKS))('workers %s VMs only where their disks are asked about', (verb, files) => {
+  const call = new RegExp(
+    `[cC]lient\\.${verb}(<\\w+>)?\\(\\s*(VirtualMachines\\b|resource\\b|kindOfOwner\\(key\\)\\.members\\.resource)`,
+  );
+  const found = sources().filter((source) => source.startsWith('activities/') && call.test(textOf(source)));
+  expect(found.toSorted()).toEqual(files);
+});

@@ -16,6 +16,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isRefusal, ignoreNotFound, ignoreStale } from '../../kubernetes/errors.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { keepSharedDisks } from '../disks/shared-disks.ts';
 import { recordEvent } from '../lib/events.ts';
 import { liveVm } from '../lib/live-vm.ts';
 import { knownPool } from '../owners/live-owner.ts';
@@ -151,17 +152,17 @@ export class SickVmRemover {
     return live?.metadata.resourceVersion === vmiVersion;
   }
 
-  async #delete(
-    { metadata: { namespace, name, uid, resourceVersion } }: Stored<VirtualMachine>,
-    keepDisks: boolean,
-  ): Promise<unknown> {
+  async #delete(vm: Stored<VirtualMachine>, keepDisks: boolean): Promise<unknown> {
+    const { namespace, name, uid, resourceVersion } = vm.metadata;
     const options = { signal: cancellationSignal() };
-    if (!keepDisks)
+    if (!keepDisks) {
+      await keepSharedDisks({ client: this.#client, cache: this.#cache }, vmView(vm));
       return this.#client.delete(
         VirtualMachines,
         { namespace, name },
         { uid, resourceVersion, propagationPolicy: 'Foreground', ...options },
       );
+    }
     const patch = {
       metadata: { resourceVersion, annotations: { [REMOVING_ANNOTATION]: REMOVING_TO_HEAL } },
       spec: { running: null, runStrategy: 'Halted' },

@@ -65,7 +65,7 @@ export function createScaleInActivities({ client, cache, places, concurrency }: 
           // A VM whose disks are kept is deleted only as it was planned: someone may have started it meanwhile.
           const acted = keepDisks
             ? await deleteKeepingDisks(client, key, vm, Date.now(), isWanted)
-            : await deleteVm(client, key, vm, {
+            : await deleteVm({ client, cache }, key, vm, {
                 cache,
                 // The place of a VM in a set is free once all that it owns is gone: the next VM may get its name.
                 propagationPolicy: key.kind === 'VirtualMachineReplicaSet' ? 'Foreground' : 'Background',

@@ -175,10 +175,10 @@ export class VmUpdater {
     { metadata }: Stored<VirtualMachine>,
     { lastCheck }: Place,
   ): Promise<Acted<Outcome>> {
-    const { client, key } = this.#in;
+    const { client, cache, key } = this.#in;
     const { name, uid, resourceVersion } = metadata;
     const acted = await deleteVm(
-      client,
+      { client, cache },
       key,
       { name, uid, resourceVersion },
       {

@@ -35,7 +35,7 @@ export async function deleteSurgeVm(
   const acted = await actInPlace(places, key, { vm: now, vmi }, async ({ lastCheck }) => {
     // If it changes meanwhile, the next plan decides again.
     const options = { propagationPolicy: 'Background', isWanted, lastCheck, tries: 1 } as const;
-    const value = await deleteVm(client, key, { ...vm, resourceVersion: now.resourceVersion }, options);
+    const value = await deleteVm({ client, cache }, key, { ...vm, resourceVersion: now.resourceVersion }, options);
     return { isDone: value === 'done', value };
   });
   if (!(acted instanceof NoPlace)) return acted;

@@ -1,0 +1,42 @@
+import { cancellationSignal } from '@temporalio/activity';
+import type { Stored } from '../../api/objects.ts';
+import { DataVolumes, PersistentVolumeClaims } from '../../api/resources.ts';
+import type { VmView } from '../../decisions/views/vm.ts';
+import type { KubeClient } from '../../kubernetes/client.ts';
+import { ignoreNotFound } from '../../kubernetes/errors.ts';
+import type { ClusterCache } from '../cache/cluster-cache.ts';
+import { diskHeld } from './disk-held.ts';
+
+/** What tells who uses a disk. */
+export interface DiskKeeper {
+  client: KubeClient;
+  cache: Pick<ClusterCache, 'diskUsers'>;
+}
+
+/**
+ * Throws a `KubeError` with the reason `DiskHeld` if the deletion of this VM would take a disk along that another VM,
+ * or its VMI, uses: one that was made to look into the disk, say. A disk that the VM uses and does not own stays
+ * anyway.
+ */
+export async function keepSharedDisks(
+  { client, cache }: DiskKeeper,
+  { namespace, name, uid, disks }: Pick<VmView, 'namespace' | 'name' | 'uid' | 'disks'>,
+): Promise<void> {
+  const signal = cancellationSignal();
+  for (const disk of disks) {
+    const user = cache.diskUsers.of(namespace, disk).find((one) => one.name !== name);
+    if (user === undefined) continue;
+    const at = { namespace, name: disk };
+    const [dataVolume, claim] = await Promise.all([
+      ignoreNotFound(client.get(DataVolumes, at, { signal })),
+      ignoreNotFound(client.get(PersistentVolumeClaims, at, { signal })),
+    ]);
+    if (isOwned(dataVolume, uid) || isOwned(claim, uid))
+      throw diskHeld(
+        `${name} is not deleted: its disk ${disk} would go with it, and is used by ${user.kind} ${user.name}`,
+      );
+  }
+}
+
+const isOwned = (object: Stored | undefined, uid: string): boolean =>
+  object?.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;

@@ -48,17 +48,22 @@ export function progressOf(input: ProgressInput): UpdateProgress {
 }
 
 /** How far the migration has come by which the VMI gets a new pod; null if it has that, or none is made. */
-function progressOfMigration({ held: { migration }, vmiOf }: ProgressInput, vm: VmView): UpdateProgress | null {
+function progressOfMigration({ held: { migration }, vmiOf, now }: ProgressInput, vm: VmView): UpdateProgress | null {
   const live = activeVmi(vm, vmiOf(vm));
   if (migration === undefined || live?.uid !== migration.vmi || live.podRevision === null) return null;
   const { evacuation } = live;
   if (evacuation === null || evacuation.attempt < migration.attempt || evacuation.state !== 'Failed')
     return { state: 'waiting', for: `its migration${live.migration === null ? '' : ` (${live.migration.phase})`}` };
-  return {
-    state: 'failed',
-    why: `its migration has failed${evacuation.whyFailed === null ? '' : `: ${evacuation.whyFailed}`}`,
-  };
+  const { whyFailed, endedAt } = evacuation;
+  if (whyFailed !== null) return { state: 'failed', why: `its migration has failed: ${whyFailed}` };
+  const until = (endedAt ?? 0) + WHY_FAILED_MS;
+  return until > now
+    ? { state: 'waiting', for: 'KubeVirt to say why its migration has failed', until }
+    : { state: 'failed', why: 'its migration has failed' };
 }
+
+/** KubeVirt writes why a migration has failed a moment after the fact. */
+const WHY_FAILED_MS = 5_000;
 
 /** How far the VMI of a VM has come that has its new spec. */
 function progressOfVmi(

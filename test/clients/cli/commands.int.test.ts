@@ -70,13 +70,20 @@ describe('apply', () => {
     );
     expect((await fleet().pool(namespace, 'web'))!.status).toMatchObject({ readyReplicas: 2, updatedReplicas: 2 });
     const bad = neverReadyTemplate();
-    const rollout = { progressDeadlineSeconds: 2 };
+    // On KubeVirt a VMI that is never ready is so for a moment.
+    const rollout = { progressDeadlineSeconds: 2, minReadySeconds: 1 };
     const failed = await applied(namespace, manifest('web', { template: bad, rollout }), '--wait', '--timeout', '2m');
     expect(failed.code).toBe(1);
     expect(failed.stderr).toMatch(
       /error: pool web: the rollout of this template has failed, and was stopped, by drover: /,
     );
-    const late = await applied(namespace, manifest('db', { template: bad }), '--wait', '--timeout', '3s');
+    const late = await applied(
+      namespace,
+      manifest('db', { template: bad, rollout: { minReadySeconds: 60 } }),
+      '--wait',
+      '--timeout',
+      '3s',
+    );
     expect(late.code).toBe(1);
     expect(late.stderr).toMatch(/error: pool db is still \w+ after 3s: .*; drover goes on with it\n$/);
     expect(await applied(namespace, manifest('db'), '--timeout', '3s')).toMatchObject({ code: 2 });

@@ -365,7 +365,8 @@ test("a template is given in spite of what else changes, and not over somebody e
 });
 
 test('the history tells what drover has done, from what to what, who asked and how it ended', async () => {
-  const namespace = await aPool({ rollout: { progressDeadlineSeconds: 2 } });
+  // On KubeVirt a VMI that is never ready is so for a moment.
+  const namespace = await aPool({ rollout: { progressDeadlineSeconds: 2, minReadySeconds: 1 } });
   const [first, second] = [templateWith(1), templateWith(2, { 'sim.drover.dev/never-ready': 'true' })];
   expect(await apply(namespace, { replicas: 3, template: second }, '--force-conflicts')).toMatchObject({ code: 0 });
   await until(async () => expect((await fleet().condition(namespace, 'web', 'Progressing'))?.reason).toBe('Failed'));

@@ -197,6 +197,11 @@ describe('of a migration that gives a VMI a new pod', () => {
     ['it is over, and the VMI tells of its old pod', tried(2, 'Succeeded'), { state: 'waiting', for: 'its migration' }],
     ['it has failed', tried(2, 'Failed', 'no node'), { state: 'failed', why: 'its migration has failed: no node' }],
     ['it has failed, nobody says why', tried(3, 'Failed'), { state: 'failed', why: 'its migration has failed' }],
+    [
+      'it has just failed, nobody says why yet',
+      { evacuation: { ...tried(2, 'Failed').evacuation, endedAt: NOW - 1_000 } },
+      { state: 'waiting', for: 'KubeVirt to say why its migration has failed', until: NOW + 4_000 },
+    ],
     ['its pod is another', { podRevision: null }, { state: 'well' }],
     ['its VMI is another', { uid: 'another' }, { state: 'well' }],
     ['it is not ready', { podRevision: null, ready: false }, { state: 'waiting', for: 'it to be ready (Running)' }],

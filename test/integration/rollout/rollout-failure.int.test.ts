@@ -10,7 +10,7 @@ import { aFleet, namesUpTo, until, type TestWorker } from '../fleet.ts';
 import type { ReadinessWatch } from '../readiness-watch.ts';
 import { approvalAt, badTemplate, templateOf, TestPool } from './rollouts.ts';
 
-const fleet = aFleet();
+const fleet = aFleet({ workers: 0 });
 
 const first = revisionOf(templateOf());
 /** A stop slow enough for something to happen to drover meanwhile. */
@@ -132,6 +132,7 @@ describe('with a worker that lives', () => {
       },
       'a worker that is asked to end while a batch waits for its VM hands the wait on at once': async () => {
         const one = await fleet().startWorker();
+        onTestFinished(() => one.kill());
         const pool = await aPool();
         const watch = await pool.watched();
         const next = await pool.change(badTemplate(2));

@@ -53,7 +53,7 @@ function progressOfMigration({ held: { migration }, vmiOf, now }: ProgressInput,
   if (migration === undefined || live?.uid !== migration.vmi || live.podRevision === null) return null;
   const { evacuation } = live;
   if (evacuation === null || evacuation.attempt < migration.attempt || evacuation.state !== 'Failed')
-    return { state: 'waiting', for: `its migration${live.migration === null ? '' : ` (${live.migration.phase})`}` };
+    return { state: 'waiting', for: `its migration${stateOf(live.migration)}` };
   const { whyFailed, endedAt } = evacuation;
   if (whyFailed !== null) return { state: 'failed', why: `its migration has failed: ${whyFailed}` };
   const until = (endedAt ?? 0) + WHY_FAILED_MS;
@@ -61,6 +61,11 @@ function progressOfMigration({ held: { migration }, vmiOf, now }: ProgressInput,
     ? { state: 'waiting', for: 'KubeVirt to say why its migration has failed', until }
     : { state: 'failed', why: 'its migration has failed' };
 }
+
+const stateOf = (migration: VmiView['migration']): string =>
+  migration === null
+    ? ''
+    : ` (${migration.phase}${migration.overQuota === true ? '; a ResourceQuota rejects its pod' : ''})`;
 
 /** KubeVirt writes why a migration has failed a moment after the fact. */
 const WHY_FAILED_MS = 5_000;

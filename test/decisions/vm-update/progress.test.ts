@@ -194,6 +194,11 @@ describe('of a migration that gives a VMI a new pod', () => {
       { ...tried(2, 'Unfinished'), migration: { name: 'm', phase: 'Scheduling' } },
       { state: 'waiting', for: 'its migration (Scheduling)' },
     ],
+    [
+      'a quota holds it up',
+      { ...tried(2, 'Unfinished'), migration: { name: 'm', phase: 'Pending', overQuota: true } },
+      { state: 'waiting', for: 'its migration (Pending; a ResourceQuota rejects its pod)' },
+    ],
     ['it is over, and the VMI tells of its old pod', tried(2, 'Succeeded'), { state: 'waiting', for: 'its migration' }],
     ['it has failed', tried(2, 'Failed', 'no node'), { state: 'failed', why: 'its migration has failed: no node' }],
     ['it has failed, nobody says why', tried(3, 'Failed'), { state: 'failed', why: 'its migration has failed' }],

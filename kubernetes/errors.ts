@@ -72,6 +72,16 @@ export function isTransient(error: unknown): boolean {
   return error instanceof KubeError && (error.status === 429 || error.status === 408 || error.status >= 500);
 }
 
+/**
+ * Reports whether the answer says that nothing was done: it was refused, put off, or a webhook could not be called. Any
+ * other error says nothing of what the API server has done.
+ */
+export const isNotDone = (error: unknown): boolean =>
+  isRefusal(error) || (error instanceof KubeError && (error.status === 429 || NO_WEBHOOK.test(error.message)));
+
+/** The API server's words for a webhook that it could not call, and without which it does nothing. */
+const NO_WEBHOOK = /^Internal error occurred: failed calling webhook /;
+
 /** Reports whether the refusal may concern this object alone; a full quota concerns all. */
 export const isRefusalOfOne = (error: unknown): error is KubeError =>
-  error instanceof KubeError && !isTransient(error) && !error.message.includes('exceeded quota');
+  isRefusal(error) && !error.message.includes('exceeded quota');

@@ -1,7 +1,7 @@
 import { activityInfo } from '@temporalio/activity';
 import type { VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
-import { isRefusal, KubeError } from '../../kubernetes/errors.ts';
+import { isNotDone, KubeError } from '../../kubernetes/errors.ts';
 import type { PoolKey } from '../owners/types.ts';
 import type { DisruptionClaims } from './places.ts';
 
@@ -73,11 +73,8 @@ export async function actInPlace<T>(
     if (!isDone) await place.release();
     return value;
   } catch (error) {
-    // After a transient error, the act may have been done all the same.
-    if (isRefused(error)) await place.release();
+    // After another error, the act may have been done all the same.
+    if (error instanceof ActRefused || isNotDone(error)) await place.release();
     throw error;
   }
 }
-
-/** Any other error says nothing of what the API server has done. */
-const isRefused = (error: unknown): boolean => error instanceof ActRefused || isRefusal(error);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { KubeError, isTransient } from '../../kubernetes/errors.ts';
+import { isRefusal, isTransient, KubeError } from '../../kubernetes/errors.ts';
 
 const TRIES = 5;
 const PAUSE_MS = 100;
@@ -37,7 +37,7 @@ export async function slowStart<T>(
       window = Math.min(window + 1, most);
     } catch (error) {
       entry.tries++;
-      if (!isTransient(error) || entry.tries >= TRIES) failure ??= error;
+      if (isRefusal(error) || !isTransient(error) || entry.tries >= TRIES) failure ??= error;
       else {
         window = Math.max(Math.floor(window / 2), 1);
         const pause = (error instanceof KubeError && error.retryAfterMs) || PAUSE_MS * 2 ** entry.tries;

@@ -1,5 +1,5 @@
 import { cancellationSignal } from '@temporalio/activity';
-import { isRefusalOfOne, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { isRefusal, isRefusalOfOne, type KubeError } from '../../kubernetes/errors.ts';
 import type { Done, Refused } from '../owners/types.ts';
 import { slowStart } from './slow-start.ts';
 
@@ -63,7 +63,7 @@ export async function tryEach<T extends { name: string }>(
     await slowStart(items, counted, { most, atFirst, signal: cancellationSignal() });
     return { count, refused: first === null ? null : refusedBy(first, false) };
   } catch (error) {
-    if (!(error instanceof KubeError) || isTransient(error)) throw error;
+    if (!isRefusal(error)) throw error;
     return { count, refused: refusedBy(error, true) };
   }
 }

@@ -2,7 +2,7 @@ import { cancellationSignal } from '@temporalio/activity';
 import { UID_ANNOTATION } from '../../api/names.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { ignoreStale, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreStale, isRefusal } from '../../kubernetes/errors.ts';
 import { isMemberOf, seenMember } from './if-owned.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
@@ -17,7 +17,7 @@ export async function setFinalizer(client: KubeClient, key: OwnerKey, held: bool
   try {
     return { ...nothingDone, count: 1, minVersions: await write(client, key, held) };
   } catch (error) {
-    if (!(error instanceof KubeError) || isTransient(error)) throw error;
+    if (!isRefusal(error)) throw error;
     const { finalizer } = kindOfOwner(key);
     const what = held ? 'added, and no VM is made before' : 'removed, and nothing else is left';
     const message = `the finalizer ${finalizer} can't be ${what}: ${error.message}`;

@@ -1,7 +1,7 @@
 import { cancellationSignal } from '@temporalio/activity';
 import { UID_ANNOTATION } from '../../api/names.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { isRefusal } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { kindOfOwner, versionsOf } from './kinds.ts';
 import { liveOwner } from './live-owner.ts';
@@ -24,7 +24,7 @@ export async function noteUid(client: KubeClient, key: OwnerKey): Promise<Done> 
       return { ...nothingDone, count: 1, minVersions: versionsOf(key, patched.metadata.resourceVersion) };
     });
   } catch (error) {
-    if (!(error instanceof KubeError) || isTransient(error)) throw error;
+    if (!isRefusal(error)) throw error;
     const message = `its UID can't be noted, and no VM is made before: ${error.message}`;
     return { ...nothingDone, refused: { reason: error.reason, message } };
   }

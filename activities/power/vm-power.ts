@@ -19,7 +19,7 @@ import type { StoredPool } from '../../decisions/views/pool.ts';
 import { isOwnedBy, type VmView } from '../../decisions/views/vm.ts';
 import type { VmiView } from '../../decisions/views/vmi.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
-import { isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { isConflict, isRefusal, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import type { ClusterCache } from '../cache/cluster-cache.ts';
 import { References } from '../configuration/references.ts';
@@ -103,7 +103,7 @@ export class VmPower {
         pauseMs: (tries) => TRY_AGAIN_MS * tries,
       });
     } catch (error) {
-      const isLastWord = mayPass(error) || (error instanceof KubeError && !isTransient(error));
+      const isLastWord = mayPass(error) || isRefusal(error);
       if (!isLastWord) throw error;
       this.#acting.delete(key);
       return { vm: key, end: 'Failed', why: error.message };

@@ -15,7 +15,7 @@ import type { VmiView } from '../../decisions/views/vmi.ts';
 import { disruptionBetween, exceeds } from '../../decisions/vm-update/disruption.ts';
 import type { UpdateNeed } from '../../decisions/vm-update/need.ts';
 import { recheckVm, type Recheck } from '../../decisions/vm-update/recheck.ts';
-import { ignoreStale, isConflict, isTransient, KubeError } from '../../kubernetes/errors.ts';
+import { ignoreStale, isConflict, isRefusal, KubeError } from '../../kubernetes/errors.ts';
 import { retryOnConflict } from '../../kubernetes/retry.ts';
 import { waitForObservedGeneration } from '../cache/wait-for-observed-generation.ts';
 import { isDiskHeld } from '../disks/disk-held.ts';
@@ -24,6 +24,7 @@ import { SpecWriter } from '../disks/spec-writer.ts';
 import { actInPlace, NO_PLACE, NoPlace, type Acted, type Place } from '../disruption-budget/in-place.ts';
 import type { DisruptionClaims } from '../disruption-budget/places.ts';
 import { refuseDrift, type RightVm } from '../drift/right-vm.ts';
+import { lasts } from '../lib/lasts.ts';
 import { liveVmWithVmi } from '../lib/live-vm.ts';
 import { deleteVm } from '../owners/delete-member.ts';
 import { livePool } from '../owners/live-owner.ts';
@@ -107,7 +108,8 @@ export class VmUpdater {
   }
 
   /**
-   * Returns null if the VM is now in progress, and to be waited for. Throws transient errors, for the caller to retry.
+   * Returns null if the VM is now in progress, and to be waited for. Throws transient errors, for the caller to retry;
+   * gives the VM back if they last, so that the pool says what they are.
    */
   async take(held: BatchVm): Promise<UpdateOutcome | null> {
     try {
@@ -119,7 +121,8 @@ export class VmUpdater {
       });
     } catch (error) {
       if (isConflict(error)) return deferred(held, error.message);
-      if (!(error instanceof KubeError) || isTransient(error)) throw error;
+      if (lasts(error)) return { ...deferred(held, `the API server fails: ${error.message}`), isOwn: true };
+      if (!isRefusal(error)) throw error;
       return isDiskHeld(error)
         ? { ...deferred(held, error.message), isOwn: true }
         : { vm: held.name, end: 'Failed', why: whyFailed(held, error) };

@@ -19,9 +19,16 @@ export const OPTED_OUT = 'its owner asked that nothing disrupts it';
  */
 export const whyNotNow = (vm: VmView, vmi: VmiView | undefined): Reason | null => reasonsOf(vm, vmi)[0] ?? null;
 
+/**
+ * Operations on a VMI, which a VM that was stopped meanwhile names until it runs again: KubeVirt goes on with them only
+ * then (`memorydump.HandleRequest`, `handleVolumeRequests`).
+ */
+const WITH_VMI: ReadonlySet<OperationKind> = new Set(['MemoryDump', 'Hotplug']);
+
 /** Returns all reasons, those first that last. */
 export function reasonsOf(vm: VmView, vmi: VmiView | undefined): Reason[] {
-  const operations = vmi === undefined ? vm.operations : [...vm.operations, ...vmi.operations];
+  const ofVm = vm.hasVmi || vmi !== undefined ? vm.operations : vm.operations.filter(({ kind }) => !WITH_VMI.has(kind));
+  const operations = vmi === undefined ? ofVm : [...ofVm, ...vmi.operations];
   return [
     ...(vm.optedOut ? [{ kind: 'OptedOut' as const, why: OPTED_OUT }] : []),
     ...operations.map((operation) => ({ kind: operation.kind, why: WORDS[operation.kind](named(operation)) })),

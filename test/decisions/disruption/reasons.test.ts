@@ -40,6 +40,13 @@ test('nothing holds a VM that no reason names: a pause by QEMU, or by drover, is
   expect(isPausedByPerson(standby, aVmi(standby, { pause: BY_USER }))).toBe(false);
 });
 
+test.each(['MemoryDump', 'Hotplug'] as const)('%s holds a VM only while it has a VMI', (kind) => {
+  const vm = aVm('web-1', { operations: doing(kind) });
+  expect(whyNotNow(vm, aVmi(vm))?.kind).toBe(kind);
+  expect(whyNotNow({ ...vm, hasVmi: true }, undefined)?.kind).toBe(kind);
+  expect(whyNotNow({ ...vm, hasVmi: false, runStrategy: 'Halted' }, undefined)).toBeNull();
+});
+
 test('what stands on a VM names the object that asks for it', () => {
   expect(vmOperations({ snapshotInProgress: 'a' })).toEqual([{ kind: 'Snapshot', object: 'a' }]);
   expect(vmOperations({ restoreInProgress: 'b' })).toEqual([{ kind: 'Restore', object: 'b' }]);

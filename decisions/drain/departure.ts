@@ -7,7 +7,8 @@ import type { VmiView } from '../views/vmi.ts';
  * node is uncordoned: whether a drain asked for it only the node can tell.
  *
  * `Drain`: its node is drained. It leaves, by a restart if need be.
- * `Wish`: the descheduler would have it elsewhere, and its node is not drained. It may migrate, and is never restarted.
+ * `Wish`: the descheduler, or the update of KubeVirt, would have it elsewhere, and its node is not drained. It may
+ * migrate, and is never restarted.
  * `CalledOff`: its node is not drained, or no longer. It stays.
  */
 export type Departure = 'Drain' | 'Wish' | 'CalledOff';
@@ -18,7 +19,7 @@ export function departureOf(vmi: VmiView | undefined): Departure | null {
   if (isStarting(vmi)) return 'Drain';
   if (vmi.evacuationNode === null || vmi.evacuationNode !== vmi.node) return null;
   if (vmi.nodeDrained) return 'Drain';
-  return vmi.evictedByDescheduler ? 'Wish' : 'CalledOff';
+  return vmi.wishedBy === null ? 'CalledOff' : 'Wish';
 }
 
 /**

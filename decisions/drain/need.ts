@@ -162,11 +162,12 @@ interface Choice {
 
 /** A VM that nobody needs to leave its node is not taken down for that. */
 function wishOf({ rules: { method } }: EvacuationInput, vmi: VmiView): Choice {
-  if (canBeMigrated(vmi) && method !== 'Restart') return { act: 'migrate', why: 'the descheduler asks for that' };
+  const who = vmi.wishedBy === 'KubeVirtUpdate' ? 'the update of KubeVirt' : 'the descheduler';
+  if (canBeMigrated(vmi) && method !== 'Restart') return { act: 'migrate', why: `${who} asks for that` };
   const whyNot = method === 'Restart' ? 'its pool wants no migration' : 'KubeVirt cannot migrate it';
   return {
     act: 'none',
-    why: `the descheduler would have it leave ${nodeToLeave(vmi)}, and ${whyNot}; it is not restarted, for the node is not drained`,
+    why: `${who} would have it leave ${nodeToLeave(vmi)}, and ${whyNot}; it is not restarted, for the node is not drained`,
   };
 }
 

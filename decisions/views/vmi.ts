@@ -35,7 +35,10 @@ export interface VmiView {
   probationMs: number | null;
   /** The revision of the pool's template that the VMI runs: from its start, or from the last live update. */
   revision: string | null;
-  /** The generation of its VM's spec from which KubeVirt started it; null if KubeVirt doesn't say. */
+  /**
+   * The generation of its VM's spec from which KubeVirt started it; null if KubeVirt doesn't say, or if that was the
+   * spec of an earlier VM of the name.
+   */
   startGeneration: number | null;
   /** What tells its pod from its other pods, before and after migrations; null until it has a node. */
   pod: string | null;
@@ -69,9 +72,10 @@ export interface VmiView {
   /** The node that it is on is drained: cordoned, or tainted for that. False if it is on none yet. */
   nodeDrained: boolean;
   /**
-   * The descheduler asked for its eviction, as KubeVirt's annotation says. That stays when the eviction is taken back.
+   * Who would have it leave a node that stays, so that any eviction may be theirs; null if nobody would. What KubeVirt
+   * notes of the descheduler stays when the eviction is taken back.
    */
-  evictedByDescheduler: boolean;
+  wishedBy: 'Descheduler' | 'KubeVirtUpdate' | null;
   /** Its node does not answer, or no longer exists. */
   nodeLost: boolean;
   /** KubeVirt's `status.machine.type`, which the VMI has; null until its domain runs. */

@@ -3,6 +3,7 @@ import {
   controllerOf,
   type Condition,
   type KubeObject,
+  type ObjectMeta,
   type OwnerReference,
   type Stored,
 } from '../../../api/objects.ts';
@@ -92,7 +93,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     endedAt: sincePhase(status, 'Failed') ?? sincePhase(status, 'Succeeded'),
     probationMs: probationOf(spec?.livenessProbe),
     revision: metadata.labels?.[REVISION_LABEL] ?? formerMemberOf(metadata.annotations)?.revision ?? null,
-    startGeneration: startGenerationOf(status?.virtualMachineRevisionName),
+    startGeneration: isOfVm ? startGenerationOf(status?.virtualMachineRevisionName, owner.uid) : null,
     pod: podOf(status),
     podRevision: podRevisionOf(metadata.annotations?.[POD_REVISION_ANNOTATION], podOf(status)),
     pause: pauseOf(conditions),
@@ -109,7 +110,7 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
       status?.nodeName === undefined ? internOrNull(Object.values(status?.activePods ?? {})[0] || undefined) : null,
     podNodeCordoned: false,
     toleratesCordons: toleratesCordons(spec?.tolerations),
-    evictedByDescheduler: metadata.annotations?.[EVICTION_SOURCE_ANNOTATION] === 'descheduler',
+    wishedBy: wishedBy(metadata),
     // Known from the node, not the VMI: `ClusterCache.withSurroundings` fills these in.
     nodeDrained: false,
     nodeLost: false,
@@ -134,6 +135,14 @@ export function vmiView(vmi: Stored<VirtualMachineInstance>): VmiView {
     standalone: isOfVm ? null : { owner: ownerView(owner), labels: metadata.labels ?? {} },
     whyNotReady: ready?.status === 'True' ? null : whyNotReady(conditions, status?.reason),
   };
+}
+
+/** KubeVirt's label of a VMI that runs in a pod of an earlier KubeVirt: its update evicts those that it may. */
+const OUTDATED_LABEL = 'kubevirt.io/outdatedLauncherImage';
+
+function wishedBy({ annotations, labels }: ObjectMeta): VmiView['wishedBy'] {
+  if (annotations?.[EVICTION_SOURCE_ANNOTATION] === 'descheduler') return 'Descheduler';
+  return labels?.[OUTDATED_LABEL] === undefined ? null : 'KubeVirtUpdate';
 }
 
 const CORDON = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
@@ -247,10 +256,11 @@ function timeOf(condition: Condition | undefined): number | null {
 
 const text = (quantity: Quantity | undefined): string | null => (quantity === undefined ? null : String(quantity));
 
-/** The end of the name of KubeVirt's copy of the VM's spec from which it started the VMI: its generation. */
-const START_REVISION = /^revision-start-vm-.*-(\d+)$/;
+/** The name of KubeVirt's copy of a VM's spec from which it started the VMI: the UID of the VM, and its generation. */
+const START_REVISION = /^revision-start-vm-(.+)-(\d+)$/;
 
-function startGenerationOf(name: string | undefined): number | null {
-  const [, generation] = START_REVISION.exec(name ?? '') ?? [];
-  return generation === undefined ? null : Number(generation);
+/** A VMI that was left behind by an earlier VM of its name, and is this one's now, was started from that one's spec. */
+function startGenerationOf(name: string | undefined, vmUid: string): number | null {
+  const [, of, generation] = START_REVISION.exec(name ?? '') ?? [];
+  return of === vmUid ? Number(generation) : null;
 }

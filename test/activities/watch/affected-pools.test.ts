@@ -52,7 +52,7 @@ const aVmi = (name: string, fields: Partial<VmiView>): VmiView => ({
   podNodeCordoned: false,
   toleratesCordons: false,
   nodeDrained: false,
-  evictedByDescheduler: false,
+  wishedBy: null,
   nodeLost: false,
   machineType: null,
   specMachineType: null,

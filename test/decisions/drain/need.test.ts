@@ -143,7 +143,7 @@ describe('an eviction from a node that is not drained', () => {
   ];
   const calledOff = (given: Given) => need({ ...given, vmi: { ...given.vmi, nodeDrained: false } });
   const wished = (given: Given) =>
-    need({ ...given, vmi: { ...given.vmi, nodeDrained: false, evictedByDescheduler: true } });
+    need({ ...given, vmi: { ...given.vmi, nodeDrained: false, wishedBy: 'Descheduler' } });
 
   test.each(ways)('leaves %s alone if the drain was called off, and says how to take it back', (_what, given) => {
     const waits = { need: 'wait', isStuck: false, until: null };
@@ -170,8 +170,17 @@ describe('an eviction from a node that is not drained', () => {
     });
   });
 
+  test('migrates a VM if the update of KubeVirt evicts it, and says who evicts one that it cannot', () => {
+    const vmi = { nodeDrained: false, wishedBy: 'KubeVirtUpdate' } as const;
+    expect(need({ vmi })).toMatchObject({ ...migrates, isWish: true, why: 'the update of KubeVirt asks for that' });
+    expect(need({ vmi: { ...vmi, migratable: false } })).toMatchObject({
+      need: 'wait',
+      why: expect.stringMatching(/^the update of KubeVirt would have it leave node-1, and KubeVirt cannot/) as string,
+    });
+  });
+
   test('is one of a drain, once the node is drained', () => {
-    expect(need({ vmi: { evictedByDescheduler: true, migratable: false } })).toMatchObject({
+    expect(need({ vmi: { wishedBy: 'Descheduler', migratable: false } })).toMatchObject({
       ...restarts,
       isWish: false,
     });

@@ -116,7 +116,7 @@ describe('VMs on a node that is drained', () => {
   });
 
   test('come before those that the descheduler would have elsewhere', () => {
-    const wish = { ...EVICTED, nodeDrained: false, evictedByDescheduler: true };
+    const wish = { ...EVICTED, nodeDrained: false, wishedBy: 'Descheduler' } as const;
     const planned = plan({ vmis: { 'web-1': wish, 'web-2': wish, 'web-3': { ...EVICTED, nodeDrained: false } } });
     expect(begun(planned)).toEqual(['web-4', 'web-5']);
     expect(states(planned)).toMatchObject({ 'web-1': 'Budget', 'web-2': 'Budget', 'web-3': 'Waiting' });
@@ -198,7 +198,7 @@ const anyMember = (index: number) =>
       evictionStrategy: fc.constantFrom('External', 'LiveMigrate', null),
       evacuationNode: fc.constantFrom('node-1', 'node-2', null),
       nodeDrained: fc.oneof({ arbitrary: fc.constant(true), weight: 2 }, { arbitrary: fc.constant(false), weight: 1 }),
-      evictedByDescheduler: fc.boolean(),
+      wishedBy: fc.constantFrom('Descheduler' as const, 'KubeVirtUpdate' as const, null),
       phase: fc.constantFrom('Running', 'Scheduled', 'Failed'),
       evacuation: anyEvacuation,
     }),

@@ -44,7 +44,7 @@ test('of a VMI that has just been made, nothing is known but what it is', () => 
     podNodeCordoned: false,
     toleratesCordons: false,
     nodeDrained: false,
-    evictedByDescheduler: false,
+    wishedBy: null,
     nodeLost: false,
     scheduledAt: null,
     runningSince: null,
@@ -115,6 +115,14 @@ test.each<[string, object, boolean]>([
 ])('the scheduler puts a VM with a toleration %s on a cordoned node, or not', (_what, toleration, expected) => {
   const other = { key: 'gpu', operator: 'Exists', effect: 'NoExecute' };
   expect(vmiView(aVmi({ spec: { tolerations: [other, toleration] } })).toleratesCordons).toBe(expected);
+});
+
+test('the descheduler, or the update of KubeVirt, may wish that it leaves its node', () => {
+  const vmi = aVmi();
+  vmi.metadata.labels = { 'kubevirt.io/outdatedLauncherImage': '' };
+  expect(vmiView(vmi).wishedBy).toBe('KubeVirtUpdate');
+  vmi.metadata.annotations = { 'kubevirt.io/eviction-source': 'descheduler' };
+  expect(vmiView(vmi).wishedBy).toBe('Descheduler');
 });
 
 test("it is no VM's if another kind controls it, or none", () => {
@@ -242,4 +250,12 @@ describe('the pod', () => {
     expect(on({}, 'r@b')).toEqual({ pod: 'a', podRevision: null });
     expect(on({}, 'nonsense')).toEqual({ pod: 'a', podRevision: null });
   });
+});
+
+test.each([
+  ['revision-start-vm-vm-uid-3', 3],
+  ['revision-start-vm-9160e5de-2540-476a-86d9-af0081aee68a-3', null],
+  ['another-3', null],
+])('a VMI that KubeVirt says to have started from %s was started from generation %s of its VM', (name, expected) => {
+  expect(vmiView(aVmi({ status: { virtualMachineRevisionName: name } })).startGeneration).toBe(expected);
 });

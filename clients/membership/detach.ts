@@ -152,8 +152,8 @@ function whyNot(vm: Vm, decrement: boolean): string | null {
   if (kindOf(owner) !== 'VirtualMachinePool')
     return `belongs to ${owner.kind} ${owner.name}, which is no pool of drover's`;
   if (vm.metadata.deletionTimestamp !== undefined) return 'is being deleted';
-  const { role, removing } = vmView(vm);
-  if (role !== null && decrement)
+  const { roleLabel, removing } = vmView(vm);
+  if (roleLabel !== null && decrement)
     return `is none of the replicas of pool ${owner.name}, which then has no reason to want one less: leave --decrement out`;
   return removing ? `is just leaving pool ${owner.name}, with its disks kept` : null;
 }

@@ -11,7 +11,7 @@ export interface VmiHistory {
 }
 
 export interface ProofInput {
-  vm: Pick<VmView, 'notYetRun' | 'lastFailedVmi'>;
+  vm: Pick<VmView, 'notYetRun' | 'lastFailedVmi' | 'startFailures' | 'createdAt'>;
   vmi: VmiView | undefined;
   /** Null if this worker has not watched the VM since its creation. */
   vmiHistory: VmiHistory | null;
@@ -20,13 +20,16 @@ export interface ProofInput {
   now: number;
 }
 
+/** At most so long after one start that fails, the next has failed: KubeVirt waits up to 5 minutes between two. */
+const FAILED_START_MS = 15 * 60_000;
+
 /**
  * Reports whether it is certain ('proven') that no VMI of the VM has ever run, so that its disks hold no data.
  * 'behind': this worker has not yet seen a VMI that KubeVirt's status names. The VM's annotation alone proves nothing,
- * since no worker may have been running to remove it.
+ * since no worker may have been running to remove it, and whoever may change the VM can write it.
  */
 export function proofOf({
-  vm: { notYetRun, lastFailedVmi },
+  vm: { notYetRun, lastFailedVmi, startFailures, createdAt },
   vmi,
   vmiHistory,
   minReadyMs,
@@ -37,6 +40,8 @@ export function proofOf({
     if (vmiHistory.longestRunMs > minReadyMs) return 'none';
     return lastFailedVmi === null || lastFailedVmi === vmiHistory.lastEnded ? 'proven' : 'behind';
   }
+  // KubeVirt counts failed starts in a row: a VM that is older than these, and its disks, may have run before.
+  if (now - createdAt > (startFailures + 1) * FAILED_START_MS) return 'none';
   // KubeVirt forgets a failed start when a VMI runs. If it still names the VMI up to which nothing had run, nothing
   // has run since.
   return notYetRun !== '' && (notYetRun === lastFailedVmi || notYetRun === vmi?.uid) ? 'proven' : 'none';
@@ -46,7 +51,13 @@ export function proofOf({
  * The VMI to note on a VM that certainly never ran, so that a worker that starts later can continue from there. Null if
  * the note is up to date.
  */
-export function startToNote({ vm: { notYetRun, lastFailedVmi }, vmi }: Pick<ProofInput, 'vm' | 'vmi'>): string | null {
+export function startToNote({
+  vm: { notYetRun, lastFailedVmi },
+  vmi,
+}: {
+  vm: Pick<VmView, 'notYetRun' | 'lastFailedVmi'>;
+  vmi: VmiView | undefined;
+}): string | null {
   const newest = lastFailedVmi === null ? null : (vmi?.uid ?? lastFailedVmi);
   return newest === notYetRun ? null : newest;
 }

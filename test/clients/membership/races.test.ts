@@ -1,6 +1,6 @@
 import './virtual-pauses.ts';
 import { beforeEach, expect, test } from 'vitest';
-import { KUBEVIRT_REVISION_LABEL, POOL_FINALIZER } from '../../../api/names.ts';
+import { KUBEVIRT_REVISION_LABEL, POOL_FINALIZER, ROLE_LABEL } from '../../../api/names.ts';
 import { controllerOf, type KubeObject, type Stored } from '../../../api/objects.ts';
 import { ControllerRevisions, KubeVirtPools, VirtualMachinePools, VirtualMachines } from '../../../api/resources.ts';
 import { wantedReplicas } from '../../../api/wanted-replicas.ts';
@@ -69,6 +69,12 @@ test('two commands that adopt the same VM at once count it once', async () => {
     happens: adoptIn,
     check: expectBalance,
   });
+});
+
+test('a standby VM is not detached as one replica less', async () => {
+  const cluster = new Cluster();
+  cluster.vm('web-2', cluster.pool('web-1'), { [ROLE_LABEL]: 'Standby' });
+  await expect(detachIn(cluster)).rejects.toThrow('is none of the replicas of pool web');
 });
 
 test('two commands that detach the same VM at once count it once', async () => {

@@ -935,6 +935,12 @@ describe('the disks of a VM', () => {
       null,
       false,
     ],
+    [
+      'hold something if the VM is older than its failed starts, whatever somebody has noted on it',
+      young({ notYetRun: 'third', startFailures: 3, createdAt: NOW - 24 * 60 * MINUTE }),
+      null,
+      true,
+    ],
     ['hold something if starts have failed since that nobody followed', young({ notYetRun: 'second' }), null, true],
   ])('%s', (_what, vm, vmiHistory, expected) => expect(holds(vm, vmiHistory)).toBe(expected));
 

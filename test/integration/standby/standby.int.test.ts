@@ -27,7 +27,7 @@ const views = async (namespace: string): Promise<VmView[]> =>
     .map(vmView)
     .toSorted((one, other) => one.name.localeCompare(other.name, 'en', { numeric: true }));
 const standbyNames = async (namespace: string): Promise<string[]> =>
-  (await views(namespace)).filter(({ role }) => role === 'Standby').map(({ name }) => name);
+  (await views(namespace)).filter(({ roleLabel }) => roleLabel === 'Standby').map(({ name }) => name);
 const uidsOf = async (namespace: string): Promise<Record<string, string>> =>
   Object.fromEntries((await views(namespace)).map(({ name, uid }) => [name, uid]));
 
@@ -72,9 +72,9 @@ test('a scale-out promotes stopped VMs before it creates any, a scale-in takes r
   );
   const revision = (await fleet().pool(namespace, 'web'))!.status!.updateRevision;
   const taken = (await views(namespace)).filter((vm) => vm.revision === revision);
-  expect(taken.filter(({ role }) => role === 'Standby').map(({ name }) => name)).toEqual(['web-6', 'web-7']);
+  expect(taken.filter(({ roleLabel }) => roleLabel === 'Standby').map(({ name }) => name)).toEqual(['web-6', 'web-7']);
   expect(taken).toHaveLength(3);
-  for (const vm of taken.filter(({ role }) => role === 'Standby'))
+  for (const vm of taken.filter(({ roleLabel }) => roleLabel === 'Standby'))
     expect(vm).toMatchObject({ runStrategy: 'Halted', hasVmi: false });
 
   await fleet().patchPool(namespace, 'web', { standby: standby(0) });
@@ -157,7 +157,7 @@ testOneOf({
 
       await fleet().patchPool(namespace, 'web', { standby: standby(2) });
       await until(async () => {
-        const left = (await views(namespace)).filter(({ role }) => role === 'Standby');
+        const left = (await views(namespace)).filter(({ roleLabel }) => roleLabel === 'Standby');
         expect(left).toMatchObject([
           { name: 'web-5', runStrategy: 'Halted', hasVmi: false },
           { name: 'web-6', runStrategy: 'Halted', hasVmi: false },

@@ -111,6 +111,22 @@ describe('what a change takes', () => {
     expect(formatDisruption(poolWith(), sockets(1), sockets(2), rules(strategy))).toBe(words),
   );
 
+  test.each([
+    ['Report', 'Restart', 'at their next start or migration'],
+    ['Migrate', 'Live', 'by a migration of each VM'],
+    ['Migrate', 'None', 'at their next start or migration'],
+    ['MigrateOrRestart', 'Restart', 'by a migration of each VM, or a restart'],
+    ['Restart', 'Restart', 'by a restart of each VM'],
+    ['Restart', 'Live', 'at their next start or migration'],
+  ] as const)('under outdatedPods %s and disruption %s is told of pods', (outdatedPods, disruption, words) => {
+    const pool = poolWith({ spec: { updateStrategy: { proactive: { disruption, outdatedPods } } } });
+    const tiered = structuredClone(templateOf(1));
+    (tiered.spec.template as { metadata?: object }).metadata = { labels: { tier: 'gold' } };
+    expect(formatDisruption(pool, templateOf(1), tiered, rules('LiveUpdate'))).toBe(
+      `None: no VMI is touched; pods get the labels ${words}`,
+    );
+  });
+
   test('is told with what the pool allows', () => {
     const gentle = poolWith({ spec: { updateStrategy: { proactive: { disruption: 'Live' } } } });
     expect(formatDisruption(gentle, templateOf(1), templateOf(2), rules('LiveUpdate'))).toBe(

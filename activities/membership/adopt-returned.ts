@@ -134,7 +134,7 @@ const placesOf = (pool: StoredPool, role: 'Standby' | null): number =>
  * and what was about to become of it when it was saved is over.
  */
 function patchOf(pool: StoredPool, { metadata }: Stored<VirtualMachine>, role: 'Standby' | null, now: number): object {
-  const { uid, resourceVersion, ownerReferences = [], finalizers = [] } = metadata;
+  const { name, uid, resourceVersion, ownerReferences = [], finalizers = [] } = metadata;
   const kept = finalizers.filter((finalizer) => finalizer !== DISKS_FINALIZER);
   return {
     metadata: {
@@ -144,7 +144,7 @@ function patchOf(pool: StoredPool, { metadata }: Stored<VirtualMachine>, role: '
       ...(kept.length === finalizers.length ? {} : { finalizers: kept }),
       labels: role === null ? { [ROLE_LABEL]: null } : {},
       annotations: {
-        ...memberOfAnnotation(pool.metadata.uid, now),
+        ...memberOfAnnotation(pool.metadata.uid, name, now),
         [REMOVING_ANNOTATION]: null,
         [NOT_YET_RUN_ANNOTATION]: null,
         ...(role === null ? { [STANDBY_ANNOTATION]: null } : {}),

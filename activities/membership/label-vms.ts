@@ -37,7 +37,10 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
         const done = await onEach(key, vms, {
           isMeant: (vm) => isControlledBy(vm, VirtualMachinePools, key) && isUnlabelled(key, vmView(vm)),
           patchOf: ({ metadata }, revision) => asMember(key.name, metadata, revision),
-          vmAnnotations: { [JOINED_ANNOTATION]: 'true', ...memberOfAnnotation(key.uid, client.clock.now()) },
+          vmAnnotations: (name) => ({
+            [JOINED_ANNOTATION]: 'true',
+            ...memberOfAnnotation(key.uid, name, client.clock.now()),
+          }),
         });
         return report(key, done, 'SuccessfulAttach', 'Attached');
       }),
@@ -62,7 +65,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
       isMeant: (vm: Stored<VirtualMachine>) => boolean;
       patchOf: (object: Stored, revision: string | null) => LabelPatch;
       /** Annotations of the VM alone. */
-      vmAnnotations?: Record<string, string>;
+      vmAnnotations?: (name: string) => Record<string, string>;
       /** What is done before anything is written. */
       before?: (vm: Stored<VirtualMachine>, vmi: Stored) => Promise<void>;
     },
@@ -84,7 +87,7 @@ export function createLabelActivities({ client, cache, concurrency }: LabelOptio
       }
       const { resourceVersion } = vm.metadata;
       const own = how.patchOf(vm, null);
-      const annotations = { ...own.annotations, ...how.vmAnnotations };
+      const annotations = { ...own.annotations, ...how.vmAnnotations?.(name) };
       const patch = vmLabelPatch({ ...own, annotations }, { uid, resourceVersion });
       const stored = await ignoreStale(client.patch(VirtualMachines, { namespace, name }, 'merge', patch, { signal }));
       if (stored === undefined) return 'left';

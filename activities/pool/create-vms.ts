@@ -92,7 +92,7 @@ export function createCreationActivities({ client, cache, revisions, concurrency
             if (missing !== null) throw referenceMissing(missing, await missingOfAll());
             vm.metadata.annotations = {
               ...vm.metadata.annotations,
-              ...memberOfAnnotation(key.uid, client.clock.now()),
+              ...memberOfAnnotation(key.uid, vm.metadata.name, client.clock.now()),
             };
             if (role === 'Standby') return standbyFrom(vm, standbyRules(pool.spec).state);
             if (halted.includes(number)) vm.spec = { ...vm.spec, running: undefined, runStrategy: 'Halted' };

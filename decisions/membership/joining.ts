@@ -22,6 +22,8 @@ import type { Transfer } from './transfer.ts';
 
 /** A VM that comes into a pool, and what it is there. */
 export interface Joining {
+  /** Name of the VM. */
+  name: string;
   /** Whether the pool would give its name. */
   isNamed: boolean;
   /** The revision that its spec is of, and the one that its VMI runs; null if none that the pool knows. */
@@ -49,7 +51,8 @@ export function joining(pool: StoredPool, vm: Stored<VirtualMachine>, vmi: Store
   const isNewest = revision === newest && fit.vmiDiffers.length === 0;
   const ran = former === null ? null : (formerMemberOf(vmi?.metadata.annotations)?.revision ?? former);
   const vmiRevision = isNewest ? newest : ran;
-  return { isNamed: number !== null, revision, vmiRevision, fate: fateOf(newest, revision, vmiRevision), fit };
+  const fate = fateOf(newest, revision, vmiRevision);
+  return { name: vm.metadata.name, isNamed: number !== null, revision, vmiRevision, fate, fit };
 }
 
 function fateOf(newest: string, revision: string | null, vmiRevision: string | null): Joining['fate'] {
@@ -68,7 +71,7 @@ const labelsOf = (pool: string, revision: string | null): Record<string, string 
  */
 export const joiningTransfer = (
   { metadata }: StoredPool,
-  { revision, fit }: Joining,
+  { name, revision, fit }: Joining,
   from: string | null,
   now: number,
 ): Transfer => ({
@@ -85,7 +88,7 @@ export const joiningTransfer = (
     [DETACHED_ANNOTATION]: null,
     // All VMs of a pool that is taken over come at once.
     [JOINED_ANNOTATION]: from === null ? 'true' : null,
-    ...memberOfAnnotation(metadata.uid, now),
+    ...memberOfAnnotation(metadata.uid, name, now),
     // Somebody may have put the VM back that was leaving another pool.
     [REMOVING_ANNOTATION]: null,
   },

@@ -5,6 +5,8 @@ import { parsedObject } from '../lib/json.ts';
 export interface MemberOf {
   /** UID of the pool. */
   uid: string;
+  /** Name of the VM: a clone has the annotation of the VM that it was made from. */
+  vm: string;
   /** RFC 3339, by the API server's clock: when the VM was made, or became the pool's. */
   since: string;
 }
@@ -15,18 +17,24 @@ export interface MemberOf {
  */
 const TOLERANCE_MS = 2 * 60_000;
 
-/** Returns what the annotation says; null if there is none that drover wrote. */
-export function memberOf(annotations: Readonly<Record<string, string>> = {}): MemberOf | null {
+/** Returns what the annotation says; null if there is none that drover wrote, or it is of a VM of another name. */
+export function memberOf({
+  name,
+  annotations = {},
+}: {
+  name: string;
+  annotations?: Readonly<Record<string, string>>;
+}): MemberOf | null {
   const value = parsedObject(annotations[MEMBER_OF_ANNOTATION]);
   if (value === null) return null;
-  const { uid, since } = value;
+  const { uid, vm, since } = value;
   const isWhole = typeof uid === 'string' && typeof since === 'string' && !Number.isNaN(Date.parse(since));
-  return isWhole ? { uid, since } : null;
+  return isWhole && vm === name ? { uid, vm: name, since } : null;
 }
 
-/** The annotation of a VM that is the pool's from `now` on (milliseconds since the epoch). */
-export const memberOfAnnotation = (uid: string, now: number): Record<string, string> => ({
-  [MEMBER_OF_ANNOTATION]: JSON.stringify({ uid, since: new Date(now).toISOString() } satisfies MemberOf),
+/** The annotation of the VM of this name, which is the pool's from `now` on (milliseconds since the epoch). */
+export const memberOfAnnotation = (uid: string, vm: string, now: number): Record<string, string> => ({
+  [MEMBER_OF_ANNOTATION]: JSON.stringify({ uid, vm, since: new Date(now).toISOString() } satisfies MemberOf),
 });
 
 /** Whether the VM is younger than its membership: it was made again from a copy, as by a restore. */

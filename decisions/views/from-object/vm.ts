@@ -54,7 +54,7 @@ export function vmView(vm: Stored<VirtualMachine>): VmView {
   const owner = controllerOf(vm);
   const template = spec?.template;
   const ownLabels = metadata.labels ?? {};
-  const record = memberOf(metadata.annotations);
+  const record = memberOf(metadata);
   const isOfPool = owner !== undefined && kindOf(owner) === VirtualMachinePools.kind;
   return {
     namespace: metadata.namespace!,

@@ -309,7 +309,7 @@ export const TABLE: Record<ActivityName, Row> = {
     honest: {
       'a VM with the record of another pool': (world) => {
         const pool = world.pool('web');
-        const vm = world.vm(pool, 1, { annotations: memberOfAnnotation('uid-of-the-earlier-pool', 0) });
+        const vm = world.vm(pool, 1, { annotations: memberOfAnnotation('uid-of-the-earlier-pool', 'web-1', 0) });
         return () => [keyOf(pool), [targetOf(vm)]];
       },
       'a VM that was put into the pool by hand': (world) => {
@@ -348,7 +348,7 @@ export const TABLE: Record<ActivityName, Row> = {
     honest: {
       'a VM that a backup has brought back': (world) => {
         const pool = world.pool('web');
-        const annotations = memberOfAnnotation('uid-of-the-earlier-pool', 0);
+        const annotations = memberOfAnnotation('uid-of-the-earlier-pool', 'web-1', 0);
         const vm = world.vm(pool, 1, { ownerReferences: [], annotations });
         return () => [keyOf(pool), [targetOf(vm)], { generation: 1, role: null }];
       },

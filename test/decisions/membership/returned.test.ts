@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { KUBEVIRT_REVISION_LABEL, POOL_LABEL, REVISION_LABEL, UID_ANNOTATION } from '../../../api/names.ts';
 import { changeAnnotation } from '../../../decisions/membership/change.ts';
+import { memberOf, memberOfAnnotation } from '../../../decisions/membership/member-of.ts';
 import { RESTORE_QUIET_MS } from '../../../decisions/membership/restore.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
 import { planPool, type PoolPlan } from '../../../decisions/pool/plan.ts';
@@ -163,4 +164,10 @@ test('a VM that its pool owns and whose record names another gets its own', () =
 test('a revision label says nothing about whose a VM is', () => {
   const vm = back('web-1', { memberOf: null, ownLabels: { [POOL_LABEL]: 'web', [REVISION_LABEL]: 'x' } });
   expect(kinds(plan({ uncontrolled: [vm] }))).toContain('removeLabels');
+});
+
+test('a clone has the record of another VM, which says nothing of it', () => {
+  const annotations = memberOfAnnotation('pool-uid', 'web-1', 0);
+  expect(memberOf({ name: 'web-1', annotations })?.uid).toBe('pool-uid');
+  expect(memberOf({ name: 'web-7', annotations })).toBeNull();
 });

@@ -53,6 +53,8 @@ function decoded(raw: RawValue | undefined, signal: string): unknown {
 }
 
 /** Answers a query and ignores its arguments, because a query may come with a task and must not fail it. */
-export function onQuery<Answer>(query: QueryDefinition<Answer>, answer: () => Answer): void {
-  setHandler({ ...(query as QueryDefinition<Answer, RawValue[]>), typeInfo: UNDECODED }, () => answer());
+export function onQuery<Answer>(query: QueryDefinition<Answer>, description: string, answer: () => Answer): void {
+  setHandler({ ...(query as QueryDefinition<Answer, RawValue[]>), typeInfo: UNDECODED }, () => answer(), {
+    description,
+  });
 }

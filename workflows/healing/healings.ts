@@ -79,10 +79,10 @@ export class Healings {
       const skipped = `skipped by ${by}${why === undefined ? '' : ` (${why})`}`;
       if (vm !== undefined) this.#ask({ ask: 'skip', vm, skipped });
     });
-    onSignal(attemptWaiting, 'A sick VM is gone.', ({ minVersions, keptDisks, nextAt, ...id }) =>
+    onSignal(attemptWaiting, 'Internal: a sick VM is gone.', ({ minVersions, keptDisks, nextAt, ...id }) =>
       this.#ask({ ask: 'removed', id, removed: { keptDisks, nextAt } }, minVersions),
     );
-    onSignal(attemptEnded, 'An attempt to heal a VM has ended.', ({ outcome, minVersions, ...id }) => {
+    onSignal(attemptEnded, 'Internal: an attempt to heal a VM has ended.', ({ outcome, minVersions, ...id }) => {
       this.#cancelled.delete(this.#keyOf(id));
       this.#ask({ ask: 'ended', id, outcome }, minVersions);
     });

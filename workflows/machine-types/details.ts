@@ -59,3 +59,22 @@ export function transitionDetails(progress: TransitionProgress): string {
 
 const andMore = (count: number): string => (count === 0 ? '' : ` and ${count} more`);
 const because = (why: string | null): string => (why === null ? '' : `: ${escapeMarkdown(why)}`);
+
+/** What activities do, for Temporal's Web UI. */
+export const PREFLIGHT = { summary: 'find the VMs in scope, and try the change in a dry run' };
+export const CHECK = { summary: 'try the change of types that were not seen before, in a dry run' };
+
+/** What a transition waits for. */
+export function awaitWords({ restarting, toRestart, waiting, inPools, deferred }: TransitionProgress['counts']): {
+  summary: string;
+} {
+  const parts = [
+    [restarting, 'to come back'],
+    [toRestart, 'to be restarted'],
+    [waiting, 'to be restarted by their owners'],
+    [inPools, 'to be updated by their pools'],
+    [deferred, 'that must not be disrupted now'],
+  ] as const;
+  const words = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+  return { summary: words.length === 0 ? 'look for VMs to change' : `wait for VMs: ${words.join(', ')}` };
+}

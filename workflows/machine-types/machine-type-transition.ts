@@ -24,7 +24,7 @@ import { waitingActivities } from '../queues.ts';
 import { withControls } from '../runs/run-controls.ts';
 import { Run } from '../runs/run.ts';
 import { DroverCluster } from '../search-attributes.ts';
-import { transitionDetails } from './details.ts';
+import { awaitWords, CHECK, PREFLIGHT, transitionDetails } from './details.ts';
 import { begun, changedMeanwhile, isAtWork, KEPT, type TransitionState } from './transition-state.ts';
 
 /** Identifies a transition: `id` is 8 hex digits. */
@@ -87,7 +87,9 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
     });
     this.#input = input;
     this.#state = state;
-    onQuery(transitionProgress, () => this.#progress());
+    onQuery(transitionProgress, 'How far it is, as `drover machine-types status -o json` prints it.', () =>
+      this.#progress(),
+    );
   }
 
   async carryOut(): Promise<TransitionProgress> {
@@ -96,7 +98,8 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
     await this.untilOver();
     const { ref, transition } = this.#input;
     const vms = { allWithin: transition.scope.namespaces };
-    await clearMarks({ id: ref.id, vms, minVersions: this.#state.minVersions });
+    const marked = { id: ref.id, vms, minVersions: this.#state.minVersions };
+    await clearMarks.executeWithOptions({ summary: 'clear the marks that are left on VMs' }, [marked]);
     this.showEnd();
     return this.#progress();
   }
@@ -142,7 +145,7 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
       const request = { ref, transition, ...(minVersions === undefined ? {} : { minVersions }) };
       // The preflight changes nothing and may be retried for long, so signals are handled meanwhile.
       for (let found: Preflight | null = null; found === null && this.#state.aborted === null;) {
-        found = await this.controls.look(() => preflightTransition(request));
+        found = await this.controls.look(() => preflightTransition.executeWithOptions(PREFLIGHT, [request]));
         if (found !== null) Object.assign(this.#state, pick(found, ['results', 'maxRestarts', 'minVersions']));
       }
     } catch (error) {
@@ -168,12 +171,14 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
   }
 
   protected observe(): Promise<TransitionObservation> {
-    return awaiting().awaitTransition({
-      ...this.#restartRequest(),
-      ...pick(this.#state, ['notBefore', 'digest']),
-      takes: this.mayTouch(),
-      isEnding: this.isEnding(),
-    });
+    return awaiting().awaitTransition.executeWithOptions(awaitWords(this.#state.counts), [
+      {
+        ...this.#restartRequest(),
+        ...pick(this.#state, ['notBefore', 'digest']),
+        takes: this.mayTouch(),
+        isEnding: this.isEnding(),
+      },
+    ]);
   }
 
   protected keep({ counts, skipped, full, digest }: TransitionObservation): void {
@@ -193,7 +198,9 @@ class TransitionRun extends Run<VmiInProgress, TransitionObservation, Working> {
   }
 
   async #checkTypes(wanted: TransitionObservation['check']): Promise<void> {
-    const { results, minVersions } = await checkMachineTypes({ ...this.#request(), wanted });
+    const { results, minVersions } = await checkMachineTypes.executeWithOptions(CHECK, [
+      { ...this.#request(), wanted },
+    ]);
     this.#state.results = [...this.#state.results, ...results];
     this.learn(minVersions);
   }

@@ -28,6 +28,9 @@ import type { OwnerStepContext } from './steps.ts';
 
 const PLAN_AGAIN_MS = 10_000;
 
+/** What the query `progress` of pools and sets answers, for Temporal's Web UI. */
+export const OWNER_PROGRESS = 'What is in progress, and what went wrong last: `drover status` shows it.';
+
 /**
  * The clocks of the worker and of Temporal differ by a little: waiting for a moment that has just passed must not spin.
  */
@@ -84,10 +87,10 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#statusWriter = new StatusWriter(writer, carried?.writes);
     onSignal(
       changed,
-      `Look again at the ${this.labels.owner} and its ${this.labels.members}.`,
+      `Internal: look again at the ${this.labels.owner} and its ${this.labels.members}.`,
       (newer?: ResourceVersions) => this.requestTurn(newer),
     );
-    onSignal(record, 'From commands, for `drover history`: what somebody has done. Changes nothing.', () => {});
+    onSignal(record, 'Internal: what a command has done, for `drover history`. Changes nothing.', () => {});
   }
 
   /** What sentences call the owner and its members. */

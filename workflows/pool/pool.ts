@@ -13,7 +13,7 @@ import { onQuery } from '../handlers.ts';
 import { Healings } from '../healing/healings.ts';
 import { progress, type PoolProgress, type PoolRef } from '../messages.ts';
 import type { CarriedOwner, OwnerRequest } from '../owners/owner-plan.ts';
-import { OwnerRun } from '../owners/owner-run.ts';
+import { OWNER_PROGRESS, OwnerRun } from '../owners/owner-run.ts';
 import { Rollouts, type RolloutsState } from '../rollout/rollouts.ts';
 import { DroverRevision } from '../search-attributes.ts';
 import { poolDetails } from './details.ts';
@@ -76,7 +76,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       onChange,
     });
     this.#evacuations = new Evacuations({ refusals: carried?.refusals, inProgress, onChange });
-    onQuery(progress, () => this.#progress());
+    onQuery(progress, OWNER_PROGRESS, () => this.#progress());
   }
 
   #progress(): PoolProgress {

@@ -77,7 +77,7 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
     this.#input = input;
     this.#state = state;
     this.#chosen = Object.values(input.chosen).reduce((sum, vmis) => sum + Object.keys(vmis).length, 0);
-    onQuery(powerProgress, () => this.#progress());
+    onQuery(powerProgress, 'How far it is, as `drover vm runs status -o json` prints it.', () => this.#progress());
   }
 
   async carryOut(): Promise<PowerProgress> {
@@ -124,13 +124,17 @@ class PowerRun extends Run<VmInProgress, PowerObservation, PowerDoing> {
 
   protected observe(): Promise<PowerObservation> {
     const state = this.#state;
-    return awaiting().awaitPower({
-      ...pick(this.#input, ['action', 'atOnce', 'deadlineMs']),
-      ...pick(state, ['minVersions', 'notBefore', 'lastProgressAt', 'digest']),
-      inProgress: [...state.inProgress],
-      excluded: this.#spent(),
-      takes: this.mayTouch(),
-    });
+    const names = state.inProgress.map(({ vm }) => vm);
+    const words = names.length === 0 ? 'look for VMs whose turn it is' : `wait for ${formatNames(names)}`;
+    return awaiting().awaitPower.executeWithOptions({ summary: summary(words) }, [
+      {
+        ...pick(this.#input, ['action', 'atOnce', 'deadlineMs']),
+        ...pick(state, ['minVersions', 'notBefore', 'lastProgressAt', 'digest']),
+        inProgress: [...state.inProgress],
+        excluded: this.#spent(),
+        takes: this.mayTouch(),
+      },
+    ]);
   }
 
   /**

@@ -12,7 +12,7 @@ import type { FailedStarts } from '../../decisions/replica-sets/start-backoff.ts
 import { onQuery } from '../handlers.ts';
 import { replicaSetProgress, type PoolRef, type ReplicaSetProgress } from '../messages.ts';
 import type { CarriedOwner, OwnerRequest } from '../owners/owner-plan.ts';
-import { OwnerRun } from '../owners/owner-run.ts';
+import { OWNER_PROGRESS, OwnerRun } from '../owners/owner-run.ts';
 import { beginKeptReplicas, beginRemoval, runOperation, chunks, ON_VMS } from '../owners/steps.ts';
 import { replicaSetDetails } from './details.ts';
 
@@ -58,7 +58,7 @@ class ReplicaSetRun extends OwnerRun<Planned> {
     this.#kind = kind;
     this.#starts = carried?.starts ?? null;
     this.#uncertain = new Set(carried?.uncertain);
-    onQuery(replicaSetProgress, () => this.#progress());
+    onQuery(replicaSetProgress, OWNER_PROGRESS, () => this.#progress());
   }
 
   #progress(): ReplicaSetProgress {

@@ -79,7 +79,7 @@ export class Rollouts {
     onSignal(promote, 'Pass the step at which the rollout waits; with {"full": true} all steps.', ({ full = false }) =>
       take({ ask: 'promote', full }),
     );
-    onSignal(batchEnded, 'A batch of VMs has been updated.', (end) => this.#ended(end));
+    onSignal(batchEnded, 'Internal: a batch of VMs has been updated.', (end) => this.#ended(end));
   }
 
   /** Returns what a plan needs to know. */

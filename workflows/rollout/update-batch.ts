@@ -54,7 +54,7 @@ export async function updateBatch(input: UpdateBatchInput): Promise<UpdateOutcom
   const { vms } = batch;
   const run = new BatchRun(input);
   const wait = new CancellationScope();
-  onSignal(supersede, 'Another revision takes the place of this one: wait no longer.', () => {
+  onSignal(supersede, 'Internal: another revision takes the place of this one: wait no longer.', () => {
     run.isSuperseded = true;
     wait.cancel();
   });

@@ -4,6 +4,7 @@ import { machineRules } from '../../dev/crds/kubevirt-schemas.ts';
 import type { KubeClient } from '../../kubernetes/client.ts';
 import { isNotFound } from '../../kubernetes/errors.ts';
 import { VM_DEFAULTS } from '../vm/machine-type.ts';
+import { diskQuantityRules, quantityRules } from './quantities.ts';
 import { ensure } from './register.ts';
 
 export const FIELD_MANAGER = 'kubevirt-simulator';
@@ -201,6 +202,8 @@ const checks = [
       ...machineRules.map(({ rule, message }) => ({ expression: rule.replaceAll('self', 'object.spec'), message })),
       emulated,
       seenByVmi,
+      ...quantityRules(vmi),
+      ...diskQuantityRules,
       ...kept,
     ],
     more: { paramKind: { apiVersion: 'kubevirt.io/v1', kind: 'KubeVirt' }, variables },
@@ -221,7 +224,7 @@ const checks = [
     name: 'new-virtualmachineinstances',
     resource: 'virtualmachineinstances',
     operations: ['CREATE'],
-    validations: [asksForMemory],
+    validations: [asksForMemory, ...quantityRules('object.spec')],
     conditions: [],
   }),
 ];

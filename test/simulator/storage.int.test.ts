@@ -234,6 +234,39 @@ test('a disk template that no volume names is refused, on creation and on any ch
   await expect(cluster.changeVmi('loses', { volumes: [] })).rejects.toThrow(words);
 });
 
+test('a quantity that is none is refused, wherever it stands', async () => {
+  const memory = { guest: '64Mi' };
+  const domains = [
+    { memory: { guest: '64Mo' } },
+    { memory: { ...memory, maxGuest: '1 Gi' } },
+    { memory: { hugepages: { pageSize: '2MB' } } },
+    { memory, resources: { requests: { cpu: 'two' } } },
+    { memory, resources: { limits: { memory: '1Gib' } } },
+  ].map((domain) => ({ vmi: { domain: { devices: {}, ...domain } } }));
+  const domain = { devices: {}, memory };
+  const withVolumes = (...volumes: object[]) => ({ domain, volumes });
+  const disk = { metadata: { name: 'own' }, spec: { storage: { resources: { requests: { storage: '2Go' } } } } };
+  const disks = [
+    { vmi: withVolumes({ name: 'scratch', emptyDisk: { capacity: 'big' } }) },
+    {
+      spec: { runStrategy: 'Halted' as const, dataVolumeTemplates: [disk] },
+      vmi: withVolumes({ name: 'own', dataVolume: { name: 'own' } }),
+    },
+  ];
+  for (const machine of [...domains, ...disks])
+    await expect(cluster.createMachine('none', machine as object)).rejects.toThrow(
+      'quantities must match the regular expression',
+    );
+  const amounts = { requests: { cpu: '100m', memory: 67_108_864 }, limits: { memory: '1e9' } };
+  await cluster.createMachine('some', {
+    spec: { runStrategy: 'Halted' },
+    vmi: { domain: { devices: {}, memory: { guest: '.5Gi' }, resources: amounts } },
+  } as object);
+  await expect(cluster.changeVmi('some', { domain: { ...domain, memory: { guest: '64Mo' } } })).rejects.toThrow(
+    'quantities must match',
+  );
+});
+
 test('a VM that asks for no memory is admitted, and not started', async () => {
   await cluster.createMachine('tiny', { vmi: { domain: { devices: {} } } });
   await eventually(async () =>

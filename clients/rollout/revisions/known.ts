@@ -24,8 +24,9 @@ export class KnownRevisions {
   }
 
   /**
-   * Reads the revisions if drover has taken up a template that has none of them: it may be recorded a moment later.
-   * Resolves to whether its revision is known now, and was not before. Never throws: the next change asks again.
+   * Reads the revisions if drover has taken up a template that has none of them, or an earlier one that gets a new
+   * number: it may be recorded a moment later. Resolves to whether its revision is known now, and was not before. Never
+   * throws: the next change asks again.
    */
   async catchUp(pool: Stored<Pool>): Promise<boolean> {
     const { uid } = pool.metadata;
@@ -43,6 +44,8 @@ export class KnownRevisions {
   }
 
   #knowsTarget(pool: Stored<Pool>): boolean {
-    return rolloutView(pool, this.of(pool)).target.number !== null;
+    const revisions = this.of(pool);
+    const { number } = rolloutView(pool, revisions).target;
+    return number !== null && revisions.every((other) => other.number <= number);
   }
 }

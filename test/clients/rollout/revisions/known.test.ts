@@ -54,3 +54,18 @@ test('two changes at once read them once', async () => {
 test('a template that drover has not taken up yet has none to be read', async () => {
   expect(await new KnownRevisions({} as KubeClient).catchUp(poolWith({ generation: 3 }))).toBe(false);
 });
+
+test('an earlier template that is rolled out again is read again until it has its new number', async () => {
+  const number = (of: number, revision: number): object => ({
+    ...kept,
+    metadata: { ...kept.metadata, name: `web-${hashOf(of)}`, labels: { 'drover.dev/revision': hashOf(of) } },
+    revision,
+    data: { template: templateOf(of) },
+  });
+  const { kube, reads } = clientOf([number(2, 7), number(3, 8)], [number(2, 9), number(3, 8)]);
+  const known = new KnownRevisions(kube);
+  const caughtUp = [];
+  for (let change = 0; change < 3; change++) caughtUp.push(await known.catchUp(poolWith()));
+  expect(caughtUp).toEqual([false, true, false]);
+  expect(reads()).toBe(2);
+});

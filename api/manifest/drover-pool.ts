@@ -4,7 +4,7 @@ import { LIVE_UPDATE_FEATURES } from '../pool/vm-template.ts';
 import { check } from './check.ts';
 import { withoutKeptByServer } from './kept-by-server.ts';
 import type { Reader } from './reader.ts';
-import { configChangeNotes, templateNotes } from './template-notes.ts';
+import { configChangeNotes, deadlineNotes, templateNotes } from './template-notes.ts';
 
 /** KubeVirt's names of fields that have another name in drover's pools. */
 const KUBEVIRT_FIELD_NAMES: Record<string, string> = {
@@ -21,7 +21,11 @@ export const readDroverPool: Reader = (document, written) => {
   if (findings.length > 0) return { findings };
   const pool = object as VirtualMachinePool;
   const { spec } = pool;
-  notes.push(...templateNotes(spec.template, spec.replicas, 'pool'), ...configChangeNotes(spec));
+  notes.push(
+    ...templateNotes(spec.template, spec.replicas, 'pool'),
+    ...configChangeNotes(spec),
+    ...deadlineNotes(spec),
+  );
   return { object: pool, notes };
 };
 

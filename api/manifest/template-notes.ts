@@ -1,3 +1,4 @@
+import { DEFAULT_ROLLOUT } from '../pool-defaults.ts';
 import type { PoolSpec, VmTemplate } from '../pool/pool.ts';
 import type { VmiTemplate } from '../replica-set/vmi-template.ts';
 import { isObject, type Json } from './kept-by-server.ts';
@@ -62,6 +63,23 @@ export function configChangeNotes({ rollout, template }: PoolSpec): string[] {
         'rollout.onConfigChange: Restart restarts VMs for a change that their guests do not apply',
     ];
   });
+}
+
+/** Returns a note if no VM can be available in time, however fast its guest boots. */
+export function deadlineNotes({ rollout, template }: PoolSpec): string[] {
+  const { minReadySeconds, progressDeadlineSeconds } = { ...DEFAULT_ROLLOUT, ...rollout };
+  const { spec } = template.spec.template;
+  const probe = isObject(spec) ? spec['readinessProbe'] : undefined;
+  const delay = isObject(probe) && typeof probe['initialDelaySeconds'] === 'number' ? probe['initialDelaySeconds'] : 0;
+  if (minReadySeconds + delay < progressDeadlineSeconds) return [];
+  const parts = [
+    ...(delay === 0 ? [] : [`its readinessProbe waits ${delay} s`]),
+    ...(minReadySeconds === 0 ? [] : [`spec.rollout.minReadySeconds is ${minReadySeconds}`]),
+  ];
+  return [
+    `spec.rollout.progressDeadlineSeconds: a VM can't be available within ${progressDeadlineSeconds} s, since ` +
+      `${parts.join(' and ')}: every update would fail`,
+  ];
 }
 
 const sharedDisks = (volumes: readonly Json[], ownDisks: readonly string[], owner: 'pool' | 'set'): string[] =>

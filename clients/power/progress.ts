@@ -22,7 +22,9 @@ export function progressLines(id: string, progress: PowerProgress): string[] {
     ...(paused === null ? [] : [paint('yellow', plain(`  paused by ${paused.by}${because(paused.why)}`))]),
     ...(aborted === null ? [] : [paint('yellow', plain(`  aborted by ${aborted.by}${because(aborted.why)}`))]),
     ...(inProgress.length === 0 ? [] : [plain(`  ${doing}: ${formatNames(inProgress)}`)]),
-    ...(full.length === 0 ? [] : [plain(`  disruption budget used up: ${full.join(', ')}`)]),
+    ...(full.length === 0
+      ? []
+      : [plain(`  ${action === 'Restart' ? 'disruption budget used up' : 'no more at once'}: ${full.join(', ')}`)]),
     ...skipped.map(({ why, count, vms }) =>
       plain(`  skipped: ${formatNames(vms)}${count > vms.length ? `, ${count} in all` : ''}: ${why}`),
     ),

@@ -41,6 +41,13 @@ const withDisk = { spec: { running: true, dataVolumeTemplates: [{ metadata: { na
 /** The bare pool with these fields in its spec, as text. */
 const withFields = (fields: object): string => stringify({ ...barePool(), spec: { ...barePool().spec, ...fields } });
 
+/** What is said of the deadline of a pool's rollout. */
+const deadlineNotes = (rollout: object, readinessProbe?: object): string[] => {
+  const spec = { domain: { devices: {} }, ...(readinessProbe === undefined ? {} : { readinessProbe }) };
+  const template = { spec: { runStrategy: 'Always', template: { spec } } };
+  return parseManifests(stringify(barePool({ rollout, template })), 'p.yaml').flatMap((manifest) => manifest.notes);
+};
+
 describe('extra VMs while others are updated', () => {
   it.each<[string, object]>([
     ['nothing may go down', { maxUnavailable: 0, maxSurge: 1 }],
@@ -697,6 +704,17 @@ describe('notes on the VM template', () => {
     ]);
     expect(told([root, init], 'Ignore')).toEqual([]);
     expect(told([{ name: 'root', containerDisk: { image: 'i' } }, init], 'Restart')).toEqual([]);
+  });
+
+  it('say that no VM can be available before its deadline', () => {
+    expect(deadlineNotes({ minReadySeconds: 60, progressDeadlineSeconds: 60 })).toEqual([
+      "spec.rollout.progressDeadlineSeconds: a VM can't be available within 60 s, since spec.rollout.minReadySeconds is 60: every update would fail",
+    ]);
+    expect(deadlineNotes({ minReadySeconds: 30, progressDeadlineSeconds: 60 }, { initialDelaySeconds: 45 })).toEqual([
+      expect.stringContaining('its readinessProbe waits 45 s and spec.rollout.minReadySeconds is 30') as string,
+    ]);
+    expect(deadlineNotes({}, { initialDelaySeconds: 900 })).toHaveLength(1);
+    expect(deadlineNotes({ minReadySeconds: 30 }, { initialDelaySeconds: 45 })).toEqual([]);
   });
 
   it('say what KubeVirt would refuse', () => {

@@ -125,6 +125,11 @@ describe('a restart in words', () => {
   const later = { why: 'it is paused', isExcluded: false, count: 1, vms: ['shop/vm-5'] };
   const exempt = { why: 'its owner asked that nothing disrupts it', isExcluded: true, count: 1, vms: ['shop/vm-6'] };
 
+  test('a stop has a limit, and no disruption budget', () =>
+    expect(progressLines('power/default/a', progress({ action: 'Stop', full: ['1 at a time'] }))).toContain(
+      '  no more at once: 1 at a time',
+    ));
+
   test('how far it is, and what holds it', () => {
     const lines = progressLines(
       'power/default/a',

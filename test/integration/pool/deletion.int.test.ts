@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { REMOVING_ANNOTATION } from '../../../api/names.ts';
 import type { Stored } from '../../../api/objects.ts';
 import {
   ControllerRevisions,
+  CustomResourceDefinitions,
   DataVolumes,
   PersistentVolumeClaims,
   VirtualMachineInstances,
@@ -286,4 +288,51 @@ test('a deleted pool leaves the disks that it has kept, also those of VMs that w
   );
   const [claim] = (await fleet().kube.list(PersistentVolumeClaims, { namespace })).items;
   expect(metadata.name).toBe(`web-${keptDiskOf(claim!.metadata)?.number}`);
+});
+
+/** The custom resource definitions in `deploy/`: all that its deletion could take pools along with. */
+const definitions = readdirSync(new URL('../../../deploy/crds/', import.meta.url)).map((file) =>
+  file.replace(/\.yaml$/, ''),
+);
+
+test('whoever removes drover as docs/deploy.md says keeps all VMs and disks, with a worker and without', async () => {
+  const page = readFileSync(new URL('../../../docs/deploy.md', import.meta.url), 'utf8');
+  expect(page).toContain('kubectl delete dpool,vmrs,dvmirs --all --all-namespaces --cascade=orphan\n');
+  const namespace = await fleet().namespace();
+  const { kube } = fleet();
+  await fleet().createPool(namespace, 'web', { replicas: 2, template: diskTemplate });
+  await running(namespace, 2);
+  const everything = async () => {
+    const lists = await Promise.all(
+      [VirtualMachines, VirtualMachineInstances, DataVolumes, PersistentVolumeClaims].map((kind) =>
+        kube.list(kind, { namespace }),
+      ),
+    );
+    return lists
+      .flatMap(({ items }) =>
+        items.map(({ metadata: { name, uid, deletionTimestamp = 'stays' } }) => `${uid} ${name} ${deletionTimestamp}`),
+      )
+      .toSorted((one, other) => one.localeCompare(other));
+  };
+  const before = await everything();
+  expect(before).toHaveLength(8);
+  /** What `kubectl delete -k` does to the definitions: the API server refuses, whether a worker runs or not. */
+  const deleteDefinitions = async (): Promise<void> => {
+    expect(definitions).toHaveLength(3);
+    for (const name of definitions)
+      await expect(kube.delete(CustomResourceDefinitions, { name })).rejects.toThrow('all pools and sets of its kind');
+  };
+  await deleteDefinitions();
+  const worker = await fleet().worker();
+  await worker.stop();
+  await deleteDefinitions();
+  // Who forgets the first step: nothing ends, and the pool waits for a worker to let go of its VMs.
+  await kube.delete(VirtualMachinePools, { namespace, name: 'web' }, { propagationPolicy: 'Orphan' });
+  expect((await fleet().pool(namespace, 'web'))?.metadata.deletionTimestamp).toBeDefined();
+  expect(await everything()).toEqual(before);
+  await fleet().worker();
+  await gone(namespace);
+  expect(await everything()).toEqual(before);
+  const vms = (await kube.list(VirtualMachines, { namespace })).items;
+  expect(vms.map(({ metadata }) => metadata.ownerReferences ?? [])).toEqual([[], []]);
 });

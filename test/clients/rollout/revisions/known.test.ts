@@ -55,14 +55,16 @@ test('a template that drover has not taken up yet has none to be read', async ()
   expect(await new KnownRevisions({} as KubeClient).catchUp(poolWith({ generation: 3 }))).toBe(false);
 });
 
+/** The template of this number as it is kept, with the number that the pool has given it. */
+const numbered = (of: number, revision: number): object => ({
+  ...kept,
+  metadata: { ...kept.metadata, name: `web-${hashOf(of)}`, labels: { 'drover.dev/revision': hashOf(of) } },
+  revision,
+  data: { template: templateOf(of) },
+});
+
 test('an earlier template that is rolled out again is read again until it has its new number', async () => {
-  const number = (of: number, revision: number): object => ({
-    ...kept,
-    metadata: { ...kept.metadata, name: `web-${hashOf(of)}`, labels: { 'drover.dev/revision': hashOf(of) } },
-    revision,
-    data: { template: templateOf(of) },
-  });
-  const { kube, reads } = clientOf([number(2, 7), number(3, 8)], [number(2, 9), number(3, 8)]);
+  const { kube, reads } = clientOf([numbered(2, 7), numbered(3, 8)], [numbered(2, 9), numbered(3, 8)]);
   const known = new KnownRevisions(kube);
   const caughtUp = [];
   for (let change = 0; change < 3; change++) caughtUp.push(await known.catchUp(poolWith()));

@@ -6,7 +6,7 @@ import type { HealingState } from '../../decisions/healing/state.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Backoffs } from '../../decisions/pool/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
-import type { Batch } from '../../decisions/rollout/batch.ts';
+import type { ToldBatch } from '../../decisions/rollout/batch.ts';
 import type { DeferredVm } from '../../decisions/rollout/waits/deferred.ts';
 import type { MemberRole } from '../../decisions/views/vm.ts';
 
@@ -42,7 +42,7 @@ export interface PlanRequest {
   /** Writes of the newest status that the workflow knows of; absent if it knows of none. */
   writes?: number;
   rollout: RolloutStatus | null;
-  batches: Batch[];
+  batches: ToldBatch[];
   /** VMs that batches have given back for reasons of their own; absent if there are none. */
   deferred?: DeferredVm[];
   healing: HealingState | null;
@@ -53,6 +53,11 @@ export interface PlanRequest {
    * wait for.
    */
   now: number;
+}
+
+/** The worker that was to plan has not been told the VMs of a batch: it wants to be asked again, with all of them. */
+export interface ToldTooLittle {
+  untold: true;
 }
 
 /** `generation` is that of the spec that the plan was made for. */

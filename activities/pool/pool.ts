@@ -1,4 +1,4 @@
-import { log } from '@temporalio/activity';
+import { Context, log } from '@temporalio/activity';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { compactStatus } from '../../decisions/healing/conditions.ts';
@@ -28,8 +28,9 @@ import { noteUid } from '../owners/note-uid.ts';
 import { createReleaseActivities } from '../owners/release-vms.ts';
 import { createScaleInActivities } from '../owners/scale-in.ts';
 import { writeOwnerStatus, type WrittenStatus } from '../owners/status.ts';
-import type { Done, OwnerKey, PoolKey, PlanRequest, Planned } from '../owners/types.ts';
+import type { Done, OwnerKey, PoolKey, PlanRequest, Planned, ToldTooLittle } from '../owners/types.ts';
 import type { Revisions } from '../rollout/revisions.ts';
+import { ToldBatches } from '../rollout/told-batches.ts';
 import { createStandbyActivities } from '../standby/standby.ts';
 import { createCreationActivities } from './create-vms.ts';
 import { clearNamedRemovals } from './forget-removals.ts';
@@ -56,13 +57,17 @@ export function createPoolActivities({
   concurrency,
   onPlanFailed,
 }: PoolActivityOptions) {
+  const told = new ToldBatches();
   return {
     /**
      * Returns the next steps of a pool, planned on a snapshot that is not older than `minVersions`. A local activity:
      * it writes nothing.
      */
-    async plan({ namespace, name, minVersions, resultUnknown, ...asked }: PlanRequest): Promise<Planned> {
+    async plan(request: PlanRequest): Promise<Planned | ToldTooLittle> {
+      const { namespace, name, minVersions, resultUnknown, ...asked } = request;
       if (cache.lost.aborted) throw serverLost();
+      const batches = told.of(Context.current().info.workflowExecution?.runId ?? '', request.batches);
+      if (batches === null) return { untold: true };
       if (resultUnknown) await cache.vms.relist();
       let reached = await cache.catchUp(minVersions);
       let pool = await knownPool(client, cache, { namespace, name });
@@ -75,7 +80,7 @@ export function createPoolActivities({
       if (pool === undefined) return { gone: true };
       const { uid, generation = 0 } = pool.metadata;
       await revisions.expandAll(pool);
-      const { plan, error } = containedPlan({ ...snapshotOf(cache, pool), ...asked, burst });
+      const { plan, error } = containedPlan({ ...snapshotOf(cache, pool), ...asked, batches, burst });
       if (error !== null) {
         onPlanFailed?.({ namespace, name });
         log.error('no plan could be made for a pool: its condition Stalled says so', {

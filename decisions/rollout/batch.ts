@@ -49,6 +49,9 @@ export interface Batch {
   superseded?: boolean;
 }
 
+/** A batch as a plan is asked with it. Without its VMs, they were told before, with an earlier plan of the same run. */
+export type ToldBatch = Omit<Batch, 'vms'> & Partial<Pick<Batch, 'vms'>>;
+
 /** How the update ended for one VM. */
 export interface UpdateOutcome {
   vm: string;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { WorkflowHandle } from '@temporalio/client';
+import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { connectTemporal } from '../../clients/session/temporal.ts';
 import { setup } from '../../clients/setup/setup.ts';
@@ -32,11 +33,17 @@ export async function startRecorder(script: string) {
   return {
     kube,
     client,
-    keep: async (handles: Record<string, Pick<WorkflowHandle, 'fetchHistory'>>): Promise<void> => {
+    /** Keeps the first run of each workflow, and the last one if it has continued as new. */
+    keep: async (handles: Record<string, WorkflowHandle>): Promise<void> => {
       mkdirSync(FOLDER, { recursive: true });
+      const write = (name: string, history: History): void =>
+        writeFileSync(join(FOLDER, `${name}-${label}.json.gz`), gzipSync(historyToJSON(history), { level: 9 }));
       for (const [type, handle] of Object.entries(handles)) {
-        const history = historyToJSON(await handle.fetchHistory());
-        writeFileSync(join(FOLDER, `${type}-${label}.json.gz`), gzipSync(history, { level: 9 }));
+        const last = await handle.fetchHistory();
+        const started = last.events![0]!.workflowExecutionStartedEventAttributes!;
+        const first = client.workflow.getHandle(handle.workflowId, started.firstExecutionRunId!);
+        write(type, await first.fetchHistory());
+        if (started.continuedExecutionRunId) write(`${type}-continued`, last);
       }
     },
     end: async (): Promise<void> => {

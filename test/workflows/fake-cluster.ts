@@ -3,6 +3,7 @@ import type { HealActivities } from '../../activities/healing/replace-vm.ts';
 import type { Done } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { AwaitActivities } from '../../activities/rollout/await-vms.ts';
+import { ToldBatches } from '../../activities/rollout/told-batches.ts';
 import type { UpdateActivities } from '../../activities/rollout/update-vms.ts';
 import type { PoolSpec, VmTemplate } from '../../api/pool/pool.ts';
 import { planPool } from '../../decisions/pool/plan.ts';
@@ -73,9 +74,17 @@ export class FakeCluster {
     return this.acts.filter((one) => one.act === act).map(({ at }) => at);
   }
 
+  /** What the worker was told of batches; another one would know nothing. */
+  told = new ToldBatches();
+  /** How many VMs of batches the plans were told in all. */
+  vmsTold = 0;
+
   readonly activities: Activities = {
     plan: async ({ namespace, name, minVersions, ...asked }) => {
       this.plans++;
+      this.vmsTold += asked.batches.flatMap(({ vms = [] }) => vms).length;
+      const batches = this.told.of(Context.current().info.workflowExecution!.runId, asked.batches);
+      if (batches === null) return { untold: true };
       const { pool, vms, vmis } = this;
       const revisions = [...this.#templates].map(([revision, template], index) => ({
         name: `${name}-${revision}`,
@@ -90,6 +99,7 @@ export class FakeCluster {
         vmiOf: (vm) => vmis.get(vm.name),
         revisions,
         ...asked,
+        batches,
         burst: BURST,
       });
       return {

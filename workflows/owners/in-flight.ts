@@ -2,8 +2,13 @@
 export class InFlight {
   readonly #operations = new Map<number, { kind: OperationKind; names: readonly string[]; reason: string }>();
   readonly #held = new Set<OperationKind>();
-  readonly #failures = new Map<OperationKind, number>();
+  /** As plain data: each run hands it to the next. */
+  readonly failures: FailuresInARow;
   #next = 0;
+
+  constructor(failures: FailuresInARow = {}) {
+    this.failures = { ...failures };
+  }
 
   /** Holds `names` until `run` settles, whether it succeeds or fails. */
   async run(
@@ -29,11 +34,13 @@ export class InFlight {
     return this.#held.delete(kind);
   }
 
-  /** Counts how often in a row something of this kind has failed, and returns that. */
-  failures(kind: OperationKind, hasFailed: boolean): number {
-    const inARow = hasFailed ? (this.#failures.get(kind) ?? 0) + 1 : 0;
-    this.#failures.set(kind, inARow);
-    return inARow;
+  /** Counts how often in a row housekeeping of this kind has failed, and returns that. */
+  failed(kind: HousekeepingKind): number {
+    return (this.failures[kind] = (this.failures[kind] ?? 0) + 1);
+  }
+
+  succeeded(kind: HousekeepingKind): void {
+    delete this.failures[kind];
   }
 
   get isEmpty(): boolean {
@@ -78,6 +85,7 @@ const HOUSEKEEPING = [
   'keepReplicas',
 ] as const;
 export type HousekeepingKind = (typeof HOUSEKEEPING)[number];
+export type FailuresInARow = Partial<Record<HousekeepingKind, number>>;
 
 export type OperationKind =
   | 'creating'

@@ -1,9 +1,18 @@
 import type { OwnerKey } from '../../activities/owners/types.ts';
+import type { VmOwnerKind } from '../../api/owner-kinds.ts';
 import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts';
 import type { Backoffs, Failure } from '../../decisions/pool/failures.ts';
 import type { PoolPlan } from '../../decisions/pool/plan.ts';
 import type { OwnerEvent } from '../../decisions/status/events.ts';
 import type { FailureBackoffState } from './failure-backoff.ts';
+import type { FailuresInARow } from './in-flight.ts';
+
+/** The owner that a run is of. */
+export interface OwnerOfRun {
+  kind: VmOwnerKind;
+  /** Summary of a wait for a time that the plan has named. */
+  wait: string;
+}
 
 /** State carried over continue-as-new, for all kinds of owners. */
 export interface CarriedOwner {
@@ -13,6 +22,10 @@ export interface CarriedOwner {
   resultUnknown?: boolean;
   /** Writes of the newest status that was seen or written; absent in older histories. */
   writes?: number;
+  /** Of the last spec that was planned for: another one has all tried again that waits after a failure. */
+  generation?: number;
+  /** How often in a row each kind of housekeeping has failed; absent if none has. */
+  failures?: FailuresInARow;
 }
 
 /** What every plan is asked with. */

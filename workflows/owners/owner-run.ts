@@ -1,6 +1,5 @@
 import {
   ActivityFailure,
-  allHandlersFinished,
   CancellationScope,
   condition,
   isCancellation,
@@ -8,9 +7,9 @@ import {
   setCurrentDetails,
   sleep,
   upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow';
-import { OWNER_KINDS, type VmOwnerKind } from '../../api/owner-kinds.ts';
+import type { ToldTooLittle } from '../../activities/owners/types.ts';
+import { OWNER_KINDS } from '../../api/owner-kinds.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { ReplicaSetStatus } from '../../api/replica-set/replica-set.ts';
 import { backoffMs } from '../../decisions/lib/backoff.ts';
@@ -22,7 +21,8 @@ import { changed, record, type PoolRef } from '../messages.ts';
 import { DroverPhase } from '../search-attributes.ts';
 import { FailureBackoff } from './failure-backoff.ts';
 import { InFlight } from './in-flight.ts';
-import type { CarriedOwner, OwnerRequest, PlannedOwner } from './owner-plan.ts';
+import type { CarriedOwner, OwnerOfRun, OwnerRequest, PlannedOwner } from './owner-plan.ts';
+import { isToContinueAsNew } from './run-length.ts';
 import { StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 import type { OwnerStepContext } from './steps.ts';
 
@@ -36,13 +36,6 @@ export const OWNER_PROGRESS = 'What is in progress, and what went wrong last: `d
  */
 const LEAST_WAIT_MS = 50;
 
-/** The owner that a run is of. */
-export interface OwnerOfRun {
-  kind: VmOwnerKind;
-  /** Summary of a wait for a time that the plan has named. */
-  wait: string;
-}
-
 /**
  * The turns of a workflow that keeps the VMs of a pool or a replica set as its spec says, for as long as that exists.
  *
@@ -52,7 +45,7 @@ export interface OwnerOfRun {
  */
 export abstract class OwnerRun<P extends PlannedOwner> {
   protected readonly ref: PoolRef;
-  protected readonly inProgress = new InFlight();
+  protected readonly inProgress: InFlight;
   protected readonly failureBackoff: FailureBackoff;
   readonly #statusWriter: StatusWriter;
   readonly #owner: OwnerOfRun;
@@ -73,6 +66,8 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#minVersions = carried?.minVersions ?? {};
     this.#uid = carried?.uid;
     this.#resultUnknown = carried?.resultUnknown ?? false;
+    this.#generation = carried?.generation;
+    this.inProgress = new InFlight(carried?.failures);
     this.failureBackoff = new FailureBackoff(carried?.failureBackoff);
     const writer = {
       kind: owner.kind,
@@ -128,11 +123,12 @@ export abstract class OwnerRun<P extends PlannedOwner> {
         // Otherwise, a delay that held the plan back is over: it ended, the failure passed, or the spec was edited.
         if (waiting.every((reason) => this.failureBackoff.isWaiting(reason))) await this.#wait(planned);
       }
+      if (this.#isToEnd) await this.#continueAsNewIfLong();
     }
   }
 
-  /** Asks the activity for a plan. */
-  protected abstract plan(request: OwnerRequest): Promise<P | { gone: true }>;
+  /** Asks the activity for a plan. `tellsAll`: with all that it may know from earlier plans of this run, too. */
+  protected abstract plan(request: OwnerRequest, tellsAll: boolean): Promise<P | { gone: true } | ToldTooLittle>;
   /** Begins the plan's steps, without waiting for them. */
   protected abstract beginSteps(planned: P): void;
   /** The status that the plan wants written; null if none. */
@@ -146,8 +142,8 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   protected note(_planned: P): void {}
   /** Called for each plan, after its steps have begun. */
   protected announce(_planned: P): void {}
-  /** Whether the run should end early, although its history is not yet long. */
-  protected get isLong(): boolean {
+  /** Whether workflows run whose ends this run would hear of at once, and the next one later. */
+  protected get hasChildren(): boolean {
     return false;
   }
 
@@ -203,7 +199,11 @@ export abstract class OwnerRun<P extends PlannedOwner> {
     this.#resultUnknown = false;
     this.#isPlanning = true;
     try {
-      return await this.plan(request);
+      const planned = await this.plan(request, false);
+      if (!('untold' in planned)) return planned;
+      const again = await this.plan(request, true);
+      if ('untold' in again) throw new Error('a worker that was told all asks for more');
+      return again;
     } catch (error) {
       if (isCancellation(error)) throw error;
       // Errors thrown by a local activity are not always wrapped.
@@ -220,7 +220,6 @@ export abstract class OwnerRun<P extends PlannedOwner> {
   async #waitToPlanAgain(): Promise<void> {
     const delayMs = Math.min(backoffMs(++this.#failures), PLAN_AGAIN_MS);
     await sleep(delayMs, { summary: 'the delay after a failed plan' });
-    await this.#continueAsNewIfLong();
   }
 
   /**
@@ -262,21 +261,28 @@ export abstract class OwnerRun<P extends PlannedOwner> {
       upsertSearchAttributes([{ key: DroverPhase, value: (this.#phase = planned.phase) }]);
   }
 
+  /** Has the next run go on with what this one knows: it plans at once, so that no request for a turn is lost. */
   async #continueAsNewIfLong(): Promise<void> {
-    if (!this.isLong && !workflowInfo().continueAsNewSuggested) return;
-    await condition(() => this.inProgress.isEmpty && allHandlersFinished());
+    if (!this.#isToEnd) return;
+    const { isEmpty, failures } = this.inProgress;
     await this.continueAsNew({
       ...(this.#uid === undefined ? {} : { uid: this.#uid }),
+      ...(this.#generation === undefined ? {} : { generation: this.#generation }),
+      ...(Object.keys(failures).length === 0 ? {} : { failures }),
       minVersions: this.#minVersions,
       failureBackoff: this.failureBackoff.state,
-      resultUnknown: this.#resultUnknown,
+      resultUnknown: this.#resultUnknown || !isEmpty,
       ...this.#knownWrites(),
     });
   }
 
+  get #isToEnd(): boolean {
+    return isToContinueAsNew(this.inProgress, this.hasChildren);
+  }
+
   /** Waits until something may have changed. */
   async #wait(planned: P | { gone: true }): Promise<void> {
-    const awake = (): boolean => this.#turnRequested || (planned.gone && this.inProgress.isEmpty);
+    const awake = (): boolean => this.#turnRequested || (planned.gone && this.inProgress.isEmpty) || this.#isToEnd;
     const wait = this.#nextWait(planned.gone ? null : planned.wakeAt);
     if (wait === null) await condition(awake);
     else await condition(awake, wait.ms, { summary: wait.summary });

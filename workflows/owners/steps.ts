@@ -182,13 +182,13 @@ export function tidy(
   let minVersions: ResourceVersions | undefined;
   let hasFailed = false;
   const backOff = (): Promise<void> =>
-    sleep(backoffMs(inProgress.failures(kind, true)), { summary: summary(`the delay before: ${reason}`) });
+    sleep(backoffMs(inProgress.failed(kind)), { summary: summary(`the delay before: ${reason}`) });
   const run = inProgress.run({ kind, reason }, async () => {
     try {
       const result = await act();
       if (result === 'left') return await backOff();
       if (typeof result === 'object') minVersions = result;
-      inProgress.failures(kind, false);
+      inProgress.succeeded(kind);
     } catch (error) {
       hasFailed = true;
       log.warn('a step failed', { reason, error: String(error) });

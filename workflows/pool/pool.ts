@@ -1,5 +1,5 @@
 import { continueAsNew, proxyLocalActivities, upsertSearchAttributes } from '@temporalio/workflow';
-import type { Planned, PlanRequest } from '../../activities/owners/types.ts';
+import type { Planned, PlanRequest, ToldTooLittle } from '../../activities/owners/types.ts';
 import type { PoolActivities } from '../../activities/pool/pool.ts';
 import type { PoolStatus } from '../../api/pool/pool.ts';
 import type { RefusedEvacuation } from '../../decisions/drain/refusals.ts';
@@ -39,12 +39,6 @@ const { plan } = proxyLocalActivities<PoolActivities>({
 });
 type PlannedPool = Extract<Planned, { gone: false }>;
 
-/**
- * A worker keeps the input of a run's local activities until the run ends, and each plan's input has all VMs of the
- * batches: 200 bytes for each. Twenty pools of 500 VMs held 150 MB, long before Temporal called their histories long.
- */
-const MAX_VMS_HANDED = 2_500;
-
 /** Keeps one pool as its spec says, for as long as the pool exists. */
 export const pool = ({ carried, ...ref }: PoolInput): Promise<void> => new PoolRun(ref, carried).runUntilDeleted();
 
@@ -52,8 +46,6 @@ class PoolRun extends OwnerRun<PlannedPool> {
   readonly #rollouts: Rollouts;
   readonly #healings: Healings;
   readonly #evacuations: Evacuations;
-  /** VMs of batches, in all plans of this run. */
-  #vmsHanded = 0;
   #target: string | undefined;
   #starting: number | undefined;
 
@@ -98,7 +90,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
     };
   }
 
-  protected override plan(asked: OwnerRequest): Promise<Planned> {
+  protected override plan(asked: OwnerRequest, tellsAll: boolean): Promise<Planned | ToldTooLittle> {
     const request: PlanRequest = {
       ...asked,
       inProgress: {
@@ -107,11 +99,10 @@ class PoolRun extends OwnerRun<PlannedPool> {
         evacuating: this.inProgress.names('evacuating'),
         standby: this.inProgress.names('standby'),
       },
-      ...this.#rollouts.request(),
+      ...this.#rollouts.request(tellsAll),
       ...this.#healings.request(),
       ...this.#evacuations.request(),
     };
-    this.#vmsHanded += request.batches.reduce((sum, { vms }) => sum + vms.length, 0);
     return plan.executeWithOptions({ summary: summary(this.planWords) }, [request]);
   }
 
@@ -122,6 +113,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
   }
 
   protected override note({ phase, counts }: PlannedPool): void {
+    this.#rollouts.told();
     this.#starting = phase === 'Starting' ? counts.present - counts.ready : 0;
   }
 
@@ -155,13 +147,9 @@ class PoolRun extends OwnerRun<PlannedPool> {
     return poolDetails(planned, this.inProgress.reasons(), this.failureBackoff, this.#rollouts.state);
   }
 
-  protected override get isLong(): boolean {
-    // Creations and deletions may take minutes, during which a pool that waits for them would not answer.
-    const { inProgress } = this;
-    return (
-      this.#vmsHanded >= MAX_VMS_HANDED &&
-      !(['creating', 'deleting', 'standby'] as const).some((kind) => inProgress.has(kind))
-    );
+  protected override get hasChildren(): boolean {
+    const { cycles = [] } = this.#healings.state ?? {};
+    return this.#rollouts.state.batches.length > 0 || cycles.some(({ run }) => run.state === 'Running');
   }
 
   protected override continueAsNew(carried: CarriedOwner): Promise<never> {

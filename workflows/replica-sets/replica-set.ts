@@ -166,7 +166,9 @@ class ReplicaSetRun extends OwnerRun<Planned> {
   }
 
   protected override continueAsNew(carried: CarriedOwner): Promise<never> {
-    const own = { uncertain: [...this.#uncertain], starts: this.#starts };
+    // Nobody will tell this run or the next what becomes of those in flight.
+    const uncertain = new Set([...this.#uncertain, ...this.inProgress.names('creating')]);
+    const own = { uncertain: [...uncertain], starts: this.#starts };
     return continueAsNew<typeof replicaSet>({ ...this.ref, carried: { ...carried, ...own } });
   }
 }

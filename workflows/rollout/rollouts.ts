@@ -60,6 +60,8 @@ export class Rollouts {
   readonly #asks: Asks<RolloutAsk>;
   /** UID of the pool; null before the first look. */
   #pool: string | null = null;
+  /** Numbers of batches whose VMs an earlier plan of this run was told. */
+  #told = new Set<number>();
 
   constructor(options: RolloutsOptions) {
     this.#options = options;
@@ -82,17 +84,24 @@ export class Rollouts {
     onSignal(batchEnded, 'Internal: a batch of VMs has been updated.', (end) => this.#ended(end));
   }
 
-  /** Returns what a plan needs to know. */
-  request(): Pick<PlanRequest, 'rollout' | 'batches' | 'deferred' | 'batchesNotBefore' | 'now'> {
+  /** Returns what a plan needs to know. `tellsAll`: a plan of this run is made by another worker than those before. */
+  request(tellsAll: boolean): Pick<PlanRequest, 'rollout' | 'batches' | 'deferred' | 'batchesNotBefore' | 'now'> {
     this.#asks.requested(this.state.rollout !== null);
     const { deferred = [] } = this.state;
     return {
       rollout: this.state.rollout,
-      batches: [...this.state.batches],
+      batches: this.state.batches.map(({ vms, ...batch }) =>
+        this.#told.has(batch.n) && !tellsAll ? batch : { ...batch, vms },
+      ),
       ...(deferred.length === 0 ? {} : { deferred }),
       batchesNotBefore: this.state.notBefore,
       now: Date.now(),
     };
+  }
+
+  /** Called when a plan was made, before a batch begins: none of this run need be told the VMs of the others again. */
+  told(): void {
+    this.#told = new Set(this.state.batches.map(({ n }) => n));
   }
 
   /**
@@ -165,6 +174,7 @@ export class Rollouts {
     for (const { n } of this.state.batches) this.#supersede(n);
     this.#pool = pool;
     this.state = nothingKnown();
+    this.#told.clear();
   }
 
   #ask(ask: RolloutAsk): void {

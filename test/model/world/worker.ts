@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import { ClusterCache } from '../../../activities/cache/cluster-cache.ts';
 import { snapshotOf } from '../../../activities/cache/snapshot.ts';
 import { DisruptionClaims } from '../../../activities/disruption-budget/places.ts';
@@ -13,6 +14,7 @@ import { createPowerActivities } from '../../../activities/power/power.ts';
 import { createReplicaSetActivities } from '../../../activities/replica-sets/replica-sets.ts';
 import { createAwaitActivities } from '../../../activities/rollout/await-vms.ts';
 import { Revisions } from '../../../activities/rollout/revisions.ts';
+import { ToldBatches } from '../../../activities/rollout/told-batches.ts';
 import { createUpdateActivities } from '../../../activities/rollout/update-vms.ts';
 import { createWatchActivities } from '../../../activities/watch/watch.ts';
 import type { PoolPlanInput } from '../../../decisions/pool/plan-input.ts';
@@ -53,13 +55,16 @@ export function createWorker({ process, client, burst, onPlan, onPlanFailed }: W
     burst,
     onPlanFailed: ({ name }) => onPlanFailed(name),
   });
+  const told = new ToldBatches();
   const activities = withFailures({
     ...pools,
     plan: async (request: PlanRequest) => {
       const planned = await pools.plan(request);
+      const batches = told.of(Context.current().info.workflowExecution!.runId, request.batches);
+      if ('untold' in planned || batches === null) return planned;
       const inputOf = (): PoolPlanInput | undefined => {
         const pool = cache.pools.get(`${request.namespace}/${request.name}`);
-        return pool && { ...snapshotOf(cache, pool), ...request, burst };
+        return pool && { ...snapshotOf(cache, pool), ...request, batches, burst };
       };
       onPlan(planned, inputOf);
       return planned;

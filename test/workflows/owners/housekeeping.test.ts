@@ -10,6 +10,7 @@ vi.mock('@temporalio/workflow', async (original) => ({
   sleep: (ms: number) => new Promise<void>((resolve) => void (delays.push(ms), ends.push(resolve))),
 }));
 
+const leaveAll = (): Promise<'left'> => Promise.resolve('left');
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test('housekeeping that leaves all as it is waits before it is begun again, and wakes nobody who has not asked', async () => {
@@ -37,4 +38,16 @@ test('housekeeping that leaves all as it is waits before it is begun again, and 
   await settled();
   expect(delays).toEqual([1_000, 2_000, 4_000, 8_000]);
   expect(context.inProgress.isEmpty).toBe(true);
+});
+
+test('the next run of a workflow waits longer after housekeeping that has failed in the run before', async () => {
+  delays.length = 0;
+  const first = { inProgress: new InFlight(), onEnd: () => {} };
+  tidy(first, 'addLabels', 'a test', leaveAll);
+  await settled();
+  const next = { inProgress: new InFlight(first.inProgress.failures), onEnd: () => {} };
+  tidy(next, 'addLabels', 'a test', leaveAll);
+  tidy(next, 'annotateRuns', 'a test', leaveAll);
+  await settled();
+  expect(delays).toEqual([1_000, 2_000, 1_000]);
 });

@@ -84,7 +84,7 @@ export class ActivityTask {
 
   dispatch(afterMs = this.#in.isLocal ? 0 : timeNow().between(1, 15) + this.#in.delayMs): void {
     timeNow().in(afterMs, () => {
-      if (this.#isOver) return;
+      if (this.#isOver || !this.#in.run.isOpen) return;
       if (this.#isCancelled && !this.#in.isLocal)
         return this.#settle((done) => done.reject(failureOf(this.#in.type, new CancelledFailure('CANCELLED'))));
       const workers = [...this.#in.server.workers].filter(
@@ -148,6 +148,7 @@ export class ActivityTask {
 /** One attempt of an activity on one worker, which may go on after Temporal has given up on it. */
 export class Attempt {
   readonly worker: ModelWorker;
+  readonly #run: Run;
   readonly #cancelled = Promise.withResolvers<never>();
   readonly #abort = new AbortController();
   readonly #done: OnEnd;
@@ -163,6 +164,7 @@ export class Attempt {
     done: OnEnd,
   ) {
     this.worker = worker;
+    this.#run = run;
     this.#done = done;
     this.#cancelled.promise.catch(() => {});
     const time = timeNow();
@@ -216,7 +218,8 @@ export class Attempt {
 
   /** Answers a heartbeat. Throws if this attempt no longer counts, or should end. */
   confirm(): void {
-    if (this.#isOver || this.#toBeCancelled === 'NOT_FOUND') throw new ActivityNotFoundError('the attempt is over');
+    if (this.#isOver || !this.#run.isOpen || this.#toBeCancelled === 'NOT_FOUND')
+      throw new ActivityNotFoundError('the attempt is over');
     this.#lastBeat = timeNow().now;
     if (this.#toBeCancelled !== null) throw new ActivityCancelledError('the activity is to end');
   }
@@ -247,7 +250,7 @@ export class Attempt {
     time.later(time.between(1, 8), process, () => {
       this.#lastBeat = time.now;
       // Heartbeats are throttled, so the answer arrives late.
-      const why = this.#toBeCancelled;
+      const why = this.#run.isOpen ? this.#toBeCancelled : 'NOT_FOUND';
       if (why === null) return;
       time.later(time.between(1, 1_000), process, () => {
         const failure = new CancelledFailure(why);

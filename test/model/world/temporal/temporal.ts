@@ -13,6 +13,8 @@ import { ContinueAsNew, Run, Scope, workflowNow } from './run.ts';
 /** A fault in a workflow that would block it for good on a real server. */
 class StuckWorkflow extends Error {}
 
+const TOO_LONG = 4;
+
 interface Timing {
   /** Milliseconds before an activity of this type begins, in addition to the usual delay. */
   delayOf: (activity: string) => number;
@@ -132,6 +134,11 @@ export class Temporal {
 
   isLong(run: Run): boolean {
     return run.events > this.#longHistory;
+  }
+
+  /** Far beyond the length at which runs are told to continue as new. */
+  isTooLong(run: Run): boolean {
+    return run.events > TOO_LONG * this.#longHistory;
   }
 
   #begin(type: string, id: string, args: unknown[]): Run {

@@ -146,6 +146,7 @@ export const workflowApi = {
       workflowType: run.type,
       taskQueue: 'model',
       historyLength: run.events,
+      historySize: temporal.isTooLong(run) ? 16 * 2 ** 20 : 0,
       continueAsNewSuggested: temporal.isLong(run),
       memo: {},
       searchAttributes: {},

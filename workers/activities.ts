@@ -16,6 +16,7 @@ import { createWatchActivities } from '../activities/watch/watch.ts';
 import type { KubeClient } from '../kubernetes/client.ts';
 import type { WorkerConfig } from './config.ts';
 import type { Metrics } from './metrics/metrics.ts';
+import { childSignals } from './watch/lost-children.ts';
 import { signalsOf } from './watch/signal-owner.ts';
 
 export interface ActivitiesOptions {
@@ -80,6 +81,7 @@ export function createActivities({ config, client, cache, metrics, stopping }: A
           const { notify, ...signals } = signalsOf(kind);
           return { ...signals, notify: (...args) => notify(...args).then(() => metrics.lastSignal.setToCurrentTime()) };
         },
+        childSignals,
         onFailure: () => metrics.failedSignals.inc(),
         onWatching: (isWatching) => metrics.watchRunning.inc(isWatching ? 1 : -1),
         stopping,

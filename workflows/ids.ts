@@ -41,6 +41,8 @@ export const healVmIdOf = (ref: PoolRef, vm: string, attempt: number): string =>
   `${poolIdOf(ref)}/heal/${vm}/${attempt}`;
 export const updateBatchIdOf = (ref: PoolRef, revision: string, n: number): string =>
   `${poolIdOf(ref)}/update/${revision}/${n}`;
+/** Returns the id of the workflow of the pool that a batch or an attempt belongs to. */
+export const poolOfChild = (workflowId: string): string => workflowId.split('/').slice(0, 4).join('/');
 /** `id` is a few letters and digits, which people type. */
 export const powerIdOf = (cluster: string, id: string): string => `power/${cluster}/${id}`;
 /** `id` is a few letters and digits, which people type. */

@@ -13,11 +13,13 @@ import {
   attemptEnd,
   attemptWaits,
   batchEnd,
+  childEnd,
   nothing,
   promotePayload,
   minVersions,
   type ActRecord,
   type BatchEnd,
+  type ChildEnd,
   type RequestPayload,
   type VmRequestPayload,
   type AttemptEnded,
@@ -30,6 +32,7 @@ export {
   healVmIdOf,
   ownerIdOf,
   poolIdOf,
+  poolOfChild,
   powerIdOf,
   taskQueueOf,
   transitionIdOf,
@@ -82,6 +85,9 @@ export const healSkip = bareSignalOf<VmRequestPayload>('healSkip', vmRequestPayl
 export const attemptWaiting = signalOf<AttemptWaits>('attemptWaiting', attemptWaits);
 /** From an attempt to its pool, as its last act: the outcome. */
 export const attemptEnded = signalOf<AttemptEnded>('attemptEnded', attemptEnd);
+
+/** To a pool: one of its batches or attempts was ended from outside. */
+export const childLost = signalOf<ChildEnd>('childLost', childEnd);
 
 /** A failure, described for people. */
 export interface RecentError {

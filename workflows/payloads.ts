@@ -123,6 +123,14 @@ export const batchEnd: Reader<BatchEnd> = object<BatchEnd>({
   minVersions,
 });
 
+/** A batch or an attempt that has ended without a word. */
+export interface ChildEnd {
+  workflowId: string;
+  /** Milliseconds since the epoch. */
+  endedAt: number;
+}
+export const childEnd: Reader<ChildEnd> = object<ChildEnd>({ workflowId: text, endedAt: whole });
+
 const word = <W extends string>(its: W): Reader<W> => oneOf({ [its]: true } as Record<W, true>);
 
 const attempt = { vm: name, uid: name, attempt: whole, startedAt: time };

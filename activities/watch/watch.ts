@@ -16,6 +16,7 @@ import { rejectOnServerLost, rejectOnShutdown } from '../lib/shutdown.ts';
 import { ownerName, affectedPools } from './affected-pools.ts';
 import { affectedVmiSets, affectedSets } from './affected-sets.ts';
 import { notifyInterval, DebouncedSignals } from './debounced-signals.ts';
+import { LostChildrenLook, type ChildSignals } from './lost-children.ts';
 import { ManagedLook } from './managed-look.ts';
 
 /** Tells the workflow of a pool or a replica set. */
@@ -39,6 +40,7 @@ export interface WatchActivityOptions {
   cache: ClusterCache;
   burst: number;
   signalsOf: (kind: VmOwnerKind) => Signals;
+  childSignals: ChildSignals;
   /** Called for each signal that could not be sent. */
   onFailure?: () => void;
   /** Called when this worker begins to watch, and when it no longer does. */
@@ -56,7 +58,8 @@ const RESYNC_MS = 300_000;
 const MANAGED_MS = 15_000;
 
 export function createWatchActivities(options: WatchActivityOptions) {
-  const { cache, onFailure, onWatching, stopping, resyncMs = RESYNC_MS, managedMs = MANAGED_MS } = options;
+  const { cache, childSignals, onFailure, onWatching, stopping } = options;
+  const { resyncMs = RESYNC_MS, managedMs = MANAGED_MS } = options;
 
   const watched = watchedKinds(options);
 
@@ -64,8 +67,8 @@ export function createWatchActivities(options: WatchActivityOptions) {
     /**
      * Runs until its worker shuts down or loses the API server, or Temporal cancels it. Signals every pool and replica
      * set once at the start, then each one to which something has happened, every few minutes those that have something
-     * to do, since a signal may be lost, and every few seconds those without a workflow, since people and Temporal may
-     * end one.
+     * to do, since a signal may be lost, and every few seconds those without a workflow, and pools a batch of which was
+     * ended, since people and Temporal may end any workflow.
      */
     async watchCluster({ cluster }: { cluster: string }): Promise<void> {
       // Kept here: cache callbacks run outside any activity, where there is no current context.
@@ -83,8 +86,12 @@ export function createWatchActivities(options: WatchActivityOptions) {
       const resync = setInterval(() => {
         for (const { resync } of followers) resync();
       }, resyncMs);
+      const children = new LostChildrenLook(context.client, cluster, childSignals, (error) =>
+        log.warn('batches and attempts that were ended could not be listed', { error: error.message }),
+      );
       const look = setInterval(() => {
         for (const { findUnmanaged } of followers) findUnmanaged();
+        void children.look();
       }, managedMs);
       const { pools, replicaSets, vmiSets, vms } = cache;
       const sizes = { pools: pools.size, sets: replicaSets.size + vmiSets.size, vms: vms.size };

@@ -30,7 +30,7 @@ import {
 } from '../messages.ts';
 import { Asks } from '../owners/asks.ts';
 import type { InFlight } from '../owners/in-flight.ts';
-import type { VmRequestPayload } from '../payloads.ts';
+import type { ChildEnd, VmRequestPayload } from '../payloads.ts';
 import { recordHealing } from '../pool/steps.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool } from '../search-attributes.ts';
 import type { healVm } from './heal-vm.ts';
@@ -108,6 +108,15 @@ export class Healings {
     this.state = healing.state;
     for (const event of healing.events) this.#record(key, event);
     for (const attempt of healing.begin) this.#begin(key, attempt);
+  }
+
+  /** Called when a child of the pool's workflow was ended from outside, and an earlier run may have started it. */
+  lost({ workflowId, endedAt }: ChildEnd): void {
+    const cycle = this.state?.cycles.find(
+      (one) => this.#workflowIdOf(one) === workflowId && one.run.state === 'Running' && one.run.since <= endedAt,
+    );
+    if (cycle !== undefined && !this.#cancelled.has(this.#keyOf(cycle)))
+      this.#beginLater(attemptIdOf(cycle), 'Unknown', 'found by the watch');
   }
 
   /** What was asked for, and no plan that was taken knows of: the next run must know it. */

@@ -9,9 +9,9 @@ import type { ResourceVersions } from '../../decisions/lib/resource-versions.ts'
 import { summary } from '../../decisions/lib/summary.ts';
 import { progressSentences } from '../../decisions/pool/in-progress.ts';
 import { Evacuations } from '../drain/evacuations.ts';
-import { onQuery } from '../handlers.ts';
+import { onQuery, onSignal } from '../handlers.ts';
 import { Healings } from '../healing/healings.ts';
-import { progress, type PoolProgress, type PoolRef } from '../messages.ts';
+import { childLost, progress, type PoolProgress, type PoolRef } from '../messages.ts';
 import type { CarriedOwner, OwnerRequest } from '../owners/owner-plan.ts';
 import { OWNER_PROGRESS, OwnerRun } from '../owners/owner-run.ts';
 import { Rollouts, type RolloutsState } from '../rollout/rollouts.ts';
@@ -68,6 +68,10 @@ class PoolRun extends OwnerRun<PlannedPool> {
       onChange,
     });
     this.#evacuations = new Evacuations({ refusals: carried?.refusals, inProgress, onChange });
+    onSignal(childLost, 'A batch or an attempt was ended from outside.', (child) => {
+      this.#rollouts.lost(child);
+      this.#healings.lost(child);
+    });
     onQuery(progress, OWNER_PROGRESS, () => this.#progress());
   }
 

@@ -20,7 +20,7 @@ import { onSignal } from '../handlers.ts';
 import { abort, batchEnded, pause, promote, resume, supersede, updateBatchIdOf, type PoolRef } from '../messages.ts';
 import { Asks } from '../owners/asks.ts';
 import type { InFlight } from '../owners/in-flight.ts';
-import type { BatchEnd } from '../payloads.ts';
+import type { BatchEnd, ChildEnd } from '../payloads.ts';
 import { DroverCluster, DroverNamespace, DroverPhase, DroverPool, DroverRevision } from '../search-attributes.ts';
 import type { updateBatch } from './update-batch.ts';
 
@@ -151,11 +151,7 @@ export class Rollouts {
         });
         // A batch reports its end by a signal, since this run may be over by then. Only an end from outside is handled
         // here.
-        child.result().catch((error: unknown) => {
-          log.warn('a batch was ended from outside', { n: batch.n, error: String(error) });
-          this.#forget(batch.n);
-          onChange();
-        });
+        child.result().catch((error: unknown) => this.#endedOutside(batch, String(error)));
       } catch (error) {
         if (error instanceof CancelledFailure) throw error;
         this.#forget(batch.n);
@@ -207,6 +203,21 @@ export class Rollouts {
       if (failures.length > 0) this.#ask({ ask: 'fail', revision: batch.revision, failures });
     }
     this.#options.onChange(minVersions);
+  }
+
+  /** Called when a child of the pool's workflow was ended from outside, and an earlier run may have started it. */
+  lost({ workflowId, endedAt }: ChildEnd): void {
+    const { ref } = this.#options;
+    const batch = this.state.batches.find(
+      ({ revision, n, startedAt }) => updateBatchIdOf(ref, revision, n) === workflowId && startedAt <= endedAt,
+    );
+    if (batch !== undefined) this.#endedOutside(batch, 'found by the watch');
+  }
+
+  #endedOutside({ n }: Batch, error: string): void {
+    log.warn('a batch was ended from outside', { n, error });
+    this.#forget(n);
+    this.#options.onChange();
   }
 
   /** Delays the next batch: what stood in the way of the last one may still be there. */

@@ -11,6 +11,8 @@ import { crashLoop } from './crash-loop.ts';
 import { begun, isReady, play, statusOf } from './story.ts';
 
 const MINUTE_MS = 60_000;
+/** Signals make a run end soon. */
+const longHistory = 60;
 
 type End = 'cancelled' | 'terminated';
 
@@ -70,6 +72,55 @@ test('a pool whose workflow is asked to cancel goes on, hears people, and says s
     expect(await world.until(isReady(world, 3), MINUTE_MS)).toBe(true);
   }));
 
+const openChild = (world: World, type: string) =>
+  [...world.temporal.runs.values()].find((run) => run.type === type && run.isOpen);
+
+/** Signals the pool's workflow until its next run has begun. */
+async function untilContinued(world: World): Promise<void> {
+  const { runId } = world.temporal.runs.get(ID)!;
+  while (world.temporal.runs.get(ID)!.runId === runId) {
+    world.temporal.signal(ID, 'changed', []);
+    await world.wait(300);
+  }
+}
+
+describe('when the run that has started it is over', () => {
+  test('a batch that is terminated holds up its rollout for less than a minute', () =>
+    play(
+      async (world) => {
+        await begun(world, { replicas: 2, maxUnavailable: 1 });
+        await world.people.changePool('web', { template: aTemplate({ version: 2 }) });
+        expect(await world.until(() => openChild(world, 'updateBatch') !== undefined, MINUTE_MS)).toBe(true);
+        const { id } = openChild(world, 'updateBatch')!;
+        await untilContinued(world);
+        endWorkflow(world, id, 'terminated');
+        const isNext = (): boolean => (openChild(world, 'updateBatch')?.id ?? id) !== id;
+        expect(await world.until(isNext, MINUTE_MS)).toBe(true);
+        expect(await world.until(() => statusOf(world)?.updatedReplicas === 2, 5 * MINUTE_MS)).toBe(true);
+      },
+      // It is terminated before it has touched any VM.
+      { longHistory, delays: { updateVms: MINUTE_MS } },
+    ));
+
+  test('an attempt to heal a VM that is terminated is begun again within a minute', () =>
+    play(
+      async (world) => {
+        const backoff = { initial: '10m', jitter: 0 };
+        await begun(world, { replicas: 3, autohealing: { startupFailureThreshold: 1, maxUnhealthy: '100%', backoff } });
+        crashLoop(world, 'web-2');
+        const phase = (): string | undefined => statusOf(world)?.healing?.cycles[0]?.phase;
+        expect(await world.until(() => phase() === 'Waiting', 5 * MINUTE_MS)).toBe(true);
+        await untilContinued(world);
+        const { id, runId } = openChild(world, 'healVm')!;
+        await world.wait(5_000);
+        endWorkflow(world, id, 'terminated');
+        const isNext = (): boolean => (openChild(world, 'healVm')?.runId ?? runId) !== runId;
+        expect(await world.until(isNext, MINUTE_MS)).toBe(true);
+      },
+      { longHistory },
+    ));
+});
+
 const ID = poolIdOf(refOf('web'));
 
 /**
@@ -77,13 +128,7 @@ const ID = poolIdOf(refOf('web'));
  * that run now begin anew.
  */
 async function backup(world: World): Promise<() => void> {
-  const { runId } = world.temporal.runs.get(ID)!;
-  const isNext = (): boolean => world.temporal.runs.get(ID)!.runId !== runId;
-  // Signals fill its history, until it continues as new.
-  while (!isNext()) {
-    world.temporal.signal(ID, 'changed', []);
-    await world.wait(500);
-  }
+  await untilContinued(world);
   const open = [...world.temporal.runs.values()].filter(({ isOpen, type }) => isOpen && type !== 'watch');
   return () => {
     world.say('-- Temporal is put back');
@@ -94,7 +139,6 @@ async function backup(world: World): Promise<() => void> {
   };
 }
 
-const longHistory = 60;
 const updated = (world: World): number | undefined => statusOf(world)?.updatedReplicas;
 
 test.each(['pause', 'abort'] as const)('when Temporal is put back, the rollout stays where it was: %s', (ask) =>

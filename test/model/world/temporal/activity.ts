@@ -30,7 +30,7 @@ export interface ModelWorker {
   activities: Activities;
 }
 
-/** After which Temporal gives the task of a workflow to another worker. */
+/** After which a task of a workflow goes to another worker. */
 const TASK_LOST_MS = 10_000;
 
 /** What attempts need of Temporal. */

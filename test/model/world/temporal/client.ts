@@ -21,6 +21,12 @@ interface Server {
   signalWithStart: (type: string, id: string, args: unknown[], name: string, signalArgs: unknown[]) => void;
 }
 
+interface Listed {
+  workflowId: string;
+  runId: string;
+  closeTime?: Date;
+}
+
 /** The client of the model of Temporal, as far as drover uses it. */
 export const clientOf = (temporal: Server) => ({
   activity: {
@@ -35,13 +41,20 @@ export const clientOf = (temporal: Server) => ({
       await way();
       temporal.signalWithStart(type, workflowId, args, signal.name, signalArgs);
     },
-    /** Knows queries for the running workflows of a type. */
-    list: async function* ({ query }: { query: string }): AsyncGenerator<{ workflowId: string }> {
+    /** Knows queries for the running workflows of a type, and for those that were ended. */
+    list: async function* ({ query }: { query: string }): AsyncGenerator<Listed> {
       // Not `way()`: what is asked every few seconds would mix up the chances of all else.
       await new Promise((resolve) => void setTimeout(resolve, 5));
+      if (query.includes('CloseTime')) {
+        const since = Date.parse(/CloseTime > '([^']+)'/.exec(query)![1]!);
+        for (const { id, runId, type, status, endedAt } of temporal.past)
+          if (query.includes(`'${type}'`) && (status === 'TERMINATED' || status === 'FAILED') && endedAt > since)
+            yield { workflowId: id, runId, closeTime: new Date(endedAt) };
+        return;
+      }
       const [, wanted] = /WorkflowType = '(\w+)'/.exec(query)!;
-      for (const { id, type, isOpen } of temporal.runs.values())
-        if (isOpen && type === wanted) yield { workflowId: id };
+      for (const { id, runId, type, isOpen } of temporal.runs.values())
+        if (isOpen && type === wanted) yield { workflowId: id, runId };
     },
     getHandle: (workflowId: string) => ({
       signal: async (signal: { name: string } | string, ...args: unknown[]) => {

@@ -75,6 +75,8 @@ export class Run {
   /** Approximate length of its history. */
   events = 3;
   isOpen = true;
+  /** Milliseconds since the epoch; 0 while it is open. */
+  endedAt = 0;
   isDirty = true;
   status: 'RUNNING' | 'COMPLETED' | 'FAILED' | 'TERMINATED' | 'CONTINUED' = 'RUNNING';
   root!: Scope;

@@ -178,6 +178,7 @@ export class Temporal {
   #close(run: Run, status: Run['status'], settle: () => void): void {
     if (!run.isOpen) return;
     run.isOpen = false;
+    run.endedAt = timeNow().now;
     run.status = status;
     settle();
   }

@@ -28,7 +28,9 @@ import { createMetrics, type Metrics } from './metrics/metrics.ts';
 import { untilRenewed } from './renewed-credentials.ts';
 import { RepeatedProblem, whyUnreached } from './repeated-problem.ts';
 import { Serving } from './serving.ts';
+import { watchRun } from './watch/cluster-watch.ts';
 import { keepWatch, waitUntilWatched } from './watch/keep-watch.ts';
+import { untilPutBack } from './watch/put-back.ts';
 import { workflowsPath } from './workflows-path.ts';
 
 /** Longer than any one call to the API server, so that a worker that shuts down finishes what it has begun. */
@@ -103,7 +105,13 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));
     const onProblem = ({ message }: Error): void => refused.lasts(message);
     serving = new Serving({ create, cache, stop, onServing, onProblem });
-    const parts = [serving.run(), keepWatch(watched, uid), endOnRenewal(logger, stop)];
+    const describe = (runId?: string) => watchRun(watched.client, config.cluster, runId);
+    const parts = [
+      serving.run(),
+      keepWatch(watched, uid),
+      endOn(untilRenewed({ signal: stop }), RENEWED, logger),
+      endOn(untilPutBack({ signal: stop, describe }), PUT_BACK, logger),
+    ];
     await untilOneEnds(stopping, parts, () => serving?.drain());
   } catch (error) {
     if (!(stop.aborted && isAbort(error))) throw error;
@@ -121,19 +129,24 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
 }
 
 /**
- * Ends when the certificate, key or API key of Temporal was renewed. A connection keeps what it was made with: a worker
- * that went on would be refused at its next reconnection. Its supervisor starts it again, with the new ones.
+ * Ends the worker once `reason` has come, to be started again by its supervisor. `why`: the line that it leaves in its
+ * log.
  */
-async function endOnRenewal(logger: Logger, signal: AbortSignal): Promise<void> {
+async function endOn(reason: Promise<void>, why: string, logger: Logger): Promise<void> {
   try {
-    await untilRenewed({ signal });
+    await reason;
   } catch (error) {
     if (isAbort(error)) return;
     throw error;
   }
-  logger.info('what Temporal is reached with was renewed: the worker ends, to be started again with it');
+  logger.warn(`${why}: the worker ends, to be started again`);
   process.exitCode = 1;
 }
+
+/** A connection keeps what it was made with: a worker that went on would be refused at its next reconnection. */
+const RENEWED = 'what Temporal is reached with was renewed';
+/** What a worker has in memory of workflows does not go with what Temporal knows of them now. */
+const PUT_BACK = 'Temporal was put back to an earlier moment, or has lost its data';
 
 function installRuntime(logger: Logger, metrics: string | null): void {
   const telemetryOptions = metrics === null ? null : { metrics: { prometheus: { bindAddress: metrics } } };

@@ -30,6 +30,8 @@ export interface TestWorker {
   kill(): Promise<void>;
   /** Asks the worker to end, as Kubernetes does, and resolves with its exit code. */
   stop(): Promise<number | null>;
+  /** Resolves with its exit code when it has ended. */
+  ended: Promise<number | null>;
 }
 
 /** The stack of one test file, with everything that its tests do to a fleet. */
@@ -95,7 +97,8 @@ export class TestFleet {
       child.kill(signal);
       return await exited;
     };
-    const worker = { pid: child.pid!, kill: async () => void (await end('SIGKILL')()), stop: end('SIGTERM') };
+    const kill = async (): Promise<void> => void (await end('SIGKILL')());
+    const worker = { pid: child.pid!, kill, stop: end('SIGTERM'), ended: exited };
     if (Object.keys(env).length === 0) this.#usual.set(child, worker);
     return worker;
   }

@@ -1,7 +1,8 @@
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
-import { TypedSearchAttributes } from '@temporalio/common';
+import { NamespaceNotFoundError, TypedSearchAttributes } from '@temporalio/common';
 import { taskQueueOf, watchIdOf } from '../../workflows/messages.ts';
 import { DroverCluster } from '../../workflows/search-attributes.ts';
+import type { WatchRun } from './put-back.ts';
 
 /** A cluster, by drover's name for it and by the UID of its kube-system namespace. */
 export interface ClusterIdentity {
@@ -38,6 +39,18 @@ export async function watchedCluster(client: Client, cluster: string): Promise<s
     return typeof uid === 'string' ? uid : null;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  }
+}
+
+/** Returns this run of the cluster's watch, or the one that runs now; null if Temporal knows none. */
+export async function watchRun(client: Client, cluster: string, runId: string | undefined): Promise<WatchRun | null> {
+  try {
+    const { raw, status, ...run } = await client.workflow.getHandle(watchIdOf(cluster), runId).describe();
+    const { stateTransitionCount } = raw.workflowExecutionInfo ?? {};
+    return { runId: run.runId, isOpen: status.name === 'RUNNING', transitions: Number(String(stateTransitionCount)) };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError || error instanceof NamespaceNotFoundError) return null;
     throw error;
   }
 }

@@ -5,6 +5,8 @@ import { beforeAll, expect, test } from 'vitest';
 import type { KubeObject } from '../../../api/objects.ts';
 import { VirtualMachines } from '../../../api/resources.ts';
 import { setup } from '../../../clients/setup/setup.ts';
+import { watchRun } from '../../../workers/watch/cluster-watch.ts';
+import { childSignals } from '../../../workers/watch/lost-children.ts';
 import { pause, poolIdOf } from '../../../workflows/messages.ts';
 import { soak } from '../../soak.ts';
 import { startChaosProxy, type Fate } from '../chaos-proxy.ts';
@@ -109,6 +111,14 @@ const grown = async (namespace: string, replicas: number): Promise<void> => {
 const uids = async (namespace: string): Promise<string[]> =>
   (await fleet().vms(namespace)).map(({ metadata }) => metadata.uid).toSorted();
 
+const watch = () => watchRun(fleet().temporal.client, 'default', undefined);
+/** Resolves when the worker has ended because of what has become of Temporal. */
+async function endsByItself(): Promise<void> {
+  expect(await worker.ended).toBe(1);
+  const log = readFileSync(join(fleet().stack.state, 'logs', `test-worker-${worker.pid}.log`), 'utf8');
+  expect(log).toContain('Temporal was put back to an earlier moment, or has lost its data: the worker ends');
+}
+
 test("Temporal's database is put back to before a pause, and then lost: the pause holds, and all VMs stay", async () => {
   const namespace = await fleet().namespace();
   await fleet().createPool(namespace, 'web', { replicas: 2 });
@@ -122,6 +132,8 @@ test("Temporal's database is put back to before a pause, and then lost: the paus
   await stack.halt('temporal');
   const saved = database().map((file) => ({ file, content: readFileSync(file) }));
   await stack.restart('temporal');
+  const { transitions } = (await watch())!;
+  expect(await childSignals.lost(fleet().temporal.client, 'default', 0)).toEqual([]);
   const isPaused = async (): Promise<void> =>
     expect((await fleet().pool(namespace, 'web'))!.status?.rollout?.paused).toMatchObject({ by: 'ann' });
   await fleet()
@@ -129,12 +141,13 @@ test("Temporal's database is put back to before a pause, and then lost: the paus
     .signal(pause, { by: 'ann' });
   await until(isPaused);
 
-  // A worker keeps workflows in its memory, and takes no notice of a history that is older than these.
-  expect(await worker.stop()).toBe(0);
+  // The worker looks every few seconds how often that count has gone up, and notices if it is lower than before.
+  await until(async () => expect((await watch())?.transitions).toBeGreaterThan(transitions + 5));
   await stack.halt('temporal');
   for (const file of database()) rmSync(file);
   for (const { file, content } of saved) writeFileSync(file, content);
   await stack.restart('temporal');
+  await endsByItself();
   worker = await startWorker();
   const before = await uids(namespace);
   await grown(namespace, 3);
@@ -144,7 +157,9 @@ test("Temporal's database is put back to before a pause, and then lost: the paus
   await stack.halt('temporal');
   for (const file of database()) rmSync(file);
   await stack.restart('temporal');
+  await endsByItself();
   await setup({ kube: fleet().kube, temporal: fleet().temporal, cluster: 'default', say: () => {} });
+  worker = await startWorker();
   await grown(namespace, 4);
   await isPaused();
   expect(await uids(namespace)).toEqual(expect.arrayContaining(before));

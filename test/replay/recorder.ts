@@ -1,9 +1,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { WorkflowHandle } from '@temporalio/client';
-import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { connectTemporal } from '../../clients/session/temporal.ts';
 import { setup } from '../../clients/setup/setup.ts';
@@ -33,17 +32,19 @@ export async function startRecorder(script: string) {
   return {
     kube,
     client,
-    /** Keeps the first run of each workflow, and the last one if it has continued as new. */
+    /** Keeps all runs of each workflow, those after the first in a folder of their own. */
     keep: async (handles: Record<string, WorkflowHandle>): Promise<void> => {
-      mkdirSync(FOLDER, { recursive: true });
-      const write = (name: string, history: History): void =>
-        writeFileSync(join(FOLDER, `${name}-${label}.json.gz`), gzipSync(historyToJSON(history), { level: 9 }));
       for (const [type, handle] of Object.entries(handles)) {
+        const { workflowId } = handle;
         const last = await handle.fetchHistory();
-        const started = last.events![0]!.workflowExecutionStartedEventAttributes!;
-        const first = client.workflow.getHandle(handle.workflowId, started.firstExecutionRunId!);
-        write(type, await first.fetchHistory());
-        if (started.continuedExecutionRunId) write(`${type}-continued`, last);
+        let runId = last.events![0]!.workflowExecutionStartedEventAttributes!.firstExecutionRunId;
+        for (let run = 1; runId; run++) {
+          const history = await client.workflow.getHandle(workflowId, runId).fetchHistory();
+          const file = join(FOLDER, `${run === 1 ? type : join(`${type}-runs`, String(run))}-${label}.json.gz`);
+          mkdirSync(dirname(file), { recursive: true });
+          writeFileSync(file, gzipSync(historyToJSON(history), { level: 9 }));
+          runId = history.events!.at(-1)!.workflowExecutionContinuedAsNewEventAttributes?.newExecutionRunId;
+        }
       }
     },
     end: async (): Promise<void> => {

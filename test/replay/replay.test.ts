@@ -11,7 +11,7 @@ import * as workflows from '../../workflows/index.ts';
  * otherwise, an upgrade of drover would break the workflows that are running. Histories are only ever added.
  */
 const FOLDER = join(import.meta.dirname, 'histories');
-const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json.gz'));
+const files = readdirSync(FOLDER, { encoding: 'utf8', recursive: true }).filter((file) => file.endsWith('.json.gz'));
 
 interface History {
   events: {

@@ -12,7 +12,7 @@ import { aboutVm, actionsTable, grouped } from '../../../clients/history/table.t
 import { aTransition } from '../../decisions/machine-types/snapshots.ts';
 
 const FOLDER = join(import.meta.dirname, '../../replay/histories');
-const files = readdirSync(FOLDER).filter((file) => file.endsWith('.json.gz'));
+const files = readdirSync(FOLDER, { encoding: 'utf8', recursive: true }).filter((file) => file.endsWith('.json.gz'));
 
 /** Reads the kept histories of workflows that really ran. */
 const kept = (start: string): History[] =>

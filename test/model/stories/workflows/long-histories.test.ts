@@ -1,14 +1,14 @@
-import '../world/real-code.ts';
+import '../../world/real-code.ts';
 import { expect, test } from 'vitest';
-import { withHeartbeat } from '../../../activities/lib/heartbeat.ts';
-import type { VmOwnerKind } from '../../../api/owner-kinds.ts';
-import { KubeError } from '../../../kubernetes/errors.ts';
-import { ownerIdOf } from '../../../workflows/messages.ts';
-import { aSpec } from '../pools.ts';
-import { aSetSpec } from '../sets.ts';
-import { refOf } from '../world/names.ts';
-import type { World } from '../world/world.ts';
-import { begun, play, statusOf } from './story.ts';
+import { withHeartbeat } from '../../../../activities/lib/heartbeat.ts';
+import type { VmOwnerKind } from '../../../../api/owner-kinds.ts';
+import { KubeError } from '../../../../kubernetes/errors.ts';
+import { ownerIdOf } from '../../../../workflows/messages.ts';
+import { aSpec } from '../../pools.ts';
+import { aSetSpec } from '../../sets.ts';
+import { refOf } from '../../world/names.ts';
+import type { World } from '../../world/world.ts';
+import { begun, play, statusOf } from '../story.ts';
 
 const MINUTE_MS = 60_000;
 const denied = new KubeError(403, 'Forbidden', 'admission webhook "policy" denied the request');

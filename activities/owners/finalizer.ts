@@ -15,7 +15,9 @@ import { nothingDone, type Done, type OwnerKey } from './types.ts';
  */
 export async function setFinalizer(client: KubeClient, key: OwnerKey, held: boolean): Promise<Done> {
   try {
-    return { ...nothingDone, count: 1, minVersions: await write(client, key, held) };
+    const minVersions = await write(client, key, held);
+    // That it is gone is no news for a plan whose cache still has it.
+    return minVersions === null ? nothingDone : { ...nothingDone, count: 1, minVersions };
   } catch (error) {
     if (!isRefusal(error)) throw error;
     const { finalizer } = kindOfOwner(key);
@@ -32,12 +34,12 @@ async function hasMembers(client: KubeClient, key: OwnerKey): Promise<boolean> {
   return items.some((member) => isMemberOf(key, seenMember(key, member)));
 }
 
-/** Tries until nobody else has changed the owner in between. */
-async function write(client: KubeClient, key: OwnerKey, held: boolean): Promise<ResourceVersions> {
+/** Tries until nobody else has changed the owner in between. Resolves to null if the owner is gone. */
+async function write(client: KubeClient, key: OwnerKey, held: boolean): Promise<ResourceVersions | null> {
   const { finalizer: ours, resource } = kindOfOwner(key);
   for (;;) {
     const owner = await liveOwner(client, key);
-    if (owner === undefined) return {};
+    if (owner === undefined) return null;
     const { resourceVersion, finalizers: current = [], deletionTimestamp } = owner.metadata;
     const isDeleted = deletionTimestamp !== undefined;
     if (current.includes(ours) === held || isDeleted === held) return versionsOf(key, resourceVersion);

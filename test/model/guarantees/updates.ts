@@ -43,6 +43,13 @@ export class UpdateGuarantees extends PoolCheck {
       this.#vmiDeleted(before);
   }
 
+  /** A batch may begin as soon as its pool's workflow has heard of the end of a pause: the status tells later. */
+  onAsked(id: string, name: string): void {
+    const pool = id.startsWith('pool/') ? this.world.pool(id.split('/').at(-1)!) : undefined;
+    if (name === 'resume' && pool !== undefined && pool.spec.paused !== true)
+      this.#pausedSince.delete(pool.metadata.uid);
+  }
+
   #poolWritten({ metadata, spec, status }: Pool): void {
     if (spec.template.spec.runStrategy === 'Halted') this.#halting.add(revisionOf(poolTemplate(spec)));
     const isPaused = spec.paused === true || status?.rollout?.paused !== undefined;

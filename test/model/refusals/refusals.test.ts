@@ -1,6 +1,8 @@
 import '../world/real-code.ts';
 import { describe, expect, test } from 'vitest';
 import { ROLE_LABEL } from '../../../api/names.ts';
+import type { Stored } from '../../../api/objects.ts';
+import { OWNER_KINDS } from '../../../api/owner-kinds.ts';
 import { KubeError } from '../../../kubernetes/errors.ts';
 import { isRemoved } from '../facts.ts';
 import { aSpec, aTemplate } from '../pools.ts';
@@ -215,3 +217,48 @@ test('forty lower numbers that are refused hold up the others for seconds', () =
     const areMade = await world.until(() => vmsOf(world).length >= 20, 120_000);
     if (!areMade) world.break('G11: VMs of other numbers than those that are refused are not made');
   }));
+
+describe.each(['VirtualMachineReplicaSet', 'VirtualMachineInstanceReplicaSet'] as const)('of a %s', (kind) => {
+  const { plural } = OWNER_KINDS[kind].members.resource;
+  const name = SETS[kind];
+
+  test.each(['create', 'delete', 'patch'] as const)(
+    'what is refused without end of one kind stops no other: %s',
+    (verb) =>
+      play(
+        async (world) => {
+          await world.people.createOwner(kind, name, aSetSpec(kind, 3));
+          const { uid } = world.owner(kind, name)!.metadata;
+          const members = (): Stored[] =>
+            world.membersOf(kind, uid).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+          const has = (count: number) => (): boolean => members().length === count;
+          await world.until(has(3), MINUTE_MS);
+          await world.wait(5_000);
+          refusing(world, isOf(verb, plural));
+          const within = async (what: string, isDone: () => boolean): Promise<void> => {
+            if (!(await world.until(isDone, 2 * MINUTE_MS))) world.break(`G25: ${what} while ${verb} is refused`);
+          };
+          // Something of the refused kind is due all the while.
+          const stray = members()[0]!.metadata.name;
+          if (verb === 'create') await world.people.changeOwner(kind, name, { replicas: 4 });
+          if (verb === 'delete') await world.people.changeOwner(kind, name, { replicas: 2 });
+          if (verb === 'patch') await world.people.relabel(kind, stray, 'debug');
+          await world.wait(MINUTE_MS);
+          if (verb !== 'patch') {
+            await world.people.relabel(kind, stray, 'debug');
+            await within('none is released', () => members().every(({ metadata }) => metadata.name !== stray));
+          }
+          if (verb !== 'create') {
+            await world.people.changeOwner(kind, name, { replicas: 6 });
+            await within('none is made', () => members().length >= 6);
+          }
+          if (verb !== 'delete') {
+            await world.people.changeOwner(kind, name, { replicas: 1 });
+            await within('none is deleted', () => members().length <= 2);
+          }
+        },
+        { owners: ['VirtualMachinePool', kind] },
+        1,
+      ),
+  );
+});

@@ -16,4 +16,6 @@ export interface Onlooker {
   onBegin?: (run: Run) => void;
   /** A workflow signals another. */
   onSignal?: (from: Run, name: string, args: unknown[]) => void;
+  /** A client signals the workflow of this id. */
+  onAsked?: (id: string, name: string) => void;
 }

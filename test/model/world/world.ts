@@ -94,6 +94,9 @@ export class World {
     this.temporal.onSignal = (from, name, args) => {
       for (const onlooker of this.onlookers) onlooker.onSignal?.(from, name, args);
     };
+    this.temporal.onAsked = (id, name) => {
+      for (const onlooker of this.onlookers) onlooker.onAsked?.(id, name);
+    };
     this.time.afterEach = this.temporal.checkConditions;
     this.server.onWrite = (write) => {
       for (const onlooker of this.onlookers) onlooker.onWrite?.(write, this.#call);

@@ -41,6 +41,8 @@ export class Temporal {
   onBegin: (run: Run) => void = () => {};
   /** Called when a run signals another. */
   onSignal: (from: Run, name: string, args: unknown[]) => void = () => {};
+  /** Called when a client signals a workflow. */
+  onAsked: (id: string, name: string) => void = () => {};
 
   constructor(workflows: Record<string, (...args: never[]) => Promise<unknown>>, timing: Timing, longHistory: number) {
     this.#workflows = workflows;
@@ -73,7 +75,8 @@ export class Temporal {
   signal(id: string, name: string, args: unknown[], from?: Run): boolean {
     const run = this.runs.get(id);
     if (run?.isOpen !== true) return false;
-    if (from !== undefined) this.onSignal(from, name, args);
+    if (from === undefined) this.onAsked(id, name);
+    else this.onSignal(from, name, args);
     run.buffered.push({ name, args: args.map(frozen) });
     this.enter(run, () => this.#deliver(run));
     return true;

@@ -1,0 +1,15 @@
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { expect, test } from 'vitest';
+import { setFinalizer } from '../../../activities/owners/finalizer.ts';
+import { nothingDone } from '../../../activities/owners/types.ts';
+import type { KubeClient } from '../../../kubernetes/client.ts';
+import { KubeError } from '../../../kubernetes/errors.ts';
+
+test.each([true, false])(
+  'the finalizer of an owner that is gone is not set: a cache that still has the owner would have it tried at once again',
+  async (held) => {
+    const client = { get: () => Promise.reject(new KubeError(404, 'NotFound', 'not found')) } as unknown as KubeClient;
+    const key = { namespace: 'shop', name: 'web', uid: 'pool-uid' };
+    expect(await new MockActivityEnvironment().run(() => setFinalizer(client, key, held))).toEqual(nothingDone);
+  },
+);

@@ -29,7 +29,7 @@ import { untilRenewed } from './renewed-credentials.ts';
 import { RepeatedProblem, whyUnreached } from './repeated-problem.ts';
 import { Serving } from './serving.ts';
 import { watchRun } from './watch/cluster-watch.ts';
-import { keepWatch, waitUntilWatched } from './watch/keep-watch.ts';
+import { keepWatch, waitUntilWatched, type KeepWatchOptions } from './watch/keep-watch.ts';
 import { untilPutBack } from './watch/put-back.ts';
 import { workflowsPath } from './workflows-path.ts';
 
@@ -105,13 +105,7 @@ export async function runWorker(config: WorkerConfig, kube: KubeConfigChoice = {
     const refused = new RepeatedProblem((error) => logger.warn('Temporal rejected this worker; retrying', { error }));
     const onProblem = ({ message }: Error): void => refused.lasts(message);
     serving = new Serving({ create, cache, stop, onServing, onProblem });
-    const describe = (runId?: string) => watchRun(watched.client, config.cluster, runId);
-    const parts = [
-      serving.run(),
-      keepWatch(watched, uid),
-      endOn(untilRenewed({ signal: stop }), RENEWED, logger),
-      endOn(untilPutBack({ signal: stop, describe }), PUT_BACK, logger),
-    ];
+    const parts = [serving.run(), keepWatch(watched, uid), ...endings(watched)];
     await untilOneEnds(stopping, parts, () => serving?.drain());
   } catch (error) {
     if (!(stop.aborted && isAbort(error))) throw error;
@@ -142,6 +136,12 @@ async function endOn(reason: Promise<void>, why: string, logger: Logger): Promis
   logger.warn(`${why}: the worker ends, to be started again`);
   process.exitCode = 1;
 }
+
+/** What ends a worker before it is asked to stop. */
+const endings = ({ client, cluster, logger, stop: signal }: KeepWatchOptions & { logger: Logger }): Promise<void>[] => [
+  endOn(untilRenewed({ signal }), RENEWED, logger),
+  endOn(untilPutBack({ signal, describe: (runId) => watchRun(client, cluster, runId) }), PUT_BACK, logger),
+];
 
 /** A connection keeps what it was made with: a worker that went on would be refused at its next reconnection. */
 const RENEWED = 'what Temporal is reached with was renewed';

@@ -9,7 +9,12 @@ const aBatch = (n: number, startedAt = n): Batch => ({
   vms: [{ name: `web-${n}`, uid: `uid-${n}`, act: 'restart', from: 'a', wasDown: false }],
   startedAt,
 });
-const brief = ({ vms: _, ...batch }: Batch): Omit<Batch, 'vms'> => batch;
+const brief = ({ n, revision, rollout, startedAt }: Batch): Omit<Batch, 'vms'> => ({
+  n,
+  revision,
+  rollout,
+  startedAt,
+});
 
 test('the VMs of a batch are told once, and known to all later plans of that run', () => {
   const told = new ToldBatches();

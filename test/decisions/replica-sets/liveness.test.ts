@@ -71,7 +71,7 @@ const timesOf = ({ deleting, number }: One) => ({
   createdAt: NOW - 100_000 - number * 1_000,
 });
 
-const ofVms = ({ all, replicas, starts: _, ...more }: Case, inProgress: Doing): ReplicaSetPlan => {
+const ofVms = ({ all, replicas, ...more }: Case, inProgress: Doing): ReplicaSetPlan => {
   const members = all.map((one) => ({
     ...aMember(`web-${one.number}`, { ...timesOf(one), ownLabels: labelsOf(one) }),
     ...(one.isControlled ? {} : { owner: null }),

@@ -68,7 +68,7 @@ class PoolRun extends OwnerRun<PlannedPool> {
       onChange,
     });
     this.#evacuations = new Evacuations({ refusals: carried?.refusals, inProgress, onChange });
-    onSignal(childLost, 'A batch or an attempt was ended from outside.', (child) => {
+    onSignal(childLost, 'Internal: a batch or an attempt was ended from outside.', (child) => {
       this.#rollouts.lost(child);
       this.#healings.lost(child);
     });

@@ -1,5 +1,6 @@
 import { inlineCode, escapeMarkdown } from '../../decisions/lib/markdown.ts';
 import { formatNames } from '../../decisions/lib/names.ts';
+import { summary } from '../../decisions/lib/summary.ts';
 import type { TransitionProgress } from '../../decisions/machine-types/transition.ts';
 
 const FAILURES_SHOWN = 20;
@@ -76,5 +77,5 @@ export function awaitWords({ restarting, toRestart, waiting, inPools, deferred }
     [deferred, 'that must not be disrupted now'],
   ] as const;
   const words = parts.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
-  return { summary: words.length === 0 ? 'look for VMs to change' : `wait for VMs: ${words.join(', ')}` };
+  return { summary: summary(words.length === 0 ? 'look for VMs to change' : `wait for VMs: ${words.join(', ')}`) };
 }
